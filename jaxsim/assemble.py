@@ -1,0 +1,113 @@
+"""From tables of numbers to a Model: real numbers become array leaves, the rest the structure.
+
+Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a compiled model of
+MuJoCo's (`bridge.py`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.fields import Record
+from jaxsim.model import Model, Option, Statistic
+from jaxsim.structure import Structure
+from jaxsim.supported import contact_capacity, refuse_unsupported
+
+Tables = Mapping[str, Any]
+
+# Flags of the structure, and the real field each is the sign of when the model is assembled. They
+# decide which constraint rows a model can have; the values of those fields stay free.
+POSITIVE = {
+    "dof_hasfriction": "dof_frictionloss",
+    "tendon_hasfriction": "tendon_frictionloss",
+    "jnt_hasmargin": "jnt_margin",
+    "tendon_hasmargin": "tendon_margin",
+}
+
+
+def assemble(
+    fields: Tables,
+    opt: Tables,
+    stat: Tables,
+    names: Mapping[str, tuple[str, ...]],
+    *,
+    contacts: int | None = None,
+    origin: str | None = None,
+) -> Model:
+    """Makes the Model of compiled tables.
+
+    Args:
+      fields: arrays and counts under MuJoCo's mjModel names.
+      opt: simulation options, by name.
+      stat: statistics, by name.
+      names: names of the objects of each kind, by id.
+      contacts: contacts a world has room for; None: chosen from the candidate pairs.
+      origin: file the model came from, for messages.
+
+    Returns:
+      The Model. Leaves have the default precision of JAX: float32, or float64 under x64.
+
+    Raises:
+      ModelError: the physics cannot run this model.
+    """
+    sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
+    leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
+    tables = {name: _table(value) for name, value in fields.items() if name not in leaves}
+    tables |= {name: np.asarray(fields[real]) > 0 for name, real in POSITIVE.items()}
+    tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in names.items())
+
+    structure = Structure(tables)
+    m = Model(
+        structure=structure,
+        opt=_record(Option, opt, sizes),
+        stat=_record(Statistic, stat, sizes),
+        **leaves,
+    )
+    refuse_unsupported(m, origin)
+    capacity = contact_capacity(m) if contacts is None else int(contacts)
+    return m.replace(structure=structure.replace(ncontact=capacity))
+
+
+def undeclared(fields: Tables) -> list[str]:
+    """Real-valued arrays of a compiled model that `Model` does not declare as leaves.
+
+    They are kept in the structure, where they can be read but not batched or differentiated.
+    """
+    real = (n for n, v in fields.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f")
+    return sorted(name for name in real if name not in Model.fields)
+
+
+def _real_fields(record: type[Record], given: Tables):
+    """The declared array fields that were given; the others stay None."""
+    return (
+        (name, f)
+        for name, f in record.fields.items()
+        if not f.static and f.nested is None and name in given
+    )
+
+
+def _record(record: type[Record], given: Tables, sizes: Mapping[str, int]) -> Any:
+    values = {name: _leaf(name, f, given[name], sizes) for name, f in _real_fields(record, given)}
+    statics = {n: int(given[n]) for n, f in record.fields.items() if f.static and n in given}
+    return record(**values, **statics)
+
+
+def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> jax.Array:
+    value, dims = np.asarray(value, dtype=np.float64), field.dims(sizes)
+    if value.size != np.prod(dims, dtype=int):
+        raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
+    return jnp.asarray(value.reshape(dims), dtype=jnp.zeros(0).dtype)
+
+
+def _is_count(value) -> bool:
+    return np.ndim(value) == 0 and isinstance(value, int | np.integer)
+
+
+def _table(value):
+    """A structure table: plain Python where there is one number, numpy otherwise."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    return value.item() if isinstance(value, np.generic | np.ndarray) else value

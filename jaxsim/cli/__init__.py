@@ -1,0 +1,3 @@
+"""The command `jaxsim`."""
+
+from jaxsim.cli.main import main as main

@@ -1,0 +1,131 @@
+"""`jaxsim compare MODEL.xml`: one state here and in MuJoCo, stage by stage, then step by step."""
+
+import argparse
+import importlib
+import importlib.util
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxsim.physics as physics
+from jaxsim.cli.problem import InputProblem
+from jaxsim.load import load_model
+from jaxsim.make_data import make_data
+from jaxsim.model import Model
+from jaxsim.names import find_id
+
+# what each stage of the forward dynamics makes, in the order of the stages
+STAGES = {
+    "positions": ("xpos", "xquat", "xipos", "geom_xpos", "site_xpos", "subtree_com"),
+    "tendons": ("ten_length", "actuator_length"),
+    "inertia": ("M",),
+    "velocities": ("cvel", "ten_velocity", "actuator_velocity"),
+    "bias": ("qfrc_bias",),
+    "passive": ("qfrc_passive",),
+    "actuation": ("actuator_force", "qfrc_actuator"),
+    "smooth": ("qacc_smooth",),
+    "contacts": ("contact.dist", "contact.pos"),
+    "constraint": ("qfrc_constraint",),
+    "result": ("qacc", "sensordata"),
+}
+SETTLE = 20  # steps of MuJoCo's before the state is compared, so that it is a natural one
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Prints the largest difference of each quantity."""
+    mujoco = _mujoco()
+    if not args.float32:
+        jax.config.update("jax_enable_x64", True)
+    m = load_model(args.model)
+    theirs = mujoco.MjModel.from_xml_path(args.model)
+    state = _state(mujoco, theirs, m, args)
+
+    mujoco.mj_forward(theirs, state)
+    d = _same_state(m, state, keep="all")
+    mine = jax.jit(physics.forward)(m, d)
+    M = jax.jit(physics.full_m)(m, mine)
+
+    print(f"{args.model}: state after {SETTLE} steps of MuJoCo {mujoco.__version__}")
+    print(f"{'stage':12} {'quantity':18} {'largest value':>14} {'difference':>12} {'relative':>10}")
+    for stage, names in STAGES.items():
+        for name in names:
+            ours, reference = _pair(mujoco, theirs, state, mine, M, name)
+            _report(stage, name, ours, reference)
+            stage = ""
+
+    print()
+    d = _same_state(m, state, keep="default")
+    step, done = jax.jit(physics.step), 0
+    for count in sorted({n for n in (1, 10, 100) if n <= args.steps} | {args.steps}):
+        while done < count:
+            d = step(m, d)
+            mujoco.mj_step(theirs, state)
+            done += 1
+        stage = f"{count} step" + "s" * (count > 1)
+        _report(stage, "qpos", np.asarray(d.qpos), state.qpos)
+        _report("", "qvel", np.asarray(d.qvel), state.qvel)
+    return 0
+
+
+def _mujoco() -> Any:
+    if importlib.util.find_spec("mujoco") is None:
+        raise InputProblem("compare: MuJoCo is not installed; pip install mujoco==4.0.0")
+    return importlib.import_module("mujoco")
+
+
+def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
+    """A state with random velocities and controls, from the seed, that has settled a little."""
+    state, rng = mujoco.MjData(theirs), np.random.default_rng(args.seed)
+    if args.key is not None:
+        try:
+            mujoco.mj_resetDataKeyframe(theirs, state, find_id(m, "key", args.key))
+        except ValueError as error:
+            raise InputProblem(f"--key: {error}") from None
+    state.qvel[:] += 0.3 * rng.standard_normal(m.nv)
+    low, high = np.asarray(m.actuator_ctrlrange).T if m.nu else (np.zeros(0), np.zeros(0))
+    unlimited = low == high
+    low, high = np.where(unlimited, -1, low), np.where(unlimited, 1, high)
+    state.ctrl[:] += 0.3 * (rng.uniform(low, high) - state.ctrl)
+    mujoco.mj_step(theirs, state, SETTLE)
+    return state
+
+
+def _same_state(m: Model, state, keep):
+    d = make_data(m, keep)
+    names = ("time", "qpos", "qvel", "act", "ctrl", "qacc_warmstart")
+    return d.replace(**{n: jnp.asarray(getattr(state, n), m.qpos0.dtype) for n in names})
+
+
+def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A quantity here and there."""
+    if name == "M":
+        full = np.zeros((theirs.nv, theirs.nv))
+        mujoco.mj_fullM(theirs, state, full)
+        return np.asarray(M), full
+    if not name.startswith("contact."):
+        return np.asarray(getattr(mine, name)), np.asarray(getattr(state, name))
+    field = name.removeprefix("contact.")
+    count = int(mine.ncon)
+    ours, geom = np.asarray(getattr(mine.contact, field))[:count], mine.contact.geom[:count]
+    reference = np.asarray(getattr(state.contact, field))
+    return _sorted(ours, geom), _sorted(reference, state.contact.geom)
+
+
+def _sorted(values: np.ndarray, geom) -> np.ndarray:
+    """Contact quantities in an order that both sides share: by geoms, then by value."""
+    columns = np.round(values.reshape(len(values), -1), 6)
+    return values[np.lexsort((*columns.T[::-1], *np.asarray(geom).T[::-1]))]
+
+
+def _report(stage: str, name: str, ours: np.ndarray, reference: np.ndarray) -> None:
+    if ours.shape != reference.shape:
+        print(f"{stage:12} {name:18} {len(ours)} here, {len(reference)} in MuJoCo")
+        return
+    if not reference.size:
+        return
+    scale = np.abs(reference).max()
+    difference = np.abs(ours - reference).max()
+    relative = difference / scale if scale else difference
+    print(f"{stage:12} {name:18} {scale:14.6g} {difference:12.2e} {relative:10.1e}")

@@ -1,0 +1,99 @@
+"""The controls of a rollout: random, zero, or from a file."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.cli.problem import InputProblem
+from jaxsim.model import Model
+from jaxsim.trajectory import read_npz
+
+HOLD = 0.1  # seconds for which a random control is held; noise at every step hardly moves a robot
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class RandomControl:
+    """Uniform in the control ranges, -1 to 1 where there is none; held for some steps."""
+
+    key: jax.Array
+    low: jax.Array
+    high: jax.Array
+    hold: int = field(metadata={"static": True})
+    worlds: int = field(metadata={"static": True})
+
+    def at(self, i: jax.Array) -> jax.Array:
+        """Controls of all worlds at step `i`, (worlds, nu)."""
+        key = jax.random.fold_in(self.key, i // self.hold)
+        shape = (self.worlds, len(self.low))
+        unit = jax.random.uniform(key, shape, self.low.dtype)
+        return self.low[None] + unit * (self.high - self.low)[None]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FileControl:
+    """Recorded controls, (steps, worlds, nu)."""
+
+    values: jax.Array
+
+    def at(self, i: jax.Array) -> jax.Array:
+        """Controls of all worlds at step `i`, (worlds, nu)."""
+        return self.values[i]
+
+
+def make_control(kind: str, m: Model, worlds: int, steps: int, seed: int) -> Any:
+    """The source of controls that `--ctrl` names; None: the controls stay zero."""
+    if kind == "zero":
+        return None
+    if kind == "random":
+        return _random(m, worlds, seed)
+    if not kind.endswith(".npz"):
+        raise InputProblem(f"--ctrl: expected 'random', 'zero' or a file FILE.npz, got '{kind}'")
+    return FileControl(jnp.asarray(_read(kind, m, worlds, steps), dtype=m.qpos0.dtype))
+
+
+def _random(m: Model, worlds: int, seed: int) -> RandomControl:
+    limited = np.repeat(m.actuator_ctrllimited, m.actuator_ctrlnum)
+    low = jnp.where(limited, m.actuator_ctrlrange[:, 0], -1)
+    high = jnp.where(limited, m.actuator_ctrlrange[:, 1], 1)
+    hold = max(1, round(HOLD / float(m.opt.timestep)))
+    return RandomControl(jax.random.key(seed), low, high, hold, worlds)
+
+
+def _read(path: str, m: Model, worlds: int, steps: int) -> np.ndarray:
+    """Reads and checks a file of controls; (steps, worlds, nu)."""
+    try:
+        arrays = read_npz(path)
+    except OSError as error:
+        raise InputProblem(f"{path}: {error.strerror or error}; give --ctrl an .npz file") from None
+    except ValueError as error:
+        raise InputProblem(str(error)) from None
+    if "ctrl" not in arrays:
+        found = ", ".join(arrays) or "nothing"
+        raise InputProblem(f"{path}: no array named 'ctrl' in it, only: {found}")
+    ctrl = arrays["ctrl"]
+    if ctrl.dtype.kind not in "iuf":
+        raise InputProblem(f"{path}: ctrl has type {ctrl.dtype}, expected real numbers")
+    if ctrl.ndim == 2:
+        ctrl = np.broadcast_to(ctrl[:, None], (ctrl.shape[0], worlds, ctrl.shape[1]))
+    if ctrl.ndim != 3 or ctrl.shape[1:] != (worlds, m.nu):
+        raise InputProblem(
+            f"{path}: ctrl has shape {arrays['ctrl'].shape}, "
+            f"expected (steps, {m.nu}) or (steps, {worlds}, {m.nu})"
+        )
+    if len(ctrl) < steps:
+        raise InputProblem(
+            f"{path}: ctrl has {len(ctrl)} steps, the rollout {steps}; use --steps {len(ctrl)}"
+        )
+    bad = np.argwhere(~np.isfinite(ctrl[:steps]))
+    if len(bad):
+        step, world, actuator = bad[0]
+        raise InputProblem(
+            f"{path}: ctrl is {ctrl[tuple(bad[0])]} at step {step}, world {world}, "
+            f"control {actuator}; every number must be finite"
+        )
+    return ctrl[:steps]

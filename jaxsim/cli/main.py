@@ -1,0 +1,107 @@
+"""Reads the command line, runs a command, and turns faults into one clear line and an exit code.
+
+0    done
+2    wrong input: the line on stderr says what, where and what to do
+130  interrupted; nothing half-written is left
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from jaxsim.cli.problem import InputProblem
+from jaxsim.errors import ModelError
+
+EXAMPLES = """\
+examples:
+  jaxsim info robot.xml
+  jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
+  jaxsim compare robot.xml
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    args = _parser().parse_args(argv)
+    try:
+        return _run(args)
+    except (ModelError, InputProblem) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output, `head` say, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    if getattr(args, "float64", False):
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+    # a command is imported when it is run, so that `--help` and a wrong argument answer at once
+    if args.command == "info":
+        from jaxsim.cli.info import info
+
+        return info(args)
+    if args.command == "compare":
+        from jaxsim.cli.compare import compare
+
+        return compare(args)
+    from jaxsim.cli.rollout import rollout
+
+    return rollout(args)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="jaxsim",
+        description="Simulates MuJoCo models, thousands of worlds at a time, in JAX.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"jaxsim {version('jaxsim-engine')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    info = commands.add_parser("info", help="describe a model and what it costs")
+    info.add_argument("model", metavar="MODEL.xml")
+
+    run = commands.add_parser("rollout", help="simulate many worlds")
+    run.add_argument("model", metavar="MODEL.xml")
+    run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
+    run.add_argument("--steps", type=_count, default=1000, help="steps of each (default 1000)")
+    run.add_argument(
+        "--ctrl",
+        default="random",
+        metavar="random|zero|FILE.npz",
+        help="controls; a file has an array 'ctrl' of shape (steps, nu) or (steps, worlds, nu)",
+    )
+    run.add_argument("--key", metavar="NAME", help="start from this key frame")
+    run.add_argument("--out", metavar="FILE.npz", help="write the motion of all worlds here")
+    run.add_argument("--every", type=_count, default=1, help="steps between records (default 1)")
+    run.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
+    run.add_argument("--contacts", type=_count, help="contacts a world has room for")
+    run.add_argument("--float64", action="store_true", help="double precision")
+
+    compare = commands.add_parser("compare", help="step a model beside MuJoCo, stage by stage")
+    compare.add_argument("model", metavar="MODEL.xml")
+    compare.add_argument("--steps", type=_count, default=100, help="longest run (default 100)")
+    compare.add_argument("--key", metavar="NAME", help="start from this key frame")
+    compare.add_argument("--seed", type=int, default=0, help="of the state compared (default 0)")
+    compare.add_argument("--float32", action="store_true", help="single precision")
+    return parser
+
+
+def _count(text: str) -> int:
+    """A whole number of at least one."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got '{text}'")
+    return value

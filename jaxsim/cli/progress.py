@@ -1,0 +1,69 @@
+"""One line that grows: how far, how fast, how long still."""
+
+import sys
+import time
+from typing import TextIO
+
+WIDTH = 30
+REDRAW = 0.1  # seconds, on a terminal
+LINE = 10.0  # seconds, in a log
+
+
+class Progress:
+    """A progress bar on a terminal; elsewhere a line now and then.
+
+    Args:
+      total: number of steps.
+      worlds: worlds that advance at each step.
+    """
+
+    def __init__(self, total: int, worlds: int, stream: TextIO | None = None):
+        self._total, self._worlds = total, worlds
+        self._stream = sys.stderr if stream is None else stream
+        self._live = self._stream.isatty()
+        self._start = self._drawn = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self._start
+
+    def show(self, done: int) -> None:
+        """Draws the bar after `done` steps, if it is time to."""
+        now = time.perf_counter()
+        if done < self._total and now - self._drawn < (REDRAW if self._live else LINE):
+            return
+        self._drawn = now
+        text = self._line(done)
+        self._stream.write(f"\r{text}" if self._live else f"{text}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Ends the line."""
+        if self._live:
+            self._stream.write("\n")
+
+    def _line(self, done: int) -> str:
+        filled = WIDTH * done // self._total
+        rate = done / max(self.seconds, 1e-9)
+        left = (self._total - done) / rate if rate else 0.0
+        return (
+            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{self._total} steps, "
+            f"{thousands(rate * self._worlds)} world steps/s, {left:.0f} s left "
+        )
+
+
+def thousands(x: float) -> str:
+    """A number a person can read: 31.4k, 2.1M."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if x >= limit:
+            return f"{x / limit:.3g}{unit}"
+    return f"{x:.3g}"
+
+
+def size(n: float) -> str:
+    """Bytes a person can read: 34.1 kB."""
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n >= limit:
+            return f"{n / limit:.3g} {unit}"
+    return f"{n:.0f} bytes"

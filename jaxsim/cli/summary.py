@@ -1,0 +1,79 @@
+"""What came of a rollout, in a few lines for a person."""
+
+import jax
+import numpy as np
+
+from jaxsim.cli.progress import thousands
+from jaxsim.data import Data
+from jaxsim.enums import JointType, WarningType
+from jaxsim.model import Model
+
+# what each counter means, and what to do about it
+WARNINGS = {
+    WarningType.INERTIA: ("singular mass matrix", "check masses and armature"),
+    WarningType.CONTACTFULL: ("more contacts than there is room for", "use a larger --contacts"),
+    WarningType.CNSTRFULL: ("more constraints than there is room for", "use a larger --contacts"),
+    WarningType.BADQPOS: ("reset: position not finite or too large", "use a smaller time step"),
+    WarningType.BADQVEL: ("reset: velocity not finite or too large", "use a smaller time step"),
+    WarningType.BADQACC: ("reset: acceleration not finite or too large", "use a smaller time step"),
+    WarningType.BADCTRL: ("control not finite, taken as zero", "check the controls"),
+}
+
+
+def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
+    """Describes the worlds after a rollout.
+
+    Args:
+      m: the model.
+      d: the worlds at the end, with a leading axis.
+      steps: steps that each took.
+      seconds: wall time they took together.
+    """
+    d = jax.device_get(d)
+    worlds = len(d.time)
+    simulated = worlds * steps * float(m.opt.timestep)
+    rows = [
+        (
+            "simulated",
+            f"{worlds} worlds x {steps} steps = {_duration(simulated)} in {seconds:.1f} s, "
+            f"{thousands(simulated / seconds)} times real time",
+        ),
+        *_heights(m, d),
+        *_contacts(m, d),
+        *_warnings(d),
+    ]
+    return "\n".join(f"{name:11} {text}" for name, text in rows)
+
+
+def _heights(m: Model, d: Data):
+    """Heights of the free bodies at the end."""
+    free = np.flatnonzero(m.jnt_type == JointType.FREE)
+    if len(free):
+        z = d.qpos[:, m.jnt_qposadr[free] + 2]
+        yield "height", f"of free bodies: {z.min():.3g} to {z.max():.3g} m, mean {z.mean():.3g} m"
+
+
+def _contacts(m: Model, d: Data):
+    """Contacts at the end."""
+    if m.ncontact and d.ncon is not None:
+        most = f"{int(d.ncon.max())} in the fullest world"
+        yield "contacts", f"{d.ncon.mean():.1f} a world, {most}, room for {m.ncontact}"
+
+
+def _warnings(d: Data):
+    """What went wrong, and how often."""
+    total = d.warning.sum(axis=0)
+    if not total.any():
+        yield "warnings", "none: no resets, no overflow"
+    for kind, (meaning, remedy) in WARNINGS.items():
+        if total[kind]:
+            hit = int((d.warning[:, kind] > 0).sum())
+            text = f"{int(total[kind])} times in {hit} of {len(d.warning)} worlds: {meaning}"
+            yield "warning", f"{text}; {remedy}"
+
+
+def _duration(seconds: float) -> str:
+    for limit, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= limit:
+            return f"{seconds / limit:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,69 @@
+"""Fields that are plain copies of attributes: one table row each, gathered over all objects of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.spec import SpecElement
+
+
+class Column(NamedTuple):
+    """A field and the attribute that it copies.
+
+    Attributes:
+      field: MuJoCo's name of the field.
+      attr: the attribute; its schema default fills what nobody gave.
+      width: numbers per object, 0 for a scalar field; longer values are cut to it.
+      dtype: float64, int32 or bool (keywords "true" and "false").
+    """
+
+    field: str
+    attr: str
+    width: int = 0
+    dtype: type = np.float64
+    keywords: Mapping[str, int] | None = None
+
+
+def copy_columns(c: Compilation, elements: Iterable[SpecElement], columns: Iterable[Column]) -> None:
+    """Fills the fields of a table, one row per element."""
+    elements = list(elements)
+    for column in columns:
+        values = [_value(element, column) for element in elements]
+        shape = (len(elements), column.width) if column.width else (len(elements),)
+        c.fields[column.field] = np.array(values, column.dtype).reshape(shape)
+
+
+def _value(element: SpecElement, column: Column) -> np.ndarray | float | int | bool:
+    value = element.get(column.attr)
+    if column.keywords is not None:
+        return column.keywords[value]
+    if column.dtype is bool:
+        return value == "true"
+    if column.width:
+        padded = np.zeros(column.width)
+        if value is not None:
+            count = min(column.width, np.size(value))
+            padded[:count] = np.atleast_1d(value)[:count]
+        return padded
+    return 0 if value is None else np.atleast_1d(value)[0]
+
+
+def user_data(c: Compilation, kind: str, prefix: str, elements: list[SpecElement | None]) -> None:
+    """`<prefix>_user` and its width `nuser_<prefix>`: as wide as the longest, or as `<size>` says."""
+    rows = [np.zeros(0) if e is None or e.get("user") is None else e.get("user") for e in elements]
+    longest = max((len(row) for row in rows), default=0)
+    width = int(c.spec.setting("size", f"nuser_{prefix}"))
+    if width < 0:
+        width = longest
+    for element, row in zip(elements, rows, strict=True):
+        if len(row) > width:
+            c.fault(element, f"user has {len(row)} numbers, but <size nuser_{prefix}='{width}'>")
+    table = np.zeros((len(rows), width))
+    for i, row in enumerate(rows):
+        table[i, : min(width, len(row))] = row[:width]
+    c.fields[f"{prefix}_user"] = table
+    c.fields[f"nuser_{prefix}"] = width

@@ -1,0 +1,106 @@
+"""What the compiler's passes share: the model being compiled and the arrays made so far.
+
+A pass is a function of one `Compilation`: it reads the spec and the fields of earlier passes, adds
+fields of its own, and reports faults to `problems` with the place of the element. `passes.py` lists
+the passes in order.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from jaxsim.compile.settings import Settings
+from jaxsim.errors import Problems
+from jaxsim.spec import Body, Spec, SpecElement
+
+
+@dataclass(eq=False)
+class Compilation:
+    """The state of one compilation.
+
+    `fields` holds arrays and sizes under MuJoCo's mjModel names, in float64, int32 and bool; `opt` and
+    `stat` likewise. For each kind of object ("body", "joint", "geom", ...), in order of ids, `elements`
+    has what it was written as (None for a world without `<worldbody>`), `names` its name or "", and
+    `ids` the way back from a name to the id.
+    """
+
+    spec: Spec
+    fields: dict[str, Any] = field(default_factory=dict)
+    opt: dict[str, Any] = field(default_factory=dict)
+    stat: dict[str, Any] = field(default_factory=dict)
+    ids: dict[str, dict[str, int]] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    elements: dict[str, list[SpecElement | None]] = field(default_factory=dict)
+    bodies: list[Body] = field(default_factory=list)
+    settings: Settings = field(init=False)
+    frames: dict[SpecElement, Any] = field(default_factory=dict)  # poses found (compile/pose.py)
+    work: dict[str, Any] = field(default_factory=dict)  # what later passes need and no field holds
+    problems: Problems = field(default_factory=Problems)
+
+    def settings_of(self, element: SpecElement | None) -> Settings:
+        """The compiler settings an element was written for: the model's, or those it came with."""
+        own = element.settings if element is not None else None
+        return own if own is not None else self.settings
+
+    def fault(self, element: SpecElement | None, message: str) -> None:
+        """Reports a fault of an element; the message says what is wrong and what would be right."""
+        label = element.label if element is not None else "<mujoco>"
+        self.problems.add(element.place if element is not None else None, f"{label}: {message}")
+
+    def register(self, kind: str, elements: list[SpecElement | None], names: list[str | None]) -> None:
+        """Gives the objects of one kind their ids, in the order of the list; names must differ."""
+        self.elements[kind] = elements
+        self.names[kind] = [name or "" for name in names]
+        ids = self.ids[kind] = {}
+        for i, (element, name) in enumerate(zip(elements, names, strict=True)):
+            if not name:
+                continue
+            if name in ids:
+                first = self.elements[kind][ids[name]]
+                where = f" (first at {first.place})" if first is not None else ""
+                self.fault(element, f"a {kind} named '{name}' exists already{where}; rename one of them")
+            ids.setdefault(name, i)
+
+    def find(self, kind: str, name: str | None, element: SpecElement, attr: str) -> int:
+        """The id of a named object; reports an unknown name with the nearest known one, and gives -1."""
+        known = self.ids.get(kind, {})
+        if name in known:
+            return known[name]
+        near = difflib.get_close_matches(str(name), known, n=1)
+        remedy = f"; did you mean '{near[0]}'?" if near else ""
+        self.fault(element, f"{attr}='{name}' names no {kind} of this model{remedy}")
+        return -1
+
+    def find_own(self, kind: str, element: SpecElement, attr: str) -> int:
+        """The id of the object that `attr` of the element names, -1 if the attribute is absent."""
+        name = element.get(attr)
+        return -1 if name is None else self.find(kind, name, element, attr)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The result of a compilation: arrays under MuJoCo's names, nothing of the text they came from."""
+
+    fields: MappingProxyType[str, Any]
+    opt: MappingProxyType[str, Any]
+    stat: MappingProxyType[str, Any]
+    names: MappingProxyType[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, c: Compilation) -> Compiled:
+        """Freezes what a compilation made; the arrays become read-only."""
+        for table in (c.fields, c.opt, c.stat):
+            for value in table.values():
+                if isinstance(value, np.ndarray):
+                    value.flags.writeable = False
+        return cls(
+            fields=MappingProxyType(dict(c.fields)),
+            opt=MappingProxyType(dict(c.opt)),
+            stat=MappingProxyType(dict(c.stat)),
+            names=MappingProxyType({kind: tuple(names) for kind, names in c.names.items()}),
+        )

@@ -1,0 +1,57 @@
+"""Where the copies of a `<replicate>` go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.orientation import from_euler
+from jaxsim.compile.pose import Pose
+from jaxsim.compile.quaternion import rotate
+from jaxsim.spec import SpecElement
+from jaxsim.spec.replicate import expand_replicates
+
+# Refused before memory is spent; nested replicates multiply.
+MAX_COPIES = 1_000_000
+
+
+def replicate(c: Compilation) -> None:
+    """Expands the replicates of the model."""
+    if _copies(c) > MAX_COPIES:
+        place = next(e for e in c.spec.walk() if e.tag == "replicate")
+        c.fault(place, f"replicates ask for more than {MAX_COPIES} elements; lower their counts")
+        return
+    expand_replicates(c.spec, lambda element: _placement(c, element))
+
+
+def _placement(c: Compilation, element: SpecElement) -> list[Pose]:
+    """Poses of the copies; the first stays where it is written.
+
+    Copy i is turned by i times the angles, and moved against copy i - 1 in its frame.
+    """
+    for child in element.children:
+        if child.tag in ("joint", "freejoint"):
+            c.fault(child, "a joint cannot be a direct child of replicate; put both in a body")
+    offset, angles = (_three(element.get(attr)) for attr in ("offset", "euler"))
+    pos, poses = np.zeros(3), []
+    for i in range(int(element.get("count"))):
+        quat = from_euler(i * c.settings.radians(angles), c.settings.eulerseq)
+        poses.append(Pose(pos, quat))
+        pos = pos + rotate(quat, offset)
+    return poses
+
+
+def _three(value: np.ndarray | None) -> np.ndarray:
+    return np.zeros(3) if value is None else np.array(value, float)
+
+
+def _copies(c: Compilation) -> int:
+    """How many elements the replicates make in all."""
+    total, stack = 0, [(c.spec.root, 1)]
+    while stack:
+        element, times = stack.pop()
+        if element.tag == "replicate":
+            times = min(times * max(0, int(element.get("count"))), MAX_COPIES + 1)
+        total += times
+        stack.extend((child, times) for child in element.children)
+    return total

@@ -1,0 +1,73 @@
+"""Errors that a person can act on: where, what, and what to do instead.
+
+A model is checked as a whole. Whoever finds a fault adds it to a `Problems` collection and goes on;
+at the end of the check `raise_if_any` raises one `ModelError` that lists them all:
+
+    arm.xml:12: <geom> has no attribute 'siz'; did you mean 'size'?
+    arm.xml:31: <joint name='elbow'>: range needs 2 numbers, got 3 ('0 1 2')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something was written; prints as `arm.xml:12`."""
+
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return "<model>" if self.line is None else f"<model>:{self.line}"
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault: its place, and a message that names the element and the remedy."""
+
+    place: Place
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+class ModelError(ValueError):
+    """A model that cannot be read or compiled; `problems` holds every fault that was found."""
+
+    problems: tuple[Problem, ...]
+
+    def __init__(self, problems: Problem | Iterable[Problem]):
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+    def __reduce__(self):
+        return type(self), (self.problems,)
+
+
+class Problems:
+    """Collects faults in the order they are found, and raises them together."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def add(self, place: Place | None, message: str) -> None:
+        self._found.append(Problem(place or NOWHERE, message))
+
+    def raise_if_any(self) -> None:
+        if self._found:
+            raise ModelError(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self):
+        return iter(self._found)

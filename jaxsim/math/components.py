@@ -1,0 +1,87 @@
+"""Value types kept by components: the base of vectors, quaternions, rotations and spatial vectors.
+
+A batch of 3-vectors is three arrays x, y, z, not one array with a last axis of three: XLA fuses
+component arithmetic into straight vector loops, while stacking and slicing a short axis breaks
+those loops up (docs/numerics.md has the figures). All components of a value have the same shape,
+items first and worlds last: `[n]` for one world, `[n, worlds]` for many.
+"""
+
+from collections.abc import Callable
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+
+class Components:
+    """A value with a fixed, named set of component arrays of equal shape; a pytree."""
+
+    names: tuple[str, ...] = ()
+    __slots__ = ("parts",)
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        jax.tree_util.register_pytree_node(cls, lambda v: (v.parts, None), lambda _, p: cls(*p))
+        for k, name in enumerate(cls.names):
+            setattr(cls, name, property(lambda self, k=k: self.parts[k]))
+
+    # arithmetic that means the same for every value type: sum, difference, scaling
+    def map(self, f: Callable) -> Self:
+        return type(self)(*(f(a) for a in self.parts))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(*(a - b for a, b in zip(self.parts, other.parts, strict=True)))
+
+    def __neg__(self) -> Self:
+        return type(self)(*(-a for a in self.parts))
+
+    def scale(self, s) -> Self:
+        """Every component times the scalar array `s`."""
+        return type(self)(*(a * s for a in self.parts))
+
+    def dot(self, other: Self):
+        """Sum of the products of equal components."""
+        total = self.parts[0] * other.parts[0]
+        for a, b in zip(self.parts[1:], other.parts[1:], strict=True):
+            total = total + a * b
+        return total
+
+    # items
+    def __getitem__(self, index) -> Self:
+        return type(self)(*(a[index] for a in self.parts))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return jnp.shape(self.parts[0])
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{n}={p!r}" for n, p in zip(self.names, self.parts, strict=False))
+        return f"{type(self).__name__}({inner})"
+
+    @classmethod
+    def from_array(cls, a, axis: int = 1) -> Self:
+        """Components from an array that has them along `axis`, in the order of `names`."""
+        return cls(*(jax.lax.index_in_dim(a, k, axis, keepdims=False) for k in range(len(cls.names))))
+
+    def to_array(self, axis: int = 1):
+        """The inverse of `from_array`."""
+        return jnp.stack(self.parts, axis=axis)
+
+
+def concat(values):
+    """Items of several values (or arrays) one after another along the item axis."""
+    values = list(values)
+    if len(values) == 1:
+        return values[0]
+    return jax.tree.map(lambda *a: jnp.concatenate(a, axis=0), *values)
+
+
+def select(mask, yes, no):
+    """`yes` where `mask`, else `no`, for arrays or values; `mask` has the shape of one component."""
+    return jax.tree.map(lambda a, b: jnp.where(mask, a, b), yes, no)

@@ -1,0 +1,31 @@
+"""Functions that are not differentiable at a point, made so with a derivative of zero there.
+
+The argument is replaced before the function, not the result after it: `where` alone would let the
+infinite slope times zero come back as NaN in reverse mode.
+"""
+
+import jax.numpy as jnp
+
+
+def safe_sqrt(x):
+    """sqrt(x) for x >= 0, with derivative 0 at x = 0."""
+    positive = x > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1.0)), 0.0)
+
+
+def safe_divide(a, b):
+    """a / b, and 0 where b is 0."""
+    zero = b == 0
+    return jnp.where(zero, 0.0, a / jnp.where(zero, 1.0, b))
+
+
+def safe_atan2(y, x):
+    """atan2(y, x) with derivative 0 at the origin."""
+    origin = (y == 0) & (x == 0)
+    return jnp.where(origin, 0.0, jnp.arctan2(y, jnp.where(origin, 1.0, x)))
+
+
+def safe_arccos(x):
+    """arccos(x) with x clamped to [-1, 1] and derivative 0 at the ends."""
+    inside = jnp.abs(x) < 1
+    return jnp.where(inside, jnp.arccos(jnp.where(inside, x, 0.0)), jnp.where(x > 0, 0.0, jnp.pi))

@@ -1,0 +1,130 @@
+"""Quaternions (w, x, y, z) and rotation matrices by components."""
+
+import jax.numpy as jnp
+
+from jaxsim.math.components import Components
+from jaxsim.math.guard import safe_atan2, safe_divide, safe_sqrt
+from jaxsim.math.vector import MINVAL, Vec
+
+
+class Quat(Components):
+    """A quaternion w + xi + yj + zk; of unit norm it is the orientation of a frame in its parent."""
+
+    names = ("w", "x", "y", "z")
+    __slots__ = ()
+
+    @property
+    def vec(self) -> Vec:
+        return Vec(*self.parts[1:])
+
+    def __mul__(self, other: "Quat") -> "Quat":
+        """Composition: first `other`, then `self` (Hamilton's product)."""
+        w, x, y, z = self.parts
+        a, b, c, d = other.parts
+        return Quat(
+            w * a - x * b - y * c - z * d,
+            w * b + x * a + y * d - z * c,
+            w * c - x * d + y * a + z * b,
+            w * d + x * c - y * b + z * a,
+        )
+
+    @property
+    def conj(self) -> "Quat":
+        w, x, y, z = self.parts
+        return Quat(w, -x, -y, -z)
+
+    def rotate(self, v: Vec) -> Vec:
+        """q v q*, for a unit quaternion."""
+        t = self.vec.cross(v)
+        t = t + t
+        return v + t.scale(self.w) + self.vec.cross(t)
+
+    def normalize(self) -> "Quat":
+        """Unit quaternion; one shorter than MINVAL becomes the null rotation, as in MuJoCo."""
+        length = safe_sqrt(self.dot(self))
+        good = length > MINVAL
+        w, x, y, z = self.scale(1 / jnp.where(good, length, 1.0)).parts
+        zero = jnp.zeros_like(w)
+        return Quat(
+            jnp.where(good, w, zero + 1),
+            jnp.where(good, x, zero),
+            jnp.where(good, y, zero),
+            jnp.where(good, z, zero),
+        )
+
+    def matrix(self) -> "Rot":
+        """The rotation matrix of a unit quaternion."""
+        w, x, y, z = self.parts
+        xx, yy, zz = x * x, y * y, z * z
+        xy, xz, yz = x * y, x * z, y * z
+        wx, wy, wz = w * x, w * y, w * z
+        ww = w * w
+        return Rot(
+            ww + xx - yy - zz, 2 * (xy - wz), 2 * (xz + wy),
+            2 * (xy + wz), ww - xx + yy - zz, 2 * (yz - wx),
+            2 * (xz - wy), 2 * (yz + wx), ww - xx - yy + zz,
+        )  # fmt: skip
+
+    @classmethod
+    def from_axis_angle(cls, axis: Vec, angle) -> "Quat":
+        """Rotation by `angle` [rad] about the unit vector `axis`."""
+        half = 0.5 * angle
+        s = jnp.sin(half)
+        return cls(jnp.cos(half), axis.x * s, axis.y * s, axis.z * s)
+
+    @classmethod
+    def from_rotation_vector(cls, v: Vec) -> "Quat":
+        """exp(v/2): rotation by |v| about v; exact and smooth at v = 0."""
+        square = v.dot(v)
+        small = square < 1e-8
+        angle = jnp.sqrt(jnp.where(small, 1.0, square))
+        # sin(a/2)/a and cos(a/2); near zero their series, so that the gradient stays finite
+        s = jnp.where(small, 0.5 - square / 48, jnp.sin(0.5 * angle) / angle)
+        c = jnp.where(small, 1 - square / 8, jnp.cos(0.5 * angle))
+        return cls(c, v.x * s, v.y * s, v.z * s)
+
+    def rotation_vector(self) -> Vec:
+        """The inverse of `from_rotation_vector`, of length at most pi."""
+        s = self.vec.norm()
+        angle = 2 * safe_atan2(s, self.w)
+        angle = jnp.where(angle > jnp.pi, angle - 2 * jnp.pi, angle)
+        # at the null rotation angle/s tends to 2/w
+        factor = jnp.where(s > MINVAL, safe_divide(angle, s), 2.0)
+        return self.vec.scale(factor)
+
+
+class Rot(Components):
+    """A 3x3 matrix by rows: the columns are the axes of a frame seen from its parent."""
+
+    names = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
+    __slots__ = ()
+
+    @property
+    def rows(self) -> tuple[Vec, Vec, Vec]:
+        p = self.parts
+        return Vec(*p[0:3]), Vec(*p[3:6]), Vec(*p[6:9])
+
+    @property
+    def cols(self) -> tuple[Vec, Vec, Vec]:
+        p = self.parts
+        return Vec(*p[0::3]), Vec(*p[1::3]), Vec(*p[2::3])
+
+    @property
+    def T(self) -> "Rot":
+        p = self.parts
+        return Rot(p[0], p[3], p[6], p[1], p[4], p[7], p[2], p[5], p[8])
+
+    def __matmul__(self, other):
+        """Product with a Vec or another Rot."""
+        if isinstance(other, Vec):
+            return Vec(*(row.dot(other) for row in self.rows))
+        cols = other.cols
+        return Rot(*(row.dot(col) for row in self.rows for col in cols))
+
+    @classmethod
+    def from_cols(cls, x: Vec, y: Vec, z: Vec) -> "Rot":
+        return cls(x.x, y.x, z.x, x.y, y.y, z.y, x.z, y.z, z.z)
+
+    @classmethod
+    def from_rows(cls, x: Vec, y: Vec, z: Vec) -> "Rot":
+        return cls(*x.parts, *y.parts, *z.parts)

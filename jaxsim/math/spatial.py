@@ -1,0 +1,93 @@
+"""Spatial (6D) vectors and inertias by components, rotation first, as MuJoCo's com-based frame.
+
+Motion and force vectors are expressed in world axes about a common point (the centre of mass of
+the kinematic tree), so that sums over bodies need no transforms (Featherstone, Rigid Body Dynamics
+Algorithms, ch. 2; MuJoCo's documentation, Computation: General framework).
+"""
+
+from jaxsim.math.components import Components
+from jaxsim.math.rotation import Rot
+from jaxsim.math.vector import Vec
+
+
+class Spatial(Components):
+    """A spatial vector: (angular, linear) velocity, or (torque, force)."""
+
+    names = ("rx", "ry", "rz", "tx", "ty", "tz")
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, rot: Vec, lin: Vec) -> "Spatial":
+        return cls(*rot.parts, *lin.parts)
+
+    @property
+    def rot(self) -> Vec:
+        """Angular velocity, or torque."""
+        return Vec(*self.parts[:3])
+
+    @property
+    def lin(self) -> Vec:
+        """Linear velocity, or force."""
+        return Vec(*self.parts[3:])
+
+    def cross_motion(self, m: "Spatial") -> "Spatial":
+        """v x m: rate of change of a motion vector fixed in a frame that moves with v = self."""
+        w, v = self.rot, self.lin
+        return Spatial.of(w.cross(m.rot), w.cross(m.lin) + v.cross(m.rot))
+
+    def cross_force(self, f: "Spatial") -> "Spatial":
+        """v x* f: rate of change of a force vector fixed in a frame that moves with v = self."""
+        w, v = self.rot, self.lin
+        return Spatial.of(w.cross(f.rot) + v.cross(f.lin), w.cross(f.lin))
+
+    def at(self, offset: Vec) -> Vec:
+        """Linear velocity of the point `offset` away from the reference point."""
+        return self.lin + self.rot.cross(offset)
+
+
+class Inertia(Components):
+    """Rigid-body inertia about a point: rotational part, first moment (mass * offset), mass."""
+
+    names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz", "hx", "hy", "hz", "mass")
+    __slots__ = ()
+
+    def __matmul__(self, v: Spatial) -> Spatial:
+        """Momentum of the motion `v`."""
+        ixx, iyy, izz, ixy, ixz, iyz, hx, hy, hz, mass = self.parts
+        w, u = v.rot, v.lin
+        h = Vec(hx, hy, hz)
+        turn = Vec(
+            ixx * w.x + ixy * w.y + ixz * w.z,
+            ixy * w.x + iyy * w.y + iyz * w.z,
+            ixz * w.x + iyz * w.y + izz * w.z,
+        )
+        return Spatial.of(turn + h.cross(u), u.scale(mass) - h.cross(w))
+
+    @classmethod
+    def about(cls, principal: Vec, R: Rot, mass, offset: Vec) -> "Inertia":
+        """Inertia of a body about a point, in world axes.
+
+        Args:
+          principal: moments about the body's centre of mass, in its inertial frame [kg m^2].
+          R: orientation of the inertial frame.
+          mass: [kg].
+          offset: centre of mass minus the point [m].
+        """
+        a, b, c = R.cols
+        sx, sy, sz = a.scale(principal.x), b.scale(principal.y), c.scale(principal.z)
+        x, y, z = offset.parts
+        h = offset.scale(mass)
+
+        def turn(i: int, j: int):
+            return sx.parts[i] * a.parts[j] + sy.parts[i] * b.parts[j] + sz.parts[i] * c.parts[j]
+
+        return cls(
+            turn(0, 0) + h.y * y + h.z * z,
+            turn(1, 1) + h.x * x + h.z * z,
+            turn(2, 2) + h.x * x + h.y * y,
+            turn(0, 1) - h.x * y,
+            turn(0, 2) - h.x * z,
+            turn(1, 2) - h.y * z,
+            *h.parts,
+            mass,
+        )

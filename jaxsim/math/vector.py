@@ -1,0 +1,33 @@
+"""3-vectors by components."""
+
+import jax.numpy as jnp
+
+from jaxsim.math.components import Components
+from jaxsim.math.guard import safe_sqrt
+
+
+class Vec(Components):
+    """A 3-vector (x, y, z)."""
+
+    names = ("x", "y", "z")
+    __slots__ = ()
+
+    def cross(self, other: "Vec") -> "Vec":
+        ax, ay, az = self.parts
+        bx, by, bz = other.parts
+        return Vec(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+
+    def norm(self):
+        """Length; its gradient at the zero vector is zero."""
+        return safe_sqrt(self.dot(self))
+
+    def normalize(self, fallback: "Vec | None" = None) -> "Vec":
+        """Unit vector; a vector shorter than MINVAL becomes `fallback` (default: the x axis)."""
+        length = self.norm()
+        good = length > MINVAL
+        unit = self.scale(1 / jnp.where(good, length, 1.0))
+        other = fallback or Vec(jnp.ones_like(length), jnp.zeros_like(length), jnp.zeros_like(length))
+        return Vec(*(jnp.where(good, u, o) for u, o in zip(unit.parts, other.parts, strict=True)))
+
+
+MINVAL = 1e-15  # MuJoCo's mjMINVAL

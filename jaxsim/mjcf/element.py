@@ -1,0 +1,54 @@
+"""An element of a checked MJCF file: the tree that reading returns and writing takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxsim.errors import NOWHERE, Place
+
+if TYPE_CHECKING:
+    from jaxsim.mjcf.schema import Row
+
+Value = int | float | str | np.ndarray
+
+
+@dataclass(eq=False)
+class Element:
+    """One XML element whose attributes have the types that its schema row gives them.
+
+    `attrs` holds what was written and nothing else: an int or float where the row asks for one
+    number, a 1-D array (float64 or int64) with as many numbers as were given where it asks for
+    several, a string for names, files and keywords.
+    """
+
+    tag: str
+    attrs: dict[str, Value] = field(default_factory=dict)
+    children: list[Element] = field(default_factory=list)
+    place: Place = NOWHERE
+    row: Row | None = None
+
+    @property
+    def label(self) -> str:
+        """The element as messages show it: `<joint name='elbow'>`, or `<joint>` without a name."""
+        name = self.attrs.get("name")
+        return f"<{self.tag} name='{name}'>" if name else f"<{self.tag}>"
+
+    def find(self, tag: str) -> Element | None:
+        """First child with this tag."""
+        return next((child for child in self.children if child.tag == tag), None)
+
+    def find_all(self, tag: str) -> list[Element]:
+        """All children with this tag, in document order."""
+        return [child for child in self.children if child.tag == tag]
+
+    def walk(self) -> Iterator[Element]:
+        """This element and everything below it, in document order."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.children))

@@ -1,0 +1,132 @@
+"""`<include>`: other files put in place of the element, by MuJoCo's rules.
+
+A file is looked for in the folder of the main file, then in that of the file that includes it, first
+among the contents given with the model, then on disk. A file counts once in the whole model. Its
+outermost element, whatever its name, is dropped and its contents are taken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from jaxsim.errors import ModelError, Problem, Problems
+from jaxsim.mjcf.parse import MAX_DEPTH, Node, parse
+from jaxsim.mjcf.schema import INCLUDE
+from jaxsim.mjcf.values import suggest
+
+# Files that include files; each level is a level of recursion here.
+MAX_INCLUDES = 100
+
+
+@dataclass
+class Files:
+    """The files a model may include.
+
+    Attributes:
+      folder: folder of the main file.
+      assets: contents of files by name, which come before the disk.
+      seen: files that are part of the model already, by their normalized path.
+    """
+
+    folder: str
+    assets: Mapping[str, bytes] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+
+    def begin(self, main: str) -> None:
+        """Counts the main file as part of the model."""
+        self.seen.add(_key(main))
+
+    def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
+        """Path and contents of the first file that has this name, seen from `folder`."""
+        paths = [os.path.normpath(os.path.join(place, name)) for place in (self.folder, folder)]
+        for key in (*paths, name, os.path.basename(name)):
+            if key in self.assets:
+                return key, bytes(self.assets[key])
+        for path in paths:
+            if os.path.isfile(path):
+                with open(path, "rb") as stream:
+                    return path, stream.read()
+        return None
+
+
+def expand_includes(root: Node, files: Files, problems: Problems) -> None:
+    """Replaces, in place, every `<include>` below an element by what it includes."""
+    _expand(root, files, files.folder, 1, 0, problems)
+
+
+def _expand(
+    node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
+) -> None:
+    """Expands below one element, at `depth` in the tree and `level` of files including files."""
+    if depth > MAX_DEPTH:
+        message = f"{node.label} is nested more than {MAX_DEPTH} elements deep; flatten the model"
+        raise ModelError(Problem(node.place, message))
+    children: list[Node] = []
+    for child in node.children:
+        if child.tag == INCLUDE.tag:
+            children.extend(_included(child, files, folder, depth, level, problems))
+        else:
+            _expand(child, files, folder, depth + 1, level, problems)
+            children.append(child)
+    node.children = children
+
+
+def _included(
+    node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
+) -> Iterator[Node]:
+    """The elements that an `<include>` stands for; none, and a problem, if it is wrong."""
+    found = _open(node, files, folder, level, problems)
+    if found is None:
+        return []
+    path, data = found
+    files.seen.add(_key(path))
+    try:
+        root = parse(data, path)
+    except ModelError as error:
+        for problem in error.problems:
+            problems.add(problem.place, f"{problem.message}; included by {node.place}")
+        return []
+    if not root.children:
+        problems.add(root.place, f"the file has no elements; remove its <include> ({node.place})")
+    _expand(root, files, os.path.dirname(path), depth, level + 1, problems)
+    return root.children
+
+
+def _open(
+    node: Node, files: Files, folder: str, level: int, problems: Problems
+) -> tuple[str, bytes] | None:
+    """Path and contents of the file of an `<include>`, or None and a problem."""
+
+    def refuse(message: str) -> None:
+        problems.add(node.place, f"<include> {message}")
+
+    for attr in node.attrs:
+        if attr not in INCLUDE.attrs:
+            near = suggest(attr, INCLUDE.attrs)
+            refuse(
+                f"has no attribute '{attr}'; "
+                + (f"did you mean '{near}'?" if near else "remove it")
+            )
+    name = node.attrs.get("file")
+    if not name:
+        return refuse("needs the attribute 'file'")
+    if node.children:
+        return refuse(f"of '{name}' cannot have elements inside; put them beside it")
+    if level >= MAX_INCLUDES:
+        return refuse(f"of '{name}' is the {level + 1}th inside one another; include fewer levels")
+    try:
+        found = files.find(name, folder)
+    except (OSError, ValueError) as error:
+        return refuse(f"cannot read '{name}': {getattr(error, 'strerror', None) or error}")
+    if found is None:
+        places = " and ".join(dict.fromkeys(repr(place or ".") for place in (files.folder, folder)))
+        return refuse(f"cannot find '{name}'; looked in {places}")
+    if _key(found[0]) in files.seen:
+        return refuse(f"includes '{name}' a second time; a file may be part of a model only once")
+    return found
+
+
+def _key(path: str) -> str:
+    return os.path.realpath(path) if os.path.exists(path) else os.path.normpath(path)

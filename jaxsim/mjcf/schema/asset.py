@@ -1,0 +1,198 @@
+"""`<asset>`: meshes, height fields, textures, materials, skins and whole models that elements use."""
+
+from jaxsim.mjcf.schema.groups import CLASS, config, plugin, rgba
+from jaxsim.mjcf.schema.rows import (
+    ANY,
+    at_most_one,
+    boolean,
+    file,
+    integer,
+    keyword,
+    name_of,
+    real,
+    ref,
+    row,
+    text,
+    tristate,
+)
+
+_CONTENT_TYPE = text("content_type", None, "format of the file, where its name does not tell")
+
+MESH = row(
+    "mesh",
+    "*",
+    "A triangle mesh, from a file, from lists of vertices, or made by the compiler.",
+    name_of("mesh"),
+    CLASS,
+    _CONTENT_TYPE,
+    file("file", "STL, OBJ or MSH file"),
+    real("vertex", None, "1", "positions of the vertices, three numbers each", n=ANY),
+    real("normal", None, "1", "normals of the vertices, three numbers each", n=ANY),
+    real("texcoord", None, "1", "texture coordinates, two numbers each", n=ANY),
+    integer("face", None, "vertices of the triangles, three each; none: the convex hull", n=ANY),
+    real("refpos", (0, 0, 0), "1", "origin that the vertices are moved to"),
+    real("refquat", (1, 0, 0, 0), "1", "orientation that the vertices are turned to"),
+    real("scale", (1, 1, 1), "m", "factors along the axes; negative ones mirror"),
+    boolean("smoothnormal", "false", "average the normals over faces even at sharp edges"),
+    integer("maxhullvert", -1, "most vertices of the convex hull; -1: no bound"),
+    keyword("inertia", "convex legacy exact shell", "legacy", "what the mass is spread over"),
+    keyword(
+        "builtin",
+        "none sphere hemisphere cone supertorus supersphere wedge plate"
+        " grid box cylinder ellipsoid square disc",
+        "none",
+        "shape that the compiler makes",
+    ),
+    real("params", None, "?", "parameters of the built-in shape", n=ANY),
+    ref("material", "material", "material of geoms that use the mesh and have none"),
+    children=[plugin("Plugin that makes the signed distance field of the mesh.")],
+    rules=[at_most_one("builtin", "file"), at_most_one("builtin", "vertex")],
+)
+
+HFIELD = row(
+    "hfield",
+    "*",
+    "A height field: terrain over a regular grid.",
+    name_of("hfield"),
+    _CONTENT_TYPE,
+    file("file", "PNG image, or MuJoCo's binary format"),
+    integer("nrow", 0, "rows of the grid, where there is no file"),
+    integer("ncol", 0, "columns of the grid, where there is no file"),
+    real(
+        "size", None, "m", "half-sizes in X and Y, top, and depth of the base", n=4, required=True
+    ),
+    real("elevation", None, "1", "heights row by row, scaled to between 0 and 1", n=ANY),
+)
+
+BONE = row(
+    "bone",
+    "*",
+    "A bone of a skin: a body and the vertices it moves.",
+    ref("body", "body", "body that moves the vertices", required=True),
+    real("bindpos", None, "m", "position of the body when the skin was bound", n=3, required=True),
+    real("bindquat", None, "1", "orientation of it then", n=4, required=True),
+    integer("vertid", None, "vertices that the bone moves", n=ANY, required=True),
+    real("vertweight", None, "1", "weight of the bone in each of them", n=ANY, required=True),
+)
+
+SKIN = row(
+    "skin",
+    "*",
+    "A surface that bends with the bodies; for drawing.",
+    name_of("skin"),
+    file("file", "SKN file"),
+    ref("material", "material", "material of the skin"),
+    rgba(),
+    real("inflate", 0, "m", "offset of the vertices along their normals"),
+    real("vertex", None, "m", "positions of the vertices", n=ANY),
+    real("texcoord", None, "1", "texture coordinates of the vertices", n=ANY),
+    integer("face", None, "vertices of the triangles", n=ANY),
+    integer("group", 0, "group, for switching the drawing on and off"),
+    children=[BONE],
+)
+
+TEXTURE = row(
+    "texture",
+    "*",
+    "An image, from files or made by the compiler.",
+    name_of("texture"),
+    CLASS,
+    keyword("type", "2d cube skybox", "cube", "how the image is laid on a surface"),
+    keyword("colorspace", "auto linear sRGB", "auto", "colour space of the image"),
+    _CONTENT_TYPE,
+    file("file", "image, or all sides of a cube in one grid"),
+    integer("gridsize", (1, 1), "rows and columns of the grid in the file"),
+    text(
+        "gridlayout",
+        "............",
+        "sides of the cube in the cells of the grid",
+        pattern=r"[.RLUDFB]*",
+        form="letters of 'RLUDFB', or '.' for an unused cell",
+    ),
+    *(file(f"file{side}", f"image of the {side} side") for side in ("right", "left", "up")),
+    *(file(f"file{side}", f"image of the {side} side") for side in ("down", "front", "back")),
+    keyword("builtin", "none gradient checker flat", "none", "pattern that the compiler makes"),
+    real("rgb1", (0.8, 0.8, 0.8), "1", "first colour of the pattern"),
+    real("rgb2", (0.5, 0.5, 0.5), "1", "second colour of the pattern"),
+    keyword("mark", "none edge cross random", "none", "marks on the pattern"),
+    real("markrgb", (0, 0, 0), "1", "colour of the marks"),
+    real("random", 0.01, "1", "probability of a random mark at a pixel"),
+    integer("width", 0, "width of the pattern in pixels"),
+    integer("height", 0, "height of the pattern in pixels"),
+    boolean("hflip", "false", "flip the image left to right"),
+    boolean("vflip", "false", "flip the image top to bottom"),
+    integer("nchannel", 3, "channels of the image"),
+    tristate("embed", "auto", "keep the pixels in the model; auto: as <compiler passthrough>"),
+)
+
+LAYER = row(
+    "layer",
+    "*",
+    "A texture of a material, with its role.",
+    ref("texture", "texture", "the texture", required=True),
+    keyword(
+        "role",
+        "rgb occlusion roughness metallic normal opacity emissive rgba orm",
+        None,
+        "what the texture says about the surface",
+        required=True,
+    ),
+)
+
+MATERIAL = row(
+    "material",
+    "*",
+    "Colour and texture of a surface.",
+    name_of("material", required=True),
+    CLASS,
+    ref("texture", "texture", "texture of the surface"),
+    real("texrepeat", (1, 1), "?", "repetitions of the texture along its two axes"),
+    boolean("texuniform", "false", "repeat by the metre, not by the object"),
+    real("emission", 0, "1", "light that the surface gives off"),
+    real("specular", 0.5, "1", "strength of highlights"),
+    real("shininess", 0.5, "1", "sharpness of highlights"),
+    real("reflectance", 0, "1", "strength of mirror images"),
+    real("metallic", -1, "1", "metalness, for physically based drawing; negative: not given"),
+    real("roughness", -1, "1", "roughness, for physically based drawing; negative: not given"),
+    rgba((1, 1, 1, 1)),
+    children=[LAYER],
+)
+
+MODEL = row(
+    "model",
+    "*",
+    "Another model, whose parts can be attached.",
+    name_of("model"),
+    file("file", "MJCF or URDF file of the model", required=True),
+    _CONTENT_TYPE,
+)
+
+ASSET = row(
+    "asset",
+    "*",
+    "Things that elements refer to by name.",
+    children=[MESH, HFIELD, SKIN, TEXTURE, MATERIAL, MODEL],
+)
+
+INSTANCE = row(
+    "instance",
+    "*",
+    "An instance of a plugin, which several elements may share.",
+    name_of("plugin", required=True),
+    children=[config()],
+)
+
+EXTENSION = row(
+    "extension",
+    "*",
+    "Engine plugins that the model needs.",
+    children=[
+        row(
+            "plugin",
+            "*",
+            "Declares a plugin.",
+            text("plugin", None, "identifier of the plugin", required=True),
+            children=[INSTANCE],
+        )
+    ],
+)

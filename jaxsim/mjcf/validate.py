@@ -1,0 +1,216 @@
+"""Plain XML tree -> `Element` tree, every part checked against the schema. All problems are collected.
+
+Checked here is what one file can say about itself: names of elements and attributes, types, counts,
+keywords, nesting, required and repeated parts, attributes that exclude each other. Whether a name
+refers to something, and whether a mass is positive, is for the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from jaxsim.errors import Problems
+from jaxsim.mjcf.element import Element
+from jaxsim.mjcf.parse import Node
+from jaxsim.mjcf.schema import ROOT, Row, Rule, walk
+from jaxsim.mjcf.values import BadValue, read_value, suggest
+
+
+def validate(root: Node, problems: Problems) -> Element | None:
+    """Checks a whole document.
+
+    Args:
+      root: the outermost element, includes expanded.
+      problems: collects what is wrong.
+
+    Returns:
+      The typed tree, without the parts that are wrong; None if it is no MJCF model at all.
+    """
+    if root.tag != ROOT.tag:
+        problems.add(root.place, _foreign_root(root))
+        return None
+    for name in [n for n in root.attrs if n.startswith("xmlns") or ":" in n]:
+        del root.attrs[name]  # namespaces and the schema's location, for editors
+    return _element(root, ROOT, problems)
+
+
+def _foreign_root(root: Node) -> str:
+    if root.tag == "robot":
+        return (
+            f"{root.label} is a URDF model, which is not read; convert it to MJCF, for example by"
+            " loading and saving it with MuJoCo"
+        )
+    if root.tag == "mujocoinclude":
+        return "<mujocoinclude> is a part of a model; load the file that includes it"
+    return f"<{root.tag}> is not an MJCF model; the outermost element must be <mujoco>"
+
+
+def _element(node: Node, row: Row, problems: Problems) -> Element:
+    """One element and all below it."""
+    element = Element(node.tag, {}, [], node.place, row)
+    for name, text in node.attrs.items():
+        attr = row.attrs.get(name)
+        if attr is None:
+            problems.add(node.place, f"{node.label} {_unknown_attribute(name, row)}")
+            continue
+        try:
+            value = read_value(attr, text)
+        except BadValue as error:
+            problems.add(node.place, f"{node.label}: {error}")
+            continue
+        if value is not None:
+            element.attrs[name] = value
+    if node.cdata is not None and "data" in row.attrs and row.tag == "text":
+        _take_cdata(node, element, problems)
+
+    written = node.attrs.keys()
+    for name in row.required:
+        if name not in element.attrs and not (name in written and node.attrs[name].strip()):
+            problems.add(node.place, f"{node.label} needs the attribute '{name}'")
+    for rule in row.rules:
+        broken = _RULES[rule.kind](rule, written)
+        if broken:
+            problems.add(node.place, f"{node.label}: {broken}")
+    if row.tag in _SPECIAL:
+        _SPECIAL[row.tag](node, element, row, problems)
+
+    first: dict[str, Node] = {}
+    for child in node.children:
+        child_row = row.children.get(child.tag)
+        if child_row is None:
+            problems.add(child.place, _misplaced(child, node))
+        elif child_row.instead:
+            problems.add(child.place, f"{child.label} {child_row.instead}")
+        else:
+            if child_row.occurs == "?" and child.tag in first:
+                place = first[child.tag].place
+                problems.add(
+                    child.place,
+                    f"{node.label} has more than one <{child.tag}>; merge it with that of {place}",
+                )
+            first.setdefault(child.tag, child)
+            element.children.append(_element(child, child_row, problems))
+    return element
+
+
+def _unknown_attribute(name: str, row: Row) -> str:
+    near = suggest(name, row.attrs)
+    if near:
+        return f"has no attribute '{name}'; did you mean '{near}'?"
+    if not row.attrs:
+        return f"has no attributes, got '{name}'"
+    if len(row.attrs) <= 12:
+        return f"has no attribute '{name}'; it has: {', '.join(row.attrs)}"
+    return f"has no attribute '{name}'; remove it, or see the reference of <{row.tag}>"
+
+
+def _misplaced(child: Node, parent: Node) -> str:
+    """Why a child cannot stand where it does: its place is elsewhere, or it does not exist."""
+    homes = _homes().get(child.tag)
+    if homes:
+        places = ", ".join(f"<{tag}>" for tag in homes[:4])
+        return f"{child.label} cannot stand in <{parent.tag}>; it belongs in {places}"
+    here = suggest(child.tag, _children(parent.tag)) or suggest(child.tag, _homes())
+    if here:
+        return f"<{parent.tag}> has no element <{child.tag}>; did you mean <{here}>?"
+    return f"<{parent.tag}> has no element <{child.tag}>; remove it"
+
+
+@cache
+def _homes() -> dict[str, list[str]]:
+    """For every tag, the tags it may stand in."""
+    homes: dict[str, list[str]] = {}
+    for _, row in walk():
+        for tag in row.children:
+            if row.tag not in homes.setdefault(tag, []):
+                homes[tag].append(row.tag)
+    return homes
+
+
+def _children(tag: str) -> list[str]:
+    return [child for child, homes in _homes().items() if tag in homes]
+
+
+def _at_most_one(rule: Rule, written) -> str | None:
+    begun = [group for group in rule.alternatives if any(name in written for name in group)]
+    if len(begun) < 2:
+        return None
+    named = [name for group in begun for name in group if name in written]
+    return f"{', '.join(named)} exclude each other; keep one" + _alternatives(rule)
+
+
+def _one_of(rule: Rule, written) -> str | None:
+    if any(all(name in written for name in group) for group in rule.alternatives):
+        return None
+    return "give " + ", or ".join(" and ".join(group) for group in rule.alternatives)
+
+
+def _together(rule: Rule, written) -> str | None:
+    given = [group[0] for group in rule.alternatives if group[0] in written]
+    missing = [group[0] for group in rule.alternatives if group[0] not in written]
+    if not given or not missing:
+        return None
+    return f"{', '.join(given)} needs {', '.join(missing)} as well"
+
+
+def _alternatives(rule: Rule) -> str:
+    if all(len(group) == 1 for group in rule.alternatives):
+        return ""
+    return ": " + ", or ".join(" and ".join(group) for group in rule.alternatives)
+
+
+_RULES: dict[str, Callable[[Rule, object], str | None]] = {
+    "at_most_one": _at_most_one,
+    "one_of": _one_of,
+    "together": _together,
+}
+
+
+def _take_cdata(node: Node, element: Element, problems: Problems) -> None:
+    if "data" in element.attrs:
+        problems.add(node.place, f"{node.label} has its text twice, as data and as CDATA; keep one")
+    else:
+        element.attrs["data"] = node.cdata
+
+
+def _check_text(node: Node, element: Element, row: Row, problems: Problems) -> None:
+    if not element.attrs.get("data"):
+        problems.add(node.place, f"{node.label} is empty; give data")
+
+
+def _check_default(node: Node, element: Element, row: Row, problems: Problems) -> None:
+    """Only the outermost class has its name from the format; the others need one."""
+    for child in node.children:
+        if child.tag == "default" and not child.attrs.get("class"):
+            problems.add(child.place, "<default> inside another needs the attribute 'class'")
+
+
+def _check_root(node: Node, element: Element, row: Row, problems: Problems) -> None:
+    for child in node.children:
+        name = child.attrs.get("class") or "main"
+        if child.tag == "default" and name != "main":
+            message = f"<default class='{name}'> is the outermost class, which is called 'main';"
+            problems.add(child.place, f"{message} put it inside a <default>")
+
+
+def _check_compiler(node: Node, element: Element, row: Row, problems: Problems) -> None:
+    if element.attrs.get("coordinate") == "global":
+        message = "coordinate='global' is gone; give poses relative to the parent"
+        problems.add(node.place, f"{node.label}: {message}")
+
+
+def _check_material(node: Node, element: Element, row: Row, problems: Problems) -> None:
+    if "texture" in element.attrs and any(child.tag == "layer" for child in node.children):
+        message = "texture and <layer> exclude each other; make it a layer of role 'rgb'"
+        problems.add(node.place, f"{node.label}: {message}")
+
+
+# What no column of the table expresses.
+_SPECIAL: dict[str, Callable[[Node, Element, Row, Problems], None]] = {
+    "mujoco": _check_root,
+    "default": _check_default,
+    "text": _check_text,
+    "compiler": _check_compiler,
+    "material": _check_material,
+}

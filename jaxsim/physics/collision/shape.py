@@ -1,0 +1,86 @@
+"""What the narrow phase reads and writes: placed geoms, and the points where two of them touch.
+
+A collider is a function `(a, b) -> Touch` of two `Placed` values with `[n, *W]` items, one for each pair. Its
+result has `[k, n, *W]` items: k is the number of points such a pair can have, whatever the state, and
+a point that does not exist in this state has `dist = FAR`. Which points become contacts is decided
+later, by their distance.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Rot, Vec, select
+
+FAR = 1e10  # distance of a contact point that does not exist [m]
+
+
+class Placed(NamedTuple):
+    """Geoms in the world.
+
+    Attributes:
+      pos: centre [m].
+      rot: orientation; its columns are the axes of the geom.
+      size: MuJoCo's `geom_size`: radius and half lengths, half extents or semi-axes [m].
+    """
+
+    pos: Vec
+    rot: Rot
+    size: Vec
+
+    @property
+    def axis(self) -> Vec:
+        """The geom's z axis: normal of a plane, axis of a capsule or cylinder."""
+        return self.rot.cols[2]
+
+
+class Touch(NamedTuple):
+    """Candidate contact points.
+
+    Attributes:
+      dist: distance between the surfaces, negative in penetration [m].
+      pos: the point midway between the surfaces [m].
+      normal: unit vector from the first geom to the second.
+      tangent: direction of the first tangent, or None where the frame is free to choose it.
+    """
+
+    dist: jax.Array
+    pos: Vec
+    normal: Vec
+    tangent: Vec | None = None
+
+
+def slots(x):
+    """Array, value or geoms `[n, *W]` with an axis of one contact point in front."""
+    return jax.tree.map(lambda a: a[None], x)
+
+
+def per_slot(numbers, like) -> np.ndarray:
+    """Constants, one for each contact point, that meet `like` of `[n, *W]`: shape `[k, 1, 1...]`."""
+    return np.asarray(numbers, like.dtype).reshape((-1,) + (1,) * len(like.shape))
+
+
+def touch_if(exists, touch: Touch) -> Touch:
+    """`touch` where `exists`, else a point that is FAR away."""
+    return touch._replace(dist=jnp.where(exists, touch.dist, FAR))
+
+
+def pick(index, choices):
+    """`choices[index]` by comparison, for a traced index and a few values of equal shape."""
+    chosen = choices[0]
+    for k in range(1, len(choices)):
+        chosen = select(index == k, choices[k], chosen)
+    return chosen
+
+
+# an axis and the other two, in cyclic order
+CYCLIC = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+
+
+def turned(parts, axis):
+    """Three things, one for each axis, with that of `axis` (static or traced) first, in cyclic order."""
+    if isinstance(axis, int):
+        return tuple(parts[k] for k in CYCLIC[axis])
+    return tuple(pick(axis, [parts[CYCLIC[a][k]] for a in range(3)]) for k in range(3))

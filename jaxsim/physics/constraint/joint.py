@@ -1,0 +1,73 @@
+"""Dry friction of dofs and limits of joints."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.data import Data
+from jaxsim.enums import ConstraintType, DisableBit, JointType
+from jaxsim.math import Quat
+from jaxsim.model import Model
+from jaxsim.physics.constraint.impedance import columns, friction_terms
+from jaxsim.physics.constraint.limit import distance, limit_terms, sides
+from jaxsim.physics.constraint.rows import DenseRows, DofRows
+from jaxsim.physics.tree import column, take
+from jaxsim.structure import Structure, derived
+
+
+def dof_friction(m: Model, d: Data) -> DofRows | None:
+    """Rows of the dofs with friction loss (those whose compiled friction loss is positive)."""
+    dof = np.flatnonzero(m.dof_hasfriction)
+    if not len(dof) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
+        return None
+    floss = take(m.dof_frictionloss, dof)
+    solref, solimp = columns(take(m.dof_solref, dof)), columns(take(m.dof_solimp, dof))
+    qvel = take(d.qvel, dof)
+    D, aref = friction_terms(m, solref, solimp, floss, qvel, take(m.dof_invweight0, dof))
+    return DofRows(ConstraintType.FRICTION_DOF, dof, dof, jnp.ones_like(qvel), D, aref, floss)
+
+
+@derived
+def scalar_limits(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Limited slide and hinge joints, once per row, and the side of each row."""
+    scalar = np.isin(s.jnt_type, (JointType.SLIDE, JointType.HINGE))
+    return sides(np.flatnonzero(s.jnt_limited.astype(bool) & scalar), s.jnt_hasmargin)
+
+
+def scalar_joint_limits(m: Model, d: Data) -> DofRows | None:
+    """Limits of slide and hinge joints: the distance to a side is the row's position."""
+    joint, side = scalar_limits(m)
+    if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
+        return None
+    value, span = take(d.qpos, m.jnt_qposadr[joint]), take(m.jnt_range, joint)
+    dist, sign = distance(value, span, side)
+    dof = m.jnt_dofadr[joint]
+    D, aref = _limit(m, joint, dist, sign * take(d.qvel, dof), take(m.dof_invweight0, dof))
+    return DofRows(ConstraintType.LIMIT_JOINT, joint, dof, sign, D, aref, None)
+
+
+def ball_limits(m: Model, d: Data) -> DenseRows | None:
+    """Limits of ball joints: the angle of rotation stays below the larger bound."""
+    joint = np.flatnonzero(m.jnt_limited.astype(bool) & (m.jnt_type == JointType.BALL))
+    if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
+        return None
+    quat = Quat(*(take(d.qpos, m.jnt_qposadr[joint] + k) for k in range(4))).normalize()
+    turn = quat.rotation_vector()
+    angle = turn.norm()
+    axis = turn.normalize()
+    span = take(m.jnt_range, joint)
+    dist = jnp.maximum(span[:, 0], span[:, 1]) - angle
+    J = jnp.zeros((len(joint), m.nv, *dist.shape[1:]), dist.dtype)
+    speed = jnp.zeros_like(dist)
+    dof = m.jnt_dofadr[joint]
+    for k in range(3):
+        here = column(np.eye(m.nv)[dof + k], J[0])
+        J = J - here * axis.parts[k][:, None]
+        speed = speed - axis.parts[k] * take(d.qvel, dof + k)
+    D, aref = _limit(m, joint, dist, speed, take(m.dof_invweight0, dof))
+    return DenseRows(ConstraintType.LIMIT_JOINT, joint, J, D, aref, None)
+
+
+def _limit(m: Model, joint: np.ndarray, dist, speed, invweight):
+    """D and aref of limit rows of joints."""
+    solref, solimp = columns(take(m.jnt_solref, joint)), columns(take(m.jnt_solimp, joint))
+    return limit_terms(m, solref, solimp, dist, take(m.jnt_margin, joint), speed, invweight)

@@ -1,0 +1,53 @@
+"""What limits of joints and tendons share: their sides, the distance to them, and their rows."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model import Model
+from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
+from jaxsim.physics.tree import column
+
+
+def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Limited objects once per row, and which side: -1 lower, 1 upper, 0 the nearer one.
+
+    Without a margin only one side can be active at a time, so that one row serves both.
+    """
+    both = hasmargin[limited].astype(bool)
+    ones = np.ones(both.sum(), int)
+    item = np.concatenate([limited[~both], limited[both], limited[both]])
+    return item, np.concatenate([np.zeros((~both).sum(), int), -ones, ones])
+
+
+def distance(value, span, side: np.ndarray):
+    """How far inside its range a value is, and the sign of that distance's derivative.
+
+    Args:
+      value: `[n, *W]`.
+      span: lower and upper bound `[n, 2, *W]`.
+      side: constant `[n]`, as from `sides`.
+
+    Returns:
+      Distance `[n, *W]`, negative outside; 1 for the lower side and -1 for the upper, `[n, *W]`.
+    """
+    below, above = value - span[:, 0], span[:, 1] - value
+    which = column(side, value)
+    upper = jnp.where(which == 0, above < below, which > 0)
+    return jnp.where(upper, above, below), jnp.where(upper, -1.0, 1.0).astype(value.dtype)
+
+
+def limit_terms(m: Model, solref, solimp, dist, margin, speed, invweight):
+    """D and aref `[n, *W]` of limits that are active within their margin.
+
+    Args:
+      m: model.
+      solref, solimp: parameters of the rows, by columns.
+      dist: distance to the limit.
+      margin: distance at which the limit becomes active.
+      speed: rate of change of the distance.
+      invweight: approximate inverse inertia.
+    """
+    imp = impedance(solimp, dist - margin)
+    K, B = stiffness_damping(m, solref, solimp[1])
+    D = jnp.where(dist < margin, regularize(imp, invweight), 0)
+    return D, -B * speed - K * imp * (dist - margin)

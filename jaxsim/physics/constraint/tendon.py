@@ -1,0 +1,55 @@
+"""Dry friction and length limits of tendons."""
+
+import numpy as np
+
+from jaxsim.data import Data
+from jaxsim.enums import ConstraintType, DisableBit
+from jaxsim.model import Model
+from jaxsim.physics.constraint.impedance import columns, friction_terms
+from jaxsim.physics.constraint.limit import distance, limit_terms, sides
+from jaxsim.physics.constraint.rows import DenseRows
+from jaxsim.physics.tendon_path import tendon_pattern
+from jaxsim.physics.tree import take
+from jaxsim.structure import Structure, derived
+
+
+def tendon_friction(m: Model, d: Data) -> DenseRows | None:
+    """Rows of the tendons with friction loss (those whose compiled friction loss is positive)."""
+    tendon = np.flatnonzero(m.tendon_hasfriction & _moves(m))
+    if not len(tendon) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
+        return None
+    floss = take(m.tendon_frictionloss, tendon)
+    solref = columns(take(m.tendon_solref_fri, tendon))
+    solimp = columns(take(m.tendon_solimp_fri, tendon))
+    speed, weight = take(d.ten_velocity, tendon), take(m.tendon_invweight0, tendon)
+    D, aref = friction_terms(m, solref, solimp, floss, speed, weight)
+    return DenseRows(ConstraintType.FRICTION_TENDON, tendon, take(d.ten_J, tendon), D, aref, floss)
+
+
+def tendon_limits(m: Model, d: Data) -> DenseRows | None:
+    """Limits of tendon lengths: the distance to a side is the row's position."""
+    tendon, side = _limited(m)
+    if not len(tendon) or m.opt.disableflags & DisableBit.LIMIT:
+        return None
+    length, span = take(d.ten_length, tendon), take(m.tendon_range, tendon)
+    dist, sign = distance(length, span, side)
+    speed = sign * take(d.ten_velocity, tendon)
+    solref = columns(take(m.tendon_solref_lim, tendon))
+    solimp = columns(take(m.tendon_solimp_lim, tendon))
+    margin, weight = take(m.tendon_margin, tendon), take(m.tendon_invweight0, tendon)
+    D, aref = limit_terms(m, solref, solimp, dist, margin, speed, weight)
+    J = sign[:, None] * take(d.ten_J, tendon)
+    return DenseRows(ConstraintType.LIMIT_TENDON, tendon, J, D, aref, None)
+
+
+@derived
+def _limited(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Limited tendons, once per row, and the side of each row."""
+    limited = np.flatnonzero(s.tendon_limited.astype(bool) & _moves(s))
+    return sides(limited, s.tendon_hasmargin)
+
+
+@derived
+def _moves(s: Structure) -> np.ndarray:
+    """[ntendon] bool: some dof changes the length; MuJoCo makes no rows of the other tendons."""
+    return np.isin(np.arange(s.ntendon), tendon_pattern(s).row)

@@ -1,0 +1,41 @@
+"""Potential and kinetic energy, `d.energy`."""
+
+import jax.numpy as jnp
+
+from jaxsim.data import Data
+from jaxsim.enums import DisableBit
+from jaxsim.model import Model
+from jaxsim.physics.reflected import dof_armature, tendon_armature
+from jaxsim.physics.spring import spring_energy
+from jaxsim.physics.tree import total
+
+
+def energy_pos(m: Model, d: Data) -> Data:
+    """d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J]."""
+    return d.replace(energy=jnp.concatenate([potential_energy(m, d), d.energy[1:]]))
+
+
+def energy_vel(m: Model, d: Data) -> Data:
+    """d.energy[1] = qvel . M qvel / 2 [J]."""
+    return d.replace(energy=jnp.concatenate([d.energy[:1], kinetic_energy(m, d)]))
+
+
+def potential_energy(m: Model, d: Data):
+    """Energy of position in gravity and in springs, `[1, *W]`."""
+    energy = spring_energy(m, d)
+    if not m.opt.disableflags & DisableBit.GRAVITY:
+        energy = energy - total(m.body_mass * d.xipos.dot(m.opt.gravity))
+    return energy
+
+
+def kinetic_energy(m: Model, d: Data):
+    """Energy of the bodies' motion and of reflected inertias, `[1, *W]`.
+
+    The same as qvel . M qvel / 2, by bodies: the mass matrix is not needed.
+    """
+    if not m.nv:
+        return jnp.zeros_like(d.time)
+    energy = total(d.cvel.dot(d.cinert @ d.cvel)) + total(dof_armature(m) * d.qvel * d.qvel)
+    if m.ntendon:
+        energy = energy + total(tendon_armature(m) * d.ten_velocity * d.ten_velocity)
+    return 0.5 * energy

@@ -1,0 +1,100 @@
+"""One step of the physics, as the list of its stages. Everything is found from here.
+
+MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynamics.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.data import Data
+from jaxsim.enums import DisableBit, EnableBit
+from jaxsim.model import Model
+from jaxsim.physics.actuation import actuation
+from jaxsim.physics.applied import xfrc_force
+from jaxsim.physics.collision.contacts import collision
+from jaxsim.physics.constraint.make import make_constraint
+from jaxsim.physics.energy import energy_pos, energy_vel
+from jaxsim.physics.factor import solve_spd
+from jaxsim.physics.inertia import com_pos, crb
+from jaxsim.physics.kinematics import kinematics
+from jaxsim.physics.passive import passive
+from jaxsim.physics.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.solver.newton import Settings, solve
+from jaxsim.physics.tendon import tendon, tendon_velocity
+from jaxsim.physics.transmission import actuator_velocity, transmission
+from jaxsim.physics.velocity import bias, com_vel
+
+
+def forward(m: Model, d: Data) -> Data:
+    """Forward dynamics: everything that follows from state and inputs, up to `qacc` and sensors."""
+    d = fwd_position(m, d)
+    d = sensor_pos(m, d)
+    d = energy_pos(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
+    d = fwd_velocity(m, d)
+    d = sensor_vel(m, d)
+    d = energy_vel(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
+    d = fwd_actuation(m, d)
+    d = fwd_acceleration(m, d)
+    d = fwd_constraint(m, d)
+    return sensor_acc(m, d)
+
+
+def fwd_position(m: Model, d: Data) -> Data:
+    """What follows from the configuration."""
+    d = kinematics(m, d)
+    d = com_pos(m, d)
+    d = tendon(m, d)
+    d = crb(m, d)
+    d = collision(m, d)
+    return transmission(m, d)
+
+
+def fwd_velocity(m: Model, d: Data) -> Data:
+    """What follows from the velocity; the constraint rows, whose reference depends on it."""
+    d = tendon_velocity(m, d)
+    d = actuator_velocity(m, d)
+    d = com_vel(m, d)
+    d = passive(m, d)
+    d = bias(m, d)
+    return make_constraint(m, d)
+
+
+def fwd_actuation(m: Model, d: Data) -> Data:
+    """Actuator forces and activation rates."""
+    return actuation(m, d)
+
+
+def fwd_acceleration(m: Model, d: Data) -> Data:
+    """Force of everything except constraints.
+
+        qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
+    """
+    force = d.qfrc_passive - d.qfrc_bias + d.qfrc_applied + d.qfrc_actuator + xfrc_force(m, d)
+    return d.replace(qfrc_smooth=force)
+
+
+def fwd_constraint(m: Model, d: Data) -> Data:
+    """Acceleration without and with constraints; constraint force.
+
+        M qacc_smooth = qfrc_smooth
+        M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step
+    """
+    if d.rows.empty or m.nv == 0:
+        acc = solve_spd(d.M, d.qfrc_smooth)
+        none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
+        zero = jnp.zeros_like(acc)
+        return d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
+    settings = Settings(
+        warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
+        tolerance=m.opt.tolerance,
+        ls_tolerance=m.opt.ls_tolerance,
+        scale=1 / (m.stat.meaninertia * max(1, m.nv)),
+    )
+    problem = Problem(d.M, d.qfrc_smooth, d.rows)
+    found = solve(problem, settings, m.opt.iterations, m.opt.ls_iterations)
+    return d.replace(
+        qacc_smooth=found.qacc_smooth,
+        qacc=found.qacc,
+        qfrc_constraint=found.force,
+        solver_niter=found.niter,
+    )

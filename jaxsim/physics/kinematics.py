@@ -1,0 +1,176 @@
+"""Poses of bodies, joints, geoms, sites and cameras in the world, from qpos.
+
+A body's pose in its parent depends on its own joints only, so all of them are found at once; the
+poses in the world are then one scan over the levels of the tree.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.data import Data
+from jaxsim.enums import JointType
+from jaxsim.math import Quat, Vec, concat, select
+from jaxsim.model import Model
+from jaxsim.physics.layout import joint_slot, joints_of, levels
+from jaxsim.physics.tree import column, take
+
+
+def kinematics(m: Model, d: Data) -> Data:
+    """Forward kinematics (MuJoCo's documentation, Computation: Kinematics).
+
+        xpos[b], xquat[b] = pose of parent * pose of b in its parent, joints applied in order
+    """
+    pos, quat, anchor, axis = _local(m, d)
+    xpos, xquat = _compose(m, pos, quat)
+    xmat = xquat.matrix()
+
+    # joints: their anchors and axes are known in the parent's frame
+    parent = m.body_parentid[m.jnt_bodyid]
+    ppos, pquat = take(xpos, parent), take(xquat, parent)
+    xanchor = ppos + pquat.rotate(anchor)
+    xaxis = pquat.rotate(axis)
+
+    body = m.geom_bodyid
+    bquat = take(xquat, body)
+    geom_xpos = take(xpos, body) + bquat.rotate(m.geom_pos)
+    geom_xmat = (bquat * m.geom_quat).matrix()
+    body = m.site_bodyid
+    bquat = take(xquat, body)
+    site_xpos = take(xpos, body) + bquat.rotate(m.site_pos)
+    site_xmat = (bquat * m.site_quat).matrix()
+
+    return d.replace(
+        xpos=xpos,
+        xquat=xquat,
+        xmat=xmat,
+        xipos=xpos + xquat.rotate(m.body_ipos),
+        ximat=(xquat * m.body_iquat).matrix(),
+        xanchor=xanchor,
+        xaxis=xaxis,
+        geom_xpos=geom_xpos,
+        geom_xmat=geom_xmat,
+        site_xpos=site_xpos,
+        site_xmat=site_xmat,
+    )
+
+
+def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
+    """Body poses in their parents, joint anchors and axes in the parent of the joint's body."""
+    shape = (m.nbody, *d.qpos.shape[1:])
+    pos = m.body_pos.map(lambda a: jnp.broadcast_to(a, shape))
+    quat = m.body_quat.map(lambda a: jnp.broadcast_to(a, shape))
+    if m.nmocap:
+        pos, quat = _place_mocap(m, d, pos, quat)
+    if not m.njnt:
+        return pos, quat, pos[:0], pos[:0]
+
+    turn, shift = _joint_motion(m, d)
+    anchors, axes = [], []
+    free_body = np.zeros(m.nbody, bool)
+    free_body[m.jnt_bodyid[joints_of(m.structure, JointType.FREE)]] = True
+    for slot in range(int(m.body_jntnum.max())):
+        # the slot-th joint of every body; bodies without one keep their pose
+        has = (m.body_jntnum > slot) & ~free_body
+        joint = np.where(has, m.body_jntadr + slot, 0)
+        present = column(has, pos)
+        point = take(m.jnt_pos, joint)
+        anchor = pos + quat.rotate(point)
+        axis = quat.rotate(take(m.jnt_axis, joint))
+        turned = quat * take(turn, joint)
+        moved = anchor + axis.scale(take(shift, joint)) - turned.rotate(point)
+        pos = select(present, moved, pos)
+        quat = select(present, turned, quat)
+        anchors.append(anchor)
+        axes.append(axis)
+
+    free = joints_of(m.structure, JointType.FREE)
+    if len(free):
+        pos, quat = _place_free(m, d, free, pos, quat)
+    anchor, axis = _of_slots(m, anchors), _of_slots(m, axes)
+    if len(free):
+        # a free joint has the body's own position as anchor and the vertical as axis
+        is_free = column(m.jnt_type == JointType.FREE, pos)
+        anchor = select(is_free, take(pos, m.jnt_bodyid), anchor)
+        up = np.array([0.0, 0.0, 1.0])
+        axis = Vec(*(jnp.where(is_free, u, a) for u, a in zip(up, axis.parts, strict=True)))
+    return pos, quat, anchor, axis
+
+
+def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
+    """Rotation of each joint, and translation along its axis; nothing for a free joint."""
+    kind = m.jnt_type
+    scalar = np.isin(kind, (JointType.SLIDE, JointType.HINGE))
+    adr = np.where(scalar, m.jnt_qposadr, 0)
+    value = take(d.qpos, adr) - take(m.qpos0, adr)
+    angle = jnp.where(column(kind == JointType.HINGE, value), value, 0)
+    shift = jnp.where(column(kind == JointType.SLIDE, value), value, 0)
+    turn = Quat.from_axis_angle(m.jnt_axis, angle)
+    ball = kind == JointType.BALL
+    if ball.any():
+        adr = np.where(ball, m.jnt_qposadr, 0)
+        own = Quat(*(take(d.qpos, np.minimum(adr + k, m.nq - 1)) for k in range(4)))
+        turn = select(column(ball, value), own.normalize(), turn)
+    return turn, shift
+
+
+def _of_slots(m: Model, slots: list[Vec]) -> Vec:
+    """Values of each joint, from the values of the bodies slot by slot."""
+    out = take(slots[0], m.jnt_bodyid)
+    for slot in range(1, len(slots)):
+        here = column(joint_slot(m) == slot, out)
+        out = select(here, take(slots[slot], m.jnt_bodyid), out)
+    return out
+
+
+def _place_free(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+    """The pose of a free body is its qpos."""
+    adr = np.zeros(m.nbody, int)
+    adr[m.jnt_bodyid[free]] = m.jnt_qposadr[free]
+    here = np.zeros(m.nbody, bool)
+    here[m.jnt_bodyid[free]] = True
+    mask = column(here, pos)
+    q = [take(d.qpos, adr + k) for k in range(7)]
+    return select(mask, Vec(*q[:3]), pos), select(mask, Quat(*q[3:]).normalize(), quat)
+
+
+def _place_mocap(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+    """The pose of a mocap body is its input."""
+    index = np.maximum(m.body_mocapid, 0)
+    mask = column(m.body_mocapid >= 0, pos)
+    pos = select(mask, take(d.mocap_pos, index), pos)
+    return pos, select(mask, take(d.mocap_quat.normalize(), index), quat)
+
+
+def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+    """Poses in the world from poses in the parents."""
+    tree = levels(m)
+    world = pos.map(lambda a: jnp.zeros_like(a[:1]))
+    upright = Quat(*(jnp.full_like(world.x, k == 0) for k in range(4)))
+    pieces = [(world, upright), (take(pos, tree.roots), take(quat, tree.roots))]
+    depth, width = tree.body.shape
+    if depth:
+
+        def descend(above, level):
+            parent, p, q = level
+            ppos, pquat = jax.tree.map(lambda a: a[parent], above)
+            here = (ppos + pquat.rotate(p), pquat * q)
+            return here, here
+
+        start = jax.tree.map(lambda a: _widen(a, width, tree.parent[0]), pieces[1])
+        parents = tree.parent.copy()
+        if len(tree.roots) > width:
+            parents[0] = np.arange(width)
+        local = jax.tree.map(lambda a: a[tree.body], (pos, quat))
+        _, poses = lax.scan(descend, start, (parents, *local))
+        pieces.append(jax.tree.map(lambda a: a.reshape(depth * width, *a.shape[2:]), poses))
+    return take(concat(pieces), tree.order)
+
+
+def _widen(roots, width: int, parent: np.ndarray):
+    """The level of the roots as wide as the deeper ones: padded, or only the parents in use."""
+    n = roots.shape[0]
+    if n > width:
+        return roots[parent]
+    return jnp.pad(roots, [(0, width - n)] + [(0, 0)] * (roots.ndim - 1))

@@ -1,0 +1,101 @@
+"""The muscle model: activation dynamics, and force as a function of length and velocity.
+
+MuJoCo's documentation, Modeling: Muscles; the activation follows Millard et al., J. Biomech. Eng.
+135 (2013). All lengths below are in units of the optimal length, velocities in those of the maximal
+shortening velocity, forces in those of the peak active force.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.math import MINVAL
+
+
+def activation_rate(ctrl, act, prm):
+    """Rate of change of muscle activation.
+
+        act_dot = (ctrl - act) / tau,
+        tau = tau_act (0.5 + 1.5 act) when activation rises, tau_deact / (0.5 + 1.5 act) when it falls
+
+    Args:
+      ctrl: excitation `[n, *W]`, clamped to [0, 1].
+      act: activation `[n, *W]`; clamped to [0, 1] where it scales the time constant.
+      prm: (tau_act, tau_deact, width over which the two are blended), each `[n, *W]` [s, s, 1].
+    """
+    rise, fall, smooth = prm
+    ctrl, level = jnp.clip(ctrl, 0, 1), jnp.clip(act, 0, 1)
+    lag = 0.5 + 1.5 * level
+    rise, fall = rise * lag, fall / lag
+    change = ctrl - act
+    abrupt = smooth < MINVAL
+    x = jnp.clip(change / jnp.where(abrupt, 1.0, smooth) + 0.5, 0, 1)
+    blend = jnp.where(abrupt, (change > 0).astype(x.dtype), x**3 * (6 * x * x - 15 * x + 10))
+    return change / jnp.maximum(MINVAL, fall + (rise - fall) * blend)
+
+
+def scaled_length(length, lengthrange, prm):
+    """Length in units of the optimal length, and that optimal length.
+
+    The range of the actuator's length corresponds to the range `prm[:2]` of scaled lengths.
+    """
+    lower, upper = prm[0], prm[1]
+    optimal = (lengthrange[1] - lengthrange[0]) / jnp.maximum(MINVAL, upper - lower)
+    return lower + (length - lengthrange[0]) / jnp.maximum(MINVAL, optimal), optimal
+
+
+def peak_force(prm, acc0):
+    """Peak active force: given, or chosen by how little the muscle accelerates the model."""
+    force, scale = prm[2], prm[3]
+    return jnp.where(force < 0, scale / jnp.maximum(MINVAL, acc0), force)
+
+
+def gain(length, velocity, lengthrange, acc0, prm):
+    """Active force per unit activation, `-F0 FL(L) FV(V)`; muscles pull.
+
+    Args:
+      length, velocity: of the actuator, `[n, *W]`.
+      lengthrange: two arrays `[n, *W]`.
+      acc0: acceleration from unit force, `[n, *W]`.
+      prm: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax; each `[n, *W]`.
+    """
+    lmin, lmax, vmax, fvmax = prm[4], prm[5], prm[6], prm[8]
+    L, optimal = scaled_length(length, lengthrange, prm)
+    V = velocity / jnp.maximum(MINVAL, optimal * vmax)
+    return -peak_force(prm, acc0) * _active_length(L, lmin, lmax) * _active_velocity(V, fvmax)
+
+
+def bias(length, lengthrange, acc0, prm):
+    """Passive force `-F0 FP(L)` of a stretched muscle; arguments as for `gain`.
+
+    FP rises as a parabola from the optimal length to fpmax / 2 midway to lmax, then linearly.
+    """
+    lmax, fpmax = prm[5], prm[7]
+    L, _ = scaled_length(length, lengthrange, prm)
+    b = 0.5 * (1 + lmax)
+    x = (L - 1) / jnp.maximum(MINVAL, b - 1)
+    far = (L - b) / jnp.maximum(MINVAL, b - 1)
+    stretched = jnp.where(L <= b, 0.5 * x * x, 0.5 + far)
+    return -peak_force(prm, acc0) * fpmax * jnp.where(L <= 1, 0, stretched)
+
+
+def _active_length(L, lmin, lmax):
+    """Bell of four parabolas: 0 at lmin and lmax, 1 at the optimal length."""
+    a, b = 0.5 * (lmin + 1), 0.5 * (1 + lmax)
+    outer_low = 0.5 * _square(L - lmin, a - lmin)
+    inner_low = 1 - 0.5 * _square(1 - L, 1 - a)
+    inner_high = 1 - 0.5 * _square(L - 1, b - 1)
+    outer_high = 0.5 * _square(lmax - L, lmax - b)
+    bell = jnp.where(L <= a, outer_low, jnp.where(L <= 1, inner_low, inner_high))
+    bell = jnp.where(L <= b, bell, outer_high)
+    return jnp.where((L < lmin) | (L > lmax), 0, bell)
+
+
+def _active_velocity(V, fvmax):
+    """Zero at full shortening speed, 1 at rest, up to fvmax when lengthened."""
+    y = fvmax - 1
+    lengthened = fvmax - (y - V) ** 2 / jnp.maximum(MINVAL, y)
+    moving = jnp.where(V <= 0, (V + 1) ** 2, lengthened)
+    return jnp.where(V <= -1, 0, jnp.where(y < V, fvmax, moving))
+
+
+def _square(x, width):
+    return (x / jnp.maximum(MINVAL, width)) ** 2

@@ -1,0 +1,142 @@
+"""The bridge between public functions of one world and the worlds-last code of the physics.
+
+A function of the physics takes unpacked records (components instead of short axes, one number per
+world as one item) and arrays `[items, *W]`. `worlds` makes the public function of it:
+
+  * called for one world it unpacks, runs and packs;
+  * under `vmap` it moves the worlds last and runs the same code once for all of them, instead of
+    letting every operation be batched with the worlds first, which is several times slower;
+  * its derivative is that of the one-world form, so that every order of jit, vmap, grad, jvp and
+    scan works.
+"""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+
+from jaxsim.fields import KINDS, Field, Record
+from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
+from jaxsim.model import Model
+
+VALUES: dict[str, type[Components]] = {
+    "vec": Vec,
+    "quat": Quat,
+    "rot": Rot,
+    "spatial": Spatial,
+    "inertia": Inertia,
+}
+
+
+def unpack(record: Record, rank: int) -> Record:
+    """A record with public arrays (worlds last, `rank` world axes) in the form of the physics."""
+    values = {n: _unpack(f, getattr(record, n), rank) for n, f in record.fields.items()}
+    return record.replace(**values)
+
+
+def pack(record: Record, like: Record) -> Record:
+    """The inverse of `unpack`, for the fields that are present in `like`."""
+    values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
+    return record.replace(**values)
+
+
+def _unpack(field: Field, value, rank: int):
+    if value is None or field.static:
+        return value
+    if isinstance(value, Record):
+        return unpack(value, rank)
+    value = jnp.asarray(value)
+    if not field.shape:
+        value = value[None]
+    if field.kind == "real":
+        return value
+    items = len(field.shape) or 1
+    inner = KINDS[field.kind]
+    if len(inner) == 2:
+        shape = value.shape
+        value = value.reshape(*shape[:items], inner[0] * inner[1], *shape[items + 2 :])
+    return VALUES[field.kind].from_array(value, axis=items)
+
+
+def _pack(field: Field, value, like):
+    if like is None or field.static:
+        return like if like is None else value
+    if isinstance(like, Record):
+        return pack(value, like)
+    if isinstance(value, Components):
+        items = len(field.shape) or 1
+        value = value.to_array(axis=items)
+        inner = KINDS[field.kind]
+        if len(inner) == 2:
+            shape = value.shape
+            value = value.reshape(*shape[:items], *inner, *shape[items + 1 :])
+    return value if field.shape else value[0]
+
+
+def worlds(core: Callable) -> Callable:
+    """Makes the public function `(m, d, *arrays) -> Data or arrays` of a physics function.
+
+    Args:
+      core: takes unpacked records and arrays `[items, *W]`, returns a record or arrays.
+
+    Returns:
+      The function for one world, with a batching rule that runs `core` with the worlds last.
+    """
+
+    def run(rank: int, *args):
+        out = core(*(unpack(a, rank) if isinstance(a, Record) else a for a in args))
+        return _like_input(out, args)
+
+    def one_world(*args):
+        return run(0, *args)
+
+    batched = custom_vmap(one_world)
+
+    @batched.def_vmap
+    def many_worlds(size, in_batched, *args):
+        if not any(jax.tree.leaves(in_batched)):
+            out = one_world(*args)
+            return out, jax.tree.map(lambda _: False, out)
+        last = [_many(a, b, size) for a, b in zip(args, in_batched, strict=True)]
+        out = jax.tree.map(functools.partial(_worlds_first, size), run(1, *last))
+        return out, jax.tree.map(lambda _: True, out)
+
+    differentiable = jax.custom_jvp(batched)
+
+    @differentiable.defjvp
+    def tangent(primals, tangents):
+        return jax.jvp(one_world, primals, tangents)
+
+    @functools.wraps(core)
+    def public(*args):
+        return differentiable(*args)
+
+    return public
+
+
+def _like_input(out, args):
+    """Packs a record as the argument of its type came; passes arrays through."""
+    if not isinstance(out, Record):
+        return out
+    like = next(a for a in args if type(a) is type(out))
+    return pack(out, like)
+
+
+def _many(arg, batched, size: int):
+    """An argument with the worlds last. What all worlds share of a model stays one; the rest is
+    repeated, so that everything computed from a state has all worlds."""
+    shared = 1 if isinstance(arg, Model) else size
+
+    def last(a, is_batched: bool):
+        if is_batched:
+            return jnp.moveaxis(a, 0, -1)
+        a = jnp.asarray(a)
+        return jnp.broadcast_to(a[..., None], (*a.shape, shared))
+
+    return jax.tree.map(last, arg, batched)
+
+
+def _worlds_first(size: int, a):
+    return jnp.moveaxis(jnp.broadcast_to(a, (*a.shape[:-1], size)), -1, 0)

@@ -1,0 +1,85 @@
+"""Inertia and damping of drives, reflected by their gears into joints and tendons.
+
+MuJoCo's documentation, XML reference: actuator/general/armature, damping. A motor behind a gear adds
+the square of the gear times its own coefficients to the joint or tendon it drives.
+"""
+
+import numpy as np
+
+from jaxsim.enums import TrnType
+from jaxsim.model import Model
+from jaxsim.physics.tree import take, weighted_sum
+from jaxsim.structure import Structure, derived
+
+
+def dof_armature(m: Model):
+    """Inertia on the diagonal of the mass matrix, with what actuators reflect; `[nv, *W]`."""
+    (armature,) = _with_reflected(m, (m.dof_armature,), (m.actuator_armature,), _of_dofs(m))
+    return armature
+
+
+def tendon_armature(m: Model):
+    """Inertia of motion along tendons, with what actuators reflect; `[ntendon, *W]`."""
+    own, theirs = (m.tendon_armature,), (m.actuator_armature,)
+    (armature,) = _with_reflected(m, own, theirs, _of_tendons(m))
+    return armature
+
+
+def dof_damping(m: Model) -> tuple:
+    """Damping coefficients (a, b, c) of the dofs, with what actuators reflect; `[nv, *W]` each."""
+    own = _polynomial(m.dof_damping, m.dof_dampingpoly)
+    return _with_reflected(m, own, _drive_damping(m), _of_dofs(m))
+
+
+def tendon_damping(m: Model) -> tuple:
+    """Damping coefficients (a, b, c) of the tendons, likewise; `[ntendon, *W]` each."""
+    own = _polynomial(m.tendon_damping, m.tendon_dampingpoly)
+    return _with_reflected(m, own, _drive_damping(m), _of_tendons(m))
+
+
+def _drive_damping(m: Model) -> tuple:
+    return _polynomial(m.actuator_damping, m.actuator_dampingpoly)
+
+
+def _polynomial(linear, higher) -> tuple:
+    return linear, higher[:, 0], higher[:, 1]
+
+
+def _with_reflected(m: Model, own: tuple, theirs: tuple, reflects) -> tuple:
+    """Adds the drives' coefficients times the squares of their gears."""
+    actuator, member = reflects
+    if not len(actuator):
+        return own
+    gear = take(m.actuator_gear[:, 0], m.actuator_outadr[actuator])
+    return tuple(
+        a + weighted_sum(member, gear * gear * take(b, actuator))
+        for a, b in zip(own, theirs, strict=True)
+    )
+
+
+@derived
+def _of_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Actuators of joints, and `[nv, k]`: 1 where an actuator reflects into a dof."""
+    kind = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
+    actuator = np.flatnonzero(kind & _reflects(s, s.jnt_actuatorid))
+    return actuator, 1.0 * (s.dof_jntid[:, None] == s.actuator_trnid[actuator, 0])
+
+
+@derived
+def _of_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Actuators of tendons, and `[ntendon, k]`: 1 where an actuator reflects into a tendon."""
+    kind = s.actuator_trntype == TrnType.TENDON
+    actuator = np.flatnonzero(kind & _reflects(s, s.tendon_actuatorid))
+    return actuator, 1.0 * (np.arange(s.ntendon)[:, None] == s.actuator_trnid[actuator, 0])
+
+
+def _reflects(s: Structure, source: np.ndarray) -> np.ndarray:
+    """[nactuator] bool: the actuator's joint or tendon has an actuator with damping or armature.
+
+    `source` says which one, -1 for none, -2 for several.
+    """
+    if not len(source):
+        return np.zeros(s.nactuator, bool)
+    target = np.clip(s.actuator_trnid[:, 0], 0, len(source) - 1)
+    chosen = source[target]
+    return (chosen == np.arange(s.nactuator)) | (chosen == -2)

@@ -1,0 +1,113 @@
+"""The constrained dynamics of one step as a convex problem in the acceleration."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.physics.constraint.rows import ContactRows, DofRows, Rows
+from jaxsim.physics.pin import pin
+from jaxsim.physics.products import apply, apply_transpose, gram
+from jaxsim.physics.solver.cost import evaluate
+from jaxsim.physics.tree import take, total, weighted_sum
+
+
+class Problem(NamedTuple):
+    """minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),  with M a0 = smooth.
+
+    Attributes:
+      M: joint-space inertia `[nv, nv, *W]`.
+      smooth: generalized force without constraints `[nv, *W]`.
+      rows: constraint rows.
+    """
+
+    M: jnp.ndarray
+    smooth: jnp.ndarray
+    rows: Rows
+
+    @property
+    def blocks(self) -> tuple:
+        return (*self.rows.dof, *self.rows.dense, *self.rows.contact)
+
+
+def multiply(p: Problem, x) -> list:
+    """J x, block by block."""
+    return [_multiply(block, x) for block in p.blocks]
+
+
+def residual(p: Problem, x) -> list:
+    """J x - aref, block by block."""
+    out = []
+    for block, Jx in zip(p.blocks, multiply(p, x), strict=True):
+        if isinstance(block, ContactRows):
+            out.append([a - b for a, b in zip(Jx, block.aref, strict=True)])
+        else:
+            out.append(Jx - block.aref)
+    return out
+
+
+def _multiply(block, x):
+    if isinstance(block, DofRows):
+        return block.sign * take(x, block.dof)
+    if isinstance(block, ContactRows):
+        return [apply(J, x) for J in block.J]
+    return apply(block.J, x)
+
+
+def constraint_force(p: Problem, pieces: list):
+    """J' f, `[nv, *W]`."""
+    out = jnp.zeros_like(p.smooth)
+    for block, piece in zip(p.blocks, pieces, strict=True):
+        if isinstance(block, DofRows):
+            out = out + _to_dofs(block.dof, block.sign * piece.force, out.shape[0])
+        elif isinstance(block, ContactRows):
+            for J, f in zip(block.J, piece.force, strict=True):
+                out = out + apply_transpose(J, f)
+        else:
+            out = out + apply_transpose(block.J, piece.force)
+    return out
+
+
+def hessian(p: Problem, pieces: list):
+    """M + J' W J, `[nv, nv, *W]`, W the curvature of the cost."""
+    nv = p.M.shape[0]
+    H = p.M
+    diagonal = None
+    for block, piece in zip(p.blocks, pieces, strict=True):
+        if isinstance(block, DofRows):
+            own = _to_dofs(block.dof, piece.weight, nv)
+            diagonal = own if diagonal is None else diagonal + own
+        elif isinstance(block, ContactRows):
+            for J, G in zip(block.J, _weighted(block, piece.weight), strict=True):
+                H = H + gram(J, G)
+        else:
+            H = H + gram(block.J, pin(piece.weight[:, None] * block.J, p.smooth))
+    if diagonal is not None:
+        eye = np.eye(nv, dtype=H.dtype).reshape(nv, nv, *(1,) * (H.ndim - 2))
+        H = H + eye * diagonal[:, None]
+    return H
+
+
+def _weighted(block: ContactRows, weight) -> list:
+    """W J of a contact block, over the basis."""
+    size = len(block.J)
+    rows = [sum(weight[j][k][:, None] * block.J[k] for k in range(size)) for j in range(size)]
+    return pin(rows, block.D)
+
+
+def pieces_at(p: Problem, r: list) -> list:
+    return [evaluate(block, x) for block, x in zip(p.blocks, r, strict=True)]
+
+
+def constraint_cost(pieces: list):
+    """Sum of the rows' costs, `[1, *W]`."""
+    return sum(total(piece.cost) for piece in pieces)
+
+
+def _to_dofs(dof: np.ndarray, a, nv: int):
+    """Sums one number a row onto its dof (a dof may have several rows)."""
+    if np.array_equal(dof, np.arange(nv)):
+        return a
+    place = np.zeros((nv, len(dof)))
+    place[dof, np.arange(len(dof))] = 1
+    return weighted_sum(place, a)

@@ -1,0 +1,292 @@
+"""Transmissions: the length of each actuator, and the moment arms that carry its force to the dofs.
+
+MuJoCo's documentation, Computation: Transmission. What is attached to a joint or a tendon scales its
+length by the gear; what acts on sites is a force and a torque on one or two bodies.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.data import Data
+from jaxsim.enums import DisableBit, JointType, TrnType
+from jaxsim.math import Quat, Spatial, Vec, safe_divide, safe_sqrt
+from jaxsim.model import Model
+from jaxsim.physics.kinds import join
+from jaxsim.physics.layout import ancestors
+from jaxsim.physics.pattern import Pattern
+from jaxsim.physics.refusal import named
+from jaxsim.physics.tendon_path import tendon_pattern
+from jaxsim.physics.tree import column, take
+from jaxsim.structure import Structure, derived
+
+
+def transmission(m: Model, d: Data) -> Data:
+    """Actuator lengths and moments.
+
+    actuator_moment[k] = d actuator_length[k] / d q;  for a site without a reference site, whose
+    length is zero, the generalized force of a unit output.
+    """
+    if not m.nout:
+        none = d.qpos[:0]
+        return d.replace(actuator_length=none, actuator_moment=moment_pattern(m).dense(none))
+    plan = _plan(m)
+    results = [rule.compute(m, d, ids) for rule, ids in plan.groups]
+    length = take(join([r[0] for r in results]), plan.length_order)
+    entries = take(join([r[1] for r in results]), plan.entry_order)
+    return d.replace(actuator_length=length, actuator_moment=plan.pattern.dense(entries))
+
+
+def actuator_velocity(m: Model, d: Data) -> Data:
+    """actuator_velocity = actuator_moment qvel; zero when actuation is off, as in MuJoCo."""
+    if not m.nout or m.opt.disableflags & DisableBit.ACTUATION:
+        return d.replace(actuator_velocity=jnp.zeros_like(d.actuator_length))
+    pattern = moment_pattern(m)
+    return d.replace(actuator_velocity=pattern.apply(pattern.entries(d.actuator_moment), d.qvel))
+
+
+def refusals(m: Model) -> list[str]:
+    """Transmissions that are not simulated, named."""
+    known = {k for rule in RULES for k in rule.kinds}
+    return [
+        f"{named(m, 'actuator', i)}: transmission {TrnType(kind).name.lower()} is not supported"
+        for i, kind in enumerate(m.actuator_trntype)
+        if kind not in known
+    ]
+
+
+class Rule(NamedTuple):
+    """How actuators of one kind work.
+
+    Attributes:
+      kinds: the transmissions it serves.
+      members: the outputs it serves, `(structure) -> [k]`.
+      places: row and column of their moment entries, `(structure, [k]) -> [e], [e]`.
+      compute: `(m, d, [k]) -> (lengths [k, *W], moment entries [e, *W])`.
+    """
+
+    kinds: tuple[TrnType, ...]
+    members: Callable
+    places: Callable
+    compute: Callable
+
+
+class _Plan(NamedTuple):
+    groups: list[tuple[Rule, np.ndarray]]
+    length_order: np.ndarray
+    entry_order: np.ndarray
+    pattern: Pattern
+
+
+@derived
+def _plan(s: Structure) -> _Plan:
+    groups = [(rule, ids) for rule in RULES if len(ids := rule.members(s))]
+    outputs = np.concatenate([ids for _, ids in groups] or [np.zeros(0, int)])
+    places = [rule.places(s, ids) for rule, ids in groups]
+    row = np.concatenate([r for r, _ in places] or [np.zeros(0, int)])
+    col = np.concatenate([c for _, c in places] or [np.zeros(0, int)])
+    order = np.lexsort((col, row))
+    pattern = Pattern(row[order], col[order], (s.nout, s.nv))
+    return _Plan(groups, np.argsort(outputs), order, pattern)
+
+
+def moment_pattern(m: Model | Structure) -> Pattern:
+    """Entries of `actuator_moment` that can be non-zero."""
+    return _plan(m).pattern
+
+
+# joints
+
+
+def _on_joint(*kinds: JointType) -> Callable:
+    """Outputs attached to joints of some kinds."""
+
+    def members(s: Structure) -> np.ndarray:
+        on_joint = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
+        joint = np.where(on_joint, s.actuator_trnid[:, 0], 0)
+        return np.flatnonzero(on_joint & np.isin(s.jnt_type[joint], kinds) if s.njnt else on_joint)
+
+    return members
+
+
+def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Entries of all dofs of the joints: the first dofs, the second ones, ..."""
+    joint = s.actuator_trnid[ids, 0]
+    count = JointType(s.jnt_type[joint[0]]).nv
+    dof = s.jnt_dofadr[joint] + np.arange(count)[:, None]
+    return np.tile(ids, count), dof.ravel()
+
+
+def _scalar(m: Model, d: Data, ids: np.ndarray):
+    """length = gear * joint position."""
+    gear = take(m.actuator_gear[:, 0], ids)
+    return gear * take(d.qpos, m.jnt_qposadr[m.actuator_trnid[ids, 0]]), gear
+
+
+def _ball(m: Model, d: Data, ids: np.ndarray):
+    """length = gear . rotation vector of the joint, as if it moved along `gear` only."""
+    gear = _gear(m, ids, 0)
+    turn = _joint_quat(m, d, ids, 0)
+    moment = _about(m, ids, turn, gear)
+    return gear.dot(turn.rotation_vector()), join(list(moment.parts))
+
+
+def _free(m: Model, d: Data, ids: np.ndarray):
+    """A force and torque on a free joint; no length."""
+    moment = _about(m, ids, _joint_quat(m, d, ids, 3), _gear(m, ids, 3))
+    entries = join([*_gear(m, ids, 0).parts, *moment.parts])
+    return jnp.zeros_like(entries[: len(ids)]), entries
+
+
+def _joint_quat(m: Model, d: Data, ids: np.ndarray, offset: int) -> Quat:
+    adr = m.jnt_qposadr[m.actuator_trnid[ids, 0]] + offset
+    return Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize()
+
+
+def _about(m: Model, ids: np.ndarray, turn: Quat, axis: Vec) -> Vec:
+    """The axis in the frame of the moving body; with `jointinparent` it is given in the parent's."""
+    inparent = m.actuator_trntype[ids] == TrnType.JOINTINPARENT
+    if not inparent.any():
+        return axis
+    rotated = turn.conj.rotate(axis)
+    mask = column(inparent, turn)
+    return Vec(*(jnp.where(mask, r, a) for r, a in zip(rotated.parts, axis.parts, strict=True)))
+
+
+def _gear(m: Model, ids: np.ndarray, first: int) -> Vec:
+    return Vec(*(take(m.actuator_gear[:, first + k], ids) for k in range(3)))
+
+
+# tendons
+
+
+def _of_kind(*kinds: TrnType) -> Callable:
+    return lambda s: np.flatnonzero(np.isin(s.actuator_trntype, kinds))
+
+
+def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    entry, which = _tendon_entries(s, ids)
+    return ids[which], tendon_pattern(s).col[entry]
+
+
+def _tendon_entries(s, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Entries of the tendon Jacobian that the outputs use, and which output uses each."""
+    tendon = s.actuator_trnid[ids, 0]
+    which, entry = np.nonzero(tendon[:, None] == tendon_pattern(s).row)
+    return entry, which
+
+
+def _tendon(m: Model, d: Data, ids: np.ndarray):
+    """length = gear * tendon length."""
+    gear = take(m.actuator_gear[:, 0], ids)
+    entry, which = _tendon_entries(m.structure, ids)
+    J = take(tendon_pattern(m).entries(d.ten_J), entry)
+    return gear * take(d.ten_length, m.actuator_trnid[ids, 0]), take(gear, which) * J
+
+
+# sites
+
+
+def _site_members(referred: bool) -> Callable:
+    def members(s: Structure) -> np.ndarray:
+        return np.flatnonzero(
+            (s.actuator_trntype == TrnType.SITE) & ((s.actuator_trnid[:, 1] >= 0) == referred)
+        )
+
+    return members
+
+
+def _two_ends(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Output and dof of the entries of outputs that act between two sites.
+
+    A dof that moves both moves the actuator as a whole, and takes no part.
+    """
+    moves = ancestors(s).astype(bool)
+    body = s.site_bodyid[s.actuator_trnid[ids, :2]]
+    which, dof = np.nonzero(moves[body[:, 0]] ^ moves[body[:, 1]])
+    return ids[which], dof
+
+
+def _one_end(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    which, dof = np.nonzero(ancestors(s)[s.site_bodyid[s.actuator_trnid[ids, 0]]])
+    return ids[which], dof
+
+
+def _site(m: Model, d: Data, ids: np.ndarray):
+    """A force and torque fixed to a site; no length."""
+    site = m.actuator_trnid[ids, 0]
+    R = take(d.site_xmat, site)
+    wrench = _wrench(m, d, site, R @ _gear(m, ids, 0), R @ _gear(m, ids, 3))
+    row, dof = _one_end(m.structure, ids)
+    entries = take(d.cdof, dof).dot(take(wrench, np.searchsorted(ids, row)))
+    return jnp.zeros_like(wrench.parts[0]), entries
+
+
+def _refsite(m: Model, d: Data, ids: np.ndarray):
+    """length = gear . (position, rotation vector) of the site in the frame of the reference site."""
+    site, ref = m.actuator_trnid[ids, 0], m.actuator_trnid[ids, 1]
+    R, along, about = take(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
+    offset = R.T @ (take(d.site_xpos, site) - take(d.site_xpos, ref))
+    turn = (_site_quat(m, d, ref).conj * _site_quat(m, d, site)).rotation_vector()
+    length = along.dot(offset) + about.dot(turn)
+    force, torque = R @ along, R @ about
+    here, there = _wrench(m, d, site, force, torque), _wrench(m, d, ref, force, torque)
+    return length, _between(m, d, ids, here, -there)
+
+
+def _slidercrank(m: Model, d: Data, ids: np.ndarray):
+    """length = gear * how far along its axis the slider is from the crank's pin.
+
+    The rod of length r from the pin at v (seen from the slider's site) meets the axis a at
+    length = v.a - sqrt((v.a)^2 + r^2 - v.v); where it is too short to, the root is left out.
+    """
+    crank, slider = m.actuator_trnid[ids, 0], m.actuator_trnid[ids, 1]
+    gear, rod = take(m.actuator_gear[:, 0], ids), take(m.actuator_cranklength, ids)
+    axis = take(d.site_xmat, slider).cols[2]
+    v = take(d.site_xpos, crank) - take(d.site_xpos, slider)
+    along = v.dot(axis)
+    square = along * along + rod * rod - v.dot(v)
+    root = safe_sqrt(jnp.maximum(square, 0))
+    inverse = safe_divide(jnp.ones_like(root), root)
+    by_pin = axis - (axis.scale(along) - v).scale(inverse)
+    by_axis = v.scale(1 - along * inverse)
+    force, torque = by_pin.scale(gear), axis.cross(by_axis).scale(gear)
+    at_pin = _wrench(m, d, crank, force, force.map(jnp.zeros_like))
+    at_slider = _wrench(m, d, slider, -force, torque)
+    return gear * (along - root), _between(m, d, ids, at_pin, at_slider)
+
+
+def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial):
+    """Moment entries of wrenches on the bodies of an output's two sites."""
+    row, dof = _two_ends(m.structure, ids)
+    which = np.searchsorted(ids, row)
+    at_first = ancestors(m)[m.site_bodyid[m.actuator_trnid[row, 0]], dof].astype(bool)
+    pushed = take(d.cdof, dof)
+    return jnp.where(
+        column(at_first, pushed), pushed.dot(take(first, which)), pushed.dot(take(second, which))
+    )
+
+
+def _wrench(m: Model, d: Data, site: np.ndarray, force: Vec, torque: Vec) -> Spatial:
+    """A force and torque at sites, about the centres of mass of their trees."""
+    origin = take(d.subtree_com, m.body_rootid[m.site_bodyid[site]])
+    arm = take(d.site_xpos, site) - origin
+    return Spatial.of(torque + arm.cross(force), force)
+
+
+def _site_quat(m: Model, d: Data, site: np.ndarray) -> Quat:
+    return take(d.xquat, m.site_bodyid[site]) * take(m.site_quat, site)
+
+
+_JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)
+RULES = (
+    Rule(_JOINT, _on_joint(JointType.SLIDE, JointType.HINGE), _joint_places, _scalar),
+    Rule(_JOINT, _on_joint(JointType.BALL), _joint_places, _ball),
+    Rule(_JOINT, _on_joint(JointType.FREE), _joint_places, _free),
+    Rule((TrnType.TENDON,), _of_kind(TrnType.TENDON), _tendon_places, _tendon),
+    Rule((TrnType.SITE,), _site_members(False), _one_end, _site),
+    Rule((TrnType.SITE,), _site_members(True), _two_ends, _refsite),
+    Rule((TrnType.SLIDERCRANK,), _of_kind(TrnType.SLIDERCRANK), _two_ends, _slidercrank),
+)

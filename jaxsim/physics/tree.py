@@ -1,0 +1,89 @@
+"""Selection and sums with constant indices: what replaces recursions over the tree.
+
+The matrices come from the structure; here they only meet arrays. Each product is one dot, which XLA
+computes once and whose result it keeps, whatever the depth of the tree.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Components
+
+HIGHEST = lax.Precision.HIGHEST
+
+
+def column(table: np.ndarray, like) -> np.ndarray:
+    """A constant `[n]` (or `[n, k]`) table with as many trailing axes as the worlds of `like`.
+
+    `like` is an array or value `[items, *W]`; the table keeps its own axes in front of the worlds.
+    """
+    a = np.asarray(table)
+    if a.dtype == np.float64:
+        a = a.astype(_dtype(like))
+    return a.reshape(a.shape + (1,) * (_rank(like) - 1))
+
+
+def take(x, index):
+    """Items `x[index]` for a constant integer `index`; a slice where the index is a range."""
+    index = np.asarray(index)
+    return jax.tree.map(lambda a: _take(a, index), x)
+
+
+def _take(a, index: np.ndarray):
+    n = len(index)
+    if n == 0:
+        return a[:0]
+    first = int(index[0])
+    if np.array_equal(index, np.arange(first, first + n)):
+        return a if n == a.shape[0] else lax.slice_in_dim(a, first, first + n)
+    if n > 1 and (index == first).all():
+        return jnp.broadcast_to(a[first : first + 1], (n, *a.shape[1:]))
+    return a.at[index].get(mode="promise_in_bounds")
+
+
+def pick(table, index):
+    """Items `table[index]` for an index that each world chooses for itself.
+
+    Args:
+      table: `[n, *W]`, or `[n, 1]` when all worlds share it.
+      index: int `[k, *W]`.
+
+    Returns:
+      `[k, *W]`.
+    """
+    return jax.tree.map(lambda a: _pick(a, index), table)
+
+
+def _pick(a, index):
+    a = jnp.asarray(a)
+    if index.ndim == 1:
+        return a.at[index].get(mode="promise_in_bounds")
+    if a.shape[-1] == 1:
+        return a[:, 0].at[index].get(mode="promise_in_bounds")
+    a = jnp.broadcast_to(a, (a.shape[0], *index.shape[1:]))
+    return jnp.take_along_axis(a, index, axis=0, mode="promise_in_bounds")
+
+
+def weighted_sum(weights: np.ndarray, x):
+    """sum_j weights[i, j] x[j] for a constant matrix `[k, n]` and items `[n, *W]`."""
+    return jax.tree.map(lambda a: _product(weights, a), x)
+
+
+def _product(weights: np.ndarray, a):
+    dims = (((1,), (0,)), ((), ()))
+    return lax.dot_general(jnp.asarray(weights, a.dtype), a, dims, precision=HIGHEST)
+
+
+def total(a):
+    """Sum over the items, `[n, *W] -> [1, *W]`."""
+    return _product(np.ones((1, a.shape[0])), a)
+
+
+def _rank(like) -> int:
+    return len(like.shape)
+
+
+def _dtype(like):
+    return like.parts[0].dtype if isinstance(like, Components) else like.dtype

@@ -1,0 +1,81 @@
+"""The kinematic tree of a Spec as a list of bodies in MuJoCo's order, with frames seen through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jaxsim.spec.element import SpecElement
+    from jaxsim.spec.spec import Spec
+
+_GROUPS = {
+    "joint": "joints",
+    "freejoint": "joints",
+    "geom": "geoms",
+    "site": "sites",
+    "camera": "cameras",
+    "light": "lights",
+}
+
+
+@dataclass(eq=False)
+class Body:
+    """One body, its place in the tree, and what is fixed to it; a view, made afresh on each request.
+
+    `element` is the `<body>`; for the world it is the first `<worldbody>`, or None without any.
+    Contents of frames belong to the body around the frames; `SpecElement.frames` says which these are.
+    """
+
+    element: SpecElement | None
+    id: int
+    parent: Body | None
+    depth: int = 0
+    joints: list[SpecElement] = field(default_factory=list)
+    geoms: list[SpecElement] = field(default_factory=list)
+    sites: list[SpecElement] = field(default_factory=list)
+    cameras: list[SpecElement] = field(default_factory=list)
+    lights: list[SpecElement] = field(default_factory=list)
+    inertial: SpecElement | None = None
+    bodies: list[Body] = field(default_factory=list)
+    others: list[SpecElement] = field(default_factory=list)
+
+    @property
+    def name(self) -> str | None:
+        """The body's name; the world is always called `world`."""
+        return "world" if self.parent is None else self.element.name
+
+
+def bodies_of(spec: Spec) -> list[Body]:
+    """All bodies, depth first, the world first."""
+    worlds = spec.root.find_all("worldbody")
+    world = Body(element=worlds[0] if worlds else None, id=0, parent=None)
+    order = [world]
+    nested = [child for element in worlds for child in _fill(world, element)]
+    stack = [(world, child) for child in reversed(nested)]
+    while stack:
+        parent, element = stack.pop()
+        body = Body(element=element, id=len(order), parent=parent, depth=parent.depth + 1)
+        parent.bodies.append(body)
+        order.append(body)
+        stack.extend((body, child) for child in reversed(_fill(body, element)))
+    return order
+
+
+def _fill(body: Body, element: SpecElement) -> list[SpecElement]:
+    """Sorts the contents of a body into its groups and returns its child `<body>` elements."""
+    nested = []
+    stack = list(reversed(element.children))
+    while stack:
+        child = stack.pop()
+        if child.tag == "frame":
+            stack.extend(reversed(child.children))
+        elif child.tag == "body":
+            nested.append(child)
+        elif child.tag == "inertial":
+            body.inertial = child
+        elif child.tag in _GROUPS:
+            getattr(body, _GROUPS[child.tag]).append(child)
+        else:
+            body.others.append(child)
+    return nested

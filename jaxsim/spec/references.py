@@ -1,0 +1,49 @@
+"""Names: which object an element defines, and which objects its attributes refer to.
+
+The schema says of each attribute whether it defines or refers to an object, and of which kind. Copying
+with new names, renaming, and looking for unused elements follow from these two questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxsim.mjcf.element import Element
+
+# A kind and a name, as in ("joint", "elbow").
+Name = tuple[str, str]
+
+# Kinds that share their names with another: an xbody is a body seen at its own frame.
+_SAME_NAMES = {"xbody": "body"}
+
+
+def definition(element: Element) -> Name | None:
+    """The kind and name that an element defines, or None."""
+    attr = element.row.attribute("name") if element.row is not None else None
+    name = element.attrs.get("name")
+    return (attr.kind, name) if attr is not None and attr.type == "name" and name else None
+
+
+def references(element: Element) -> Iterator[tuple[str, Name]]:
+    """The attributes that refer to objects, each with a kind and name; several for a list of names."""
+    for name, value in element.attrs.items():
+        attr = element.row.attribute(name)
+        if attr is None or attr.type not in ("ref", "refs"):
+            continue
+        kind = element.attrs.get(attr.kind[1:], "") if attr.kind.startswith("@") else attr.kind
+        for referred in value.split() if attr.type == "refs" else [value]:
+            yield name, (_SAME_NAMES.get(kind, kind), referred)
+
+
+def rename(root: Element, new: dict[Name, str]) -> None:
+    """Gives new names to what a tree defines and refers to, where `new` has one."""
+    for element in root.walk():
+        defined = definition(element)
+        if defined in new:
+            element.attrs["name"] = new[defined]
+        for attr, name in list(references(element)):
+            if name in new:
+                words = element.attrs[attr]
+                several = element.row.attribute(attr).type == "refs"
+                parts = words.split() if several else [words]
+                element.attrs[attr] = " ".join(new[name] if w == name[1] else w for w in parts)

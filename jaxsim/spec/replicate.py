@@ -1,0 +1,88 @@
+"""`<replicate>`: copies of a part of the tree in a row, with numbered names, and of what refers to it.
+
+Each copy becomes a `<frame>` around the contents; the poses of the frames are worked out by the caller,
+who knows the units of angles. An element outside the tree that refers to something inside, such as
+a sensor or a tendon, is copied once for each copy and moves to the end of its section, as in MuJoCo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxsim.spec.element import SpecElement
+from jaxsim.spec.references import Name, definition, references, rename
+
+if TYPE_CHECKING:
+    from jaxsim.spec.spec import Spec
+
+# The poses (position, quaternion) of the copies that a replicate element asks for.
+Placement = Callable[[SpecElement], list[tuple[np.ndarray, np.ndarray]]]
+
+# Sections whose elements may refer to the tree, each after those it may refer to. Keyframes are not
+# among them: a key is of the whole model, with all copies in place.
+_SECTIONS = ("deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
+
+
+def expand_replicates(spec: Spec, placement: Placement) -> None:
+    """Replaces every `<replicate>` by its copies; of nested ones the inner goes first."""
+    found = [element for element in _leaves_first(spec.root) if element.tag == "replicate"]
+    for element in found:
+        _expand(spec, element, placement(element))
+
+
+def _leaves_first(root: SpecElement) -> Iterator[SpecElement]:
+    """All elements below the root, each after its children."""
+    order, stack = [], [root]
+    while stack:
+        element = stack.pop()
+        order.append(element)
+        stack.extend(element.children)
+    return reversed(order)
+
+
+def _expand(spec: Spec, element: SpecElement, poses: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    names = {name for inner in element.walk() if (name := definition(inner))}
+    users = _users(spec, names)
+    separator, digits = element.attrs.get("sep", ""), len(str(len(poses)))
+    suffixes = [f"{separator}{i:0{digits}d}" for i in range(len(poses))]
+
+    # The contents, in as many frames, in the place of the element.
+    parent, place = element.parent, element.parent.children.index(element)
+    del parent.children[place]
+    for i, (pos, quat) in enumerate(poses):
+        frame = parent.adopt(_frame(spec, element, pos, quat), place + i)
+        for child in element.children:
+            frame.adopt(child.copy())
+        rename(frame, {(kind, name): name + suffixes[i] for kind, name in names})
+
+    # What refers to the contents, once for each copy, at the end of its section.
+    for user in users:
+        user.parent.children.remove(user)
+    for suffix in suffixes:
+        for user in users:
+            section = spec.sections(user.parent.tag)[-1]
+            copy = section.adopt(user.copy())
+            rename(copy, {(kind, name): name + suffix for kind, name in names})
+
+
+def _frame(spec: Spec, element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> SpecElement:
+    row = spec.root.row.child("worldbody").child("frame")
+    attrs = {"pos": pos, "quat": quat}
+    if "childclass" in element.attrs:
+        attrs["childclass"] = element.attrs["childclass"]
+    return SpecElement("frame", attrs, place=element.place, row=row)
+
+
+def _users(spec: Spec, names: set[Name]) -> list[SpecElement]:
+    """The elements that refer to one of the names, or to an element that does; adds their names."""
+    users = []
+    for section in _SECTIONS:
+        for element in spec.section(section):
+            referred = {name for part in element.walk() for _, name in references(part)}
+            if referred & names:
+                users.append(element)
+                names.update(filter(None, [definition(element)]))
+    return users

@@ -1,0 +1,173 @@
+"""The command line as a person meets it: answers, mistakes, exit codes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from jaxsim.cli import main
+from jaxsim.trajectory import load_trajectory
+
+BALL = """\
+<mujoco model="ball">
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="ball" pos="0 0 0.3">
+      <freejoint/>
+      <geom name="ball" size="0.1"/>
+    </body>
+    <body name="arm" pos="2 0 1">
+      <joint name="elbow" axis="0 1 0" damping="0.1"/>
+      <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.03"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor name="elbow" joint="elbow" ctrllimited="true" ctrlrange="-1 1"/>
+  </actuator>
+  <keyframe>
+    <key name="high" qpos="0 0 0.8 1 0 0 0 0.2"/>
+  </keyframe>
+</mujoco>
+"""
+
+
+@pytest.fixture
+def ball(tmp_path):
+    path = tmp_path / "ball.xml"
+    path.write_text(BALL)
+    return path
+
+
+def answer(capsys, *args) -> tuple[int, str, str]:
+    code = main([str(a) for a in args])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_info_says_what_the_model_has(capsys, ball):
+    code, out, _ = answer(capsys, "info", ball)
+    assert code == 0
+    assert "2, mass" in out
+    assert "2 (1 free, 1 hinge)" in out
+    assert "3 (1 plane, 1 sphere, 1 capsule)" in out
+    assert "1 (high)" in out
+    assert "bytes a world" in out
+
+
+@pytest.mark.slow
+def test_rollout_simulates_and_writes(capsys, ball, tmp_path):
+    out_file = tmp_path / "motion.npz"
+    code, out, err = answer(
+        capsys, "rollout", ball, "--worlds", 3, "--steps", 25, "--key", "high", "--out", out_file
+    )
+    assert code == 0
+    assert "compiled in" in out
+    assert "3 worlds x 25 steps" in out
+    assert "none: no resets, no overflow" in out
+    assert "world steps/s" in out
+    assert "25/25 steps" in err
+
+    motion = load_trajectory(out_file)
+    assert motion["qpos"].shape == (25, 3, 8)
+    assert motion.header["worlds"] == 3
+    np.testing.assert_allclose(motion["time"][:, 0], 0.002 * np.arange(1, 26))
+    assert (np.diff(motion["qpos"][:, :, 2], axis=0) < 0).all()  # it falls
+
+    # the controls of a recorded motion drive the same motion again
+    again = tmp_path / "again.npz"
+    answer(
+        capsys, *("rollout", ball, "--worlds", 3, "--steps", 25, "--key", "high"),
+        *("--ctrl", out_file, "--out", again, "--every", 10),
+    )  # fmt: skip
+    replay = load_trajectory(again)
+    np.testing.assert_array_equal(replay["qpos"], motion["qpos"][9::10])
+    assert replay.header["every"] == 10
+
+
+@pytest.mark.slow
+def test_compare_finds_no_difference(capsys, ball):
+    code, out, _ = answer(capsys, "compare", ball, "--steps", 10)
+    assert code == 0
+    assert "qfrc_bias" in out
+    assert "10 steps" in out
+    rows = [line.split() for line in out.splitlines() if "e-" in line.split()[-1]]
+    assert len(rows) > 10
+    assert all(float(row[-1]) < 1e-5 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["rollout", "{ball}", "--worlds", "0"], "expected a whole number of at least 1, got '0'"),
+        (
+            ["rollout", "{ball}", "--steps", "1e3"],
+            "expected a whole number of at least 1, got '1e3'",
+        ),
+        (["rollout"], "the following arguments are required: MODEL.xml"),
+        (["fly", "{ball}"], "invalid choice: 'fly'"),
+    ],
+)
+def test_wrong_arguments(capsys, ball, args, message):
+    with pytest.raises(SystemExit) as stop:
+        main([a.format(ball=ball) for a in args])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--out", "motion.txt"], "--out: 'motion.txt' does not end in .npz\n"),
+        (["--out", "absent/motion.npz"], "absent'; create it first\n"),
+        (["--key", "hihg"], "--key: no key is named 'hihg'; did you mean 'high'?\n"),
+        (["--ctrl", "absent.npz"], "absent.npz: No such file or directory; give --ctrl"),
+        (["--worlds", "100000000000"], "fit\n"),
+        (["--out", "a.npz", "--steps", "5", "--every", "9"], "--every 9: the rollout has only 5"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(capsys, ball, args, message):
+    code, _, err = answer(capsys, "rollout", ball, *args)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_no_such_model(capsys, tmp_path):
+    code, out, err = answer(capsys, "info", tmp_path / "absent.xml")
+    assert code == 2
+    assert "absent.xml" in err
+    assert err.count("\n") == 1
+    assert not out
+
+
+def test_broken_xml(capsys, ball):
+    ball.write_text(BALL.replace("</body>\n    <body", "<body"))
+    code, _, err = answer(capsys, "rollout", ball)
+    assert code == 2
+    assert "ball.xml:" in err
+
+
+def test_every_mistake_of_a_model_is_listed_with_its_line(capsys, ball):
+    ball.write_text(BALL.replace('size="0.1"', 'siz="0.1"').replace("damping=", "dampening="))
+    code, _, err = answer(capsys, "info", ball)
+    assert code == 2
+    assert "ball.xml:6: " in err
+    assert "did you mean 'size'?" in err
+    assert "ball.xml:9: " in err
+
+
+def test_an_interrupt_is_no_error(capsys, ball, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxsim.cli.info.load_model", interrupted)
+    code, _, err = answer(capsys, "info", ball)
+    assert code == 130
+    assert "interrupted" in err
+
+
+def test_the_command_is_installed():
+    run = [sys.executable, "-c", "from jaxsim.cli import main; main(['--version'])"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("jaxsim 0.")

@@ -1,0 +1,77 @@
+"""Compiles a model here and with MuJoCo, and compares everything that we say of it."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from jaxsim.compile import Compiled, compile_file, compile_string
+
+# Numbers go through the same formulas in double precision; what differs is the order of operations.
+RTOL, ATOL = 1e-9, 1e-11
+
+# Numbers that MuJoCo holds in single precision, or makes from such.
+SINGLE = 1e-6
+FROM_SINGLE = ("cam_fovy",)
+
+_NAMES = {
+    "body": "nbody",
+    "joint": "njnt",
+    "geom": "ngeom",
+    "site": "nsite",
+    "camera": "ncam",
+    "light": "nlight",
+}
+
+
+def assert_agrees(text: str, *, skip: tuple[str, ...] = ()) -> Compiled:
+    """Every field, option and name of a model in text form equals MuJoCo's; returns ours."""
+    return _compare(compile_string(text), mujoco.MjModel.from_xml_string(text), skip)
+
+
+def assert_file_agrees(path: str, *, skip: tuple[str, ...] = ()) -> Compiled:
+    """The same for a model file."""
+    return _compare(compile_file(path), mujoco.MjModel.from_xml_path(path), skip)
+
+
+def refusal(text: str) -> str | None:
+    """MuJoCo's message for a model it refuses, or None."""
+    try:
+        mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _compare(ours: Compiled, theirs: mujoco.MjModel, skip: tuple[str, ...]) -> Compiled:
+    wrong = []
+    for name, value in ours.fields.items():
+        if name not in skip:
+            wrong += _difference(name, value, getattr(theirs, name))
+    for table, group in ((ours.opt, theirs.opt), (ours.stat, theirs.stat)):
+        for name, value in table.items():
+            if name not in skip:
+                wrong += _difference(name, value, getattr(group, name))
+    for kind, count in _NAMES.items():
+        obj = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        want = tuple(mujoco.mj_id2name(theirs, obj, i) or "" for i in range(getattr(theirs, count)))
+        if ours.names[kind] != want:
+            wrong.append(f"names of {kind}: {ours.names[kind]} but MuJoCo has {want}")
+    assert not wrong, "\n".join(wrong)
+    return ours
+
+
+def _difference(name: str, ours, theirs) -> list[str]:
+    """What is wrong with one field: nothing, or one line."""
+    a, b = np.asarray(ours), np.asarray(theirs)
+    if a.shape != b.shape:
+        return [f"{name}: shape {a.shape} but MuJoCo has {b.shape}"]
+    if isinstance(ours, np.ndarray) and a.dtype != b.dtype:
+        return [f"{name}: {a.dtype} but MuJoCo has {b.dtype}"]
+    rtol = SINGLE if b.dtype == np.float32 or name in FROM_SINGLE else RTOL
+    if name.endswith("quat"):  # a rotation has two quaternions
+        a = np.where(np.sum(a * b, axis=-1, keepdims=True) < 0, -a, a)
+    scale = np.abs(b).max(initial=0.0)
+    if np.all(np.isclose(a, b, rtol=rtol, atol=ATOL + rtol * scale, equal_nan=True)):
+        return []
+    return [f"{name}:\n  ours   {a.tolist()}\n  MuJoCo {b.tolist()}"]

@@ -1,0 +1,17 @@
+"""Strict numbers for every test: float64, no rank promotion, no implicit dtype promotion.
+
+Compiled programs are kept in `.cache/jax`, so that a second run of the tests only traces.
+"""
+
+from pathlib import Path
+
+import jax
+
+CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_compilation_cache_dir", str(CACHE))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+jax.config.update("jax_platforms", "cpu")

@@ -1,0 +1,138 @@
+"""The oracle's model and data as records of the physics, for testing one stage at a time."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+from jaxsim.data import Contact, Data
+from jaxsim.fields import KINDS, Record
+from jaxsim.model import Model, Option, Statistic
+from jaxsim.physics.native import unpack
+from jaxsim.structure import Structure
+
+
+def compile_xml(xml: str) -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def random_state(mj: mujoco.MjModel, seed: int, spread: float = 1.0) -> mujoco.MjData:
+    """A state after `mj_forward`, drawn around qpos0."""
+    rng = np.random.default_rng(seed)
+    d = mujoco.MjData(mj)
+    mujoco.mj_integratePos(mj, d.qpos, spread * rng.normal(size=mj.nv), 1.0)
+    d.qvel[:] = rng.normal(size=mj.nv)
+    d.ctrl[:] = rng.normal(size=mj.nu)
+    d.act[:] = rng.uniform(0, 1, size=mj.na)
+    d.xfrc_applied[1:] = rng.normal(size=(mj.nbody - 1, 6))
+    d.time = rng.uniform(0, 2)
+    mujoco.mj_forward(mj, d)
+    return d
+
+
+def model(mj: mujoco.MjModel) -> Model:
+    """A public Model with the oracle's numbers."""
+    tables = {}
+    for name in dir(mj):
+        if name.startswith("_"):
+            continue
+        value = getattr(mj, name)
+        if isinstance(value, (int, np.integer)):
+            tables[name] = int(value)
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "iub":
+            tables[name] = value.astype(bool if value.dtype.kind == "b" else np.int64)
+    tables["names"] = ()
+    tables["flg_fluid"] = int(mj.opt.density != 0 or mj.opt.viscosity != 0)
+    tables["geom_hasfluid"] = mj.geom_fluid[:, 0] > 0
+    side = np.isin(mj.wrap_type, (4, 5)) & (mj.wrap_prm >= 0)
+    tables["wrap_sideid"] = np.where(side, mj.wrap_prm, -1).astype(int)
+    sizes = {k: v for k, v in tables.items() if isinstance(v, int)}
+    structure = Structure(tables)
+    reals = _reals(Model, mj, sizes)
+    opt = Option(**_reals(Option, mj.opt, sizes), **_statics(Option, mj.opt))
+    stat = Statistic(**_reals(Statistic, mj.stat, sizes))
+    return Model(structure=structure, opt=opt, stat=stat, **reals)
+
+
+def data(mj: mujoco.MjModel, mjd: mujoco.MjData) -> Data:
+    """A public Data with everything the oracle computed."""
+    sizes = {n: getattr(mj, n) for n in dir(mj) if n.startswith("n") and _is_int(getattr(mj, n))}
+    values = _reals(Data, mjd, sizes)
+    M = np.zeros((mj.nv, mj.nv))
+    mujoco.mj_fullM(mj, mjd, M) if mj.nv else None
+    values["M"] = jnp.asarray(M)
+    values["ten_J"] = jnp.asarray(dense_tendon(mj, mjd))
+    values["actuator_moment"] = jnp.asarray(dense_moment(mj, mjd))
+    values["warning"] = jnp.zeros(7, jnp.int32)
+    n = mjd.ncon
+    con = mjd.contact
+    values["ncon"] = jnp.asarray(n, jnp.int32)
+    values["contact"] = Contact(
+        dist=jnp.asarray(con.dist),
+        pos=jnp.asarray(con.pos.reshape(n, 3)),
+        frame=jnp.asarray(con.frame.reshape(n, 3, 3)),
+        geom=jnp.asarray(con.geom.reshape(n, 2)),
+        dim=jnp.asarray(con.dim),
+        includemargin=jnp.asarray(con.includemargin),
+        friction=jnp.asarray(con.friction.reshape(n, 5)),
+        solref=jnp.asarray(con.solref.reshape(n, 2)),
+        solreffriction=jnp.asarray(con.solreffriction.reshape(n, 2)),
+        solimp=jnp.asarray(con.solimp.reshape(n, 5)),
+    )
+    return Data(**values)
+
+
+def pair(mj: mujoco.MjModel, mjd: mujoco.MjData) -> tuple[Model, Data]:
+    """Unpacked model and data, as a stage takes them."""
+    return unpack(model(mj), 0), unpack(data(mj, mjd), 0)
+
+
+def many(mj: mujoco.MjModel, states: list[mujoco.MjData]) -> tuple[Model, Data]:
+    """As `pair`, for several worlds at once, without contacts (their number differs)."""
+    each = [data(mj, s).replace(contact=None) for s in states]
+    m = jax.tree.map(lambda a: a[..., None], model(mj))
+    d = jax.tree.map(lambda *a: jnp.stack(a, -1), *each)
+    return unpack(m, 1), unpack(d, 1)
+
+
+def dense_moment(mj, mjd) -> np.ndarray:
+    moment = np.zeros((mj.nout, mj.nv))
+    if mj.nout and mj.nv:
+        mujoco.mju_sparse2dense(
+            moment, mjd.actuator_moment, mjd.moment_rownnz, mjd.moment_rowadr, mjd.moment_colind
+        )
+    return moment
+
+
+def dense_tendon(mj, mjd) -> np.ndarray:
+    J = np.zeros((mj.ntendon, mj.nv))
+    for t in range(mj.ntendon):
+        first = mj.ten_J_rowadr[t]
+        for k in range(first, first + mj.ten_J_rownnz[t]):
+            J[t, mj.ten_J_colind[k]] = mjd.ten_J.reshape(-1)[k]
+    return J
+
+
+def _reals(record: type[Record], source, sizes: dict) -> dict:
+    values = {}
+    for name, field in record.fields.items():
+        if field.static or field.nested or not hasattr(source, name):
+            continue
+        value = np.asarray(getattr(source, name))
+        if name in ("warning", "contact", "M", "ten_J", "actuator_moment", "solver_niter"):
+            continue
+        dims = tuple(n if isinstance(n, int) else sizes[n] for n in field.shape)
+        shape = dims + KINDS[field.kind]
+        if name == "eq_data":
+            value = value[:, : dims[1]]
+        dtype = {"float": np.float64, "int": np.int32, "bool": bool}[field.dtype]
+        values[name] = jnp.asarray(value.reshape(shape).astype(dtype))
+    return values
+
+
+def _statics(record: type[Record], source) -> dict:
+    return {n: int(getattr(source, n)) for n, f in record.fields.items() if f.static}
+
+
+def _is_int(value) -> bool:
+    return isinstance(value, (int, np.integer))

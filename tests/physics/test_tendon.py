@@ -1,0 +1,140 @@
+"""Tendons beside MuJoCo: lengths, Jacobians, velocities; gradients; many worlds at once."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+from physics import oracle
+
+from jaxsim.physics.tendon import refusals, tendon, tendon_velocity
+
+FIXED_AND_STRAIGHT = """
+<mujoco><worldbody>
+  <site name="post" pos="0 0 2"/>
+  <body><freejoint/><geom size=".1"/><site name="a" pos="-.5 .05 .1"/>
+    <body pos=".3 0 0">
+      <joint name="turn" axis="1 2 3"/><joint name="shift" type="slide" axis="0 1 3"/>
+      <geom size=".1" pos="1 0 0"/><site name="b" pos=".2 .05 .1"/><site name="c" pos=".6 .1 .1"/>
+    </body>
+  </body>
+</worldbody>
+<tendon>
+  <fixed><joint joint="turn" coef="2"/><joint joint="shift" coef="-3"/></fixed>
+  <spatial>
+    <site site="a"/><site site="b"/><site site="c"/><pulley divisor="2"/>
+    <site site="a"/><site site="post"/><pulley divisor="3"/><site site="post"/><site site="c"/>
+  </spatial>
+  <fixed><joint joint="shift" coef="1"/></fixed>
+</tendon></mujoco>
+"""
+
+# both ends of the leg and the geom move freely; a second leg goes on from the far end
+WRAPPED = """
+<mujoco><worldbody>
+  <site name="post" pos="0 0 1"/>
+  <body name="obstacle"><freejoint/>
+    <geom name="g" type="{kind}" size=".5 .5" euler="10 20 30"/><site name="side" pos="{side}"/>
+  </body>
+  <body><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+    <joint type="slide" axis="0 0 1"/><geom size=".1"/><site name="a" pos="-.5 0 0"/></body>
+  <body><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+    <joint type="slide" axis="0 0 1"/><geom size=".1"/><site name="b" pos=".5 0 0"/></body>
+</worldbody>
+<tendon><spatial>
+  <site site="a"/><geom geom="g" {sidesite}/><site site="b"/><site site="post"/>
+</spatial></tendon></mujoco>
+"""
+SIDES = {
+    "none": ("0 0 0", ""),
+    "outside": ("0 .6 .1", 'sidesite="side"'),
+    "inside": ("0 .1 .05", 'sidesite="side"'),
+}
+CASES = list(itertools.product(["sphere", "cylinder"], SIDES))
+
+
+def wrapped(kind: str, side: str) -> str:
+    pos, sidesite = SIDES[side]
+    return WRAPPED.format(kind=kind, side=pos, sidesite=sidesite)
+
+
+def stage(m, d):
+    d = tendon_velocity(m, tendon(m, d))
+    return d.ten_length, d.ten_J, d.ten_velocity
+
+
+run = jax.jit(stage)
+
+
+def compare(mj, mjd, tolerance: float):
+    length, J, velocity = run(*oracle.pair(mj, mjd))
+    np.testing.assert_allclose(length, mjd.ten_length, atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(J, oracle.dense_tendon(mj, mjd), atol=tolerance)
+    np.testing.assert_allclose(velocity, mjd.ten_velocity, atol=10 * tolerance)
+
+
+def test_fixed_and_straight_tendons_are_the_oracles():
+    mj = oracle.compile_xml(FIXED_AND_STRAIGHT)
+    for seed in range(5):
+        compare(mj, oracle.random_state(mj, seed), 1e-12)
+
+
+@pytest.mark.parametrize(("kind", "side"), CASES)
+def test_wrapped_tendons_are_the_oracles(kind, side):
+    mj = oracle.compile_xml(wrapped(kind, side))
+    touching = 0
+    for seed in range(60):
+        mjd = oracle.random_state(mj, seed, spread=0.5)
+        touching += mjd.ten_wrapnum[0] > 3
+        # the oracle finds the touching point of an inside wrap to 1e-6 only
+        compare(mj, mjd, 1e-6 if side == "inside" else 1e-12)
+    assert 5 < touching < 60
+
+
+@pytest.mark.parametrize(("kind", "side"), CASES)
+def test_gradient_of_a_wrapped_length(kind, side):
+    """ten_J and the derivative of the length agree, and so do first and second differences."""
+    mj = oracle.compile_xml(wrapped(kind, side))
+    mjd = next(
+        d for d in (oracle.random_state(mj, k, 0.5) for k in range(99)) if d.ten_wrapnum[0] > 3
+    )
+    m, d = oracle.pair(mj, mjd)
+
+    def outputs(x):
+        sites = type(d.site_xpos)(*(x[k] for k in range(3)))
+        length, J, _ = stage(m, d.replace(site_xpos=sites))
+        return length, J
+
+    x = jnp.stack(d.site_xpos.parts)
+    check_grads(
+        jax.jit(outputs), (x,), order=1, modes=("fwd", "rev"), eps=1e-6, rtol=1e-6, atol=1e-6
+    )
+
+
+def test_many_worlds_are_many_loops():
+    mj = oracle.compile_xml(wrapped("sphere", "outside"))
+    states = [oracle.random_state(mj, seed, 0.5) for seed in range(3)]
+    m, d = oracle.many(mj, states)
+    together = jax.jit(stage)(m, d)
+    for k, mjd in enumerate(states):
+        alone = run(*oracle.pair(mj, mjd))
+        for a, b in zip(together, alone, strict=True):
+            np.testing.assert_allclose(a[..., k], b, atol=1e-14)
+
+
+def test_a_model_without_tendons_has_empty_results():
+    mj = oracle.compile_xml(
+        "<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>"
+    )
+    length, J, velocity = stage(*oracle.pair(mj, oracle.random_state(mj, 0)))
+    assert length.shape == (0,) and J.shape == (0, 1) and velocity.shape == (0,)
+
+
+def test_plastic_tendons_are_refused():
+    xml = FIXED_AND_STRAIGHT.replace(
+        "<fixed>", '<fixed name="wire" stiffness="1" springyield=".1">', 1
+    )
+    (message,) = refusals(oracle.model(oracle.compile_xml(xml)))
+    assert "tendon" in message and "springyield" in message

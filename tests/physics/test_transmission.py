@@ -1,0 +1,108 @@
+"""Transmissions beside MuJoCo: lengths, moments and velocities of every kind but body adhesion."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from physics import oracle
+
+from jaxsim.physics.transmission import actuator_velocity, refusals, transmission
+
+ALL_KINDS = """
+<mujoco><worldbody>
+  <site name="world" pos="0 0 1" euler="20 10 5"/>
+  <body><freejoint name="free"/><geom size=".1"/><site name="a" pos="-.5 .05 .1" euler="10 20 30"/>
+    <body pos=".3 0 0"><joint name="hinge" axis="1 2 3"/><geom size=".1" pos="1 0 0"/>
+      <site name="b" pos=".2 .05 .1" euler="40 50 60"/>
+      <body pos=".3 .2 0"><joint name="ball" type="ball"/><geom size=".1" pos="1 0 0"/>
+        <site name="c" pos=".2 .05 .1" euler="20 30 90"/>
+        <body pos=".1 0 0"><joint name="slide" type="slide" axis="1 0 1"/><geom size=".1"/></body>
+      </body>
+    </body>
+    <body pos="-.3 0 0"><joint name="side" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/>
+      <site name="e" pos=".3 .1 0"/></body>
+  </body>
+</worldbody>
+<tendon>
+  <fixed name="sum"><joint joint="hinge" coef="2"/><joint joint="slide" coef="-1"/></fixed>
+  <spatial name="string"><site site="a"/><site site="c"/></spatial>
+</tendon>
+<actuator>
+  <general site="b" gear="1 2 3 .4 .5 .6"/>
+  <general joint="slide" gear="2"/>
+  <general joint="ball" gear="1 2 3"/>
+  <general site="c" refsite="a" gear="1 2 3 .4 .5 .6"/>
+  <general jointinparent="ball" gear="3 1 -2"/>
+  <general joint="free" gear="1 2 3 4 5 6"/>
+  <general tendon="string" gear="-3"/>
+  <general jointinparent="free" gear="1 2 3 4 5 6"/>
+  <general joint="hinge" gear="1.5"/>
+  <general cranksite="e" slidersite="b" cranklength="1.1" gear="2"/>
+  <general cranksite="c" slidersite="world" cranklength=".01" gear="2"/>
+  <general tendon="sum" gear="4"/>
+  <general site="e" refsite="world" gear="1 0 3 .4 0 .6"/>
+  <general jointinparent="hinge" gear="1.5"/>
+</actuator></mujoco>
+"""
+
+
+def stage(m, d):
+    d = actuator_velocity(m, transmission(m, d))
+    return d.actuator_length, d.actuator_moment, d.actuator_velocity
+
+
+run = jax.jit(stage)
+
+
+def test_every_kind_is_the_oracles():
+    mj = oracle.compile_xml(ALL_KINDS)
+    for seed in range(10):
+        mjd = oracle.random_state(mj, seed)
+        length, moment, velocity = run(*oracle.pair(mj, mjd))
+        np.testing.assert_allclose(length, mjd.actuator_length, atol=1e-12)
+        np.testing.assert_allclose(moment, oracle.dense_moment(mj, mjd), atol=1e-12)
+        np.testing.assert_allclose(velocity, mjd.actuator_velocity, atol=1e-11)
+
+
+def test_many_worlds_are_many_loops():
+    mj = oracle.compile_xml(ALL_KINDS)
+    states = [oracle.random_state(mj, seed) for seed in range(3)]
+    together = jax.jit(stage)(*oracle.many(mj, states))
+    for k, mjd in enumerate(states):
+        for a, b in zip(together, run(*oracle.pair(mj, mjd)), strict=True):
+            np.testing.assert_allclose(a[..., k], b, atol=1e-14)
+
+
+def test_gradients_at_the_reference_pose_are_finite():
+    """There sites coincide in orientation and joints are at rest: the singular points."""
+    mj = oracle.compile_xml(ALL_KINDS)
+    m, d = oracle.pair(mj, oracle.random_state(mj, 0, spread=0.0))
+
+    def loss(qpos, site_xpos, xquat):
+        outputs = stage(m, d.replace(qpos=qpos, site_xpos=site_xpos, xquat=xquat))
+        return sum(jnp.sum(x) for x in outputs)
+
+    grads = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(d.qpos, d.site_xpos, d.xquat)
+    assert all(np.isfinite(g).all() for g in jax.tree.leaves(grads))
+
+
+def test_without_actuators_all_is_empty():
+    mj = oracle.compile_xml(
+        "<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>"
+    )
+    length, moment, velocity = stage(*oracle.pair(mj, oracle.random_state(mj, 0)))
+    assert length.shape == velocity.shape == (0,)
+    assert moment.shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("actuator", "kind"),
+    [('<adhesion name="grip" body="b" ctrlrange="0 1"/>', "body")],
+)
+def test_unknown_kinds_are_refused(actuator, kind):
+    mj = oracle.compile_xml(
+        "<mujoco><worldbody><body name='b'><joint/><geom size='.1'/></body></worldbody>"
+        f"<actuator>{actuator}</actuator></mujoco>"
+    )
+    (message,) = refusals(oracle.model(mj))
+    assert f"transmission {kind}" in message

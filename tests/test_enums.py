@@ -1,0 +1,51 @@
+"""Our enumerations have MuJoCo's names and values."""
+
+import mujoco
+import pytest
+
+from jaxsim import enums
+
+PAIRS = {
+    "JointType": "mjtJoint mjJNT_",
+    "GeomType": "mjtGeom mjGEOM_",
+    "IntegratorType": "mjtIntegrator mjINT_",
+    "ConeType": "mjtCone mjCONE_",
+    "JacobianType": "mjtJacobian mjJAC_",
+    "SolverType": "mjtSolver mjSOL_",
+    "EqType": "mjtEq mjEQ_",
+    "TendonType": "mjtTendon mjTENDON_",
+    "WrapType": "mjtWrap mjWRAP_",
+    "TrnType": "mjtTrn mjTRN_",
+    "DynType": "mjtDyn mjDYN_",
+    "GainType": "mjtGain mjGAIN_",
+    "BiasType": "mjtBias mjBIAS_",
+    "ConstraintType": "mjtConstraint mjCNSTR_",
+    "CtrlChart": "mjtCtrlChart mjCHART_",
+    "CtrlInput": "mjtCtrlInput mjINPUT_",
+    "ObjType": "mjtObj mjOBJ_",
+    "SensorType": "mjtSensor mjSENS_",
+    "Stage": "mjtStage mjSTAGE_",
+    "DataType": "mjtDataType mjDATATYPE_",
+    "ConDataField": "mjtConDataField mjCONDATA_",
+    "RayDataField": "mjtRayDataField mjRAYDATA_",
+    "WarningType": "mjtWarning mjWARN_",
+    "CamLight": "mjtCamLight mjCAMLIGHT_",
+    "SameFrame": "mjtSameFrame mjSAMEFRAME_",
+    "SleepPolicy": "mjtSleepPolicy mjSLEEP_",
+    "DisableBit": "mjtDisableBit mjDSBL_",
+    "EnableBit": "mjtEnableBit mjENBL_",
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_members_are_mujocos(name):
+    theirs, prefix = PAIRS[name].split()
+    for member in getattr(enums, name):
+        assert int(getattr(getattr(mujoco, theirs), prefix + member.name)) == member.value
+
+
+def test_every_enumeration_is_compared():
+    ours = {
+        n for n, v in vars(enums).items() if isinstance(v, type) and v.__module__ == enums.__name__
+    }
+    assert ours == set(PAIRS)

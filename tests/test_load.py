@@ -1,0 +1,101 @@
+"""From MJCF to a Model: every number arrives where its declaration says, equal to MuJoCo's."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+from jaxsim.assemble import undeclared
+from jaxsim.bridge import NOT_READ, put_model
+from jaxsim.compile import compile_spec
+from jaxsim.errors import ModelError
+from jaxsim.load import load_model
+from jaxsim.mjcf import read_file
+from jaxsim.model import Model
+from jaxsim.spec import Spec
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+FILES = sorted(CONFIGS.glob("*.xml"))
+ARM = """
+<mujoco>
+  <worldbody><body><joint name="a"/><geom size="0.1" pos="0.2 0 0"/></body></worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_compiled_by_us_is_compiled_by_mujoco(path):
+    mine, theirs = load_model(path), put_model(mujoco.MjModel.from_xml_path(str(path)))
+    for name in Model.fields:
+        if name in ("structure", "opt", "stat"):
+            continue
+        np.testing.assert_allclose(
+            getattr(mine, name), getattr(theirs, name), rtol=1e-9, atol=1e-12, err_msg=name
+        )
+    for name in set(mine.structure) & set(theirs.structure) - {"names", "ncontact"}:
+        np.testing.assert_array_equal(
+            getattr(mine, name), getattr(theirs, name), err_msg=name, strict=True
+        )
+    assert mine.ncontact == theirs.ncontact
+    assert mine.names["body"] == theirs.names["body"]
+    assert mine.names["joint"] == theirs.names["joint"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_every_real_number_is_a_declared_leaf(path):
+    compiled = compile_spec(Spec.from_element(read_file(str(path))))
+    assert undeclared(compiled.fields) == []
+    m = load_model(path)
+    for record in (m, m.opt, m.stat):
+        assert [n for n in record.fields if getattr(record, n) is None] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_nothing_that_mujoco_computes_with_is_missing(path):
+    """The tables of `put_model` that the compiler does not make must be empty in these models."""
+    mine, theirs = load_model(path), put_model(mujoco.MjModel.from_xml_path(str(path)))
+    absent = {
+        n for n in theirs.structure if n not in mine.structure and np.size(getattr(theirs, n))
+    }
+    assert not {n for n in absent if np.any(getattr(theirs, n)) and not NOT_READ.fullmatch(n)}
+
+
+def test_text_and_file_are_the_same_model(tmp_path):
+    file = tmp_path / "arm.xml"
+    file.write_text(ARM)
+    from_text, from_path, from_string = load_model(ARM), load_model(file), load_model(str(file))
+    assert from_text.structure == from_path.structure == from_string.structure
+    assert jax.tree.structure(from_text) == jax.tree.structure(from_path)
+
+
+def test_assets_come_from_memory():
+    main = '<mujoco><include file="part.xml"/></mujoco>'
+    assert load_model(main, {"part.xml": ARM.encode()}).njnt == 1
+
+
+def test_precision_is_the_default_of_jax():
+    assert load_model(ARM).body_mass.dtype == jnp.float64
+    with jax.enable_x64(False):
+        m = load_model(ARM)
+    assert {x.dtype.name for x in jax.tree.leaves(m)} == {"float32"}
+
+
+def test_room_for_contacts_can_be_given():
+    assert load_model(ARM, contacts=7).ncontact == 7
+    with pytest.raises(ValueError, match="contacts: expected a count, got -1"):
+        load_model(ARM, contacts=-1)
+
+
+def test_no_such_file():
+    with pytest.raises(ModelError, match=r"absent\.xml"):
+        load_model("absent.xml")
+
+
+def test_a_mistake_names_file_line_and_remedy(tmp_path):
+    file = tmp_path / "arm.xml"
+    file.write_text(ARM.replace('size="0.1"', 'siz="0.1"'))
+    with pytest.raises(ModelError, match=r"arm\.xml:3: <geom> .*'siz'.* did you mean 'size'\?"):
+        load_model(file)
