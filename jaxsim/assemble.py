@@ -11,10 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.enums import WrapType
 from jaxsim.fields import Record
 from jaxsim.model import Model, Option, Statistic
+from jaxsim.physics.collision.layout import layout
 from jaxsim.structure import Structure
-from jaxsim.supported import contact_capacity, refuse_unsupported
+from jaxsim.supported import refuse_unsupported
 
 Tables = Mapping[str, Any]
 
@@ -26,6 +28,8 @@ POSITIVE = {
     "jnt_hasmargin": "jnt_margin",
     "tendon_hasmargin": "tendon_margin",
 }
+
+DAMPED = ("dof", "actuator")  # what has the fields damping and dampingpoly
 
 
 def assemble(
@@ -57,6 +61,7 @@ def assemble(
     leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
     tables = {name: _table(value) for name, value in fields.items() if name not in leaves}
     tables |= {name: np.asarray(fields[real]) > 0 for name, real in POSITIVE.items()}
+    tables |= _decided_by_numbers(fields, opt)
     tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in names.items())
 
     structure = Structure(tables)
@@ -67,7 +72,7 @@ def assemble(
         **leaves,
     )
     refuse_unsupported(m, origin)
-    capacity = contact_capacity(m) if contacts is None else int(contacts)
+    capacity = layout(m).capacity if contacts is None else int(contacts)
     return m.replace(structure=structure.replace(ncontact=capacity))
 
 
@@ -78,6 +83,24 @@ def undeclared(fields: Tables) -> list[str]:
     """
     real = (n for n, v in fields.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f")
     return sorted(name for name in real if name not in Model.fields)
+
+
+def _decided_by_numbers(fields: Tables, opt: Tables) -> dict[str, Any]:
+    """What real numbers say about the shape of the program; fixed when the model is made.
+
+    flg_fluid: there is a medium; a model made in a vacuum has no fluid forces.
+    flg_damping: some dof has a damper, or an actuator that may reflect one into it.
+    geom_hasfluid: the geom feels the medium as an ellipsoid.
+    wrap_sideid: the site beside a wrapping geom, which MJCF keeps among the parameters; or -1.
+    """
+    wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
+    side = np.where(wraps, fields["wrap_prm"], -1)
+    return {
+        "flg_fluid": bool(opt["density"] or opt["viscosity"]),
+        "flg_damping": any(np.any(fields[f"{of}_damping{n}"]) for of in DAMPED for n in ("", "poly")),
+        "geom_hasfluid": np.asarray(fields["geom_fluid"])[:, 0] > 0,
+        "wrap_sideid": np.maximum(np.rint(side), -1).astype(np.int32),
+    }
 
 
 def _real_fields(record: type[Record], given: Tables):
@@ -96,10 +119,12 @@ def _record(record: type[Record], given: Tables, sizes: Mapping[str, int]) -> An
 
 
 def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> jax.Array:
-    value, dims = np.asarray(value, dtype=np.float64), field.dims(sizes)
+    # converted by numpy: JAX would compile a program for each shape
+    value = np.asarray(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
+    dims = field.dims(sizes)
     if value.size != np.prod(dims, dtype=int):
         raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
-    return jnp.asarray(value.reshape(dims), dtype=jnp.zeros(0).dtype)
+    return jnp.array(value.reshape(dims))  # a copy: the caller's memory may change
 
 
 def _is_count(value) -> bool:

@@ -51,7 +51,7 @@ LEAVES = frozenset(n for n, f in Model.fields.items() if not f.static and f.nest
 # of the sparse matrices of the C library.
 NOT_READ = re.compile(
     r"(bvh|oct|tex|mat|skin|text|light)_.*|name_.*adr|names_map|.*_(matid|pathadr|bvhadr|bvhnum)"
-    r"|n(buffer|narena|names|names_map|paths|signature)|signature|narena|njmax|nconmax"
+    r"|n(buffer|narena|names|names_map|paths|signature|bvh.*|J.*)|signature|narena|njmax|nconmax|_.*"
     r"|[BD]_.*|map[DM]2[DM]|efm.*|mesh_(normal|texcoord|facenormal|facetexcoord).*"
 )
 
@@ -157,7 +157,8 @@ def _is_exchanged(name: str, field: Field, d: Data, data: Any) -> bool:
 
 
 def _like(mine: jax.Array, theirs: Any) -> jax.Array:
-    return jnp.asarray(np.asarray(theirs).reshape(mine.shape), dtype=mine.dtype)
+    """A copy of their value in our shape and type; the next step there overwrites the original."""
+    return jnp.array(np.reshape(theirs, mine.shape), dtype=mine.dtype)
 
 
 def _contacts(empty: Contact, found: Any) -> Contact:

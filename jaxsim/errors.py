@@ -28,6 +28,9 @@ class Place:
 
 NOWHERE = Place()
 
+# Faults that an error prints; `problems` has them all.
+SHOWN = 50
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -47,7 +50,10 @@ class ModelError(ValueError):
 
     def __init__(self, problems: Problem | Iterable[Problem]):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        lines = [str(problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            lines.append(f"... and {len(self.problems) - SHOWN} more")
+        super().__init__("\n".join(lines))
 
     def __reduce__(self):
         return type(self), (self.problems,)
@@ -60,9 +66,11 @@ class Problems:
         self._found: list[Problem] = []
 
     def add(self, place: Place | None, message: str) -> None:
+        """Notes a fault; the message names the element and the remedy."""
         self._found.append(Problem(place or NOWHERE, message))
 
     def raise_if_any(self) -> None:
+        """Raises all faults together, if there are any."""
         if self._found:
             raise ModelError(self._found)
 

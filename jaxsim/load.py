@@ -1,13 +1,11 @@
-"""Loads a model: MJCF text -> element tree -> spec -> compiled tables -> Model."""
+"""Loads a model: MJCF -> compiled tables -> Model. The front door of the engine."""
 
 from collections.abc import Mapping
 from os import PathLike, fspath
 
 from jaxsim.assemble import assemble
-from jaxsim.compile import Compiled, compile_spec
-from jaxsim.mjcf import read_file, read_string
+from jaxsim.compile import compile_file, compile_string
 from jaxsim.model import Model
-from jaxsim.spec import Spec
 
 
 def load_model(
@@ -32,26 +30,18 @@ def load_model(
     """
     if contacts is not None and contacts < 0:
         raise ValueError(f"contacts: expected a count, got {contacts}")
-    compiled, origin = _compile(source, assets)
+    text = is_xml_text(source)
+    compiled = compile_string(str(source), assets) if text else compile_file(source, assets)
     return assemble(
         compiled.fields,
         compiled.opt,
         compiled.stat,
         compiled.names,
         contacts=contacts,
-        origin=origin,
+        origin=None if text else fspath(source),
     )
 
 
 def is_xml_text(source: str | PathLike[str]) -> bool:
     """Whether a model source is the text itself rather than a path."""
     return isinstance(source, str) and source.lstrip().startswith("<")
-
-
-def _compile(
-    source: str | PathLike[str], assets: Mapping[str, bytes] | None
-) -> tuple[Compiled, str | None]:
-    if is_xml_text(source):
-        return compile_spec(Spec.from_element(read_string(source, assets=assets))), None
-    path = fspath(source)
-    return compile_spec(Spec.from_element(read_file(path, assets=assets))), path

@@ -88,18 +88,17 @@ def _kept_names(keep: Keep) -> frozenset[str]:
 
 def _start(m: Model, d: Data) -> Data:
     """The values at the start that are not zero."""
-    bodies = np.flatnonzero(m.body_mocapid >= 0)
-    bodies = bodies[np.argsort(m.body_mocapid[bodies])]
-    quat = m.body_quat[bodies]
-    d = d.replace(
-        qpos=m.qpos0,
-        mocap_pos=m.body_pos[bodies],
-        mocap_quat=quat / jnp.linalg.norm(quat, axis=-1, keepdims=True),
-        eq_active=jnp.asarray(m.eq_active0, dtype=bool),
-    )
-    if d.contact is None:
-        return d
-    return d.replace(contact=d.contact.replace(geom=jnp.full_like(d.contact.geom, -1)))
+    d = d.replace(qpos=m.qpos0, eq_active=jnp.asarray(np.asarray(m.eq_active0, bool)))
+    if m.nmocap:
+        bodies = np.flatnonzero(m.body_mocapid >= 0)
+        bodies = bodies[np.argsort(m.body_mocapid[bodies])]
+        quat = m.body_quat[bodies]
+        quat = quat / jnp.linalg.norm(quat, axis=-1, keepdims=True)
+        d = d.replace(mocap_pos=m.body_pos[bodies], mocap_quat=quat)
+    if d.contact is not None:
+        nobody = np.full(d.contact.geom.shape, -1, np.int32)
+        d = d.replace(contact=d.contact.replace(geom=jnp.asarray(nobody)))
+    return d
 
 
 def _zeros(m: Model, field: Field) -> Any:
@@ -109,4 +108,5 @@ def _zeros(m: Model, field: Field) -> Any:
         return record(**{name: _zeros(m, f) for name, f in record.fields.items()})
     dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
     sizes = {symbol: getattr(m, symbol) for symbol in field.shape if isinstance(symbol, str)}
-    return jnp.zeros(field.dims(sizes), dtype)
+    # made by numpy: JAX would compile a program for each shape
+    return jnp.asarray(np.zeros(field.dims(sizes), dtype))

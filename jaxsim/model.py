@@ -134,6 +134,7 @@ class Model(Record):
     cam_pos0 = array("ncam", kind="vec", unit="m", doc="position relative to the body at qpos0")
     cam_mat0 = array("ncam", kind="rot", doc="orientation at qpos0")
     cam_fovy = array("ncam", unit="deg or m", doc="vertical field of view")
+    cam_user = array("ncam", "nuser_cam", doc="user data")
     light_pos = array("nlight", kind="vec", unit="m", doc="position in the body frame")
     light_dir = array("nlight", kind="vec", doc="direction in the body frame")
 

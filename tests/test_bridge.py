@@ -69,6 +69,17 @@ def test_state_goes_there_and_back(oracle):
     assert back.time == state.time
 
 
+def test_what_happens_there_later_does_not_reach_here():
+    oracle = mujoco.MjModel.from_xml_string(XML)
+    state = mujoco.MjData(oracle)
+    m, d = put_model(oracle), put_data(oracle, state)
+    before, mass = np.array(state.qpos), np.array(oracle.body_mass)
+    mujoco.mj_step(oracle, state, 10)
+    oracle.body_mass[:] = 7
+    np.testing.assert_array_equal(d.qpos, before)
+    np.testing.assert_array_equal(m.body_mass, mass)
+
+
 def test_many_worlds_become_many_states(oracle):
     d = put_data(oracle, mujoco.MjData(oracle))
     many = jax.vmap(lambda x: d.replace(qpos=d.qpos.at[2].set(x)))(jnp.array([0.5, 0.6]))

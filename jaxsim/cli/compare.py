@@ -95,7 +95,8 @@ def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
 def _same_state(m: Model, state, keep):
     d = make_data(m, keep)
     names = ("time", "qpos", "qvel", "act", "ctrl", "qacc_warmstart")
-    return d.replace(**{n: jnp.asarray(getattr(state, n), m.qpos0.dtype) for n in names})
+    # copies: the next step there overwrites the originals
+    return d.replace(**{n: jnp.array(getattr(state, n), m.qpos0.dtype) for n in names})
 
 
 def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -115,6 +116,8 @@ def _pair(mujoco, theirs, state, mine, M, name: str) -> tuple[np.ndarray, np.nda
 
 def _sorted(values: np.ndarray, geom) -> np.ndarray:
     """Contact quantities in an order that both sides share: by geoms, then by value."""
+    if not len(values):
+        return values
     columns = np.round(values.reshape(len(values), -1), 6)
     return values[np.lexsort((*columns.T[::-1], *np.asarray(geom).T[::-1]))]
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxsim.batch import BatchProgram, replicate
 from jaxsim.cli.controls import make_control
 from jaxsim.cli.problem import InputProblem
-from jaxsim.cli.progress import Progress, size, thousands
+from jaxsim.cli.progress import Progress, size
 from jaxsim.cli.summary import summary
 from jaxsim.data import Data
 from jaxsim.describe import bytes_per_world, describe
@@ -61,7 +61,6 @@ def rollout(args: argparse.Namespace) -> int:
     if writer is not None:
         bytes_written = size(os.path.getsize(args.out))
         print(f"{'wrote':11} {args.out}: {writer.records} records of each world, {bytes_written}")
-    print(f"{'speed':11} {thousands(args.steps * args.worlds / seconds)} world steps/s")
     return 0
 
 

@@ -38,6 +38,7 @@ def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
             f"{worlds} worlds x {steps} steps = {_duration(simulated)} in {seconds:.1f} s, "
             f"{thousands(simulated / seconds)} times real time",
         ),
+        ("speed", f"{thousands(worlds * steps / seconds)} world steps/s"),
         *_heights(m, d),
         *_contacts(m, d),
         *_warnings(d),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fspath
 
 from jaxsim.compile.context import Compilation as Compilation
 from jaxsim.compile.context import Compiled as Compiled
 from jaxsim.compile.passes import PASSES as PASSES
-from jaxsim.mjcf.element import Element
+from jaxsim.mjcf import read_file, read_string
 from jaxsim.spec import Spec
 
 
@@ -26,26 +26,17 @@ def compile_spec(spec: Spec) -> Compiled:
     return Compiled.of(c)
 
 
-def compile_file(
-    path: str | PathLike[str], assets: Mapping[str, bytes] | None = None
-) -> Compiled:
+def compile_file(path: str | PathLike[str], assets: Mapping[str, bytes] | None = None) -> Compiled:
     """Compiles an MJCF file.
 
     Args:
       path: the file, or its name in `assets`.
       assets: files in memory, which are looked up before the disk.
     """
-    from jaxsim.mjcf import read_file
-
-    return _compile_tree(read_file(path, assets))
+    root = read_file(path, assets)
+    return compile_spec(Spec.from_element(root, path=fspath(path), files=assets))
 
 
 def compile_string(text: str, assets: Mapping[str, bytes] | None = None) -> Compiled:
-    """Compiles an MJCF text."""
-    from jaxsim.mjcf import read_string
-
-    return _compile_tree(read_string(text, assets=assets))
-
-
-def _compile_tree(root: Element) -> Compiled:
-    return compile_spec(Spec.from_element(root))
+    """Compiles an MJCF text; the files it names are in `assets`, or in the current folder."""
+    return compile_spec(Spec.from_element(read_string(text, assets=assets), files=assets))

@@ -60,7 +60,7 @@ class ActuatorType:
     inheritrange: float = 0.0
     velrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
     ffrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    forcerange: np.ndarray | None = None  # set by the saturation of a dcmotor
+    forcerange: np.ndarray | None = None  # which the saturation of a dcmotor sets too
     inherited: np.ndarray | None = None  # the range that inheritrange asks for
 
     def copy(self) -> ActuatorType:
@@ -104,7 +104,9 @@ def _read(
         start = next((t for t in [own, *reversed(around)] if _readable(t, element.tag, shortcut)), None)
         result = shortcut.fresh() if start is None else start.copy()
         result.gaintype, result.biastype = shortcut.gaintype, shortcut.biastype
+        result.actearly = False
     result.written = element.tag
+    result.forcerange = own.forcerange if element.own("forcerange") is None else element.own("forcerange")
     shortcut.read(c, element, result)
     return result
 
@@ -154,7 +156,7 @@ def _general(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _motor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    t.__dict__.update(ActuatorType(written=e.tag).__dict__)
+    t.__dict__.update(ActuatorType(written=e.tag, forcerange=t.forcerange).__dict__)
 
 
 def _servo(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
@@ -180,8 +182,7 @@ def _velocity(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _pid(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    for attr in ("slewmax",):
-        _not_negative(c, e, attr)
+    _not_negative(c, e, "slewmax")
     kp, ki = _value(e, "kp", -t.biasprm[1]), _value(e, "ki", t.gainprm[0])
     imax, slewmax = _value(e, "imax", t.dynprm[0]), _value(e, "slewmax", t.dynprm[1])
     stateful = ki != 0 or slewmax > 0

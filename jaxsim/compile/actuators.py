@@ -182,8 +182,6 @@ def _check(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
             c.fault(e, "so3 needs gainprm[0] equal to -biasprm[1]")
         if dyn not in (DynType.NONE, DynType.INTEGRATOR):
             c.fault(e, "so3 needs dyntype 'none' or 'integrator'")
-    if GainType.USER == gain or BiasType.USER == bias or DynType.USER == dyn:
-        c.fault(e, "user types call code that is not part of the model; use a native type")
     for muscle, prm in ((gain == GainType.MUSCLE, t.gainprm), (bias == BiasType.MUSCLE, t.biasprm)):
         if muscle:
             _check_muscle(c, e, prm)
@@ -327,17 +325,24 @@ def _is_on(c: Compilation, e: SpecElement, flag: str, attr: str, value: np.ndarr
 def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
     """Number of activations."""
     states = 0 if t.dyntype == DynType.NONE else 1
-    if t.dyntype == DynType.PID:
+    given = e.get("actdim") if e.tag == "general" else None
+    given = None if given is None or given < 0 else int(given)
+    if t.dyntype == DynType.USER and given is not None:
+        states = given
+    elif t.dyntype == DynType.PID:
         states = int(t.gainprm[0] > 0) + int(t.dynprm[1] > 0)
     elif t.dyntype == DynType.DCMOTOR:
         states = dcmotor.activations(t)
     elif t.gaintype == GainType.SO3 and t.dyntype == DynType.INTEGRATOR:
         states = 3
-    if t.dyntype == DynType.PID and states == 0:
+    if states == 0 and t.dyntype == DynType.PID:
         c.fault(e, "dyntype='pid' without a positive ki or slewmax has no state; use dyntype='none'")
-    given = e.own("actdim")
-    if given is not None and int(given) not in (-1, states):
-        c.fault(e, f"actdim='{int(given)}': this dyntype has {states} activations; remove actdim")
+    elif states == 0 and t.dyntype == DynType.USER:
+        c.fault(e, "actdim='0': dyntype='user' has a state; use dyntype='none'")
+    if t.gaintype == GainType.DCMOTOR and states != dcmotor.activations(t):
+        c.fault(e, "the states that dynprm asks for need dyntype='dcmotor'")
+    if given not in (None, states):
+        c.fault(e, f"actdim='{given}', but this dyntype has {states} activations; remove actdim")
     return states
 
 
@@ -347,8 +352,9 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
     forcerange, actrange = np.zeros((count, 2)), c.fields["actuator_actrange"]
     forcelimited, actlimited = np.zeros(count, bool), np.zeros(count, bool)
     for i, (e, t) in enumerate(pairs):
-        forcerange[i] = _forcerange(e, t)
-        if t.forcerange is not None and e.tag == "dcmotor":
+        if t.forcerange is not None:
+            forcerange[i] = t.forcerange
+        if e.own("saturation") is not None:
             forcelimited[i] = forcerange[i, 0] < forcerange[i, 1]
         else:
             forcelimited[i] = _is_on(c, e, "forcelimited", "forcerange", forcerange[i])
@@ -365,13 +371,6 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
         actuator_actrange=actrange,
         actuator_actlimited=actlimited,
     )
-
-
-def _forcerange(e: SpecElement, t: ActuatorType) -> np.ndarray:
-    """The force range, which the saturation of a dcmotor sets too."""
-    if t.forcerange is not None and e.own("forcerange") is None:
-        return t.forcerange
-    return _range(e, "forcerange")
 
 
 def _outputs(c: Compilation, elements: list[SpecElement], outnum: np.ndarray) -> None:

@@ -20,7 +20,11 @@ def align_free(c: Compilation) -> None:
     for joint in np.flatnonzero(f["jnt_type"] == JointType.FREE):
         body = int(f["jnt_bodyid"][joint])
         wanted = c.elements["joint"][joint].own("align") or "auto"
-        align = c.settings.alignfree if wanted == "auto" else wanted == "true"
+        align = (
+            c.settings_of(c.elements["joint"][joint]).alignfree
+            if wanted == "auto"
+            else wanted == "true"
+        )
         if align and not c.bodies[body].bodies:
             _align(c, body, int(f["jnt_qposadr"][joint]))
 

@@ -1,7 +1,8 @@
 """Meshes, height fields, materials and textures, as far as bodies and geoms refer to them.
 
 The one place that knows which assets can be used. Materials and textures have no effect on the
-physics: they are named, so that references to them can be checked, and nothing is read from their files.
+physics: they are named, so that references to them can be checked, and nothing is read from their
+files.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from jaxsim.spec import SpecElement
 ASSET_TYPES = (GeomType.HFIELD, GeomType.MESH, GeomType.SDF)
 
 _KINDS = ("material", "texture", "mesh", "hfield", "skin")
-_COUNTS = {"material": "nmat", "texture": "ntex", "mesh": "nmesh", "hfield": "nhfield", "skin": "nskin"}
+_COUNTS = {
+    "material": "nmat",
+    "texture": "ntex",
+    "mesh": "nmesh",
+    "hfield": "nhfield",
+    "skin": "nskin",
+}
 
 
 def assets(c: Compilation) -> None:

@@ -7,10 +7,10 @@ joints are known, `attached_keys` spreads them over the whole model.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from jaxsim.compile.classes import classes
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.replicate import replicate
 from jaxsim.compile.settings import settings
@@ -39,7 +39,9 @@ def _attach_own(c: Compilation, place: SpecElement) -> None:
     if part is None:
         return
     if part in place.ancestors():
-        c.fault(place, "it would attach what it stands in; attach a body or frame that is elsewhere")
+        c.fault(
+            place, "it would attach what it stands in; attach a body or frame that is elsewhere"
+        )
         return
     attach_copy(place, part, place.get("prefix"))
 
@@ -74,7 +76,9 @@ def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
     for element in c.spec.section("asset"):
         if element.tag == "model" and (element.name or _read_name(c, element)) == name:
             return element
-    c.fault(place, f"model='{name}' names no <model> of the assets; add <model name='{name}' file=.../>")
+    c.fault(
+        place, f"model='{name}' names no <model> of the assets; add <model name='{name}' file=.../>"
+    )
     return None
 
 
@@ -109,7 +113,7 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
     spec = Spec.from_element(root, path=c.spec.path_of(model.get("file")), files=c.spec.files)
     inner = Compilation(spec=spec, problems=c.problems)
     inner.work.update(models=c.work["models"], attach_depth=depth)
-    for step in (settings, attach, replicate):
+    for step in (settings, classes, attach, replicate):
         step(inner)
     for element in spec.walk():
         if element.settings is None:
@@ -119,7 +123,7 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
 
 @dataclass(frozen=True)
 class _Vector:
-    """A keyframe vector: which elements it runs over, how many numbers each has, where they start."""
+    """A keyframe vector: what it runs over, how many numbers each has, and where they start."""
 
     attr: str
     elements: tuple[SpecElement, ...]
@@ -129,7 +133,7 @@ class _Vector:
 
 
 def attached_keys(c: Compilation) -> None:
-    """Rewrites the vectors of attached keyframes for the whole model; what they lack is as at rest."""
+    """Rewrites the vectors of attached keyframes for the whole model; the rest is as at rest."""
     for key in c.spec.section("keyframe"):
         if key.layout is None:
             continue
@@ -142,7 +146,7 @@ def attached_keys(c: Compilation) -> None:
 def _vectors(c: Compilation, layout: Layout) -> list[_Vector]:
     f = c.fields
     kinds = [JointType[(joint.get("type") or "free").upper()] for joint in layout.joints]
-    joints: dict[str, Any] = {e: i for i, e in enumerate(c.elements["joint"])}
+    joints: dict[SpecElement, int] = {e: i for i, e in enumerate(c.elements["joint"])}
     qpos = {e: f["jnt_qposadr"][i] for e, i in joints.items()}
     qvel = {e: f["jnt_dofadr"][i] for e, i in joints.items()}
     controls = {e: f["actuator_ctrladr"][i] for i, e in enumerate(c.elements["actuator"])}
@@ -160,8 +164,20 @@ def _vectors(c: Compilation, layout: Layout) -> list[_Vector]:
             controls,
             np.zeros(f["nu"]),
         ),
-        _Vector("mpos", layout.mocaps, [3] * len(layout.mocaps), {e: 3 * i for e, i in mocap.items()}, rest_pos),
-        _Vector("mquat", layout.mocaps, [4] * len(layout.mocaps), {e: 4 * i for e, i in mocap.items()}, rest_quat),
+        _Vector(
+            "mpos",
+            layout.mocaps,
+            [3] * len(layout.mocaps),
+            {e: 3 * i for e, i in mocap.items()},
+            rest_pos,
+        ),
+        _Vector(
+            "mquat",
+            layout.mocaps,
+            [4] * len(layout.mocaps),
+            {e: 4 * i for e, i in mocap.items()},
+            rest_quat,
+        ),
     ]
 
 

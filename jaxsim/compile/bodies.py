@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
+
 import numpy as np
 
 from jaxsim.compile.columns import user_data
@@ -11,7 +13,7 @@ from jaxsim.spec import Body
 
 
 def bodies(c: Compilation) -> None:
-    """Body ids and names, `body_parentid`, `body_pos`, `body_quat`, `body_gravcomp`, `body_mocapid`."""
+    """Ids and names of bodies, their parents, poses, gravity compensation and mocap ids."""
     c.bodies = c.spec.bodies
     elements = [body.element for body in c.bodies]
     c.register("body", elements, [body.name for body in c.bodies])
@@ -21,7 +23,7 @@ def bodies(c: Compilation) -> None:
     mocap = [body.id > 0 and body.element.get("mocap") == "true" for body in c.bodies]
     gravcomp = [0.0 if body.id == 0 else body.element.get("gravcomp") or 0.0 for body in c.bodies]
     for body in c.bodies:
-        if mocap[body.id] and (body.joints or body.parent.id != 0):
+        if mocap[body.id] and (body.joints or body.depth != 1):
             c.fault(
                 body.element,
                 "a mocap body must be a child of the world without joints; "
@@ -37,12 +39,13 @@ def bodies(c: Compilation) -> None:
         ngravcomp=int(np.count_nonzero(gravcomp)),
         body_mocapid=np.where(mocap, np.cumsum(mocap) - 1, -1).astype(np.int32),
         body_plugin=np.full(len(c.bodies), -1, np.int32),
+        nflex=0,
     )
     user_data(c, "body", "body", [None if body.id == 0 else body.element for body in c.bodies])
 
 
-def address_table(owners: list[list], start: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and first addresses of the lists of each body, laid end to end; -1 for an empty list."""
+def address_table(owners: Iterable[Sized], start: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and first addresses of the lists of each body, laid end to end; -1 if empty."""
     count = np.array([len(items) for items in owners], np.int32)
     first = start + np.cumsum(count) - count
     return count, np.where(count > 0, first, -1).astype(np.int32)
@@ -57,9 +60,7 @@ def owners(bodies: list[Body], group: str) -> np.ndarray:
 # Contents of a body that ask for physics this compiler does not have yet.
 _LATER = {
     "flexcomp": "deformable bodies are not supported; remove it",
-    "composite": "composite was removed from MJCF; use replicate or flexcomp",
     "plugin": "body plugins are not supported; remove it",
-    "attach": "attach is not supported; include the model instead",
 }
 
 
@@ -69,3 +70,9 @@ def _refuse_contents(c: Compilation) -> None:
             c.fault(element, _LATER.get(element.tag, "is not supported inside a body; remove it"))
         if body.id == 0 and body.inertial is not None:
             c.fault(body.inertial, "the world has no inertia; put it in a body, or remove it")
+    for element in c.spec.section("deformable"):
+        if element.tag == "flex":
+            c.fault(element, _LATER["flexcomp"])
+    for element in c.spec.walk():
+        if element.tag == "frame" and {"scale", "massscale"} & set(element.attrs):
+            c.fault(element, "scaling of frames is not supported; write the scaled numbers")

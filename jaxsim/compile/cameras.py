@@ -69,7 +69,9 @@ def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
         pixels = element.get(f"{attr}pixel")
         lengths[attr] = np.array(element.get(attr), float)
         if pixels is not None and np.any(pixels):
-            lengths[attr] = np.array(pixels, float) * sensor / np.array(element.get("resolution"), float)
+            lengths[attr] = (
+                np.array(pixels, float) * sensor / np.array(element.get("resolution"), float)
+            )
     if not np.any(sensor):
         for attr in ("focal", "focalpixel", "principal", "principalpixel"):
             if element.own(attr) is not None and np.any(element.own(attr)):
@@ -80,7 +82,7 @@ def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
 
 
 def _fields_of_view(c: Compilation, elements: list[SpecElement]) -> None:
-    """`cam_fovy` [degrees] of cameras with a sensor follows from its height and the focal length."""
+    """`cam_fovy` [degrees] of cameras with a sensor, from its height and the focal length."""
     f = c.fields
     height, focal = f["cam_sensorsize"][:, 1], f["cam_intrinsic"][:, 1]
     half = np.arctan2(height, 2 * focal).astype(np.float64)  # in float32, like both its arguments

@@ -1,8 +1,8 @@
-"""Fields that are plain copies of attributes: one table row each, gathered over all objects of a kind."""
+"""Fields that are plain copies of attributes: one table row each, for all objects of a kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,9 @@ class Column(NamedTuple):
     keywords: Mapping[str, int] | None = None
 
 
-def copy_columns(c: Compilation, elements: Iterable[SpecElement], columns: Iterable[Column]) -> None:
+def copy_columns(
+    c: Compilation, elements: Iterable[SpecElement], columns: Iterable[Column]
+) -> None:
     """Fills the fields of a table, one row per element."""
     elements = list(elements)
     for column in columns:
@@ -52,8 +54,10 @@ def _value(element: SpecElement, column: Column) -> np.ndarray | float | int | b
     return 0 if value is None else np.atleast_1d(value)[0]
 
 
-def user_data(c: Compilation, kind: str, prefix: str, elements: list[SpecElement | None]) -> None:
-    """`<prefix>_user` and its width `nuser_<prefix>`: as wide as the longest, or as `<size>` says."""
+def user_data(
+    c: Compilation, kind: str, prefix: str, elements: Sequence[SpecElement | None]
+) -> None:
+    """`<prefix>_user`, as wide (`nuser_<prefix>`) as the longest, or as `<size>` says."""
     rows = [np.zeros(0) if e is None or e.get("user") is None else e.get("user") for e in elements]
     longest = max((len(row) for row in rows), default=0)
     width = int(c.spec.setting("size", f"nuser_{prefix}"))

@@ -4,6 +4,7 @@ These are the fields that MuJoCo's `mj_setConst` recomputes, and they follow fro
 
     body_subtreemass, tendon_length0, actuator_length0, dof_M0, dof_length,
     dof_invweight0, body_invweight0, tendon_invweight0, actuator_acc0, eq_data
+    and where cameras and lights are (views.py)
 
 With M the inertia matrix at `qpos0`, armature of tendons included, and J the Jacobian of a quantity, an
 inverse weight is the mean of the diagonal of J M^-1 J^T: how far the quantity gives way to a unit force.
@@ -22,6 +23,7 @@ from jaxsim.compile.mass_matrix import MassMatrix
 from jaxsim.compile.reference import Fields, Reference, reference_pose, subtree_sum
 from jaxsim.compile.tendon_path import Stretch, tendon_stretches
 from jaxsim.compile.transmission import actuator_stretches
+from jaxsim.compile.views import views
 from jaxsim.enums import EqType, JointType, ObjType, TrnType
 
 MINVAL = 1e-15
@@ -79,6 +81,7 @@ class Constants:
             "tendon_invweight0": self.tendon_invweight0(),
             "actuator_acc0": self.actuator_acc0(),
             "eq_data": self.eq_data(),
+            **views(self.reference),
         }
 
     def _sliding(self, bodies: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ the passes in order.
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxsim.compile.settings import Settings
 from jaxsim.errors import Problems
+from jaxsim.mjcf.values import suggest
 from jaxsim.spec import Body, Spec, SpecElement
 
 
@@ -23,10 +24,10 @@ from jaxsim.spec import Body, Spec, SpecElement
 class Compilation:
     """The state of one compilation.
 
-    `fields` holds arrays and sizes under MuJoCo's mjModel names, in float64, int32 and bool; `opt` and
-    `stat` likewise. For each kind of object ("body", "joint", "geom", ...), in order of ids, `elements`
-    has what it was written as (None for a world without `<worldbody>`), `names` its name or "", and
-    `ids` the way back from a name to the id.
+    `fields` holds arrays and sizes under MuJoCo's mjModel names, in float64, int32 and bool; `opt`
+    and `stat` likewise. For each kind of object ("body", "joint", "geom", ...), in order of ids,
+    `elements` has what it was written as, `names` its
+    name or "", and `ids` the way back from a name to the id.
     """
 
     spec: Spec
@@ -35,7 +36,7 @@ class Compilation:
     stat: dict[str, Any] = field(default_factory=dict)
     ids: dict[str, dict[str, int]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
-    elements: dict[str, list[SpecElement | None]] = field(default_factory=dict)
+    elements: dict[str, list[Any]] = field(default_factory=dict)
     bodies: list[Body] = field(default_factory=list)
     settings: Settings = field(init=False)
     frames: dict[SpecElement, Any] = field(default_factory=dict)  # poses found (compile/pose.py)
@@ -52,9 +53,11 @@ class Compilation:
         label = element.label if element is not None else "<mujoco>"
         self.problems.add(element.place if element is not None else None, f"{label}: {message}")
 
-    def register(self, kind: str, elements: list[SpecElement | None], names: list[str | None]) -> None:
+    def register(
+        self, kind: str, elements: Sequence[SpecElement | None], names: Sequence[str | None]
+    ) -> None:
         """Gives the objects of one kind their ids, in the order of the list; names must differ."""
-        self.elements[kind] = elements
+        self.elements[kind] = list(elements)
         self.names[kind] = [name or "" for name in names]
         ids = self.ids[kind] = {}
         for i, (element, name) in enumerate(zip(elements, names, strict=True)):
@@ -63,16 +66,18 @@ class Compilation:
             if name in ids:
                 first = self.elements[kind][ids[name]]
                 where = f" (first at {first.place})" if first is not None else ""
-                self.fault(element, f"a {kind} named '{name}' exists already{where}; rename one of them")
+                self.fault(
+                    element, f"a {kind} named '{name}' exists already{where}; rename one of them"
+                )
             ids.setdefault(name, i)
 
     def find(self, kind: str, name: str | None, element: SpecElement, attr: str) -> int:
-        """The id of a named object; reports an unknown name with the nearest known one, and gives -1."""
+        """The id of a named object, or -1; reports an unknown name with the nearest known one."""
         known = self.ids.get(kind, {})
         if name in known:
             return known[name]
-        near = difflib.get_close_matches(str(name), known, n=1)
-        remedy = f"; did you mean '{near[0]}'?" if near else ""
+        near = suggest(str(name), known)
+        remedy = f"; did you mean '{near}'?" if near else ""
         self.fault(element, f"{attr}='{name}' names no {kind} of this model{remedy}")
         return -1
 
@@ -84,7 +89,7 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The result of a compilation: arrays under MuJoCo's names, nothing of the text they came from."""
+    """The result of a compilation: arrays under MuJoCo's names, and names by id."""
 
     fields: MappingProxyType[str, Any]
     opt: MappingProxyType[str, Any]

@@ -53,17 +53,18 @@ def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np
 
 
 def _kappa(a: float, b: float, c: float) -> float:
-    """a b c times the integral of dl / sqrt((a^2 + l)^3 (b^2 + l) (c^2 + l)), l from 0 to infinity.
+    """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity.
 
-    l = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the rule above gives the oracle's digits.
+    u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the rule above gives the oracle's digits.
     """
     nodes = np.array(_NODES)
     t = (np.concatenate([-nodes, nodes[:-1]]) + 1) / 2
     weights = np.array(_WEIGHTS + _WEIGHTS[:-1]) / 2
     scale = max(_MINVAL, (a**3 * b * c) ** 0.4)
-    l = scale * t**3 / (1 - t) ** 2
-    slope = l * (3 / t + 2 / (1 - t))
-    return float(a * b * c * weights @ (slope / np.sqrt((a * a + l) ** 3 * (b * b + l) * (c * c + l))))
+    u = scale * t**3 / (1 - t) ** 2
+    slope = u * (3 / t + 2 / (1 - t))
+    root = np.sqrt((a * a + u) ** 3 * (b * b + u) * (c * c + u))
+    return float(a * b * c * weights @ (slope / root))
 
 
 def _virtual_inertia(volume: float, r: np.ndarray, kappa: np.ndarray, axis: int) -> float:

@@ -71,7 +71,9 @@ def drawn(c: Compilation, element: SpecElement, kind: GeomType, shell: bool = Fa
             given = numbers(size[:count])
             c.fault(element, f"size needs {meaning}, all positive; got '{given}'")
     elif not size[2] > 0:
-        c.fault(element, "the third size of a plane, its grid spacing, must be positive, as in '0 0 1'")
+        c.fault(
+            element, "the third size of a plane, its grid spacing, must be positive, as in '0 0 1'"
+        )
     return Geometry(kind, size, pose, primitive(kind, size, shell))
 
 
@@ -83,7 +85,9 @@ def size_and_pose(c: Compilation, element: SpecElement, kind: GeomType) -> tuple
     if element.get("fromto") is None:
         return size, pose_of(c, element)
     if kind not in _STRETCHED:
-        c.fault(element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos and size")
+        c.fault(
+            element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos and size"
+        )
         return size, pose_of(c, element)
     pose, half = fromto(c, element)
     along = _STRETCHED[kind]

@@ -1,4 +1,4 @@
-"""Geoms: `geom_*`, what bodies inherit of them, and the mass and inertia each one brings to its body."""
+"""Geoms: `geom_*`, what bodies inherit of them, and the mass and inertia that they bring."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.fluid import geom_fluid
 from jaxsim.compile.geometry import TYPES, Geometry, drawn
 from jaxsim.compile.shapes import semiaxes
-from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
 _CONDIMS = (1, 3, 4, 6)

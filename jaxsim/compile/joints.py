@@ -1,4 +1,4 @@
-"""Joints and their degrees of freedom: `jnt_*`, `dof_*`, and the positions `qpos0`, `qpos_spring`."""
+"""Joints and their degrees of freedom: `jnt_*`, `dof_*`, `qpos0` and `qpos_spring`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def joints(c: Compilation) -> None:
         dof_jntid=np.repeat(np.arange(len(kinds)), nv).astype(np.int32),
     )
     copy_columns(c, plain, _JOINT_COLUMNS)
-    copy_columns(c, [joint for joint, n in zip(plain, nv, strict=True) for _ in range(n)], _DOF_COLUMNS)
+    copy_columns(
+        c, [joint for joint, n in zip(plain, nv, strict=True) for _ in range(n)], _DOF_COLUMNS
+    )
     c.fields["jnt_stiffnesspoly"] = higher(plain, "stiffness")
     c.fields["dof_dampingpoly"] = np.repeat(higher(plain, "damping"), nv, axis=0)
     _axes(c, plain, kinds)
@@ -108,7 +110,9 @@ def _check_bodies(c: Compilation, kinds: list[JointType]) -> None:
             )
         if sum(kind.nv for kind in own) > MAX_DOFS:
             total = sum(kind.nv for kind in own)
-            c.fault(body.element, f"its joints have {total} dofs, more than {MAX_DOFS}; remove some")
+            c.fault(
+                body.element, f"its joints have {total} dofs, more than {MAX_DOFS}; remove some"
+            )
         _check_ball(c, body, own)
 
 
@@ -157,7 +161,9 @@ def _limits(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -
             rising = kind != JointType.BALL
             limited[i] = is_limited(c, joint, "limited", "range", rising=rising)
         # The range of a joint without limits stays as it is written, in degrees or not.
-        ranges[i] = c.settings_of(joint).radians(written) if limited[i] and kind in ANGULAR else written
+        ranges[i] = (
+            c.settings_of(joint).radians(written) if limited[i] and kind in ANGULAR else written
+        )
         if kind in SCALAR:
             actfrclimited[i] = is_limited(c, joint, "actuatorfrclimited", "actuatorfrcrange")
         if kind == JointType.BALL and limited[i] and ranges[i, 0] != 0:
@@ -207,22 +213,20 @@ def _yield(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) ->
 
 def _positions(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
     """`qpos0` and `qpos_spring`: where the model was drawn, and where its springs rest."""
-    qpos0, spring = [], []
+    qpos0: list[np.ndarray] = []
+    spring: list[np.ndarray] = []
     for joint, kind, body in zip(joints, kinds, c.fields["jnt_bodyid"], strict=True):
-        match kind:
-            case JointType.FREE:
-                pose = np.concatenate([c.fields["body_pos"][body], c.fields["body_quat"][body]])
-                qpos0.append(pose)
-                spring.append(pose)
-            case JointType.BALL:
-                qpos0.append(IDENTITY)
-                spring.append(IDENTITY)
-            case _:
-                values = joint.get("ref") or 0.0, joint.get("springref") or 0.0
-                ref, springref = (
-                    c.settings_of(joint).radians(value) if kind == JointType.HINGE else value for value in values
-                )
-                qpos0.append([ref])
-                spring.append([springref])
+        if kind in SCALAR:
+            values = np.array([joint.get("ref"), joint.get("springref")], float)
+            if kind == JointType.HINGE:
+                values = c.settings_of(joint).radians(values)
+            qpos0.append(values[:1])
+            spring.append(values[1:])
+            continue
+        pose = IDENTITY
+        if kind == JointType.FREE:
+            pose = np.concatenate([c.fields["body_pos"][body], c.fields["body_quat"][body]])
+        qpos0.append(pose)
+        spring.append(pose)
     c.fields["qpos0"] = np.concatenate([*qpos0, np.zeros(0)])
     c.fields["qpos_spring"] = np.concatenate([*spring, np.zeros(0)])

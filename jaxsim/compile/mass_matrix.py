@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from jaxsim.compile import quaternion
-from jaxsim.compile.reference import Reference, subtree_sum
+from jaxsim.compile.reference import MINVAL, Reference, subtree_sum
 
 
 class MassMatrix:
@@ -148,12 +148,15 @@ def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
 
 
 def _invert(blocks: np.ndarray) -> np.ndarray:
-    """Inverses of symmetric positive definite blocks (k, n, n); infinite where there is no inertia."""
-    scale = np.sqrt(np.maximum(np.diagonal(blocks, axis1=1, axis2=2), 0.0))
+    """Inverses of symmetric positive definite blocks (k, n, n)."""
+    diagonal = np.diagonal(blocks, axis1=1, axis2=2)
+    # a dof without inertia gets the least that MuJoCo allows
+    floor = np.maximum(diagonal, MINVAL)
+    blocks = np.where(np.eye(blocks.shape[1], dtype=bool), floor[:, :, None], blocks)
+    unit = 1.0 / np.sqrt(floor)
     try:
-        unit = 1.0 / scale
         factor = np.linalg.inv(np.linalg.cholesky(blocks * unit[:, :, None] * unit[:, None, :]))
-    except (np.linalg.LinAlgError, FloatingPointError):
+    except np.linalg.LinAlgError:
         return np.linalg.pinv(blocks, hermitian=True)
     factor = factor * unit[:, None, :]
     return np.swapaxes(factor, 1, 2) @ factor

@@ -1,8 +1,8 @@
-"""Mass and inertia of the bodies: from `<inertial>`, or from the geoms; `body_ipos` ... `body_inertia`.
+"""Mass and inertia of bodies, from `<inertial>` or the geoms: `body_ipos` to `body_inertia`.
 
 The inertial frame of a body has its origin in the center of mass and its axes along the principal
-axes of inertia. A body with one geom takes the geom's frame as it is; with more, the tensor of all is
-brought to principal axes, the largest moment first.
+axes of inertia. A body with one geom takes the geom's frame as it is; with more, the tensor of all
+is brought to principal axes, the largest moment first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxsim.compile.orientation import numbers
 from jaxsim.compile.pose import Pose, here, pose_of, written_pose
 from jaxsim.compile.principal import principal_axes
 from jaxsim.compile.quaternion import to_matrix
-from jaxsim.spec import Body
+from jaxsim.spec import Body, SpecElement
 
 MINVAL = 1e-15
 
@@ -26,8 +26,9 @@ def masses(c: Compilation) -> None:
     poses = [here() for _ in c.bodies]
     for body in c.bodies[1:]:
         mass[body.id], inertia[body.id], poses[body.id] = _inertia(c, body)
-        mass[body.id] = max(mass[body.id], c.settings.boundmass)
-        inertia[body.id] = np.maximum(inertia[body.id], c.settings.boundinertia)
+        settings = c.settings_of(body.element)
+        mass[body.id] = max(mass[body.id], settings.boundmass)
+        inertia[body.id] = np.maximum(inertia[body.id], settings.boundinertia)
         inertia[body.id] = _balanced(c, body, inertia[body.id])
     total = mass.sum()
     if c.settings.settotalmass > 0 and total > 0:
@@ -46,19 +47,18 @@ Inertia = tuple[float, np.ndarray, Pose]
 
 def _inertia(c: Compilation, body: Body) -> Inertia:
     """Mass, principal moments and inertial frame of a body, as `inertiafromgeom` rules."""
-    rule = c.settings.inertiafromgeom
+    rule = c.settings_of(body.element).inertiafromgeom
     if rule == "true" or (rule == "auto" and body.inertial is None):
         inferred = _from_geoms(c, body)
         if inferred is not None:
             return inferred
     if body.inertial is not None:
-        return _from_inertial(c, body)
+        return _from_inertial(c, body.inertial)
     # Without mass any frame would do; the oracle takes the numbers of the body's own pose.
     return 0.0, np.zeros(3), written_pose(c, body.element)
 
 
-def _from_inertial(c: Compilation, body: Body) -> Inertia:
-    element = body.inertial
+def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
     pose = pose_of(c, element)
     mass = float(element.get("mass"))
     full, diagonal = element.get("fullinertia"), element.get("diaginertia")
@@ -70,14 +70,16 @@ def _from_inertial(c: Compilation, body: Body) -> Inertia:
     moments, quat = principal_axes(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
     if moments[2] < MINVAL:
         given = numbers(moments)
-        c.fault(element, f"fullinertia must be positive definite; its principal moments are '{given}'")
+        c.fault(
+            element, f"fullinertia must be positive definite; its principal moments are '{given}'"
+        )
     return mass, moments, pose.apply(Pose(np.zeros(3), quat))
 
 
 def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
     """The inertia of a body's geoms together; None if no geom of the groups asked for has mass."""
     f, work = c.fields, c.work
-    first, last = c.settings.inertiagrouprange
+    first, last = c.settings_of(body.element).inertiagrouprange
     start, count = f["body_geomadr"][body.id], f["body_geomnum"][body.id]
     ids = np.arange(start, start + count) if count else np.zeros(0, int)
     ids = ids[(f["geom_group"][ids] >= first) & (f["geom_group"][ids] <= last)]
@@ -96,7 +98,9 @@ def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
     R = to_matrix(quat)
     own = np.einsum("nij,nj,nkj->ik", R, inertia, R)
     arm = pos - com
-    moved = np.einsum("n,ni,ni->", mass, arm, arm) * np.eye(3) - np.einsum("n,ni,nj->ij", mass, arm, arm)
+    moved = np.einsum("n,ni,ni->", mass, arm, arm) * np.eye(3) - np.einsum(
+        "n,ni,nj->ij", mass, arm, arm
+    )
     moments, axes = principal_axes(own + moved)
     return float(total), moments, Pose(com, axes)
 
@@ -105,11 +109,11 @@ def _balanced(c: Compilation, body: Body, inertia: np.ndarray) -> np.ndarray:
     """Moments of a real body satisfy A + B >= C; others are averaged if asked for, else refused."""
     if np.all(inertia.sum() - 2 * inertia >= -MINVAL):
         return inertia
-    if c.settings.balanceinertia:
+    if c.settings_of(body.element).balanceinertia:
         return np.full(3, inertia.mean())
     c.fault(
         body.inertial or body.element,
-        f"principal moments '{numbers(inertia)}' are of no real body: the largest exceeds the sum of "
+        f"principal moments '{numbers(inertia)}' are of no real body: one exceeds the sum of "
         "the others; correct them, or set <compiler balanceinertia='true'/>",
     )
     return inertia

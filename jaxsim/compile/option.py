@@ -14,7 +14,8 @@ _REALS = (
     " density viscosity o_margin"
 ).split()
 _COUNTS = (
-    "iterations ls_iterations noslip_iterations ccd_iterations sdf_iterations sdf_initpoints".split()
+    "iterations ls_iterations noslip_iterations ccd_iterations sdf_iterations"
+    " sdf_initpoints".split()
 )
 _VECTORS = {"gravity": 3, "wind": 3, "magnetic": 3, "o_solref": 2, "o_solimp": 5, "o_friction": 5}
 _KEYWORDS = {
@@ -45,13 +46,15 @@ def option(c: Compilation) -> None:
     if opt["enableflags"] & EnableBit.IPC and opt["integrator"] != IntegratorType.DISCRETE:
         c.fault(spec.author("option", "flag"), "flag ipc needs <option integrator='discrete'/>")
     if not opt["timestep"] > 0:
-        c.fault(spec.author("option", "timestep"), f"timestep='{opt['timestep']:g}' must be positive")
+        c.fault(
+            spec.author("option", "timestep"), f"timestep='{opt['timestep']:g}' must be positive"
+        )
     c.fields["nuserdata"] = int(spec.setting("size", "nuserdata"))
 
 
 def _flags(c: Compilation, bits: type[IntFlag], keyword: str) -> int:
     """The bits whose flag is set to the keyword, "disable" or "enable"."""
-    names = {bit.name.lower(): int(bit) for bit in bits}
+    names = {str(bit.name).lower(): int(bit) for bit in bits}
     given = c.spec.settings("option", "flag")
     return sum(bit for name, bit in names.items() if given.get(name) == keyword)
 

@@ -36,7 +36,7 @@ def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def from_z_axis(z: np.ndarray) -> np.ndarray:
-    """The smallest rotation that takes (0, 0, 1) to the direction of z; half a turn goes around x."""
+    """The smallest rotation from (0, 0, 1) to the direction of z; half a turn goes around x."""
     axis = np.array([-z[1], z[0], 0.0])
     sine = np.linalg.norm(axis)
     axis = axis / sine if sine > _PARALLEL else np.array([1.0, 0.0, 0.0])

@@ -1,9 +1,9 @@
 """Principal axes of a symmetric 3x3 tensor by Jacobi rotations, as a quaternion.
 
-Each rotation removes the largest off-diagonal entry by the smaller of its two angles (Golub and Van
-Loan, *Matrix Computations*, 8.5). The moments come out in falling order. Axes of a tensor are unique
-only up to sign and, for equal moments, up to a rotation; turning a frame step by step from the given
-axes, and reordering it by quarter turns, lands on the same one as MuJoCo does.
+Each rotation removes the largest off-diagonal entry by the smaller of its two angles (Golub and
+Van Loan, *Matrix Computations*, 8.5). The moments come out in falling order. Axes of a tensor are
+unique only up to sign and, for equal moments, up to a rotation; turning a frame step by step from
+the given axes, and reordering it by quarter turns, lands on the same one as MuJoCo does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def principal_axes(tensor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     quat, D = IDENTITY.copy(), tensor
     tolerance = _CONVERGED * np.abs(tensor).max()
     for _ in range(_MAX_ROTATIONS):
-        row, column = max(((0, 1), (0, 2), (1, 2)), key=lambda pair: abs(D[pair]))
+        row, column = max(((1, 2), (0, 2), (0, 1)), key=lambda pair: abs(D[pair]))
         if abs(D[row, column]) <= tolerance:
             break
         # The smaller rotation in the plane of row and column that makes their entry vanish.

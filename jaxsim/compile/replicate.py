@@ -29,13 +29,11 @@ def _placement(c: Compilation, element: SpecElement) -> list[Pose]:
 
     Copy i is turned by i times the angles, and moved against copy i - 1 in its frame.
     """
-    for child in element.children:
-        if child.tag in ("joint", "freejoint"):
-            c.fault(child, "a joint cannot be a direct child of replicate; put both in a body")
     offset, angles = (_three(element.get(attr)) for attr in ("offset", "euler"))
+    settings = c.settings_of(element)
     pos, poses = np.zeros(3), []
     for i in range(int(element.get("count"))):
-        quat = from_euler(i * c.settings.radians(angles), c.settings.eulerseq)
+        quat = from_euler(i * settings.radians(angles), settings.eulerseq)
         poses.append(Pose(pos, quat))
         pos = pos + rotate(quat, offset)
     return poses

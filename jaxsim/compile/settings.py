@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from jaxsim.compile.context import Compilation
+
+Angle = TypeVar("Angle", float, np.ndarray)
+
+# Settings that ask for a change of the model that is not made here.
+_UNSUPPORTED = {
+    "fusestatic": "remove it: the model with all its bodies has the same dynamics",
+    "discardvisual": "remove it: the model with its visual geoms has the same dynamics",
+}
 
 
 @dataclass(frozen=True)
@@ -29,12 +37,10 @@ class Settings:
     inertiafromgeom: str
     inertiagrouprange: tuple[int, int]
     alignfree: bool
-    fusestatic: bool
-    discardvisual: bool
 
-    def radians(self, angle: np.ndarray | float) -> np.ndarray | float:
+    def radians(self, angle: Angle) -> Angle:
         """An angle in the unit of the model, in radians."""
-        return np.deg2rad(angle) if self.degree else angle
+        return angle * np.pi / 180.0 if self.degree else angle
 
 
 def settings(c: Compilation) -> None:
@@ -48,11 +54,14 @@ def settings(c: Compilation) -> None:
 
     if value("coordinate") == "global":
         c.fault(c.spec.author("compiler", "coordinate"), "coordinate='global' is gone; use 'local'")
+    for attr, remedy in _UNSUPPORTED.items():
+        if flag(attr):
+            c.fault(c.spec.author("compiler", attr), f"{attr}='true' is not supported; {remedy}")
     first, last = np.asarray(value("inertiagrouprange"))
     c.settings = Settings(
         autolimits=flag("autolimits"),
         degree=value("angle") == "degree",
-        eulerseq=_sequence(c, value("eulerseq")),
+        eulerseq=value("eulerseq"),
         boundmass=float(value("boundmass")),
         boundinertia=float(value("boundinertia")),
         balanceinertia=flag("balanceinertia"),
@@ -60,15 +69,4 @@ def settings(c: Compilation) -> None:
         inertiafromgeom=value("inertiafromgeom"),
         inertiagrouprange=(int(first), int(last)),
         alignfree=flag("alignfree"),
-        fusestatic=flag("fusestatic"),
-        discardvisual=flag("discardvisual"),
     )
-
-
-def _sequence(c: Compilation, sequence: str) -> str:
-    """The Euler sequence, if it is one; else a fault, and the default."""
-    if len(sequence) == 3 and set(sequence) <= set("xyzXYZ"):
-        return sequence
-    message = f"eulerseq='{sequence}' must be three of the letters x, y, z, X, Y, Z"
-    c.fault(c.spec.author("compiler", "eulerseq"), message)
-    return "xyz"

@@ -1,8 +1,8 @@
 """Primitive shapes: volume, inertia, bounding box and bounding radius from the size parameters.
 
-A shape is solid, or a shell whose mass sits on its surface. Inertia is about the center, in the frame
-of the shape, for a total mass of 1: moments of the uniform solid or surface (any mechanics handbook).
-Lengths in m; `size` is MuJoCo's: radius, half lengths, or semi-axes.
+A shape is solid, or a shell whose mass sits on its surface. Inertia is about the center, in the
+frame of the shape, for a total mass of 1: moments of the uniform solid or surface (any mechanics
+handbook). Lengths in m; `size` is MuJoCo's: radius, half lengths, or semi-axes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from jaxsim.enums import GeomType
 MAXVAL = 1e10  # half the extent of an infinite plane's box (MuJoCo's mjMAXVAL)
 
 _SPHEROID_POWER = 1.6075  # exponent of Knud Thomsen's formula for the area of an ellipsoid
-_SHELL_THICKNESS = 1e-6  # of the thin ellipsoid shell [m], the value that gives the oracle's inertia
+_SHELL_THICKNESS = (
+    1e-6  # of the thin ellipsoid shell [m], the value that gives the oracle's inertia
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
 
 # --- mass distribution: (content, moments per mass) ---
 
-Moments = tuple[float, tuple[float, float, float]]
+Moments = tuple[float, tuple[float, ...]]
 
 
 def _nothing(*_: float) -> Moments:

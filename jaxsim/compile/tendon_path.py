@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.compile import quaternion
-from jaxsim.compile.reference import Reference
+from jaxsim.compile.reference import MINVAL, Reference
 from jaxsim.compile.wrap import wrap
 from jaxsim.enums import WrapType
 
@@ -104,7 +104,9 @@ def _pull(reference: Reference, a: _Point, b: _Point, divisor: float, row: np.nd
     if a.body == b.body:
         return
     direction = b.pos - a.pos
-    direction = direction / max(np.linalg.norm(direction), 1e-15)
+    length = np.linalg.norm(direction)
+    # two points in one place pull along x, as in MuJoCo
+    direction = direction / length if length >= MINVAL else np.array([1.0, 0.0, 0.0])
     for point, sign in ((a, -1.0), (b, 1.0)):
         dofs, axes = reference.jacobian(point.body, point.pos)
         row[dofs] += sign * (axes[:, 3:] @ direction) / divisor

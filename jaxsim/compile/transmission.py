@@ -104,8 +104,11 @@ def _body(*_) -> list[Stretch]:
     return [NOTHING]
 
 
-def _orientation(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stretch]:
-    """Rotation vector of a ball joint or of a site seen from its refsite, in the child's frame."""
+def _orientation(reference: Reference, actuator: int, *_) -> list[Stretch]:
+    """Rotation vector of a ball joint or of a site seen from its refsite, in the child's frame.
+
+    An orientation has no gear.
+    """
     f = reference.fields
     target, refsite = f["actuator_trnid"][actuator]
     if refsite < 0:
@@ -123,7 +126,7 @@ def _orientation(reference: Reference, actuator: int, gear: np.ndarray, _) -> li
         dofs, jacobian = _site_jacobian(reference, refsite)
         rows[:, dofs] -= axes @ jacobian[:, :3].T
         rows[:, np.intersect1d(shared, dofs)] = 0.0
-    return [_sparse(gear[0] * turn[k], gear[0] * rows[k]) for k in range(3)]
+    return [_sparse(turn[k], rows[k]) for k in range(3)]
 
 
 def _turn(reference: Reference, site: int, refsite: int) -> np.ndarray:

@@ -11,10 +11,11 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.quaternion import IDENTITY
 from jaxsim.compile.reference import subtree_sum
-from jaxsim.enums import JointType, SameFrame
+from jaxsim.enums import JointType, SameFrame, TrnType, WrapType
 
 MINVAL = 1e-15
-_SAME = 1e-14  # numbers this close are the same, and an axis component below it is zero
+_ZERO = 1e-14  # a component of an axis below this is zero
+_SAME = 1e-6  # frames and points whose components are this close are the same
 
 
 def tree(c: Compilation) -> None:
@@ -68,9 +69,9 @@ def frames(c: Compilation) -> None:
 def pattern(c: Compilation) -> None:
     """The sparse pattern of the inertia matrix M, and the counts of related patterns.
 
-    `nM`: pairs (dof, ancestor or itself), stored from `dof_Madr`. `nC`: those of M in rows, where a
-    simple dof has its diagonal alone. `nD`: all pairs of dofs on one branch; `nB`: pairs of a body and
-    a dof on one branch, the world being on all.
+    `nM`: pairs (dof, ancestor or itself), stored from `dof_Madr`. `nC`: those of M in rows, where
+    a simple dof has its diagonal alone. `nD`: all pairs of dofs on one branch; `nB`: pairs of a
+    body and a dof on one branch, the world being on all.
     """
     f = c.fields
     nv, parent = f["nv"], f["dof_parentid"]
@@ -140,34 +141,55 @@ def _check_masses(c: Compilation) -> None:
     for body in range(f["nbody"] - 1, 0, -1):
         if carried[body] and not f["body_dofnum"][body]:
             carried[f["body_parentid"][body]] = True
-    for body in np.flatnonzero((f["body_dofnum"] > 0) & ~carried):
+    for empty in np.flatnonzero((f["body_dofnum"] > 0) & ~carried):
         c.fault(
-            c.elements["body"][body],
-            f"it moves, but has mass {f['body_mass'][body]:g} and principal moments of inertia "
-            f"{' '.join(f'{x:g}' for x in f['body_inertia'][body])}; all must be positive: "
+            c.elements["body"][empty],
+            f"it moves, but has mass {f['body_mass'][empty]:g} and principal moments of inertia "
+            f"{' '.join(f'{x:g}' for x in f['body_inertia'][empty])}; all must be positive: "
             "add geoms or <inertial>",
         )
 
 
 def _simple(c: Compilation) -> np.ndarray:
-    """0, or 1 for bodies whose block of M is diagonal, 2 where it is so by slides alone; (nbody,)."""
+    """0; 1 for bodies whose block of M is diagonal, 2 if they have slides alone; (nbody,)."""
     f = c.fields
     parent = f["body_parentid"]
     leaf = np.ones(f["nbody"], bool)
     leaf[parent[1:]] = False
     allowed = np.array([b.id == 0 or b.element.get("simple") != "false" for b in c.bodies])
-    simple = (f["body_treeid"][parent] < 0) & leaf & (f["body_sameframe"] == SameFrame.BODY) & allowed
+    shallow = (f["body_treeid"][parent] < 0) & (parent[parent] == 0)
+    simple = shallow & leaf & (f["body_sameframe"] == SameFrame.BODY) & allowed
     kinds, owner = f["jnt_type"], f["jnt_bodyid"]
     turning = np.isin(kinds, (JointType.HINGE, JointType.BALL, JointType.FREE))
     axial = np.isin(kinds, (JointType.HINGE, JointType.SLIDE))
-    skew = axial & (np.count_nonzero(np.abs(f["jnt_axis"]) > _SAME, axis=1) > 1)
-    away = np.any(np.abs(f["jnt_pos"]) > _SAME, axis=1) & (kinds != JointType.FREE)
+    skew = axial & (np.count_nonzero(np.abs(f["jnt_axis"]) > _ZERO, axis=1) > 1)
+    away = np.any(np.abs(f["jnt_pos"]) >= _SAME, axis=1) & (kinds != JointType.FREE)
     simple[owner[skew | away]] = False
     turns = np.bincount(owner[turning], minlength=f["nbody"])
     simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a turn
     simple[0] = True
+    simple[_under_heavy_tendons(f)] = False
     slides_only = (f["body_dofnum"] > 0) & (turns == 0)
     return (simple * np.where(slides_only, 2, 1)).astype(np.uint8)
+
+
+def _under_heavy_tendons(f: dict) -> np.ndarray:
+    """Bodies with a joint, site or geom on the path of a tendon that has inertia.
+
+    The inertia may be its own, or that of an actuator which acts on it.
+    """
+    armature = np.array(f["tendon_armature"], np.float64)
+    acting = f["actuator_trntype"] == TrnType.TENDON
+    np.add.at(armature, f["actuator_trnid"][acting, 0], np.abs(f["actuator_armature"][acting]))
+    heavy = np.repeat(armature != 0, f["tendon_num"])
+    found = []
+    for kinds, owner in (
+        ((WrapType.JOINT,), "jnt_bodyid"),
+        ((WrapType.SITE,), "site_bodyid"),
+        ((WrapType.SPHERE, WrapType.CYLINDER), "geom_bodyid"),
+    ):
+        found.append(f[owner][f["wrap_objid"][heavy & np.isin(f["wrap_type"], kinds)]])
+    return np.concatenate(found)
 
 
 def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
@@ -177,17 +199,19 @@ def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
     return np.where(upright, same, SameFrame.NONE).astype(np.uint8)
 
 
-def _sameframe(pos: np.ndarray, quat: np.ndarray, ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
-    """Which frame of the body a geom or site shares; the body's own comes before the inertial one."""
+def _sameframe(
+    pos: np.ndarray, quat: np.ndarray, ipos: np.ndarray, iquat: np.ndarray
+) -> np.ndarray:
+    """Which frame of the body a geom or site shares; its own comes before the inertial one."""
     upright = _upright(quat)
     principal = _identical(quat, iquat)
-    rules = (
-        (upright & _identical(pos, np.zeros(3)), SameFrame.BODY),
-        (upright, SameFrame.BODYROT),
-        (principal & _identical(pos, ipos), SameFrame.INERTIA),
-        (principal, SameFrame.INERTIAROT),
-    )
-    conditions, values = zip(*rules, strict=True)
+    conditions = [
+        upright & _identical(pos, np.zeros(3)),
+        upright,
+        principal & _identical(pos, ipos),
+        principal,
+    ]
+    values = [SameFrame.BODY, SameFrame.BODYROT, SameFrame.INERTIA, SameFrame.INERTIAROT]
     return np.select(conditions, values, SameFrame.NONE).astype(np.uint8)
 
 

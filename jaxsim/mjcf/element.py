@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Element:
 
     tag: str
     attrs: dict[str, Value] = field(default_factory=dict)
-    children: list[Element] = field(default_factory=list)
+    children: list[Any] = field(default_factory=list)
     place: Place = NOWHERE
     row: Row | None = None
 
@@ -37,15 +37,15 @@ class Element:
         name = self.attrs.get("name")
         return f"<{self.tag} name='{name}'>" if name else f"<{self.tag}>"
 
-    def find(self, tag: str) -> Element | None:
+    def find(self, tag: str) -> Self | None:
         """First child with this tag."""
         return next((child for child in self.children if child.tag == tag), None)
 
-    def find_all(self, tag: str) -> list[Element]:
+    def find_all(self, tag: str) -> list[Self]:
         """All children with this tag, in document order."""
         return [child for child in self.children if child.tag == tag]
 
-    def walk(self) -> Iterator[Element]:
+    def walk(self) -> Iterator[Self]:
         """This element and everything below it, in document order."""
         stack = [self]
         while stack:

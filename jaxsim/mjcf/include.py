@@ -1,14 +1,14 @@
 """`<include>`: other files put in place of the element, by MuJoCo's rules.
 
-A file is looked for in the folder of the main file, then in that of the file that includes it, first
-among the contents given with the model, then on disk. A file counts once in the whole model. Its
-outermost element, whatever its name, is dropped and its contents are taken.
+A file is looked for in the folder of the main file, then in that of the file that includes it,
+first among the contents given with the model, then on disk. A file counts once in the whole model.
+Its outermost element, whatever its name, is dropped and its contents are taken.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jaxsim.errors import ModelError, Problem, Problems
@@ -75,12 +75,17 @@ def _expand(
 
 def _included(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
-) -> Iterator[Node]:
+) -> list[Node]:
     """The elements that an `<include>` stands for; none, and a problem, if it is wrong."""
-    found = _open(node, files, folder, level, problems)
-    if found is None:
+    for attr in node.attrs.keys() - INCLUDE.attrs.keys():
+        near = suggest(attr, INCLUDE.attrs)
+        remedy = f"did you mean '{near}'?" if near else "remove it"
+        problems.add(node.place, f"<include> has no attribute '{attr}'; {remedy}")
+    try:
+        path, data = _open(node, files, folder, level)
+    except _RefusedError as error:
+        problems.add(node.place, f"<include> {error}")
         return []
-    path, data = found
     files.seen.add(_key(path))
     try:
         root = parse(data, path)
@@ -94,37 +99,31 @@ def _included(
     return root.children
 
 
-def _open(
-    node: Node, files: Files, folder: str, level: int, problems: Problems
-) -> tuple[str, bytes] | None:
-    """Path and contents of the file of an `<include>`, or None and a problem."""
+class _RefusedError(Exception):
+    """An `<include>` that cannot be followed; the message says why."""
 
-    def refuse(message: str) -> None:
-        problems.add(node.place, f"<include> {message}")
 
-    for attr in node.attrs:
-        if attr not in INCLUDE.attrs:
-            near = suggest(attr, INCLUDE.attrs)
-            refuse(
-                f"has no attribute '{attr}'; "
-                + (f"did you mean '{near}'?" if near else "remove it")
-            )
+def _open(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes]:
+    """Path and contents of the file of an `<include>`."""
     name = node.attrs.get("file")
     if not name:
-        return refuse("needs the attribute 'file'")
+        raise _RefusedError("needs the attribute 'file'")
     if node.children:
-        return refuse(f"of '{name}' cannot have elements inside; put them beside it")
+        raise _RefusedError(f"of '{name}' cannot have elements inside; put them beside it")
     if level >= MAX_INCLUDES:
-        return refuse(f"of '{name}' is the {level + 1}th inside one another; include fewer levels")
+        nested = f"more than {MAX_INCLUDES} includes inside one another"
+        raise _RefusedError(f"of '{name}' makes {nested}; include fewer levels")
     try:
         found = files.find(name, folder)
     except (OSError, ValueError) as error:
-        return refuse(f"cannot read '{name}': {getattr(error, 'strerror', None) or error}")
+        reason = getattr(error, "strerror", None) or error
+        raise _RefusedError(f"cannot read '{name}': {reason}") from None
     if found is None:
         places = " and ".join(dict.fromkeys(repr(place or ".") for place in (files.folder, folder)))
-        return refuse(f"cannot find '{name}'; looked in {places}")
+        raise _RefusedError(f"cannot find '{name}'; looked in {places}")
     if _key(found[0]) in files.seen:
-        return refuse(f"includes '{name}' a second time; a file may be part of a model only once")
+        reason = "a file may be part of a model only once"
+        raise _RefusedError(f"includes '{name}' a second time; {reason}")
     return found
 
 

@@ -1,8 +1,9 @@
 """XML text -> a plain tree of tags, attributes and line numbers. Nothing of MJCF is known here.
 
 Entities are refused and nothing outside the text is ever read. Comments and processing instructions
-are skipped. Comments may contain `--`, text need not be UTF-8, and the XML declaration may follow
-blank lines: MuJoCo's reader allows this, and models in the wild rely on it.
+are skipped. Some slips that MuJoCo's reader allows, and models in the wild have, are allowed here:
+`--` in comments, bytes that are not UTF-8, blank lines before the XML declaration, bare `&` and `<`
+in values, no space between attributes.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Node:
 
     @property
     def place(self) -> Place:
+        """File and line of the start tag."""
         return Place(self.file, self.line)
 
     @property
@@ -56,12 +58,16 @@ def parse(data: bytes, file: str) -> Node:
     if not data.strip():
         raise _error(file, None, "the file is empty; a model needs at least <mujoco/>")
     text = _blank_comments(_decode(data, file))
-    builder = _Builder(file)
     try:
-        builder.parser.Parse(text.encode("utf-8"), True)
+        return _Builder(file).read(text)
+    except expat.ExpatError:
+        pass  # once more, with the usual slips put right; the line numbers are the same
+    builder = _Builder(file)
+    text = _repair(text)
+    try:
+        return builder.read(text)
     except expat.ExpatError as error:
         raise _error(file, error.lineno, builder.describe(error, text)) from None
-    return builder.root
 
 
 class _Builder:
@@ -80,6 +86,12 @@ class _Builder:
         self.parser.EndCdataSectionHandler = self.end_cdata
         self.parser.StartDoctypeDeclHandler = self.doctype
         self.parser.EntityDeclHandler = self.entity
+
+    def read(self, text: str) -> Node:
+        """Parses the whole text; returns the outermost element."""
+        self.parser.Parse(text.encode("utf-8"), True)
+        assert self.root is not None, "the parser accepts no text without an element"
+        return self.root
 
     def start(self, tag: str, attrs: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
@@ -100,14 +112,14 @@ class _Builder:
 
     def start_cdata(self) -> None:
         if self.open:
-            self.open[-1].cdata = self.open[-1].cdata or ""
+            self.characters("")
             self.parser.CharacterDataHandler = self.characters
 
     def end_cdata(self) -> None:
         self.parser.CharacterDataHandler = None
 
     def characters(self, text: str) -> None:
-        self.open[-1].cdata += text
+        self.open[-1].cdata = (self.open[-1].cdata or "") + text
 
     def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if system is not None or public is not None:
@@ -130,7 +142,7 @@ class _Builder:
         lines = text.split("\n")
         excerpt = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else ""
         if error.code == _CODES[expat.errors.XML_ERROR_INVALID_TOKEN]:
-            what += "; quote every value, and write &amp; for & and &lt; for <"
+            what += '; write attributes as name="value" and close every tag with >'
         return f"{what} ({clip(excerpt)!r})" if excerpt else what
 
 
@@ -190,3 +202,21 @@ def _blank_comments(text: str) -> str:
         text = _SKIPPED.sub(blank, text)
     declaration = _DECLARATION.match(text)
     return "\n" * declaration[0].count("\n") + text[declaration.end() :] if declaration else text
+
+
+# A start tag up to its end or to the next one, quotes in pairs.
+_TAG = re.compile(r"""<[A-Za-z_][^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*""")
+_QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
+_BARE_AMPERSAND = re.compile(r"&(?!#?\w+;)")
+
+
+def _repair(text: str) -> str:
+    """The text with bare `&` and `<` in values escaped, and attributes set apart by spaces.
+
+    XML forbids the first and asks for the second; MuJoCo's reader does neither.
+    """
+
+    def escape(value: re.Match) -> str:
+        return _BARE_AMPERSAND.sub("&amp;", value[0]).replace("<", "&lt;") + " "
+
+    return _TAG.sub(lambda tag: _QUOTED.sub(escape, tag[0]), text)

@@ -52,6 +52,7 @@ def _read(data: bytes, name: str, files: Files) -> Element:
     expand_includes(root, files, problems)
     element = validate(root, problems)
     problems.raise_if_any()
+    assert element is not None, "a document that is refused has a problem"
     return element
 
 

@@ -1,4 +1,4 @@
-"""Plain XML tree -> `Element` tree, every part checked against the schema. All problems are collected.
+"""Plain XML tree -> `Element` tree, every part checked against the schema; collects all problems.
 
 Checked here is what one file can say about itself: names of elements and attributes, types, counts,
 keywords, nesting, required and repeated parts, attributes that exclude each other. Whether a name
@@ -7,8 +7,10 @@ refers to something, and whether a mass is positive, is for the compiler.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
 from functools import cache
+
+import numpy as np
 
 from jaxsim.errors import Problems
 from jaxsim.mjcf.element import Element
@@ -49,6 +51,17 @@ def _foreign_root(root: Node) -> str:
 def _element(node: Node, row: Row, problems: Problems) -> Element:
     """One element and all below it."""
     element = Element(node.tag, {}, [], node.place, row)
+    _take_attributes(node, element, row, problems)
+    _check_attributes(node, element, row, problems)
+    if row.tag in _SPECIAL:
+        _SPECIAL[row.tag](node, element, problems)
+    for child, child_row in _children(node, row, problems):
+        element.children.append(_element(child, child_row, problems))
+    return element
+
+
+def _take_attributes(node: Node, element: Element, row: Row, problems: Problems) -> None:
+    """Reads the attributes that the row has, as the types it gives them."""
     for name, text in node.attrs.items():
         attr = row.attrs.get(name)
         if attr is None:
@@ -61,37 +74,37 @@ def _element(node: Node, row: Row, problems: Problems) -> Element:
             continue
         if value is not None:
             element.attrs[name] = value
-    if node.cdata is not None and "data" in row.attrs and row.tag == "text":
-        _take_cdata(node, element, problems)
 
+
+def _check_attributes(node: Node, element: Element, row: Row, problems: Problems) -> None:
+    """Required attributes, and rules between attributes, by what was written, right or wrong."""
     written = node.attrs.keys()
     for name in row.required:
-        if name not in element.attrs and not (name in written and node.attrs[name].strip()):
+        if name not in element.attrs and not node.attrs.get(name, "").strip():
             problems.add(node.place, f"{node.label} needs the attribute '{name}'")
     for rule in row.rules:
         broken = _RULES[rule.kind](rule, written)
         if broken:
             problems.add(node.place, f"{node.label}: {broken}")
-    if row.tag in _SPECIAL:
-        _SPECIAL[row.tag](node, element, row, problems)
 
+
+def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, Row]]:
+    """The children that may stand in the element, with their rows."""
     first: dict[str, Node] = {}
     for child in node.children:
         child_row = row.children.get(child.tag)
         if child_row is None:
             problems.add(child.place, _misplaced(child, node))
-        elif child_row.instead:
+            continue
+        if child_row.instead:
             problems.add(child.place, f"{child.label} {child_row.instead}")
-        else:
-            if child_row.occurs == "?" and child.tag in first:
-                place = first[child.tag].place
-                problems.add(
-                    child.place,
-                    f"{node.label} has more than one <{child.tag}>; merge it with that of {place}",
-                )
-            first.setdefault(child.tag, child)
-            element.children.append(_element(child, child_row, problems))
-    return element
+            continue
+        if child_row.occurs == "?" and child.tag in first:
+            place = first[child.tag].place
+            message = f"{node.label} has more than one <{child.tag}>; merge it with that of {place}"
+            problems.add(child.place, message)
+        first.setdefault(child.tag, child)
+        yield child, child_row
 
 
 def _unknown_attribute(name: str, row: Row) -> str:
@@ -111,7 +124,8 @@ def _misplaced(child: Node, parent: Node) -> str:
     if homes:
         places = ", ".join(f"<{tag}>" for tag in homes[:4])
         return f"{child.label} cannot stand in <{parent.tag}>; it belongs in {places}"
-    here = suggest(child.tag, _children(parent.tag)) or suggest(child.tag, _homes())
+    allowed = [tag for tag, homes in _homes().items() if parent.tag in homes]
+    here = suggest(child.tag, allowed) or suggest(child.tag, _homes())
     if here:
         return f"<{parent.tag}> has no element <{child.tag}>; did you mean <{here}>?"
     return f"<{parent.tag}> has no element <{child.tag}>; remove it"
@@ -128,11 +142,9 @@ def _homes() -> dict[str, list[str]]:
     return homes
 
 
-def _children(tag: str) -> list[str]:
-    return [child for child, homes in _homes().items() if tag in homes]
-
-
-def _at_most_one(rule: Rule, written) -> str | None:
+def _at_most_one(rule: Rule, written: Set[str]) -> str | None:
+    if len(rule.names & written) < 2:
+        return None
     begun = [group for group in rule.alternatives if any(name in written for name in group)]
     if len(begun) < 2:
         return None
@@ -140,13 +152,13 @@ def _at_most_one(rule: Rule, written) -> str | None:
     return f"{', '.join(named)} exclude each other; keep one" + _alternatives(rule)
 
 
-def _one_of(rule: Rule, written) -> str | None:
+def _one_of(rule: Rule, written: Set[str]) -> str | None:
     if any(all(name in written for name in group) for group in rule.alternatives):
         return None
     return "give " + ", or ".join(" and ".join(group) for group in rule.alternatives)
 
 
-def _together(rule: Rule, written) -> str | None:
+def _together(rule: Rule, written: Set[str]) -> str | None:
     given = [group[0] for group in rule.alternatives if group[0] in written]
     missing = [group[0] for group in rule.alternatives if group[0] not in written]
     if not given or not missing:
@@ -160,33 +172,31 @@ def _alternatives(rule: Rule) -> str:
     return ": " + ", or ".join(" and ".join(group) for group in rule.alternatives)
 
 
-_RULES: dict[str, Callable[[Rule, object], str | None]] = {
+_RULES: dict[str, Callable[[Rule, Set[str]], str | None]] = {
     "at_most_one": _at_most_one,
     "one_of": _one_of,
     "together": _together,
 }
 
 
-def _take_cdata(node: Node, element: Element, problems: Problems) -> None:
-    if "data" in element.attrs:
+def _check_text(node: Node, element: Element, problems: Problems) -> None:
+    """The text stands in an attribute or in a CDATA section."""
+    if node.cdata is not None and "data" in element.attrs:
         problems.add(node.place, f"{node.label} has its text twice, as data and as CDATA; keep one")
-    else:
+    elif node.cdata is not None:
         element.attrs["data"] = node.cdata
-
-
-def _check_text(node: Node, element: Element, row: Row, problems: Problems) -> None:
     if not element.attrs.get("data"):
         problems.add(node.place, f"{node.label} is empty; give data")
 
 
-def _check_default(node: Node, element: Element, row: Row, problems: Problems) -> None:
+def _check_default(node: Node, element: Element, problems: Problems) -> None:
     """Only the outermost class has its name from the format; the others need one."""
     for child in node.children:
         if child.tag == "default" and not child.attrs.get("class"):
             problems.add(child.place, "<default> inside another needs the attribute 'class'")
 
 
-def _check_root(node: Node, element: Element, row: Row, problems: Problems) -> None:
+def _check_root(node: Node, element: Element, problems: Problems) -> None:
     for child in node.children:
         name = child.attrs.get("class") or "main"
         if child.tag == "default" and name != "main":
@@ -194,23 +204,31 @@ def _check_root(node: Node, element: Element, row: Row, problems: Problems) -> N
             problems.add(child.place, f"{message} put it inside a <default>")
 
 
-def _check_compiler(node: Node, element: Element, row: Row, problems: Problems) -> None:
+def _check_compiler(node: Node, element: Element, problems: Problems) -> None:
     if element.attrs.get("coordinate") == "global":
         message = "coordinate='global' is gone; give poses relative to the parent"
         problems.add(node.place, f"{node.label}: {message}")
 
 
-def _check_material(node: Node, element: Element, row: Row, problems: Problems) -> None:
+def _check_material(node: Node, element: Element, problems: Problems) -> None:
     if "texture" in element.attrs and any(child.tag == "layer" for child in node.children):
         message = "texture and <layer> exclude each other; make it a layer of role 'rgb'"
         problems.add(node.place, f"{node.label}: {message}")
 
 
+def _check_frame(node: Node, element: Element, problems: Problems) -> None:
+    scale = element.attrs.get("scale")
+    if isinstance(scale, np.ndarray) and len(scale) == 2:
+        message = f"scale needs 1 or 3 numbers, got 2 ('{node.attrs['scale']}')"
+        problems.add(node.place, f"{node.label}: {message}")
+
+
 # What no column of the table expresses.
-_SPECIAL: dict[str, Callable[[Node, Element, Row, Problems], None]] = {
+_SPECIAL: dict[str, Callable[[Node, Element, Problems], None]] = {
     "mujoco": _check_root,
     "default": _check_default,
     "text": _check_text,
     "compiler": _check_compiler,
     "material": _check_material,
+    "frame": _check_frame,
 }

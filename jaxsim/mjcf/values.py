@@ -1,7 +1,8 @@
 """Text of an attribute -> its value, by the type the schema gives it. As strict as MuJoCo's reader.
 
-Real numbers are decimal or hexadecimal, `inf` or `nan`; whole numbers are decimal; both are separated
-by white space and nothing else. Keywords are exact. Empty text stands for an absent attribute.
+Real numbers are decimal or hexadecimal, `inf` or `nan`; whole numbers are decimal; both are
+separated by white space and nothing else. Keywords are exact. Empty text stands for an attribute
+that is not given.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jaxsim.mjcf.schema import Attr
 
 
 class BadValue(Exception):
-    """The text cannot be a value of the attribute; the message says why, and begins with its name."""
+    """The text cannot be a value of the attribute; the message says why."""
 
 
 def read_value(attr: Attr, text: str) -> Value | None:
@@ -40,8 +41,13 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
 
 
+def _split(text: str) -> list[str]:
+    """Words between white space as XML and C know it; str.split would take Unicode's too."""
+    return text.split() if text.isascii() else [t for t in re.split(r"[ \t\n\r\f\v]+", text) if t]
+
+
 def _read_real(attr: Attr, text: str) -> Value | None:
-    tokens = text.split()
+    tokens = _split(text)
     if not tokens:
         return None
     try:
@@ -82,7 +88,7 @@ _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 
 def _read_int(attr: Attr, text: str) -> Value | None:
-    tokens = text.split()
+    tokens = _split(text)
     if not tokens:
         return None
     numbers = []
@@ -122,7 +128,7 @@ def _read_keyword(attr: Attr, text: str) -> str:
 
 
 def _read_keywords(attr: Attr, text: str) -> str | None:
-    words = text.split()
+    words = _split(text)
     if not words:
         return None
     if len(words) == 1 and words[0] in attr.alone:

@@ -41,6 +41,11 @@ def actuation(m: Model, d: Data) -> Data:
     return d.replace(actuator_force=force, qfrc_actuator=_on_dofs(m, d, qfrc))
 
 
+def free_force(m: Model, d: Data):
+    """Force of each actuator before its limits and its tendon's, `[nactuator, *W]`."""
+    return _free_force(m, *_control(m, d))
+
+
 def refusals(m: Model) -> list[str]:
     """What of the actuators is not simulated, named."""
     found = []
@@ -84,6 +89,15 @@ def _control(m: Model, d: Data):
 
 def _force(m: Model, d: Data, ctrl):
     """Force of each actuator `[nactuator, *W]`."""
+    force = _limit_tendons(m, _free_force(m, d, ctrl))
+    limited = m.actuator_forcelimited.astype(bool)
+    if limited.any():
+        lower, upper = m.actuator_forcerange[:, 0], m.actuator_forcerange[:, 1]
+        force = jnp.where(column(limited, force), jnp.clip(force, lower, upper), force)
+    return force
+
+
+def _free_force(m: Model, d: Data, ctrl):
     gain = by_kind(
         m.actuator_gaintype, {k: lambda i, f=f: f(m, d, i) for k, f in GAINS.items()}, ctrl
     )
@@ -92,14 +106,7 @@ def _force(m: Model, d: Data, ctrl):
     )
     force = gain * _input(m, d, ctrl) + bias
     off = disabled(m)
-    if off.any():
-        force = jnp.where(column(off, force), 0, force)
-    force = _limit_tendons(m, force)
-    limited = m.actuator_forcelimited.astype(bool)
-    if limited.any():
-        lower, upper = m.actuator_forcerange[:, 0], m.actuator_forcerange[:, 1]
-        force = jnp.where(column(limited, force), jnp.clip(force, lower, upper), force)
-    return force
+    return jnp.where(column(off, force), 0, force) if off.any() else force
 
 
 def _input(m: Model, d: Data, ctrl):

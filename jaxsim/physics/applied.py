@@ -10,7 +10,7 @@ from jaxsim.physics.tree import take, weighted_sum
 def xfrc_force(m: Model, d: Data):
     """J' of the applied body forces `d.xfrc_applied`, which act at the bodies' centres of mass.
 
-        tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b
+    tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b
     """
     x = d.xfrc_applied
     force, torque = Vec(*(x[:, k] for k in range(3))), Vec(*(x[:, k + 3] for k in range(3)))

@@ -23,6 +23,11 @@ def fluid_force(m: Model, d: Data):
     """Generalized force of the medium `[nv, *W]`; zero in a model compiled without one."""
     if not m.flg_fluid:
         return jnp.zeros_like(d.qvel)
+    return wrench_force(m, d, *fluid_wrench(m, d), d.xipos)
+
+
+def fluid_wrench(m: Model, d: Data) -> tuple[Vec, Vec]:
+    """Force and torque of the medium on each body at its centre of mass, in the world."""
     force, torque = _box_forces(m, d)
     geom, body = fluid_geoms(m)
     if len(geom):
@@ -30,7 +35,7 @@ def fluid_force(m: Model, d: Data):
         arm = take(d.geom_xpos, geom) - take(d.xipos, m.geom_bodyid[geom])
         force = force + weighted_sum(body, push)
         torque = torque + weighted_sum(body, turn + arm.cross(push))
-    return wrench_force(m, d, force, torque, d.xipos)
+    return force, torque
 
 
 @derived

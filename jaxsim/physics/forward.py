@@ -67,7 +67,7 @@ def fwd_actuation(m: Model, d: Data) -> Data:
 def fwd_acceleration(m: Model, d: Data) -> Data:
     """Force of everything except constraints.
 
-        qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
+    qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
     """
     force = d.qfrc_passive - d.qfrc_bias + d.qfrc_applied + d.qfrc_actuator + xfrc_force(m, d)
     return d.replace(qfrc_smooth=force)
@@ -76,8 +76,8 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
 def fwd_constraint(m: Model, d: Data) -> Data:
     """Acceleration without and with constraints; constraint force.
 
-        M qacc_smooth = qfrc_smooth
-        M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step
+    M qacc_smooth = qfrc_smooth
+    M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step
     """
     if d.rows.empty or m.nv == 0:
         acc = solve_spd(d.M, d.qfrc_smooth)

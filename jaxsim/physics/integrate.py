@@ -3,32 +3,68 @@
 MuJoCo's documentation, Computation: Numerical integration.
 """
 
-from collections.abc import Callable
-
-import jax.numpy as jnp
+import jax
 import numpy as np
+from jax import lax
 
 from jaxsim.data import Data
-from jaxsim.enums import DisableBit, IntegratorType
+from jaxsim.enums import IntegratorType
 from jaxsim.model import Model
 from jaxsim.physics.actuation import next_activation
-from jaxsim.physics.factor import solve_spd
-from jaxsim.physics.position import integrate_pos
+from jaxsim.physics.effective_inertia import effective_inertia
+from jaxsim.physics.forward import (
+    fwd_acceleration,
+    fwd_actuation,
+    fwd_constraint,
+    fwd_position,
+    fwd_velocity,
+)
+from jaxsim.physics.position import displacement_rate, integrate_pos
 
-Forward = Callable[[Model, Data], Data]
 
+def single_step(m: Model, d: Data) -> Data:
+    """Semi-implicit Euler; the integrator says which forces are implicit in velocity.
 
-def euler(m: Model, d: Data, forward: Forward) -> Data:
-    """Semi-implicit Euler, joint damping implicit.
-
-        (M + h diag(damping)) a = qfrc_smooth + qfrc_constraint
-        qvel += h a,   qpos moves along the new qvel
+    (M + h D) a = qfrc_smooth + qfrc_constraint
+    qvel += h a,   qpos moves along the new qvel
     """
-    acc = d.qacc
-    if not m.opt.disableflags & DisableBit.EULERDAMP:
-        damped = d.M + _diagonal(m.opt.timestep * m.dof_damping, d.M)
-        acc = solve_spd(damped, d.qfrc_smooth + d.qfrc_constraint)
+    inertia = effective_inertia(m, d)
+    acc = d.qacc if inertia is None else inertia.solve(d.qfrc_smooth + d.qfrc_constraint)
     return advance(m, d, acc)
+
+
+def rk4(m: Model, d: Data) -> Data:
+    """The classical Runge-Kutta method of fourth order.
+
+    Stage i starts from the state moved along the slope of stage i - 1. A configuration's slope is
+    that of its displacement from `d.qpos` (`displacement_rate`), so that slopes may be added where
+    there are rotations. The later stages are one program, run three times.
+    """
+    h = m.opt.timestep
+    first = (d.qvel, d.qacc, d.act_dot)
+
+    def stage(carry, part):
+        (vel, acc, act_dot), mean = carry
+        fraction, weight = part
+        dt = fraction * h
+        there = d.replace(
+            time=d.time + dt,
+            qpos=integrate_pos(m, d.qpos, vel, dt),
+            qvel=d.qvel + dt * acc,
+            act=d.act + dt * act_dot,
+            qacc_warmstart=acc,
+            rows=None,
+        )
+        there = _dynamics(m, there)
+        slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
+        return (slope, jax.tree.map(lambda a, b: a + weight * b, mean, slope)), None
+
+    dtype = d.qpos.dtype
+    parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
+    start = (first, jax.tree.map(lambda a: a / 6, first))
+    (last, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
+    new = advance(m, d.replace(act_dot=act_dot), acc, vel)
+    return new.replace(act_dot=d.act_dot, qacc_warmstart=last[1])
 
 
 def advance(m: Model, d: Data, acc, vel=None) -> Data:
@@ -36,20 +72,37 @@ def advance(m: Model, d: Data, acc, vel=None) -> Data:
 
     Args:
       m: model.
-      d: data with the activation rates.
+      d: data with the activation rates and the acceleration, which starts the next step's solver.
       acc: acceleration `[nv, *W]`.
       vel: velocity along which the configuration moves; None: the new velocity.
     """
     h = m.opt.timestep
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)
-    return d.replace(time=d.time + h, qpos=qpos, qvel=qvel, act=next_activation(m, d))
+    act = next_activation(m, d)
+    return d.replace(time=d.time + h, qpos=qpos, qvel=qvel, act=act, qacc_warmstart=d.qacc)
 
 
-def _diagonal(values, like):
-    n = like.shape[0]
-    eye = np.eye(n, dtype=like.dtype).reshape(n, n, *(1,) * (like.ndim - 2))
-    return eye * jnp.broadcast_to(values, (n, *like.shape[2:]))[:, None]
+def refusals(m: Model) -> list[str]:
+    """An integrator that is not there, named."""
+    kind = IntegratorType(m.opt.integrator)
+    if kind in INTEGRATORS:
+        return []
+    known = ", ".join(f"'{name}'" for name in XML_NAMES)
+    return [f"option integrator '{kind.name.lower()}' is not supported; use one of {known}"]
 
 
-INTEGRATORS = {IntegratorType.EULER: euler}
+def _dynamics(m: Model, d: Data) -> Data:
+    """Forward dynamics without sensors and energies."""
+    for part in (fwd_position, fwd_velocity, fwd_actuation, fwd_acceleration, fwd_constraint):
+        d = part(m, d)
+    return d
+
+
+INTEGRATORS = {
+    IntegratorType.EULER: single_step,
+    IntegratorType.RK4: rk4,
+    IntegratorType.IMPLICIT: single_step,
+    IntegratorType.IMPLICITFAST: single_step,
+}
+XML_NAMES = ("Euler", "RK4", "implicit", "implicitfast")

@@ -1,4 +1,6 @@
-"""Points fixed in bodies: how fast each dof moves them, and their acceleration at qacc = 0."""
+"""Motion of points fixed in bodies: Jacobian, velocity and velocity-dependent acceleration."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,36 +11,45 @@ from jaxsim.physics.layout import ancestors
 from jaxsim.physics.tree import column, take, weighted_sum
 
 
-def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec, Vec]:
-    """Velocity of points, and angular velocity of their bodies, per unit speed of each dof.
+class Motion(NamedTuple):
+    """How a vector x of each of n points changes, in world axes: x' = J qvel, x'' = J qacc + drift.
+
+    Attributes:
+      J: `[n, nv, *W]`.
+      velocity: J qvel, `[n, *W]`.
+      drift: J-dot qvel, `[n, *W]`.
+    """
+
+    J: Vec
+    velocity: Vec
+    drift: Vec
+
+
+def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motion, Motion]:
+    """Motion of points, and rotation of their bodies.
+
+        velocity v = u + w x r,   r from the reference point of the body's twist (w, u) to the point
+        drift      = a + alpha x r + w x v,   (alpha, a) the sum of cdof_dot qvel over moving dofs
 
     Args:
       m: model.
-      d: data with cdof and subtree_com.
+      d: data with cdof, cdof_dot, cvel and subtree_com.
       body: constant `[n]` body of each point.
       point: position in the world `[n, *W]`.
 
     Returns:
-      Linear [m or m/rad] and angular [rad/m or 1] columns in world axes, each `[n, nv, *W]`.
+      Linear [m, s] and angular [rad, s] motion.
     """
+    moves = ancestors(m)[body]
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
-    arm = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
+    arms = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
     axis = Spatial(*(a[None] for a in d.cdof.parts))
-    moves = column(ancestors(m)[body], point)
-    return axis.at(arm).scale(moves), axis.rot.scale(moves)
+    mask = column(moves, point)
 
-
-def point_drift(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec, Vec]:
-    """Acceleration of points and angular acceleration of their bodies at qacc = 0: J-dot qvel.
-
-        linear = a + alpha x r + omega x v,   r from the reference point of (alpha, a) to the point
-
-    Args and frames as in `point_jacobian`; `d` has cvel and cdof_dot too.
-
-    Returns:
-      Linear [m/s^2] and angular [rad/s^2] acceleration, each `[n, *W]`.
-    """
     arm = point - take(d.subtree_com, m.body_rootid[body])
-    acceleration = weighted_sum(ancestors(m)[body], d.cdof_dot.scale(d.qvel))
-    velocity = take(d.cvel, body)
-    return acceleration.at(arm) + velocity.rot.cross(velocity.at(arm)), acceleration.rot
+    twist = take(d.cvel, body)
+    velocity = twist.at(arm)
+    drift = weighted_sum(moves, d.cdof_dot.scale(d.qvel))
+    linear_drift = drift.at(arm) + twist.rot.cross(velocity)
+    linear = Motion(axis.at(arms).scale(mask), velocity, linear_drift)
+    return linear, Motion(axis.rot.scale(mask), twist.rot, drift.rot)

@@ -20,7 +20,7 @@ from jaxsim.physics.tree import column, take
 def kinematics(m: Model, d: Data) -> Data:
     """Forward kinematics (MuJoCo's documentation, Computation: Kinematics).
 
-        xpos[b], xquat[b] = pose of parent * pose of b in its parent, joints applied in order
+    xpos[b], xquat[b] = pose of parent * pose of b in its parent, joints applied in order
     """
     pos, quat, anchor, axis = _local(m, d)
     xpos, xquat = _compose(m, pos, quat)

@@ -14,7 +14,7 @@ def activation_rate(ctrl, act, prm):
     """Rate of change of muscle activation.
 
         act_dot = (ctrl - act) / tau,
-        tau = tau_act (0.5 + 1.5 act) when activation rises, tau_deact / (0.5 + 1.5 act) when it falls
+        tau = tau_act (0.5 + 1.5 act) when it rises, tau_deact / (0.5 + 1.5 act) when it falls
 
     Args:
       ctrl: excitation `[n, *W]`, clamped to [0, 1].

@@ -1,12 +1,15 @@
-"""Decisions that are computed once.
+"""Values that are computed once.
 
-XLA:CPU recomputes a cheap value in each loop that uses it, and contracts products with sums in one loop and
-not in the next: two copies of a value differ in the last digit. For a number that is harmless. For a
-decision it is not: near a tie, and at rest things do lie exactly flat, the x coordinate of a point could follow
-one branch and its y coordinate the other. What is decided here comes out of a branch of its own, which
-XLA does not look into, so that all users see the same decision.
+XLA:CPU recomputes a cheap value in each loop that uses it, and contracts products with sums in one loop
+and not in the next: two copies of a value differ in the last digit. For a number that is harmless
+(only the program grows). For a decision it is not: near a tie, and things at rest do lie exactly flat, the x
+coordinate of a point could follow one branch and its y coordinate the other. What is computed
+here comes out of a branch of its own, into which XLA does not look, so all its users see the same.
+
+On other platforms fusion does not duplicate work, and a branch would wait for the host.
 """
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -14,19 +17,41 @@ import jax.numpy as jnp
 from jax import lax
 
 
-def decide(choose: Callable, *operands):
-    """`choose(*operands)`, integers and booleans without derivative, evaluated exactly once."""
-    operands = lax.stop_gradient(operands)
-    return lax.platform_dependent(*operands, cpu=_in_a_branch(choose), default=choose)
+def once(function: Callable, *operands):
+    """`function(*operands)`, evaluated exactly once; differentiable.
 
+    `function` is traced once for operands of the same shape: it has to be pure and made once too.
+    """
+    traced = _traced(function)
+    if jax.default_backend() != "cpu":
+        return traced(*operands)
 
-def _in_a_branch(choose: Callable) -> Callable:
     def never(*operands):
-        shapes = jax.eval_shape(choose, *operands)
+        shapes = jax.eval_shape(traced, *operands)
         return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
-    def once(*operands):
-        always = lax.optimization_barrier(jnp.ones((), bool))  # true, but XLA cannot tell
-        return lax.cond(always, choose, never, *operands)
+    always = lax.optimization_barrier(jnp.ones((), bool))  # true, but XLA cannot tell
+    return lax.cond(always, traced, never, *operands)
 
-    return once
+
+def decide(choose: Callable, *operands):
+    """`choose(*operands)`, integers and booleans without derivative, evaluated exactly once."""
+    return once(choose, *lax.stop_gradient(operands))
+
+
+@functools.cache
+def _traced(function: Callable) -> Callable:
+    return jax.jit(function, inline=True)
+
+
+def encode(digits) -> jax.Array:
+    """Booleans and integers from 0 to 3 in one integer: XLA:CPU computes each array on its own."""
+    code = jnp.zeros(digits[0].shape, jnp.int32)
+    for digit in digits:
+        code = 4 * code + digit.astype(jnp.int32)
+    return code
+
+
+def decode(code: jax.Array, count: int) -> list[jax.Array]:
+    """The integers of `encode`; compare with 1 for a boolean."""
+    return [(code >> 2 * k) & 3 for k in reversed(range(count))]

@@ -36,7 +36,7 @@ def integrate_pos(m: Model, qpos, qvel, dt):
     q = Quat(*(take(qpos, adr + k) for k in range(4)))
     turn = Quat.from_rotation_vector(Vec(*(take(step, first + k) for k in range(3))))
     turned = (q.normalize() * turn).normalize()
-    return _place(moved, adr, turned.parts)
+    return place(moved, adr, turned.parts)
 
 
 def differentiate_pos(m: Model, dt, qpos1, qpos2):
@@ -52,12 +52,46 @@ def differentiate_pos(m: Model, dt, qpos1, qpos2):
         a = Quat(*(take(qpos1, adr + k) for k in range(4))).normalize()
         b = Quat(*(take(qpos2, adr + k) for k in range(4))).normalize()
         turn = (a.conj * b).rotation_vector()
-        out = _place(out, first, turn.parts)
+        out = place(out, first, turn.parts)
     return out / dt
 
 
-def _place(x, first: np.ndarray, parts):
-    """`x` with items `first + k` replaced by part k: a selection, which is cheaper than a scatter."""
+def displacement_rate(m: Model, step, qvel):
+    """How fast the displacement changes that leads from a fixed configuration to a moving one.
+
+    The configuration is `integrate_pos(m, qpos, step, 1)` and moves with `qvel`. Linear coordinates
+    have step_dot = qvel. A rotation vector u, with omega in the moving frame, has
+
+        u_dot = omega + u x omega / 2 + c(|u|) u x (u x omega),   c(r) = (1 - r/2 cot(r/2)) / r^2
+
+    the inverse of the exponential's differential (Munthe-Kaas, Runge-Kutta methods on Lie groups,
+    BIT 38, 1998).
+
+    Args:
+      m: model.
+      step: displacement `[nv, *W]`.
+      qvel: velocity `[nv, *W]`.
+
+    Returns:
+      `[nv, *W]`.
+    """
+    s = m.structure
+    if not len(joints_of(s, JointType.FREE, JointType.BALL)):
+        return qvel
+    _, first = _rotations(s)
+    u, omega = (Vec(*(take(x, first + k) for k in range(3))) for x in (step, qvel))
+    square = u.dot(u)
+    small = square < 1e-3
+    half = 0.5 * jnp.sqrt(jnp.where(small, 1.0, square))
+    series = 1 / 12 + square / 720 + square * square / 30240
+    c = jnp.where(small, series, (1 - half / jnp.tan(half)) / jnp.where(small, 1.0, square))
+    across = u.cross(omega)
+    rate = omega + across.scale(0.5) + u.cross(across).scale(c)
+    return place(qvel, first, rate.parts)
+
+
+def place(x, first: np.ndarray, parts):
+    """`x` with items `first + k` replaced by part k: a selection, cheaper than a scatter."""
     n, count = x.shape[0], len(first)
     source = np.arange(n)
     for k in range(len(parts)):

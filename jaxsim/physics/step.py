@@ -25,8 +25,7 @@ def step(m: Model, d: Data) -> Data:
     d = _check(m, d, d.qvel, WarningType.BADQVEL)
     d = forward(m, d)
     bad = _is_bad(d.qacc)
-    new = INTEGRATORS[m.opt.integrator](m, d, forward)
-    new = new.replace(qacc_warmstart=d.qacc)
+    new = INTEGRATORS[m.opt.integrator](m, d)
     return _reset_where(m, bad, new, WarningType.BADQACC)
 
 
@@ -43,7 +42,7 @@ def _is_bad(x):
 def _reset_where(m: Model, bad, d: Data, warning: WarningType) -> Data:
     """Counts the bad worlds and puts their state and inputs back to the start."""
     here = np.arange(len(WarningType)) == warning
-    count = d.warning + column(here.astype(np.int32), d.warning) * bad
+    count = d.warning + column(here.astype(np.int32), d.warning) * bad.astype(jnp.int32)
     d = d.replace(warning=count)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d

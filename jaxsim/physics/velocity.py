@@ -13,8 +13,8 @@ from jaxsim.physics.tree import take, weighted_sum
 def com_vel(m: Model, d: Data) -> Data:
     """Spatial velocities and the rate of change of the motion axes.
 
-        cvel[b] = sum(cdof[i] qvel[i]),  i moves b
-        cdof_dot[i] = v x cdof[i],       v the velocity of what carries axis i
+    cvel[b] = sum(cdof[i] qvel[i]),  i moves b
+    cdof_dot[i] = v x cdof[i],       v the velocity of what carries axis i
     """
     flow = d.cdof.scale(d.qvel)
     cvel = weighted_sum(ancestors(m), flow)

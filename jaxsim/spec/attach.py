@@ -1,8 +1,9 @@
-"""Attachment: a part of a model becomes part of another, with what belongs to it, under prefixed names.
+"""Attachment: a part of a model becomes part of another, with all that belongs to it.
 
-The part is a body, a frame, or the contents of the world. With it come the classes and assets of its
-model, and those elements outside the tree that refer to nothing but the part: sensors, actuators,
-tendons. Elements keep the compiler settings of the model they were written in (`SpecElement.settings`).
+The part is a body, a frame, or the contents of the world. With it come the classes and assets of
+its model, and those elements outside the tree that refer to nothing but the part: sensors,
+actuators, tendons. Elements keep the compiler settings of the model they were written in
+(`SpecElement.settings`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 
 # Sections that come along, each after those whose elements it may refer to.
 _ASSETS = ("asset",)
-_SECTIONS = ("deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom", "keyframe")
+_SECTIONS = (
+    "deformable",
+    "tendon",
+    "contact",
+    "equality",
+    "actuator",
+    "sensor",
+    "custom",
+    "keyframe",
+)
 _WORLD: Name = ("body", "world")
 
 
@@ -61,11 +71,7 @@ def attach_model(place: SpecElement, child: Spec, part: SpecElement | None, pref
     for tree in (root, *along, defaults):
         rename(tree, new)
 
-    index = place.parent.children.index(place)
-    parent = place.parent
-    del parent.children[index]
-    root.parent.children.remove(root)
-    parent.adopt(root, index)
+    _replace(place, root)
     spec.root.adopt(defaults)
     for element in along:
         spec.last_section(element.parent.tag).adopt(element)
@@ -85,11 +91,16 @@ def attach_copy(place: SpecElement, part: SpecElement, prefix: str) -> None:
                 inside |= {name for e in element.walk() if (name := definition(e))}
     new = {(kind, name): prefix + name for kind, name in inside}
     copy.attrs.setdefault("childclass", part.childclass or MAIN)
-    parent, index = place.parent, place.parent.children.index(place)
-    del parent.children[index]
-    rename(parent.adopt(copy, index), new)
+    rename(_replace(place, copy), new)
     for user in users:
         rename(spec.last_section(user.parent.tag).adopt(user.copy()), new)
+
+
+def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
+    """Puts an element where another is, which goes; returns it."""
+    parent, index = place.parent, place.parent.children.index(place)
+    place.remove()
+    return parent.adopt(part, index)
 
 
 def _belonging(child: Spec, inside: set[Name]) -> list[SpecElement]:
@@ -113,7 +124,9 @@ def _untouched(names: set[Name]) -> set[Name]:
 def _world_frame(child: Spec, place: SpecElement) -> SpecElement:
     """The contents of the world, in a frame of their own."""
     worlds = child.sections("worldbody")
-    frame = SpecElement("frame", place=place.place, row=child.root.row.child("worldbody").child("frame"))
+    frame = SpecElement(
+        "frame", place=place.place, row=child.root.row.child("worldbody").child("frame")
+    )
     for element in [e for world in worlds for e in world.children]:
         frame.adopt(element)
     return (worlds[0] if worlds else child.root).adopt(frame)
@@ -135,7 +148,7 @@ def _record_layouts(child: Spec) -> None:
 
 
 def _name_assets(child: Spec) -> None:
-    """Writes out the names that assets have from their files, so that the prefix applies to them."""
+    """Writes out the names that assets have from their files, so that they get the prefix."""
     for element in child.section("asset"):
         name = element.asset_name
         if name is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from jaxsim.spec.element import SpecElement
+
 if TYPE_CHECKING:
-    from jaxsim.spec.element import SpecElement
     from jaxsim.spec.spec import Spec
 
 _GROUPS = {
@@ -21,13 +22,14 @@ _GROUPS = {
 
 @dataclass(eq=False)
 class Body:
-    """One body, its place in the tree, and what is fixed to it; a view, made afresh on each request.
+    """One body, its place in the tree, and what is fixed to it; a view, made on each request.
 
-    `element` is the `<body>`; for the world it is the first `<worldbody>`, or None without any.
-    Contents of frames belong to the body around the frames; `SpecElement.frames` says which these are.
+    `element` is the `<body>`; for the world it is the first `<worldbody>`, or an empty one if there
+    is none. Contents of frames belong to the body around the frames; `SpecElement.frames` says
+    which these are.
     """
 
-    element: SpecElement | None
+    element: SpecElement
     id: int
     parent: Body | None
     depth: int = 0
@@ -49,7 +51,10 @@ class Body:
 def bodies_of(spec: Spec) -> list[Body]:
     """All bodies, depth first, the world first."""
     worlds = spec.root.find_all("worldbody")
-    world = Body(element=worlds[0] if worlds else None, id=0, parent=None)
+    if not worlds:
+        row = spec.root.row.child("worldbody")
+        worlds = [SpecElement("worldbody", row=row, place=spec.root.place)]
+    world = Body(element=worlds[0], id=0, parent=None)
     order = [world]
     nested = [child for element in worlds for child in _fill(world, element)]
     stack = [(world, child) for child in reversed(nested)]

@@ -1,35 +1,36 @@
 """An element of the editable model: a checked MJCF element that knows its parent and its defaults.
 
-Part of the walk XML text -> `mjcf` -> **`spec`** -> `compile`. The tree of these elements is the whole
-truth about a model under edit; effective values, body order and ids are derived from it on demand and
-never stored.
+Part of the walk XML text -> `mjcf` -> **`spec`** -> `compile`. The tree of these elements is the
+whole truth about a model under edit; effective values, body order and ids are derived from it on
+demand and never stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from jaxsim.mjcf.element import Element, Value
-
-if TYPE_CHECKING:
-    from jaxsim.spec.spec import Spec
+from jaxsim.mjcf.values import BadValue, read_value
+from jaxsim.mjcf.write import format_value
 
 
 @dataclass(eq=False)
 class SpecElement(Element):
     """One element of a `Spec`; `attrs` holds what the user gave, `get` what is in effect.
 
+    `parent` is None for the root and for an element outside a tree, which has no `spec` either.
     `settings` and `layout` are set on elements that were attached from another model: the compiler
     settings there, and for a keyframe the elements its numbers were written for.
     """
 
-    children: list[SpecElement] = field(default_factory=list)
-    parent: SpecElement | None = field(default=None, repr=False)
-    spec: Spec | None = field(default=None, repr=False)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    row: Any = None  # schema.Row
+    parent: Any = field(default=None, repr=False)  # SpecElement
+    spec: Any = field(default=None, repr=False)  # Spec
     settings: Any = field(default=None, repr=False)
     layout: Any = field(default=None, repr=False)
 
@@ -47,7 +48,7 @@ class SpecElement(Element):
         stem = file.replace("\\", "/").rsplit("/", 1)[-1]
         return stem.rsplit(".", 1)[0] or None
 
-    def own(self, attr: str) -> Value | None:
+    def own(self, attr: str) -> Any:
         """The value that is written on this element itself, or None."""
         return self.attrs.get(attr)
 
@@ -55,8 +56,8 @@ class SpecElement(Element):
         """Whether the element or one of its default classes gives this attribute."""
         return any(attr in layer.attrs for layer in self.layers())
 
-    def get(self, attr: str) -> Value | None:
-        """The value in effect: the schema's default, overlaid by the default classes and the element.
+    def get(self, attr: str) -> Any:
+        """The value in effect: the schema's default, overlaid by the classes and the element.
 
         A shorter array replaces only the first numbers of a fixed-size attribute, so that
         `friction='0.5'` keeps the default class's second and third coefficient, as in MuJoCo. An
@@ -69,6 +70,46 @@ class SpecElement(Element):
             if attr in layer.attrs:
                 value = _overlay(value, layer.attrs[attr], whole)
         return value.copy() if isinstance(value, np.ndarray) else value
+
+    def set(self, attr: str, value: Value | Sequence[float]) -> None:
+        """Gives an attribute a value, as text or in its own type.
+
+        Raises:
+          ValueError: the element has no such attribute, or the value does not fit it.
+        """
+        entry = self.row.attribute(attr)
+        if entry is None:
+            raise ValueError(f"{self.label} has no attribute '{attr}'")
+        text = value if isinstance(value, str) else format_value(np.asarray(value))
+        try:
+            read = read_value(entry, text)
+        except BadValue as error:
+            raise ValueError(f"{self.label}: {attr} {error}") from None
+        if read is None:
+            self.attrs.pop(attr, None)
+        else:
+            self.attrs[attr] = read
+
+    def add(self, tag: str, **attrs: Value | Sequence[float]) -> SpecElement:
+        """Makes a new element, the last of the children, with the given attributes; returns it.
+
+        Raises:
+          ValueError: no such element can stand here, or an attribute does not fit it.
+        """
+        row = self.row.child(tag)
+        if row is None:
+            raise ValueError(
+                f"{self.label} cannot hold <{tag}>; it holds {sorted(self.row.children)}"
+            )
+        element = SpecElement(tag, row=row)
+        for attr, value in attrs.items():
+            element.set(attr.rstrip("_"), value)
+        return self.adopt(element)
+
+    def remove(self) -> None:
+        """Takes the element, with all below it, out of the tree."""
+        self.parent.children.remove(self)
+        self.parent = None
 
     def layers(self) -> list[SpecElement]:
         """The elements whose attributes make up this one, weakest first and itself last."""
@@ -99,7 +140,9 @@ class SpecElement(Element):
         return found
 
     def adopt(self, child: SpecElement, index: int | None = None) -> SpecElement:
-        """Puts a free-standing element among the children, last or at `index`; returns it."""
+        """Moves an element and all below it here, last or to `index`; returns it."""
+        if child.parent is not None:
+            child.remove()
         child.parent = self
         for element in child.walk():
             element.spec = self.spec
@@ -112,17 +155,29 @@ class SpecElement(Element):
 
     @classmethod
     def from_element(cls, element: Element) -> SpecElement:
-        """Copies a tree of plain elements."""
+        """Copies a tree of elements; no recursion, for a chain may have thousands of links."""
+        root = cls._single(element)
+        stack = [(root, element)]
+        while stack:
+            node, source = stack.pop()
+            for below in source.children:
+                child = cls._single(below)
+                child.parent = node
+                node.children.append(child)
+                stack.append((child, below))
+        return root
+
+    @classmethod
+    def _single(cls, element: Element) -> SpecElement:
+        """A copy of one element, without parent and children."""
         attrs = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in element.attrs.items()}
         node = cls(tag=element.tag, attrs=attrs, place=element.place, row=element.row)
-        node.settings = getattr(element, "settings", None)
-        node.layout = getattr(element, "layout", None)
-        for child in element.children:
-            node.adopt(cls.from_element(child))
+        if isinstance(element, SpecElement):
+            node.settings, node.layout = element.settings, element.layout
         return node
 
 
-def _overlay(under: Value | None, over: Value, whole: bool) -> Value:
+def _overlay(under: Any, over: Any, whole: bool) -> Any:
     """`over` laid on the first entries of `under`."""
     arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
     if whole or not arrays or len(over) >= len(under):

@@ -1,14 +1,16 @@
 """Names: which object an element defines, and which objects its attributes refer to.
 
-The schema says of each attribute whether it defines or refers to an object, and of which kind. Copying
-with new names, renaming, and looking for unused elements follow from these two questions.
+The schema says of each attribute whether it defines or refers to an object, and of which kind.
+Copying with new names, renaming, and looking for unused elements follow from these two questions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from jaxsim.mjcf.element import Element
+if TYPE_CHECKING:
+    from jaxsim.spec.element import SpecElement
 
 # A kind and a name, as in ("joint", "elbow").
 Name = tuple[str, str]
@@ -17,15 +19,15 @@ Name = tuple[str, str]
 _SAME_NAMES = {"xbody": "body"}
 
 
-def definition(element: Element) -> Name | None:
+def definition(element: SpecElement) -> Name | None:
     """The kind and name that an element defines, or None."""
     attr = element.row.attribute("name") if element.row is not None else None
     name = element.attrs.get("name")
     return (attr.kind, name) if attr is not None and attr.type == "name" and name else None
 
 
-def references(element: Element) -> Iterator[tuple[str, Name]]:
-    """The attributes that refer to objects, each with a kind and name; several for a list of names."""
+def references(element: SpecElement) -> Iterator[tuple[str, Name]]:
+    """The attributes that refer to objects, each with a kind and a name, or with several."""
     for name, value in element.attrs.items():
         attr = element.row.attribute(name)
         if attr is None or attr.type not in ("ref", "refs"):
@@ -35,7 +37,7 @@ def references(element: Element) -> Iterator[tuple[str, Name]]:
             yield name, (_SAME_NAMES.get(kind, kind), referred)
 
 
-def rename(root: Element, new: dict[Name, str]) -> None:
+def rename(root: SpecElement, new: dict[Name, str]) -> None:
     """Gives new names to what a tree defines and refers to, where `new` has one."""
     for element in root.walk():
         defined = definition(element)

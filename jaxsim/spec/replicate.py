@@ -1,13 +1,14 @@
-"""`<replicate>`: copies of a part of the tree in a row, with numbered names, and of what refers to it.
+"""`<replicate>`: copies of a part of the tree, numbered, and of what refers to it.
 
-Each copy becomes a `<frame>` around the contents; the poses of the frames are worked out by the caller,
-who knows the units of angles. An element outside the tree that refers to something inside, such as
-a sensor or a tendon, is copied once for each copy and moves to the end of its section, as in MuJoCo.
+Each copy becomes a `<frame>` around the contents; the poses of the frames are worked out by the
+caller, who knows the units of angles. An element outside the tree that refers to something inside,
+such as a sensor or a tendon, is copied once for each copy and moves to the end of its section, as
+in MuJoCo.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from jaxsim.spec.spec import Spec
 
 # The poses (position, quaternion) of the copies that a replicate element asks for.
-Placement = Callable[[SpecElement], list[tuple[np.ndarray, np.ndarray]]]
+Placement = Callable[[SpecElement], Sequence[tuple[np.ndarray, np.ndarray]]]
 
 # Sections whose elements may refer to the tree, each after those it may refer to. Keyframes are not
 # among them: a key is of the whole model, with all copies in place.
@@ -43,29 +44,32 @@ def _leaves_first(root: SpecElement) -> Iterator[SpecElement]:
     return reversed(order)
 
 
-def _expand(spec: Spec, element: SpecElement, poses: list[tuple[np.ndarray, np.ndarray]]) -> None:
+def _expand(
+    spec: Spec, element: SpecElement, poses: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> None:
     names = {name for inner in element.walk() if (name := definition(inner))}
     users = _users(spec, names)
     separator, digits = element.attrs.get("sep", ""), len(str(len(poses)))
     suffixes = [f"{separator}{i:0{digits}d}" for i in range(len(poses))]
+    renamings = [{(kind, name): name + suffix for kind, name in names} for suffix in suffixes]
 
-    # The contents, in as many frames, in the place of the element.
+    # The first copy is the original itself, so that what points to its elements stays true.
+    contents = [list(element.children)]
+    contents += [[child.copy() for child in element.children] for _ in suffixes[1:]]
     parent, place = element.parent, element.parent.children.index(element)
     del parent.children[place]
-    for i, (pos, quat) in enumerate(poses):
+    for i, ((pos, quat), children) in enumerate(zip(poses, contents[: len(poses)], strict=True)):
         frame = parent.adopt(_frame(spec, element, pos, quat), place + i)
-        for child in element.children:
-            frame.adopt(child.copy())
-        rename(frame, {(kind, name): name + suffixes[i] for kind, name in names})
+        for child in children:
+            frame.adopt(child)
+        rename(frame, renamings[i])
 
     # What refers to the contents, once for each copy, at the end of its section.
-    for user in users:
-        user.parent.children.remove(user)
-    for suffix in suffixes:
-        for user in users:
-            section = spec.sections(user.parent.tag)[-1]
-            copy = section.adopt(user.copy())
-            rename(copy, {(kind, name): name + suffix for kind, name in names})
+    sections = [spec.last_section(user.parent.tag) for user in users]
+    batches = [users, *([user.copy() for user in users] for _ in suffixes[1:])]
+    for renaming, batch in zip(renamings, batches[: len(suffixes)], strict=True):
+        for section, user in zip(sections, batch, strict=True):
+            rename(section.adopt(user), renaming)
 
 
 def _frame(spec: Spec, element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> SpecElement:

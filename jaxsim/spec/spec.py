@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.write import to_xml
 from jaxsim.spec.body import Body, bodies_of
 from jaxsim.spec.defaults import class_elements, default_layers
 from jaxsim.spec.element import SpecElement
-from jaxsim.spec.references import definition
+from jaxsim.spec.references import definition, rename
 
 
 class Spec:
@@ -53,6 +55,10 @@ class Spec:
         """The element that defines an object of this kind and name, or None."""
         return next((e for e in self.walk() if definition(e) == (kind, name)), None)
 
+    def to_xml(self) -> str:
+        """The model as MJCF text, which reads back equal."""
+        return to_xml(self.root)
+
     @property
     def modelname(self) -> str:
         """The model's name; MuJoCo calls a nameless one `MuJoCo Model`."""
@@ -71,10 +77,16 @@ class Spec:
         """The contents of all top-level sections with this tag, in document order."""
         return [child for section in self.sections(tag) for child in section.children]
 
+    def rename(self, kind: str, old: str, new: str) -> None:
+        """Gives an object another name, where it is defined and wherever it is referred to."""
+        rename(self.root, {(kind, old): new})
+
     def last_section(self, tag: str) -> SpecElement:
         """The last top-level element with this tag; made when there is none."""
         found = self.sections(tag)
-        return found[-1] if found else self.root.adopt(SpecElement(tag, row=self.root.row.child(tag)))
+        return (
+            found[-1] if found else self.root.adopt(SpecElement(tag, row=self.root.row.child(tag)))
+        )
 
     def settings(self, tag: str, child: str | None = None) -> dict[str, Value]:
         """Attributes of a repeated section such as `option`, or of its child such as `flag`.
@@ -88,12 +100,12 @@ class Spec:
                 merged.update(element.attrs)
         return merged
 
-    def setting(self, tag: str, attr: str, child: str | None = None) -> Value | None:
+    def setting(self, tag: str, attr: str, child: str | None = None) -> Any:
         """One attribute of a repeated section: the last one written, else the schema's default."""
         given = self.settings(tag, child).get(attr)
         return self.default(tag, attr, child) if given is None else given
 
-    def default(self, tag: str, attr: str, child: str | None = None) -> Value | None:
+    def default(self, tag: str, attr: str, child: str | None = None) -> Any:
         """The schema's default of an attribute of a section, or of the section's child."""
         row = self.root.row.child(tag)
         return (row.child(child) if child else row).attribute(attr).default

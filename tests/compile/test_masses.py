@@ -14,13 +14,14 @@ BODIES = [
     '<geom size=".3 .2 .1" type="box"/><geom size=".1" group="6" pos="1 1 1"/>',
     '<geom size=".1" pos="-1 0 0"/><geom size=".1" pos="1 0 0"/>',
     '<geom size=".1" mass="0"/>',
-    '<site/>',
+    "<site/>",
     '<inertial pos="0 0 1" mass="1" diaginertia="3 2 2"/><geom size=".3 .2 .1" type="box"/>',
     '<inertial pos="0 0 1" mass="1" diaginertia="3 2 2" euler="10 20 30"/>',
     '<inertial pos="1 0 1" mass="1" fullinertia="3 2 2 .1 .2 .5"/>',
     '<inertial pos="0 0 1" mass="1" fullinertia="1 2 2.5 0 0 0"/>',
     '<inertial pos="0 0 1" mass="1"/>',
-    '<frame pos="1 0 0" euler="90 0 0"><inertial pos="0 0 1" mass="1" diaginertia="1 2 2.5"/></frame>',
+    '<frame pos="1 0 0" euler="90 0 0">'
+    '<inertial pos="0 0 1" mass="1" diaginertia="1 2 2.5"/></frame>',
 ]
 
 
@@ -43,7 +44,9 @@ def test_bodies(body, compiler):
         </mujoco>""")
 
 
-@pytest.mark.parametrize("compiler", ['balanceinertia="true"', 'balanceinertia="true" boundmass="3"'])
+@pytest.mark.parametrize(
+    "compiler", ['balanceinertia="true"', 'balanceinertia="true" boundmass="3"']
+)
 def test_balanced_inertia(compiler):
     assert_agrees(f"""
         <mujoco>

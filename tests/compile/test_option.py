@@ -13,7 +13,8 @@ OPTIONS = [
     'integrator="implicit"',
     'integrator="discrete"',
     'iterations="1" ls_iterations="2" noslip_iterations="3" ccd_iterations="4"',
-    'tolerance="1e-3" ls_tolerance="1e-4" noslip_tolerance="1e-5" ccd_tolerance="1e-7" impratio="10"',
+    'tolerance="1e-3" ls_tolerance="1e-4" noslip_tolerance="1e-5" ccd_tolerance="1e-7"',
+    'impratio="10"',
     'o_margin=".1" o_solref=".1 .2" o_solimp=".8 .9 .01" o_friction="1 2 3 4 5"',
     'sdf_iterations="3" sdf_initpoints="5" sleep_tolerance=".1"',
     'actuatorgroupdisable="0 3 30"',
@@ -28,7 +29,9 @@ def test_options(option):
 @pytest.mark.parametrize("flag", [bit.name.lower() for bit in (*DisableBit, *EnableBit)])
 @pytest.mark.parametrize("keyword", ["enable", "disable"])
 def test_flags(flag, keyword):
-    assert_agrees(f'<mujoco><option integrator="discrete"><flag {flag}="{keyword}"/></option></mujoco>')
+    assert_agrees(
+        f'<mujoco><option integrator="discrete"><flag {flag}="{keyword}"/></option></mujoco>'
+    )
 
 
 def test_the_last_of_repeated_sections_counts():

@@ -20,7 +20,9 @@ TREES = [
     f'<body mocap="true">{BALL}<body>{BALL}<joint/></body></body><body mocap="true"/>',
     f"<body><joint/><body>{BALL}</body></body>",
     '<body><inertial pos="0 0 0" mass="1" diaginertia="1 1 1" quat="1 1 0 0"/><joint/>'
-    '<geom size="1" quat="1 1 0 0"/><site quat="1 1 0 0" pos="1 0 0"/><site quat="1 0 1 0"/></body>',
+    '<geom size="1" quat="1 1 0 0"/><site quat="1 1 0 0" pos="1 0 0"/>'
+    '<site quat="1 0 1 0"/></body>',
+    f'<body sleep="never">{BALL}<freejoint/></body><body sleep="init">{BALL}<joint/></body>',
 ]
 
 

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from jaxsim.bridge import put_model
 from jaxsim.data import Contact, Data
 from jaxsim.fields import KINDS, Record
-from jaxsim.model import Model, Option, Statistic
+from jaxsim.model import Model
 from jaxsim.physics.native import unpack
-from jaxsim.structure import Structure
 
 
 def compile_xml(xml: str) -> mujoco.MjModel:
@@ -31,27 +31,8 @@ def random_state(mj: mujoco.MjModel, seed: int, spread: float = 1.0) -> mujoco.M
 
 
 def model(mj: mujoco.MjModel) -> Model:
-    """A public Model with the oracle's numbers."""
-    tables = {}
-    for name in dir(mj):
-        if name.startswith("_"):
-            continue
-        value = getattr(mj, name)
-        if isinstance(value, (int, np.integer)):
-            tables[name] = int(value)
-        elif isinstance(value, np.ndarray) and value.dtype.kind in "iub":
-            tables[name] = value.astype(bool if value.dtype.kind == "b" else np.int64)
-    tables["names"] = ()
-    tables["flg_fluid"] = int(mj.opt.density != 0 or mj.opt.viscosity != 0)
-    tables["geom_hasfluid"] = mj.geom_fluid[:, 0] > 0
-    side = np.isin(mj.wrap_type, (4, 5)) & (mj.wrap_prm >= 0)
-    tables["wrap_sideid"] = np.where(side, mj.wrap_prm, -1).astype(int)
-    sizes = {k: v for k, v in tables.items() if isinstance(v, int)}
-    structure = Structure(tables)
-    reals = _reals(Model, mj, sizes)
-    opt = Option(**_reals(Option, mj.opt, sizes), **_statics(Option, mj.opt))
-    stat = Statistic(**_reals(Statistic, mj.stat, sizes))
-    return Model(structure=structure, opt=opt, stat=stat, **reals)
+    """The public Model of the oracle's."""
+    return put_model(mj)
 
 
 def data(mj: mujoco.MjModel, mjd: mujoco.MjData) -> Data:
@@ -123,15 +104,9 @@ def _reals(record: type[Record], source, sizes: dict) -> dict:
             continue
         dims = tuple(n if isinstance(n, int) else sizes[n] for n in field.shape)
         shape = dims + KINDS[field.kind]
-        if name == "eq_data":
-            value = value[:, : dims[1]]
         dtype = {"float": np.float64, "int": np.int32, "bool": bool}[field.dtype]
         values[name] = jnp.asarray(value.reshape(shape).astype(dtype))
     return values
-
-
-def _statics(record: type[Record], source) -> dict:
-    return {n: int(getattr(source, n)) for n, f in record.fields.items() if f.static}
 
 
 def _is_int(value) -> bool:

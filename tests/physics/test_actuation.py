@@ -9,7 +9,8 @@ from jax.test_util import check_grads
 from physics import oracle
 
 from jaxsim.enums import WarningType
-from jaxsim.physics.actuation import actuation, next_activation, refusals
+from jaxsim.errors import ModelError
+from jaxsim.physics.actuation import actuation, next_activation
 
 ARM = """
 <mujoco><option {option}><flag {flag}/></option><worldbody>
@@ -121,10 +122,12 @@ def test_what_is_not_simulated_is_refused_by_name():
         actuators="""<pid name="servo" joint="a" kp="1" ki="1"/><motor name="late" joint="a"
           nsample="4" delay=".01"/><motor name="fine" joint="b"/>"""
     )
-    messages = refusals(oracle.model(mj))
-    assert any("dyntype pid" in text for text in messages)
-    assert any("gaintype pid" in text for text in messages)
-    assert any("delay" in text for text in messages)
+    with pytest.raises(ModelError) as caught:
+        oracle.model(mj)
+    messages = [p.message for p in caught.value.problems]
+    assert any("actuator 'servo': dyntype pid" in text for text in messages)
+    assert any("actuator 'servo': gaintype pid" in text for text in messages)
+    assert any("actuator 'late': a delayed control" in text for text in messages)
     assert len(messages) == 3
 
 

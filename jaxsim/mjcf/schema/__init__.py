@@ -1,4 +1,4 @@
-"""The schema of MJCF: one table of all elements and attributes, and everything there is to know of each.
+"""The schema of MJCF: one table of all elements and attributes, with what there is to know of each.
 
 Reading, checking, defaults, writing and the reference page derive from it. There is no second list.
 

@@ -1,4 +1,4 @@
-"""`<asset>`: meshes, height fields, textures, materials, skins and whole models that elements use."""
+"""`<asset>`: meshes, height fields, textures, materials, skins and models that elements use."""
 
 from jaxsim.mjcf.schema.groups import CLASS, config, plugin, rgba
 from jaxsim.mjcf.schema.rows import (

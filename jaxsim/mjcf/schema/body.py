@@ -257,8 +257,18 @@ BODY = row(
     keyword("simple", "false auto", "auto", "treat the body as simple where it qualifies"),
     keyword("fuse", "false auto", "auto", "let the body be merged by <compiler fusestatic>"),
     user("body", "nuser_body"),
-    children=[INERTIAL, JOINT, FREEJOINT, GEOM, ATTACH, SITE, CAMERA, LIGHT]
-    + [plugin("Plugin that acts on the body."), FLEXCOMP],
+    children=[
+        INERTIAL,
+        JOINT,
+        FREEJOINT,
+        GEOM,
+        ATTACH,
+        SITE,
+        CAMERA,
+        LIGHT,
+        plugin("Plugin that acts on the body."),
+        FLEXCOMP,
+    ],
     rules=[ONE_ORIENTATION],
 )
 
@@ -312,8 +322,7 @@ COMPOSITE = row(
     "*",
     "Gone since MuJoCo 4.0.",
     meta=True,
-    instead="is gone since MuJoCo 4.0; write <flexcomp> for ropes, cloth and soft bodies, <replicate>"
-    " for rows of equal bodies",
+    instead="is gone since MuJoCo 4.0; write a <flexcomp>, for a cable one of dim='1'",
 )
 
 WORLDBODY = row("worldbody", "*", "The body that does not move, and all others inside it.")

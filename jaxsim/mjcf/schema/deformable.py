@@ -56,7 +56,7 @@ FLEXCOMP_EDGE = row(
     "edge",
     "?",
     "Springs or constraints along the edges of the flex.",
-    keyword("equality", "false true vert strain", "false", "hold the lengths by constraints"),
+    keyword("equality", "false true strain", "false", "hold the lengths by constraints"),
     solref(of="the edges"),
     solimp(of="the edges"),
     EDGE.attrs.values(),
@@ -143,8 +143,13 @@ FLEXCOMP = row(
     position("position of the whole"),
     ORIENTATION,
     real("origin", (0, 0, 0), "1", "point that the triangles of a surface are joined to"),
-    children=[FLEXCOMP_EDGE, ELASTICITY, CONTACT, PIN]
-    + [plugin("Plugin that acts on the soft body.")],
+    children=[
+        FLEXCOMP_EDGE,
+        ELASTICITY,
+        CONTACT,
+        PIN,
+        plugin("Plugin that acts on the soft body."),
+    ],
     rules=[ONE_ORIENTATION],
 )
 

@@ -65,8 +65,8 @@ def rgba(default: tuple = (0.5, 0.5, 0.5, 1)) -> Attr:
 
 REFERENCE_TYPES = "body xbody geom site camera"
 OBJECT_TYPES = (
-    "body xbody joint dof geom site camera light flex mesh skin hfield texture material pair exclude"
-    " equality tendon actuator sensor numeric text tuple key plugin frame"
+    "body xbody joint dof geom site camera light flex mesh skin hfield texture material pair"
+    " exclude equality tendon actuator sensor numeric text tuple key plugin frame"
 )
 
 

@@ -1,4 +1,4 @@
-"""How an MJCF element and its attributes are declared: `Row`, `Attr`, and the words to write them with.
+"""How an MJCF element and its attributes are declared: `Row`, `Attr`, and words to write them with.
 
 The tables in this package are made of these words, one line an attribute:
 
@@ -7,8 +7,8 @@ The tables in this package are made of these words, one line an attribute:
     keyword("cone", "pyramidal elliptic", "pyramidal", "shape of the friction cone"),
     ref("site", "site", "site that carries the sensor", required=True),
 
-Units are written in SI although a model may use any consistent set. `Q` stands for the coordinate of
-a joint, tendon or actuator (rad or m), `F` for its force (N·m or N), `angle` for what
+Units are written in SI although a model may use any consistent set. `Q` stands for the coordinate
+of a joint, tendon or actuator (rad or m), `F` for its force (N·m or N), `angle` for what
 `<compiler angle>` says, `deg` for degrees, `?` for a dimension that depends on other attributes.
 Commas separate the units of several numbers: `s, 1`. A unit without commas is that of each.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Attr:
       type: `real`, `int`, `keyword`, `keywords` (several), `string`, `file`,
         `name` (defines an object), `ref` (names an object) or `refs` (names several).
       count: fewest and most numbers that may be given; most is None where there is no bound.
-      default: the value when nobody gives one, of the type that reading yields; None if there is none.
+      default: the value when nobody gives one, of the type that reading yields, or None.
       unit: see above; empty for what has none.
       keywords: the words allowed.
       alone: for `keywords`, words that may be written instead of those, each by itself.
@@ -91,15 +92,15 @@ class Rule:
     kind: str
     alternatives: tuple[tuple[str, ...], ...]
 
-    @property
-    def names(self) -> set[str]:
+    @cached_property
+    def names(self) -> frozenset[str]:
         """All attributes that the rule speaks of."""
-        return {name for group in self.alternatives for name in group}
+        return frozenset(name for group in self.alternatives for name in group)
 
 
 @dataclass(eq=False)
 class Row:
-    """One element: its attributes, what may stand inside it, and how often it may stand in its parent.
+    """One element: its attributes, what may stand inside it, how often it may stand in its parent.
 
     `occurs` is `"!"` exactly once, `"?"` at most once, `"*"` any number, `"R"` any number and
     inside itself. `meta` marks elements that are expanded away, beyond the 171 of the format.
@@ -123,7 +124,7 @@ class Row:
         """The row of a child element, or None if no such element may stand here."""
         return self.children.get(tag)
 
-    @property
+    @cached_property
     def required(self) -> tuple[str, ...]:
         """Names of the attributes that must be written."""
         return tuple(a.name for a in self.attrs.values() if a.required)
@@ -269,7 +270,7 @@ def together(*names: str) -> Rule:
     return Rule("together", tuple((name,) for name in names))
 
 
-def _flat(attrs: Attrs) -> Iterable[Attr]:
+def _flat(attrs: Iterable[Attrs]) -> Iterable[Attr]:
     for item in attrs:
         if isinstance(item, Attr):
             yield item

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from jaxsim.mjcf.schema.groups import DRAWING
-from jaxsim.mjcf.schema.rows import Row, boolean, integer, real, row, tristate
+from jaxsim.mjcf.schema.rows import Row, boolean, integer, keyword, real, row
 
 
 def _drawing(tag: str, doc: str, *attrs) -> Row:
@@ -44,7 +44,12 @@ HEADLIGHT = _drawing(
     real("ambient", (0.1, 0.1, 0.1), "1", "ambient colour"),
     real("diffuse", (0.4, 0.4, 0.4), "1", "diffuse colour"),
     real("specular", (0.5, 0.5, 0.5), "1", "specular colour"),
-    tristate("active", "auto", "switched on; auto: unless the scene is lit by an image"),
+    keyword(
+        "active",
+        "false true auto 0 1 2",
+        "auto",
+        "switched on; auto: unless an image lights the scene; 0, 1, 2: old spellings",
+    ),
 )
 
 MAP = _drawing(

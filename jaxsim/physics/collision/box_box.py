@@ -17,7 +17,17 @@ from jax import lax
 
 from jaxsim.math import Rot, Vec, select
 from jaxsim.physics.collision.segment import nearest_on_segments
-from jaxsim.physics.collision.shape import FAR, Placed, Touch, per_slot, pick, slots, turned
+from jaxsim.physics.collision.shape import (
+    CYCLIC,
+    FAR,
+    Placed,
+    Touch,
+    per_slot,
+    pick,
+    slots,
+    turned,
+)
+from jaxsim.physics.once import decide, decode, encode, once
 
 # An edge contact whose normal is within 8 degrees of the face's gives way to the face contacts, unless
 # its gap is larger by more than 5 percent.
@@ -25,32 +35,40 @@ ALIGNED, PREFERENCE = 0.99, 0.05
 
 
 class Search(NamedTuple):
-    """The direction of the largest gap."""
+    """The direction of the largest gap, and what faces what along it."""
 
-    by_edges: jax.Array  # a product of edges, else a face normal
-    of_first: jax.Array  # the face belongs to the first box
-    face: jax.Array  # axis of the face in its box
+    by_edges: jax.Array  # it is a product of edges, else a face normal
+    of_first: jax.Array  # the reference face belongs to the first box
+    against: jax.Array  # the other box lies against the axis of that face
+    turned: jax.Array  # the opposing face of the other box has its normal against its axis
     edge1: jax.Array  # axes of the edges
     edge2: jax.Array
+    face: jax.Array  # axis of the reference face
+    opposing: jax.Array  # axis of the opposing face
+
+    @classmethod
+    def decode(cls, code: jax.Array) -> "Search":
+        digits = decode(code, len(cls._fields))
+        return cls(*(digit == 1 for digit in digits[:4]), *digits[4:])
 
 
 def box_box(a: Placed, b: Placed) -> Touch:
     """Up to eight contacts (among twelve candidates) of two faces, or one of two edges."""
-    rot, pos = a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
-    search = _search(*lax.stop_gradient((rot, pos, a.size, b.size)))
-    face = _faces(a, b, search)
-    edge = slots(_edges(a, b, search))
+    rot, pos = once(_relative, a, b)
+    search = Search.decode(decide(_search, rot, pos, a.size, b.size))
+    face = _on_face(search, once(_Facing.of, a, b, search))
+    edge = slots(once(_edges, a, b, search))
     lone = per_slot([1] + [0] * (len(face.dist) - 1), face.dist[0]) > 0
     edge = edge._replace(dist=jnp.where(lone, edge.dist, FAR))
-    return select_touch(slots(search.by_edges), edge, face)
+    return jax.tree.map(lambda e, f: jnp.where(search.by_edges[None], e, f), edge, face)
 
 
-def select_touch(mask, yes: Touch, no: Touch) -> Touch:
-    """`select` for contacts whose positions or normals are the same in several slots."""
-    return jax.tree.map(lambda a, b: jnp.where(mask, a, b), yes, no)
+def _relative(a: Placed, b: Placed):
+    """Orientation and position of the second box in the frame of the first."""
+    return a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
 
 
-def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Search:
+def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec):
     """Compares the fifteen gaps, in the frame of the first box; the second has the axes of `rot`."""
     extent = rot.map(jnp.abs)
     seen = rot.T @ pos
@@ -62,26 +80,42 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Search:
     gap = jnp.where(of_first, gap1, gap2)
     face = jnp.where(of_first, face1, face2)
 
-    # the nine products; for parallel edges, which have none, a face says all
-    tiny = max(1e-17, (8 * jnp.finfo(gap.dtype).eps) ** 2)
-    edges = []
-    for i in range(3):
-        for j in range(3):
-            normal, square = _product(i, rot.cols[j])
-            length = jnp.sqrt(jnp.where(square > tiny, square, 1.0))
-            reach = normal.map(jnp.abs).dot(size1) + (rot.T @ normal).map(jnp.abs).dot(size2)
-            edges.append(jnp.where(square > tiny, (jnp.abs(normal.dot(pos)) - reach) / length, -FAR))
-    index, edge_gap = _largest(edges)
-    edge1, edge2 = index // 3, index % 3
+    edges = [_edge_gap(i, j, rot, extent, pos, size1, size2) for i in range(3) for j in range(3)]
+    edge, edge_gap = _largest(edges)
+    edge1, edge2 = edge // 3, edge % 3
 
     # is the product of edges nearly a face normal, and hardly better?
-    normal, square = _product(edge1, Vec(*(pick(edge2, row.parts) for row in rot.rows)))
-    face_axis = select(of_first, _unit(face, gap), Vec(*(pick(face, row.parts) for row in rot.rows)))
-    along = normal.dot(face_axis)
+    rows, cols = rot.rows, rot.cols
+    normal = _unit(edge1, gap).cross(pick(edge2, cols))
+    along = normal.dot(select(of_first, _unit(face, gap), pick(face, cols)))
+    nearly = along * along > ALIGNED**2 * normal.dot(normal)
     noise = 16 * jnp.finfo(gap.dtype).eps * jnp.maximum(size1.norm(), size2.norm())
-    nearly = along * along > ALIGNED**2 * square
     close = edge_gap - gap <= PREFERENCE * jnp.abs(gap) + noise
-    return Search((edge_gap > gap) & ~(nearly & close), of_first, face, edge1, edge2)
+    by_edges = (edge_gap > gap) & ~(nearly & close)
+
+    # the face of the other box whose normal is most against that of the reference face
+    against = jnp.where(of_first, pick(face, pos.parts), -pick(face, seen.parts)) < 0
+    slopes = select(of_first, pick(face, rows), pick(face, cols)).parts
+    opposing, _ = _largest([jnp.abs(s) for s in slopes])
+    turned = (pick(opposing, slopes) > 0) ^ against
+    return encode((by_edges, of_first, against, turned, edge1, edge2, face, opposing))
+
+
+def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec):
+    """The gap along e_i x c_j, a coordinate axis and a column of `rot`; none where they are parallel.
+
+    With (i, k, l) and (j, m, n) in cyclic order the product has the components -R[l, j] along k and
+    R[k, j] along l, and along the columns m and n of R those of size R[i, n] and R[i, m].
+    """
+    (_, k, l), (_, m, n) = CYCLIC[i], CYCLIC[j]  # noqa: E741
+    R, E = rot.rows, extent.rows
+    along_k, along_l = -R[l].parts[j], R[k].parts[j]
+    reach1 = size1.parts[k] * E[l].parts[j] + size1.parts[l] * E[k].parts[j]
+    reach2 = size2.parts[m] * E[i].parts[n] + size2.parts[n] * E[i].parts[m]
+    gap = jnp.abs(pos.parts[k] * along_k + pos.parts[l] * along_l) - reach1 - reach2
+    square = along_k * along_k + along_l * along_l
+    some = square > max(1e-17, (8 * float(jnp.finfo(gap.dtype).eps)) ** 2)
+    return jnp.where(some, gap * lax.rsqrt(jnp.where(some, square, 1.0)), -FAR)
 
 
 def _largest(values):
@@ -96,14 +130,6 @@ def _largest(values):
 def _unit(axis, like) -> Vec:
     """The unit vector along a traced axis."""
     return Vec(*((axis == k).astype(like.dtype) for k in range(3)))
-
-
-def _product(axis, v: Vec):
-    """The product of a coordinate axis (static or traced) with `v`, and its squared length."""
-    zero = jnp.zeros_like(v.x)
-    crossed = (Vec(zero, -v.z, v.y), Vec(v.z, zero, -v.x), Vec(-v.y, v.x, zero))
-    n = crossed[axis] if isinstance(axis, int) else pick(axis, crossed)
-    return n, n.dot(n)
 
 
 def _edges(a: Placed, b: Placed, search: Search) -> Touch:
@@ -132,46 +158,53 @@ def _edges(a: Placed, b: Placed, search: Search) -> Touch:
     return Touch(dist, pos, normal)
 
 
-def _faces(a: Placed, b: Placed, search: Search) -> Touch:
-    """Corners of the opposing face of the other box clipped to the reference face.
+class _Facing(NamedTuple):
+    """A reference face and the opposing face of the other box.
 
-    Coordinates (x, y) run in the reference face, z is the height over it. The clipped outline has as
-    corners: the points where an edge of the opposing face enters and leaves the rectangle, and the corners of
-    the rectangle that lie below the opposing face.
+    Coordinates (x, y) run in the reference face, z is the height over its centre.
     """
-    base = select(search.of_first, a, b)
-    other = select(search.of_first, b, a)
-    z, x, y = turned(base.rot.cols, search.face)
-    size_z, size_x, size_y = turned(base.size.parts, search.face)
-    offset = other.pos - base.pos
-    z = select(z.dot(offset) < 0, -z, z)
-    x, y = select(z.dot(x.cross(y)) < 0, -x, x), y
 
-    # the opposing face: the one whose normal is most against z
-    slopes = [z.dot(c) for c in other.rot.cols]
-    opposing, _ = _largest([jnp.abs(s) for s in slopes])
-    w, u, v = turned(other.rot.cols, opposing)
-    size_w, size_u, size_v = turned(other.size.parts, opposing)
-    w = select(pick(opposing, slopes) > 0, -w, w)
+    axes: tuple[Vec, Vec, Vec]  # x, y, z in the world
+    origin: Vec  # centre of the reference face
+    half: tuple[jax.Array, jax.Array]  # its half sizes
+    center: Vec  # centre of the opposing face, in those coordinates
+    across: Vec  # its half sides
+    along: Vec
 
-    def seen(p: Vec) -> Vec:
-        return Vec(x.dot(p), y.dot(p), z.dot(p))
+    @classmethod
+    def of(cls, a: Placed, b: Placed, search: Search) -> "_Facing":
+        base, other = select(search.of_first, a, b), select(search.of_first, b, a)
+        z, x, y = turned(base.rot.cols, search.face)
+        size_z, size_x, size_y = turned(base.size.parts, search.face)
+        z = select(search.against, -z, z)
+        origin = base.pos + z.scale(size_z)
 
-    center = seen(offset + w.scale(size_w))
-    across, along = seen(u.scale(size_u)), seen(v.scale(size_v))
-    points, exists = _clip(center, across, along, size_x, size_y)
+        w, u, v = turned(other.rot.cols, search.opposing)
+        size_w, size_u, size_v = turned(other.size.parts, search.opposing)
+        to_face = other.pos - origin + w.scale(jnp.where(search.turned, -size_w, size_w))
 
-    # back to the world
-    base, x, y, z = slots((base, x, y, z))
-    dist = points.z - size_z[None]
-    height = size_z[None] + 0.5 * dist
-    pos = base.pos + x.scale(points.x) + y.scale(points.y) + z.scale(height)
+        def seen(p: Vec) -> Vec:
+            return Vec(x.dot(p), y.dot(p), z.dot(p))
+
+        sides = seen(u.scale(size_u)), seen(v.scale(size_v))
+        return cls((x, y, z), origin, (size_x, size_y), seen(to_face), *sides)
+
+
+def _on_face(search: Search, facing: _Facing) -> Touch:
+    """The corners of the opposing face, clipped to the reference face, each with its height."""
+    points, exists = once(_clip, facing.center, facing.across, facing.along, *facing.half)
+    (x, y, z), origin = slots((facing.axes, facing.origin))
+    height = z.scale(0.5 * points.z)
+    pos = origin + x.scale(points.x) + y.scale(points.y) + height
     normal = select(slots(search.of_first), z, -z)
-    return Touch(jnp.where(exists, dist, FAR), pos, normal)
+    return Touch(jnp.where(exists, points.z, FAR), pos, normal)
 
 
 def _clip(center: Vec, across: Vec, along: Vec, size_x, size_y):
-    """Corners of the parallelogram center +- across +- along inside the rectangle, `[12, n, *W]`.
+    """Corners of the parallelogram center +- across +- along inside a rectangle, `[12, n, *W]`.
+
+    They are the points where an edge of the parallelogram enters and leaves the rectangle, and the
+    corners of the rectangle that lie below the parallelogram.
 
     The rectangle is grown by a little, so that edges which coincide, as those of equal boxes in a stack, are
     inside whatever the rounding.

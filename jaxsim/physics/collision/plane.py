@@ -46,16 +46,14 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
     n = plane.axis
     radius, half = cylinder.size.x, cylinder.size.y
 
-    # the axis, turned towards the plane
     axis = cylinder.axis
-    away = n.dot(axis)
-    axis = select(away > 0, -axis, axis)
-    towards = -jnp.abs(away)
+    up = n.dot(axis)
+    lower = jnp.where(up > 0, -1.0, 1.0)
 
     # the way down in a disk is -n without its part along the axis; a level disk has none: any radius
-    down = axis.scale(towards) - n
+    down = axis.scale(up) - n
     length = down.norm()
-    level = length < 1e-12
+    level = length < 4096 * jnp.finfo(length.dtype).eps
     down = select(level, cylinder.rot.cols[0], down.scale(safe_divide(1.0, length)))
     side = axis.cross(down)
 
@@ -63,7 +61,7 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
     root = 0.75**0.5
     points = slots(cylinder.pos)
     for direction, extent, parts in (
-        (axis, half, (1, -1, 1, 1)),
+        (axis, half * lower, (1, -1, 1, 1)),
         (down, radius, (1, 1, -0.5, -0.5)),
         (side, radius, (0, 0, root, -root)),
     ):

@@ -4,15 +4,15 @@ MuJoCo's documentation, Computation: Equality; XML reference, equality. A constr
 it is active in the state (`d.eq_active`) and some dof can move what it holds.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.data import Data
 from jaxsim.enums import ConstraintType, DisableBit, EqType, ObjType
-from jaxsim.math import Quat, Vec, safe_sqrt, select
+from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select
 from jaxsim.model import Model
 from jaxsim.physics.constraint.impedance import (
     columns,
@@ -21,9 +21,8 @@ from jaxsim.physics.constraint.impedance import (
     stiffness_damping,
 )
 from jaxsim.physics.constraint.rows import DenseRows
-from jaxsim.physics.jacobian import point_drift, point_jacobian
+from jaxsim.physics.jacobian import Motion, point_motion
 from jaxsim.physics.layout import ancestors
-from jaxsim.physics.products import apply
 from jaxsim.physics.refusal import named
 from jaxsim.physics.tendon_path import tendon_pattern
 from jaxsim.physics.tree import column, take
@@ -35,42 +34,32 @@ def connects(m: Model, d: Data) -> DenseRows | None:
     ids = members(m, EqType.CONNECT)
     if not len(ids):
         return None
-    first, second = _attachments(m, d, ids)
-    J, drift, _, _ = _relative(m, d, first, second)
-    residual = first.point - second.point
-    weight = _inverse_weight(m, first.body, second.body, 0)
-    return _rows(m, d, ids, residual.parts, J.parts, drift.parts, [weight] * 3)
+    first, second = attachments(m, d, ids)
+    return _rows(m, d, ids, _points(m, first, second))
 
 
 def welds(m: Model, d: Data) -> DenseRows | None:
     """Two frames coincide.
 
-        residual = (p1 - p2, s vec(q)),   q = q2* q1,   s the torque scale
-        vec(q)'  = 1/2 vec(q2* w q1)                    w = w1 - w2
-        vec(q)'' = 1/2 vec(q2* (w' + (w w1 - w2 w) / 2) q1)
-
-    The last line, at qacc = 0, is the drift; vectors are pure quaternions in the products.
+    residual = (p1 - p2, s vec(q)),   q = q2* q1,   s the torque scale
+    vec(q)'  = 1/2 A w,               A x = vec(q2* x q1),   w = w1 - w2
+    vec(q)'' = 1/2 A (w' + w1 x w2) - 1/4 |w|^2 vec(q)
     """
     ids = members(m, EqType.WELD)
     if not len(ids):
         return None
-    first, second = _attachments(m, d, ids)
-    J, drift, Jw, dw = _relative(m, d, first, second)
+    first, second = attachments(m, d, ids)
     scale = take(m.eq_data[:, TORQUE_SCALE], ids)
+    residual = (second.quat.conj * first.quat).vec.scale(scale)
+    A = _turning(first.quat, second.quat).map(lambda a: 0.5 * a * scale)
 
-    turn = second.quat.conj * first.quat
-    columns1, columns2 = (q.map(lambda a: a[:, None]) for q in (first.quat, second.quat))
-    J_turn = _sandwich(columns2, _pure(Jw), columns1).scale(0.5 * scale[:, None])
-
-    w1, w2 = take(d.cvel, first.body).rot, take(d.cvel, second.body).rot
-    w = _pure(w1 - w2)
-    gyration = (w * _pure(w1) - _pure(w2) * w).scale(0.5)
-    drift_turn = _sandwich(second.quat, _pure(dw) + gyration, first.quat).scale(0.5 * scale)
-
-    residual = (*(first.point - second.point).parts, *turn.vec.scale(scale).parts)
-    weight = [_inverse_weight(m, first.body, second.body, kind) for kind in (0, 0, 0, 1, 1, 1)]
-    J = (*J.parts, *J_turn.parts)
-    return _rows(m, d, ids, residual, J, (*drift.parts, *drift_turn.parts), weight)
+    w1, w2 = first.turn.velocity, second.turn.velocity
+    w = _minus(first.turn, second.turn)
+    velocity = A @ w.velocity
+    drift = A @ (w.drift + w1.cross(w2)) - residual.scale(0.25 * w.velocity.dot(w.velocity))
+    turn = Motion(A.map(lambda a: a[:, None]) @ w.J, velocity, drift)
+    weight = _inverse_weight(m, first.body, second.body, 1)
+    return _rows(m, d, ids, _points(m, first, second) + _vector(residual, turn, weight))
 
 
 def joint_couplings(m: Model, d: Data) -> DenseRows | None:
@@ -88,8 +77,9 @@ def joint_couplings(m: Model, d: Data) -> DenseRows | None:
     dof1, dof2 = m.jnt_dofadr[joint1], m.jnt_dofadr[np.maximum(joint2, 0)]
     unit = np.eye(m.nv)
     J = column(unit[dof1], y) - column(unit[dof2], y) * slope[:, None]
+    velocity = take(d.qvel, dof1) - slope * take(d.qvel, dof2)
     weight = take(m.dof_invweight0, dof1) + _if_second(joint2, take(m.dof_invweight0, dof2))
-    return _rows(m, d, ids, [y - value], [J], None, [weight])
+    return _rows(m, d, ids, [_Row(y - value, J, velocity, 0.0, weight)])
 
 
 def tendon_couplings(m: Model, d: Data) -> DenseRows | None:
@@ -105,9 +95,10 @@ def tendon_couplings(m: Model, d: Data) -> DenseRows | None:
     slope = _if_second(tendon2, slope)
 
     J = take(d.ten_J, tendon1) - take(d.ten_J, other) * slope[:, None]
+    velocity = take(d.ten_velocity, tendon1) - slope * take(d.ten_velocity, other)
     invweight = m.tendon_invweight0
     weight = take(invweight, tendon1) + _if_second(tendon2, take(invweight, other))
-    return _rows(m, d, ids, [y - value], [J], None, [weight])
+    return _rows(m, d, ids, [_Row(y - value, J, velocity, 0.0, weight)])
 
 
 def refusals(m: Model) -> list[str]:
@@ -154,15 +145,17 @@ def _movable(s: Structure) -> dict[EqType, np.ndarray]:
 # where the ends of a connect or weld are attached
 
 
-class _End(NamedTuple):
-    """A frame fixed in a body: constant `[n]` body, pose in the world `[n, *W]`."""
+class End(NamedTuple):
+    """A frame fixed in a body: constant `[n]` body, pose in the world `[n, *W]`, its motion."""
 
     body: np.ndarray
     point: Vec
     quat: Quat
+    shift: Motion
+    turn: Motion
 
 
-def _attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[_End, _End]:
+def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
     """Both ends of connects or welds, which are of one kind.
 
     Between bodies the data are, for a connect, the anchors in the first and second body; for
@@ -180,7 +173,7 @@ def _attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[_End, _End]:
     return first, _attach(m, d, ids, m.eq_obj2id[ids], anchors[1], upright)
 
 
-def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, turn: Quat) -> _End:
+def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, turn: Quat) -> End:
     """The frame in a body that the data give, or that of a site."""
     on_site = m.eq_objtype[ids] == ObjType.SITE
     if on_site.any():
@@ -190,7 +183,8 @@ def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, tu
         turn = select(mask, take(m.site_quat, site), turn)
     body = _body(m, ids, obj)
     quat = take(d.xquat, body)
-    return _End(body, take(d.xpos, body) + quat.rotate(anchor), quat * turn)
+    point = take(d.xpos, body) + quat.rotate(anchor)
+    return End(body, point, quat * turn, *point_motion(m, d, body, point))
 
 
 def _body(m: Model | Structure, ids: np.ndarray, obj: np.ndarray) -> np.ndarray:
@@ -201,28 +195,34 @@ def _body(m: Model | Structure, ids: np.ndarray, obj: np.ndarray) -> np.ndarray:
     return body
 
 
-def _relative(m: Model, d: Data, first: _End, second: _End) -> tuple[Vec, Vec, Vec, Vec]:
-    """Jacobian and drift of p1 - p2, then of the relative angular velocity."""
-    J1, Jw1 = point_jacobian(m, d, first.body, first.point)
-    J2, Jw2 = point_jacobian(m, d, second.body, second.point)
-    a1, dw1 = point_drift(m, d, first.body, first.point)
-    a2, dw2 = point_drift(m, d, second.body, second.point)
-    return J1 - J2, a1 - a2, Jw1 - Jw2, dw1 - dw2
+def _points(m: Model, first: End, second: End) -> list["_Row"]:
+    """The rows that make two points coincide."""
+    weight = _inverse_weight(m, first.body, second.body, 0)
+    return _vector(first.point - second.point, _minus(first.shift, second.shift), weight)
+
+
+def _vector(residual: Vec, motion: Motion, weight) -> list["_Row"]:
+    """One row for each component of a vector."""
+    parts = zip(residual.parts, *(v.parts for v in motion), strict=True)
+    return [_Row(*p, weight) for p in parts]
+
+
+def _minus(a: Motion, b: Motion) -> Motion:
+    return Motion(*(x - y for x, y in zip(a, b, strict=True)))
+
+
+def _turning(first: Quat, second: Quat) -> Rot:
+    """The matrix of x -> vec(second* x first)."""
+    zero = jnp.zeros_like(first.w)
+    one = zero + 1
+    units = (Quat(zero, one, zero, zero), Quat(zero, zero, one, zero), Quat(zero, zero, zero, one))
+    return Rot.from_cols(*((second.conj * unit * first).vec for unit in units))
 
 
 def _inverse_weight(m: Model, body1: np.ndarray, body2: np.ndarray, kind: int):
     """Translational (0) or rotational (1) inverse inertia of both bodies."""
     invweight = m.body_invweight0[:, kind]
     return take(invweight, body1) + take(invweight, body2)
-
-
-def _pure(v: Vec) -> Quat:
-    return Quat(jnp.zeros_like(v.x), *v.parts)
-
-
-def _sandwich(left: Quat, middle: Quat, right: Quat) -> Vec:
-    """vec(left* middle right)."""
-    return (left.conj * middle * right).vec
 
 
 # couplings
@@ -243,32 +243,40 @@ def _if_second(other: np.ndarray, a):
 # rows of any kind
 
 
-def _rows(
-    m: Model, d: Data, ids: np.ndarray, residual: Sequence, J: Sequence, drift, weight: Sequence
-) -> DenseRows:
-    """Rows of n constraints with k rows each: first row of all, second row of all, ...
+class _Row(NamedTuple):
+    """One row of each of n constraints.
 
-        aref = -B J qvel - K imp residual - drift
+    Attributes:
+      residual: violation `[n, *W]`.
+      J: its Jacobian `[n, nv, *W]`.
+      velocity: J qvel `[n, *W]`.
+      drift: J-dot qvel `[n, *W]`, or 0 where MuJoCo leaves it out.
+      weight: approximate inverse inertia `[n, *W]`.
+    """
+
+    residual: jax.Array
+    J: jax.Array
+    velocity: jax.Array
+    drift: jax.Array | float
+    weight: jax.Array
+
+
+def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> DenseRows:
+    """First rows of all constraints, second rows of all, ...
+
+        aref = -B velocity - K imp residual - drift
 
     All rows of a constraint share the impedance at the length of its residual.
-
-    Args:
-      m: model.
-      d: data with qvel and eq_active.
-      ids: constant `[n]` constraints.
-      residual: k arrays `[n, *W]`.
-      J: k arrays `[n, nv, *W]`.
-      drift: k arrays `[n, *W]`, J-dot qvel; None: left out.
-      weight: k arrays `[n, *W]` of approximate inverse inertias.
     """
-    violation = residual[0] if len(residual) == 1 else safe_sqrt(sum(r * r for r in residual))
+    if len(rows) == 1:
+        violation = rows[0].residual
+    else:
+        violation = safe_sqrt(sum(r.residual * r.residual for r in rows))
     solref, solimp = columns(take(m.eq_solref, ids)), columns(take(m.eq_solimp, ids))
     imp = impedance(solimp, violation)
     K, B = stiffness_damping(m, solref, solimp[1])
     active = take(d.eq_active, ids)
-    D = [jnp.where(active, regularize(imp, w), 0) for w in weight]
-    aref = [-B * apply(j, d.qvel) - K * imp * r for j, r in zip(J, residual, strict=True)]
-    if drift is not None:
-        aref = [a - b for a, b in zip(aref, drift, strict=True)]
-    J, D, aref = (jnp.concatenate(rows) for rows in (J, D, aref))
-    return DenseRows(ConstraintType.EQUALITY, np.tile(ids, len(residual)), J, D, aref, None)
+    D = [jnp.where(active, regularize(imp, r.weight), 0) for r in rows]
+    aref = [-B * r.velocity - K * imp * r.residual - r.drift for r in rows]
+    J, D, aref = (jnp.concatenate(x) for x in ([r.J for r in rows], D, aref))
+    return DenseRows(ConstraintType.EQUALITY, np.tile(ids, len(rows)), J, D, aref, None)

@@ -48,19 +48,25 @@ def list_rows(rows: Rows, qacc) -> ConstraintRows:
       rows: rows of a state, as `make_constraint` leaves them.
       qacc: acceleration `[nv, *W]` the forces are for.
     """
-    blocks = [_one(block, qacc) for block in (*rows.dof, *rows.dense)]
-    order = np.lexsort(_keys((*rows.dof, *rows.dense)))
-    listed = [_spread(f, qacc) for f in zip(*blocks, strict=True)]
-    listed = [take(f, order) for f in listed]
+    single = (*rows.dof, *rows.dense)
+    listed = _join([_none(qacc), *(_one(block, qacc) for block in single)], qacc)
+    listed = [take(f, np.lexsort(_keys(single))) for f in listed]
     contacts = [_pyramid(c, qacc) if _is_pyramid(c) else _cone(c, qacc) for c in rows.contact]
-    parts = [listed, *contacts] if listed else contacts
-    return ConstraintRows(*(_spread(f, qacc) for f in zip(*parts, strict=True)))
+    return ConstraintRows(*_join([listed, *contacts], qacc))
+
+
+def _none(qacc) -> list:
+    """The fields of ConstraintRows for no rows at all."""
+    real = jnp.zeros((0, *qacc.shape[1:]), qacc.dtype)
+    whole = real.astype(jnp.int32)
+    return [whole > 0, whole, whole, real[:, None] * qacc[None], real, real, real, real]
 
 
 def _keys(blocks: tuple) -> tuple[np.ndarray, ...]:
     """Sorting keys of the rows that are not of contacts, the last the most important."""
-    kind = np.concatenate([np.full(len(b.id), b.type) for b in blocks] or [np.zeros(0, int)])
-    owner = np.concatenate([b.id for b in blocks] or [np.zeros(0, int)])
+    none = np.zeros(0, int)
+    kind = np.concatenate([none, *(np.full(len(b.id), b.type) for b in blocks)])
+    owner = np.concatenate([none, *(b.id for b in blocks)])
     return np.arange(len(kind)), owner, kind
 
 
@@ -83,30 +89,19 @@ def _is_pyramid(block: ContactRows) -> bool:
 
 
 def _pyramid(block: ContactRows, qacc) -> list:
-    """Edges +1, -1, +2, -2, ... of each contact; the first is the normal of a frictionless one."""
-    edges = []
-    for k in range(1, len(block.J)):
-        mu = block.mu[k]
-        D = jnp.where(mu > 0, block.D, 0)
-        for side in (mu, -mu):
-            J = block.J[0] + side[:, None] * block.J[k]
-            edges.append([J, D, block.aref[0] + side * block.aref[k]])
-    flat = [block.J[0], jnp.where(block.flat, block.D, 0), block.aref[0]]
-    if edges:
-        alone = block.flat
-        J, D, aref = edges[0]
-        edges[0] = [
-            jnp.where(alone[:, None], flat[0], J),
-            jnp.where(alone, flat[1], D),
-            jnp.where(alone, flat[2], aref),
-        ]
-    else:
-        edges = [flat]
-    out = []
-    for J, D, aref in edges:
+    """Edges +1, -1, +2, -2, ... of each contact."""
+    edges = [(k, sign) for k in range(1, len(block.J)) for sign in (1, -1)] or [(0, 1)]
+    rows = []
+    for place, (k, sign) in enumerate(edges):
+        slope = sign * block.mu[k]
+        J = block.J[0] + slope[:, None] * block.J[k]
+        aref = block.aref[0] + slope * block.aref[k]
+        # a frictionless contact, whose slopes are zero, has one row: its normal
+        used = (block.mu[k] > 0) | block.flat if place == 0 else block.mu[k] > 0
+        D = jnp.where(used, block.D, 0)
         r = apply(J, qacc) - aref
-        out.append(_contact(block, J, D, aref, jnp.where(r < 0, -D * r, 0)))
-    return _by_contact(out, qacc)
+        rows.append(_contact(block, J, D, aref, jnp.where(r < 0, -D * r, 0)))
+    return _by_contact(rows, qacc)
 
 
 def _cone(block: ContactRows, qacc) -> list:
@@ -133,12 +128,14 @@ def _by_contact(rows: list, qacc) -> list:
     """Row after row of each contact, from all contacts row by row."""
     count, n = len(rows), rows[0][0].shape[0]
     order = np.arange(count * n).reshape(count, n).T.ravel()
-    return [take(_spread(f, qacc), order) for f in zip(*rows, strict=True)]
+    return [take(f, order) for f in _join(rows, qacc)]
 
 
-def _spread(parts, like):
-    """Parts one after another, each with all the worlds of `like`."""
+def _join(blocks: list, like) -> list:
+    """Rows of several blocks one after another, field by field, with all the worlds of `like`."""
     worlds = like.shape[1:]
-    items = len(parts[0].shape) - len(worlds)
-    full = [jnp.broadcast_to(p, (*p.shape[:items], *worlds)) for p in parts]
-    return jnp.concatenate(full)
+
+    def spread(a):
+        return jnp.broadcast_to(a, (*a.shape[: a.ndim - len(worlds)], *worlds))
+
+    return [jnp.concatenate([spread(a) for a in f]) for f in zip(*blocks, strict=True)]

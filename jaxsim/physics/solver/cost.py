@@ -110,7 +110,8 @@ def _cone(block: ContactRows, r: list) -> Piece:
     free = jnp.where(block.flat, r[0] >= 0, N >= mu * T)
     below = jnp.where(block.flat, r[0] < 0, (mu * N + T <= 0) & ~free)
     middle = ~(free | below)
-    Dm = jnp.where(middle, block.D / (mu * mu * (1 + mu * mu)), 0)
+    # mu is 0 where there is no contact: divide only where the cone is
+    Dm = jnp.where(middle, block.D, 0) / jnp.where(middle, mu * mu * (1 + mu * mu), 1.0)
     gap = N - mu * T
     unit = [u / jnp.where(T > 0, T, 1.0) for u in U]  # unit[0] is not used
 
@@ -127,7 +128,7 @@ def _cone(block: ContactRows, r: list) -> Piece:
     for j in range(1, size):
         weight[0][j] = weight[j][0] = -Dm * mu * unit[j] * scale[0] * scale[j]
         for k in range(1, j + 1):
-            curve = mu * mu * unit[j] * unit[k] + bend * ((j == k) - unit[j] * unit[k])
+            curve = mu * mu * unit[j] * unit[k] + bend * (float(j == k) - unit[j] * unit[k])
             w = Dm * curve * scale[j] * scale[k]
             weight[j][k] = weight[k][j] = w + quad[j] if j == k else w
     return Piece(force, cost, weight)

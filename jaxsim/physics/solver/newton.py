@@ -140,7 +140,7 @@ def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int
             length, goes_on = _descend(p, settings, ls_iterations, at, g, move)
             length = jnp.where(busy, length, 0)
             moved = jax.tree.map(lambda a, b: a + length * b, at, move)
-            return niter + busy, smooth, moved, busy & goes_on
+            return niter + busy.astype(niter.dtype), smooth, moved, busy & goes_on
 
         return turn + 1, *lax.cond(first, choose, descend, at)
 

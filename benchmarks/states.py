@@ -1,0 +1,66 @@
+"""Models and starting states of the benchmarks: the same for every engine, made by MuJoCo C."""
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+MODELS = ("cartpole", "walker", "humanoid", "quadruped", "pile")
+UNIQUE = 256  # different states; a larger batch repeats them with noise
+
+
+def load(name: str, preset: str) -> mujoco.MjModel:
+    """A model of `configs/`, a chain ("chain6", "chain30") or an MJCF file.
+
+    Args:
+      name: which model.
+      preset: "rl": 4 solver iterations, 8 of the line search, no implicit damping, as
+        reinforcement learning runs it; "own": as the file says.
+    """
+    if name.startswith("chain"):
+        m = mujoco.MjModel.from_xml_string(chain(int(name.removeprefix("chain"))))
+    else:
+        path = CONFIGS / f"{name}.xml"
+        m = mujoco.MjModel.from_xml_path(str(path if path.exists() else name))
+    if preset == "rl":
+        m.opt.iterations, m.opt.ls_iterations = 4, 8
+        m.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+        m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
+    return m
+
+
+def chain(links: int) -> str:
+    """A hanging chain of hinges with motors: deep trees are where fusion goes wrong."""
+    body = "".join(
+        f'<body pos="{0.2 if i else 0} 0 {0 if i else 2}">'
+        f'<joint name="j{i}" axis="0 {i % 2} {1 - i % 2}" damping=".1" range="-2 2"/>'
+        '<geom type="capsule" fromto="0 0 0 .2 0 0" size=".03" contype="0" conaffinity="0"/>'
+        for i in range(links)
+    )
+    motors = "".join(f'<motor joint="j{i}"/>' for i in range(links))
+    return (
+        f"<mujoco><worldbody>{body}{'</body>' * links}</worldbody>"
+        f"<actuator>{motors}</actuator></mujoco>"
+    )
+
+
+def states(m: mujoco.MjModel, worlds: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """States in which contacts are active: qpos, qvel, act, ctrl, qacc_warmstart, worlds first."""
+    rng = np.random.default_rng(seed)
+    d = mujoco.MjData(m)
+    rows: list[dict] = []
+    for k in range(min(UNIQUE, worlds)):
+        if m.nkey:
+            mujoco.mj_resetDataKeyframe(m, d, 0)
+        else:
+            mujoco.mj_resetData(m, d)
+        d.qvel[:] = 0.5 * rng.standard_normal(m.nv)
+        d.ctrl[:] = 0.3 * rng.standard_normal(m.nu)
+        for _ in range((k * 199) // UNIQUE):
+            mujoco.mj_step(m, d)
+        fields = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart")
+        rows.append({name: getattr(d, name).copy() for name in fields})
+    out = {n: np.stack([rows[i % len(rows)][n] for i in range(worlds)]) for n in rows[0]}
+    out["qvel"] += 0.01 * rng.standard_normal(out["qvel"].shape)
+    return out

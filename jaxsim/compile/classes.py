@@ -1,0 +1,35 @@
+"""Default classes: each declared once, and known where it is used."""
+
+from __future__ import annotations
+
+from jaxsim.compile.context import Compilation
+from jaxsim.mjcf.values import suggest
+from jaxsim.spec import SpecElement
+from jaxsim.spec.defaults import MAIN
+from jaxsim.spec.references import references
+
+
+def classes(c: Compilation) -> None:
+    """Checks the declarations of classes and the uses of their names."""
+    declared: dict[str, SpecElement] = {}
+    for section in c.spec.sections("default"):
+        for element in section.walk():
+            if element.tag == "default" and element is not section:
+                _declare(c, element, declared)
+    known = [MAIN, *declared]
+    for element in c.spec.walk():
+        if element.tag == "default":
+            continue
+        for attr, (kind, name) in references(element):
+            if kind == "default" and name not in known:
+                near = suggest(name, known)
+                remedy = f"; did you mean '{near}'?" if near else ""
+                c.fault(element, f"{attr}='{name}' names no default class{remedy}")
+
+
+def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecElement]) -> None:
+    name = element.own("class")
+    if name in declared or name == MAIN:
+        c.fault(element, f"class '{name}' is declared already; rename one, or merge them")
+    else:
+        declared[name] = element

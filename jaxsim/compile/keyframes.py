@@ -1,0 +1,77 @@
+"""Keyframes: `key_*`. What a keyframe does not give, or gives only the first numbers of, is as at the start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile import quaternion
+from jaxsim.compile.context import Compilation
+from jaxsim.enums import JointType
+from jaxsim.spec import SpecElement
+
+
+def keyframes(c: Compilation) -> None:
+    """All fields of keyframes; the last pass that reads the model's elements in order."""
+    elements = c.spec.section("keyframe")
+    extra = max(0, int(c.spec.setting("size", "nkey") or 0) - len(elements))
+    rows: list[SpecElement | None] = [*elements, *[None] * extra]
+    c.register("key", rows, [e.name if e is not None else None for e in rows])
+    c.fields["nkey"] = len(rows)
+    time = [0.0 if e is None else e.get("time") or 0.0 for e in rows]
+    c.fields["key_time"] = np.array(time, np.float64)
+    for attr, start in _initial(c).items():
+        table = np.tile(start, (len(rows), 1)).reshape(len(rows), len(start))
+        for row, e in zip(table, rows, strict=True):
+            if e is not None and e.own(attr) is not None:
+                _overlay(c, e, attr, row)
+        c.fields[f"key_{attr}"] = table
+    _normalize(c)
+
+
+def _initial(c: Compilation) -> dict[str, np.ndarray]:
+    """The state that a simulation starts from, by the attribute that overrides it."""
+    f = c.fields
+    mocap = np.flatnonzero(f["body_mocapid"] >= 0)
+    return {
+        "qpos": f["qpos0"],
+        "qvel": np.zeros(f["nv"]),
+        "act": np.zeros(f["na"]),
+        "ctrl": np.zeros(f["nu"]),
+        "mpos": f["body_pos"][mocap].reshape(-1),
+        "mquat": f["body_quat"][mocap].reshape(-1),
+        "plastic": _plastic(f),
+    }
+
+
+def _plastic(f) -> np.ndarray:
+    """The rest of each spring that may yield: positions of joints, length ranges of tendons."""
+    plastic = np.zeros(f["nplastic"])
+    for joint, adr in enumerate(f["jnt_plasticadr"]):
+        if adr >= 0:
+            width = JointType(f["jnt_type"][joint]).nq
+            first = f["jnt_qposadr"][joint]
+            plastic[adr : adr + width] = f["qpos_spring"][first : first + width]
+    for tendon, adr in enumerate(f["tendon_plasticadr"]):
+        if adr >= 0:
+            plastic[adr : adr + 2] = f["tendon_lengthspring"][tendon]
+    return plastic
+
+
+def _overlay(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None:
+    values = np.atleast_1d(e.own(attr))
+    if len(values) > len(row):
+        c.fault(e, f"{attr} has {len(values)} numbers, but this model has {len(row)} of them")
+        return
+    row[: len(values)] = values
+
+
+def _normalize(c: Compilation) -> None:
+    """Scales the quaternions in positions to norm 1."""
+    f = c.fields
+    first = {JointType.FREE: 3, JointType.BALL: 0}
+    for kind, adr in zip(f["jnt_type"], f["jnt_qposadr"], strict=True):
+        if kind in first:
+            at = slice(adr + first[kind], adr + first[kind] + 4)
+            f["key_qpos"][:, at] = quaternion.normalize(f["key_qpos"][:, at])
+    quats = f["key_mquat"].reshape(-1, 4)
+    f["key_mquat"] = quaternion.normalize(quats).reshape(f["key_mquat"].shape)

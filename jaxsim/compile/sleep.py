@@ -1,0 +1,76 @@
+"""Sleep policies: which kinematic trees may be put to sleep, `tree_sleep_policy`.
+
+By default a tree may sleep unless an actuator can move it or a tendon ties it to others by a
+spring or damper (MuJoCo's XML reference, body/sleep). The root body of a tree can decide
+otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.enums import SleepPolicy, TrnType, WrapType
+
+_POLICIES = {
+    "never": SleepPolicy.NEVER,
+    "allowed": SleepPolicy.ALLOWED,
+    "init": SleepPolicy.INIT,
+}
+_JOINTS = (TrnType.JOINT, TrnType.JOINTINPARENT)
+_SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
+
+
+def sleep(c: Compilation) -> None:
+    """Sets the policy of each tree."""
+    f = c.fields
+    awake = np.zeros(f["ntree"], bool)
+    tendons = [_tendon_trees(f, tendon) for tendon in range(f["ntendon"])]
+    for tendon, trees in enumerate(tendons):
+        pulls = f["tendon_stiffness"][tendon] or f["tendon_damping"][tendon]
+        if len(trees) > 2 or (len(trees) == 2 and pulls):
+            awake[trees] = True
+    for actuator in range(f["nactuator"]):
+        awake[_actuator_trees(f, actuator, tendons)] = True
+    policy = np.where(awake, SleepPolicy.AUTO_NEVER, SleepPolicy.AUTO_ALLOWED).astype(np.int32)
+    for body in c.bodies[1:]:
+        keyword = body.element.get("sleep")
+        if keyword in _POLICIES:
+            tree = f["body_treeid"][body.id]
+            if tree < 0 or f["tree_bodyadr"][tree] != body.id:
+                c.fault(body.element, "sleep is for a moving body that is the root of its tree")
+                continue
+            policy[tree] = _POLICIES[keyword]
+    f["tree_sleep_policy"] = policy
+
+
+def _tendon_trees(f: dict, tendon: int) -> np.ndarray:
+    """The trees along the path of a tendon."""
+    start = f["tendon_adr"][tendon]
+    path = np.arange(start, start + f["tendon_num"][tendon])
+    bodies = []
+    for owner, kinds in (
+        ("jnt_bodyid", (WrapType.JOINT,)),
+        ("site_bodyid", (WrapType.SITE,)),
+        ("geom_bodyid", (WrapType.SPHERE, WrapType.CYLINDER)),
+    ):
+        bodies.append(f[owner][f["wrap_objid"][path[np.isin(f["wrap_type"][path], kinds)]]])
+    return _moving(f, np.concatenate(bodies))
+
+
+def _actuator_trees(f: dict, actuator: int, tendons: list[np.ndarray]) -> np.ndarray:
+    """The trees that an actuator acts on."""
+    kind, ids = f["actuator_trntype"][actuator], f["actuator_trnid"][actuator]
+    if kind == TrnType.TENDON:
+        return tendons[ids[0]]
+    ids = ids[ids >= 0]
+    if kind in _JOINTS:
+        return _moving(f, f["jnt_bodyid"][ids[:1]])
+    if kind in _SITES:
+        return _moving(f, f["site_bodyid"][ids])
+    return _moving(f, ids[:1])
+
+
+def _moving(f: dict, bodies: np.ndarray) -> np.ndarray:
+    trees = np.unique(f["body_treeid"][bodies])
+    return trees[trees >= 0]

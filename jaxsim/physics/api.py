@@ -1,0 +1,126 @@
+"""The physics as public functions of one world, to be used under jit, vmap, grad and scan.
+
+The names are MuJoCo's without the prefix. `step`, `forward`, `inverse`, mass matrix and Jacobians
+compute all they need from the state. A single stage reads the results of the stages before it, and
+says so if its Data does not carry them.
+"""
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.data import Data
+from jaxsim.model import Model
+from jaxsim.physics import body_jacobian, mass_matrix
+from jaxsim.physics.actuation import actuation as _actuation
+from jaxsim.physics.energy import energy_pos as _energy_pos
+from jaxsim.physics.energy import energy_vel as _energy_vel
+from jaxsim.physics.forward import forward as _forward
+from jaxsim.physics.inertia import com_pos as _com_pos
+from jaxsim.physics.inertia import crb as _crb
+from jaxsim.physics.inverse import inverse as _inverse
+from jaxsim.physics.kinematics import kinematics as _kinematics
+from jaxsim.physics.native import worlds
+from jaxsim.physics.passive import passive as _passive
+from jaxsim.physics.position import differentiate_pos as _differentiate_pos
+from jaxsim.physics.position import integrate_pos as _integrate_pos
+from jaxsim.physics.step import step as _step
+from jaxsim.physics.subtree import subtree_vel as _subtree_vel
+from jaxsim.physics.tendon import tendon as _tendon
+from jaxsim.physics.transmission import transmission as _transmission
+from jaxsim.physics.velocity import com_vel as _com_vel
+from jaxsim.physics.velocity import rne as _rne
+
+
+def _public(core: Callable, carries: str = "") -> Callable:
+    """The public form of a function of the physics.
+
+    Args:
+      core: takes unpacked records and arrays `[items, *W]`.
+      carries: fields that the function reads or whose value is its result.
+    """
+    native = worlds(core)
+
+    @functools.wraps(core)
+    def function(m: Model, *args):
+        for d in args:
+            if isinstance(d, Data):
+                _check(core.__name__, d, carries.split())
+        return native(m, *(a if isinstance(a, Data) else _items(a, m.qpos0.dtype) for a in args))
+
+    return function
+
+
+def _check(name: str, d: Data, fields: list[str]) -> None:
+    absent = [field for field in fields if getattr(d, field) is None]
+    if absent:
+        raise ValueError(
+            f"{name}: this Data does not carry {absent[0]!r}; keep it: make_data(m, keep=...)"
+        )
+
+
+def _items(a, dtype) -> jax.Array:
+    """An argument in the form of the physics: one number is one item."""
+    whole = jnp.issubdtype(jnp.result_type(a), np.integer)
+    a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)
+    return a if a.ndim else a[None]
+
+
+step = _public(_step)
+forward = _public(_forward)
+inverse = _public(_inverse, "qacc qfrc_inverse")
+
+# stages
+kinematics = _public(_kinematics)
+com_pos = _public(_com_pos, "xpos xmat xipos ximat xanchor xaxis cdof cinert subtree_com")
+tendon = _public(_tendon, "site_xpos geom_xpos geom_xmat subtree_com cdof ten_length ten_J")
+crb = _public(_crb, "cdof cinert ten_J crb M")
+transmission = _public(
+    _transmission,
+    "xquat site_xpos site_xmat subtree_com cdof ten_length ten_J actuator_length actuator_moment",
+)
+com_vel = _public(_com_vel, "cdof cvel cdof_dot")
+passive = _public(_passive, "xipos ximat geom_xpos geom_xmat cvel cdof ten_J qfrc_passive")
+fwd_actuation = _public(_actuation, "actuator_length actuator_velocity actuator_moment")
+subtree_vel = _public(_subtree_vel, "xipos cvel subtree_com subtree_linvel subtree_angmom")
+energy_pos = _public(_energy_pos, "xipos energy")
+energy_vel = _public(_energy_vel, "cvel cinert energy")
+
+# configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2)
+integrate_pos = _public(_integrate_pos)
+differentiate_pos = _public(_differentiate_pos)
+
+# from the configuration alone
+full_m = _public(mass_matrix.full_m)
+mul_m = _public(mass_matrix.mul_m)
+solve_m = _public(mass_matrix.solve_m)
+jac = _public(body_jacobian.jac)
+jac_body = _public(body_jacobian.jac_body)
+jac_body_com = _public(body_jacobian.jac_body_com)
+jac_geom = _public(body_jacobian.jac_geom)
+jac_site = _public(body_jacobian.jac_site)
+
+
+def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:
+    """Inverse dynamics of the bodies alone: M qacc + bias force, without armature.
+
+    Args:
+      m: the model.
+      d: a world after `com_vel`.
+      flg_acc: with the acceleration `d.qacc`; without it, at zero.
+
+    Returns:
+      Generalized force, (nv,) [N or N m].
+    """
+    return _rne_acc(m, d) if flg_acc else _rne_bias(m, d)
+
+
+def _rne_at_qacc(m: Model, d: Data):
+    return _rne(m, d, d.qacc)
+
+
+_rne_bias = _public(_rne, "cinert cdof cdof_dot cvel")
+_rne_acc = _public(_rne_at_qacc, "cinert cdof cdof_dot cvel qacc")

@@ -1,0 +1,1 @@
+"""Contacts: candidate pairs, broad phase, colliders, and the list of contacts of a state."""

@@ -1,0 +1,44 @@
+"""How many contacts a world has room for, if its user does not say; and how many near pairs.
+
+A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one. Free
+bodies are often piled up, so that each also carries another.
+"""
+
+import numpy as np
+
+from jaxsim.enums import GeomType, JointType
+from jaxsim.physics.collision.pairs import Kind, Pairs
+from jaxsim.physics.collision.table import COLLIDERS
+from jaxsim.structure import Structure
+
+REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
+ROUND_TO = 8
+PAIR_BUDGET = 128  # pairs of one kind that go through the narrow phase without a test
+
+
+def contact_capacity(s: Structure, pairs: Pairs) -> int:
+    """A bounded number of contacts, at most that of all candidate points."""
+    kinds = zip(s.geom_type[pairs.geom1], s.geom_type[pairs.geom2], strict=True)
+    most = sum(COLLIDERS[int(a), int(b)].slots for a, b in kinds)
+    geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
+    rest: dict[int, int] = {}
+    for g in geoms:
+        body = int(s.body_weldid[s.geom_bodyid[g]])
+        if body:
+            rest[body] = max(rest.get(body, 0), REST_POINTS.get(GeomType(s.geom_type[g]), 4))
+    room = sum(points * (2 if _is_free(s, body) else 1) for body, points in rest.items())
+    return min(most, -(-room // ROUND_TO) * ROUND_TO)
+
+
+def pair_budget(s: Structure, pairs: Pairs, kind: Kind, of_kind: np.ndarray) -> int:
+    """How many pairs of a kind go through the narrow phase: all, or as many as leave room."""
+    if len(of_kind) <= PAIR_BUDGET:
+        return len(of_kind)
+    return min(len(of_kind), max(PAIR_BUDGET, 2 * contact_capacity(s, pairs)))
+
+
+def _is_free(s: Structure, body: int) -> bool:
+    """A body on its own: a free joint, and no moving descendants."""
+    adr = s.body_jntadr[body]
+    alone = not np.any((s.body_parentid == body) & (s.body_weldid != body))
+    return bool(adr >= 0 and s.jnt_type[adr] == JointType.FREE and alone)

@@ -1,0 +1,109 @@
+"""The collision stage: contacts of the present poses, in `d.contact` and for the constraint rows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.data import Contact, Data
+from jaxsim.enums import GeomType, WarningType
+from jaxsim.math import Vec
+from jaxsim.model import Model
+from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.driver import Contacts, collide
+from jaxsim.physics.collision.layout import layout, uncollidable
+from jaxsim.physics.collision.params import contact_params
+from jaxsim.physics.collision.shape import FAR, Placed
+from jaxsim.physics.refusal import named
+from jaxsim.physics.tree import column
+
+
+def collision(m: Model, d: Data) -> Data:
+    """Finds the contacts; what has no place is counted in `d.warning`.
+
+    `d.rows` carries the contacts, and their largest dimension, to the constraint rows.
+    """
+    plan = layout(m)
+    size = Vec(*(m.geom_size[:, k] for k in range(3)))
+    geoms = Placed(d.geom_xpos, d.geom_xmat, size)
+    found = collide(geoms, m.geom_rbound, contact_params(m, plan.pairs), plan)
+    if found is None:
+        none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
+        return d.replace(ncon=none, rows=None)
+    full = np.arange(len(WarningType)) == WarningType.CONTACTFULL
+    warning = d.warning + column(full.astype(np.int32), found.lost) * (found.lost > 0)
+    return d.replace(
+        ncon=jnp.minimum(found.found, plan.capacity),
+        contact=None if d.contact is None else _listed(d, found),
+        rows=(found, int(plan.pairs.dim.max())),
+        warning=warning,
+    )
+
+
+def _listed(d: Data, found: Contacts) -> Contact:
+    """Contacts in the public form: those that exist first, without gaps."""
+    places, worlds = d.contact.dist.shape[0], found.dist.shape[1:]
+    dim, *ids = (
+        jnp.asarray(column(v, found.dist)) if isinstance(v, np.ndarray) else v
+        for v in (found.dim, found.geom1, found.geom2)
+    )
+
+    def stack(parts):
+        return jnp.stack([jnp.broadcast_to(p, found.dist.shape) for p in parts], axis=1)
+
+    contact = Contact(
+        dist=found.dist,
+        pos=found.pos,
+        frame=found.frame,
+        geom=stack(jnp.where(found.exists, g, -1) for g in ids),
+        dim=jnp.broadcast_to(dim, found.dist.shape),
+        includemargin=jnp.broadcast_to(found.includemargin, found.dist.shape),
+        friction=stack(found.friction),
+        solref=stack(found.solref),
+        solreffriction=stack(found.solreffriction),
+        solimp=stack(found.solimp),
+    )
+    if found.packed and len(found.dist) == places:
+        return contact
+    order = np.arange(len(found.dist))
+    index, count = first_true(found.exists, order, places)
+    filled = column(np.arange(places, dtype=np.int32), count) < count
+
+    def moved(a):
+        inner = a.ndim - 1 - len(worlds)
+        at = index.reshape(places, *(1,) * inner, *worlds)
+        return jnp.take_along_axis(a, jnp.broadcast_to(at, (places, *a.shape[1:])), axis=0)
+
+    contact = jax.tree.map(moved, contact)
+    return contact.replace(
+        dist=jnp.where(filled, contact.dist, FAR),
+        geom=jnp.where(filled[:, None], contact.geom, -1),
+    )
+
+
+def refusals(m: Model) -> list[str]:
+    """What of the contacts is not simulated, named."""
+    kind = m.structure.geom_type
+    messages = [
+        f"{named(m, 'geom', a)} and {named(m, 'geom', b)}: a {_shape(kind[a])} and a "
+        f"{_shape(kind[b])} cannot collide with each other yet; keep them apart with contype and "
+        "conaffinity or with <exclude>"
+        for a, b in uncollidable(m)
+    ]
+    plan = layout(m)
+    geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
+    for field in ("adhesion", "surfacevel"):
+        values = np.asarray(getattr(m, f"geom_{field}")).reshape(m.ngeom, -1)
+        messages += [
+            f"{named(m, 'geom', g)}: {field} is not supported; remove it"
+            for g in geoms
+            if values[g].any()
+        ]
+    messages += [
+        f"{named(m, 'pair', k)}: adhesion is not supported; remove it"
+        for k in np.flatnonzero(np.asarray(m.pair_adhesion))
+    ]
+    return messages
+
+
+def _shape(geom_type: int) -> str:
+    return GeomType(geom_type).name.lower()

@@ -1,0 +1,141 @@
+"""Contact parameters of every candidate pair, from its geoms or from its `<pair>` element.
+
+MuJoCo's documentation, Modeling: Contact parameters. The values are leaves of the model and may differ
+between worlds, so they are mixed where the contacts are computed; which rule applies is static,
+because priorities are integers.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import EnableBit
+from jaxsim.math import MINVAL
+from jaxsim.model import Model
+from jaxsim.physics.collision.pairs import Pairs
+from jaxsim.physics.tree import column, take
+
+MINMU = 1e-5  # MuJoCo's mjMINMU, the least friction coefficient
+
+
+class ContactParams(NamedTuple):
+    """Parameters of contacts, `[npairs, *W]` each; in the physics W may be one shared by all worlds.
+
+    Attributes:
+      margin: a contact pushes when its distance is below this [m].
+      gap: it is found when its distance is below margin + gap [m].
+      friction: tangent 1, tangent 2, spin, roll 1, roll 2.
+      solref, solimp: reference and impedance in the normal direction.
+      solreffriction: reference in the friction directions; 0: as in the normal direction.
+    """
+
+    margin: jax.Array
+    gap: jax.Array
+    friction: tuple[jax.Array, ...]
+    solref: tuple[jax.Array, ...]
+    solreffriction: tuple[jax.Array, ...]
+    solimp: tuple[jax.Array, ...]
+
+
+def contact_params(m: Model, pairs: Pairs) -> ContactParams:
+    """Mixed parameters of the geoms; those of `<pair>` elements; or the model's override."""
+    named = pairs.predefined >= 0
+    mixed = _mixed(m, pairs)
+    if named.any():
+        mixed = _where(named, _of_elements(m, pairs), mixed)
+    if m.opt.enableflags & EnableBit.OVERRIDE:
+        mixed = _override(m, mixed)
+    friction = tuple(jnp.maximum(f, MINMU) for f in mixed.friction)
+    return mixed._replace(friction=friction)
+
+
+def _mixed(m: Model, pairs: Pairs) -> ContactParams:
+    """Parameters of the geom of higher priority; of equal ones mixed by `solmix`, largest friction."""
+    s = m.structure
+    g1, g2 = pairs.geom1, pairs.geom2
+    priority = s.geom_priority[g1] - s.geom_priority[g2]
+
+    def both(field) -> tuple:
+        return take(field, g1), take(field, g2)
+
+    def by_priority(equal, one, two):
+        return _where(priority == 0, equal, _where(priority > 0, one, two))
+
+    # weight of the first geom: its share of solmix; of two without any, a half
+    mix1, mix2 = both(m.geom_solmix)
+    some1, some2 = mix1 >= MINVAL, mix2 >= MINVAL
+    share = mix1 / jnp.where(some1 | some2, mix1 + mix2, 1.0)
+    share = jnp.where(some1 & some2, share, jnp.where(some1 == some2, 0.5, jnp.where(some1, 1.0, 0.0)))
+    share = by_priority(share, jnp.ones_like(share), jnp.zeros_like(share))
+
+    # references in different formats have no mean: the smaller then
+    ref1, ref2 = both(m.geom_solref)
+    standard = (ref1[:, 0] > 0) & (ref2[:, 0] > 0)
+    solref = [
+        by_priority(jnp.where(standard, _mean(share, a, b), jnp.minimum(a, b)), a, b)
+        for a, b in zip(_parts(ref1), _parts(ref2), strict=True)
+    ]
+    imp1, imp2 = both(m.geom_solimp)
+    solimp = [_mean(share, a, b) for a, b in zip(_parts(imp1), _parts(imp2), strict=True)]
+    fri1, fri2 = both(m.geom_friction)
+    slide, spin, roll = (
+        by_priority(jnp.maximum(a, b), a, b)
+        for a, b in zip(_parts(fri1), _parts(fri2), strict=True)
+    )
+    margin1, margin2 = both(m.geom_margin)
+    gap1, gap2 = both(m.geom_gap)
+    none = jnp.zeros_like(share)
+    return ContactParams(
+        margin1 + margin2,
+        gap1 + gap2,
+        (slide, slide, spin, roll, roll),
+        tuple(solref),
+        (none, none),
+        tuple(solimp),
+    )
+
+
+def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
+    """Parameters of the `<pair>` elements; where there is none, those of the first."""
+    k = np.maximum(pairs.predefined, 0)
+    return ContactParams(
+        take(m.pair_margin, k),
+        take(m.pair_gap, k),
+        _parts(take(m.pair_friction, k)),
+        _parts(take(m.pair_solref, k)),
+        _parts(take(m.pair_solreffriction, k)),
+        _parts(take(m.pair_solimp, k)),
+    )
+
+
+def _override(m: Model, p: ContactParams) -> ContactParams:
+    """The same parameters for all contacts, from `<option>`."""
+
+    def same(values) -> tuple[jax.Array, ...]:
+        each = (values[k : k + 1] for k in range(values.shape[0]))
+        return tuple(jnp.broadcast_to(v, p.margin.shape) for v in each)
+
+    return p._replace(
+        margin=same(m.opt.o_margin)[0],
+        friction=same(m.opt.o_friction),
+        solref=same(m.opt.o_solref),
+        solimp=same(m.opt.o_solimp),
+    )
+
+
+def _mean(share, a, b):
+    return share * a + (1 - share) * b
+
+
+def _parts(field) -> tuple[jax.Array, ...]:
+    """`[n, k, *W]` as k arrays `[n, *W]`."""
+    return tuple(field[:, k] for k in range(field.shape[1]))
+
+
+def _where(mask: np.ndarray, yes, no):
+    """`where` with a static mask over the pairs, for arrays or parameters."""
+    if mask.all() or not mask.any():
+        return yes if mask.all() else no
+    return jax.tree.map(lambda a, b: jnp.where(column(mask, a), a, b), yes, no)

@@ -1,0 +1,57 @@
+"""Which function finds the contacts of two kinds of geoms, and how many there can be."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jaxsim.enums import GeomType
+from jaxsim.physics.collision.box_box import box_box
+from jaxsim.physics.collision.capsule_box import capsule_box
+from jaxsim.physics.collision.plane import (
+    plane_box,
+    plane_capsule,
+    plane_cylinder,
+    plane_ellipsoid,
+    plane_sphere,
+)
+from jaxsim.physics.collision.sphere import (
+    capsule_capsule,
+    sphere_box,
+    sphere_capsule,
+    sphere_cylinder,
+    sphere_sphere,
+)
+
+
+class Collider(NamedTuple):
+    """How the contacts of two kinds of geoms are found.
+
+    Attributes:
+      collide: function `(Placed, Placed) -> Touch`.
+      slots: number of contact points it gives for a pair.
+    """
+
+    collide: Callable
+    slots: int
+
+
+PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE
+ELLIPSOID, CYLINDER, BOX = GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX
+
+COLLIDERS: dict[tuple[int, int], Collider] = {
+    (PLANE, SPHERE): Collider(plane_sphere, 1),
+    (PLANE, CAPSULE): Collider(plane_capsule, 2),
+    (PLANE, ELLIPSOID): Collider(plane_ellipsoid, 1),
+    (PLANE, CYLINDER): Collider(plane_cylinder, 4),
+    (PLANE, BOX): Collider(plane_box, 4),
+    (SPHERE, SPHERE): Collider(sphere_sphere, 1),
+    (SPHERE, CAPSULE): Collider(sphere_capsule, 1),
+    (SPHERE, CYLINDER): Collider(sphere_cylinder, 1),
+    (SPHERE, BOX): Collider(sphere_box, 1),
+    (CAPSULE, CAPSULE): Collider(capsule_capsule, 2),
+    (CAPSULE, BOX): Collider(capsule_box, 2),
+    (BOX, BOX): Collider(box_box, 12),
+}
+
+HFIELD = GeomType.HFIELD
+# kinds that never touch, in MuJoCo too
+NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})

@@ -1,0 +1,66 @@
+"""Inverse dynamics: the force that explains a given acceleration.
+
+MuJoCo's documentation, Computation: Inverse dynamics. Constraint forces are a function of the
+acceleration, through the residual of each row, so that no solver is needed.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.data import Data
+from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.model import Model
+from jaxsim.physics.actuation import actuation
+from jaxsim.physics.effective_inertia import effective_inertia
+from jaxsim.physics.energy import energy_pos, energy_vel
+from jaxsim.physics.factor import solve_spd
+from jaxsim.physics.forward import fwd_position, fwd_velocity
+from jaxsim.physics.products import apply
+from jaxsim.physics.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.solver.problem import Problem, constraint_force, pieces_at, residual
+
+
+def inverse(m: Model, d: Data) -> Data:
+    """Inverse dynamics: `qfrc_inverse` from qpos, qvel and qacc.
+
+        qfrc_inverse = M qacc + qfrc_bias - qfrc_passive - qfrc_constraint
+
+    At the acceleration of the forward dynamics it is the sum of the applied forces and those of the
+    actuators. Under the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead.
+    """
+    energies = m.opt.enableflags & EnableBit.ENERGY
+    d = sensor_pos(m, fwd_position(m, d))
+    d = energy_pos(m, d) if energies else d
+    d = sensor_vel(m, fwd_velocity(m, d))
+    d = energy_vel(m, d) if energies else d
+    given = d.qacc
+    d = d.replace(qacc=continuous_acceleration(m, d))
+    d = inv_constraint(m, d)
+    force = apply(d.M, d.qacc) + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
+    return sensor_acc(m, d.replace(qfrc_inverse=force)).replace(qacc=given)
+
+
+def continuous_acceleration(m: Model, d: Data):
+    """The acceleration `[nv, *W]` that the integrator turns into the given change of velocity.
+
+        M a = (M + h D) qacc
+
+    Without the invdiscrete flag the given acceleration is continuous already.
+
+    Raises:
+      ValueError: the flag is set and the integrator is RK4, whose step has no such inverse.
+    """
+    if not m.opt.enableflags & EnableBit.INVDISCRETE:
+        return d.qacc
+    if m.opt.integrator == IntegratorType.RK4:
+        raise ValueError("inverse: the flag invdiscrete needs another integrator than RK4")
+    inertia = effective_inertia(m, actuation(m, d))
+    return d.qacc if inertia is None else solve_spd(d.M, inertia.multiply(d.qacc))
+
+
+def inv_constraint(m: Model, d: Data) -> Data:
+    """Constraint force at `qacc`: J' f, with f minus the gradient of each row's cost."""
+    if not m.nv or d.rows.empty:
+        return d.replace(qfrc_constraint=jnp.zeros_like(d.qacc))
+    problem = Problem(d.M, d.qacc, d.rows)
+    force = constraint_force(problem, pieces_at(problem, residual(problem, d.qacc)))
+    return d.replace(qfrc_constraint=force)

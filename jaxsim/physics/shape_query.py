@@ -1,0 +1,127 @@
+"""Questions about simple shapes: is a point inside, does a ray meet it.
+
+Shapes are given by type and size as sites and geoms have them, and asked in their own frame.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec, safe_sqrt
+
+
+def inside(kind: GeomType, size, p: Vec):
+    """Whether points are inside a shape.
+
+    Args:
+      kind: type of the shape.
+      size: its size parameters, `[n, 3, *W]` [m].
+      p: points in its frame, `[n, *W]` [m].
+    """
+    a, b, c = (size[:, k] for k in range(3))
+    return INSIDE[kind](a, b, c, p)
+
+
+def ray_meets(kind: GeomType, size, p: Vec, u: Vec):
+    """Whether rays from `p` along `u` meet the surface of a shape, or start inside it.
+
+    Args:
+      kind, size, p: as in `inside`.
+      u: direction of the rays; a zero vector meets nothing.
+    """
+    a, b, c = (size[:, k] for k in range(3))
+    moving = u.dot(u) > 0
+    return moving & RAY[kind](a, b, c, p, u)
+
+
+def _box(a, b, c, p: Vec):
+    return (jnp.abs(p.x) < a) & (jnp.abs(p.y) < b) & (jnp.abs(p.z) < c)
+
+
+def _capsule(a, b, c, p: Vec):
+    z = p.z - jnp.clip(p.z, -b, b)
+    return p.x * p.x + p.y * p.y + z * z < a * a
+
+
+def _cylinder(a, b, c, p: Vec):
+    return (p.x * p.x + p.y * p.y < a * a) & (jnp.abs(p.z) < b)
+
+
+def _ellipsoid(a, b, c, p: Vec):
+    return (p.x / a) ** 2 + (p.y / b) ** 2 + (p.z / c) ** 2 < 1
+
+
+INSIDE: dict[GeomType, Callable] = {
+    GeomType.SPHERE: lambda a, b, c, p: p.dot(p) < a * a,
+    GeomType.CAPSULE: _capsule,
+    GeomType.ELLIPSOID: _ellipsoid,
+    GeomType.CYLINDER: _cylinder,
+    GeomType.BOX: _box,
+}
+
+
+# A line meets a convex shape in an interval of its parameter, (1, 0) standing for none.
+
+
+def _ball(radius, p: Vec, u: Vec):
+    """Interval in a sphere; of a zero direction: all or nothing."""
+    return _quadratic(u.dot(u), p.dot(u), p.dot(p) - radius * radius)
+
+
+def _quadratic(a, b, c):
+    """Where a t^2 + 2 b t + c <= 0, for a >= 0."""
+    still = a == 0
+    disc = b * b - a * c
+    root = safe_sqrt(jnp.maximum(disc, 0)) / jnp.where(still, 1.0, a)
+    middle = -b / jnp.where(still, 1.0, a)
+    meets = jnp.where(still, c <= 0, disc >= 0)
+    lower = jnp.where(still, -jnp.inf, middle - root)
+    upper = jnp.where(still, jnp.inf, middle + root)
+    return jnp.where(meets, lower, 1.0), jnp.where(meets, upper, 0.0)
+
+
+def _slab(half, p, u):
+    """Where |p + t u| <= half."""
+    return _quadratic(u * u, p * u, p * p - half * half)
+
+
+def _common(*intervals):
+    lower, upper = intervals[0]
+    for other in intervals[1:]:
+        lower, upper = jnp.maximum(lower, other[0]), jnp.minimum(upper, other[1])
+    return lower, upper
+
+
+def _ahead(interval):
+    lower, upper = interval
+    return (lower <= upper) & (upper >= 0)
+
+
+def _ray_box(a, b, c, p: Vec, u: Vec):
+    return _ahead(_common(_slab(a, p.x, u.x), _slab(b, p.y, u.y), _slab(c, p.z, u.z)))
+
+
+def _ray_cylinder(a, b, c, p: Vec, u: Vec):
+    pipe = _quadratic(u.x * u.x + u.y * u.y, p.x * u.x + p.y * u.y, p.x * p.x + p.y * p.y - a * a)
+    return _ahead(_common(pipe, _slab(b, p.z, u.z)))
+
+
+def _ray_capsule(a, b, c, p: Vec, u: Vec):
+    up, down = Vec(p.x, p.y, p.z - b), Vec(p.x, p.y, p.z + b)
+    ends = _ahead(_ball(a, up, u)) | _ahead(_ball(a, down, u))
+    return ends | _ray_cylinder(a, b, c, p, u)
+
+
+def _ray_ellipsoid(a, b, c, p: Vec, u: Vec):
+    scaled = (Vec(v.x / a, v.y / b, v.z / c) for v in (p, u))
+    return _ahead(_ball(1.0, *scaled))
+
+
+RAY: dict[GeomType, Callable] = {
+    GeomType.SPHERE: lambda a, b, c, p, u: _ahead(_ball(a, p, u)),
+    GeomType.CAPSULE: _ray_capsule,
+    GeomType.ELLIPSOID: _ray_ellipsoid,
+    GeomType.CYLINDER: _ray_cylinder,
+    GeomType.BOX: _ray_box,
+}

@@ -1,0 +1,177 @@
+"""Derivatives of the smooth forces by velocity, which the implicit integrators need.
+
+MuJoCo's documentation, Computation: Numerical integration. Matrices are `[row, column, *W]` with
+the derivative of force `row` by velocity `column`. They are zero between dofs that are not on one
+chain of the tree, as the mass matrix is: a tendon or actuator across two chains is not implicit.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.data import Data
+from jaxsim.enums import DisableBit
+from jaxsim.math import Spatial
+from jaxsim.model import Model
+from jaxsim.physics.actuation import free_force
+from jaxsim.physics.damper import dof_damping_rate, tendon_damping_rate
+from jaxsim.physics.fluid import fluid_wrench
+from jaxsim.physics.layout import ancestors, descendants, dof_ancestors, dofs_before
+from jaxsim.physics.pattern import Pattern
+from jaxsim.physics.products import gram
+from jaxsim.physics.saturation import saturated
+from jaxsim.physics.tendon_path import tendon_pattern
+from jaxsim.physics.transmission import moment_pattern
+from jaxsim.physics.tree import column, take, weighted_sum
+from jaxsim.structure import Structure, derived
+
+
+def smooth_derivative(m: Model, d: Data):
+    """d (qfrc_passive + qfrc_actuator) / d qvel, `[nv, nv, *W]`."""
+    out = jnp.zeros_like(d.M)
+    if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
+        out = out + _along_rows(moment_pattern(m), d.actuator_moment, _actuator_slope(m, d))
+    if not m.opt.disableflags & DisableBit.DAMPER:
+        if m.ntendon:
+            out = out - _along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
+        out = out - diagonal(dof_damping_rate(m, d))
+    out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
+    if m.flg_fluid:
+        every = np.arange(m.nv)
+        out = out + _between(m, d, every, _fluid_response(m, d))
+    return out
+
+
+def bias_derivative(m: Model, d: Data, dofs: np.ndarray):
+    """d qfrc_bias / d qvel between some dofs: Coriolis, centrifugal and gyroscopic terms.
+
+    The equations of `rne`, derived by the speed of a dof j that moves body b; s is cdof, v[b] the
+    velocity of the body and w[j] that of the dofs whose axes j does not turn:
+
+        dv[b] = s[j]
+        da[b] = s_dot[j] + s[j] x (v[b] - w[j])
+        df[b] = I da[b] + s[j] x* (I v[b]) + v[b] x* (I s[j])
+
+    Args:
+      m: model.
+      d: data with cinert, crb, cdof, cdof_dot, cvel.
+      dofs: constant `[k, *sets]`: sets of k dofs, each set on its own.
+
+    Returns:
+      `[k, k, *sets, *W]`.
+    """
+    v, inertia = d.cvel, d.cinert
+    momentum = inertia @ v
+    columns = [
+        inertia @ s.cross_motion(v) + s.cross_force(momentum) + v.cross_force(inertia @ s)
+        for s in _units(v)
+    ]
+    beside = weighted_sum(_not_turned(m), d.cdof.scale(d.qvel))
+    return _between(m, d, dofs, columns, d.cdof_dot + beside.cross_motion(d.cdof))
+
+
+def diagonal(values):
+    """The matrix `[n, n, *W]` of a diagonal `[n, *W]`."""
+    return column(np.eye(values.shape[0]), values) * values[:, None]
+
+
+def _actuator_slope(m: Model, d: Data):
+    """Derivative of each actuator's force by its own velocity, zero at its limits; `[nout, *W]`."""
+
+    def force(velocity):
+        return free_force(m, d.replace(actuator_velocity=velocity))
+
+    v = d.actuator_velocity
+    _, slope = jax.jvp(force, (v,), (jnp.ones_like(v),))
+    return jnp.where(saturated(m, d), 0, slope)
+
+
+def _along_rows(pattern: Pattern, matrix, weight):
+    """A' diag(weight) A for a matrix A `[rows, nv, *W]`; a row of one entry is on the diagonal."""
+    entries = pattern.entries(matrix)
+    alone = np.bincount(pattern.row, minlength=pattern.shape[0]) == 1
+    place = np.flatnonzero(alone[pattern.row])
+    member = 1.0 * (np.arange(pattern.shape[1])[:, None] == pattern.col[place])
+    single = take(entries, place)
+    out = diagonal(weighted_sum(member, single * single * take(weight, pattern.row[place])))
+    several = np.unique(pattern.row[~alone[pattern.row]])
+    if len(several):
+        rows = take(matrix, several)
+        out = out + gram(rows, take(weight, several)[:, None] * rows)
+    return out
+
+
+def _fluid_response(m: Model, d: Data) -> list[Spatial]:
+    """Change of the medium's wrench on each body per unit of each component of its velocity."""
+
+    def wrench(cvel: Spatial) -> Spatial:
+        force, torque = fluid_wrench(m, d.replace(cvel=cvel))
+        arm = d.xipos - take(d.subtree_com, m.body_rootid)
+        return Spatial.of(torque + arm.cross(force), force)
+
+    _, change = jax.linearize(wrench, d.cvel)
+    units = jax.tree.map(lambda *a: jnp.stack(a), *_units(d.cvel))
+    every = jax.vmap(change)(units)
+    return [every[k] for k in range(6)]
+
+
+def _between(m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate=None):
+    """Generalized derivatives from those of the bodies' wrenches by their velocities.
+
+        out[i, j] = s[i] . sum(B[b] s[j] + I[b] rate[j]),   i and j move b
+
+    Args:
+      m, d: model and data.
+      dofs: constant `[k, *sets]`.
+      columns: B by columns, each a wrench `[nbody, *W]` about the centre of mass of the tree.
+      rate: change of the acceleration of what j moves per unit speed of j, `[nv, *W]`; None: none.
+
+    Returns:
+      `[k, k, *sets, *W]`, zero where no body is moved by both.
+    """
+
+    def of_dofs(x):
+        return jax.tree.map(lambda a: take(a, dofs.ravel()).reshape(*dofs.shape, *a.shape[1:]), x)
+
+    def of_subtrees(x):
+        body, place = np.unique(m.dof_bodyid[dofs].ravel(), return_inverse=True)
+        whole = take(weighted_sum(descendants(m)[body], x), place.ravel())
+        return jax.tree.map(lambda a: a.reshape(*dofs.shape, *a.shape[1:]), whole)
+
+    # the deeper dof of a pair says which bodies both move
+    axis = of_dofs(d.cdof)
+    response = [of_subtrees(c) for c in columns]
+    row = Spatial(*(axis.dot(c) for c in response))
+    force = sum(
+        (c.scale(a) for c, a in zip(response[1:], axis.parts[1:], strict=True)),
+        response[0].scale(axis.parts[0]),
+    )
+    below = row[:, None].dot(axis[None])
+    if rate is not None:
+        inertia, own = of_subtrees(d.cinert), of_dofs(rate)
+        below = below + (inertia @ axis)[:, None].dot(own[None])
+        force = force + inertia @ own
+    above = axis[:, None].dot(force[None])
+    deeper = dof_ancestors(m)[dofs[:, None], dofs[None]]
+    lower, upper = (column(a, d.qvel) for a in (deeper, deeper.swapaxes(0, 1)))
+    return jnp.where(lower, below, jnp.where(upper, above, 0))
+
+
+def _units(like: Spatial) -> list[Spatial]:
+    """The six unit velocities, for every body."""
+    one, zero = jnp.ones_like(like.rx), jnp.zeros_like(like.rx)
+    return [Spatial(*(one if i == k else zero for i in range(6))) for k in range(6)]
+
+
+@derived
+def _on_chain(s: Structure) -> np.ndarray:
+    """[nv, nv] bool: one of the dofs moves the other."""
+    below = dof_ancestors(s)
+    return below | below.T
+
+
+@derived
+def _not_turned(s: Structure) -> np.ndarray:
+    """[nv, nv]: 1 where the column's dof moves the row's body, and the row's leaves its axis."""
+    moves = ancestors(s)[s.dof_bodyid].astype(bool)
+    return 1.0 * (moves & ~dofs_before(s).T.astype(bool))

@@ -1,0 +1,291 @@
+"""Files and texts are read into typed trees; whatever is wrong is said with place and remedy."""
+
+import numpy as np
+import pytest
+
+from jaxsim.errors import ModelError, Place
+from jaxsim.mjcf import read_file, read_string
+
+
+def _problems(text: str) -> list[str]:
+    with pytest.raises(ModelError) as caught:
+        read_string(text, name="arm.xml")
+    return str(caught.value).splitlines()
+
+
+def test_a_typed_tree():
+    root = read_string(
+        """<mujoco model="m">
+  <!-- a -- comment -->
+  <worldbody>
+    <body name="b" mocap="true">
+      <geom size=".1 2" condim="4" name="" user="1 2 3"/>
+    </body>
+  </worldbody>
+</mujoco>""",
+        name="arm.xml",
+    )
+    geom = root.find("worldbody").find("body").find("geom")
+    assert root.attrs == {"model": "m"}
+    assert list(geom.attrs) == ["size", "condim", "user"]
+    np.testing.assert_array_equal(geom.attrs["size"], [0.1, 2.0])
+    assert geom.attrs["condim"] == 4
+    assert geom.place == Place("arm.xml", 5)
+    assert geom.row.tag == "geom"
+    assert [e.tag for e in root.walk()] == ["mujoco", "worldbody", "body", "geom"]
+
+
+def test_repeated_sections_stay_apart():
+    root = read_string("<mujoco><asset/><worldbody/><asset/></mujoco>")
+    assert [child.tag for child in root.children] == ["asset", "worldbody", "asset"]
+
+
+# What is wrong inside <worldbody>, and what is said of it.
+IN_WORLD = [
+    ("<geom siz='1'/>", "<geom> has no attribute 'siz'; did you mean 'size'?"),
+    ("<geom Size='1'/>", "<geom> has no attribute 'Size'; did you mean 'size'?"),
+    (
+        "<body><joint name='elbow' range='0 1 2'/></body>",
+        "<joint name='elbow'>: range needs 2 numbers, got 3 ('0 1 2')",
+    ),
+    ("<geom size='1 2 3 4'/>", "<geom>: size needs 1 to 3 numbers, got 4 ('1 2 3 4')"),
+    ("<geom type='shpere'/>", "<geom>: type cannot be 'shpere'; did you mean 'sphere'?"),
+    ("<geom type=' box'/>", "<geom>: type cannot be ' box'; did you mean 'box'?"),
+    (
+        "<body mocap='7'/>",
+        "<body>: mocap cannot be '7'; it is one of: false, true",
+    ),
+    ("<goem/>", "<worldbody> has no element <goem>; did you mean <geom>?"),
+    ("<zzzzzz/>", "<worldbody> has no element <zzzzzz>; remove it"),
+    ("<geom><site name='s'/></geom>", "<site name='s'> cannot stand in <geom>; it belongs in"),
+    ("<frame scale='1 2'/>", "<frame>: scale needs 1 or 3 numbers, got 2 ('1 2')"),
+    ("<joint/>", "<joint> cannot stand in <worldbody>; it belongs in <body>"),
+    ("<frame><joint/></frame>", "<joint> cannot stand in <frame>; it belongs in <body>"),
+    ("<inertial pos='0 0 0' mass='1'/>", "<inertial> cannot stand in <worldbody>"),
+    ("<body><replicate count='2'><joint/></replicate></body>", "<joint> cannot stand in <repli"),
+    ("<replicate/>", "<replicate> needs the attribute 'count'"),
+    ("<replicate count=''/>", "<replicate> needs the attribute 'count'"),
+    (
+        "<composite type='cable'/>",
+        "<composite> is gone since MuJoCo 4.0; write a <flexcomp>, for a cable one of dim='1'",
+    ),
+    (
+        "<geom quat='1 0 0 0' euler='0 0 0'/>",
+        "<geom>: quat, euler exclude each other; keep one",
+    ),
+    (
+        "<body><inertial pos='0 0 0' mass='1'/><inertial pos='0 0 0' mass='1'/></body>",
+        "<body> has more than one <inertial>; merge it with that of arm.xml:3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), IN_WORLD)
+def test_messages_of_the_tree(text, message):
+    said = _problems(f"<mujoco>\n<worldbody>\n{text}\n</worldbody>\n</mujoco>")
+    assert len(said) == 1
+    assert said[0].startswith(f"arm.xml:3: {message}")
+
+
+# What is wrong inside <mujoco>, and what is said of it.
+IN_ROOT = [
+    ("<worldbody name='w'/>", "<worldbody name='w'> has no attributes, got 'name'"),
+    ("<body/>", "<body> cannot stand in <mujoco>; it belongs in <worldbody>"),
+    (
+        "<sensor><framepos objtype='site' objname='s' reftype='body'/></sensor>",
+        "<framepos>: reftype needs refname as well",
+    ),
+    (
+        "<sensor><touch/></sensor>",
+        "<touch> needs the attribute 'site'",
+    ),
+    (
+        "<sensor><rangefinder/></sensor>",
+        "<rangefinder>: give site, or camera",
+    ),
+    (
+        "<equality><connect body1='a'/></equality>",
+        "<connect>: give site1 and site2, or body1 and anchor",
+    ),
+    (
+        "<equality><weld body1='a' site1='s' site2='t'/></equality>",
+        "<weld>: site1, site2, body1 exclude each other; keep one: site1 and site2, or body1",
+    ),
+    ("<option><flag/><flag/></option>", "<option> has more than one <flag>; merge it with"),
+    ("<compiler coordinate='global'/>", "<compiler>: coordinate='global' is gone; give poses"),
+    (
+        "<compiler eulerseq='xyq'/>",
+        "<compiler>: eulerseq needs three letters of 'xyzXYZ', such as 'xyz', got 'xyq'",
+    ),
+    ("<custom><text name='t'/></custom>", "<text name='t'> is empty; give data"),
+    ("<custom><text name='t'>no</text></custom>", "<text name='t'> is empty; give data"),
+    (
+        "<custom><text name='t' data='a'><![CDATA[b]]></text></custom>",
+        "<text name='t'> has its text twice, as data and as CDATA; keep one",
+    ),
+    (
+        "<default class='k'/>",
+        "<default class='k'> is the outermost class, which is called 'main'; put it inside",
+    ),
+    ("<default><default/></default>", "<default> inside another needs the attribute 'class'"),
+    (
+        "<asset><material name='m' texture='t'><layer texture='t' role='rgb'/></material></asset>",
+        "<material name='m'>: texture and <layer> exclude each other; make it a layer",
+    ),
+    (
+        "<statistic meanmas='1'/>",
+        "<statistic> has no attribute 'meanmas'; did you mean 'meanmass'?",
+    ),
+    ("<statistic q='1'/>", "<statistic> has no attribute 'q'; it has: meaninertia, meanmass,"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), IN_ROOT)
+def test_messages_of_the_sections(text, message):
+    said = _problems(f"<mujoco>\n{text}\n</mujoco>")
+    assert len(said) == 1
+    assert said[0].startswith(f"arm.xml:2: {message}")
+
+
+# Texts that are no model at all.
+BROKEN = [
+    ("", "arm.xml: the file is empty; a model needs at least <mujoco/>"),
+    (" \n ", "arm.xml: the file is empty; a model needs at least <mujoco/>"),
+    ("PK\3\4\0\0", "arm.xml: this is a binary file; an MJCF model is XML text"),
+    ("solid x", "arm.xml:1: broken XML, syntax error ('solid x')"),
+    ("<mujoco>\n<worldbody>", "arm.xml:2: broken XML, the text ends inside <worldbody>, opened"),
+    (
+        "<mujoco>\n<worldbody>\n</mujoco>",
+        "arm.xml:3: broken XML, mismatched tag; <worldbody> of line 2 is not closed yet",
+    ),
+    (
+        "<mujoco>\n<option timestep=.1/></mujoco>",
+        "arm.xml:2: broken XML, not well-formed (invalid token); write attributes as"
+        " name=\"value\" and close every tag with > ('<option timestep=.1/></mujoco>')",
+    ),
+    ("<mujoco a='1' a='2'/>", "arm.xml:1: broken XML, duplicate attribute"),
+    ("<mujoco/><mujoco/>", "arm.xml:1: broken XML, junk after document element"),
+    ("<mujoco model='&a;'/>", "arm.xml:1: broken XML, undefined entity"),
+    (
+        "<foo/>",
+        "arm.xml:1: <foo> is not an MJCF model; the outermost element must be <mujoco>",
+    ),
+    ("<robot name='r'/>", "arm.xml:1: <robot name='r'> is a URDF model, which is not read;"),
+    (
+        "<mujocoinclude/>",
+        "arm.xml:1: <mujocoinclude> is a part of a model; load the file that includes it",
+    ),
+    (
+        '<!DOCTYPE m [\n<!ENTITY a "aaaa">\n<!ENTITY b "&a;&a;">]><mujoco model="&b;"/>',
+        "arm.xml:2: entity 'a' is not expanded; write its text where it is used",
+    ),
+    (
+        '<!DOCTYPE m [<!ENTITY a SYSTEM "/etc/passwd">]><mujoco>&a;</mujoco>',
+        "arm.xml:1: entity 'a' is not expanded; write its text where it is used",
+    ),
+    (
+        '<!DOCTYPE m SYSTEM "http://x.org/m.dtd"><mujoco/>',
+        "arm.xml:1: the external DTD 'http://x.org/m.dtd' is not read; remove the DOCTYPE",
+    ),
+    (
+        "<mujoco><worldbody>" + "<body>" * 499 + "</body>" * 499 + "</worldbody></mujoco>",
+        "arm.xml:1: <body> is nested more than 500 elements deep; flatten the model",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN, ids=range(len(BROKEN)))
+def test_what_is_no_model(text, message):
+    said = _problems(text)
+    assert len(said) == 1
+    assert said[0].startswith(message)
+
+
+def test_all_problems_are_reported_at_once():
+    said = _problems(
+        "<mujoco>\n<option a='1' gravity='0'/>\n<worldbody><goem/></worldbody></mujoco>"
+    )
+    assert [line.split(" ")[0] for line in said] == ["arm.xml:2:", "arm.xml:2:", "arm.xml:3:"]
+
+
+# Texts that XML forbids or MuJoCo allows, and that must be read.
+ALLOWED = [
+    "\n <?xml version='1.0'?>\n<mujoco/>",
+    "<!-- first --><?xml version='1.0' encoding='nonsense'?><mujoco/>",
+    "<mujoco><!-- a -- b ---></mujoco>",
+    "<mujoco>text<worldbody>more</worldbody></mujoco>",
+    "<mujoco xmlns='http://x' xsi:noNamespaceSchemaLocation='m.xsd'/>",
+    "<!DOCTYPE mujoco><mujoco/>",
+    "<mujoco model='a & b < c'/>",
+    "<mujoco><worldbody><geom name='g'type='sphere'size='1'/></worldbody></mujoco>",
+    "<mujoco><worldbody>" + "<body>" * 498 + "</body>" * 498 + "</worldbody></mujoco>",
+    "<mujoco><option/><option/><default/><default class='main'/></mujoco>",
+    "<mujoco><worldbody><geom size='' type='box'/></worldbody></mujoco>",
+]
+
+
+@pytest.mark.parametrize("text", ALLOWED, ids=range(len(ALLOWED)))
+def test_what_is_allowed(text):
+    assert read_string(text).tag == "mujoco"
+
+
+def test_slips_do_not_shift_lines():
+    geom = "<geom\n name='g'a='1'/>"
+    text = f"<mujoco model='a & b'>\n<!-- x\n--\n -->\n<worldbody>{geom}</worldbody></mujoco>"
+    assert _problems(text)[0].startswith("arm.xml:5: <geom name='g'> has no attribute 'a'")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_encodings(encoding):
+    text = "<mujoco model='Bär'/>".encode(encoding)
+    assert read_string(text).attrs["model"] == "Bär"
+
+
+def test_declared_encoding():
+    text = "<?xml version='1.0' encoding='gbk'?><mujoco model='机器人'/>".encode("gbk")
+    assert read_string(text).attrs["model"] == "机器人"
+
+
+def test_text_of_a_cdata_section():
+    root = read_string(
+        "<mujoco><custom><text name='t'><![CDATA[a <!--b--> & c]]></text></custom></mujoco>"
+    )
+    assert root.find("custom").find("text").attrs["data"] == "a <!--b--> & c"
+
+
+def test_lines_past_65535():
+    text = "<mujoco>" + "\n" * 70000 + "<option a='1'/></mujoco>"
+    assert _problems(text)[0].startswith("arm.xml:70001:")
+
+
+def test_files(tmp_path):
+    path = tmp_path / "arm.xml"
+    path.write_text("<mujoco model='m'/>")
+    assert read_file(path).attrs["model"] == "m"
+    assert read_file(path, assets={str(path): b"<mujoco model='n'/>"}).attrs["model"] == "n"
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    def said(path) -> str:
+        with pytest.raises(ModelError) as caught:
+            read_file(path)
+        return str(caught.value)
+
+    missing = tmp_path / "no.xml"
+    assert said(missing).startswith(f"{missing}: there is no such file; the current folder is '")
+    assert said(tmp_path) == f"{tmp_path}: this is a folder; give the XML file inside it"
+    assert "cannot be read: embedded null byte" in said("a\0b")
+
+
+def test_a_megabyte_is_read_in_well_under_a_second():
+    from time import process_time
+
+    body = (
+        "<body name='b%d' pos='0 0 1'><joint axis='0 1 0' range='-1 1'/><geom size='.1 .2'/></body>"
+    )
+    text = "".join(body % i for i in range(11000))
+    text = f"<mujoco><worldbody>{text}</worldbody></mujoco>"
+    assert len(text) > 1_000_000
+    start = process_time()
+    read_string(text)
+    assert process_time() - start < 1.0

@@ -1,0 +1,90 @@
+"""Forces of contacts, limits and equalities as sensors and bodies feel them, beside MuJoCo."""
+
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from physics import oracle
+
+from jaxsim.physics.constraint.make import make_constraint
+from jaxsim.physics.sensor import sensor
+
+SCENE = """
+<mujoco><option cone="{cone}" gravity="1 0 -9.81"/><default><geom condim="{condim}"/></default>
+<worldbody><geom name="floor" type="plane" size="3 3 .1"/><site name="ground" size="3"/>
+  <body name="a" pos="0 0 .19"><joint type="slide" axis="0 0 1"/><joint axis="0 1 1"/>
+    <joint type="slide" axis="1 0 0"/><geom size=".2" friction="1 .1 .2"/>
+    <site name="sa" type="{shape}" size="{size}" pos=".02 .03 -.2" euler="10 20 30"/>
+    <body name="b" pos=".45 0 0"><joint name="h" axis="0 1 0" range="-.5 .3"/>
+      <geom size=".2 .1" type="capsule" euler="0 90 0"/><site name="sb" euler="30 40 10"/></body>
+  </body>
+  <body name="c" pos="0 0 .58"><freejoint/><geom size=".2"/><site name="sc" size=".1 .1 .1"/></body>
+</worldbody>
+<tendon><fixed name="t" range="-.005 .002"><joint joint="h" coef="2"/></fixed></tendon>
+<equality>{equality}</equality>
+<sensor>
+  <touch name="touch" site="sa"/><touch site="sb"/><touch site="sc"/><touch site="ground"/>
+  <force site="sa"/><torque site="sb"/><force site="sb"/><torque site="sc"/><force site="sc"/>
+  <accelerometer site="sb"/><framelinacc objtype="body" objname="c"/>
+  <frameangacc objtype="site" objname="sa"/>
+  <jointlimitfrc name="limit" joint="h"/><tendonlimitfrc tendon="t"/>
+</sensor></mujoco>
+"""
+EQUALITIES = """<connect body1="a" body2="c" anchor="0 0 .3"/><weld site1="sb" site2="sc"/>
+  <weld body1="c" body2="b" torquescale=".7"/><connect site1="sa" site2="sc"/>"""
+CASES = {
+    "pyramid 3": {},
+    "pyramid 6": {"condim": 6, "shape": "box", "size": ".1 .2 .1"},
+    "cone 3": {"cone": "elliptic", "shape": "cylinder", "size": ".05 .3"},
+    "cone 4": {"cone": "elliptic", "condim": 4, "shape": "capsule", "size": ".05 .1"},
+    "frictionless": {"condim": 1, "shape": "ellipsoid", "size": ".3 .3 .4"},
+    "equalities": {"equality": EQUALITIES},
+}
+
+
+def build(cone="pyramidal", condim=3, shape="sphere", size=".1", equality="") -> mujoco.MjModel:
+    xml = SCENE.format(cone=cone, condim=condim, shape=shape, size=size, equality=equality)
+    return oracle.compile_xml(xml)
+
+
+def contacts(m, d) -> SimpleNamespace:
+    """The oracle's contacts as the constraint rows take them."""
+    c = d.contact
+
+    def columns(a):
+        return tuple(a[:, k] for k in range(a.shape[1]))
+
+    body = jnp.asarray(m.geom_bodyid)
+    return SimpleNamespace(
+        dist=c.dist, pos=c.pos, frame=c.frame, dim=c.dim, includemargin=c.includemargin,
+        active=jnp.ones(c.dist.shape, bool), body1=body[c.geom[:, 0]], body2=body[c.geom[:, 1]],
+        friction=columns(c.friction), solref=columns(c.solref), solimp=columns(c.solimp),
+        solreffriction=columns(c.solreffriction),
+    )  # fmt: skip
+
+
+def stage(m, d):
+    size = int(m.geom_condim.max())
+    rows = make_constraint(m, d.replace(rows=(contacts(m, d), size))).rows
+    return sensor(m, d.replace(rows=rows)).replace(rows=None)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sensors_and_body_forces_are_the_oracles(case):
+    mj = build(**CASES[case])
+    felt = np.zeros(mj.nsensordata)
+    for seed in range(4):
+        mjd = oracle.random_state(mj, seed, spread=0.03)
+        mujoco.mj_rnePostConstraint(mj, mjd)
+        d = jax.jit(stage)(*oracle.pair(mj, mjd))
+        scale = np.abs(mjd.sensordata).max()
+        np.testing.assert_allclose(d.sensordata, mjd.sensordata, atol=1e-9 * scale)
+        np.testing.assert_allclose(d.cfrc_ext.to_array(), mjd.cfrc_ext, atol=1e-9 * scale)
+        np.testing.assert_allclose(d.cfrc_int.to_array(), mjd.cfrc_int, atol=1e-9 * scale)
+        np.testing.assert_allclose(d.cacc.to_array(), mjd.cacc, atol=1e-9 * scale)
+        felt += mjd.sensordata != 0
+    assert felt[mj.sensor("touch").adr[0]] > 0
+    assert felt[mj.sensor("limit").adr[0]] > 0

@@ -1,0 +1,177 @@
+"""Sensors beside MuJoCo, those of contacts and constraints apart (see test_constraint_force.py)."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from physics import oracle
+
+from jaxsim.errors import ModelError
+from jaxsim.physics.sensor import sensor, sensor_acc, sensor_pos, sensor_vel
+
+WORLD = """
+<mujoco><option magnetic=".1 .2 .3" gravity="1 2 -9"><flag contact="disable" {flag}/></option>
+<worldbody>
+  <site name="world" pos="0 0 1" euler="30 20 10"/>
+  <camera name="eye" pos="1 0 1" euler="40 10 0"/><geom name="post" size=".1" pos="3 0 0"/>
+  <body name="a"><joint name="free" type="free"/><geom name="ga" type="box" size=".1 .2 .3"
+      pos=".02 .01 .03" euler="5 6 7"/>
+    <site name="sa" pos=".1 0 .1" euler="10 20 30"/><camera name="look" pos=".2 0 0" euler="9 8 7"/>
+    <body name="b" pos=".3 0 0"><joint name="hinge" axis="1 2 3" stiffness="1"/>
+      <geom name="gb" size=".1" pos=".2 0 .1" euler="1 2 3"/><site name="sb" pos=".1 .1 0"/>
+      <body name="c" pos=".3 0 0"><joint name="ball" type="ball"/>
+        <geom size=".1" pos=".2 0 .1"/><site name="sc" pos=".1 .1 0" euler="60 20 9"/></body>
+    </body>
+    <body name="e" pos="-.3 0 0"><joint name="slide" type="slide" damping="2"/>
+      <geom size=".1"/></body>
+  </body>
+  <body name="f" pos="0 1 0"><joint name="other" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/>
+    <site name="sf" pos=".1 .1 0"/></body>
+</worldbody>
+<tendon><fixed name="sum"><joint joint="hinge" coef="2"/><joint joint="slide" coef="-1"/></fixed>
+</tendon>
+<actuator>
+  <motor name="m1" joint="hinge"/><motor name="m2" tendon="sum"/><motor name="m3" tendon="sum"/>
+  <motor name="m4" joint="other" gear="3"/>
+</actuator>
+<sensor>{sensors}</sensor></mujoco>
+"""
+PLAIN = """
+  <accelerometer site="sa"/><clock/><velocimeter site="sb"/><gyro site="sc" cutoff=".5"/>
+  <force site="sb"/><torque site="sb"/><force site="sf"/><torque site="sa"/>
+  <magnetometer site="sa"/><accelerometer site="world"/><magnetometer site="sf" cutoff=".2"/>
+  <jointpos joint="hinge"/><jointpos joint="slide" cutoff=".1"/><jointvel joint="slide"/>
+  <tendonpos tendon="sum"/><tendonvel tendon="sum"/>
+  <actuatorpos actuator="m4"/><actuatorvel actuator="m4"/><actuatorfrc actuator="m2"/>
+  <jointactuatorfrc joint="hinge"/><tendonactuatorfrc tendon="sum"/>
+  <ballquat joint="ball"/><ballangvel joint="ball"/>
+  <subtreecom body="a"/><subtreelinvel body="a"/><subtreeangmom body="a"/>
+  <subtreelinvel body="b"/><subtreeangmom body="c"/><subtreecom body="world"/>
+  <subtreelinvel body="world"/><subtreeangmom body="world"/>
+  <e_potential/><e_kinetic/><clock cutoff=".3"/>
+"""
+OBJECTS = {"body": "b", "xbody": "c", "geom": "ga", "site": "sc", "camera": "look"}
+FRAMES = ["pos", "quat", "xaxis", "yaxis", "zaxis", "linvel", "angvel"]
+
+
+def frame_sensors() -> str:
+    """Each kind on a site and seen from a body, each kind of object and of frame once."""
+    seen_from = {"body": "e", "site": "sf", "camera": "eye", "geom": "post"}
+    one = '<frame{} objtype="{}" objname="{}"/>'
+    two = '<frame{} objtype="{}" objname="{}" reftype="{}" refname="{}"/>'
+    lines = [one.format(kind, "site", "sc") for kind in [*FRAMES, "linacc", "angacc"]]
+    lines += [two.format(kind, "geom", "gb", "xbody", "f") for kind in FRAMES]
+    for kind in ("pos", "quat", "linvel"):
+        lines += [one.format(kind, *obj) for obj in OBJECTS.items()]
+        lines += [two.format(kind, "xbody", "c", *ref) for ref in seen_from.items()]
+    return "".join(lines)
+
+
+LIMITED = """
+<mujoco><worldbody>
+  <body><joint name="h" axis="0 1 0" range="-10 10" margin="{margin}"/>
+    <geom size=".1" pos=".1 0 0"/>
+    <body><joint name="s" type="slide" range="-.2 .3"/><geom size=".1" pos=".1 0 0"/>
+      <body><joint name="b" type="ball" range="0 40"/><geom size=".1" pos=".1 0 0"/></body>
+    </body></body>
+</worldbody>
+<tendon><fixed name="t" range="-.3 .1" margin="{margin}"><joint joint="h" coef="1"/>
+  <joint joint="s" coef="2"/></fixed></tendon>
+<sensor><jointlimitpos joint="h"/><jointlimitpos joint="s"/><jointlimitpos joint="b"/>
+  <jointlimitvel joint="b"/><jointlimitvel joint="h"/><jointlimitvel joint="s"/>
+  <tendonlimitpos tendon="t"/><tendonlimitvel tendon="t"/></sensor></mujoco>
+"""
+SHAPES = {
+    "sphere": ".5", "capsule": ".3 .3", "ellipsoid": ".3 .5 .7", "cylinder": ".4 .3",
+    "box": ".3 .4 .5",
+}  # fmt: skip
+
+run = jax.jit(lambda m, d: sensor(m, d).sensordata)
+
+
+def compare(xml: str, seeds: int, spread: float = 1.0) -> list[np.ndarray]:
+    mj = oracle.compile_xml(xml)
+    seen = []
+    for seed in range(seeds):
+        mjd = oracle.random_state(mj, seed, spread)
+        np.testing.assert_allclose(
+            run(*oracle.pair(mj, mjd)), mjd.sensordata, rtol=1e-11, atol=1e-11
+        )
+        seen.append(mjd.sensordata.copy())
+    return seen
+
+
+@pytest.mark.parametrize("flag", ["", 'actuation="disable"', 'gravity="disable"'])
+def test_plain_sensors_are_the_oracles(flag):
+    compare(WORLD.format(sensors=PLAIN, flag=flag), 3)
+
+
+def test_frame_sensors_are_the_oracles():
+    compare(WORLD.format(sensors=frame_sensors(), flag=""), 3)
+
+
+@pytest.mark.parametrize("margin", [0, 0.1])
+def test_limit_sensors_are_the_oracles(margin):
+    seen = np.array(compare(LIMITED.format(margin=margin), 20, spread=0.4))
+    assert ((seen != 0).any(0) & (seen == 0).any(0)).all()  # each limit was active, and was not
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_inside_site_is_the_oracles(shape):
+    xml = f"""<mujoco><worldbody><site name="s" type="{shape}" size="{SHAPES[shape]}"
+      euler="10 20 30"/><body name="b"><freejoint/><geom size=".1"/></body></worldbody>
+      <sensor><insidesite site="s" objtype="xbody" objname="b"/></sensor></mujoco>"""
+    seen = compare(xml, 30, spread=0.3)
+    assert 0 < np.sum(seen) < 30
+
+
+def test_stage_by_stage_is_all_at_once():
+    mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
+    m, d = oracle.pair(mj, oracle.random_state(mj, 0))
+    d = d.replace(sensordata=jnp.zeros_like(d.sensordata))
+
+    def stages(m, d):
+        return sensor_acc(m, sensor_vel(m, sensor_pos(m, d))).sensordata
+
+    np.testing.assert_array_equal(jax.jit(stages)(m, d), run(m, d))
+
+
+def test_many_worlds_are_many_loops():
+    mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
+    states = [oracle.random_state(mj, seed) for seed in range(3)]
+    together = run(*oracle.many(mj, states))
+    for k, mjd in enumerate(states):
+        alone = run(*oracle.pair(mj, mjd))
+        np.testing.assert_allclose(together[..., k], alone, rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_are_finite_at_rest():
+    mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
+    mjd = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, mjd)
+    m, d = oracle.pair(mj, mjd)
+
+    def loss(d):
+        return sensor(m, d).sensordata.sum()
+
+    grads = jax.jit(jax.grad(loss, allow_int=True))(d)
+    real = [g for g in jax.tree.leaves(grads) if g.dtype == jnp.float64]
+    assert all(np.isfinite(g).all() for g in real)
+
+
+def test_switched_off_sensors_keep_their_numbers():
+    mj = oracle.compile_xml(WORLD.format(sensors=PLAIN, flag='sensor="disable"'))
+    m, d = oracle.pair(mj, oracle.random_state(mj, 0))
+    d = d.replace(sensordata=jnp.ones_like(d.sensordata))
+    assert (run(m, d) == 1).all()
+
+
+def test_what_is_not_simulated_is_refused_by_name():
+    sensors = """<rangefinder name="ray" site="sa"/><jointpos joint="hinge" nsample="3"
+      delay=".01"/><clock/>"""
+    with pytest.raises(ModelError) as caught:
+        oracle.model(oracle.compile_xml(WORLD.format(sensors=sensors, flag="")))
+    first, second = (p.message for p in caught.value.problems)
+    assert "sensor 'ray': sensor type rangefinder" in first
+    assert "delayed" in second

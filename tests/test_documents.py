@@ -1,0 +1,40 @@
+"""What the README and the notebooks show runs as it stands there."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.slow
+def test_the_python_of_the_readme(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    names: dict = {}
+    exec(compile(code[1], "README.md", "exec"), names)
+    assert names["worlds"].qpos.shape[0] == 1024
+    assert names["gradient"].shape == (20, names["m"].nu)
+    assert names["gradient"].any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook(monkeypatch, path):
+    monkeypatch.chdir(ROOT)
+    names: dict = {}
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), path.name, "exec"), names)
+
+
+def test_the_readme_names_what_there_is():
+    text = (ROOT / "README.md").read_text()
+    for path in re.findall(r"(?:configs|docs|jaxsim/\w+)/[\w/]+\.\w+", text):
+        assert (ROOT / path).exists(), path
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^    make (\w[\w-]*)", text, re.MULTILINE):
+        assert f"\n{target}:" in makefile, target
