@@ -20,6 +20,7 @@ from jaxsim.names import id2name as id2name
 from jaxsim.names import name2id as name2id
 from jaxsim.physics.api import com_pos as com_pos
 from jaxsim.physics.api import com_vel as com_vel
+from jaxsim.physics.api import constraint_rows as constraint_rows
 from jaxsim.physics.api import crb as crb
 from jaxsim.physics.api import differentiate_pos as differentiate_pos
 from jaxsim.physics.api import energy_pos as energy_pos

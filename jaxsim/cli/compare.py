@@ -11,6 +11,7 @@ import numpy as np
 
 import jaxsim.physics as physics
 from jaxsim.cli.problem import InputProblem
+from jaxsim.enums import SolverType
 from jaxsim.load import load_model
 from jaxsim.make_data import make_data
 from jaxsim.model import Model
@@ -30,6 +31,7 @@ STAGES = {
     "constraint": ("qfrc_constraint",),
     "result": ("qacc", "sensordata"),
 }
+ITERATIONS, TOLERANCE = 100, 1e-12
 SETTLE = 20  # steps of MuJoCo's before the state is compared, so that it is a natural one
 
 
@@ -40,6 +42,7 @@ def compare(args: argparse.Namespace) -> int:
         jax.config.update("jax_enable_x64", True)
     m = load_model(args.model)
     theirs = mujoco.MjModel.from_xml_path(args.model)
+    m = _converged(m, theirs)
     state = _state(mujoco, theirs, m, args)
 
     mujoco.mj_forward(theirs, state)
@@ -47,7 +50,8 @@ def compare(args: argparse.Namespace) -> int:
     mine = jax.jit(physics.forward)(m, d)
     M = jax.jit(physics.full_m)(m, mine)
 
-    print(f"{args.model}: state after {SETTLE} steps of MuJoCo {mujoco.__version__}")
+    print(f"{args.model}: state after {SETTLE} steps of MuJoCo {mujoco.__version__}; ", end="")
+    print(f"both solvers run to a tolerance of {TOLERANCE:g}")
     print(f"{'stage':12} {'quantity':18} {'largest value':>14} {'difference':>12} {'relative':>10}")
     for stage, names in STAGES.items():
         for name in names:
@@ -73,6 +77,22 @@ def _mujoco() -> Any:
     if importlib.util.find_spec("mujoco") is None:
         raise InputProblem("compare: MuJoCo is not installed; pip install mujoco==4.0.0")
     return importlib.import_module("mujoco")
+
+
+def _converged(m: Model, theirs) -> Model:
+    """Lets both solvers find the solution itself, not what a model's iteration limit leaves of it."""
+    theirs.opt.iterations = theirs.opt.ls_iterations = ITERATIONS
+    theirs.opt.tolerance = theirs.opt.ls_tolerance = TOLERANCE
+    theirs.opt.solver = SolverType.NEWTON
+    tolerance = jnp.asarray(TOLERANCE, m.qpos0.dtype)
+    opt = m.opt.replace(
+        iterations=ITERATIONS,
+        ls_iterations=ITERATIONS,
+        tolerance=tolerance,
+        ls_tolerance=tolerance,
+        solver=SolverType.NEWTON,
+    )
+    return m.replace(opt=opt)
 
 
 def _state(mujoco, theirs, m: Model, args: argparse.Namespace):

@@ -101,12 +101,16 @@ def _read(
     if element.tag == GENERAL:
         result = own.copy()
     else:
-        start = next((t for t in [own, *reversed(around)] if _readable(t, element.tag, shortcut)), None)
+        start = next(
+            (t for t in [own, *reversed(around)] if _readable(t, element.tag, shortcut)), None
+        )
         result = shortcut.fresh() if start is None else start.copy()
         result.gaintype, result.biastype = shortcut.gaintype, shortcut.biastype
         result.actearly = False
     result.written = element.tag
-    result.forcerange = own.forcerange if element.own("forcerange") is None else element.own("forcerange")
+    result.forcerange = (
+        own.forcerange if element.own("forcerange") is None else element.own("forcerange")
+    )
     shortcut.read(c, element, result)
     return result
 

@@ -15,7 +15,8 @@ from jaxsim.compile import dcmotor
 from jaxsim.compile.actuator_types import ActuatorType, actuator_type
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.joints import higher, is_limited
+from jaxsim.compile.joints import higher
+from jaxsim.compile.tendons import wraps_geom
 from jaxsim.enums import BiasType, CtrlChart, CtrlInput, DynType, GainType, JointType, TrnType
 from jaxsim.spec import SpecElement
 
@@ -128,6 +129,8 @@ def _transmission(c: Compilation, e: SpecElement, t: ActuatorType) -> Transmissi
     for attr in ("damping", "armature"):
         if np.any(e.get(attr)) and kind not in _REFLECTING:
             c.fault(e, f"{attr} needs a joint or a tendon to act on; remove it")
+    if kind == TrnType.TENDON and first >= 0 and e.get("armature") and wraps_geom(c.fields, first):
+        c.fault(e, "a tendon that wraps around geoms cannot have armature; remove it")
     return Transmission(kind, first, second)
 
 
@@ -151,7 +154,9 @@ def _slider(c: Compilation, e: SpecElement) -> int:
     return c.find_own("site", e, "slidersite")
 
 
-def _check_orientation(c: Compilation, e: SpecElement, kind: TrnType, first: int, refsite: int) -> None:
+def _check_orientation(
+    c: Compilation, e: SpecElement, kind: TrnType, first: int, refsite: int
+) -> None:
     """An orientation needs a ball joint, or a site and the site it is seen from."""
     if kind == TrnType.SITE and refsite < 0:
         c.fault(e, "an orientation of a site needs refsite, the site it is measured from")
@@ -199,16 +204,25 @@ def _check_muscle(c: Compilation, e: SpecElement, prm: np.ndarray) -> None:
 
 def _inherit_range(c: Compilation, e: SpecElement, t: ActuatorType, trn: Transmission) -> None:
     """Turns `inheritrange` of a position servo into the range it asks for, kept in `t.inherited`."""
-    servo = t.gaintype == GainType.PID or (t.gaintype == GainType.FIXED and t.gainprm[0] == -t.biasprm[1])
+    servo = t.gaintype == GainType.PID or (
+        t.gaintype == GainType.FIXED and t.gainprm[0] == -t.biasprm[1]
+    )
     if not t.inheritrange > 0 or not servo or t.biastype != BiasType.AFFINE:
         return
-    ranges = {TrnType.JOINT: "jnt_range", TrnType.JOINTINPARENT: "jnt_range", TrnType.TENDON: "tendon_range"}
+    ranges = {
+        TrnType.JOINT: "jnt_range",
+        TrnType.JOINTINPARENT: "jnt_range",
+        TrnType.TENDON: "tendon_range",
+    }
     if trn.kind not in ranges:
         c.fault(e, "inheritrange needs a joint or a tendon with a range; give the range itself")
         return
     if trn.first < 0:
         return
-    scalar = trn.kind == TrnType.TENDON or c.fields["jnt_type"][trn.first] in (JointType.SLIDE, JointType.HINGE)
+    scalar = trn.kind == TrnType.TENDON or c.fields["jnt_type"][trn.first] in (
+        JointType.SLIDE,
+        JointType.HINGE,
+    )
     if not scalar:
         c.fault(e, "inheritrange needs a hinge or slide joint; give the range itself")
         return
@@ -315,7 +329,10 @@ def _is_on(c: Compilation, e: SpecElement, flag: str, attr: str, value: np.ndarr
     low, high = value
     if keyword == "auto" and not c.settings.autolimits and (low, high) != (0.0, 0.0):
         if not _written(e, *_ONE_SIDED):
-            c.fault(e, f"it has {attr} but not {flag}, and autolimits is off; write {flag}='true' or 'false'")
+            c.fault(
+                e,
+                f"it has {attr} but not {flag}, and autolimits is off; write {flag}='true' or 'false'",
+            )
     on = keyword == "true" or (keyword == "auto" and low < high)
     if on and not low < high:
         c.fault(e, f"{attr}='{low:g} {high:g}' must rise, because {flag} is on")
@@ -336,7 +353,9 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
     elif t.gaintype == GainType.SO3 and t.dyntype == DynType.INTEGRATOR:
         states = 3
     if states == 0 and t.dyntype == DynType.PID:
-        c.fault(e, "dyntype='pid' without a positive ki or slewmax has no state; use dyntype='none'")
+        c.fault(
+            e, "dyntype='pid' without a positive ki or slewmax has no state; use dyntype='none'"
+        )
     elif states == 0 and t.dyntype == DynType.USER:
         c.fault(e, "actdim='0': dyntype='user' has a state; use dyntype='none'")
     if t.gaintype == GainType.DCMOTOR and states != dcmotor.activations(t):
@@ -359,7 +378,10 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
         else:
             forcelimited[i] = _is_on(c, e, "forcelimited", "forcerange", forcerange[i])
         if t.gaintype == GainType.SO3 and forcerange[i, 0] != 0:
-            c.fault(e, "forcerange of an orientation bounds the norm of its torque: it must begin with 0")
+            c.fault(
+                e,
+                "forcerange of an orientation bounds the norm of its torque: it must begin with 0",
+            )
         if t.inherited is not None and t.dyntype == DynType.INTEGRATOR:
             actrange[i] = t.inherited
         actlimited[i] = _is_on(c, e, "actlimited", "actrange", actrange[i])

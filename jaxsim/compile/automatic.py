@@ -49,7 +49,7 @@ def spring_lengths(c: Compilation) -> None:
 def damping_ratios(c: Compilation, constants: Constants) -> None:
     """Replaces damping ratios, the positive `biasprm[2]` of servos, by minus the damping.
 
-        kv = ratio 2 sqrt(kp m),   1/m the mean of J M^-1 J^T over the force outputs
+    kv = ratio 2 sqrt(kp m),   1/m the mean of J M^-1 J^T over the force outputs
     """
     f = c.fields
     kp, ratio = -f["actuator_biasprm"][:, 1], f["actuator_biasprm"][:, 2]
@@ -91,7 +91,10 @@ def length_ranges(c: Compilation) -> None:
 
     gains, biases = _MODES[setting("mode")]
     for actuator, e in enumerate(c.elements["actuator"]):
-        if f["actuator_gaintype"][actuator] not in gains and f["actuator_biastype"][actuator] not in biases:
+        if (
+            f["actuator_gaintype"][actuator] not in gains
+            and f["actuator_biastype"][actuator] not in biases
+        ):
             continue
         output = f["actuator_outadr"][actuator]
         low, high = f["actuator_lengthrange"][output]

@@ -31,7 +31,11 @@ def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     _electrical(c, e, t)
     _saturation(e, t)
     _thermal(c, e, t)
-    cogging, lugre, controller = _given(e, "cogging", 3), _given(e, "lugre", 5), _given(e, "controller", 6)
+    cogging, lugre, controller = (
+        _given(e, "cogging", 3),
+        _given(e, "lugre", 5),
+        _given(e, "controller", 6),
+    )
     if cogging is not None:
         t.biasprm[AMPLITUDE : PHASE + 1] = cogging
     if lugre is not None:
@@ -109,7 +113,9 @@ def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     elif timeconst > 0 and capacitance > 0:
         resistance = timeconst / capacitance
     if not (resistance > 0 and capacitance > 0):
-        c.fault(e, "thermal needs two of its first three numbers: resistance, capacitance, timeconst")
+        c.fault(
+            e, "thermal needs two of its first three numbers: resistance, capacitance, timeconst"
+        )
         return
     t.dynprm[THERMAL_R : AMBIENT + 1] = resistance, capacitance, ambient
     t.gainprm[TEMPCOEF : REFTEMP + 1] = tempcoef, reftemp

@@ -90,7 +90,9 @@ def _weld(c: Compilation, e: SpecElement) -> Constraint:
     data[10] = e.get("torquescale")
     if objtype == ObjType.BODY:
         data[:3] = 0.0 if e.own("anchor") is None else e.own("anchor")
-        relpose = np.zeros(7) if e.own("relpose") is None else np.array(e.own("relpose"), np.float64)
+        relpose = (
+            np.zeros(7) if e.own("relpose") is None else np.array(e.own("relpose"), np.float64)
+        )
         data[3:6], data[6:10] = relpose[:3], relpose[3:]
         if relpose[3:].any():
             data[6:10] = quaternion.normalize(relpose[3:])

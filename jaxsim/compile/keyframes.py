@@ -66,12 +66,21 @@ def _overlay(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None
 
 
 def _normalize(c: Compilation) -> None:
-    """Scales the quaternions in positions to norm 1."""
+    """Scales the quaternions in positions, and in the plastic rest of springs, to norm 1."""
     f = c.fields
-    first = {JointType.FREE: 3, JointType.BALL: 0}
-    for kind, adr in zip(f["jnt_type"], f["jnt_qposadr"], strict=True):
-        if kind in first:
-            at = slice(adr + first[kind], adr + first[kind] + 4)
-            f["key_qpos"][:, at] = quaternion.normalize(f["key_qpos"][:, at])
-    quats = f["key_mquat"].reshape(-1, 4)
-    f["key_mquat"] = quaternion.normalize(quats).reshape(f["key_mquat"].shape)
+    joints = zip(f["jnt_type"], f["jnt_qposadr"], f["jnt_plasticadr"], strict=True)
+    for kind, qpos, plastic in joints:
+        if kind == JointType.FREE:
+            _unit(f["key_qpos"], qpos + 3)
+        elif kind == JointType.BALL:
+            _unit(f["key_qpos"], qpos)
+            if plastic >= 0:
+                _unit(f["key_plastic"], plastic)
+    for mocap in range(f["nmocap"]):
+        _unit(f["key_mquat"], 4 * mocap)
+
+
+def _unit(table: np.ndarray, first: int) -> None:
+    """Normalizes the quaternions in four columns of a table."""
+    at = slice(first, first + 4)
+    table[:, at] = quaternion.normalize(table[:, at])

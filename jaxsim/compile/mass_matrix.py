@@ -83,7 +83,9 @@ class MassMatrix:
         """The blocks of the inverse of M."""
         inverse: list[np.ndarray] = [np.zeros((0, 0))] * len(self.M)
         for alike in _by_size(self.M):
-            for number, block in zip(alike, _invert(np.stack([self.M[k] for k in alike])), strict=True):
+            for number, block in zip(
+                alike, _invert(np.stack([self.M[k] for k in alike])), strict=True
+            ):
                 inverse[number] = block
         return inverse
 
@@ -103,7 +105,9 @@ class MassMatrix:
         """
         out = np.zeros((len(values), self.nv))
         for home, here in self._split(dofs):
-            out[:, self.blocks[home]] = values[:, here] @ self.inverse[home][self._home[dofs[here], 1]]
+            out[:, self.blocks[home]] = (
+                values[:, here] @ self.inverse[home][self._home[dofs[here], 1]]
+            )
         return out
 
     def sandwich(self, dofs: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -108,7 +108,9 @@ _NOTHING = Reading(SensorType.PLUGIN, DataType.REAL, Stage.NONE, 0)
 
 def _one(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     """A sensor of the one object that an attribute names."""
-    return kind.reading(Target(ObjType[kind.target.upper()], c.find_own(kind.target, e, kind.target)))
+    return kind.reading(
+        Target(ObjType[kind.target.upper()], c.find_own(kind.target, e, kind.target))
+    )
 
 
 def _scalar_joint(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
@@ -163,7 +165,12 @@ def _inside(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     return kind.reading(obj, site, datatype=datatype, intprm=(int(enclosed), 0, 0))
 
 
-_SIDES = {"site": ObjType.SITE, "geom": ObjType.GEOM, "body": ObjType.BODY, "subtree": ObjType.XBODY}
+_SIDES = {
+    "site": ObjType.SITE,
+    "geom": ObjType.GEOM,
+    "body": ObjType.BODY,
+    "subtree": ObjType.XBODY,
+}
 
 
 def _side(c: Compilation, e: SpecElement, number: str) -> Target:
@@ -197,8 +204,8 @@ def _data_bits(c: Compilation, e: SpecElement, fields: type[IntEnum], default: s
     return sum(1 << bit for bit in set(bits))
 
 
-_RAY_WIDTH = {field: 3 for field in RayDataField} | {RayDataField.DIST: 1, RayDataField.DEPTH: 1}
-_CON_WIDTH = {field: 3 for field in ConDataField} | {ConDataField.FOUND: 1, ConDataField.DIST: 1}
+_RAY_WIDTH = dict.fromkeys(RayDataField, 3) | {RayDataField.DIST: 1, RayDataField.DEPTH: 1}
+_CON_WIDTH = dict.fromkeys(ConDataField, 3) | {ConDataField.FOUND: 1, ConDataField.DIST: 1}
 
 
 def _width(bits: int, widths: dict) -> int:

@@ -54,5 +54,7 @@ def _box(constants: Constants) -> tuple[np.ndarray, float]:
 def _geom_radius(f) -> np.ndarray:
     """Radius that each geom counts with, (ngeom,) [m]."""
     size = f["geom_size"][:, :2]
-    plane = np.where((size > 0).any(axis=1), _FINITE_PLANE * size.max(axis=1, initial=0), _INFINITE_PLANE)
+    plane = np.where(
+        (size > 0).any(axis=1), _FINITE_PLANE * size.max(axis=1, initial=0), _INFINITE_PLANE
+    )
     return np.where(f["geom_type"] == GeomType.PLANE, plane, f["geom_rbound"])

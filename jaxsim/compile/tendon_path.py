@@ -39,7 +39,10 @@ def tendon_stretches(reference: Reference) -> list[Stretch]:
 
 def _fixed(reference: Reference, path: range) -> Stretch:
     f = reference.fields
-    joints, coefficients = f["wrap_objid"][path.start : path.stop], f["wrap_prm"][path.start : path.stop]
+    joints, coefficients = (
+        f["wrap_objid"][path.start : path.stop],
+        f["wrap_prm"][path.start : path.stop],
+    )
     length = coefficients @ reference.qpos[f["jnt_qposadr"][joints]]
     return Stretch(float(length), f["jnt_dofadr"][joints], np.array(coefficients, dtype=np.float64))
 
@@ -75,7 +78,9 @@ def _spatial(reference: Reference, path: range) -> Stretch:
     return Stretch(float(length), dofs, row[dofs])
 
 
-def _leg(reference: Reference, a: _Point, b: _Point, obstacle: int | None) -> tuple[list[_Point], float]:
+def _leg(
+    reference: Reference, a: _Point, b: _Point, obstacle: int | None
+) -> tuple[list[_Point], float]:
     """The ends of the straight pieces between two sites, pairwise, and the length on the geom between."""
     if obstacle is None:
         return [a, b], 0.0
@@ -95,7 +100,9 @@ def _leg(reference: Reference, a: _Point, b: _Point, obstacle: int | None) -> tu
     if arc is None:
         return [a, b], 0.0
     body = f["geom_bodyid"][geom]
-    enter, leave = (_Point(origin + quaternion.rotate(quat, p), body) for p in (arc.enter, arc.leave))
+    enter, leave = (
+        _Point(origin + quaternion.rotate(quat, p), body) for p in (arc.enter, arc.leave)
+    )
     return [a, enter, leave, b], arc.length
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,6 +75,7 @@ def tendons(c: Compilation) -> None:
     copy_columns(c, elements, _COLUMNS)
     user_data(c, "tendon", "tendon", elements)
     _drawing(c, elements)
+    _check_armature(c, elements)
     _plastic(c, elements)
     if not c.problems:
         _pattern(c, paths)
@@ -98,7 +99,9 @@ def _geom(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
     geom, side = c.find_own("geom", w, "geom"), c.find_own("site", w, "sidesite")
     kind = _WRAPPING.get(c.fields["geom_type"][geom]) if geom >= 0 else WrapType.SPHERE
     if kind is None:
-        c.fault(w, f"geom='{w.get('geom')}' must be a sphere or a cylinder for a tendon to wrap around")
+        c.fault(
+            w, f"geom='{w.get('geom')}' must be a sphere or a cylinder for a tendon to wrap around"
+        )
     return Wrap(kind or WrapType.SPHERE, geom, float(side), w)
 
 
@@ -131,7 +134,9 @@ def _check_path(c: Compilation, tendon: SpecElement, path: list[Wrap]) -> None:
         c.fault(tendon, "its path must have at least two objects; add a site")
         return
     if path[-1].kind == WrapType.PULLEY:
-        c.fault(path[-1].element, "a path must not end with a pulley; add sites after it, or remove it")
+        c.fault(
+            path[-1].element, "a path must not end with a pulley; add sites after it, or remove it"
+        )
     for before, after in pairwise(path):
         if before.kind == after.kind == WrapType.PULLEY:
             c.fault(after.element, "it follows another pulley; remove one of them")
@@ -158,7 +163,14 @@ def _check_joints(c: Compilation, path: list[Wrap]) -> None:
 
 def _springlength(c: Compilation, e: SpecElement) -> tuple[float, float]:
     """The dead band of the spring; one number is both its ends."""
-    given = next((layer.own("springlength") for layer in reversed(e.layers()) if layer.own("springlength") is not None), None)
+    given = next(
+        (
+            layer.own("springlength")
+            for layer in reversed(e.layers())
+            if layer.own("springlength") is not None
+        ),
+        None,
+    )
     if given is None:
         return AUTOMATIC, AUTOMATIC
     low, high = np.atleast_1d(given)[[0, -1]]
@@ -189,9 +201,25 @@ def _drawing(c: Compilation, elements: list[SpecElement]) -> None:
             rgba[i] = e.get("rgba")
         if not width[i] > 0:
             c.fault(e, f"width='{width[i]:g}' must be positive")
-        if c.fields["tendon_armature"][i] < 0:
-            c.fault(e, f"armature='{c.fields['tendon_armature'][i]:g}' must not be negative")
     c.fields.update(tendon_width=width, tendon_rgba=rgba.astype(np.float32))
+
+
+def _check_armature(c: Compilation, elements: list[SpecElement]) -> None:
+    """Inertia is not negative, and not on a tendon that wraps."""
+    for tendon, e in enumerate(elements):
+        armature = c.fields["tendon_armature"][tendon]
+        if armature < 0:
+            c.fault(e, f"armature='{armature:g}' must not be negative")
+        if armature and wraps_geom(c.fields, tendon):
+            c.fault(
+                e, "a tendon that wraps around geoms cannot have armature; remove one of the two"
+            )
+
+
+def wraps_geom(f: Mapping[str, Any], tendon: int) -> bool:
+    """Whether there is a geom on the path of a tendon."""
+    first = f["tendon_adr"][tendon]
+    return bool(np.isin(f["wrap_type"][first : first + f["tendon_num"][tendon]], _GEOMS).any())
 
 
 def _plastic(c: Compilation, elements: list[SpecElement]) -> None:

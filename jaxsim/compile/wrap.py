@@ -76,7 +76,9 @@ def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
     return np.stack([x, np.cross(normal / norm, x)])
 
 
-def _around(ends: np.ndarray, radius: float, side: np.ndarray | None) -> tuple[np.ndarray, float] | None:
+def _around(
+    ends: np.ndarray, radius: float, side: np.ndarray | None
+) -> tuple[np.ndarray, float] | None:
     """Tangent points (2, 2) and the angle between them, for the path outside of a circle."""
     distance = np.linalg.norm(ends, axis=1)
     if (distance < radius).any():
@@ -89,7 +91,9 @@ def _around(ends: np.ndarray, radius: float, side: np.ndarray | None) -> tuple[n
     angle = abs(turn) - to_tangent.sum()
     if angle <= 0:
         return None
-    tangent = np.arctan2(ends[:, 1], ends[:, 0]) + np.sign(turn) * to_tangent * np.array([1.0, -1.0])
+    tangent = np.arctan2(ends[:, 1], ends[:, 0]) + np.sign(turn) * to_tangent * np.array(
+        [1.0, -1.0]
+    )
     return radius * np.stack([np.cos(tangent), np.sin(tangent)], axis=1), float(angle)
 
 

@@ -1,8 +1,8 @@
 """The physics as public functions of one world, to be used under jit, vmap, grad and scan.
 
-The names are MuJoCo's without the prefix. `step`, `forward`, `inverse`, mass matrix and Jacobians
-compute all they need from the state. A single stage reads the results of the stages before it, and
-says so if its Data does not carry them.
+The names are MuJoCo's without the prefix. `step`, `forward`, `inverse`, `constraint_rows`, mass
+matrix and Jacobians compute all they need from the state. A single stage reads the results of the
+stages before it, and says so if its Data does not carry them.
 """
 
 import functools
@@ -16,6 +16,7 @@ from jaxsim.data import Data
 from jaxsim.model import Model
 from jaxsim.physics import body_jacobian, mass_matrix
 from jaxsim.physics.actuation import actuation as _actuation
+from jaxsim.physics.constraint.listing import constraint_rows as _constraint_rows
 from jaxsim.physics.energy import energy_pos as _energy_pos
 from jaxsim.physics.energy import energy_vel as _energy_vel
 from jaxsim.physics.forward import forward as _forward
@@ -72,6 +73,7 @@ def _items(a, dtype) -> jax.Array:
 step = _public(_step)
 forward = _public(_forward)
 inverse = _public(_inverse, "qacc qfrc_inverse")
+constraint_rows = _public(_constraint_rows, "qacc")
 
 # stages
 kinematics = _public(_kinematics)

@@ -12,12 +12,14 @@ from jaxsim.physics.tree import total
 
 def energy_pos(m: Model, d: Data) -> Data:
     """d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J]."""
-    return d.replace(energy=jnp.concatenate([potential_energy(m, d), d.energy[1:]]))
+    kinetic = jnp.zeros_like(d.time) if d.energy is None else d.energy[1:]
+    return d.replace(energy=jnp.concatenate([potential_energy(m, d), kinetic]))
 
 
 def energy_vel(m: Model, d: Data) -> Data:
     """d.energy[1] = qvel . M qvel / 2 [J]."""
-    return d.replace(energy=jnp.concatenate([d.energy[:1], kinetic_energy(m, d)]))
+    potential = jnp.zeros_like(d.time) if d.energy is None else d.energy[:1]
+    return d.replace(energy=jnp.concatenate([potential, kinetic_energy(m, d)]))
 
 
 def potential_energy(m: Model, d: Data):

@@ -14,6 +14,7 @@ from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec, concat, select
 from jaxsim.model import Model
 from jaxsim.physics.layout import joint_slot, joints_of, levels
+from jaxsim.physics.pin import pin
 from jaxsim.physics.tree import column, take
 
 
@@ -66,7 +67,7 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
     if not m.njnt:
         return pos, quat, pos[:0], pos[:0]
 
-    turn, shift = _joint_motion(m, d)
+    turn, shift = pin(_joint_motion(m, d), d.qpos)
     anchors, axes = [], []
     free_body = np.zeros(m.nbody, bool)
     free_body[m.jnt_bodyid[joints_of(m.structure, JointType.FREE)]] = True
@@ -82,6 +83,7 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
         moved = anchor + axis.scale(take(shift, joint)) - turned.rotate(point)
         pos = select(present, moved, pos)
         quat = select(present, turned, quat)
+        pos, quat, anchor, axis = pin((pos, quat, anchor, axis), d.qpos)
         anchors.append(anchor)
         axes.append(axis)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.data import Data
-from jaxsim.enums import DataType, DisableBit, SensorType
+from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType
 from jaxsim.model import Model
 from jaxsim.physics.kinds import join
 from jaxsim.physics.postconstraint import body_acceleration, body_forces
@@ -56,12 +56,19 @@ def refusals(m: Model) -> list[str]:
             lack = f"sensor type {SensorType(kind).name.lower()}"
         elif m.sensor_historyadr[i] >= 0:
             lack = "a delayed or sampled sensor (nsample, delay, interval)"
-        elif kind in (SensorType.TOUCH, SensorType.INSIDESITE):
-            site = m.sensor_objid[i] if kind == SensorType.TOUCH else m.sensor_refid[i]
-            lack = None if m.site_type[site] in INSIDE else "a sensor volume of this site type"
+        elif (site := _volume(m, i)) is not None and m.site_type[site] not in INSIDE:
+            lack = f"a volume of site type {GeomType(m.site_type[site]).name.lower()}"
         if lack:
             found.append(f"{named(m, 'sensor', i)}: {lack} is not supported")
     return found
+
+
+def _volume(m: Model, i: int) -> int | None:
+    """The site whose volume a sensor asks about."""
+    if m.sensor_type[i] == SensorType.INSIDESITE:
+        return m.sensor_refid[i]
+    in_site = m.sensor_type[i] in (SensorType.TOUCH, SensorType.CONTACT)
+    return m.sensor_objid[i] if in_site and m.sensor_objtype[i] == ObjType.SITE else None
 
 
 def _prepare_vel(m: Model, d: Data) -> Data:
@@ -103,9 +110,13 @@ def _read(m: Model, d: Data, table: Table) -> Data:
 
 
 def _cut(m: Model, owner: np.ndarray, values):
-    """Limits numbers to the cutoff of their sensors; a cutoff of zero is none."""
+    """Limits numbers to the cutoff of their sensors; a cutoff of zero is none.
+
+    Directions and what contact sensors report have no cutoff.
+    """
     cutoff = take(m.sensor_cutoff, owner)
     free = np.isin(m.sensor_datatype[owner], (DataType.AXIS, DataType.QUATERNION))
+    free |= m.sensor_type[owner] == SensorType.CONTACT
     lower = jnp.where(column(m.sensor_datatype[owner] == DataType.REAL, values), -cutoff, -jnp.inf)
     cut = (cutoff > 0) & column(~free, values)
     return jnp.where(cut, jnp.clip(values, lower, cutoff), values)

@@ -7,6 +7,7 @@ from jaxsim.data import Data
 from jaxsim.enums import ConstraintType, SensorType, TrnType
 from jaxsim.model import Model
 from jaxsim.physics.constraint_force import limit_force
+from jaxsim.physics.contact_sensor import contact_sensor
 from jaxsim.physics.objects import object_acceleration, object_mat
 from jaxsim.physics.sensor_group import SensorGroup
 from jaxsim.physics.touch import touch
@@ -53,6 +54,7 @@ ACCELERATION = {
     SensorType.TENDONACTFRC: _tendonactfrc,
     SensorType.JOINTLIMITFRC: _limit(ConstraintType.LIMIT_JOINT),
     SensorType.TENDONLIMITFRC: _limit(ConstraintType.LIMIT_TENDON),
+    SensorType.CONTACT: contact_sensor,
     SensorType.FRAMELINACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).lin.parts,
     SensorType.FRAMEANGACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).rot.parts,
 }

@@ -10,7 +10,7 @@ from jaxsim.structure import Structure, derived
 
 @dataclass(frozen=True, eq=False)
 class SensorGroup:
-    """Sensors of one type, on objects of one type, seen from frames of one type.
+    """Sensors of one type and size, on objects of one type, seen from frames of one type.
 
     Attributes:
       type: kind of the sensors.
@@ -30,22 +30,17 @@ class SensorGroup:
 @derived
 def sensor_groups(s: Structure) -> list[SensorGroup]:
     """All sensors, grouped."""
+    if not s.nsensor:
+        return []
     reftype = np.where(s.sensor_refid >= 0, s.sensor_reftype, -1)
-    key = np.stack([s.sensor_type, s.sensor_objtype, reftype], axis=-1).reshape(-1, 3)
+    key = np.column_stack([s.sensor_type, s.sensor_objtype, reftype, s.sensor_dim, s.sensor_intprm])
     groups = []
-    for kind, obj, ref in np.unique(key, axis=0):
-        ids = np.flatnonzero((key == (kind, obj, ref)).all(1))
+    for row in np.unique(key, axis=0):
+        kind, obj, ref = row[:3]
+        ids = np.flatnonzero((key == row).all(1))
         seen_from = ObjType(ref) if ref >= 0 else None
-        groups.append(
-            SensorGroup(
-                SensorType(kind),
-                ids,
-                ObjType(obj),
-                s.sensor_objid[ids],
-                seen_from,
-                s.sensor_refid[ids],
-            )
-        )
+        objid, refid = s.sensor_objid[ids], s.sensor_refid[ids]
+        groups.append(SensorGroup(SensorType(kind), ids, ObjType(obj), objid, seen_from, refid))
     return groups
 
 

@@ -15,6 +15,7 @@ from jaxsim.enums import WrapType
 from jaxsim.math import Spatial, Vec, concat, select
 from jaxsim.model import Model
 from jaxsim.physics.layout import ancestors
+from jaxsim.physics.pin import pin
 from jaxsim.physics.refusal import named
 from jaxsim.physics.tendon_path import (
     Legs,
@@ -129,6 +130,7 @@ def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs):
     push0 = select(touch.touches, to, line).normalize().scale(part)
     push1 = select(touch.touches, fro, line).normalize().scale(part)
     body = m.geom_bodyid[group.geom]
+    length, push0, push1 = pin((length, push0, push1), length)
     return length, [
         _Pull(group.tendon, body0, x0, -push0),
         _Pull(group.tendon, body1, x1, push1),

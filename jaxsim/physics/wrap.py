@@ -18,6 +18,7 @@ from jax import lax
 
 from jaxsim.enums import WrapType
 from jaxsim.math import MINVAL, Rot, Vec, safe_arccos, safe_atan2, safe_divide, safe_sqrt, select
+from jaxsim.physics.pin import pin
 
 NEWTON_STEPS = 12  # each squares the error of the touching point; six already suffice in float64
 
@@ -72,16 +73,18 @@ def wrap(kind: WrapType, x0: Vec, x1: Vec, centre: Vec, R: Rot, radius, side: Ve
     e0, e1 = _plane(kind, p0, p1)
     a = Planar.of(p0.dot(e0), p0.dot(e1))
     b = Planar.of(p1.dot(e0), p1.dot(e1))
+    p0, p1, e0, e1, a, b = pin((p0, p1, e0, e1, a, b), radius + x0.x)
     outside = (a.r > radius) & (b.r > radius) & (radius > MINVAL)
     if s is None:
-        touches, w0, w1, arc = _around(a, b, a.angle_to(b), radius)
+        depth, w0, w1, arc = _around(a, b, a.angle_to(b), radius)
     else:
         c = Planar.of(s.dot(e0), s.dot(e1))
         around = _around(a, b, a.angle_to(c) + c.angle_to(b), radius)
         through = _through(a, b, radius)
         inside = s.norm() < radius
-        touches, w0, w1, arc = select(inside, through, around)
-    touches = touches & outside
+        depth, w0, w1, arc = select(inside, through, around)
+    depth, w0, w1, arc = pin((depth, w0, w1, arc), radius + x0.x)
+    touches = outside & (depth > 0)
 
     first, last = e0.scale(w0.x) + e1.scale(w0.y), e0.scale(w1.x) + e1.scale(w1.y)
     surface = arc
@@ -121,7 +124,7 @@ def _plane(kind: WrapType, p0: Vec, p1: Vec) -> tuple[Vec, Vec]:
 
 
 def _around(a: Planar, b: Planar, turn, radius):
-    """String around a circle: (touches, first point, last point, arc length).
+    """String around a circle: (depth, first point, last point, arc length); touching if depth > 0.
 
     The tangents from the ends reach acos(radius / distance) about the centre each; what is left of
     the turn lies on the circle, and if nothing is left the straight line is the path.
@@ -132,7 +135,7 @@ def _around(a: Planar, b: Planar, turn, radius):
     sign = jnp.where(turn < 0, -1.0, 1.0).astype(rest.dtype)
     w0 = a.turned(c0, sign * safe_sqrt(1 - c0 * c0), radius)
     w1 = b.turned(c1, -sign * safe_sqrt(1 - c1 * c1), radius)
-    return rest > 0, w0, w1, radius * rest
+    return rest, w0, w1, radius * rest
 
 
 def _through(a: Planar, b: Planar, radius):
@@ -141,7 +144,7 @@ def _through(a: Planar, b: Planar, radius):
     square = dx * dx + dy * dy
     along = jnp.clip(safe_divide(-(a.x * dx + a.y * dy), square), 0, 1)
     px, py = a.x + along * dx, a.y + along * dy
-    misses = px * px + py * py > radius * radius
+    misses = px * px + py * py - radius * radius
     turn = a.angle_to(b)
 
     def slope(angle):

@@ -117,7 +117,9 @@ DEFAULTS = [
     '<position kp="10" kv="2"/><default class="a"><general gaintype="affine"/></default>',
     '<general gainprm="5"/><default class="a"><position/></default>',
 ]
-INHERITORS = "general motor position velocity intvelocity damper cylinder muscle pid dcmotor".split()
+INHERITORS = (
+    "general motor position velocity intvelocity damper cylinder muscle pid dcmotor".split()
+)
 NEEDED = {"damper": 'ctrlrange="0 3"', "muscle": 'lengthrange=".1 .9"', "dcmotor": MOTOR}
 
 
@@ -164,7 +166,9 @@ ORIENTATIONS = [
 
 @pytest.mark.parametrize("orientation", ORIENTATIONS)
 def test_orientation_has_three_outputs(orientation):
-    assert_agrees(model(orientation + '<motor joint="j"/><adhesion body="free" ctrlrange="0 1" gain="3"/>'))
+    assert_agrees(
+        model(orientation + '<motor joint="j"/><adhesion body="free" ctrlrange="0 1" gain="3"/>')
+    )
 
 
 def test_several_actuators_on_a_joint_share_its_damping_and_armature():
@@ -265,7 +269,9 @@ def test_two_targets_are_refused_where_mujoco_takes_the_last():
 
 
 def test_ranges_need_flags_without_autolimits():
-    assert_refused(model('<motor joint="j" ctrlrange="0 1"/>', compiler='autolimits="false"'), "ctrllimited")
+    assert_refused(
+        model('<motor joint="j" ctrlrange="0 1"/>', compiler='autolimits="false"'), "ctrllimited"
+    )
 
 
 def test_all_faults_of_the_actuators_come_together():
@@ -276,7 +282,9 @@ def test_all_faults_of_the_actuators_come_together():
 
 
 def test_sizes_add_up():
-    f = compile_string(model('<pid joint="j" ki="1"/><orientation joint="ball"/><motor joint="j"/>')).fields
+    f = compile_string(
+        model('<pid joint="j" ki="1"/><orientation joint="ball"/><motor joint="j"/>')
+    ).fields
     assert (f["nactuator"], f["nu"], f["nout"], f["na"]) == (3, 6, 5, 1)
     ends = itertools.accumulate(f["actuator_ctrlnum"])
     np.testing.assert_array_equal(f["actuator_ctrladr"][1:], list(ends)[:-1])

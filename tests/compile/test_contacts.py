@@ -49,7 +49,10 @@ def test_classes():
         ('<pair geom1="g1"/>', "geom2"),
         ('<pair geom1="g1" geom2="g2" condim="2"/>', "condim"),
         ('<exclude body1="a" body2="q"/>', "names no body"),
-        ('<pair name="p" geom1="g1" geom2="g2"/><pair name="p" geom1="g1" geom2="g4"/>', "exists already"),
+        (
+            '<pair name="p" geom1="g1" geom2="g2"/><pair name="p" geom1="g1" geom2="g4"/>',
+            "exists already",
+        ),
     ],
 )
 def test_refused(contacts, word):

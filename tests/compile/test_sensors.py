@@ -33,10 +33,17 @@ FRAMES = "framepos framequat framexaxis frameyaxis framezaxis framelinvel framea
 ALL_CONTACT = "found force torque dist pos normal tangent linvel angvel"
 
 SENSORS = [
-    *(f'<{tag} site="s"/>' for tag in "touch accelerometer velocimeter gyro force torque magnetometer".split()),
+    *(
+        f'<{tag} site="s"/>'
+        for tag in "touch accelerometer velocimeter gyro force torque magnetometer".split()
+    ),
     *(f'<{tag} joint="j"/>' for tag in "jointpos jointvel jointactuatorfrc".split()),
     *(f'<{tag} joint="ball"/>' for tag in "ballquat ballangvel".split()),
-    *(f'<jointlimit{what} joint="{joint}"/>' for what in ("pos", "vel", "frc") for joint in ("lim", "ball")),
+    *(
+        f'<jointlimit{what} joint="{joint}"/>'
+        for what in ("pos", "vel", "frc")
+        for joint in ("lim", "ball")
+    ),
     *(f'<tendon{what} tendon="t"/>' for what in ("pos", "vel", "actuatorfrc")),
     *(f'<tendonlimit{what} tendon="tl"/>' for what in ("pos", "vel", "frc")),
     *(f'<actuator{what} actuator="{name}"/>' for what in ("pos", "vel", "frc") for name in "mo"),
@@ -57,7 +64,10 @@ SENSORS = [
     "<contact/>",
     *(f'<contact geom1="g1" geom2="g3" data="{field}"/>' for field in ALL_CONTACT.split()),
     f'<contact body1="a" subtree2="c" num="3" data="{ALL_CONTACT}"/>',
-    *(f'<contact site="s" body2="a" reduce="{how}" data="dist"/>' for how in ("mindist", "maxforce", "netforce")),
+    *(
+        f'<contact site="s" body2="a" reduce="{how}" data="dist"/>'
+        for how in ("mindist", "maxforce", "netforce")
+    ),
     "<e_potential/>",
     "<e_kinetic/>",
     '<clock cutoff="2" noise="1" nsample="2" interp="cubic" delay=".1" interval=".1 -.02" user="1 2"/>',

@@ -83,8 +83,8 @@ PATHS = [
 def test_path(path):
     assert_agrees(
         model(
-            f'<spatial name="t" armature=".2">{path}</spatial><fixed name="f">{FIXED}</fixed>',
-            actuators='<motor tendon="t" gear="2" armature=".1"/><motor tendon="f"/>',
+            f'<spatial name="t">{path}</spatial><fixed name="f">{FIXED}</fixed>',
+            actuators='<motor tendon="t" gear="2"/><motor tendon="f" armature=".1"/>',
         )
     )
 
@@ -106,14 +106,29 @@ REFUSED = [
     ("<spatial/>", "empty"),
     ('<spatial><site site="top"/></spatial>', "two objects"),
     ('<spatial><geom geom="ball"/><site site="s"/></spatial>', "between two sites"),
-    ('<spatial><site site="top"/><geom geom="ball"/><geom geom="rod"/><site site="s"/></spatial>', "between"),
-    ('<spatial><site site="top"/><geom geom="box"/><site site="s"/></spatial>', "sphere or a cylinder"),
-    ('<spatial><site site="top"/><geom geom="bal"/><site site="s"/></spatial>', "did you mean 'ball'"),
-    ('<spatial><site site="top"/><geom geom="ball" sidesite="x"/><site site="s"/></spatial>', "sidesite"),
+    (
+        '<spatial><site site="top"/><geom geom="ball"/><geom geom="rod"/><site site="s"/></spatial>',
+        "between",
+    ),
+    (
+        '<spatial><site site="top"/><geom geom="box"/><site site="s"/></spatial>',
+        "sphere or a cylinder",
+    ),
+    (
+        '<spatial><site site="top"/><geom geom="bal"/><site site="s"/></spatial>',
+        "did you mean 'ball'",
+    ),
+    (
+        '<spatial><site site="top"/><geom geom="ball" sidesite="x"/><site site="s"/></spatial>',
+        "sidesite",
+    ),
     ('<spatial><site site="top"/><site site="top"/></spatial>', "repeats"),
     (f'<spatial>{ENDS}<pulley divisor="2"/></spatial>', "end with a pulley"),
     (f'<spatial>{ENDS}<pulley divisor="0"/>{ENDS}</spatial>', "positive"),
-    (f'<spatial>{ENDS}<pulley divisor="2"/><pulley divisor="2"/>{ENDS}</spatial>', "another pulley"),
+    (
+        f'<spatial>{ENDS}<pulley divisor="2"/><pulley divisor="2"/>{ENDS}</spatial>',
+        "another pulley",
+    ),
     (f'<spatial>{ENDS}<pulley divisor="2"/><site site="far"/></spatial>', "two sites"),
     ('<fixed><joint joint="turn" coef="1"/></fixed>', "hinge or a slide"),
     ('<fixed><joint joint="j" coef="1"/><joint joint="j" coef="1"/></fixed>', "already"),
@@ -121,6 +136,7 @@ REFUSED = [
     (f'<spatial limited="true">{ENDS}</spatial>', "range"),
     (f'<spatial actuatorfrcrange="1 2">{ENDS}</spatial>', "contain 0"),
     (f'<spatial armature="-1">{ENDS}</spatial>', "armature"),
+    (f'<spatial armature="1">{PATHS[0]}</spatial>', "armature"),
     (f'<spatial springyield="-1">{ENDS}</spatial>', "springyield"),
     (f'<spatial width="0">{ENDS}</spatial>', "width"),
     (f'<fixed name="a">{FIXED}</fixed><fixed name="a">{FIXED}</fixed>', "exists already"),
@@ -130,6 +146,13 @@ REFUSED = [
 @pytest.mark.parametrize(("tendons", "word"), REFUSED)
 def test_refused(tendons, word):
     assert_refused(model(tendons), word)
+
+
+def test_an_actuator_cannot_give_inertia_to_a_tendon_that_wraps():
+    tendon = f'<spatial name="t">{PATHS[0]}</spatial>'
+    assert_refused(
+        model(tendon, actuators='<motor tendon="t" armature="1"/>'), "<motor>", "armature"
+    )
 
 
 def test_wrapping_at_random_places_is_mujocos():
@@ -158,7 +181,9 @@ def test_wrapping_at_random_places_is_mujocos():
         for tendon, (kind, (_, side)) in enumerate(zip(kinds, cases, strict=True)):
             arc = wrap(kind, 1.0, points[:2], points[2] if side else None)
             legs = points[:2] if arc is None else [points[0], arc.enter, arc.leave, points[1]]
-            straight = sum(np.linalg.norm(b - a) for a, b in zip(legs[::2], legs[1::2], strict=True))
+            straight = sum(
+                np.linalg.norm(b - a) for a, b in zip(legs[::2], legs[1::2], strict=True)
+            )
             length = straight + (0.0 if arc is None else arc.length)
             assert length == pytest.approx(d.ten_length[tendon], rel=1e-9)
             wrapped += arc is not None

@@ -30,7 +30,8 @@ def collision(m: Model, d: Data) -> Data:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, rows=None)
     full = np.arange(len(WarningType)) == WarningType.CONTACTFULL
-    warning = d.warning + column(full.astype(np.int32), found.lost) * (found.lost > 0)
+    overflow = (found.lost > 0).astype(jnp.int32)
+    warning = d.warning + column(full.astype(np.int32), found.lost) * overflow
     return d.replace(
         ncon=jnp.minimum(found.found, plan.capacity),
         contact=None if d.contact is None else _listed(d, found),
@@ -92,7 +93,7 @@ def refusals(m: Model) -> list[str]:
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     for field in ("adhesion", "surfacevel"):
-        values = np.asarray(getattr(m, f"geom_{field}")).reshape(m.ngeom, -1)
+        values = np.asarray(getattr(m, f"geom_{field}")).reshape(m.ngeom, 1 if field == "adhesion" else 6)
         messages += [
             f"{named(m, 'geom', g)}: {field} is not supported; remove it"
             for g in geoms

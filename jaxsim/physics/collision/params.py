@@ -117,10 +117,12 @@ def _override(m: Model, p: ContactParams) -> ContactParams:
         each = (values[k : k + 1] for k in range(values.shape[0]))
         return tuple(jnp.broadcast_to(v, p.margin.shape) for v in each)
 
+    solref = same(m.opt.o_solref)
     return p._replace(
         margin=same(m.opt.o_margin)[0],
         friction=same(m.opt.o_friction),
-        solref=same(m.opt.o_solref),
+        solref=solref,
+        solreffriction=solref,
         solimp=same(m.opt.o_solimp),
     )
 

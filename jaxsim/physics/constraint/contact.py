@@ -11,7 +11,7 @@ from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness
 from jaxsim.physics.constraint.rows import ContactRows
 from jaxsim.physics.layout import ancestors
 from jaxsim.physics.pin import pin
-from jaxsim.physics.products import apply
+from jaxsim.physics.products import apply_basis
 from jaxsim.physics.tree import column, pick, take
 from jaxsim.structure import Structure, derived
 
@@ -25,7 +25,7 @@ def contact_rows(m: Model, d: Data, c, size: int) -> ContactRows:
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
     J = pin(_jacobian(m, d, c, size), d.qvel)
-    velocity = [apply(j, d.qvel) for j in J]
+    velocity = list(apply_basis(J, d.qvel))
     tran = pick(m.body_invweight0[:, 0], c.body1) + pick(m.body_invweight0[:, 0], c.body2)
     violation = c.dist - c.includemargin
     imp = impedance(c.solimp, violation)
@@ -69,8 +69,8 @@ def _cone(m, c, J, velocity, tran, imp, K, B, violation, mu, flat) -> ContactRow
     return ContactRows(ConeType.ELLIPTIC, J, D, aref, [slope, *mu[1:]], Dt, flat)
 
 
-def _jacobian(m: Model, d: Data, c, size: int) -> list:
-    """Basis Jacobians, `size` arrays `[ncon, nv, *W]`."""
+def _jacobian(m: Model, d: Data, c, size: int):
+    """Basis Jacobians `[size, ncon, nv, *W]`."""
     sign = _sides(m, c)
     cdof = d.cdof
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
@@ -82,7 +82,7 @@ def _jacobian(m: Model, d: Data, c, size: int) -> list:
     for k in range(size):
         axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
         rows.append(sign * axis.dot(linear if k < 3 else point.rot))
-    return rows
+    return jnp.stack(pin(rows, d.qvel))
 
 
 def _sides(m: Model, c):

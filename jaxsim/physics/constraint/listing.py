@@ -1,4 +1,4 @@
-"""The rows of a state as one list in MuJoCo's order and form, for inspection.
+"""The constraint rows of a state as one list, in MuJoCo's order and form, for inspection.
 
 The solver keeps rows by structure; here they are written out under the names of mjData, edges of
 friction pyramids included. What is not active stays in its place, marked so.
@@ -10,25 +10,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.data import Data
 from jaxsim.enums import ConeType, ConstraintType
+from jaxsim.model import Model
 from jaxsim.physics.constraint.rows import ContactRows, DenseRows, DofRows, Rows
+from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.products import apply
 from jaxsim.physics.solver.cost import evaluate
 from jaxsim.physics.tree import column, take
 
 
 class ConstraintRows(NamedTuple):
-    """All rows a state could have: `[n, *W]` each; MuJoCo lists those that are `active`.
+    """All rows a state could have; MuJoCo lists those that are `active`.
 
     Attributes:
-      active: whether the row takes part.
-      efc_type: ConstraintType.
-      efc_id: equality, dof, tendon, joint or contact the row is of.
-      efc_J: Jacobian `[n, nv, *W]`.
-      efc_D: inverse regularization.
-      efc_aref: reference acceleration.
-      efc_frictionloss: bound of a row of dry friction, else 0.
-      efc_force: constraint force.
+      active: whether the row takes part, (n,) bool.
+      efc_type: ConstraintType, (n,).
+      efc_id: equality, dof, tendon, joint or contact that the row is of, (n,).
+      efc_J: Jacobian, (n, nv).
+      efc_D: inverse regularization, (n,).
+      efc_aref: reference acceleration, (n,).
+      efc_frictionloss: bound of a row of dry friction, else 0, (n,).
+      efc_force: constraint force at `qacc`, (n,).
     """
 
     active: jax.Array
@@ -41,17 +44,25 @@ class ConstraintRows(NamedTuple):
     efc_force: jax.Array
 
 
-def list_rows(rows: Rows, qacc) -> ConstraintRows:
-    """Rows in the order of their types, of the objects within a type, and within an object.
+def constraint_rows(m: Model, d: Data) -> ConstraintRows:
+    """The constraint rows at the state of `d`, with the forces that belong to `d.qacc`.
 
-    Args:
-      rows: rows of a state, as `make_constraint` leaves them.
-      qacc: acceleration `[nv, *W]` the forces are for.
+    They are ordered by type, within a type by object, within an object as MuJoCo orders them, so
+    that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
     """
+    d = fwd_position(m, d)
+    contact = None if d.rows is None else d.rows[0].exists
+    d = fwd_velocity(m, d)
+    return _listed(d.rows, d.qacc, contact)
+
+
+def _listed(rows: Rows, qacc, exists) -> ConstraintRows:
+    """The list of some rows; `exists` says which places for contacts have one."""
     single = (*rows.dof, *rows.dense)
     listed = _join([_none(qacc), *(_one(block, qacc) for block in single)], qacc)
     listed = [take(f, np.lexsort(_keys(single))) for f in listed]
-    contacts = [_pyramid(c, qacc) if _is_pyramid(c) else _cone(c, qacc) for c in rows.contact]
+    number = None if exists is None else jnp.cumsum(exists, axis=0, dtype=jnp.int32) - 1
+    contacts = [CONES[c.cone](c, number, qacc) for c in rows.contact]
     return ConstraintRows(*_join([listed, *contacts], qacc))
 
 
@@ -84,11 +95,7 @@ def _one(block: DofRows | DenseRows, qacc) -> list:
             floss, force]  # fmt: skip
 
 
-def _is_pyramid(block: ContactRows) -> bool:
-    return block.cone == ConeType.PYRAMIDAL
-
-
-def _pyramid(block: ContactRows, qacc) -> list:
+def _pyramid(block: ContactRows, number, qacc) -> list:
     """Edges +1, -1, +2, -2, ... of each contact."""
     edges = [(k, sign) for k in range(1, len(block.J)) for sign in (1, -1)] or [(0, 1)]
     rows = []
@@ -100,28 +107,23 @@ def _pyramid(block: ContactRows, qacc) -> list:
         used = (block.mu[k] > 0) | block.flat if place == 0 else block.mu[k] > 0
         D = jnp.where(used, block.D, 0)
         r = apply(J, qacc) - aref
-        rows.append(_contact(block, J, D, aref, jnp.where(r < 0, -D * r, 0)))
+        rows.append(_contact(block, number, J, D, aref, jnp.where(r < 0, -D * r, 0)))
     return _by_contact(rows, qacc)
 
 
-def _cone(block: ContactRows, qacc) -> list:
+def _cone(block: ContactRows, number, qacc) -> list:
     """Normal, tangents, spin and roll of each contact."""
     r = [apply(J, qacc) - aref for J, aref in zip(block.J, block.aref, strict=True)]
     force = evaluate(block, r).force
     fields = zip(block.J, block.Dt, block.aref, force, strict=True)
-    return _by_contact([_contact(block, *f) for f in fields], qacc)
+    return _by_contact([_contact(block, number, *f) for f in fields], qacc)
 
 
-def _contact(block: ContactRows, J, D, aref, force) -> list:
-    """The fields of ConstraintRows for one row of every contact."""
-    kinds = {
-        ConeType.PYRAMIDAL: ConstraintType.CONTACT_PYRAMIDAL,
-        ConeType.ELLIPTIC: ConstraintType.CONTACT_ELLIPTIC,
-    }
-    flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
-    kind = jnp.where(block.flat, flat, np.int32(kinds[ConeType(block.cone)]))
-    index = column(np.arange(len(D), dtype=np.int32), D)
-    return [D > 0, kind, index, J, D, aref, jnp.zeros_like(D), force]
+def _contact(block: ContactRows, number, J, D, aref, force) -> list:
+    """The fields of ConstraintRows for one row of every contact; `number` is the contact's."""
+    flat, frictional = np.int32(ConstraintType.CONTACT_FRICTIONLESS), np.int32(KINDS[block.cone])
+    kind = jnp.where(block.flat, flat, frictional)
+    return [D > 0, kind, number, J, D, aref, jnp.zeros_like(D), force]
 
 
 def _by_contact(rows: list, qacc) -> list:
@@ -139,3 +141,10 @@ def _join(blocks: list, like) -> list:
         return jnp.broadcast_to(a, (*a.shape[: a.ndim - len(worlds)], *worlds))
 
     return [jnp.concatenate([spread(a) for a in f]) for f in zip(*blocks, strict=True)]
+
+
+KINDS = {
+    ConeType.PYRAMIDAL: ConstraintType.CONTACT_PYRAMIDAL,
+    ConeType.ELLIPTIC: ConstraintType.CONTACT_ELLIPTIC,
+}
+CONES = {ConeType.PYRAMIDAL: _pyramid, ConeType.ELLIPTIC: _cone}

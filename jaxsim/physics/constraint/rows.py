@@ -60,7 +60,7 @@ class ContactRows(NamedTuple):
 
     Attributes:
       cone: ConeType.
-      J: list over the basis (normal, tangent 1, 2, spin, roll 1, 2) of `[ncon, nv, *W]`.
+      J: `[basis, ncon, nv, *W]`, the basis being normal, tangent 1, 2, spin, roll 1, 2.
       D: `[ncon, *W]` inverse regularization of the pyramid's edges, or of the cone's normal.
       aref: list over the basis `[ncon, *W]`: the reference of edge +-k is aref[0] +- mu[k] aref[k].
       mu: list over the basis `[ncon, *W]` of friction coefficients; mu[0] of an elliptic cone
@@ -70,7 +70,7 @@ class ContactRows(NamedTuple):
     """
 
     cone: int
-    J: list
+    J: jnp.ndarray
     D: jnp.ndarray
     aref: list
     mu: list

@@ -10,10 +10,11 @@ from jaxsim.physics.tree import total
 
 
 def line_search(p: Problem, r: list, Jv: list, slope, curvature, limit: int, tolerance):
-    """The step that minimizes the cost along a direction.
+    """The step that minimizes the cost along the Newton direction.
 
     The derivative of the cost along the line is increasing. Newton's method on it, kept inside
-    the bracket of the root found so far, ends exactly for the piecewise quadratic costs.
+    the bracket of the root found so far, ends exactly for the piecewise quadratic costs. Its first step
+    is 1: the direction is the Newton step of the whole cost.
 
     Args:
       p: problem.
@@ -28,36 +29,27 @@ def line_search(p: Problem, r: list, Jv: list, slope, curvature, limit: int, tol
       Step length `[1, *W]`.
     """
 
-    def derivatives(step):
-        first, second = slope + curvature * step, curvature
-        for block, x, v in zip(p.blocks, r, Jv, strict=True):
-            a, b = _along(block, x, v, step)
-            first, second = first + a, second + b
-        return first, second
-
     def proceed(state):
         k, *_, busy = state
         return (k < limit) & jnp.any(busy)
 
     def newton(state):
-        k, step, low, high, first, second, busy = state
-        trial = step - first / second
-        inside = (trial > low) & (trial < high)
-        middle = jnp.where(jnp.isinf(high), 2 * low + 1, 0.5 * (low + high))
-        trial = jnp.where(inside, trial, middle)
+        k, step, trial, low, high, busy = state
         step = jnp.where(busy, trial, step)
-        f, s = derivatives(step)
-        low = jnp.where(busy & (f < 0), step, low)
-        high = jnp.where(busy & (f > 0), step, high)
-        first, second = jnp.where(busy, f, first), jnp.where(busy, s, second)
-        moved = (high - low) > jnp.finfo(step.dtype).eps * jnp.abs(high)
-        busy = busy & (jnp.abs(first) > tolerance) & moved
-        return k + 1, step, low, high, first, second, busy
+        first, second = slope + curvature * step, curvature
+        for block, x, v in zip(p.blocks, r, Jv, strict=True):
+            a, b = _along(block, x, v, step)
+            first, second = first + a, second + b
+        low = jnp.where(busy & (first < 0), step, low)
+        high = jnp.where(busy & (first > 0), step, high)
+        trial = step - first / second
+        middle = jnp.where(jnp.isinf(high), 2 * low + 1, 0.5 * (low + high))
+        trial = jnp.where((trial > low) & (trial < high), trial, middle)
+        moves = (high - low) > jnp.finfo(step.dtype).eps * jnp.abs(high)
+        return k + 1, step, trial, low, high, busy & (jnp.abs(first) > tolerance) & moves
 
     zero = jnp.zeros_like(slope)
-    first, second = derivatives(zero)
-    busy = (first < 0) & (jnp.abs(first) > tolerance)
-    state = (jnp.int32(0), zero, zero, zero + jnp.inf, first, second, busy)
+    state = (jnp.int32(0), zero, zero + 1, zero, zero + jnp.inf, slope == slope)
     return lax.while_loop(proceed, newton, state)[1]
 
 

@@ -23,6 +23,7 @@ from jaxsim.physics.solver.problem import (
     constraint_cost,
     constraint_force,
     hessian,
+    minus_reference,
     multiply,
     pieces_at,
     residual,
@@ -69,23 +70,27 @@ def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -
     @run.defjvp
     def tangent(primals, tangents):
         arrays, flags, _ = primals
-        x, smooth, niter = run(*primals)
+        found = run(*primals)
 
         def gradients(arrays):
             q = _rebuild(p, arrays, flags)
-            at_x = _gradient(q, x, pieces_at(q, residual(q, x)))
-            return at_x, apply(q.M, smooth) - q.smooth
+            at_x = apply(q.M, found.qacc) - q.smooth - _force(q, found.qacc)
+            return at_x, apply(q.M, found.qacc_smooth) - q.smooth
 
         _, (dF, dG) = jax.jvp(gradients, (arrays,), (tangents[0],))
         q = _rebuild(p, arrays, flags)
-        H = hessian(q, pieces_at(q, residual(q, x)))
+        H = hessian(q, pieces_at(q, residual(q, found.qacc)))
         dx, dsmooth = solve_spd(H, -dF), solve_spd(q.M, -dG)
-        return (x, smooth, niter), (dx, dsmooth, np.zeros(niter.shape, jax.dtypes.float0))
+        _, dforce = jax.jvp(
+            lambda arrays, x: _force(_rebuild(p, arrays, flags), x),
+            (arrays, found.qacc),
+            (tangents[0], dx),
+        )
+        no_change = np.zeros(found.niter.shape, jax.dtypes.float0)
+        return found, Solution(dx, dsmooth, dforce, no_change)
 
     arrays = (p.M, p.smooth, [_arrays(b) for b in p.blocks])
-    x, smooth, niter = run(arrays, [getattr(b, "flat", None) for b in p.blocks], settings)
-    force = constraint_force(p, pin(pieces_at(p, residual(p, x)), x))
-    return Solution(x, smooth, force, niter)
+    return run(arrays, [getattr(b, "flat", None) for b in p.blocks], settings)
 
 
 CONSTANT = ("type", "id", "dof", "cone")  # parts of a block that are not arrays
@@ -107,12 +112,12 @@ def _rebuild(p: Problem, arrays, flags) -> Problem:
     return Problem(M, smooth, rows)
 
 
-def _gradient(p: Problem, x, pieces: list):
-    """dcost/dx = M x - smooth - J' f."""
-    return apply(p.M, x) - p.smooth - constraint_force(p, pieces)
+def _force(p: Problem, x):
+    """J' f at an acceleration."""
+    return constraint_force(p, pieces_at(p, residual(p, x)))
 
 
-def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int):
+def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -> Solution:
     """Newton iterations with exact line search, each world until it has converged.
 
     Turn 0 finds the unconstrained acceleration; it is in the loop because the factorization, the
@@ -126,29 +131,34 @@ def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int
         return (turn <= iterations) & jnp.any(busy)
 
     def step(state):
-        turn, niter, smooth, at, busy = state
+        turn, niter, smooth, at, force, busy = state
         first = turn == 0
-        H, g = lax.cond(first, lambda at: (p.M, -p.smooth), lambda at: _system(p, at), at)
-        v = pin(-solve_spd(H, g), at.x)
+        H = lax.cond(first, lambda at: p.M, lambda at: hessian(p, pin(pieces_at(p, at.r), x)), at)
+        g = jnp.where(first, 0, at.Mx - force) - p.smooth
+        v = pin(-solve_spd(H, g), x)
+        Jv = pin(multiply(p, v), x)
 
         def choose(at):
-            free = _Point(v, p.smooth, residual(p, v))
+            free = _Point(v, p.smooth, minus_reference(p, Jv))
             return niter, v, (free if settings.warm is None else _better(p, at, free)), busy
 
         def descend(at):
-            move = _Point(v, apply(p.M, v), multiply(p, v))
+            move = _Point(v, apply(p.M, v), Jv)
             length, goes_on = _descend(p, settings, ls_iterations, at, g, move)
             length = jnp.where(busy, length, 0)
             moved = jax.tree.map(lambda a, b: a + length * b, at, move)
             return niter + busy.astype(niter.dtype), smooth, moved, busy & goes_on
 
-        return turn + 1, *lax.cond(first, choose, descend, at)
+        niter, smooth, at, busy = lax.cond(first, choose, descend, at)
+        force = constraint_force(p, pin(pieces_at(p, at.r), x))
+        return turn + 1, niter, smooth, at, force, busy
 
     busy = jnp.ones((1, *p.smooth.shape[1:]), bool)
     niter = jnp.zeros(busy.shape, jnp.int32)
-    state = (jnp.int32(0), niter, jnp.zeros_like(p.smooth), start, busy)
-    _, niter, smooth, at, _ = lax.while_loop(proceed, step, state)
-    return at.x, smooth, niter
+    none = jnp.zeros_like(p.smooth)
+    state = (jnp.int32(0), niter, none, start, none, busy)
+    _, niter, smooth, at, force, _ = lax.while_loop(proceed, step, state)
+    return Solution(at.x, smooth, force, niter)
 
 
 class _Point(NamedTuple):
@@ -157,12 +167,6 @@ class _Point(NamedTuple):
     x: jax.Array
     Mx: jax.Array
     r: list
-
-
-def _system(p: Problem, at: _Point):
-    """Hessian and gradient of the cost."""
-    pieces = pin(pieces_at(p, at.r), at.x)
-    return hessian(p, pieces), at.Mx - p.smooth - constraint_force(p, pieces)
 
 
 def _better(p: Problem, a: _Point, b: _Point) -> _Point:

@@ -2,12 +2,20 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.physics.constraint.rows import ContactRows, DofRows, Rows
 from jaxsim.physics.pin import pin
-from jaxsim.physics.products import apply, apply_transpose, gram
+from jaxsim.physics.products import (
+    apply,
+    apply_basis,
+    apply_basis_transpose,
+    apply_transpose,
+    gram,
+    gram_basis,
+)
 from jaxsim.physics.solver.cost import evaluate
 from jaxsim.physics.tree import take, total, weighted_sum
 
@@ -37,20 +45,20 @@ def multiply(p: Problem, x) -> list:
 
 def residual(p: Problem, x) -> list:
     """J x - aref, block by block."""
-    out = []
-    for block, Jx in zip(p.blocks, multiply(p, x), strict=True):
-        if isinstance(block, ContactRows):
-            out.append([a - b for a, b in zip(Jx, block.aref, strict=True)])
-        else:
-            out.append(Jx - block.aref)
-    return out
+    return minus_reference(p, multiply(p, x))
+
+
+def minus_reference(p: Problem, Jx: list) -> list:
+    """J x - aref from J x."""
+    arefs = [block.aref for block in p.blocks]
+    return jax.tree.map(lambda a, b: a - b, Jx, arefs)
 
 
 def _multiply(block, x):
     if isinstance(block, DofRows):
         return block.sign * take(x, block.dof)
     if isinstance(block, ContactRows):
-        return [apply(J, x) for J in block.J]
+        return list(apply_basis(block.J, x))
     return apply(block.J, x)
 
 
@@ -61,8 +69,7 @@ def constraint_force(p: Problem, pieces: list):
         if isinstance(block, DofRows):
             out = out + _to_dofs(block.dof, block.sign * piece.force, out.shape[0])
         elif isinstance(block, ContactRows):
-            for J, f in zip(block.J, piece.force, strict=True):
-                out = out + apply_transpose(J, f)
+            out = out + apply_basis_transpose(block.J, piece.force)
         else:
             out = out + apply_transpose(block.J, piece.force)
     return out
@@ -78,21 +85,13 @@ def hessian(p: Problem, pieces: list):
             own = _to_dofs(block.dof, piece.weight, nv)
             diagonal = own if diagonal is None else diagonal + own
         elif isinstance(block, ContactRows):
-            for J, G in zip(block.J, _weighted(block, piece.weight), strict=True):
-                H = H + gram(J, G)
+            H = gram_basis(H, block.J, piece.weight)
         else:
             H = H + gram(block.J, pin(piece.weight[:, None] * block.J, p.smooth))
     if diagonal is not None:
         eye = np.eye(nv, dtype=H.dtype).reshape(nv, nv, *(1,) * (H.ndim - 2))
         H = H + eye * diagonal[:, None]
     return H
-
-
-def _weighted(block: ContactRows, weight) -> list:
-    """W J of a contact block, over the basis."""
-    size = len(block.J)
-    rows = [sum(weight[j][k][:, None] * block.J[k] for k in range(size)) for j in range(size)]
-    return pin(rows, block.D)
 
 
 def pieces_at(p: Problem, r: list) -> list:

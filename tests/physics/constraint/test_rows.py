@@ -1,20 +1,15 @@
 """Constraint rows of every kind, and the solution with them, beside MuJoCo."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from physics.constraint.scene import (
-    compile_xml,
-    inputs,
-    kinds_of_rows,
-    rows_of,
-    solution,
-    state,
-)
+from physics.constraint.scene import answer, compile_xml, state, world
 
-from jaxsim.bridge import put_model
+import jaxsim
 from jaxsim.enums import DisableBit, EqType
 from jaxsim.physics.constraint.equality import refusals
 
@@ -97,11 +92,10 @@ TOSSED = """
  <body pos="1 0 .2"><freejoint/><geom type="box" size=".1 .2 .15" condim="{dims[1]}"/></body>
  <body pos="2 0 .1"><freejoint/><geom type="capsule" size=".1 .2" zaxis="1 .02 0"
    condim="{dims[2]}"/></body>
- <body pos="3 0 .1"><joint type="slide" axis="0 0 1"/><joint axis="0 1 1" range="-10 10"/>
+ <body pos="3 0 .1"><joint type="slide" axis="0 0 1"/><joint name="j" axis="0 1 1" range="-10 10"/>
    <geom size=".12" condim="{dims[3]}" solref="-500 -20"/></body>
 </worldbody></mujoco>
 """
-ROOM = 14  # contacts there can be
 ELLIPTIC = {"cone": "elliptic", "impratio": 3, "dims": (6, 1, 4, 3), "geom": ""}
 CONTACTS = [
     ("pyramidal", (1, 1, 1, 1), 'margin=".05" gap=".02"'),
@@ -112,40 +106,54 @@ CONTACTS = [
 ]
 
 
-def check_rows(mj: mujoco.MjModel, mjd: mujoco.MjData, room=0, size=0) -> None:
-    """Counts and rows are the oracle's, and the forces at its acceleration."""
-    rows, counts = rows_of(*inputs(mj, mjd, room), size)
-    assert [int(n[0]) for n in counts] == [mjd.ne, mjd.nf, mjd.nl, mjd.nefc]
+def check(mj: mujoco.MjModel, mjd: mujoco.MjData) -> None:
+    """Counts, rows and their forces are the oracle's, and so is the solution."""
+    rows, d = answer(*world(mj, mjd))
+    for count in ("ncon", "ne", "nf", "nl", "nefc"):
+        assert getattr(d, count) == getattr(mjd, count), count
     active = np.asarray(rows.active)
+    order, owner = in_our_order(mjd, np.asarray(d.contact.pos)[: mjd.ncon])
     J = mjd.efc_J[: mjd.nefc * mj.nv].reshape(mjd.nefc, mj.nv)
-    np.testing.assert_array_equal(rows.efc_type[active], mjd.efc_type)
-    np.testing.assert_array_equal(rows.efc_id[active], mjd.efc_id)
-    np.testing.assert_allclose(rows.efc_J[active], J, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(rows.efc_D[active], mjd.efc_D, rtol=1e-12)
-    np.testing.assert_array_equal(rows.efc_frictionloss[active], mjd.efc_frictionloss)
-    for name in ("efc_aref", "efc_force"):
-        equal(getattr(rows, name)[active], getattr(mjd, name), 1e-12)
+    np.testing.assert_array_equal(rows.efc_type[active], mjd.efc_type[order])
+    np.testing.assert_array_equal(rows.efc_id[active], owner)
+    np.testing.assert_allclose(rows.efc_J[active], J[order], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(rows.efc_D[active], mjd.efc_D[order], rtol=1e-12)
+    np.testing.assert_array_equal(rows.efc_frictionloss[active], mjd.efc_frictionloss[order])
     assert not rows.efc_force[~active].any()
+    for name in ("efc_aref", "efc_force"):
+        equal(getattr(rows, name)[active], getattr(mjd, name)[order])
+    for name in ("qacc", "qfrc_constraint"):
+        equal(getattr(d, name), getattr(mjd, name))
 
 
-def check_solution(mj: mujoco.MjModel, mjd: mujoco.MjData, room=0, size=0) -> None:
-    """Acceleration and constraint force are the oracle's."""
-    qacc, force = solution(*inputs(mj, mjd, room), size)
-    equal(qacc, mjd.qacc, 1e-12)
-    equal(force, mjd.qfrc_constraint, 1e-12)
+def in_our_order(mjd: mujoco.MjData, points: np.ndarray) -> tuple[list[int], list[int]]:
+    """The oracle's rows with the contacts of a pair in our order, and our ids of their owners.
+
+    Args:
+      mjd: the oracle's state.
+      points: our contact points, (ncon, 3); their order within a pair of geoms is free.
+    """
+    others = mjd.ne + mjd.nf + mjd.nl
+    rows, owner = list(range(others)), list(mjd.efc_id[:others])
+    for number, point in enumerate(points):
+        same = int(np.linalg.norm(mjd.contact.pos - point, axis=1).argmin())
+        of_it = [r for r in range(others, mjd.nefc) if mjd.efc_id[r] == same]
+        rows += of_it
+        owner += [number] * len(of_it)
+    return rows, owner
 
 
-def equal(ours, theirs, tolerance: float) -> None:
+def equal(ours, theirs) -> None:
     """Equal relative to the largest number."""
     scale = 1 + abs(theirs).max(initial=0)
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * scale)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * scale)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_rows_without_contacts(part):
     mj = compile_xml(PARTS[part])
     for seed in range(6):
-        check_rows(mj, state(mj, seed))
+        check(mj, state(mj, seed))
 
 
 def test_every_kind_of_row_comes_and_goes():
@@ -160,22 +168,23 @@ def test_every_kind_of_row_comes_and_goes():
     assert len(limits) > 1
 
 
-@pytest.mark.parametrize("part", ["all", "limits without margin"])
-def test_solution_without_contacts(part):
-    mj = compile_xml(PARTS[part])
-    for seed in range(4):
-        check_solution(mj, state(mj, seed))
-
-
+# types of rows that a flag takes away
 FLAGS = {"EQUALITY": {0}, "FRICTIONLOSS": {1, 2}, "LIMIT": {3, 4}, "CONSTRAINT": {0, 1, 2, 3, 4}}
 
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_flags_take_rows_away(flag):
-    mj = compile_xml(PARTS["all"], disableflags=int(DisableBit[flag] | DisableBit.CONTACT))
+    with_all = compile_xml(PARTS["all"])
+    rows, _ = answer(*world(with_all, state(with_all, 0)))
+    kept = {0, 1, 2, 3, 4} - FLAGS[flag]
+
+    mj = compile_xml(PARTS["all"], DisableBit[flag])
     mjd = state(mj, 0)
-    kinds = kinds_of_rows(*inputs(mj, mjd, 0)[:2])
-    assert kinds == {0, 1, 2, 3, 4} - FLAGS[flag] == set(mjd.efc_type)
+    m, d = world(mj, mjd)
+    # which rows there can be is known before anything is computed
+    shapes = jax.eval_shape(partial(jaxsim.constraint_rows, m), d)
+    assert len(shapes.efc_type) == np.isin(rows.efc_type, list(kept)).sum()
+    assert set(mjd.efc_type) == kept
 
 
 def test_equalities_switch_in_a_state():
@@ -185,7 +194,7 @@ def test_equalities_switch_in_a_state():
         mjd = state(mj, seed)
         mjd.eq_active[:] = np.random.default_rng(seed).integers(0, 2, mj.neq)
         mujoco.mj_forward(mj, mjd)
-        check_rows(mj, mjd)
+        check(mj, mjd)
 
 
 @pytest.mark.parametrize(("cone", "dims", "geom"), CONTACTS)
@@ -195,29 +204,25 @@ def test_contacts(cone, dims, geom):
     for seed in range(5):
         mjd = state(mj, seed, spread=0.1, settle=10 * seed)
         touching += mjd.ncon
-        check_rows(mj, mjd, ROOM, max(dims))
-        check_solution(mj, mjd, ROOM, max(dims))
+        check(mj, mjd)
     assert touching > 5
 
 
-WORLDS = [(PARTS["all"], 0, 0), (TOSSED.format(**ELLIPTIC), ROOM, 6)]
-
-
-@pytest.mark.parametrize(("xml", "room", "size"), WORLDS, ids=["all", "contacts"])
-def test_many_worlds_are_many_loops(xml, room, size):
+@pytest.mark.parametrize("xml", [PARTS["all"], TOSSED.format(**ELLIPTIC)], ids=["all", "contacts"])
+def test_many_worlds_are_many_loops(xml):
     mj = compile_xml(xml)
-    each = [inputs(mj, state(mj, seed, spread=0.1, settle=20), room) for seed in range(3)]
-    m = jax.tree.map(lambda a: a[..., None], each[0][0])
-    d, found = (jax.tree.map(lambda *a: jnp.stack(a, -1), *(e[k] for e in each)) for k in (1, 2))
-    together, counts = rows_of(m, d, found, size, rank=1)
-    for w, one in enumerate(each):
-        alone, count = rows_of(*one, size)
-        for a, b in zip((*together, *counts), (*alone, *count), strict=True):
-            np.testing.assert_allclose(a[..., w], b, rtol=1e-12, atol=1e-12)
+    each = [world(mj, state(mj, seed, spread=0.1, settle=20)) for seed in range(3)]
+    m = each[0][0]
+    d = jax.tree.map(lambda *a: jnp.stack(a), *(d for _, d in each))
+    together = jax.jit(jax.vmap(jaxsim.constraint_rows, in_axes=(None, 0)))(m, d)
+    for w, (_, one) in enumerate(each):
+        alone, _ = answer(m, one)
+        for a, b in zip(together, alone, strict=True):
+            np.testing.assert_allclose(a[w], b, rtol=1e-12, atol=1e-12)
 
 
 def test_kinds_for_flexes_are_refused():
-    m = put_model(compile_xml(PARTS["all"]))
+    m = jaxsim.put_model(compile_xml(PARTS["all"]))
     flex = np.where(m.eq_type == EqType.JOINT, EqType.FLEX, m.eq_type)
     messages = refusals(m.replace(structure=m.structure.replace(eq_type=flex)))
     assert len(messages) == 3
