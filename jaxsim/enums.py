@@ -1,4 +1,4 @@
-"""MuJoCo's enumerations, with its values; names without the prefix (`mjJNT_HINGE` -> `JointType.HINGE`)."""
+"""MuJoCo's enumerations and their values; `mjJNT_HINGE` is `JointType.HINGE`."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class CtrlChart(IntEnum):
 
 
 class CtrlInput(IntFlag):
-    """Inputs of an actuator, in the order in which they stand in its block of `ctrl` (mjtCtrlInput)."""
+    """Inputs of an actuator, in the order of its block of `ctrl` (mjtCtrlInput)."""
 
     POS = 1
     VEL = 2

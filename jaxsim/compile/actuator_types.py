@@ -1,9 +1,10 @@
 """What an actuator computes: the shortcuts of `<actuator>`, expanded to dynamics, gain and bias.
 
-A default class holds one actuator, which each entry of the class edits in turn. `<general>` writes the
-parameters as they are; a shortcut such as `<position>` owns them. It starts from those of the nearest
-enclosing class whose actuator it can read, that is, one that was last written with the same shortcut, or
-with `<general>` and the same type of gain; without any it starts from its own defaults.
+A default class holds one actuator, which each entry of the class edits in turn. `<general>` writes
+the parameters as they are; a shortcut such as `<position>` owns them. It starts from those of the
+nearest enclosing class whose actuator it can read, that is, one that was last written with the same
+shortcut, or with `<general>` and the same type of gain; without any it starts from its own
+defaults.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class ActuatorType:
     inherited: np.ndarray | None = None  # the range that inheritrange asks for
 
     def copy(self) -> ActuatorType:
+        """A copy with vectors of its own."""
         vectors = ("dynprm", "gainprm", "biasprm", "velrange", "ffrange")
         return replace(self, **{name: getattr(self, name).copy() for name in vectors})
 
@@ -131,6 +133,7 @@ class Shortcut:
     biasprm: tuple[float, ...] = ()
 
     def fresh(self) -> ActuatorType:
+        """The actuator that the shortcut starts from where there is none to inherit from."""
         return ActuatorType(
             dynprm=parameters(*self.dynprm),
             gainprm=parameters(*self.gainprm),

@@ -1,4 +1,4 @@
-"""Values that a model leaves to the compiler, and the constants that it derives from the reference pose.
+"""Values that a model leaves to the compiler, and the constants of its reference pose.
 
     springlength = -1     the length of the tendon in `qpos_spring`
     dampratio             damping of a servo, from its gain and the inertia it drives at `qpos0`
@@ -22,7 +22,7 @@ from jaxsim.enums import BiasType, GainType, TrnType
 
 
 def derive(c: Compilation) -> None:
-    """Spring lengths, servo damping, length ranges, the constants at `qpos0`, and the statistics."""
+    """Spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
     spring_lengths(c)
     constants = Constants(c.fields)
     damping_ratios(c, constants)
@@ -37,7 +37,7 @@ def derive(c: Compilation) -> None:
 
 
 def spring_lengths(c: Compilation) -> None:
-    """Replaces the spring lengths (-1, -1) by the tendons' lengths where their joints' springs rest."""
+    """Replaces spring lengths (-1, -1) by the tendons' lengths where their joints' springs rest."""
     spring = c.fields["tendon_lengthspring"]
     automatic = (spring == AUTOMATIC).all(axis=1)
     if automatic.any():
@@ -108,5 +108,5 @@ def length_ranges(c: Compilation) -> None:
         c.fault(
             e,
             "finding its length range by simulation is not supported; give lengthrange, or "
-            "<compiler><lengthrange uselimit='true'/></compiler> and a limit of its joint or tendon",
+            "<compiler><lengthrange uselimit='true'/></compiler> and a limit of its target",
         )

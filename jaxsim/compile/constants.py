@@ -1,14 +1,15 @@
 """What a model derives from its own reference pose: masses of subtrees, lengths, inverse weights.
 
-These are the fields that MuJoCo's `mj_setConst` recomputes, and they follow from the other fields alone:
+These are the fields that MuJoCo's `mj_setConst` recomputes, and they follow from the other fields
+alone:
 
     body_subtreemass, tendon_length0, actuator_length0, dof_M0, dof_length,
     dof_invweight0, body_invweight0, tendon_invweight0, actuator_acc0, eq_data
     and where cameras and lights are (views.py)
 
-With M the inertia matrix at `qpos0`, armature of tendons included, and J the Jacobian of a quantity, an
-inverse weight is the mean of the diagonal of J M^-1 J^T: how far the quantity gives way to a unit force.
-`actuator_acc0` is |M^-1 moment|, the joint acceleration from a unit force.
+With M the inertia matrix at `qpos0`, armature of tendons included, and J the Jacobian of a
+quantity, an inverse weight is the mean of the diagonal of J M^-1 J^T: how far the quantity gives
+way to a unit force. `actuator_acc0` is |M^-1 moment|, the joint acceleration from a unit force.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Constants:
 
     @cached_property
     def reference(self) -> Reference:
+        """The model at `qpos0`."""
         return reference_pose(self.fields)
 
     @cached_property
@@ -62,10 +64,13 @@ class Constants:
     @cached_property
     def inertia(self) -> MassMatrix:
         """M."""
+        armature = _tendon_armature(self.fields)
+        if not armature.any():
+            return self.joint_inertia
         matrix = MassMatrix(self.reference, _dof_armature(self.fields))
-        for tendon, armature in zip(self.tendons, _tendon_armature(self.fields), strict=True):
-            if armature:
-                matrix.add_outer(tendon.dofs, tendon.values, armature)
+        for tendon, own in zip(self.tendons, armature, strict=True):
+            if own:
+                matrix.add_outer(tendon.dofs, tendon.values, own)
         return matrix
 
     def all(self) -> dict[str, np.ndarray]:
@@ -85,11 +90,11 @@ class Constants:
         }
 
     def _sliding(self, bodies: np.ndarray) -> np.ndarray:
-        """Which of some bodies only slide; MuJoCo takes 1 / mass for their weights, without armature."""
+        """Which of some bodies only slide; their weights are 1 / mass, without armature."""
         return self.fields["body_simple"][bodies] == SLIDERS_ONLY
 
     def dof_invweight0(self) -> np.ndarray:
-        """Diagonal of M^-1, averaged over the three dofs of a rotation or of a free translation, (nv,)."""
+        """Diagonal of M^-1, averaged over each three dofs of ball and free joints, (nv,)."""
         f = self.fields
         weight = self.inertia.inverse_diagonal()
         for joint, kind in enumerate(f["jnt_type"]):
@@ -157,7 +162,7 @@ class Constants:
 
     @cached_property
     def body_length(self) -> np.ndarray:
-        """Size of each body [m]: the farthest of its geoms' bounds and of the joints on it, from its com.
+        """Size of each body [m]: from its com to the farthest bound of a geom, or joint, on it.
 
         The joints are its own and those of its children.
         """

@@ -1,7 +1,7 @@
-"""`<contact>`: pairs of geoms with parameters of their own, and pairs of bodies that do not collide.
+"""`<contact>`: pairs of geoms with parameters of their own, and bodies that do not collide.
 
-Both are sorted by signature, `body1 << 16 | body2` with the smaller body first. A pair takes nothing from
-its geoms: what nobody gives has the schema's default.
+Both are sorted by signature, `body1 << 16 | body2` with the smaller body first. A pair takes
+nothing from its geoms: what nobody gives has the schema's default.
 """
 
 from __future__ import annotations

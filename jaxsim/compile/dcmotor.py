@@ -4,8 +4,8 @@
     biasprm  cogging amplitude  poles  phase  coulomb  static  stribeck
     dynprm   L/R  di/dt max  thermal R  thermal C  ambient  sigma0  sigma1  slewmax  Imax
 
-K [N m/A] is the geometric mean of torque and back-EMF constant, R [Ohm] the terminal resistance. The
-states are, as far as they exist: slew, integral, temperature, bristle, current.
+K [N m/A] is the geometric mean of torque and back-EMF constant, R [Ohm] the terminal resistance.
+The states are, as far as they exist: slew, integral, temperature, bristle, current.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def activations(t: ActuatorType) -> int:
 
 
 def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
-    """K from the motor constants or the nominal point, R likewise, and the electrical time constant."""
+    """K and R from their attributes or the nominal point, and the electrical time constant."""
     motorconst, nominal = _given(e, "motorconst", 2), _given(e, "nominal", 3)
     torque, back = (t.gainprm[K], 0.0) if motorconst is None else motorconst
     if min(torque, back) < 0:
@@ -122,7 +122,7 @@ def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 
 
 def _given(e: SpecElement, attr: str, count: int) -> np.ndarray | None:
-    """The numbers of an attribute, zeros after those that were written; None if it was not written."""
+    """The numbers of an attribute, with zeros after them; None if it was not written."""
     value = e.own(attr)
     if value is None:
         return None

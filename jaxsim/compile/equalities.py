@@ -7,8 +7,8 @@
               torquescale, and 1 if the pose is that of the reference pose, 0 if it was given
     joint, tendon   coefficients of the polynomial (5), zeros (5), 1, 0
 
-The anchor in body 2 of a connect, and the pose of a weld, are measured at `qpos0` by `constants.py`.
-Constraints between sites have their data in the sites.
+The anchor in body 2 of a connect, and the pose of a weld, are measured at `qpos0` by
+`constants.py`. Constraints between sites have their data in the sites.
 """
 
 from __future__ import annotations

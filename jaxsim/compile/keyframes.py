@@ -1,4 +1,7 @@
-"""Keyframes: `key_*`. What a keyframe does not give, or gives only the first numbers of, is as at the start."""
+"""Keyframes: `key_*`.
+
+What a keyframe does not give, or gives only the first numbers of, is as at the start.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""The joint-space inertia matrix at `qpos0`, block by block, and what its inverse says of bodies and dofs.
+"""The joint-space inertia matrix at `qpos0`, block by block, and its inverse.
 
-M couples only dofs of one kinematic tree, so it is held as one dense block per tree, and blocks of equal
-size are worked on together: a chain of a thousand dofs is one large block, a thousand free bodies are a
-batch of 6 x 6 blocks.
+M couples only dofs of one kinematic tree, so it is held as one dense block per tree, and blocks of
+equal size are worked on together: a chain of a thousand dofs is one large block, a thousand free
+bodies are a batch of 6 x 6 blocks.
 
     M[i, j] = cdof[i] . I(body of i) cdof[j],    j an ancestor of i or i itself,
 
-with I the inertia of everything that dof i moves (composite rigid body algorithm; Featherstone, ch. 6.2).
+with I the inertia of everything that dof i moves (composite rigid body algorithm; Featherstone, ch.
+6.2).
 """
 
 from __future__ import annotations

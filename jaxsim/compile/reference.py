@@ -1,12 +1,14 @@
 """The model in its reference pose `qpos0`: positions, joint axes and Jacobians.
 
 Everything that MuJoCo derives once per model (fields ending in 0, inverse weights, statistics) is a
-function of this pose; the rest lengths of springs are one of `qpos_spring`. A joint at `qpos0` is not
-displaced, so most poses follow from `body_pos` and `body_quat` alone, level by level; only joints that
-are displaced are visited one by one. The input is a table of MuJoCo-named arrays, the compiler's `fields`.
+function of this pose; the rest lengths of springs are one of `qpos_spring`. A joint at `qpos0` is
+not displaced, so most poses follow from `body_pos` and `body_quat` alone, level by level; only
+joints that are displaced are visited one by one. The input is a table of MuJoCo-named arrays, the
+compiler's `fields`.
 
 Formulas: Featherstone, *Rigid Body Dynamics Algorithms*, ch. 6 (composite inertia); MuJoCo's
-documentation, Computation chapter, for the spatial vectors (rotation first, about a tree's center of mass).
+documentation, Computation chapter, for the spatial vectors (rotation first, about a tree's center
+of mass).
 """
 
 from __future__ import annotations
@@ -46,18 +48,22 @@ class Reference:
 
     @cached_property
     def geom_xpos(self) -> np.ndarray:
+        """Centers of the geoms, (ngeom, 3)."""
         return self.place(self.fields["geom_bodyid"], self.fields["geom_pos"])
 
     @cached_property
     def geom_xquat(self) -> np.ndarray:
+        """Orientations of the geoms, (ngeom, 4)."""
         return self.turn(self.fields["geom_bodyid"], self.fields["geom_quat"])
 
     @cached_property
     def site_xpos(self) -> np.ndarray:
+        """Positions of the sites, (nsite, 3)."""
         return self.place(self.fields["site_bodyid"], self.fields["site_pos"])
 
     @cached_property
     def site_xquat(self) -> np.ndarray:
+        """Orientations of the sites, (nsite, 4)."""
         return self.turn(self.fields["site_bodyid"], self.fields["site_quat"])
 
     def place(self, body: np.ndarray, pos: np.ndarray) -> np.ndarray:
@@ -70,7 +76,7 @@ class Reference:
 
     @cached_property
     def cdof(self) -> np.ndarray:
-        """Motion axes of the dofs about the center of mass of their tree, rotation first, (nv, 6)."""
+        """Motion axes of the dofs about their tree's center of mass, rotation first, (nv, 6)."""
         f = self.fields
         cdof = np.zeros((f["nv"], 6))
         for joint, kind in enumerate(f["jnt_type"]):
@@ -106,7 +112,7 @@ class Reference:
 
 
 def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
-    """Forward kinematics at `qpos0`, or at another position (nq,), one level of the tree at a time."""
+    """Forward kinematics at `qpos0`, or at another position (nq,), level by level."""
     f, nbody = fields, fields["nbody"]
     qpos = f["qpos0"] if qpos is None else qpos
     pos, quat = _body_offsets(f, qpos)
@@ -139,7 +145,7 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
 
 
 def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of each body in its parent before its joints move; a free joint's numbers are the pose."""
+    """Pose of each body in its parent before joints move it; a free joint's numbers are it."""
     pos, quat = f["body_pos"].copy(), f["body_quat"].copy()
     free = np.flatnonzero(f["jnt_type"] == JointType.FREE)
     for body, adr in zip(f["jnt_bodyid"][free], f["jnt_qposadr"][free], strict=True):

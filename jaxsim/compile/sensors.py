@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.actuators import history
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.history import history
 from jaxsim.enums import ConDataField, DataType, JointType, ObjType, RayDataField, SensorType, Stage
 from jaxsim.spec import SpecElement
 
@@ -23,10 +23,13 @@ _COLUMNS = (
 
 
 class Target(NamedTuple):
-    """An object that a sensor refers to: its kind and id; of no object (UNKNOWN, -1)."""
+    """An object that a sensor refers to: its kind and id."""
 
-    objtype: ObjType = ObjType.UNKNOWN
-    objid: int = -1
+    objtype: ObjType
+    objid: int
+
+
+NO_OBJECT = Target(ObjType.UNKNOWN, -1)
 
 
 class Reading(NamedTuple):
@@ -36,8 +39,8 @@ class Reading(NamedTuple):
     datatype: DataType
     stage: Stage
     dim: int
-    obj: Target = Target()
-    ref: Target = Target()
+    obj: Target = NO_OBJECT
+    ref: Target = NO_OBJECT
     intprm: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -98,7 +101,8 @@ class Kind(NamedTuple):
     datatype: DataType = DataType.REAL
     target: str = ""
 
-    def reading(self, obj: Target, ref: Target = Target(), **changes) -> Reading:
+    def reading(self, obj: Target, ref: Target = NO_OBJECT, **changes) -> Reading:
+        """The readings of this kind, of an object and relative to another."""
         values = {"datatype": self.datatype, "stage": self.stage, "dim": self.dim, **changes}
         return Reading(type=self.type, obj=obj, ref=ref, **values)
 
@@ -148,7 +152,7 @@ def _named(c: Compilation, e: SpecElement, typeattr: str, nameattr: str) -> Targ
     """The object whose kind and name two attributes give."""
     keyword, name = e.get(typeattr), e.get(nameattr)
     if not keyword or not name:
-        return Target()
+        return NO_OBJECT
     kind = "body" if keyword == "xbody" else keyword
     return Target(ObjType[keyword.upper()], c.find(kind, name, e, nameattr))
 
@@ -174,12 +178,12 @@ _SIDES = {
 
 
 def _side(c: Compilation, e: SpecElement, number: str) -> Target:
-    """One side of a sensor between two things: a geom, a body, a subtree or the inside of a site."""
+    """One side of a sensor between two things: a geom, body, subtree or the inside of a site."""
     for what, objtype in _SIDES.items():
         attr = "site" if what == "site" else what + number
         if e.own(attr) and (what != "site" or number == "1"):
             return Target(objtype, c.find_own("body" if what == "subtree" else what, e, attr))
-    return Target()
+    return NO_OBJECT
 
 
 def _between(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
@@ -252,13 +256,16 @@ def _contact(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _global(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    return kind.reading(Target())
+    return kind.reading(NO_OBJECT)
 
 
 def _tactile(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     """Three values for each vertex of a mesh."""
-    mesh = c.find_own("mesh", e, "mesh")
-    vertices = int(c.fields["mesh_vertnum"][mesh]) if mesh >= 0 else 0
+    mesh, vertices = c.find_own("mesh", e, "mesh"), 0
+    if "mesh_vertnum" not in c.fields:
+        c.fault(e, "it needs the vertices of a mesh, and meshes are not supported; remove it")
+    elif mesh >= 0:
+        vertices = int(c.fields["mesh_vertnum"][mesh])
     geom = Target(ObjType.GEOM, c.find_own("geom", e, "geom"))
     return kind.reading(Target(ObjType.MESH, mesh), geom, dim=3 * vertices)
 

@@ -63,6 +63,8 @@ def _actuator_trees(f: dict, actuator: int, tendons: list[np.ndarray]) -> np.nda
     kind, ids = f["actuator_trntype"][actuator], f["actuator_trnid"][actuator]
     if kind == TrnType.TENDON:
         return tendons[ids[0]]
+    if kind == TrnType.SO3:  # of a site with a reference site, or of a ball joint
+        kind = TrnType.SITE if ids[1] >= 0 else TrnType.JOINT
     ids = ids[ids >= 0]
     if kind in _JOINTS:
         return _moving(f, f["jnt_bodyid"][ids[:1]])

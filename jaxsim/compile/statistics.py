@@ -1,8 +1,8 @@
 """`stat`: the scale of a model, its size, place and inertia in the reference pose.
 
 What `<statistic>` gives stands; the rest is measured. `meaninertia` is the mean of M's diagonal,
-`meanmass` and `meansize` are means over bodies, and `extent` and `center` [m] are those of the box around
-bodies, their centers of mass, joints, sites and geoms.
+`meanmass` and `meansize` are means over bodies, and `extent` and `center` [m] are those of the box
+around bodies, their centers of mass, joints, sites and geoms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Lengths and Jacobians of tendons in a given pose, for the constants that are derived from them.
 
-A fixed tendon is a weighted sum of joint positions. A spatial tendon is the shortest path through its
-sites and around its geoms; a pulley starts a new branch, whose length is divided by the pulley's divisor.
+A fixed tendon is a weighted sum of joint positions. A spatial tendon is the shortest path through
+its sites and around its geoms; a pulley starts a new branch, whose length is divided by the
+pulley's divisor.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _spatial(reference: Reference, path: range) -> Stretch:
 def _leg(
     reference: Reference, a: _Point, b: _Point, obstacle: int | None
 ) -> tuple[list[_Point], float]:
-    """The ends of the straight pieces between two sites, pairwise, and the length on the geom between."""
+    """Ends of the straight pieces between two sites, pairwise, and the length on the geom."""
     if obstacle is None:
         return [a, b], 0.0
     f = reference.fields

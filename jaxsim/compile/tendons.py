@@ -223,7 +223,10 @@ def wraps_geom(f: Mapping[str, Any], tendon: int) -> bool:
 
 
 def _plastic(c: Compilation, elements: list[SpecElement]) -> None:
-    """`tendon_plasticadr`: two numbers of plastic state for each tendon that yields, after the joints'."""
+    """`tendon_plasticadr`: two numbers of plastic state for each tendon that yields.
+
+    They come after those of the joints.
+    """
     yields = c.fields["tendon_springyield"]
     for e in (e for e, value in zip(elements, yields, strict=True) if value < 0):
         c.fault(e, "springyield must not be negative; 0 turns yielding off")

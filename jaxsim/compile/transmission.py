@@ -1,4 +1,4 @@
-"""Lengths and moment arms of actuators in a given pose, for the constants that are derived from them.
+"""Lengths and moment arms of actuators in a given pose, for the constants made from them.
 
 One `Stretch` per force output: an orientation (so3) actuator has three, every other actuator one.
 See MuJoCo's Computation chapter, "Actuation model", and the XML reference of `general/gear`.
@@ -48,8 +48,9 @@ def _joint(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Str
 def _slider_crank(reference: Reference, actuator: int, gear: np.ndarray, _) -> list[Stretch]:
     """Position of a slider that a rod joins to the crank's pin.
 
-    With a the slider's axis and v the way from slider to pin, the rod of length r gives the position
-    x along a:   |v - x a| = r,   x = a.v - sqrt((a.v)^2 + r^2 - |v|^2),   and 0 under the root if negative.
+    With a the slider's axis and v the way from slider to pin, the rod of length r gives the
+    position x along a:   |v - x a| = r,   x = a.v - sqrt((a.v)^2 + r^2 - |v|^2),   and 0 under the
+    root if negative.
     """
     f = reference.fields
     crank, slider = f["actuator_trnid"][actuator]

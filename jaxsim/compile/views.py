@@ -1,4 +1,4 @@
-"""Where cameras and lights are at `qpos0`: what those that follow a body keep of the reference pose.
+"""Where cameras and lights are at `qpos0`, for those that follow a body.
 
     *_pos0     position relative to the body, in the world frame
     *_poscom0  position relative to the center of mass of the body's subtree, or its target's

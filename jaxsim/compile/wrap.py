@@ -1,10 +1,11 @@
 """Shortest paths around a sphere or an endless cylinder, for tendons that wrap.
 
-Both are problems of a circle in a plane: the plane through the center and the two ends for a sphere,
-the plane across the axis for a cylinder, where the path rises evenly along the axis. With no side site
-the path takes the shorter way around, and wraps only if the straight segment would cross the circle.
-A side site s fixes the way: the path winds around the center by the same angle as end -> s -> end does
-(MuJoCo 4.0). A side site inside the circle asks for a path that touches the circle from within.
+Both are problems of a circle in a plane: the plane through the center and the two ends for a
+sphere, the plane across the axis for a cylinder, where the path rises evenly along the axis. With
+no side site the path takes the shorter way around, and wraps only if the straight segment would
+cross the circle. A side site s fixes the way: the path winds around the center by the same angle as
+end -> s -> end does (MuJoCo 4.0). A side site inside the circle asks for a path that touches the
+circle from within.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MINVAL = 1e-15
 
 
 class Arc(NamedTuple):
-    """Where a path meets a wrapping geom: the two points in the geom's frame, and the length between."""
+    """Where a path meets a geom: two points in the geom's frame, and the length between."""
 
     enter: np.ndarray
     leave: np.ndarray
@@ -100,8 +101,8 @@ def _around(
 def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] | None:
     """The point of a circle, twice, at which the shortest path through the circle is reflected.
 
-    The path meets the circle under equal angles. As the point moves from the direction of one end to
-    that of the other, one angle grows and the other shrinks: halving finds where they agree.
+    The path meets the circle under equal angles. As the point moves from the direction of one end
+    to that of the other, one angle grows and the other shrinks: halving finds where they agree.
     """
     distance = np.linalg.norm(ends, axis=1)
     if (distance <= radius).any() or _segment_distance(ends) <= radius:

@@ -24,7 +24,7 @@ class Components:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        jax.tree_util.register_pytree_node(cls, lambda v: (v.parts, None), lambda _, p: cls(*p))
+        jax.tree_util.register_pytree_node(cls, _parts_of, lambda _, parts: cls(*parts))
         for k, name in enumerate(cls.names):
             setattr(cls, name, property(lambda self, k=k: self.parts[k]))
 
@@ -72,6 +72,10 @@ class Components:
     def to_array(self, axis: int = 1):
         """The inverse of `from_array`."""
         return jnp.stack(self.parts, axis=axis)
+
+
+def _parts_of(value: Components) -> tuple[tuple, None]:
+    return value.parts, None
 
 
 def concat(values):

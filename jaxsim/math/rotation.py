@@ -1,5 +1,6 @@
 """Quaternions (w, x, y, z) and rotation matrices by components."""
 
+import jax
 import jax.numpy as jnp
 
 from jaxsim.math.components import Components
@@ -12,6 +13,10 @@ class Quat(Components):
 
     names = ("w", "x", "y", "z")
     __slots__ = ()
+    w: jax.Array
+    x: jax.Array
+    y: jax.Array
+    z: jax.Array
 
     @property
     def vec(self) -> Vec:
@@ -98,6 +103,15 @@ class Rot(Components):
 
     names = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
     __slots__ = ()
+    xx: jax.Array
+    xy: jax.Array
+    xz: jax.Array
+    yx: jax.Array
+    yy: jax.Array
+    yz: jax.Array
+    zx: jax.Array
+    zy: jax.Array
+    zz: jax.Array
 
     @property
     def rows(self) -> tuple[Vec, Vec, Vec]:

@@ -5,6 +5,8 @@ the kinematic tree), so that sums over bodies need no transforms (Featherstone, 
 Algorithms, ch. 2; MuJoCo's documentation, Computation: General framework).
 """
 
+import jax
+
 from jaxsim.math.components import Components
 from jaxsim.math.rotation import Rot
 from jaxsim.math.vector import Vec
@@ -15,6 +17,12 @@ class Spatial(Components):
 
     names = ("rx", "ry", "rz", "tx", "ty", "tz")
     __slots__ = ()
+    rx: jax.Array
+    ry: jax.Array
+    rz: jax.Array
+    tx: jax.Array
+    ty: jax.Array
+    tz: jax.Array
 
     @classmethod
     def of(cls, rot: Vec, lin: Vec) -> "Spatial":
@@ -50,6 +58,16 @@ class Inertia(Components):
 
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz", "hx", "hy", "hz", "mass")
     __slots__ = ()
+    ixx: jax.Array
+    iyy: jax.Array
+    izz: jax.Array
+    ixy: jax.Array
+    ixz: jax.Array
+    iyz: jax.Array
+    hx: jax.Array
+    hy: jax.Array
+    hz: jax.Array
+    mass: jax.Array
 
     def __matmul__(self, v: Spatial) -> Spatial:
         """Momentum of the motion `v`."""

@@ -1,5 +1,6 @@
 """3-vectors by components."""
 
+import jax
 import jax.numpy as jnp
 
 from jaxsim.math.components import Components
@@ -11,6 +12,9 @@ class Vec(Components):
 
     names = ("x", "y", "z")
     __slots__ = ()
+    x: jax.Array
+    y: jax.Array
+    z: jax.Array
 
     def cross(self, other: "Vec") -> "Vec":
         ax, ay, az = self.parts

@@ -166,12 +166,15 @@ def _affine(prm, d: Data, i: np.ndarray):
 
 def _muscle_gain(m: Model, d: Data, i: np.ndarray):
     length, velocity = take(d.actuator_length, i), take(d.actuator_velocity, i)
-    return muscle.gain(length, velocity, *_muscle_scale(m, i), _columns(m.actuator_gainprm, i))
+    lengthrange, acc0 = _muscle_scale(m, i)
+    prm = _columns(m.actuator_gainprm, i)
+    return muscle.gain(length, velocity, lengthrange, acc0, prm)
 
 
 def _muscle_bias(m: Model, d: Data, i: np.ndarray):
     length = take(d.actuator_length, i)
-    return muscle.bias(length, *_muscle_scale(m, i), _columns(m.actuator_biasprm, i))
+    lengthrange, acc0 = _muscle_scale(m, i)
+    return muscle.bias(length, lengthrange, acc0, _columns(m.actuator_biasprm, i))
 
 
 def _muscle_scale(m: Model, i: np.ndarray):

@@ -1,7 +1,7 @@
 """Contact sensors: a fixed number of the contacts that match, and what they report.
 
-MuJoCo's documentation, XML reference: sensor/contact. Contacts are matched by what they are between,
-reduced to the sensor's slots, and their fields extracted into the slots.
+MuJoCo's documentation, XML reference: sensor/contact. Contacts are matched by what they are
+between, reduced to the sensor's slots, and their fields extracted into the slots.
 """
 
 from collections.abc import Callable

@@ -69,7 +69,7 @@ def _panel_solve(A, b):
 
 def _factor_columns(A, width: int) -> list:
     """The first columns of the factor; column t starts at row t."""
-    columns = []
+    columns: list = []
     for t in range(width):
         c = A[t:, t]
         for u in range(t):
@@ -80,7 +80,7 @@ def _factor_columns(A, width: int) -> list:
 
 def _substitute(columns: list, b, width: int) -> list:
     """The first entries of L^-1 b, each `[1, *W]`."""
-    y = []
+    y: list = []
     for t in range(width):
         v = b[t : t + 1]
         for u in range(t):

@@ -10,6 +10,7 @@ from jaxsim.model import Model
 from jaxsim.physics.layout import descendants, dof_ancestors, dof_slot
 from jaxsim.physics.pin import pin
 from jaxsim.physics.products import gram
+from jaxsim.physics.reflected import dof_armature, tendon_armature
 from jaxsim.physics.tree import column, take, weighted_sum
 
 
@@ -77,9 +78,9 @@ def crb(m: Model, d: Data) -> Data:
         axis[:, None] * f[None, :] for axis, f in zip(d.cdof.parts, force.parts, strict=True)
     )
     M = jnp.where(lower, below, jnp.where(_square(dof_ancestors(m).T, below), above, 0))
-    M = M + _square(np.eye(m.nv), M) * m.dof_armature[:, None]
+    M = M + _square(np.eye(m.nv), M) * dof_armature(m)[:, None]
     if m.ntendon:
-        M = M + gram(d.ten_J, m.tendon_armature[:, None] * d.ten_J)
+        M = M + gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
     return d.replace(crb=composite, M=pin(M, d.qpos))
 
 

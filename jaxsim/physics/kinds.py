@@ -1,6 +1,7 @@
 """One computation per kind of item: grouped, then put back in the order of the items."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from jaxsim.physics.tree import take
 
 
-def by_kind(kind: np.ndarray, table: Mapping[int, Callable], like):
+def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like):
     """Values of items whose formula depends on their kind.
 
     Args:

@@ -29,7 +29,7 @@ def activation_rate(ctrl, act, prm):
     abrupt = smooth < MINVAL
     x = jnp.clip(change / jnp.where(abrupt, 1.0, smooth) + 0.5, 0, 1)
     blend = jnp.where(abrupt, (change > 0).astype(x.dtype), x**3 * (6 * x * x - 15 * x + 10))
-    return change / jnp.maximum(MINVAL, fall + (rise - fall) * blend)
+    return change / _at_least(fall + (rise - fall) * blend)
 
 
 def scaled_length(length, lengthrange, prm):
@@ -38,18 +38,18 @@ def scaled_length(length, lengthrange, prm):
     The range of the actuator's length corresponds to the range `prm[:2]` of scaled lengths.
     """
     lower, upper = prm[0], prm[1]
-    optimal = (lengthrange[1] - lengthrange[0]) / jnp.maximum(MINVAL, upper - lower)
-    return lower + (length - lengthrange[0]) / jnp.maximum(MINVAL, optimal), optimal
+    optimal = (lengthrange[1] - lengthrange[0]) / _at_least(upper - lower)
+    return lower + (length - lengthrange[0]) / _at_least(optimal), optimal
 
 
 def peak_force(prm, acc0):
     """Peak active force: given, or chosen by how little the muscle accelerates the model."""
     force, scale = prm[2], prm[3]
-    return jnp.where(force < 0, scale / jnp.maximum(MINVAL, acc0), force)
+    return jnp.where(force < 0, scale / _at_least(acc0), force)
 
 
 def gain(length, velocity, lengthrange, acc0, prm):
-    """Active force per unit activation, `-F0 FL(L) FV(V)`; muscles pull.
+    """Active force per unit activation, `-F0 FL(s) FV(v)`; muscles pull.
 
     Args:
       length, velocity: of the actuator, `[n, *W]`.
@@ -58,44 +58,49 @@ def gain(length, velocity, lengthrange, acc0, prm):
       prm: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax; each `[n, *W]`.
     """
     lmin, lmax, vmax, fvmax = prm[4], prm[5], prm[6], prm[8]
-    L, optimal = scaled_length(length, lengthrange, prm)
-    V = velocity / jnp.maximum(MINVAL, optimal * vmax)
-    return -peak_force(prm, acc0) * _active_length(L, lmin, lmax) * _active_velocity(V, fvmax)
+    s, optimal = scaled_length(length, lengthrange, prm)
+    v = velocity / _at_least(optimal * vmax)
+    return -peak_force(prm, acc0) * _active_length(s, lmin, lmax) * _active_velocity(v, fvmax)
 
 
 def bias(length, lengthrange, acc0, prm):
-    """Passive force `-F0 FP(L)` of a stretched muscle; arguments as for `gain`.
+    """Passive force `-F0 FP(s)` of a stretched muscle; arguments as for `gain`.
 
     FP rises as a parabola from the optimal length to fpmax / 2 midway to lmax, then linearly.
     """
     lmax, fpmax = prm[5], prm[7]
-    L, _ = scaled_length(length, lengthrange, prm)
+    s, _ = scaled_length(length, lengthrange, prm)
     b = 0.5 * (1 + lmax)
-    x = (L - 1) / jnp.maximum(MINVAL, b - 1)
-    far = (L - b) / jnp.maximum(MINVAL, b - 1)
-    stretched = jnp.where(L <= b, 0.5 * x * x, 0.5 + far)
-    return -peak_force(prm, acc0) * fpmax * jnp.where(L <= 1, 0, stretched)
+    x = (s - 1) / _at_least(b - 1)
+    far = (s - b) / _at_least(b - 1)
+    stretched = jnp.where(s <= b, 0.5 * x * x, 0.5 + far)
+    return -peak_force(prm, acc0) * fpmax * jnp.where(s <= 1, 0, stretched)
 
 
-def _active_length(L, lmin, lmax):
+def _active_length(s, lmin, lmax):
     """Bell of four parabolas: 0 at lmin and lmax, 1 at the optimal length."""
     a, b = 0.5 * (lmin + 1), 0.5 * (1 + lmax)
-    outer_low = 0.5 * _square(L - lmin, a - lmin)
-    inner_low = 1 - 0.5 * _square(1 - L, 1 - a)
-    inner_high = 1 - 0.5 * _square(L - 1, b - 1)
-    outer_high = 0.5 * _square(lmax - L, lmax - b)
-    bell = jnp.where(L <= a, outer_low, jnp.where(L <= 1, inner_low, inner_high))
-    bell = jnp.where(L <= b, bell, outer_high)
-    return jnp.where((L < lmin) | (L > lmax), 0, bell)
+    outer_low = 0.5 * _square(s - lmin, a - lmin)
+    inner_low = 1 - 0.5 * _square(1 - s, 1 - a)
+    inner_high = 1 - 0.5 * _square(s - 1, b - 1)
+    outer_high = 0.5 * _square(lmax - s, lmax - b)
+    bell = jnp.where(s <= a, outer_low, jnp.where(s <= 1, inner_low, inner_high))
+    bell = jnp.where(s <= b, bell, outer_high)
+    return jnp.where((s < lmin) | (s > lmax), 0, bell)
 
 
-def _active_velocity(V, fvmax):
+def _active_velocity(v, fvmax):
     """Zero at full shortening speed, 1 at rest, up to fvmax when lengthened."""
     y = fvmax - 1
-    lengthened = fvmax - (y - V) ** 2 / jnp.maximum(MINVAL, y)
-    moving = jnp.where(V <= 0, (V + 1) ** 2, lengthened)
-    return jnp.where(V <= -1, 0, jnp.where(y < V, fvmax, moving))
+    lengthened = fvmax - (y - v) ** 2 / _at_least(y)
+    moving = jnp.where(v <= 0, (v + 1) ** 2, lengthened)
+    return jnp.where(v <= -1, 0, jnp.where(y < v, fvmax, moving))
+
+
+def _at_least(x):
+    """A divisor kept away from zero."""
+    return jnp.maximum(x, MINVAL)
 
 
 def _square(x, width):
-    return (x / jnp.maximum(MINVAL, width)) ** 2
+    return (x / _at_least(width)) ** 2

@@ -48,6 +48,8 @@ def refusals(m: Model) -> list[str]:
         for j in range(m.njnt)
         if m.jnt_plasticadr[j] >= 0
     ]
+    if m.flg_adhesion:
+        found.append("geom or pair with adhesion: adhesive contacts are not supported; remove it")
     if m.nflex:
         found.append(f"{named(m, 'flex', 0)}: flexes are not supported")
     return found

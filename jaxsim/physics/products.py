@@ -5,6 +5,7 @@ it makes one loop over memory, vectorised over worlds. One world, and sums too l
 out, go through dots.
 """
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -100,7 +101,8 @@ def _over_chunks(add: Callable, start, J, per_contact):
     if pad:
         J = jnp.pad(J, [(0, 0), (0, pad)] + [(0, 0)] * (J.ndim - 2))
         per_contact = jax.tree.map(lambda a: jnp.pad(a, [(0, pad), (0, 0)]), per_contact)
-    used = sum((a != 0).any(axis=-1) for a in jax.tree.leaves(per_contact)) > 0
+    parts = ((a != 0).any(axis=-1) for a in jax.tree.leaves(per_contact))
+    used = functools.reduce(jnp.logical_or, parts)
     place = np.arange(1, count + pad + 1, dtype=np.int32)
     last = jnp.max(jnp.where(used, place, 0))
 

@@ -1,7 +1,7 @@
 """Inertia and damping of drives, reflected by their gears into joints and tendons.
 
-MuJoCo's documentation, XML reference: actuator/general/armature, damping. A motor behind a gear adds
-the square of the gear times its own coefficients to the joint or tendon it drives.
+MuJoCo's documentation, XML reference: actuator/general/armature, damping. A motor behind a gear
+adds the square of the gear times its own coefficients to the joint or tendon it drives.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Sensors: `d.sensordata`, from the tables of the kinds of sensors.
 
-MuJoCo's documentation, XML reference: sensor. Sensors of one kind are computed together, and all numbers of
-a stage are put in place at once.
+MuJoCo's documentation, XML reference: sensor. Sensors of one kind are computed together, and all
+numbers of a stage are put in place at once.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """Sensors of acceleration and force; MuJoCo's documentation, XML reference: sensor.
 
-Each function gives the outputs of a group of sensors, one array `[n, *W]` for each of their numbers.
+Each function gives the outputs of a group of sensors, an array `[n, *W]` for each number.
 """
 
 from jaxsim.data import Data

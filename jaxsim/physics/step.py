@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.data import Data
-from jaxsim.enums import DisableBit, WarningType
+from jaxsim.enums import DisableBit, IntegratorType, WarningType
 from jaxsim.math import select
 from jaxsim.model import Model
 from jaxsim.physics.forward import forward
@@ -25,7 +25,7 @@ def step(m: Model, d: Data) -> Data:
     d = _check(m, d, d.qvel, WarningType.BADQVEL)
     d = forward(m, d)
     bad = _is_bad(d.qacc)
-    new = INTEGRATORS[m.opt.integrator](m, d)
+    new = INTEGRATORS[IntegratorType(m.opt.integrator)](m, d)
     return _reset_where(m, bad, new, WarningType.BADQACC)
 
 

@@ -93,11 +93,12 @@ def _spatial(m: Model, d: Data):
 @derived
 def _pull_members(s: Structure) -> np.ndarray:
     """[nnz, npull]: 1 where a force is of the entry's tendon, on a body that its dof moves."""
-    tendon, body = [], []
+    tendon: list[np.ndarray] = []
+    body: list[np.ndarray] = []
     for kind, _, group in leg_groups(s):
-        ends = s.site_bodyid[group.site0], s.site_bodyid[group.site1]
+        ends = [s.site_bodyid[group.site0], s.site_bodyid[group.site1]]
         if kind != WrapType.NONE:
-            ends = (*ends, s.geom_bodyid[group.geom], s.geom_bodyid[group.geom])
+            ends += [s.geom_bodyid[group.geom]] * 2
         tendon += [group.tendon] * len(ends)
         body += ends
     pattern, moves = tendon_pattern(s), ancestors(s)

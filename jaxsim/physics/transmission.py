@@ -1,7 +1,7 @@
-"""Transmissions: the length of each actuator, and the moment arms that carry its force to the dofs.
+"""Transmissions: the length of each actuator, and the moment arms of its force on the dofs.
 
-MuJoCo's documentation, Computation: Transmission. What is attached to a joint or a tendon scales its
-length by the gear; what acts on sites is a force and a torque on one or two bodies.
+MuJoCo's documentation, Computation: Transmission. What is attached to a joint or a tendon scales
+its length by the gear; what acts on sites is a force and a torque on one or two bodies.
 """
 
 from collections.abc import Callable
@@ -146,7 +146,7 @@ def _joint_quat(m: Model, d: Data, ids: np.ndarray, offset: int) -> Quat:
 
 
 def _about(m: Model, ids: np.ndarray, turn: Quat, axis: Vec) -> Vec:
-    """The axis in the frame of the moving body; with `jointinparent` it is given in the parent's."""
+    """The axis in the frame of the moving body; `jointinparent` gives it in the parent's."""
     inparent = m.actuator_trntype[ids] == TrnType.JOINTINPARENT
     if not inparent.any():
         return axis
@@ -225,7 +225,7 @@ def _site(m: Model, d: Data, ids: np.ndarray):
 
 
 def _refsite(m: Model, d: Data, ids: np.ndarray):
-    """length = gear . (position, rotation vector) of the site in the frame of the reference site."""
+    """length = gear . (position, rotation vector) of the site in the reference site's frame."""
     site, ref = m.actuator_trnid[ids, 0], m.actuator_trnid[ids, 1]
     R, along, about = take(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
     offset = R.T @ (take(d.site_xpos, site) - take(d.site_xpos, ref))

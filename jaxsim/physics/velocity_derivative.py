@@ -5,13 +5,16 @@ the derivative of force `row` by velocity `column`. They are zero between dofs t
 chain of the tree, as the mass matrix is: a tendon or actuator across two chains is not implicit.
 """
 
+from functools import reduce
+from operator import add
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.data import Data
 from jaxsim.enums import DisableBit
-from jaxsim.math import Spatial
+from jaxsim.math import Inertia, Spatial, Vec
 from jaxsim.model import Model
 from jaxsim.physics.actuation import free_force
 from jaxsim.physics.damper import dof_damping_rate, tendon_damping_rate
@@ -51,6 +54,7 @@ def bias_derivative(m: Model, d: Data, dofs: np.ndarray):
         dv[b] = s[j]
         da[b] = s_dot[j] + s[j] x (v[b] - w[j])
         df[b] = I da[b] + s[j] x* (I v[b]) + v[b] x* (I s[j])
+              = I (s_dot[j] + w[j] x s[j]) + B[b] s[j],   B as in `_gyroscopic`
 
     Args:
       m: model.
@@ -60,14 +64,9 @@ def bias_derivative(m: Model, d: Data, dofs: np.ndarray):
     Returns:
       `[k, k, *sets, *W]`.
     """
-    v, inertia = d.cvel, d.cinert
-    momentum = inertia @ v
-    columns = [
-        inertia @ s.cross_motion(v) + s.cross_force(momentum) + v.cross_force(inertia @ s)
-        for s in _units(v)
-    ]
     beside = weighted_sum(_not_turned(m), d.cdof.scale(d.qvel))
-    return _between(m, d, dofs, columns, d.cdof_dot + beside.cross_motion(d.cdof))
+    rate = d.cdof_dot + beside.cross_motion(d.cdof)
+    return _between(m, d, dofs, _gyroscopic(d.cinert, d.cvel), rate)
 
 
 def diagonal(values):
@@ -101,6 +100,34 @@ def _along_rows(pattern: Pattern, matrix, weight):
     return out
 
 
+def _gyroscopic(inertia: Inertia, v: Spatial) -> list[Spatial]:
+    """Columns of B s = I (s x v) + s x* (I v) + v x* (I s), a wrench for each part of s.
+
+    With inertia J, first moment h and momentum p about the point of reference, v = (omega, u) and
+    a turn a of s, Jacobi's identity leaves
+
+        torque = omega x (2 J a - tr(J) a) + 2 (h.u) a - 2 (h.a) u
+        force = 2 a x p
+
+    and nothing for the linear part of s.
+    """
+    xx, yy, zz, xy, xz, yz, hx, hy, hz, _ = inertia.parts
+    omega, u, p = v.rot, v.lin, (inertia @ v).lin
+    along = 2 * Vec(hx, hy, hz).dot(u)
+    none = jnp.zeros_like(along)
+    turns = (
+        Vec(xx - yy - zz, 2 * xy, 2 * xz),
+        Vec(2 * xy, yy - xx - zz, 2 * yz),
+        Vec(2 * xz, 2 * yz, zz - xx - yy),
+    )
+    diagonals = Vec(along, none, none), Vec(none, along, none), Vec(none, none, along)
+    forces = Vec(none, -p.z, p.y), Vec(p.z, none, -p.x), Vec(-p.y, p.x, none)
+    return [
+        Spatial.of(omega.cross(turn) + own - u.scale(2 * h), force + force)
+        for turn, own, h, force in zip(turns, diagonals, (hx, hy, hz), forces, strict=True)
+    ]
+
+
 def _fluid_response(m: Model, d: Data) -> list[Spatial]:
     """Change of the medium's wrench on each body per unit of each component of its velocity."""
 
@@ -123,7 +150,8 @@ def _between(m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate=N
     Args:
       m, d: model and data.
       dofs: constant `[k, *sets]`.
-      columns: B by columns, each a wrench `[nbody, *W]` about the centre of mass of the tree.
+      columns: B by columns, wrenches `[nbody, *W]` about the centre of mass of the tree, for the
+        first parts of s; for the others it is zero.
       rate: change of the acceleration of what j moves per unit speed of j, `[nv, *W]`; None: none.
 
     Returns:
@@ -141,12 +169,9 @@ def _between(m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate=N
     # the deeper dof of a pair says which bodies both move
     axis = of_dofs(d.cdof)
     response = [of_subtrees(c) for c in columns]
-    row = Spatial(*(axis.dot(c) for c in response))
-    force = sum(
-        (c.scale(a) for c, a in zip(response[1:], axis.parts[1:], strict=True)),
-        response[0].scale(axis.parts[0]),
-    )
-    below = row[:, None].dot(axis[None])
+    parts = axis.parts[: len(columns)]
+    below = sum(axis.dot(c)[:, None] * part[None] for c, part in zip(response, parts, strict=True))
+    force = reduce(add, (c.scale(part) for c, part in zip(response, parts, strict=True)))
     if rate is not None:
         inertia, own = of_subtrees(d.cinert), of_dofs(rate)
         below = below + (inertia @ axis)[:, None].dot(own[None])

@@ -40,7 +40,9 @@ def model(actuators, *, defaults="", joint="", tendons="", compiler=""):
             </body>
           </worldbody>
           <tendon>
-            <fixed name="t" range="1 3" limited="true"><joint joint="j" coef="2"/><joint joint="slide" coef="3"/></fixed>
+            <fixed name="t" range="1 3" limited="true">
+              <joint joint="j" coef="2"/><joint joint="slide" coef="3"/>
+            </fixed>
             <spatial name="rope"><site site="world"/><site site="grip"/></spatial>
             {tendons}
           </tendon>
@@ -52,9 +54,11 @@ MOTOR = 'motorconst="2" resistance="3"'
 
 SHORTCUTS = [
     "<general/>",
-    '<general dyntype="filter" dynprm=".3" gaintype="affine" gainprm="1 2 3" biastype="affine" biasprm="4 5"/>',
+    '<general dyntype="filter" dynprm=".3" gaintype="affine" gainprm="1 2 3" biastype="affine"'
+    ' biasprm="4 5"/>',
     '<general dyntype="integrator" actrange="-1 1" actearly="true"/>',
-    '<general gaintype="pid" biastype="affine" dyntype="pid" biasprm="0 -1" gainprm="2" dynprm="1 3"/>',
+    '<general gaintype="pid" biastype="affine" dyntype="pid" biasprm="0 -1" gainprm="2"'
+    ' dynprm="1 3"/>',
     '<general input="vel"/>',
     '<general dyntype="user" actdim="3"/>',
     "<motor/>",
@@ -71,11 +75,11 @@ SHORTCUTS = [
     '<cylinder timeconst=".3" area="2" bias="1 2 3"/>',
     '<cylinder diameter=".3" area="2"/>',
     '<muscle lengthrange=".1 .9"/>',
-    '<muscle lengthrange=".1 .9" timeconst=".2 .3" tausmooth=".1" range=".5 1.5" force="9" scale="8"'
-    ' lmin=".4" lmax="1.7" vmax="2" fpmax="3" fvmax="4"/>',
+    '<muscle lengthrange=".1 .9" timeconst=".2 .3" tausmooth=".1" range=".5 1.5" force="9"'
+    ' scale="8" lmin=".4" lmax="1.7" vmax="2" fpmax="3" fvmax="4"/>',
     "<pid/>",
-    '<pid kp="3" kv="4" ki="5" imax="6" slewmax="7" input="pos vel ff" posrange="-1 1" velrange="-2 2"'
-    ' ffrange="-3 3"/>',
+    '<pid kp="3" kv="4" ki="5" imax="6" slewmax="7" input="pos vel ff" posrange="-1 1"'
+    ' velrange="-2 2" ffrange="-3 3"/>',
     '<pid input="vel" ctrlrange="0 1" velrange="0 3" dampratio="1"/>',
     '<pid imax="2"/>',
     f"<dcmotor {MOTOR}/>",
@@ -99,7 +103,8 @@ def test_shortcut(actuator):
 
 DEFAULTS = [
     '<general gainprm="5 6 7" biasprm="1 2 3" dynprm="4 5"/>',
-    '<general dyntype="integrator" gaintype="affine" biastype="affine" gainprm="5 6 -7" biasprm="1 2 -3"/>',
+    '<general dyntype="integrator" gaintype="affine" biastype="affine" gainprm="5 6 -7"'
+    ' biasprm="1 2 -3"/>',
     '<general dyntype="filterexact" gainprm="5" biasprm="0 0 -3" dynprm="4" actearly="true"/>',
     '<motor ctrlrange="0 1" forcerange="0 2" gear="3"/>',
     '<position kp="10" kv="3" timeconst=".1"/>',
@@ -160,7 +165,8 @@ ORIENTATIONS = [
     '<orientation joint="ball" kp="3" dampratio="1" ctrlrange="-1 1" forcerange="0 3"/>',
     '<orientation site="grip" refsite="world" kp="3" kv="4" input="quat"/>',
     '<orientation site="grip" refsite="s" dampratio="2" kp="4"/>',
-    '<general gaintype="so3" biastype="so3" joint="ball" biasprm="0 -1" dyntype="integrator" gear="2"/>',
+    '<general gaintype="so3" biastype="so3" joint="ball" biasprm="0 -1"'
+    ' dyntype="integrator" gear="2"/>',
 ]
 
 

@@ -11,10 +11,13 @@ def model(equalities, defaults=""):
           <worldbody>
             <body name="a" pos=".1 .2 .3" euler="10 20 30">
               <joint name="j" ref="20"/><geom size=".1"/><site name="s" pos=".4 .5 .6"/>
-              <body name="b" pos="1 1 1" euler="30 0 40"><joint name="k" type="slide"/><geom size=".1"/></body>
+              <body name="b" pos="1 1 1" euler="30 0 40">
+                <joint name="k" type="slide"/><geom size=".1"/>
+              </body>
             </body>
             <body name="c" pos="3 2 1" euler="40 50 60">
-              <freejoint name="free"/><geom size=".1"/><site name="s2" pos=".3 .2 .1" euler="0 0 9"/>
+              <freejoint name="free"/><geom size=".1"/>
+              <site name="s2" pos=".3 .2 .1" euler="0 0 9"/>
             </body>
             <body name="hand" mocap="true" pos="1 2 3"/>
           </worldbody>
@@ -32,7 +35,8 @@ def model(equalities, defaults=""):
         '<connect body1="a" body2="b" anchor="1 2 3"/>',
         '<connect body1="a" anchor="1 2 3"/>',
         '<connect body1="world" body2="c" anchor="1 2 3"/>',
-        '<connect body1="b" body2="a" anchor="1 2 3" active="false" solref=".1 .2" solimp=".3" name="n"/>',
+        '<connect body1="b" body2="a" anchor="1 2 3" active="false" solref=".1 .2"'
+        ' solimp=".3" name="n"/>',
         '<connect site1="s" site2="s2"/>',
         '<weld body1="a" body2="b"/>',
         '<weld body1="a"/>',

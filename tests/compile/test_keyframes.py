@@ -11,7 +11,9 @@ def model(keys="", custom="", size="", joint=""):
           <worldbody>
             <body name="a">
               <joint name="j" ref="20" springref="30" {joint}/><geom name="g1" size=".1"/>
-              <body name="b" pos="1 1 1"><joint name="ball" type="ball" springyield="9"/><geom size=".1"/></body>
+              <body name="b" pos="1 1 1">
+                <joint name="ball" type="ball" springyield="9"/><geom size=".1"/>
+              </body>
             </body>
             <body name="c" pos="1 2 3" euler="10 20 30"><freejoint/><geom size=".1"/></body>
             <body mocap="true" pos="1 2 3" euler="10 0 0"/>
@@ -51,12 +53,15 @@ def test_too_many_numbers_are_refused(attr):
 @pytest.mark.parametrize(
     "custom",
     [
-        '<numeric name="x" data="1 2 3"/><numeric name="y" data="1 2" size="5"/><numeric name="z" size="2"/>',
+        '<numeric name="x" data="1 2 3"/><numeric name="y" data="1 2" size="5"/>'
+        '<numeric name="z" size="2"/>',
         '<text name="t" data="hello"/><text name="u" data="wörld"/>',
-        '<tuple name="t"><element objtype="body" objname="a"/><element objtype="geom" objname="g1" prm="3"/>'
+        '<tuple name="t"><element objtype="body" objname="a"/>'
+        '<element objtype="geom" objname="g1" prm="3"/>'
         '<element objtype="xbody" objname="b"/></tuple>',
         '<tuple name="t"><element objtype="tuple" objname="u"/></tuple>'
-        '<tuple name="u"><element objtype="numeric" objname="x"/></tuple><numeric name="x" data="1"/>',
+        '<tuple name="u"><element objtype="numeric" objname="x"/></tuple>'
+        '<numeric name="x" data="1"/>',
     ],
 )
 def test_custom(custom):

@@ -18,7 +18,9 @@ def model(sensors, size=""):
                 <joint name="ball" type="ball" range="0 90"/><geom name="g2" size=".1"/>
               </body>
             </body>
-            <body name="c"><freejoint name="free"/><geom name="g3" size=".1"/><site name="s2"/></body>
+            <body name="c">
+              <freejoint name="free"/><geom name="g3" size=".1"/><site name="s2"/>
+            </body>
           </worldbody>
           <tendon>
             <fixed name="t"><joint joint="j" coef="1"/></fixed>
@@ -70,7 +72,8 @@ SENSORS = [
     ),
     "<e_potential/>",
     "<e_kinetic/>",
-    '<clock cutoff="2" noise="1" nsample="2" interp="cubic" delay=".1" interval=".1 -.02" user="1 2"/>',
+    '<clock cutoff="2" noise="1" nsample="2" interp="cubic" delay=".1" interval=".1 -.02"'
+    ' user="1 2"/>',
     '<user dim="3" objtype="body" objname="a" datatype="axis" needstage="vel"/>',
     '<user dim="1" needstage="none" datatype="positive" noise="1" cutoff="2"/>',
 ]

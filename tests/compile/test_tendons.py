@@ -90,7 +90,10 @@ def test_path(path):
 
 
 def test_classes():
-    defaults = '<tendon stiffness="4" springlength="3" user="1"/><default class="a"><tendon width=".1"/></default>'
+    defaults = (
+        '<tendon stiffness="4" springlength="3" user="1"/>'
+        '<default class="a"><tendon width=".1"/></default>'
+    )
     assert_agrees(
         model(f'<spatial>{ENDS}</spatial><fixed class="a">{FIXED}</fixed>', defaults=defaults)
     )
@@ -107,7 +110,8 @@ REFUSED = [
     ('<spatial><site site="top"/></spatial>', "two objects"),
     ('<spatial><geom geom="ball"/><site site="s"/></spatial>', "between two sites"),
     (
-        '<spatial><site site="top"/><geom geom="ball"/><geom geom="rod"/><site site="s"/></spatial>',
+        '<spatial><site site="top"/><geom geom="ball"/><geom geom="rod"/><site site="s"/>'
+        "</spatial>",
         "between",
     ),
     (

@@ -88,29 +88,22 @@ def test_steps_beside_mujoco(integrator):
 
 @pytest.mark.parametrize("integrator", ["RK4", "implicitfast"])
 def test_gradient_of_a_step(integrator):
-    """Forward and reverse mode beside finite differences, along one direction."""
+    """Reverse mode beside finite differences, along one direction."""
     mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))
     m, d = put_model(mj), put_data(mj, moving(mj), keep=[])
     rng = np.random.default_rng(0)
     u, w = jnp.asarray(rng.normal(size=(2, 6)))
 
+    @jax.jit
     def after(m, d, t):
         """A number that depends on the next state, the state being moved by t along u."""
         qpos = jaxsim.integrate_pos(m, d.qpos, u, t)
         new = step(m, d.replace(qpos=qpos, qvel=d.qvel + t * u))
         return new.qvel @ w + new.qpos[1:] @ u
 
-    @jax.jit
-    def all_ways(m, d):
-        eps = 1e-6
-        differences = (after(m, d, eps) - after(m, d, -eps)) / (2 * eps)
-        zero = jnp.zeros(())
-        forward = jax.jvp(lambda t: after(m, d, t), (zero,), (jnp.ones(()),))[1]
-        return differences, forward, jax.grad(lambda t: after(m, d, t))(zero)
-
-    differences, forward, reverse = all_ways(m, d)
-    np.testing.assert_allclose(forward, differences, rtol=1e-7)
-    np.testing.assert_allclose(reverse, forward, rtol=1e-12)
+    eps = 1e-5
+    differences = (after(m, d, eps) - after(m, d, -eps)) / (2 * eps)
+    np.testing.assert_allclose(jax.grad(after, 2)(m, d, 0.0), differences, rtol=1e-7)
 
 
 def test_rate_of_a_displacement():

@@ -16,7 +16,8 @@ PASSIVE = ("spring", "damper", "gravcomp", "fluid", "passive")
 # every kind of joint and tendon with linear and higher coefficients, drives that reflect
 CREATURE = """
 <mujoco><option gravity="1 2 -9" {option}><flag energy="enable" {flag}/></option>
-<default><joint stiffness="2 -.3 .4" damping=".5 .6 .7" armature=".1"/></default>
+<default><joint stiffness="2 -.3 .4" damping=".5 .6 .7" armature=".1"/>
+  <geom contype="0" conaffinity="0"/></default>
 <worldbody>
   <body gravcomp=".7" pos="0 0 1"><joint name="free" type="free"/>
     <geom type="box" size=".3 .2 .1" {fluid}/><site name="a" pos=".1 0 .1"/>

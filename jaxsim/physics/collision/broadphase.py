@@ -1,29 +1,68 @@
-"""A cheap test that no touching pair fails: bounding spheres, and of a plane the half space below it."""
+"""A cheap test that no touching pair fails.
+
+Two convex geoms are apart if they are apart along any direction. The test takes the line of their
+centres; against a plane, its normal. How far a geom reaches along a direction is known for each type.
+"""
+
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import GeomType
+from jaxsim.math import Vec
 from jaxsim.physics.collision.shape import Placed
 from jaxsim.physics.tree import take
 
 
-def near(kind: tuple[int, int], geoms: Placed, rbound, geom1: np.ndarray, geom2: np.ndarray, reach):
+def near(kind: tuple[int, int], geoms: Placed, geom1: np.ndarray, geom2: np.ndarray, reach):
     """Whether pairs may have a contact.
 
     Args:
       kind: types of the geoms.
       geoms: all geoms, `[ngeom, *W]`.
-      rbound: radii of their bounding spheres.
       geom1, geom2: constant ids, `[n]`.
       reach: distance up to which contacts are found, `[n, *W]`.
 
     Returns:
       bool `[n, *W]`.
     """
-    offset = take(geoms.pos, geom2) - take(geoms.pos, geom1)
-    reach = reach + take(rbound, geom2)
+    a, b = take(geoms, geom1), take(geoms, geom2)
+    offset = b.pos - a.pos
     if kind[0] == GeomType.PLANE:
-        return take(geoms.axis, geom1).dot(offset) <= reach
-    reach = jnp.maximum(reach + take(rbound, geom1), 0)
-    return offset.dot(offset) <= reach * reach
+        line = a.axis
+        gap = line.dot(offset) - EXTENT[kind[1]](b, line, 1.0)
+        return gap <= reach
+    square = offset.dot(offset)
+    length = jnp.sqrt(square)
+    # everything times the length of the line, which may be zero
+    gap = square - EXTENT[kind[0]](a, offset, length) - EXTENT[kind[1]](b, offset, length)
+    return gap <= reach * length
+
+
+def _round(g: Placed, line: Vec, length):
+    return g.size.x * length
+
+
+def _long(g: Placed, line: Vec, length):
+    """Capsule; and the cylinder inside it with its round ends."""
+    return g.size.y * jnp.abs(g.axis.dot(line)) + g.size.x * length
+
+
+def _ellipsoid(g: Placed, line: Vec, length):
+    return jnp.maximum(jnp.maximum(g.size.x, g.size.y), g.size.z) * length
+
+
+def _box(g: Placed, line: Vec, length):
+    sides = zip(g.size.parts, g.rot.cols, strict=True)
+    return sum(size * jnp.abs(axis.dot(line)) for size, axis in sides)
+
+
+# reach of a geom from its centre along a line, times the length of that
+EXTENT: dict[int, Callable] = {
+    GeomType.SPHERE: _round,
+    GeomType.CAPSULE: _long,
+    GeomType.ELLIPSOID: _ellipsoid,
+    GeomType.CYLINDER: _long,
+    GeomType.BOX: _box,
+}

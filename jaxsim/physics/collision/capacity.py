@@ -13,7 +13,7 @@ from jaxsim.structure import Structure
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 ROUND_TO = 8
-PAIR_BUDGET = 128  # pairs of one kind that go through the narrow phase without a test
+FEW = 8  # pairs of one kind for which a test would cost more than it saves
 
 
 def contact_capacity(s: Structure, pairs: Pairs) -> int:
@@ -31,10 +31,13 @@ def contact_capacity(s: Structure, pairs: Pairs) -> int:
 
 
 def pair_budget(s: Structure, pairs: Pairs, kind: Kind, of_kind: np.ndarray) -> int:
-    """How many pairs of a kind go through the narrow phase: all, or as many as leave room."""
-    if len(of_kind) <= PAIR_BUDGET:
+    """How many pairs of a kind go through the narrow phase: few, or with planes, all; else one
+    for each geom, and two for that of a body on its own."""
+    if kind[0] == GeomType.PLANE:
         return len(of_kind)
-    return min(len(of_kind), max(PAIR_BUDGET, 2 * contact_capacity(s, pairs)))
+    geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
+    neighbours = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)
+    return min(len(of_kind), max(FEW, neighbours))
 
 
 def _is_free(s: Structure, body: int) -> bool:

@@ -25,7 +25,7 @@ def collision(m: Model, d: Data) -> Data:
     plan = layout(m)
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     geoms = Placed(d.geom_xpos, d.geom_xmat, size)
-    found = collide(geoms, m.geom_rbound, contact_params(m, plan.pairs), plan)
+    found = collide(geoms, contact_params(m, plan.pairs), plan)
     if found is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, rows=None)
@@ -43,9 +43,9 @@ def collision(m: Model, d: Data) -> Data:
 def _listed(d: Data, found: Contacts) -> Contact:
     """Contacts in the public form: those that exist first, without gaps."""
     places, worlds = d.contact.dist.shape[0], found.dist.shape[1:]
-    dim, *ids = (
+    ids = (
         jnp.asarray(column(v, found.dist)) if isinstance(v, np.ndarray) else v
-        for v in (found.dim, found.geom1, found.geom2)
+        for v in (found.geom1, found.geom2)
     )
 
     def stack(parts):
@@ -56,7 +56,7 @@ def _listed(d: Data, found: Contacts) -> Contact:
         pos=found.pos,
         frame=found.frame,
         geom=stack(jnp.where(found.exists, g, -1) for g in ids),
-        dim=jnp.broadcast_to(dim, found.dist.shape),
+        dim=jnp.broadcast_to(found.dim, found.dist.shape),
         includemargin=jnp.broadcast_to(found.includemargin, found.dist.shape),
         friction=stack(found.friction),
         solref=stack(found.solref),

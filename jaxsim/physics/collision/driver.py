@@ -20,6 +20,7 @@ from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.layout import Group, Layout
 from jaxsim.physics.collision.params import ContactParams
 from jaxsim.physics.collision.shape import FAR, Placed, Touch
+from jaxsim.physics.once import once
 from jaxsim.physics.tree import column, pick, take, total
 
 
@@ -69,12 +70,11 @@ class _Points(NamedTuple):
     found: jax.Array  # closer than margin + gap
 
 
-def collide(geoms: Placed, rbound, params: ContactParams, layout: Layout) -> Contacts | None:
+def collide(geoms: Placed, params: ContactParams, layout: Layout) -> Contacts | None:
     """The contacts of a state.
 
     Args:
       geoms: all geoms in the world, `[ngeom, *W]`.
-      rbound: radii of their bounding spheres, `[ngeom, *W]`.
       params: parameters of all candidate pairs, `[npairs, *W]`.
       layout: the static plan.
 
@@ -84,7 +84,7 @@ def collide(geoms: Placed, rbound, params: ContactParams, layout: Layout) -> Con
     if not layout.groups or not layout.capacity:
         return None
     reach = params.margin + params.gap
-    parts = [_group_points(group, geoms, rbound, reach, layout) for group in layout.groups]
+    parts = [_group_points(group, geoms, reach, layout) for group in layout.groups]
     lost = sum(over for _, over in parts)
     points = _joined([p for p, _ in parts])
 
@@ -102,24 +102,25 @@ def collide(geoms: Placed, rbound, params: ContactParams, layout: Layout) -> Con
     return _contacts(chosen, pair, exists, count, lost, params, layout)
 
 
-def _group_points(group: Group, geoms: Placed, rbound, reach, layout: Layout):
+def _group_points(group: Group, geoms: Placed, reach, layout: Layout):
     """Narrow phase of one kind: its candidate contacts, and how many near pairs had no place."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     if group.all:
         a, b, pair = take(geoms, geom1), take(geoms, geom2), group.pairs
-        reach, live, lost = take(reach, pair), True, 0
+        reach, lost = take(reach, pair), 0
     else:
-        mask = near(group.kind, geoms, rbound, geom1, geom2, take(reach, group.pairs))
+        mask = near(group.kind, geoms, geom1, geom2, take(reach, group.pairs))
         every = np.arange(len(group.pairs))
         index, count = first_true(mask, every, group.budget)
         a = pick(geoms, pick(column(geom1, index), index))
         b = pick(geoms, pick(column(geom2, index), index))
         pair = pick(column(group.pairs, index), index)
-        live = column(np.arange(group.budget, dtype=np.int32), count) < count
-        reach, lost = pick(reach, pair), jnp.maximum(count - group.budget, 0)
+        filled = column(np.arange(group.budget, dtype=np.int32), count) < count
+        reach = jnp.where(filled, pick(reach, pair), -FAR)
+        lost = jnp.maximum(count - group.budget, 0)
 
-    touch = group.collider.collide(a, b)
-    found = (touch.dist < reach[None]) & live
+    touch = once(group.collider.collide, a, b)
+    found = touch.dist < reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)
     points = group.points
 

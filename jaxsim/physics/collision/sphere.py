@@ -10,6 +10,7 @@ from jaxsim.math import Vec, select
 from jaxsim.math.guard import safe_divide
 from jaxsim.physics.collision.segment import nearest_on_segment, nearest_on_segments
 from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
+from jaxsim.physics.once import once
 
 PARALLEL = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in two points
 
@@ -42,6 +43,14 @@ def sphere_capsule(sphere: Placed, capsule: Placed) -> Touch:
 
 def capsule_capsule(a: Placed, b: Placed) -> Touch:
     """Contact at the nearest points of the axes; of parallel ones, at both ends of the overlap."""
+    s, t, exists = once(_nearest_on_axes, a, b)
+    a, b, between = slots((a, b, once(between_axes, a, b)))
+    pos1, pos2 = a.pos + a.axis.scale(s), b.pos + b.axis.scale(t)
+    return touch_if(exists, spheres(pos1, a.size.x, pos2, b.size.x, between))
+
+
+def _nearest_on_axes(a: Placed, b: Placed):
+    """Where both contacts are on the axes, `[2, n, *W]` parameters, and whether they exist."""
     offset = b.pos - a.pos
     u, v = a.axis, b.axis
     half1, half2 = a.size.y, b.size.y
@@ -61,11 +70,7 @@ def capsule_capsule(a: Placed, b: Placed) -> Touch:
 
     s = jnp.stack([jnp.where(parallel, low, s), high])
     t = jnp.stack([jnp.where(parallel, beside(low, first, -end), t), beside(high, last, end)])
-    a, b, between = slots((a, b, across.normalize()))
-    touch = spheres(
-        a.pos + a.axis.scale(s), a.size.x, b.pos + b.axis.scale(t), b.size.x, between
-    )
-    return touch_if(jnp.stack([parallel | True, parallel]), touch)
+    return s, t, jnp.stack([parallel | True, parallel])
 
 
 def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:

@@ -45,7 +45,7 @@ def make_constraint(m: Model, d: Data) -> Data:
     if m.opt.disableflags & DisableBit.CONSTRAINT:
         return _count(m, d.replace(rows=Rows()))
     dof = tuple(r for build in DOF_ROWS if (r := build(m, d)) is not None)
-    dense = tuple(r for build in DENSE_ROWS if (r := build(m, d)) is not None)
+    dense = tuple(q for build in DENSE_ROWS if (q := build(m, d)) is not None)
     contact = () if d.rows is None else (contact_rows(m, d, *d.rows),)
     return _count(m, d.replace(rows=Rows(dof, dense, contact)))
 

@@ -9,7 +9,7 @@ where s is a quadratic (equality), a quadratic on one side (limits, contact edge
 of the residual r = J x - aref alone.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -27,9 +27,9 @@ class Piece(NamedTuple):
       weight: d2s/dr2: `[n, *W]`, or for contacts a symmetric matrix of `[n, *W]` as nested lists.
     """
 
-    force: object
-    cost: object
-    weight: object
+    force: Any
+    cost: Any
+    weight: Any
 
 
 def evaluate(block, r) -> Piece:
@@ -58,6 +58,7 @@ def _one_sided(D, r) -> Piece:
 def _huber(block: DofRows | DenseRows, r) -> Piece:
     """Dry friction: quadratic near zero, of slope floss beyond."""
     D, floss = block.D, block.floss
+    assert floss is not None
     inside = jnp.abs(D * r) < floss
     force = jnp.where(inside, -D * r, jnp.where(D > 0, -jnp.sign(r) * floss, 0))
     bend = 0.5 * floss * floss / jnp.where(D > 0, D, 1.0)
@@ -115,7 +116,7 @@ def _cone(block: ContactRows, r: list) -> Piece:
     gap = N - mu * T
     unit = [u / jnp.where(T > 0, T, 1.0) for u in U]  # unit[0] is not used
 
-    quad = [jnp.where(below, D, 0) for D in block.Dt]
+    quad = [jnp.where(below, D, 0) for D in block.Dt or ()]
     force = [-q * x for q, x in zip(quad, r, strict=True)]
     cost = sum(0.5 * q * x * x for q, x in zip(quad, r, strict=True)) + 0.5 * Dm * gap * gap
     force[0] = force[0] - Dm * gap * mu

@@ -53,7 +53,7 @@ class Solution(NamedTuple):
     qacc: jax.Array
     qacc_smooth: jax.Array
     force: jax.Array
-    niter: jax.Array
+    niter: jax.Array | np.ndarray
 
 
 def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -> Solution:

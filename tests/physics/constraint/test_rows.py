@@ -120,8 +120,10 @@ def check(mj: mujoco.MjModel, mjd: mujoco.MjData) -> None:
     np.testing.assert_allclose(rows.efc_D[active], mjd.efc_D[order], rtol=1e-12)
     np.testing.assert_array_equal(rows.efc_frictionloss[active], mjd.efc_frictionloss[order])
     assert not rows.efc_force[~active].any()
-    for name in ("efc_aref", "efc_force"):
-        equal(getattr(rows, name)[active], getattr(mjd, name)[order])
+    equal(rows.efc_aref[active], mjd.efc_aref[order])
+    # a force is D times the small difference of two accelerations as large as aref
+    largest = (mjd.efc_D * abs(mjd.efc_aref)).max(initial=0)
+    equal(rows.efc_force[active], mjd.efc_force[order], largest)
     for name in ("qacc", "qfrc_constraint"):
         equal(getattr(d, name), getattr(mjd, name))
 
@@ -143,9 +145,9 @@ def in_our_order(mjd: mujoco.MjData, points: np.ndarray) -> tuple[list[int], lis
     return rows, owner
 
 
-def equal(ours, theirs) -> None:
-    """Equal relative to the largest number."""
-    scale = 1 + abs(theirs).max(initial=0)
+def equal(ours, theirs, largest=0.0) -> None:
+    """Equal relative to the largest number, of these or of those they were made from."""
+    scale = 1 + max(largest, abs(theirs).max(initial=0))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * scale)
 
 

@@ -1,0 +1,59 @@
+"""Derivatives of whole rollouts, at the model's own solver settings."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxsim
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+
+
+@pytest.fixture(scope="module")
+def falling():
+    """A humanoid that lands: both feet on the floor within the first steps."""
+    m = jaxsim.load_model(CONFIGS / "humanoid.xml")
+    d = jaxsim.make_data(m)
+    return m, d.replace(qvel=d.qvel.at[2].set(-0.4).at[0].set(0.3))
+
+
+def distance(m, d, qvel, mass, ctrl):
+    """A smooth function of where 20 steps lead."""
+    m = m.replace(body_mass=m.body_mass * mass)
+
+    def step(d, _):
+        return jaxsim.step(m, d), d.nefc
+
+    end, rows = jax.lax.scan(step, d.replace(qvel=qvel, ctrl=ctrl), length=20)
+    return jnp.sum(end.qpos**2) + jnp.sum(end.qvel**2), rows
+
+
+def test_rollout_with_contacts(falling):
+    """Reverse mode, forward mode and central differences agree over 20 steps with contacts."""
+    m, d = falling
+    rng = np.random.default_rng(0)
+    at = (d.qvel, jnp.ones(()), 0.1 * jnp.asarray(rng.standard_normal(m.nu)))
+    along = (
+        jnp.asarray(rng.standard_normal(m.nv)),
+        jnp.asarray(0.3),
+        jnp.asarray(rng.standard_normal(m.nu)),
+    )
+
+    def moved(step):
+        return distance(m, d, *(a + step * v for a, v in zip(at, along, strict=True)))
+
+    (value, rows), forward = jax.jit(lambda: jax.jvp(moved, (jnp.zeros(()),), (jnp.ones(()),)))()
+    assert (np.asarray(rows)[1:] >= 4).all()  # a foot is on the floor all the time
+    print('err', forward[0], reverse-forward[0])
+    gradient = jax.jit(lambda *x: jax.grad(lambda x: distance(m, d, *x)[0])(x))(*at)
+    reverse = sum(jnp.vdot(g, v) for g, v in zip(gradient, along, strict=True))
+    run = jax.jit(lambda h: moved(h)[0])
+    h = 1e-6
+    central = (run(jnp.asarray(h)) - run(jnp.asarray(-h))) / (2 * h)
+    assert np.isfinite(value)
+    print('rel', (central-forward[0])/forward[0])
+    np.testing.assert_allclose(forward[0], reverse, rtol=1e-9)
+    np.testing.assert_allclose(forward[0], central, rtol=1e-5)
