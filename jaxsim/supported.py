@@ -34,7 +34,7 @@ def _options(m: Model) -> Iterable[str]:
     """Options that are not simulated."""
     for flag, meaning in FLAGS.items():
         if m.opt.enableflags & flag:
-            name = flag.name.lower()
+            name = str(flag.name).lower()
             yield f"option flag {name} ({meaning}) is not supported; remove {name}='enable'"
     if m.opt.noslip_iterations:
         yield "option noslip_iterations: the no-slip solver is not supported; set it to 0"

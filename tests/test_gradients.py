@@ -16,6 +16,9 @@ CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 def falling():
     """A humanoid that lands: both feet on the floor within the first steps."""
     m = jaxsim.load_model(CONFIGS / "humanoid.xml")
+    # MuJoCo's default. The file's four iterations do not reach the minimum in the first steps of
+    # the landing, and the derivative is that of the minimum.
+    m = m.replace(opt=m.opt.replace(iterations=100, ls_iterations=50))
     d = jaxsim.make_data(m)
     return m, d.replace(qvel=d.qvel.at[2].set(-0.4).at[0].set(0.3))
 
@@ -47,7 +50,6 @@ def test_rollout_with_contacts(falling):
 
     (value, rows), forward = jax.jit(lambda: jax.jvp(moved, (jnp.zeros(()),), (jnp.ones(()),)))()
     assert (np.asarray(rows)[1:] >= 4).all()  # a foot is on the floor all the time
-    print('err', forward[0], reverse-forward[0])
     gradient = jax.jit(lambda *x: jax.grad(lambda x: distance(m, d, *x)[0])(x))(*at)
     reverse = sum(jnp.vdot(g, v) for g, v in zip(gradient, along, strict=True))
     run = jax.jit(lambda h: moved(h)[0])

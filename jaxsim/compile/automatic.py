@@ -100,7 +100,7 @@ def length_ranges(c: Compilation) -> None:
         low, high = f["actuator_lengthrange"][output]
         if setting("useexisting") == "true" and low < high:
             continue
-        limited, ranges = _LIMITS.get(f["actuator_trntype"][actuator], (None, None))
+        limited, ranges = _LIMITS.get(f["actuator_trntype"][actuator], ("", ""))
         target = f["actuator_trnid"][actuator, 0]
         if setting("uselimit") == "true" and limited and f[limited][target]:
             f["actuator_lengthrange"][output] = f[ranges][target]

@@ -40,11 +40,11 @@ def _pairs(c: Compilation, elements: list[SpecElement]) -> None:
             continue
         if e.get("condim") not in _CONDIMS:
             c.fault(e, f"condim='{e.get('condim')}' must be 1, 3, 4 or 6")
-        geoms = c.find_own("geom", e, "geom1"), c.find_own("geom", e, "geom2")
-        if min(geoms) >= 0:
-            bodies = c.fields["geom_bodyid"][list(geoms)]
+        ids = c.find_own("geom", e, "geom1"), c.find_own("geom", e, "geom2")
+        if min(ids) >= 0:
+            bodies = c.fields["geom_bodyid"][list(ids)]
             signature, swap = _signature(*bodies)
-            found.append((signature, geoms[::-1] if swap else geoms, e))
+            found.append((signature, ids[::-1] if swap else ids, e))
     found.sort(key=lambda pair: pair[0])
     elements = [e for _, _, e in found]
     c.register("pair", elements, [e.name for e in elements])

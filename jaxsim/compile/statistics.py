@@ -40,11 +40,11 @@ SMALL = 1e-15
 def _box(constants: Constants) -> tuple[np.ndarray, float]:
     """Center (3,) and largest side of the box around a model."""
     f, reference = constants.fields, constants.reference
-    points = [reference.xpos[1:], reference.xipos[1:], reference.xanchor, reference.site_xpos]
-    radius = [np.zeros(len(p)) for p in points]
-    points.append(reference.geom_xpos)
-    radius.append(_geom_radius(f))
-    points, radius = np.concatenate(points), np.concatenate(radius)[:, None]
+    places = [reference.xpos[1:], reference.xipos[1:], reference.xanchor, reference.site_xpos]
+    radii = [np.zeros(len(p)) for p in places]
+    places.append(reference.geom_xpos)
+    radii.append(_geom_radius(f))
+    points, radius = np.concatenate(places), np.concatenate(radii)[:, None]
     if not len(points):
         return np.zeros(3), 0.0
     low, high = np.min(points - radius, axis=0), np.max(points + radius, axis=0)

@@ -72,7 +72,7 @@ def _spatial(reference: Reference, path: range) -> Stretch:
                 points, curved = _leg(reference, here, there, obstacle)
                 length += curved / divisor
                 for a, b in zip(points[:-1:2], points[1::2], strict=True):
-                    length += np.linalg.norm(b.pos - a.pos) / divisor
+                    length += float(np.linalg.norm(b.pos - a.pos)) / divisor
                     _pull(reference, a, b, divisor, row)
             here, obstacle = there, None
     dofs = np.flatnonzero(row)

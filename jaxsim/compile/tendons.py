@@ -142,9 +142,9 @@ def _check_path(c: Compilation, tendon: SpecElement, path: list[Wrap]) -> None:
             c.fault(after.element, "it follows another pulley; remove one of them")
         if before.kind == after.kind == WrapType.SITE and before.objid == after.objid >= 0:
             c.fault(after.element, "it repeats the site before it; remove one of them")
-    ends = [None, *path, None]
-    for before, here, after in zip(ends, path, ends[2:], strict=False):
-        kinds = [w.kind if w is not None else WrapType.PULLEY for w in (before, after)]
+    ends = [WrapType.PULLEY, *(w.kind for w in path), WrapType.PULLEY]
+    for before_kind, here, after_kind in zip(ends, path, ends[2:], strict=False):
+        kinds = [before_kind, after_kind]
         if here.kind in _GEOMS and kinds != [WrapType.SITE, WrapType.SITE]:
             c.fault(here.element, "a geom on a path must stand between two sites")
         if here.kind == WrapType.SITE and kinds == [WrapType.PULLEY, WrapType.PULLEY]:

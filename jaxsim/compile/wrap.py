@@ -47,7 +47,7 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
         inside, flat_side = False, None
     else:
         # for a cylinder too, MuJoCo measures from the center and not from the axis
-        flat_side, inside = plane @ side, np.linalg.norm(side) < radius
+        flat_side, inside = plane @ side, bool(np.linalg.norm(side) < radius)
     found = _touch_within(flat, radius) if inside else _around(flat, radius, flat_side)
     if found is None:
         return None
@@ -73,7 +73,7 @@ def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
         other = np.zeros(3)
         other[np.argmin(np.abs(x))] = 1.0
         normal = np.cross(x, other)
-        norm = max(np.linalg.norm(normal), MINVAL)
+        norm = np.maximum(np.linalg.norm(normal), MINVAL)
     return np.stack([x, np.cross(normal / norm, x)])
 
 

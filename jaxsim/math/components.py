@@ -26,7 +26,7 @@ class Components:
         super().__init_subclass__(**kwargs)
         jax.tree_util.register_pytree_node(cls, _parts_of, lambda _, parts: cls(*parts))
         for k, name in enumerate(cls.names):
-            setattr(cls, name, property(lambda self, k=k: self.parts[k]))
+            setattr(cls, name, property(_part(k)))
 
     # arithmetic that means the same for every value type: sum, difference, scaling
     def map(self, f: Callable) -> Self:
@@ -72,6 +72,10 @@ class Components:
     def to_array(self, axis: int = 1):
         """The inverse of `from_array`."""
         return jnp.stack(self.parts, axis=axis)
+
+
+def _part(k: int) -> Callable:
+    return lambda value: value.parts[k]
 
 
 def _parts_of(value: Components) -> tuple[tuple, None]:

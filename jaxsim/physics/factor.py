@@ -41,69 +41,58 @@ def _cholesky_solve(A, b):
 
 
 def _panel_solve(A, b):
-    """Right-looking Cholesky by panels of columns, with the forward substitution on the way.
+    """Right-looking Cholesky by panels of columns; b rides along as one more row.
 
+    The row of b in the factor is L^-1 b, so that forward substitution needs no code of its own.
     Everything that a later panel reads is pinned: left to itself XLA would recompute the whole
     history of an entry in each of its users.
     """
     n = A.shape[0]
-    witness = b
-    panels, heads = [], []
+    A = jnp.concatenate([jnp.broadcast_to(A, (n, n, *b.shape[1:])), b[None]])
+    panels = []
     for start in range(0, n, PANEL):
         width = min(PANEL, n - start)
-        columns = _factor_columns(A, width)
-        y = _substitute(columns, b, width)
-        columns, y = pin((columns, y), witness)
+        columns = pin(_factor_columns(A, width), b)
         panels.append(columns)
-        heads.append(y)
         if start + width < n:
-            tails = [columns[t][width - t :] for t in range(width)]
             A = A[width:, width:]
-            b = b[width:]
-            for t in range(width):
-                A = A - tails[t][:, None] * tails[t][None]
-                b = b - tails[t] * y[t]
-            A, b = pin((A, b), witness)
-    return _back_substitute(panels, heads, witness)
+            for column in columns:
+                tail = column[width:]
+                A = A - tail[:, None] * tail[None, :-1]
+            A = pin(A, b)
+    return _back_substitute(panels, b)
 
 
 def _factor_columns(A, width: int) -> list:
-    """The first columns of the factor; column t starts at row t."""
+    """The first columns of the factor, from the diagonal block down; above the diagonal is noise."""
     columns: list = []
     for t in range(width):
-        c = A[t:, t]
-        for u in range(t):
-            c = c - columns[u][t - u :] * columns[u][t - u][None]
-        columns.append(c * lax.rsqrt(c[:1]))
+        c = A[:, t]
+        for column in columns:
+            c = c - column * column[t][None]
+        columns.append(c * lax.rsqrt(c[t : t + 1]))
     return columns
 
 
-def _substitute(columns: list, b, width: int) -> list:
-    """The first entries of L^-1 b, each `[1, *W]`."""
-    y: list = []
-    for t in range(width):
-        v = b[t : t + 1]
-        for u in range(t):
-            v = v - columns[u][t - u][None] * y[u]
-        y.append(v / columns[t][:1])
-    return y
-
-
-def _back_substitute(panels: list, heads: list, witness):
-    """x from L' x = y, panel by panel from the last."""
+def _back_substitute(panels: list, like):
+    """x from L' x = y, panel by panel from the last; y is the last row."""
     x = None
-    for columns, y in zip(reversed(panels), reversed(heads), strict=True):
+    for columns in reversed(panels):
         width = len(columns)
+        rest = []
+        for column in columns:
+            v = column[-1:]
+            if x is not None:
+                for i in range(x.shape[0]):
+                    v = v - (column[width + i] * x[i])[None]
+            rest.append(v)
+        rest = pin(rest, like)
         out: list = [None] * width
         for t in reversed(range(width)):
-            v = y[t]
+            v = rest[t]
             for u in range(t + 1, width):
-                v = v - columns[t][u - t][None] * out[u]
-            if x is not None:
-                tail = columns[t][width - t :]
-                for i in range(tail.shape[0]):
-                    v = v - (tail[i] * x[i])[None]
-            out[t] = v / columns[t][:1]
-        block = pin(jnp.concatenate(out), witness)
-        x = block if x is None else jnp.concatenate([block, x])
+                v = v - columns[t][u][None] * out[u]
+            out[t] = v / columns[t][t : t + 1]
+        block = jnp.concatenate(out)
+        x = pin(block if x is None else jnp.concatenate([block, x]), like)
     return x

@@ -95,7 +95,7 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
         # a free joint has the body's own position as anchor and the vertical as axis
         is_free = column(m.jnt_type == JointType.FREE, pos)
         anchor = select(is_free, take(pos, m.jnt_bodyid), anchor)
-        up = np.array([0.0, 0.0, 1.0])
+        up = (0.0, 0.0, 1.0)
         axis = Vec(*(jnp.where(is_free, u, a) for u, a in zip(up, axis.parts, strict=True)))
     return pos, quat, anchor, axis
 

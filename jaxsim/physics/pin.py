@@ -2,9 +2,8 @@
 
 XLA's loop fusion on CPU recomputes a cheap value in every loop that uses it, and along a chain of
 values the repetitions multiply. A value that passes through a conditional is made once, whatever its
-users. The predicate has to be unknown to the compiler and true: a comparison with a number of the state.
-On other platforms fusion does not duplicate work that way, and a conditional there would wait for
-the host; there `pin` does nothing.
+users. The predicate is true, which the compiler does not know. On other platforms fusion does not
+duplicate work that way, and a conditional there would wait for the host; there `pin` does nothing.
 """
 
 import jax
@@ -12,14 +11,31 @@ import jax.numpy as jnp
 from jax import lax
 
 
-def pin(tree, witness):
+def pin(tree, like):
     """The same values, each computed exactly once.
 
     Args:
       tree: arrays to keep.
-      witness: an array with worlds last, of which one finite number is read.
+      like: an array of the physics: with worlds last (`[items, worlds]`) values are pinned; for one
+        world, where everything is small, they are not.
     """
-    if jax.default_backend() != "cpu" or witness.ndim < 2:
+    if like.ndim < 2 or jax.default_backend() != "cpu":
         return tree
-    true = witness.reshape(-1)[0] < jnp.inf
-    return lax.cond(true, lambda t: t, lambda t: jax.tree.map(lambda a: a * jnp.nan, t), tree)
+    true = lax.optimization_barrier(jnp.ones((), bool))
+    return lax.cond(true, lambda t: t, _anything_else, tree)
+
+
+def _anything_else(tree):
+    """Values of the same shapes that cost nothing to make: arrays of equal shape change places."""
+    leaves, structure = jax.tree.flatten(tree)
+    alike: dict = {}
+    for place, leaf in enumerate(leaves):
+        alike.setdefault((leaf.shape, leaf.dtype), []).append(place)
+    out = list(leaves)
+    for places in alike.values():
+        if len(places) == 1:
+            out[places[0]] = jnp.zeros_like(leaves[places[0]])
+        for here, there in zip(places, places[1:] + places[:1], strict=True):
+            if here != there:
+                out[here] = leaves[there]
+    return jax.tree.unflatten(structure, out)

@@ -63,13 +63,13 @@ class Motion(NamedTuple):
     Attributes:
       kinds: joints that have it.
       qpos, dof: where it starts among the joint's coordinates and dofs, by kind.
-      count: its dofs.
+      size: its dofs.
     """
 
     kinds: tuple[JointType, ...]
     qpos: dict[JointType, int]
     dof: dict[JointType, int]
-    count: int
+    size: int
 
 
 SCALAR = Motion((JointType.SLIDE, JointType.HINGE), {}, {}, 1)
@@ -90,7 +90,7 @@ def _dof_order(s: Structure) -> np.ndarray:
     dofs = []
     for motion, joint in spring_groups(s):
         first = s.jnt_dofadr[joint] + _offset(s, motion.dof, joint)
-        dofs += [first + k for k in range(motion.count)]
+        dofs += [first + k for k in range(motion.size)]
     return np.argsort(np.concatenate(dofs))
 
 
@@ -104,7 +104,7 @@ def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray):
     if motion is TURN:
         now, rest = (Quat(*(take(q, adr + k) for k in range(4))) for q in (d.qpos, m.qpos_spring))
         return (rest.conj * now.normalize()).rotation_vector()
-    shift = [take(d.qpos, adr + k) - take(m.qpos_spring, adr + k) for k in range(motion.count)]
+    shift = [take(d.qpos, adr + k) - take(m.qpos_spring, adr + k) for k in range(motion.size)]
     return shift[0] if motion is SCALAR else Vec(*shift)
 
 

@@ -1,6 +1,6 @@
 """The integrators beside MuJoCo, and their laws."""
 
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -126,15 +126,15 @@ def flight(integrator: str):
     """The model of a freely spinning box, and `(m, n) -> (qpos, kinetic energies)` of n steps."""
     m = put_model(mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more="")))
 
-    @partial(jax.jit, static_argnums=1)
+    @jax.jit
     def fly(m, n):
-        d = make_data(m, ["energy"]).replace(qvel=jnp.asarray([0.0, 0, 0, 1, 9, 1]))
-
-        def one(d, _):
+        def one(i, carry):
+            d, energy = carry
             d = step(m, d)
-            return d, d.energy[1]
+            return d, energy.at[i].set(d.energy[1])
 
-        d, energy = jax.lax.scan(one, d, length=n)
+        d = make_data(m, ["energy"]).replace(qvel=jnp.asarray([0.0, 0, 0, 1, 9, 1]))
+        d, energy = jax.lax.fori_loop(0, n, one, (d, jnp.zeros(800)))
         return d.qpos, energy
 
     return m, fly
@@ -156,7 +156,7 @@ def test_order_of_runge_kutta():
 def test_energy_of_a_spinning_body():
     """Kinetic energy falls slowly under implicitfast, hardly changes under RK4, rises under Euler."""
     fast, exact, plain = (
-        np.asarray(fly(m, 400)[1]) for m, fly in map(flight, ("implicitfast", "RK4", "Euler"))
+        np.asarray(fly(m, 400)[1][:400]) for m, fly in map(flight, ("implicitfast", "RK4", "Euler"))
     )
     assert (np.diff(fast) <= 1e-12 * fast[0]).all()
     assert fast[-1] > 0.5 * fast[0]

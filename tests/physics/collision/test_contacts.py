@@ -1,0 +1,198 @@
+"""The list of contacts against the oracle: parameters, frames, order, room and overflow."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from physics.oracle import data
+
+from jaxsim.bridge import put_model
+from jaxsim.enums import WarningType
+from jaxsim.math import Rot, Vec
+from jaxsim.physics.collision.broadphase import near
+from jaxsim.physics.collision.contacts import collision
+from jaxsim.physics.collision.layout import layout
+from jaxsim.physics.collision.shape import FAR, Placed
+from jaxsim.physics.native import pack, unpack
+
+N = 6  # bodies of a heap
+TOLERANCE = 1e-7  # positions; parameters are copies and means
+
+
+def _heap(seed: int, option: str = "") -> mujoco.MjModel:
+    """Free bodies of all shapes and parameters on a plane, and two `<pair>` elements."""
+    rng = np.random.default_rng(seed)
+
+    def numbers(low, high, n):
+        return " ".join(f"{x:.5f}" for x in rng.uniform(low, high, n))
+
+    def body(k: int) -> str:
+        solref = [f"{numbers(0.01, 0.05, 1)} 1", f"-{numbers(100, 900, 1)} -{numbers(9, 50, 1)}"]
+        shape = ("sphere", "capsule", "box")[k % 3]
+        return f"""<body><freejoint/><geom name="g{k}" type="{shape}"
+          size="{numbers(0.05, 0.15, 3)}" margin="{numbers(0, 0.03, 1)}"
+          gap="{numbers(0, 0.03, 1)}" friction="{numbers(0, 1, 3)}" solref="{solref[k % 4 == 3]}"
+          solimp="{numbers(0.5, 0.8, 1)} {numbers(0.85, 0.95, 1)} .01 .5 2"
+          solmix="{rng.choice([0, 0, 1, 2.5])}" priority="{int(k == 4)}"
+          condim="{rng.choice([1, 3, 4, 6])}"/></body>"""
+
+    return mujoco.MjModel.from_xml_string(
+        f"""<mujoco>{option}<worldbody>
+        <geom name="floor" type="plane" size="5 5 5" pos="0 0 -.15"/>
+        {"".join(body(k) for k in range(N))}</worldbody><contact>
+        <pair geom1="g0" geom2="g1" condim="4" friction=".3 .4 .05 .01 .02" solref=".03 1.1"
+          solreffriction=".02 1" margin=".02" gap=".03"/>
+        <pair geom1="g3" geom2="floor" friction="0 0 0 0 0"/></contact></mujoco>"""
+    )
+
+
+def _states(mj: mujoco.MjModel, count: int, seed: int = 0) -> list[mujoco.MjData]:
+    rng = np.random.default_rng(seed)
+    states = []
+    for _ in range(count):
+        d = mujoco.MjData(mj)
+        for k in range(N):
+            quat = rng.normal(size=4)
+            d.qpos[7 * k : 7 * k + 7] = np.r_[rng.uniform(-0.2, 0.2, 3), quat]
+        mujoco.mj_normalizeQuat(mj, d.qpos)
+        mujoco.mj_forward(mj, d)
+        states.append(d)
+    return states
+
+
+def _input(mj, state, places: int):
+    """A public Data with the poses of a state, and empty places for contacts."""
+    d = data(mj, state)
+    contact = jax.tree.map(lambda a: jnp.zeros((places, *a.shape[1:]), a.dtype), d.contact)
+    return d.replace(contact=contact)
+
+
+def _found(mj, state, **room):
+    """The contacts that jaxsim lists for a state."""
+    m = put_model(mj, **room)
+    d = _input(mj, state, m.structure.ncontact)
+    out = jax.jit(_public)(m, d)
+    return m, out
+
+
+def _public(m, d):
+    inner = unpack(d, 0)
+    return pack(collision(unpack(m, 0), inner).replace(rows=None), inner)
+
+
+FIELDS = "dist pos frame dim includemargin friction solref solreffriction solimp".split()
+
+
+def _expect_equal(mine, n, contact):
+    """The first n contacts of ours are the oracle's, pair after pair, in any order within a pair."""
+    geom = np.asarray(mine.geom)[:n].tolist()
+    assert geom == contact.geom.tolist()
+    left = list(range(n))
+    for i in range(n):
+        same = [j for j in left if contact.geom[j].tolist() == geom[i]]
+        offset = [np.abs(contact.pos[j] - mine.pos[i]).max() for j in same]
+        j = same[int(np.argmin(offset))]
+        left.remove(j)
+        for name in FIELDS:
+            ours, theirs = np.asarray(getattr(mine, name)[i]), getattr(contact, name)[j]
+            np.testing.assert_allclose(
+                ours.ravel(), np.ravel(theirs), rtol=1e-9, atol=TOLERANCE, err_msg=name
+            )
+
+
+OVERRIDE = """<option o_margin=".013" o_solref=".07 .8" o_solimp=".5 .6 .002 .4 2"
+  o_friction=".3 .4 .5 .6 .7"><flag override="enable"/></option>"""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("room", [{}, {"contacts": 300}], ids=["compact", "all"])
+def test_contacts_equal_the_oracle(seed, room):
+    """Same pairs in the same order, with equal geometry and parameters."""
+    mj = _heap(seed)
+    m = put_model(mj, **room)
+    plan = layout(m)
+    assert plan.all == bool(room)
+    run = jax.jit(_public)
+    for state in _states(mj, 8, seed):
+        out = run(m, _input(mj, state, m.structure.ncontact))
+        assert out.ncon == state.ncon > 0
+        assert (np.asarray(out.contact.geom)[state.ncon :] == -1).all()
+        assert (np.asarray(out.contact.dist)[state.ncon :] == FAR).all()
+        _expect_equal(out.contact, state.ncon, state.contact)
+
+
+def test_override_replaces_the_parameters_of_all_contacts():
+    mj = _heap(5, OVERRIDE)
+    for state in _states(mj, 2, seed=3):
+        m, out = _found(mj, state)
+        _expect_equal(out.contact, state.ncon, state.contact)
+        assert (np.asarray(out.contact.includemargin)[: state.ncon] == 0.013).all()
+
+
+def test_what_has_no_room_is_counted():
+    """With four places the first four contacts stay, and the warning says so."""
+    mj = _heap(0)
+    state = _states(mj, 1)[0]
+    _, everything = _found(mj, state)
+    m, out = _found(mj, state, contacts=4)
+    assert everything.ncon > 4 == out.ncon == m.structure.ncontact
+    np.testing.assert_array_equal(out.contact.geom, everything.contact.geom[:4])
+    assert everything.warning[WarningType.CONTACTFULL] == 0
+    assert out.warning[WarningType.CONTACTFULL] == 1
+
+
+def test_worlds_last_equals_a_loop():
+    mj = _heap(1)
+    m = put_model(mj)
+    states = [_input(mj, s, m.structure.ncontact) for s in _states(mj, 5)]
+    each = [jax.jit(_public)(m, d) for d in states]
+
+    def many(m, d):
+        inner = unpack(d, 1)
+        return pack(collision(unpack(m, 1), inner).replace(rows=None), inner)
+
+    stacked = jax.tree.map(lambda *a: jnp.stack(a, -1), *states)
+    out = jax.jit(many)(jax.tree.map(lambda a: a[..., None], m), stacked)
+    for k, one in enumerate(each):
+        n = int(one.ncon)
+        assert out.ncon[k] == n
+        for a, b in zip(jax.tree.leaves(one.contact), jax.tree.leaves(out.contact), strict=True):
+            np.testing.assert_allclose(a[:n], b[..., k][:n], rtol=0, atol=1e-9)
+
+
+def test_parameters_are_differentiable():
+    """Friction of a geom reaches the contacts that it decides."""
+    mj = _heap(1)
+    m = put_model(mj)
+    state = _states(mj, 1)[0]
+    d = _input(mj, state, m.structure.ncontact)
+
+    def total(friction):
+        return _public(m.replace(geom_friction=friction), d).contact.friction[: state.ncon].sum()
+
+    gradient = jax.jit(jax.grad(total))(m.geom_friction)
+    assert np.isfinite(gradient).all()
+    assert (gradient >= 0).all()
+    assert gradient.sum() > 0
+
+
+def test_the_cheap_test_fails_no_touching_pair():
+    """Whatever touches in the oracle is near."""
+    for seed in range(4):
+        mj = _heap(seed)
+        plan = layout(put_model(mj))
+        pairs = plan.pairs
+        for state in _states(mj, 20, seed):
+            geoms = Placed(
+                Vec(*jnp.asarray(state.geom_xpos).T),
+                Rot(*jnp.asarray(state.geom_xmat).T),
+                Vec(*jnp.asarray(mj.geom_size).T),
+            )
+            touching = set(map(tuple, state.contact.geom.tolist()))
+            for group in plan.groups:
+                g1, g2 = pairs.geom1[group.pairs], pairs.geom2[group.pairs]
+                reach = jnp.full(len(g1), 0.12)  # more than any margin and gap here
+                is_near = np.asarray(near(group.kind, geoms, g1, g2, reach))
+                far = {p for p, n in zip(zip(g1, g2, strict=True), is_near, strict=True) if not n}
+                assert not touching & {(int(a), int(b)) for a, b in far}

@@ -1,0 +1,101 @@
+"""Public functions of single stages, mass matrix and Jacobians, beside MuJoCo."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from physics.test_integrate import MANY, moving, world
+
+import jaxsim
+from jaxsim.bridge import put_data, put_model
+
+
+@cache
+def pair():
+    """A moving scene: MuJoCo's, after its forward dynamics, and ours with the state alone."""
+    mj = world(actuators=MANY, tendon='armature=".2"')
+    mjd = moving(mj)
+    m, d = put_model(mj), put_data(mj, mjd, keep="all")
+    mujoco.mj_forward(mj, mjd)
+    return mj, mjd, m, d
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_stage_by_stage():
+    mj, mjd, m, d = pair()
+    d = jaxsim.kinematics(m, d)
+    close(d.xpos, mjd.xpos)
+    d = jaxsim.com_pos(m, d)
+    close(d.cinert, mjd.cinert)
+    d = jaxsim.tendon(m, d)
+    close(d.ten_length, mjd.ten_length)
+    d = jaxsim.transmission(m, jaxsim.crb(m, d))
+    close(d.actuator_length, mjd.actuator_length)
+    d = jaxsim.com_vel(m, d)
+    close(d.cvel, mjd.cvel)
+    close(jaxsim.rne(m, d), mjd.qfrc_bias)
+    acc = np.random.default_rng(0).normal(size=mj.nv)
+    mjd.qacc[:] = acc
+    expected = np.zeros(mj.nv)
+    mujoco.mj_rne(mj, mjd, 1, expected)
+    close(jaxsim.rne(m, d.replace(qacc=jnp.asarray(acc)), flg_acc=True), expected)
+
+
+def test_mass_matrix():
+    mj, mjd, m, d = pair()
+    M = np.zeros((mj.nv, mj.nv))
+    mujoco.mj_fullM(mj, mjd, M)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=mj.nv))
+    close(jaxsim.full_m(m, d), M)
+    close(jaxsim.mul_m(m, d, x), M @ x)
+    close(jaxsim.solve_m(m, d, x), np.linalg.solve(M, x))
+
+
+def test_jacobians():
+    """Of each body for itself, and of all bodies at once."""
+    mj, mjd, m, d = pair()
+    mujoco.mj_kinematics(mj, mjd)
+    mujoco.mj_comPos(mj, mjd)
+    p, r = np.zeros((2, 3, mj.nv))
+    point = np.array([0.3, -0.2, 0.5])
+    every = jax.jit(jax.vmap(jaxsim.jac, (None, None, None, 0)))
+    jacp, jacr = every(m, d, jnp.asarray(point), jnp.arange(mj.nbody))
+    assert jacp.shape == (mj.nbody, mj.nv, 3)
+    for body in range(mj.nbody):
+        mujoco.mj_jac(mj, mjd, p, r, point, body)
+        close(jacp[body], p.T)
+        close(jacr[body], r.T)
+    single = {
+        "jac_body": (mujoco.mj_jacBody, 2),
+        "jac_body_com": (mujoco.mj_jacBodyCom, 4),
+        "jac_geom": (mujoco.mj_jacGeom, 3),
+        "jac_site": (mujoco.mj_jacSite, 0),
+    }
+    for name, (expected, index) in single.items():
+        expected(mj, mjd, p, r, index)
+        found = getattr(jaxsim, name)(m, d, index)
+        close(found[0], p.T)
+        close(found[1], r.T)
+
+
+def test_configurations():
+    mj, mjd, m, d = pair()
+    v = np.random.default_rng(0).normal(size=mj.nv)
+    qpos, back = mjd.qpos.copy(), np.zeros(mj.nv)
+    mujoco.mj_integratePos(mj, qpos, v, 0.3)
+    found = jaxsim.integrate_pos(m, d.qpos, jnp.asarray(v), 0.3)
+    close(found, qpos)
+    mujoco.mj_differentiatePos(mj, back, 0.3, mjd.qpos, qpos)
+    close(jaxsim.differentiate_pos(m, 0.3, d.qpos, found), back)
+
+
+def test_a_stage_says_what_is_missing():
+    _, _, m, d = pair()
+    with pytest.raises(ValueError, match=r"com_vel: this Data does not carry 'cdof'; keep it"):
+        jaxsim.com_vel(m, jaxsim.make_data(m))

@@ -1,0 +1,103 @@
+"""Inverse dynamics beside MuJoCo, and as the inverse of forward dynamics."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from physics.test_integrate import MANY, moving, world
+
+import jaxsim
+from jaxsim.bridge import put_data, put_model
+
+SCENE = """
+<mujoco><option cone="{cone}" tolerance="1e-15" iterations="200" ls_iterations="200"/>
+<worldbody><geom type="plane" size="2 2 1"/>
+  <body pos="0 0 .09"><freejoint/><geom size=".1"/></body>
+  <body pos="1 0 .15"><freejoint/><geom type="capsule" size=".1 .2" euler="90 0 0"/>
+    <body pos=".2 0 0"><joint name="a" axis="0 1 0" range="-10 10" frictionloss=".3"/>
+      <geom size=".08" pos=".2 0 0"/></body></body>
+  <body pos="0 1 1"><joint name="b" type="ball" range="0 30"/><geom size=".1" pos=".2 0 0"/></body>
+</worldbody>
+<equality><joint joint1="a" polycoef=".1"/></equality>
+<actuator><motor joint="a" gear="3"/></actuator></mujoco>
+"""
+
+
+@cache
+def inverse():
+    return jax.jit(jaxsim.inverse)
+
+
+# without the flag the integrator does not count
+@pytest.mark.parametrize(
+    ("integrator", "invdiscrete"),
+    [("Euler", "disable"), ("Euler", "enable"), ("implicitfast", "enable"), ("implicit", "enable")],
+)
+def test_beside_mujoco(integrator, invdiscrete):
+    flag = f'invdiscrete="{invdiscrete}"'
+    mj = world(integrator=integrator, flag=flag, actuators=MANY, option='density="10"')
+    mjd = moving(mj)
+    mujoco.mj_forward(mj, mjd)
+    mjd.qacc[:] = np.random.default_rng(1).normal(size=mj.nv)
+    m, d = put_model(mj), put_data(mj, mjd)
+    mujoco.mj_inverse(mj, mjd)
+    found = inverse()(m, d)
+    np.testing.assert_allclose(found.qfrc_inverse, mjd.qfrc_inverse, rtol=1e-9, atol=1e-10)
+    np.testing.assert_array_equal(found.qacc, d.qacc)
+
+
+def test_discrete_step_is_inverted():
+    """With the flag, the change of velocity in a step gives back the forces of the actuators."""
+    mj = world(integrator="implicitfast", flag='invdiscrete="enable"', actuators=MANY)
+    m, d = put_model(mj), put_data(mj, moving(mj))
+    new = jax.jit(jaxsim.step)(m, d)
+    back = inverse()(m, d.replace(qacc=(new.qvel - d.qvel) / m.opt.timestep))
+    np.testing.assert_allclose(back.qfrc_inverse, new.qfrc_actuator, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_inverse_of_forward(cone):
+    """With contacts, limits, friction and equalities the applied forces come back."""
+    mj = mujoco.MjModel.from_xml_string(SCENE.format(cone=cone))
+    m = put_model(mj)
+    rng = np.random.default_rng(0)
+    d = jaxsim.make_data(m).replace(
+        qvel=jnp.asarray(0.3 * rng.normal(size=mj.nv)),
+        ctrl=jnp.ones(1),
+        qfrc_applied=jnp.asarray(rng.normal(size=mj.nv)),
+    )
+    d = d.replace(qpos=d.qpos.at[14].add(0.3))
+    there = jax.jit(jaxsim.forward)(m, d)
+    assert there.ncon > 0
+    assert there.ne > 0
+    assert there.nf > 0
+    assert there.nl > 0
+    back = inverse()(m, there)
+    np.testing.assert_allclose(
+        back.qfrc_inverse, there.qfrc_actuator + there.qfrc_applied, rtol=1e-7, atol=1e-7
+    )
+    np.testing.assert_allclose(back.qfrc_constraint, there.qfrc_constraint, rtol=1e-7, atol=1e-7)
+
+    # beside MuJoCo, at another acceleration
+    acc = np.random.default_rng(2).normal(size=mj.nv)
+    found = inverse()(m, there.replace(qacc=jnp.asarray(acc)))
+    mjd = mujoco.MjData(mj)
+    mjd.qpos[:], mjd.qvel[:], mjd.qacc[:] = d.qpos, d.qvel, acc
+    mujoco.mj_inverse(mj, mjd)
+    np.testing.assert_allclose(found.qfrc_inverse, mjd.qfrc_inverse, rtol=1e-9, atol=1e-8)
+
+
+def test_runge_kutta_has_no_discrete_inverse():
+    mj = world(integrator="RK4", flag='invdiscrete="enable"')
+    m = put_model(mj)
+    with pytest.raises(ValueError, match="flag invdiscrete needs another integrator than RK4"):
+        jaxsim.inverse(m, jaxsim.make_data(m))
+
+
+def test_says_what_is_not_carried():
+    m = put_model(world())
+    with pytest.raises(ValueError, match="inverse: this Data does not carry 'qacc'"):
+        jaxsim.inverse(m, jaxsim.make_data(m, keep=[]))
