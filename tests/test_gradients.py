@@ -56,6 +56,5 @@ def test_rollout_with_contacts(falling):
     h = 1e-6
     central = (run(jnp.asarray(h)) - run(jnp.asarray(-h))) / (2 * h)
     assert np.isfinite(value)
-    print('rel', (central-forward[0])/forward[0])
     np.testing.assert_allclose(forward[0], reverse, rtol=1e-9)
     np.testing.assert_allclose(forward[0], central, rtol=1e-5)

@@ -86,6 +86,19 @@ def test_steps_beside_mujoco(integrator):
             np.testing.assert_allclose(d.time, mjd.time, rtol=1e-14)
 
 
+@pytest.mark.parametrize("integrator", ["RK4", "implicitfast", "implicit"])
+def test_many_worlds_are_worlds(integrator):
+    mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))
+    m = put_model(mj)
+    worlds = [put_data(mj, moving(mj, seed), keep=["energy"]) for seed in range(3)]
+    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    found = jax.jit(jax.vmap(step, (None, 0)))(m, together)
+    for k, d in enumerate(worlds):
+        new = stepper()(m, d)
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(new), strict=True):
+            np.testing.assert_allclose(a[k], b, rtol=1e-11, atol=1e-12)
+
+
 @pytest.mark.parametrize("integrator", ["RK4", "implicitfast"])
 def test_gradient_of_a_step(integrator):
     """Reverse mode beside finite differences, along one direction."""

@@ -49,6 +49,8 @@ def _by_sort(mask, order, size: int):
     rank[order] = np.arange(n)
     rank = rank.reshape(n, *(1,) * (mask.ndim - 1))
     first = lax.sort(jnp.where(mask, rank, n), dimension=0)[:size]
+    spare = ((0, max(0, size - n)), *((0, 0),) * (mask.ndim - 1))
+    first = jnp.pad(first, spare, constant_values=n)
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
     found = jnp.asarray(np.append(order, 0).astype(np.int32))  # behind the last: any item
     return found.at[first].get(mode="promise_in_bounds"), count
