@@ -6,16 +6,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-fast lint format clean
+.PHONY: demo test test-all lint format clean
 
 demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
 	$(BIN)/jaxsim rollout configs/humanoid.xml --worlds 4096 --steps 200
 
-test: $(VENV)/.test  ## all tests, on all cores
-	$(BIN)/python -m pytest -n auto --dist loadfile
+test: $(VENV)/.test  ## the tests, on two cores; without those marked slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-test-fast: $(VENV)/.test  ## without the slow tests
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+test-all: $(VENV)/.test  ## every test
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.dev  ## format, lint and types, as the tests expect them
 	$(BIN)/ruff format --check .

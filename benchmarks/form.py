@@ -2,7 +2,8 @@
 
     python benchmarks/form.py [--worlds 1 1024 4096] [--json benchmarks/results/NAME.json]
 
-The task is M(q) and the bias force of a humanoid (27 dofs), a chain of 30 hinges and a tree of 60 dofs:
+The task is M(q) and the bias force of a humanoid (27 dofs), a chain of 30 hinges and a tree of 60
+dofs:
   components   this project's stages, worlds last
   vmap         the same stages under plain vmap, worlds first
   grouped      arrays grouped by tree level under vmap: MuJoCo XLA's own stages
@@ -36,9 +37,7 @@ def tree60() -> str:
         '<geom type="capsule" fromto="0 0 0 .2 0 0" size=".03" contype="0" conaffinity="0"/>'
         for i in range(6)
     )
-    limbs = "".join(
-        f'<frame euler="0 0 {40 * k}">{limb}{"</body>" * 6}</frame>' for k in range(9)
-    )
+    limbs = "".join(f'<frame euler="0 0 {40 * k}">{limb}{"</body>" * 6}</frame>' for k in range(9))
     root = '<body pos="0 0 2"><freejoint/><geom size=".2" contype="0" conaffinity="0"/>'
     return f"<mujoco><worldbody>{root}{limbs}</body></worldbody></mujoco>"
 
@@ -136,7 +135,10 @@ def main() -> None:
     ap.add_argument("--json")
     args = ap.parse_args()
     rows = []
-    print("| model | form | worlds | trace+lower s | compile s | run ms | instr | grad compile s | grad ms |")
+    print(
+        "| model | form | worlds | trace+lower s | compile s | run ms | instr "
+        "| grad compile s | grad ms |"
+    )
     print("|" + " --- |" * 9)
     for name in models():
         for form in FORMS:

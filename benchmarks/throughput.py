@@ -89,9 +89,8 @@ def measure(engine: str, model: str, preset: str, batches: list[int], grad: bool
 
 def one_batch(engine: str, m, worlds: int) -> dict:
     """Compiles a scan over `vmap(step)` and times it."""
-    import jax
-
     import engines
+    import jax
 
     step, model, data = engines.ENGINES[engine](m, states.states(m, worlds))
     many = jax.vmap(step, in_axes=(None, 0))
@@ -143,9 +142,8 @@ def gradient(engine: str, m, worlds: int, steps: int) -> dict:
 
     The peer differentiates in reverse only with a single solver iteration; it gets that.
     """
-    import jax
-
     import engines
+    import jax
 
     if engine == "mjx":
         m.opt.iterations, m.opt.ls_iterations = 1, 4

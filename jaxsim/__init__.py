@@ -1,5 +1,7 @@
 """A physics engine for articulated bodies with contacts, in pure JAX; it reads MuJoCo models."""
 
+from jaxsim.batch import BatchProgram as BatchProgram
+from jaxsim.batch import replicate as replicate
 from jaxsim.bridge import get_data as get_data
 from jaxsim.bridge import get_data_into as get_data_into
 from jaxsim.bridge import put_data as put_data

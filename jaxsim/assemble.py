@@ -97,7 +97,9 @@ def _decided_by_numbers(fields: Tables, opt: Tables) -> dict[str, Any]:
     side = np.where(wraps, fields["wrap_prm"], -1)
     return {
         "flg_fluid": bool(opt["density"] or opt["viscosity"]),
-        "flg_damping": any(np.any(fields[f"{of}_damping{n}"]) for of in DAMPED for n in ("", "poly")),
+        "flg_damping": any(
+            np.any(fields[f"{of}_damping{n}"]) for of in DAMPED for n in ("", "poly")
+        ),
         "geom_hasfluid": np.asarray(fields["geom_fluid"])[:, 0] > 0,
         "wrap_sideid": np.maximum(np.rint(side), -1).astype(np.int32),
     }

@@ -2,8 +2,8 @@
 
 Counts, types, parents, addresses, limits and flags of a compiled model, as numpy tables under
 MuJoCo's names. Two structures with equal content are the same program: jit compiles once for both.
-Layouts that stages derive from the tables (levels, groups, pair lists) are computed on first use and
-kept here, by `derived`.
+Layouts that stages derive from the tables (levels, groups, pair lists) are computed on first use
+and kept here, by `derived`.
 """
 
 import functools

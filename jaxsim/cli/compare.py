@@ -80,7 +80,7 @@ def _mujoco() -> Any:
 
 
 def _converged(m: Model, theirs) -> Model:
-    """Lets both solvers find the solution itself, not what a model's iteration limit leaves of it."""
+    """Lets both solvers find the solution itself, not what an iteration limit leaves of it."""
     theirs.opt.iterations = theirs.opt.ls_iterations = ITERATIONS
     theirs.opt.tolerance = theirs.opt.ls_tolerance = TOLERANCE
     theirs.opt.solver = SolverType.NEWTON

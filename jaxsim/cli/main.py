@@ -6,6 +6,7 @@
 """
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -39,10 +40,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    if getattr(args, "float64", False):
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
     # a command is imported when it is run, so that `--help` and a wrong argument answer at once
     if args.command == "info":
         from jaxsim.cli.info import info
@@ -52,6 +49,18 @@ def _run(args: argparse.Namespace) -> int:
         from jaxsim.cli.compare import compare
 
         return compare(args)
+    return _run_rollout(args)
+
+
+def _run_rollout(args: argparse.Namespace) -> int:
+    import jax
+
+    if args.float64:
+        jax.config.update("jax_enable_x64", True)
+    # XLA runs small operations on one core, so each core is made a device of its own; a program
+    # that has used JAX before it called us keeps the devices it has.
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", os.cpu_count())
     from jaxsim.cli.rollout import rollout
 
     return rollout(args)

@@ -36,7 +36,7 @@ def rollout(args: argparse.Namespace) -> int:
     device = jax.devices()[0]
     print(args.model)
     print(describe(m))
-    print(f"{'device':11} {device.device_kind}, {jax.device_count()} of them", flush=True)
+    print(f"{'devices':11} {jax.device_count()} of kind {device.device_kind}", flush=True)
 
     d = replicate(one, args.worlds)
     program = BatchProgram(
@@ -120,7 +120,7 @@ def _check_room(args: argparse.Namespace, m: Model) -> None:
     if need > have:
         raise InputProblem(
             f"--worlds {args.worlds}: the states alone need {size(need)}, "
-            f"this device has {size(have)}; at most {int(have // bytes_per_world(m))} fit"
+            f"there are {size(have)}; at most {int(have // bytes_per_world(m))} fit"
         )
     if args.out is None:
         return
@@ -135,8 +135,8 @@ def _check_room(args: argparse.Namespace, m: Model) -> None:
 
 
 def _memory() -> float:
-    """Bytes of memory of the device that simulates."""
+    """Bytes of memory of the devices that simulate."""
     stats = jax.devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
-        return stats["bytes_limit"]
+        return float(stats["bytes_limit"]) * jax.device_count()
     return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")

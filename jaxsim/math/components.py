@@ -30,6 +30,7 @@ class Components:
 
     # arithmetic that means the same for every value type: sum, difference, scaling
     def map(self, f: Callable) -> Self:
+        """`f` of every component."""
         return type(self)(*(f(a) for a in self.parts))
 
     def __add__(self, other: Self) -> Self:
@@ -58,6 +59,7 @@ class Components:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of one component."""
         return jnp.shape(self.parts[0])
 
     def __repr__(self) -> str:
@@ -67,7 +69,9 @@ class Components:
     @classmethod
     def from_array(cls, a, axis: int = 1) -> Self:
         """Components from an array that has them along `axis`, in the order of `names`."""
-        return cls(*(jax.lax.index_in_dim(a, k, axis, keepdims=False) for k in range(len(cls.names))))
+        return cls(
+            *(jax.lax.index_in_dim(a, k, axis, keepdims=False) for k in range(len(cls.names)))
+        )
 
     def to_array(self, axis: int = 1):
         """The inverse of `from_array`."""
@@ -91,5 +95,5 @@ def concat(values):
 
 
 def select(mask, yes, no):
-    """`yes` where `mask`, else `no`, for arrays or values; `mask` has the shape of one component."""
+    """`yes` where `mask`, else `no`, for arrays or values; `mask` is shaped like one component."""
     return jax.tree.map(lambda a, b: jnp.where(mask, a, b), yes, no)

@@ -9,7 +9,7 @@ from jaxsim.math.vector import MINVAL, Vec
 
 
 class Quat(Components):
-    """A quaternion w + xi + yj + zk; of unit norm it is the orientation of a frame in its parent."""
+    """A quaternion w + xi + yj + zk; of unit norm it is a frame's orientation in its parent."""
 
     names = ("w", "x", "y", "z")
     __slots__ = ()
@@ -20,6 +20,7 @@ class Quat(Components):
 
     @property
     def vec(self) -> Vec:
+        """The imaginary part (x, y, z)."""
         return Vec(*self.parts[1:])
 
     def __mul__(self, other: "Quat") -> "Quat":
@@ -35,6 +36,7 @@ class Quat(Components):
 
     @property
     def conj(self) -> "Quat":
+        """The conjugate; of unit norm it is the inverse."""
         w, x, y, z = self.parts
         return Quat(w, -x, -y, -z)
 
@@ -115,16 +117,19 @@ class Rot(Components):
 
     @property
     def rows(self) -> tuple[Vec, Vec, Vec]:
+        """The rows: the axes of the parent seen from the frame."""
         p = self.parts
         return Vec(*p[0:3]), Vec(*p[3:6]), Vec(*p[6:9])
 
     @property
     def cols(self) -> tuple[Vec, Vec, Vec]:
+        """The columns: the axes of the frame seen from its parent."""
         p = self.parts
         return Vec(*p[0::3]), Vec(*p[1::3]), Vec(*p[2::3])
 
     @property
     def T(self) -> "Rot":
+        """The transpose; of a rotation it is the inverse."""
         p = self.parts
         return Rot(p[0], p[3], p[6], p[1], p[4], p[7], p[2], p[5], p[8])
 
@@ -137,8 +142,10 @@ class Rot(Components):
 
     @classmethod
     def from_cols(cls, x: Vec, y: Vec, z: Vec) -> "Rot":
+        """The matrix with these columns."""
         return cls(x.x, y.x, z.x, x.y, y.y, z.y, x.z, y.z, z.z)
 
     @classmethod
     def from_rows(cls, x: Vec, y: Vec, z: Vec) -> "Rot":
+        """The matrix with these rows."""
         return cls(*x.parts, *y.parts, *z.parts)

@@ -26,6 +26,7 @@ class Spatial(Components):
 
     @classmethod
     def of(cls, rot: Vec, lin: Vec) -> "Spatial":
+        """From the angular and the linear part."""
         return cls(*rot.parts, *lin.parts)
 
     @property

@@ -17,6 +17,7 @@ class Vec(Components):
     z: jax.Array
 
     def cross(self, other: "Vec") -> "Vec":
+        """self x other."""
         ax, ay, az = self.parts
         bx, by, bz = other.parts
         return Vec(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
@@ -30,7 +31,9 @@ class Vec(Components):
         length = self.norm()
         good = length > MINVAL
         unit = self.scale(1 / jnp.where(good, length, 1.0))
-        other = fallback or Vec(jnp.ones_like(length), jnp.zeros_like(length), jnp.zeros_like(length))
+        other = fallback or Vec(
+            jnp.ones_like(length), jnp.zeros_like(length), jnp.zeros_like(length)
+        )
         return Vec(*(jnp.where(good, u, o) for u, o in zip(unit.parts, other.parts, strict=True)))
 
 

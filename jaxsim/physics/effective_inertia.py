@@ -52,6 +52,7 @@ class EffectiveInertia(NamedTuple):
         return out if self.own is None else self._with_rows(out, apply, acc)
 
     def _with_rows(self, out, function, x):
+        assert self.dofs is not None  # they come with `own`
         own = take(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
         return place(out, self.dofs[0], list(function(self.own, own)))
 
@@ -61,7 +62,7 @@ def effective_inertia(m: Model, d: Data) -> EffectiveInertia | None:
 
     Needs everything that follows from the velocity, and the actuator forces.
     """
-    make = IMPLICIT.get(m.opt.integrator)
+    make = IMPLICIT.get(IntegratorType(m.opt.integrator))
     return make(m, d) if make and m.nv else None
 
 

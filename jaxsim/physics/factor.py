@@ -64,7 +64,7 @@ def _panel_solve(A, b):
 
 
 def _factor_columns(A, width: int) -> list:
-    """The first columns of the factor, from the diagonal block down; above the diagonal is noise."""
+    """The first columns of the factor, from the diagonal block down; above the diagonal: noise."""
     columns: list = []
     for t in range(width):
         c = A[:, t]

@@ -18,8 +18,8 @@ from jaxsim.physics.inertia import com_pos, crb
 from jaxsim.physics.kinematics import kinematics
 from jaxsim.physics.passive import passive
 from jaxsim.physics.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.solver.newton import Settings, solve
+from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.tendon import tendon, tendon_velocity
 from jaxsim.physics.transmission import actuator_velocity, transmission
 from jaxsim.physics.velocity import bias, com_vel

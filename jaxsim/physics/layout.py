@@ -84,6 +84,7 @@ class Levels:
 
 @derived
 def levels(s: Structure) -> Levels:
+    """The bodies of the model by depth."""
     depth = np.zeros(s.nbody, int)
     for b in range(1, s.nbody):
         depth[b] = depth[s.body_parentid[b]] + 1

@@ -1,10 +1,11 @@
 """Values that are computed once.
 
-XLA:CPU recomputes a cheap value in each loop that uses it, and contracts products with sums in one loop
-and not in the next: two copies of a value differ in the last digit. For a number that is harmless
-(only the program grows). For a decision it is not: near a tie, and things at rest do lie exactly flat, the x
-coordinate of a point could follow one branch and its y coordinate the other. What is computed
-here comes out of a branch of its own, into which XLA does not look, so all its users see the same.
+XLA:CPU recomputes a cheap value in each loop that uses it, and contracts products with sums in one
+loop and not in the next: two copies of a value differ in the last digit. For a number that is
+harmless (only the program grows). For a decision it is not: near a tie, and things at rest do lie
+exactly flat, the x coordinate of a point could follow one branch and its y coordinate the other.
+What is computed here comes out of a branch of its own, into which XLA does not look, so all its
+users see the same.
 
 On other platforms fusion does not duplicate work, and a branch would wait for the host.
 """

@@ -1,9 +1,10 @@
 """Making a value once.
 
 XLA's loop fusion on CPU recomputes a cheap value in every loop that uses it, and along a chain of
-values the repetitions multiply. A value that passes through a conditional is made once, whatever its
-users. The predicate is true, which the compiler does not know. On other platforms fusion does not
-duplicate work that way, and a conditional there would wait for the host; there `pin` does nothing.
+values the repetitions multiply. A value that passes through a conditional is made once, whatever
+its users. The predicate is true, which the compiler does not know. On other platforms fusion does
+not duplicate work that way, and a conditional there would wait for the host; there `pin` does
+nothing.
 """
 
 import jax

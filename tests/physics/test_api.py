@@ -96,6 +96,6 @@ def test_configurations():
 
 
 def test_a_stage_says_what_is_missing():
-    _, _, m, d = pair()
+    _, _, m, _ = pair()
     with pytest.raises(ValueError, match=r"com_vel: this Data does not carry 'cdof'; keep it"):
         jaxsim.com_vel(m, jaxsim.make_data(m))

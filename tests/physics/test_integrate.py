@@ -51,9 +51,7 @@ DRAG = '<actuator><velocity joint="f" gear="1 1 1 1 2 1" kv="20"/></actuator>'
 
 def world(**given) -> mujoco.MjModel:
     blank = dict.fromkeys("option flag joint geom tendon actuators".split(), "")
-    return mujoco.MjModel.from_xml_string(
-        WORLD.format(**{"integrator": "Euler", **blank, **given})
-    )
+    return mujoco.MjModel.from_xml_string(WORLD.format(**{"integrator": "Euler", **blank, **given}))
 
 
 def moving(mj: mujoco.MjModel, seed: int = 0) -> mujoco.MjData:
@@ -167,7 +165,7 @@ def test_order_of_runge_kutta():
 
 
 def test_energy_of_a_spinning_body():
-    """Kinetic energy falls slowly under implicitfast, hardly changes under RK4, rises under Euler."""
+    """Kinetic energy falls slowly under implicitfast, hardly moves under RK4, rises under Euler."""
     fast, exact, plain = (
         np.asarray(fly(m, 400)[1][:400]) for m, fly in map(flight, ("implicitfast", "RK4", "Euler"))
     )

@@ -116,7 +116,9 @@ def test_gradients_of_many_worlds():
 
 def test_steps_in_a_scan():
     m, d = model(), one(start(1), 0)
-    scanned, _ = jax.jit(lambda m, d: jax.lax.scan(lambda d, _: (step(m, d), None), d, length=5))(m, d)
+    scanned, _ = jax.jit(lambda m, d: jax.lax.scan(lambda d, _: (step(m, d), None), d, length=5))(
+        m, d
+    )
     for _ in range(5):
         d = alone()(m, d)
     assert_same(scanned, d)

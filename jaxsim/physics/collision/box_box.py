@@ -1,10 +1,11 @@
 """Contacts of two boxes.
 
-The separating axis theorem: two boxes are apart by the largest of the gaps along fifteen directions,
-the three face normals of either and the nine products of an edge of one with an edge of the other
-(Gottschalk, Lin and Manocha, OBBTree, SIGGRAPH 1996). Where that is a face normal, the
-opposing face of the other box is clipped to the outline of the face, and every corner of what remains is a
-contact. Where it is a product of edges, the boxes touch in the nearest points of those edges.
+The separating axis theorem: two boxes are apart by the largest of the gaps along fifteen
+directions, the three face normals of either and the nine products of an edge of one with an edge of
+the other (Gottschalk, Lin and Manocha, OBBTree, SIGGRAPH 1996). Where that is a face normal, the
+opposing face of the other box is clipped to the outline of the face, and every corner of what
+remains is a contact. Where it is a product of edges, the boxes touch in the nearest points of those
+edges.
 
 The direction is searched without derivatives; its contacts are then computed once, with them.
 """
@@ -29,8 +30,8 @@ from jaxsim.physics.collision.shape import (
 )
 from jaxsim.physics.once import decide, decode, encode, once
 
-# An edge contact whose normal is within 8 degrees of the face's gives way to the face contacts, unless
-# its gap is larger by more than 5 percent.
+# An edge contact whose normal is within 8 degrees of the face's gives way to the face contacts,
+# unless its gap is larger by more than 5 percent.
 ALIGNED, PREFERENCE = 0.99, 0.05
 
 
@@ -48,6 +49,7 @@ class Search(NamedTuple):
 
     @classmethod
     def decode(cls, code: jax.Array) -> "Search":
+        """From the one integer that the search ends in."""
         digits = decode(code, len(cls._fields))
         return cls(*(digit == 1 for digit in digits[:4]), *digits[4:])
 
@@ -69,7 +71,7 @@ def _relative(a: Placed, b: Placed):
 
 
 def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec):
-    """Compares the fifteen gaps, in the frame of the first box; the second has the axes of `rot`."""
+    """Compares the fifteen gaps in the frame of the first box; the second has the axes of `rot`."""
     extent = rot.map(jnp.abs)
     seen = rot.T @ pos
     gaps1 = pos.map(jnp.abs) - size1 - extent @ size2
@@ -102,7 +104,7 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec):
 
 
 def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec):
-    """The gap along e_i x c_j, a coordinate axis and a column of `rot`; none where they are parallel.
+    """The gap along e_i x c_j, a coordinate axis and a column of `rot`; none if parallel.
 
     With (i, k, l) and (j, m, n) in cyclic order the product has the components -R[l, j] along k and
     R[k, j] along l, and along the columns m and n of R those of size R[i, n] and R[i, m].
@@ -206,18 +208,19 @@ def _clip(center: Vec, across: Vec, along: Vec, size_x, size_y):
     They are the points where an edge of the parallelogram enters and leaves the rectangle, and the
     corners of the rectangle that lie below the parallelogram.
 
-    The rectangle is grown by a little, so that edges which coincide, as those of equal boxes in a stack, are
-    inside whatever the rounding.
+    The rectangle is grown by a little, so that edges which coincide, as those of equal boxes in a
+    stack, are inside whatever the rounding.
     """
     grown = 1 + max(1e-9, 16 * float(jnp.finfo(size_x.dtype).eps))
     limits = slots((size_x * grown, size_y * grown))
     like = size_x
     middle, across3, along3 = slots((center, across, along))
 
-    # its edges, one after another: from `start` by `step`, inside the rectangle for enter < t < leave
+    # its edges, one after another: from `start` by `step`, in the rectangle for enter < t < leave
     right, up = per_slot((1, -1, -1, 1), like), per_slot((1, 1, -1, -1), like)
     start = middle + across3.scale(right) + along3.scale(up)
-    step = across3.scale(per_slot((-2, 0, 2, 0), like)) + along3.scale(per_slot((0, -2, 0, 2), like))
+    step_across, step_along = per_slot((-2, 0, 2, 0), like), per_slot((0, -2, 0, 2), like)
+    step = across3.scale(step_across) + along3.scale(step_along)
     enter, leave = jnp.zeros_like(start.x), jnp.ones_like(start.x)
     for from_, by, limit in zip(start.parts[:2], step.parts[:2], limits, strict=True):
         still = jnp.abs(by) < 1e-12 * limit

@@ -1,7 +1,8 @@
 """A cheap test that no touching pair fails.
 
-Two convex geoms are apart if they are apart along any direction. The test takes the line of their
-centres; against a plane, its normal. How far a geom reaches along a direction is known for each type.
+Two convex geoms are apart if they are apart along any direction. Tried are the line of their
+centres and the face normals of boxes; against a plane, its normal. How far a geom reaches along a
+line is known for each type.
 """
 
 from collections.abc import Callable
@@ -33,11 +34,19 @@ def near(kind: tuple[int, int], geoms: Placed, geom1: np.ndarray, geom2: np.ndar
         line = a.axis
         gap = line.dot(offset) - EXTENT[kind[1]](b, line, 1.0)
         return gap <= reach
-    square = offset.dot(offset)
-    length = jnp.sqrt(square)
-    # everything times the length of the line, which may be zero
-    gap = square - EXTENT[kind[0]](a, offset, length) - EXTENT[kind[1]](b, offset, length)
-    return gap <= reach * length
+    lines = [(offset, offset.norm())]
+    lines += [(axis, 1.0) for g, k in zip((a, b), kind, strict=True) for axis in _normals(g, k)]
+    passed = None
+    for line, length in lines:  # everything times the length of the line, which may be zero
+        gap = jnp.abs(line.dot(offset))
+        gap = gap - EXTENT[kind[0]](a, line, length) - EXTENT[kind[1]](b, line, length)
+        meets = gap <= reach * length
+        passed = meets if passed is None else passed & meets
+    return passed
+
+
+def _normals(g: Placed, geom_type: int) -> tuple[Vec, ...]:
+    return g.rot.cols if geom_type == GeomType.BOX else ()
 
 
 def _round(g: Placed, line: Vec, length):

@@ -1,7 +1,7 @@
 """How many contacts a world has room for, if its user does not say; and how many near pairs.
 
-A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one. Free
-bodies are often piled up, so that each also carries another.
+A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one.
+Free bodies are often piled up, so that each also carries another.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from jaxsim.structure import Structure
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 ROUND_TO = 8
+LEAST = 16  # room in any model: what is held in a hand or a cup touches in many points
 FEW = 8  # pairs of one kind for which a test would cost more than it saves
 
 
@@ -27,7 +28,7 @@ def contact_capacity(s: Structure, pairs: Pairs) -> int:
         if body:
             rest[body] = max(rest.get(body, 0), REST_POINTS.get(GeomType(s.geom_type[g]), 4))
     room = sum(points * (2 if _is_free(s, body) else 1) for body, points in rest.items())
-    return min(most, -(-room // ROUND_TO) * ROUND_TO)
+    return min(most, max(LEAST, -(-room // ROUND_TO) * ROUND_TO))
 
 
 def pair_budget(s: Structure, pairs: Pairs, kind: Kind, of_kind: np.ndarray) -> int:

@@ -1,12 +1,13 @@
 """Contacts of a capsule with a box: at most two spheres on the capsule's axis that touch the box.
 
 Everything is computed in the frame of the box, where the axis is the segment p + t d, |t| <= 1. The
-first sphere sits at the point of the segment nearest to the box. A second one supports a capsule that
-lies along a face or an edge: it sits where the segment ends, or leaves that face or edge.
+first sphere sits at the point of the segment nearest to the box. A second one supports a capsule
+that lies along a face or an edge: it sits where the segment ends, or leaves that face or edge.
 
-The nearest point is an end over a face (or inside the box), or it faces one of the twelve edges. Which of
-these it is, and along what the segment runs from there, is decided first and without derivatives; both
-parameters t are then computed for what was chosen, so that a gradient goes through one formula.
+The nearest point is an end over a face (or inside the box), or it faces one of the twelve edges.
+Which of these it is, and along what the segment runs from there, is decided first and without
+derivatives; both parameters t are then computed for what was chosen, so that a gradient goes
+through one formula.
 """
 
 from typing import NamedTuple
@@ -26,7 +27,8 @@ NEVER = 1e6  # in half lengths of the capsule: a side that it does not reach
 class Feature(NamedTuple):
     """What the nearest point of the segment faces.
 
-    Coordinates start with `axis` in what follows: the normal of the face or the direction of the edge.
+    Coordinates start with `axis` in what follows: the normal of the face or the direction of the
+    edge.
     """
 
     end: jax.Array  # an end of the segment (-1 or 1) over a face or inside, or 0: an edge
@@ -35,6 +37,7 @@ class Feature(NamedTuple):
 
     @classmethod
     def decode(cls, digits: list[jax.Array], dtype) -> "Feature":
+        """From its digits in the code of the choice."""
         end, axis, side1, side2 = digits
         return cls((end - 1).astype(dtype), axis, (_sign(side1, dtype), _sign(side2, dtype)))
 
@@ -42,8 +45,8 @@ class Feature(NamedTuple):
 class Run(NamedTuple):
     """Along what the segment runs from there.
 
-    Along a coordinate that `limits`, it runs until it leaves the box; from a `corner` that is one width of
-    the box, whatever its present place.
+    Along a coordinate that `limits`, it runs until it leaves the box; from a `corner` that is one
+    width of the box, whatever its present place.
     """
 
     second: jax.Array  # there is a second contact
@@ -52,12 +55,14 @@ class Run(NamedTuple):
     corner: jax.Array  # the nearest point faces the end of an edge
 
     def encode(self) -> tuple[jax.Array, ...]:
+        """Its digits in the code of the choice."""
         return self.second, self.way > 0, *self.limits, self.corner
 
     @classmethod
     def decode(cls, digits: list[jax.Array], dtype) -> "Run":
-        second, way, *limits, corner = digits
-        return cls(second == 1, _sign(way, dtype), tuple(k == 1 for k in limits), corner == 1)
+        """The inverse of `encode`."""
+        second, way, x, y, z, corner = digits
+        return cls(second == 1, _sign(way, dtype), (x == 1, y == 1, z == 1), corner == 1)
 
 
 def _sign(digit, dtype):
@@ -122,9 +127,9 @@ def _over_face(point: Vec, size: Vec):
 def _from_corner(d: Vec, corner, sides) -> Run:
     """The segment faces a corner.
 
-    Where its direction points out of the box (or into it) in all three coordinates, it runs along nothing.
-    Else one coordinate differs from the other two: the direction of an edge, if it dominates, or
-    the normal of the face along which the segment runs inwards.
+    Where its direction points out of the box (or into it) in all three coordinates, it runs along
+    nothing. Else one coordinate differs from the other two: the direction of an edge, if it
+    dominates, or the normal of the face along which the segment runs inwards.
     """
     out = tuple((c > 0) == (s > 0) for c, s in zip(d.parts, (corner, *sides), strict=True))
     odd = jnp.where(out[1] == out[2], 0, jnp.where(out[0] == out[2], 1, 2))
@@ -135,7 +140,7 @@ def _from_corner(d: Vec, corner, sides) -> Run:
 
 
 def _from_edge(d: Vec, sides) -> Run:
-    """The segment faces an edge: if it crosses that, it runs over the face that it enters faster."""
+    """The segment faces an edge: where it crosses, it runs over the face that it enters faster."""
     out1, out2 = ((c > 0) == (s > 0) for c, s in zip(d.parts[1:], sides, strict=True))
     first = jnp.abs(d.y) > jnp.abs(d.z)
     way = jnp.where(jnp.where(first, out1, out2), -1.0, 1.0).astype(d.x.dtype)

@@ -1,4 +1,4 @@
-"""The collision stage: contacts of the present poses, in `d.contact` and for the constraint rows."""
+"""The collision stage: contacts of the present poses, for `d.contact` and constraint rows."""
 
 import jax
 import jax.numpy as jnp
@@ -93,7 +93,8 @@ def refusals(m: Model) -> list[str]:
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     for field in ("adhesion", "surfacevel"):
-        values = np.asarray(getattr(m, f"geom_{field}")).reshape(m.ngeom, 1 if field == "adhesion" else 6)
+        width = 1 if field == "adhesion" else 6
+        values = np.asarray(getattr(m, f"geom_{field}")).reshape(m.ngeom, width)
         messages += [
             f"{named(m, 'geom', g)}: {field} is not supported; remove it"
             for g in geoms

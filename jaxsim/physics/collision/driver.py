@@ -25,7 +25,7 @@ from jaxsim.physics.tree import column, pick, take, total
 
 
 class Contacts(NamedTuple):
-    """Contacts of a state, `[ncontact, *W]` each. Ids are numpy `[ncontact]` where they are constant.
+    """Contacts of a state, `[ncontact, *W]` each. Ids are numpy `[ncontact]` where constant.
 
     Attributes:
       dist: distance of the surfaces, negative in penetration [m]; FAR where there is no contact.
@@ -105,9 +105,11 @@ def collide(geoms: Placed, params: ContactParams, layout: Layout) -> Contacts | 
 def _group_points(group: Group, geoms: Placed, reach, layout: Layout):
     """Narrow phase of one kind: its candidate contacts, and how many near pairs had no place."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
+    pair: jax.Array | np.ndarray = group.pairs
+    lost: jax.Array | int = 0
     if group.all:
-        a, b, pair = take(geoms, geom1), take(geoms, geom2), group.pairs
-        reach, lost = take(reach, pair), 0
+        a, b = take(geoms, geom1), take(geoms, geom2)
+        reach = take(reach, pair)
     else:
         mask = near(group.kind, geoms, geom1, geom2, take(reach, group.pairs))
         every = np.arange(len(group.pairs))
@@ -143,6 +145,7 @@ def _joined(parts: list[_Points]) -> _Points:
             for t in touches
         ]
     found = jnp.concatenate([p.found for p in parts])
+    pair: jax.Array | np.ndarray
     if all(isinstance(p.pair, np.ndarray) for p in parts):
         pair = np.concatenate([p.pair for p in parts])
     else:
@@ -166,26 +169,31 @@ def _contacts(touch, pair, exists, count, lost, params: ContactParams, layout: L
     dist = jnp.where(exists, touch.dist, FAR)
     tables = (pairs.geom1, pairs.geom2, body[pairs.geom1], body[pairs.geom2], pairs.dim)
     if isinstance(pair, np.ndarray):
-        *ids, dim = (table[pair] for table in tables)
+        geom1, geom2, body1, body2, dim = (table[pair] for table in tables)
         dim, params = column(dim, dist), take(params, pair)
     else:
-        *ids, dim = (pick(column(table.astype(np.int32), pair), pair) for table in tables)
+        geom1, geom2, body1, body2, dim = (
+            pick(column(table.astype(np.int32), pair), pair) for table in tables
+        )
         params = pick(params, pair)
     lost = jnp.broadcast_to(lost, count.shape)
     return Contacts(
-        dist,
-        touch.pos,
-        contact_frame(touch.normal, touch.tangent),
-        *ids,
-        dim,
-        params.margin,
-        params.friction,
-        params.solref,
-        params.solreffriction,
-        params.solimp,
-        exists,
-        exists & (dist < params.margin),
-        count,
-        lost,
-        not layout.all,
+        dist=dist,
+        pos=touch.pos,
+        frame=contact_frame(touch.normal, touch.tangent),
+        geom1=geom1,
+        geom2=geom2,
+        body1=body1,
+        body2=body2,
+        dim=dim,
+        includemargin=params.margin,
+        friction=params.friction,
+        solref=params.solref,
+        solreffriction=params.solreffriction,
+        solimp=params.solimp,
+        exists=exists,
+        active=exists & (dist < params.margin),
+        found=count,
+        lost=lost,
+        packed=not layout.all,
     )

@@ -1,4 +1,4 @@
-"""The static plan of the collision stage: pairs by kind, their budgets, and the room for contacts."""
+"""The static plan of the collision stage: pairs by kind, their budgets, room for contacts."""
 
 import functools
 from typing import NamedTuple
@@ -62,10 +62,12 @@ class Layout(NamedTuple):
     def order(self) -> np.ndarray:
         """Candidate contacts in MuJoCo's order: by pair, then by point.
 
-        Which pairs are in the places of a group with a budget depends on the state; they count as the
-        first of the group, so all of its contacts stay together.
+        Which pairs are in the places of a group with a budget depends on the state; they count as
+        the first of the group, so all of its contacts stay together.
         """
-        pair = [_per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0])) for g in self.groups]
+        pair = [
+            _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0])) for g in self.groups
+        ]
         place = [_per_point(g, np.arange(g.budget)) for g in self.groups]
         return np.lexsort((*(np.concatenate(a) for a in (place, pair)),))
 

@@ -29,10 +29,6 @@ class Pairs(NamedTuple):
     predefined: np.ndarray
 
     def without(self, index: np.ndarray) -> "Pairs":
-        """All pairs but some."""
-        return Pairs(*(np.delete(a, index) for a in self))
-
-    def without(self, index: np.ndarray) -> "Pairs":
         """The pairs that are left when some are taken out."""
         return Pairs(*(np.delete(field, index) for field in self))
 
@@ -102,7 +98,8 @@ def _geoms(s: Structure, body: int) -> range:
 def _bodies_collide(s: Structure, b1: int, b2: int, disableflags: int) -> bool:
     """Not welded to each other, not both without dofs, and not parent and child.
 
-    Bodies without joints between them count as one, their `body_weldid`. Children of the world collide with it.
+    Bodies without joints between them count as one, their `body_weldid`. Children of the world
+    collide with it.
     """
     w1, w2 = int(s.body_weldid[b1]), int(s.body_weldid[b2])
     if w1 == w2 or not (s.body_dofnum[w1] or s.body_dofnum[w2]):

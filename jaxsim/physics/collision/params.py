@@ -1,8 +1,8 @@
 """Contact parameters of every candidate pair, from its geoms or from its `<pair>` element.
 
-MuJoCo's documentation, Modeling: Contact parameters. The values are leaves of the model and may differ
-between worlds, so they are mixed where the contacts are computed; which rule applies is static,
-because priorities are integers.
+MuJoCo's documentation, Modeling: Contact parameters. The values are leaves of the model and may
+differ between worlds, so they are mixed where the contacts are computed; which rule applies is
+static, because priorities are integers.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ MINMU = 1e-5  # MuJoCo's mjMINMU, the least friction coefficient
 
 
 class ContactParams(NamedTuple):
-    """Parameters of contacts, `[npairs, *W]` each; in the physics W may be one shared by all worlds.
+    """Parameters of contacts, `[npairs, *W]` each; W may be one shared by all worlds.
 
     Attributes:
       margin: a contact pushes when its distance is below this [m].
@@ -52,7 +52,7 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
 
 
 def _mixed(m: Model, pairs: Pairs) -> ContactParams:
-    """Parameters of the geom of higher priority; of equal ones mixed by `solmix`, largest friction."""
+    """Parameters of the geom of higher priority; else mixed by `solmix`, largest friction."""
     s = m.structure
     g1, g2 = pairs.geom1, pairs.geom2
     priority = s.geom_priority[g1] - s.geom_priority[g2]
@@ -67,7 +67,8 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
     mix1, mix2 = both(m.geom_solmix)
     some1, some2 = mix1 >= MINVAL, mix2 >= MINVAL
     share = mix1 / jnp.where(some1 | some2, mix1 + mix2, 1.0)
-    share = jnp.where(some1 & some2, share, jnp.where(some1 == some2, 0.5, jnp.where(some1, 1.0, 0.0)))
+    alone = jnp.where(some1 == some2, 0.5, jnp.where(some1, 1.0, 0.0))
+    share = jnp.where(some1 & some2, share, alone)
     share = by_priority(share, jnp.ones_like(share), jnp.zeros_like(share))
 
     # references in different formats have no mean: the smaller then

@@ -34,7 +34,7 @@ def plane_capsule(plane: Placed, capsule: Placed) -> Touch:
 
 
 def plane_ellipsoid(plane: Placed, ellipsoid: Placed) -> Touch:
-    """The lowest point: -S u, where the semi-axes S stretch a unit sphere with normal u along S n."""
+    """The lowest point: -S u, where semi-axes S stretch a unit sphere with normal u along S n."""
     n, s = ellipsoid.rot.T @ plane.axis, ellipsoid.size
     u = Vec(s.x * n.x, s.y * n.y, s.z * n.z).normalize()
     lowest = ellipsoid.pos - ellipsoid.rot @ Vec(s.x * u.x, s.y * u.y, s.z * u.z)
@@ -50,7 +50,7 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
     up = n.dot(axis)
     lower = jnp.where(up > 0, -1.0, 1.0)
 
-    # the way down in a disk is -n without its part along the axis; a level disk has none: any radius
+    # the way down in a disk is -n without its part along the axis; a level disk has none: take any
     down = axis.scale(up) - n
     length = down.norm()
     level = length < 4096 * jnp.finfo(length.dtype).eps

@@ -1,9 +1,9 @@
 """What the narrow phase reads and writes: placed geoms, and the points where two of them touch.
 
-A collider is a function `(a, b) -> Touch` of two `Placed` values with `[n, *W]` items, one for each pair. Its
-result has `[k, n, *W]` items: k is the number of points such a pair can have, whatever the state, and
-a point that does not exist in this state has `dist = FAR`. Which points become contacts is decided
-later, by their distance.
+A collider is a function `(a, b) -> Touch` of two `Placed` values with `[n, *W]` items, one for each
+pair. Its result has `[k, n, *W]` items: k is the number of points such a pair can have, whatever
+the state, and a point that does not exist in this state has `dist = FAR`. Which points become
+contacts is decided later, by their distance.
 """
 
 from typing import NamedTuple
@@ -58,7 +58,7 @@ def slots(x):
 
 
 def per_slot(numbers, like) -> np.ndarray:
-    """Constants, one for each contact point, that meet `like` of `[n, *W]`: shape `[k, 1, 1...]`."""
+    """Constants, one for each contact point, to meet `like` `[n, *W]`: shape `[k, 1, 1...]`."""
     return np.asarray(numbers, like.dtype).reshape((-1,) + (1,) * len(like.shape))
 
 
@@ -80,7 +80,7 @@ CYCLIC = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
 
 def turned(parts, axis):
-    """Three things, one for each axis, with that of `axis` (static or traced) first, in cyclic order."""
+    """Three things, one for each axis, in cyclic order from that of `axis` (static or traced)."""
     if isinstance(axis, int):
         return tuple(parts[k] for k in CYCLIC[axis])
     return tuple(pick(axis, [parts[CYCLIC[a][k]] for a in range(3)]) for k in range(3))

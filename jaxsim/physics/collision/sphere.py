@@ -1,7 +1,7 @@
 """Contacts of spheres and capsules among themselves, and of a sphere with a cylinder or a box.
 
-Nearly everything here is the contact of two spheres: a capsule is touched where a sphere on its axis
-would be, and the side and rim of a cylinder where a sphere on its axis or a point would be.
+Nearly everything here is the contact of two spheres: a capsule is touched where a sphere on its
+axis would be, and the side and rim of a cylinder where a sphere on its axis or a point would be.
 """
 
 import jax.numpy as jnp

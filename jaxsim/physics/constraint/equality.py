@@ -204,7 +204,7 @@ def _points(m: Model, first: End, second: End) -> list["_Row"]:
 def _vector(residual: Vec, motion: Motion, weight) -> list["_Row"]:
     """One row for each component of a vector."""
     parts = zip(residual.parts, *(v.parts for v in motion), strict=True)
-    return [_Row(*p, weight) for p in parts]
+    return [_Row(r, J, velocity, drift, weight) for r, J, velocity, drift in parts]
 
 
 def _minus(a: Motion, b: Motion) -> Motion:
@@ -278,5 +278,11 @@ def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> DenseRows:
     active = take(d.eq_active, ids)
     D = [jnp.where(active, regularize(imp, r.weight), 0) for r in rows]
     aref = [-B * r.velocity - K * imp * r.residual - r.drift for r in rows]
-    J, D, aref = (jnp.concatenate(x) for x in ([r.J for r in rows], D, aref))
-    return DenseRows(ConstraintType.EQUALITY, np.tile(ids, len(rows)), J, D, aref, None)
+    return DenseRows(
+        ConstraintType.EQUALITY,
+        np.tile(ids, len(rows)),
+        J=jnp.concatenate([r.J for r in rows]),
+        D=jnp.concatenate(D),
+        aref=jnp.concatenate(aref),
+        floss=None,
+    )

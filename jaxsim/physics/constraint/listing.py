@@ -58,11 +58,11 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
 
 def _listed(rows: Rows, qacc, exists) -> ConstraintRows:
     """The list of some rows; `exists` says which places for contacts have one."""
-    single = (*rows.dof, *rows.dense)
+    single: tuple[DofRows | DenseRows, ...] = (*rows.dof, *rows.dense)
     listed = _join([_none(qacc), *(_one(block, qacc) for block in single)], qacc)
     listed = [take(f, np.lexsort(_keys(single))) for f in listed]
     number = None if exists is None else jnp.cumsum(exists, axis=0, dtype=jnp.int32) - 1
-    contacts = [CONES[c.cone](c, number, qacc) for c in rows.contact]
+    contacts = [CONES[ConeType(c.cone)](c, number, qacc) for c in rows.contact]
     return ConstraintRows(*_join([listed, *contacts], qacc))
 
 
@@ -84,6 +84,7 @@ def _keys(blocks: tuple) -> tuple[np.ndarray, ...]:
 def _one(block: DofRows | DenseRows, qacc) -> list:
     """The fields of ConstraintRows for a block that has one row in each of its places."""
     like, n = qacc, len(block.id)
+    J: jax.Array | np.ndarray
     if isinstance(block, DofRows):
         J = column(np.eye(qacc.shape[0])[block.dof], like) * block.sign[:, None]
     else:
@@ -115,13 +116,15 @@ def _cone(block: ContactRows, number, qacc) -> list:
     """Normal, tangents, spin and roll of each contact."""
     r = [apply(J, qacc) - aref for J, aref in zip(block.J, block.aref, strict=True)]
     force = evaluate(block, r).force
+    assert block.Dt is not None  # only pyramids have none
     fields = zip(block.J, block.Dt, block.aref, force, strict=True)
     return _by_contact([_contact(block, number, *f) for f in fields], qacc)
 
 
 def _contact(block: ContactRows, number, J, D, aref, force) -> list:
     """The fields of ConstraintRows for one row of every contact; `number` is the contact's."""
-    flat, frictional = np.int32(ConstraintType.CONTACT_FRICTIONLESS), np.int32(KINDS[block.cone])
+    flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
+    frictional = np.int32(KINDS[ConeType(block.cone)])
     kind = jnp.where(block.flat, flat, frictional)
     return [D > 0, kind, number, J, D, aref, jnp.zeros_like(D), force]
 

@@ -1,0 +1,1 @@
+"""The constraint solver: the problem, its cost, the line search and Newton's method."""

@@ -108,7 +108,7 @@ def _cone(block: ContactRows, r: list) -> Piece:
     U = [s * x for s, x in zip(scale, r, strict=True)]
     N = U[0]
     T = safe_sqrt(sum(u * u for u in U[1:]))
-    free = jnp.where(block.flat, r[0] >= 0, N >= mu * T)
+    free = jnp.where(block.flat, r[0] >= 0, mu * T <= N)
     below = jnp.where(block.flat, r[0] < 0, (mu * N + T <= 0) & ~free)
     middle = ~(free | below)
     # mu is 0 where there is no contact: divide only where the cone is

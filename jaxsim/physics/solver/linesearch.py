@@ -13,8 +13,8 @@ def line_search(p: Problem, r: list, Jv: list, slope, curvature, limit: int, tol
     """The step that minimizes the cost along the Newton direction.
 
     The derivative of the cost along the line is increasing. Newton's method on it, kept inside
-    the bracket of the root found so far, ends exactly for the piecewise quadratic costs. Its first step
-    is 1: the direction is the Newton step of the whole cost.
+    the bracket of the root found so far, ends exactly for the piecewise quadratic costs. Its first
+    step is 1: the direction is the Newton step of the whole cost.
 
     Args:
       p: problem.

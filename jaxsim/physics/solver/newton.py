@@ -1,9 +1,9 @@
 """Newton's method for the constrained acceleration, and its derivative at the solution.
 
 The solution x(theta) makes the gradient of the cost vanish, F(x, theta) = 0. Its derivative is
-that of the solution, not of the iterations: dx = -H^-1 (dF/dtheta) dtheta with H the Hessian at x. The
-tangent is one linear solve, so that reverse mode follows by transposition, at the price of one system
-and independent of the number of iterations.
+that of the solution, not of the iterations: dx = -H^-1 (dF/dtheta) dtheta with H the Hessian at x.
+The tangent is one linear solve, so that reverse mode follows by transposition, at the price of one
+system and independent of the number of iterations.
 """
 
 from typing import NamedTuple

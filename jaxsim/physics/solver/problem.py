@@ -35,6 +35,7 @@ class Problem(NamedTuple):
 
     @property
     def blocks(self) -> tuple:
+        """All blocks of rows, in the order in which lists by block have them."""
         return (*self.rows.dof, *self.rows.dense, *self.rows.contact)
 
 
@@ -95,6 +96,7 @@ def hessian(p: Problem, pieces: list):
 
 
 def pieces_at(p: Problem, r: list) -> list:
+    """Force, cost and curvature of each block at its residual."""
     return [evaluate(block, x) for block, x in zip(p.blocks, r, strict=True)]
 
 

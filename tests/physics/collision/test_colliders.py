@@ -65,9 +65,7 @@ def test_derivative_of_the_distance(kind):
 
     zero = jnp.zeros((6, n))
     _, slope = jax.jit(lambda x: jax.jvp(distance, (x,), (way,)))(zero)
-    coarse, fine = (
-        (distance(h * way) - distance(-h * way)) / (2 * h) for h in (STEP, STEP / 2)
-    )
+    coarse, fine = ((distance(h * way) - distance(-h * way)) / (2 * h) for h in (STEP, STEP / 2))
     near = np.asarray(distance(zero)) < 1
     smooth = near & (np.abs(coarse - fine) < 1e-7)
     assert smooth.sum() > 0.8 * near.sum()

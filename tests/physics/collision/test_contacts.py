@@ -85,7 +85,7 @@ FIELDS = "dist pos frame dim includemargin friction solref solreffriction solimp
 
 
 def _expect_equal(mine, n, contact):
-    """The first n contacts of ours are the oracle's, pair after pair, in any order within a pair."""
+    """Our first n contacts are the oracle's, pair after pair, in any order within a pair."""
     geom = np.asarray(mine.geom)[:n].tolist()
     assert geom == contact.geom.tolist()
     left = list(range(n))
@@ -125,7 +125,7 @@ def test_contacts_equal_the_oracle(seed, room):
 def test_override_replaces_the_parameters_of_all_contacts():
     mj = _heap(5, OVERRIDE)
     for state in _states(mj, 2, seed=3):
-        m, out = _found(mj, state)
+        _, out = _found(mj, state)
         _expect_equal(out.contact, state.ncon, state.contact)
         assert (np.asarray(out.contact.includemargin)[: state.ncon] == 0.013).all()
 

@@ -103,7 +103,7 @@ def test_a_pair_without_a_collider_is_refused_by_name():
     xml = """<mujoco><worldbody><geom name="log" type="cylinder" size=".1 .2"/>
       <body><freejoint/><geom name="egg" type="ellipsoid" size=".1 .2 .3"{}/></body>
       </worldbody></mujoco>"""
-    with pytest.raises(ModelError, match="geom 'egg' and geom 'log'.* cannot collide.*exclude"):
+    with pytest.raises(ModelError, match=r"geom 'egg' and geom 'log'.* cannot collide.*exclude"):
         put_model(mujoco.MjModel.from_xml_string(xml.format("")))
     put_model(mujoco.MjModel.from_xml_string(xml.format(' contype="0" conaffinity="0"')))
 

@@ -80,7 +80,8 @@ def _model(kind, rng, margin: float) -> mujoco.MjModel:
         first = f"<body><freejoint/>{first}</body>"
     return mujoco.MjModel.from_xml_string(
         f"""<mujoco><worldbody>{first}<body><freejoint/>
-        <geom type="{shapes[1]}" size="{sizes[1]}" margin="{margin}"/></body></worldbody></mujoco>"""
+        <geom type="{shapes[1]}" size="{sizes[1]}" margin="{margin}"/>
+        </body></worldbody></mujoco>"""
     )
 
 
