@@ -39,9 +39,9 @@ def smooth_derivative(m: Model, d: Data):
             out = out - _along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
         out = out - diagonal(dof_damping_rate(m, d))
     out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
-    if m.flg_fluid:
-        every = np.arange(m.nv)
-        out = out + _between(m, d, every, _fluid_response(m, d))
+    off = DisableBit.SPRING | DisableBit.DAMPER  # both together turn all passive forces off
+    if m.flg_fluid and m.opt.disableflags & off != off:
+        out = out + _between(m, d, np.arange(m.nv), _fluid_response(m, d))
     return out
 
 

@@ -91,7 +91,7 @@ def test_compare_finds_no_difference(capsys, ball):
     assert code == 0
     assert "qfrc_bias" in out
     assert "10 steps" in out
-    rows = [line.split() for line in out.splitlines() if "e-" in line.split()[-1]]
+    rows = [line.split() for line in out.splitlines() if "e-" in line]
     assert len(rows) > 10
     assert all(float(row[-1]) < 1e-5 for row in rows)
 

@@ -43,6 +43,7 @@ CASES = {
         "actuators": PULL.format(-30, "") + PULL.format(-70, "") + PULL.format(-11, "")},
     "tendon within": {"tendon": 'actuatorfrcrange="-2 2"', "actuators":
         PULL.format(50, 'forcerange="-.5 .5"') + PULL.format(-1, "")},
+    "nothing passive": {"option": FLUID, "flag": 'damper="disable" spring="disable"'},
     "box in a medium": {"option": FLUID},
     "ellipsoid in a medium": {"option": FLUID, "geom": 'fluidshape="ellipsoid"'},
 }  # fmt: skip
@@ -76,7 +77,7 @@ def test_beside_mujoco(case, integrator):
         np.testing.assert_allclose(D, derivative(mj, mjd), rtol=1e-10, atol=1e-11)
 
     inertia = effective_inertia(m, d)
-    off = case in ("damper off", "eulerdamp off")
+    off = case in ("damper off", "eulerdamp off", "nothing passive")
     assert (inertia is None) == (off and integrator == "Euler")
     if inertia is not None:
         force = d.qfrc_smooth + d.qfrc_constraint
