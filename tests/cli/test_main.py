@@ -1,5 +1,6 @@
 """The command line as a person meets it: answers, mistakes, exit codes."""
 
+import re
 import subprocess
 import sys
 
@@ -91,9 +92,9 @@ def test_compare_finds_no_difference(capsys, ball):
     assert code == 0
     assert "qfrc_bias" in out
     assert "10 steps" in out
-    rows = [line.split() for line in out.splitlines() if "e-" in line]
-    assert len(rows) > 10
-    assert all(float(row[-1]) < 1e-5 for row in rows)
+    rows = [line.split() for line in out.splitlines() if re.search(r"e[+-]\d\d$", line)]
+    assert len(rows) > 15
+    assert all(float(row[-1]) < 1e-9 for row in rows)
 
 
 @pytest.mark.parametrize(
