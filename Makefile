@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test test-all lint format clean
 
 demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
-	$(BIN)/jaxsim rollout configs/humanoid.xml --worlds 4096 --steps 200
+	$(BIN)/jaxsim rollout configs/humanoid.xml --worlds 4096 --steps 500
 
 test: $(VENV)/.test  ## the tests, on two cores; without those marked slow
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.custom_batching import custom_vmap
 
 from jaxsim.fields import KINDS, Field, Record
@@ -94,13 +95,21 @@ def worlds(core: Callable) -> Callable:
 
     batched = custom_vmap(one_world)
 
+    def all_at_once(size: int, in_batched, args):
+        last = [_many(a, b, size) for a, b in zip(args, in_batched, strict=True)]
+        return jax.tree.map(functools.partial(_worlds_first, size), run(1, *last))
+
     @batched.def_vmap
     def many_worlds(size, in_batched, *args):
         if not any(jax.tree.leaves(in_batched)):
             out = one_world(*args)
             return out, jax.tree.map(lambda _: False, out)
-        last = [_many(a, b, size) for a, b in zip(args, in_batched, strict=True)]
-        out = jax.tree.map(functools.partial(_worlds_first, size), run(1, *last))
+        tile = _tile(size)
+        if tile == size:
+            out = all_at_once(size, in_batched, args)
+        else:
+            at_once = functools.partial(all_at_once, tile, in_batched)
+            out = _by_tiles(at_once, in_batched, args, size // tile)
         return out, jax.tree.map(lambda _: True, out)
 
     differentiable = jax.custom_jvp(batched)
@@ -114,6 +123,33 @@ def worlds(core: Callable) -> Callable:
         return differentiable(*args)
 
     return public
+
+
+TILE = 256  # worlds that a CPU takes at a time: more do not stay in its cache
+
+
+def _tile(size: int) -> int:
+    """The number of worlds taken at a time: the largest divisor up to `TILE`, if it is not small."""
+    if size <= TILE or jax.default_backend() != "cpu":
+        return size
+    tile = max(n for n in range(1, TILE + 1) if size % n == 0)
+    return tile if 4 * tile >= TILE else size
+
+
+def _by_tiles(function: Callable, in_batched, args, tiles: int):
+    """`function(args)` for equal parts of the worlds, one after another."""
+    leaves, tree = jax.tree.flatten(args)
+    flags = jax.tree.leaves(tuple(in_batched))
+    own_worlds = [a for a, f in zip(leaves, flags, strict=True) if f]
+    split = [a.reshape(tiles, a.shape[0] // tiles, *a.shape[1:]) for a in own_worlds]
+
+    def one(parts):
+        rest = iter(parts)
+        own = [next(rest) if f else a for a, f in zip(leaves, flags, strict=True)]
+        return function(jax.tree.unflatten(tree, own))
+
+    out = lax.map(one, split)
+    return jax.tree.map(lambda a: a.reshape(tiles * a.shape[1], *a.shape[2:]), out)
 
 
 def _like_input(out, args):

@@ -1,8 +1,10 @@
 """The command line as a person meets it: answers, mistakes, exit codes."""
 
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -31,6 +33,8 @@ BALL = """\
   </keyframe>
 </mujoco>
 """
+
+COMMAND = "rollout ball.xml --worlds 8 --steps 100000000 --every 1000 --out motion.npz".split()
 
 
 @pytest.fixture
@@ -166,6 +170,26 @@ def test_an_interrupt_is_no_error(capsys, ball, monkeypatch):
     code, _, err = answer(capsys, "info", ball)
     assert code == 130
     assert "interrupted" in err
+
+
+@pytest.mark.slow
+def test_control_c_leaves_no_half_written_file(ball):
+    command = f"import sys; from jaxsim.cli import main; sys.exit(main({COMMAND}))"
+    run = subprocess.Popen(
+        [sys.executable, "-c", command],
+        cwd=ball.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(ball.parent.glob(".motion.npz-*/qpos")):  # the first records are there
+        assert run.poll() is None
+        time.sleep(0.2)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert err.rstrip().endswith("interrupted")
+    assert [path.name for path in ball.parent.iterdir()] == ["ball.xml"]
 
 
 def test_the_command_is_installed():
