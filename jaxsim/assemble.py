@@ -72,7 +72,8 @@ def assemble(
         **leaves,
     )
     refuse_unsupported(m, origin)
-    capacity = layout(m).capacity if contacts is None else int(contacts)
+    # at least one place, so that `d.contact` has the same form in every model
+    capacity = max(1, layout(m).capacity if contacts is None else int(contacts))
     return m.replace(structure=structure.replace(ncontact=capacity))
 
 

@@ -129,7 +129,7 @@ TILE = 256  # worlds that a CPU takes at a time: more do not stay in its cache
 
 
 def _tile(size: int) -> int:
-    """The number of worlds taken at a time: the largest divisor up to `TILE`, if it is not small."""
+    """How many worlds are taken at a time: the largest divisor up to `TILE` that is not small."""
     if size <= TILE or jax.default_backend() != "cpu":
         return size
     tile = max(n for n in range(1, TILE + 1) if size % n == 0)
