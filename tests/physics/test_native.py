@@ -1,0 +1,40 @@
+"""The batching rule: worlds taken in parts give what worlds taken together give."""
+
+import jax
+import numpy as np
+
+import jaxsim
+from jaxsim.physics import native
+
+FALL = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body pos="0 0 .15"><freejoint/><geom size=".1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_tiles(monkeypatch):
+    m = jaxsim.load_model(FALL)
+    d = jaxsim.make_data(m)
+    speeds = np.random.default_rng(0).standard_normal((12, m.nv))
+    worlds = jax.vmap(lambda v: d.replace(qvel=v))(speeds)
+    monkeypatch.setattr(native, "TILE", 12)
+    together = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, worlds)
+    monkeypatch.setattr(native, "TILE", 5)
+    in_parts = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, worlds)
+
+    def same(a, b):  # loops of another length round differently
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+    jax.tree.map(same, together, in_parts)
+
+
+def test_tile_sizes(monkeypatch):
+    monkeypatch.setattr(native, "TILE", 256)
+    assert native._tile(4096) == 256
+    assert native._tile(100) == 100
+    assert native._tile(257) == 257  # a prime has no parts of useful size
+    assert native._tile(1000) == 250
