@@ -33,7 +33,7 @@ class Option(Record):
     integrator: int = static("IntegratorType")
     cone: int = static("ConeType")
     jacobian: int = static("JacobianType; no effect, the storage is chosen by the structure")
-    solver: int = static("SolverType")
+    solver: int = static("SolverType; no effect: Newton finds the same minimum for all")
     iterations: int = static("limit of solver iterations")
     ls_iterations: int = static("limit of line search evaluations in a solver iteration")
     noslip_iterations: int = static("limit of no-slip iterations")

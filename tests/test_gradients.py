@@ -57,4 +57,4 @@ def test_rollout_with_contacts(falling):
     central = (run(jnp.asarray(h)) - run(jnp.asarray(-h))) / (2 * h)
     assert np.isfinite(value)
     np.testing.assert_allclose(forward[0], reverse, rtol=1e-9)
-    np.testing.assert_allclose(forward[0], central, rtol=1e-5)
+    np.testing.assert_allclose(forward[0], central, rtol=1e-7)
