@@ -4,6 +4,7 @@ Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a
 MuJoCo's (`bridge.py`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
 """
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import WrapType
+from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.fields import Record
 from jaxsim.model import Model, Option, Statistic
 from jaxsim.physics.collision.layout import layout
 from jaxsim.structure import Structure
-from jaxsim.supported import refuse_unsupported
+from jaxsim.supported import Places, unsupported
 
 Tables = Mapping[str, Any]
 
@@ -40,6 +42,7 @@ def assemble(
     *,
     contacts: int | None = None,
     origin: str | None = None,
+    places: Places | None = None,
 ) -> Model:
     """Makes the Model of compiled tables.
 
@@ -50,12 +53,13 @@ def assemble(
       names: names of the objects of each kind, by id.
       contacts: contacts a world has room for; None: chosen from the candidate pairs.
       origin: file the model came from, for messages.
+      places: where the objects of each kind were written, by id, for messages.
 
     Returns:
       The Model. Leaves have the default precision of JAX: float32, or float64 under x64.
 
-    Raises:
-      ModelError: the physics cannot run this model.
+    Warns:
+      UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
     """
     sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
     leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
@@ -71,10 +75,20 @@ def assemble(
         stat=_record(Statistic, stat, sizes),
         **leaves,
     )
-    refuse_unsupported(m, origin)
+    refusals = unsupported(m, places or {}, origin)
+    if refusals:
+        _warn(refusals)
     # at least one place, so that `d.contact` has the same form in every model
     capacity = max(1, layout(m).capacity if contacts is None else int(contacts))
-    return m.replace(structure=structure.replace(ncontact=capacity))
+    return m.replace(structure=structure.replace(ncontact=capacity, refusals=refusals))
+
+
+def _warn(refusals) -> None:
+    """Says at once what a simulation would be refused for."""
+    file, line, message = refusals[0]
+    more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
+    text = f"{Place(file, line)}: {message}{more}; the model can be read, but not simulated"
+    warnings.warn(text, UnsupportedWarning, stacklevel=4)
 
 
 def undeclared(fields: Tables) -> list[str]:

@@ -66,8 +66,8 @@ def put_model(model: Any, *, contacts: int | None = None) -> Model:
     Returns:
       The same model, with every field this package knows.
 
-    Raises:
-      ModelError: the physics cannot run this model.
+    Warns:
+      UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
     """
     fields: dict[str, Any] = {}
     for name in dir(model):

@@ -14,6 +14,7 @@ from jaxsim.enums import (
     SolverType,
     TrnType,
 )
+from jaxsim.errors import SHOWN, Place
 from jaxsim.make_data import Keep, make_data
 from jaxsim.model import Model
 
@@ -39,13 +40,24 @@ def describe(m: Model) -> str:
         "state": f"{bytes_per_world(m)} bytes a world, {m.qpos0.dtype}",
     }
     shown = {name: text for name, text in rows.items() if text not in ("", "0")}
-    return "\n".join(f"{name:11} {text}" for name, text in shown.items())
+    lines = [f"{name:11} {text}" for name, text in shown.items()]
+    return "\n".join([*lines, *_not_simulated(m)])
 
 
 def bytes_per_world(m: Model, keep: Keep = "default") -> int:
     """Bytes that a step carries from one to the next, for one world."""
+    m = m.replace(structure=m.structure.replace(refusals=()))  # a state it has all the same
     d: Data = jax.eval_shape(lambda: make_data(m, keep))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(d))
+
+
+def _not_simulated(m: Model) -> list[str]:
+    """What a simulation is refused for."""
+    if not m.refusals:
+        return []
+    lines = [f"  {Place(file, line)}: {what}" for file, line, what in m.refusals[:SHOWN]]
+    more = len(m.refusals) - len(lines)
+    return ["cannot be simulated:", *lines, *([f"  ... and {more} more"] if more else [])]
 
 
 def _kinds(enum, types: np.ndarray) -> str:

@@ -59,6 +59,14 @@ class ModelError(ValueError):
         return type(self), (self.problems,)
 
 
+class UnsupportedError(ModelError):
+    """A model that compiles, and has what the physics cannot simulate yet."""
+
+
+class UnsupportedWarning(UserWarning):
+    """A model was loaded that can be inspected, saved and changed, but not simulated yet."""
+
+
 class Problems:
     """Collects faults in the order they are found, and raises them together."""
 

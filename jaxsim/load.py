@@ -26,7 +26,11 @@ def load_model(
       The compiled model, in the default precision of JAX.
 
     Raises:
-      ModelError: the model cannot be read, compiled or simulated; lists every fault with its place.
+      ModelError: the model cannot be read or compiled; lists every fault with its place.
+
+    Warns:
+      UnsupportedWarning: the model has what the physics cannot simulate. It can be looked at,
+        changed and saved; `make_data` refuses it, with the place of each such thing.
     """
     if contacts is not None and contacts < 0:
         raise ValueError(f"contacts: expected a count, got {contacts}")
@@ -39,6 +43,7 @@ def load_model(
         compiled.names,
         contacts=contacts,
         origin=None if text else fspath(source),
+        places=compiled.places,
     )
 
 

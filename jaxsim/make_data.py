@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.data import Data
+from jaxsim.errors import Place, Problem, UnsupportedError
 from jaxsim.fields import Field
 from jaxsim.model import Model
 from jaxsim.names import find_id
@@ -35,8 +36,12 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
       Use `jax.vmap` over a batch of qpos, or `jax.tree.map`, to make many worlds.
 
     Raises:
+      UnsupportedError: the model has what the physics cannot simulate; every such thing is listed
+        with its place.
       ValueError: `keep` names a field that Data does not have.
     """
+    if m.refusals:
+        raise UnsupportedError(Problem(Place(file, line), what) for file, line, what in m.refusals)
     kept = _kept_names(keep)
     values = {n: _zeros(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
     return _start(m, Data(**values))

@@ -1,17 +1,20 @@
-"""What the physics cannot run yet, found before the first step is traced.
+"""What the physics cannot run yet, found when a model is made.
 
 A physics module that handles only a part of what MJCF can say has a function `refusals(m)`, which
-gives one message for each thing it cannot simulate: the element with its name, and the remedy.
+gives one message for each thing it cannot simulate: the element with its name, and the remedy. The
+model keeps them, with their places: it can be looked at, changed and saved, and `make_data`, which
+begins every simulation, refuses it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from jaxsim.enums import EnableBit
-from jaxsim.errors import ModelError, Place, Problem
+from jaxsim.errors import Place
 from jaxsim.model import Model
 from jaxsim.physics import actuation, integrate, passive, sensor, tendon, transmission
 from jaxsim.physics.collision import contacts
 from jaxsim.physics.constraint import equality
+from jaxsim.physics.refusal import Refusal
 
 # flags that change the motion, and what they ask for
 FLAGS = {
@@ -22,25 +25,41 @@ FLAGS = {
 }
 
 
-def refuse_unsupported(m: Model, origin: str | None = None) -> None:
-    """Raises ModelError with everything in the model that cannot be simulated."""
-    place = Place(origin)
-    problems = [Problem(place, message) for refusals in REFUSALS for message in refusals(m)]
-    if problems:
-        raise ModelError(problems)
+Places = Mapping[str, Sequence[Place]]
 
 
-def _options(m: Model) -> Iterable[str]:
+def unsupported(
+    m: Model, places: Places, origin: str | None
+) -> tuple[tuple[str | None, int | None, str], ...]:
+    """Everything in a model that cannot be simulated: file, line and message of each.
+
+    Args:
+      m: the model.
+      places: where the objects of each kind were written, by id; kinds may be absent.
+      origin: the model's own file, for what has no place.
+    """
+    found = []
+    for refusals in REFUSALS:
+        for refusal in refusals(m):
+            known = places.get(refusal.kind or "", ())
+            place = known[refusal.number] if refusal.number < len(known) else Place(origin)
+            found.append((place.file, place.line, refusal.message))
+    return tuple(found)
+
+
+def _options(m: Model) -> Iterable[Refusal]:
     """Options that are not simulated."""
     for flag, meaning in FLAGS.items():
         if m.opt.enableflags & flag:
             name = str(flag.name).lower()
-            yield f"option flag {name} ({meaning}) is not supported; remove {name}='enable'"
+            yield Refusal(
+                f"option flag {name} ({meaning}) is not supported; remove {name}='enable'"
+            )
     if m.opt.noslip_iterations:
-        yield "option noslip_iterations: the no-slip solver is not supported; set it to 0"
+        yield Refusal("option noslip_iterations: the no-slip solver is not supported; set it to 0")
 
 
-REFUSALS: tuple[Callable[[Model], Iterable[str]], ...] = (
+REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     _options,
     integrate.refusals,
     tendon.refusals,

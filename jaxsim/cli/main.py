@@ -9,11 +9,12 @@ import argparse
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from jaxsim.cli.problem import InputProblem
-from jaxsim.errors import ModelError
+from jaxsim.errors import ModelError, UnsupportedWarning
 
 EXAMPLES = """\
 examples:
@@ -26,6 +27,8 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     args = _parser().parse_args(argv)
+    # `info` lists what cannot be simulated, and the other commands end with it
+    warnings.simplefilter("ignore", UnsupportedWarning)
     try:
         return _run(args)
     except (ModelError, InputProblem) as error:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.compile.settings import Settings
-from jaxsim.errors import Problems
+from jaxsim.errors import NOWHERE, Place, Problems
 from jaxsim.mjcf.values import suggest
 from jaxsim.spec import Body, Spec, SpecElement
 
@@ -89,12 +89,13 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The result of a compilation: arrays under MuJoCo's names, and names by id."""
+    """The result of a compilation: arrays under MuJoCo's names, and names and places by id."""
 
     fields: MappingProxyType[str, Any]
     opt: MappingProxyType[str, Any]
     stat: MappingProxyType[str, Any]
     names: MappingProxyType[str, tuple[str, ...]]
+    places: MappingProxyType[str, tuple[Place, ...]]
 
     @classmethod
     def of(cls, c: Compilation) -> Compiled:
@@ -108,4 +109,10 @@ class Compiled:
             opt=MappingProxyType(dict(c.opt)),
             stat=MappingProxyType(dict(c.stat)),
             names=MappingProxyType({kind: tuple(names) for kind, names in c.names.items()}),
+            places=MappingProxyType(
+                {
+                    kind: tuple(e.place if e is not None else NOWHERE for e in elements)
+                    for kind, elements in c.elements.items()
+                }
+            ),
         )

@@ -14,7 +14,7 @@ from jaxsim.physics import muscle
 from jaxsim.physics.activation import RATES, act_owner, activation_rate, disabled
 from jaxsim.physics.activation import next_activation as next_activation
 from jaxsim.physics.kinds import by_kind
-from jaxsim.physics.refusal import named
+from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.transmission import moment_pattern
 from jaxsim.physics.tree import column, take, total, weighted_sum
 
@@ -46,7 +46,7 @@ def free_force(m: Model, d: Data):
     return _free_force(m, *_control(m, d))
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """What of the actuators is not simulated, named."""
     found = []
     for i in range(m.nactuator):
@@ -67,7 +67,7 @@ def refusals(m: Model) -> list[str]:
             lacks = ["several activations"]
         if m.actuator_historyadr[i] >= 0:
             lacks.append("a delayed control (delay, nsample)")
-        found += [f"{named(m, 'actuator', i)}: {lack} not supported" for lack in lacks]
+        found += [refuse(m, "actuator", i, f"{lack} not supported") for lack in lacks]
     return found
 
 

@@ -20,6 +20,7 @@ from jaxsim.physics.forward import (
     fwd_velocity,
 )
 from jaxsim.physics.position import displacement_rate, integrate_pos
+from jaxsim.physics.refusal import Refusal
 
 
 def single_step(m: Model, d: Data) -> Data:
@@ -83,13 +84,14 @@ def advance(m: Model, d: Data, acc, vel=None) -> Data:
     return d.replace(time=d.time + h, qpos=qpos, qvel=qvel, act=act, qacc_warmstart=d.qacc)
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """An integrator that is not there, named."""
     kind = IntegratorType(m.opt.integrator)
     if kind in INTEGRATORS:
         return []
     known = ", ".join(f"'{name}'" for name in XML_NAMES)
-    return [f"option integrator '{kind.name.lower()}' is not supported; use one of {known}"]
+    what = f"option integrator '{kind.name.lower()}' is not supported; use one of {known}"
+    return [Refusal(what)]
 
 
 def _dynamics(m: Model, d: Data) -> Data:

@@ -12,7 +12,7 @@ from jaxsim.model import Model
 from jaxsim.physics.applied import wrench_force
 from jaxsim.physics.damper import damper_force
 from jaxsim.physics.fluid import fluid_force
-from jaxsim.physics.refusal import named
+from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.spring import spring_force
 from jaxsim.physics.tree import column
 
@@ -41,18 +41,17 @@ def passive(m: Model, d: Data) -> Data:
     return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """What of the passive forces is not simulated, named."""
     found = [
-        f"{named(m, 'joint', j)}: springyield (a plastic spring) is not supported; remove it"
+        refuse(m, "joint", j, "springyield (a plastic spring) is not supported; remove it")
         for j in range(m.njnt)
         if m.jnt_plasticadr[j] >= 0
     ]
     if m.flg_adhesion:
-        found.append("geom or pair with adhesion: adhesive contacts are not supported; remove it")
-    if m.nflex:
-        found.append(f"{named(m, 'flex', 0)}: flexes are not supported")
-    return found
+        what = "geom or pair with adhesion: adhesive contacts are not supported; remove it"
+        found.append(Refusal(what))
+    return found + [refuse(m, "flex", f, "flexes are not supported") for f in range(m.nflex)]
 
 
 def _gravcomp(m: Model, d: Data):

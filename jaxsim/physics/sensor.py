@@ -14,7 +14,7 @@ from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType
 from jaxsim.model import Model
 from jaxsim.physics.kinds import join
 from jaxsim.physics.postconstraint import body_acceleration, body_forces
-from jaxsim.physics.refusal import named
+from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sensor_acc import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
 from jaxsim.physics.sensor_group import has_sensor, sensor_groups
 from jaxsim.physics.sensor_pos import POSITION
@@ -46,7 +46,7 @@ def sensor_acc(m: Model, d: Data) -> Data:
     return _read(m, _prepare_acc(m, d), ACCELERATION)
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """Sensors that are not simulated, named."""
     known = POSITION | VELOCITY | ACCELERATION
     found = []
@@ -59,7 +59,7 @@ def refusals(m: Model) -> list[str]:
         elif (site := _volume(m, i)) is not None and m.site_type[site] not in INSIDE:
             lack = f"a volume of site type {GeomType(m.site_type[site]).name.lower()}"
         if lack:
-            found.append(f"{named(m, 'sensor', i)}: {lack} is not supported")
+            found.append(refuse(m, "sensor", i, f"{lack} is not supported"))
     return found
 
 

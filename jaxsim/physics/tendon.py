@@ -16,7 +16,7 @@ from jaxsim.math import Spatial, Vec, concat, select
 from jaxsim.model import Model
 from jaxsim.physics.layout import ancestors
 from jaxsim.physics.pin import pin
-from jaxsim.physics.refusal import named
+from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon_path import (
     Legs,
     fixed_terms,
@@ -148,9 +148,9 @@ def _inverse_divisor(m: Model, group: Legs):
     return 1 / take(padded, np.where(group.pulley < 0, m.nwrap, group.pulley))
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """What of the tendons is not simulated, named."""
     return [
-        f"{named(m, 'tendon', t)}: springyield (a plastic spring) is not supported; remove it"
+        refuse(m, "tendon", t, "springyield (a plastic spring) is not supported; remove it")
         for t in np.flatnonzero(m.tendon_plasticadr >= 0)
     ]

@@ -17,7 +17,7 @@ from jaxsim.model import Model
 from jaxsim.physics.kinds import join
 from jaxsim.physics.layout import ancestors
 from jaxsim.physics.pattern import Pattern
-from jaxsim.physics.refusal import named
+from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon_path import tendon_pattern
 from jaxsim.physics.tree import column, take
 from jaxsim.structure import Structure, derived
@@ -47,11 +47,11 @@ def actuator_velocity(m: Model, d: Data) -> Data:
     return d.replace(actuator_velocity=pattern.apply(pattern.entries(d.actuator_moment), d.qvel))
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """Transmissions that are not simulated, named."""
     known = {k for rule in RULES for k in rule.kinds}
     return [
-        f"{named(m, 'actuator', i)}: transmission {TrnType(kind).name.lower()} is not supported"
+        refuse(m, "actuator", i, f"transmission {TrnType(kind).name.lower()} is not supported")
         for i, kind in enumerate(m.actuator_trntype)
         if kind not in known
     ]

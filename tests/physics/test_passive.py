@@ -7,7 +7,6 @@ import pytest
 from jax.test_util import check_grads
 from physics import oracle
 
-from jaxsim.errors import ModelError
 from jaxsim.physics.energy import energy_pos, energy_vel
 from jaxsim.physics.passive import passive
 
@@ -139,10 +138,10 @@ def test_many_worlds_are_many_loops():
             np.testing.assert_allclose(a[..., k], b, rtol=1e-12, atol=1e-11)
 
 
-def test_plastic_joints_are_refused():
+def test_plastic_joints_are_refused(refused):
     mj = oracle.compile_xml(
         "<mujoco><worldbody><body><joint name='wire' stiffness='1' springyield='.1'/>"
         "<geom size='.1'/></body></worldbody></mujoco>"
     )
-    with pytest.raises(ModelError, match="joint 'wire': springyield"):
-        oracle.model(mj)
+    (message,) = refused(lambda: oracle.model(mj))
+    assert "joint 'wire': springyield" in message

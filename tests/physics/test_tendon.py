@@ -9,7 +9,6 @@ import pytest
 from jax.test_util import check_grads
 from physics import oracle
 
-from jaxsim.errors import ModelError
 from jaxsim.physics.tendon import tendon, tendon_velocity
 
 FIXED_AND_STRAIGHT = """
@@ -134,9 +133,9 @@ def test_a_model_without_tendons_has_empty_results():
     assert J.shape == (0, 1)
 
 
-def test_plastic_tendons_are_refused():
+def test_plastic_tendons_are_refused(refused):
     xml = FIXED_AND_STRAIGHT.replace(
         "<fixed>", '<fixed name="wire" stiffness="1" springyield=".1">', 1
     )
-    with pytest.raises(ModelError, match="tendon 'wire': springyield"):
-        oracle.model(oracle.compile_xml(xml))
+    (message,) = refused(lambda: oracle.model(oracle.compile_xml(xml)))
+    assert "tendon 'wire': springyield" in message

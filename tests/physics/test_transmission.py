@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from physics import oracle
 
-from jaxsim.errors import ModelError
 from jaxsim.physics.transmission import actuator_velocity, transmission
 
 ALL_KINDS = """
@@ -100,10 +99,10 @@ def test_without_actuators_all_is_empty():
     ("actuator", "kind"),
     [('<adhesion name="grip" body="b" ctrlrange="0 1"/>', "body")],
 )
-def test_unknown_kinds_are_refused(actuator, kind):
+def test_unknown_kinds_are_refused(actuator, kind, refused):
     mj = oracle.compile_xml(
         "<mujoco><worldbody><body name='b'><joint/><geom size='.1'/></body></worldbody>"
         f"<actuator>{actuator}</actuator></mujoco>"
     )
-    with pytest.raises(ModelError, match=f"actuator 'grip': transmission {kind}"):
-        oracle.model(mj)
+    (message,) = refused(lambda: oracle.model(mj))
+    assert f"actuator 'grip': transmission {kind}" in message

@@ -13,7 +13,7 @@ from jaxsim.physics.collision.driver import Contacts, collide
 from jaxsim.physics.collision.layout import layout, uncollidable
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.shape import FAR, Placed
-from jaxsim.physics.refusal import named
+from jaxsim.physics.refusal import Refusal, named, refuse
 from jaxsim.physics.tree import column
 
 
@@ -81,13 +81,17 @@ def _listed(d: Data, found: Contacts) -> Contact:
     )
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
     kind = m.structure.geom_type
     messages = [
-        f"{named(m, 'geom', a)} and {named(m, 'geom', b)}: a {_shape(kind[a])} and a "
-        f"{_shape(kind[b])} cannot collide with each other yet; keep them apart with contype and "
-        "conaffinity or with <exclude>"
+        Refusal(
+            f"{named(m, 'geom', a)} and {named(m, 'geom', b)}: a {_shape(kind[a])} and a "
+            f"{_shape(kind[b])} cannot collide with each other yet; keep them apart with contype "
+            "and conaffinity or with <exclude>",
+            "geom",
+            int(a),
+        )
         for a, b in uncollidable(m)
     ]
     plan = layout(m)
@@ -96,12 +100,12 @@ def refusals(m: Model) -> list[str]:
         width = 1 if field == "adhesion" else 6
         values = np.asarray(getattr(m, f"geom_{field}")).reshape(m.ngeom, width)
         messages += [
-            f"{named(m, 'geom', g)}: {field} is not supported; remove it"
+            refuse(m, "geom", g, f"{field} is not supported; remove it")
             for g in geoms
             if values[g].any()
         ]
     messages += [
-        f"{named(m, 'pair', k)}: adhesion is not supported; remove it"
+        refuse(m, "pair", k, "adhesion is not supported; remove it")
         for k in np.flatnonzero(np.asarray(m.pair_adhesion))
     ]
     return messages

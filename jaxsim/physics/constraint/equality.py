@@ -23,7 +23,7 @@ from jaxsim.physics.constraint.impedance import (
 from jaxsim.physics.constraint.rows import DenseRows
 from jaxsim.physics.jacobian import Motion, point_motion
 from jaxsim.physics.layout import ancestors
-from jaxsim.physics.refusal import named
+from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon_path import tendon_pattern
 from jaxsim.physics.tree import column, take
 from jaxsim.structure import Structure, derived
@@ -101,11 +101,15 @@ def tendon_couplings(m: Model, d: Data) -> DenseRows | None:
     return _rows(m, d, ids, [_Row(y - value, J, velocity, 0.0, weight)])
 
 
-def refusals(m: Model) -> list[str]:
+def refusals(m: Model) -> list[Refusal]:
     """Equality constraints that are not simulated, named."""
     return [
-        f"{named(m, 'equality', e)}: constraints of type {EqType(kind).name.lower()} are not "
-        "supported; remove it"
+        refuse(
+            m,
+            "equality",
+            e,
+            f"constraints of type {EqType(kind).name.lower()} are not supported; remove it",
+        )
         for e, kind in enumerate(m.eq_type)
         if kind not in SUPPORTED
     ]

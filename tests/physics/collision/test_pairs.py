@@ -1,12 +1,13 @@
 """Candidate pairs against the oracle, on random trees in which everything overlaps."""
 
+import re
+
 import mujoco
 import numpy as np
 import pytest
 
 from jaxsim.bridge import put_model
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.errors import ModelError
 from jaxsim.physics.collision.pairs import candidate_pairs
 
 SHAPES = ("sphere", "capsule", "box")
@@ -99,18 +100,18 @@ def test_no_pairs_when_contacts_are_disabled(flag):
     assert not len(candidate_pairs(mj, flag).geom1)
 
 
-def test_a_pair_without_a_collider_is_refused_by_name():
+def test_a_pair_without_a_collider_is_refused_by_name(refused):
     xml = """<mujoco><worldbody><geom name="log" type="cylinder" size=".1 .2"/>
       <body><freejoint/><geom name="egg" type="ellipsoid" size=".1 .2 .3"{}/></body>
       </worldbody></mujoco>"""
-    with pytest.raises(ModelError, match=r"geom 'egg' and geom 'log'.* cannot collide.*exclude"):
-        put_model(mujoco.MjModel.from_xml_string(xml.format("")))
+    (message,) = refused(lambda: put_model(mujoco.MjModel.from_xml_string(xml.format(""))))
+    assert re.search(r"geom 'egg' and geom 'log'.* cannot collide.*exclude", message)
     put_model(mujoco.MjModel.from_xml_string(xml.format(' contype="0" conaffinity="0"')))
 
 
 @pytest.mark.parametrize("attribute", ['adhesion="1"', 'surfacevel="1 0 0 0 0 0"'])
-def test_what_a_contact_cannot_have_yet_is_refused_by_name(attribute):
+def test_what_a_contact_cannot_have_yet_is_refused_by_name(attribute, refused):
     xml = f"""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
       <body><freejoint/><geom name="belt" size=".1" {attribute}/></body></worldbody></mujoco>"""
-    with pytest.raises(ModelError, match=f"geom 'belt': {attribute.split('=')[0]}"):
-        put_model(mujoco.MjModel.from_xml_string(xml))
+    messages = refused(lambda: put_model(mujoco.MjModel.from_xml_string(xml)))
+    assert any(f"geom 'belt': {attribute.split('=')[0]}" in text for text in messages)
