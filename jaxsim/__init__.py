@@ -1,11 +1,16 @@
 """A physics engine for articulated bodies with contacts, in pure JAX; it reads MuJoCo models."""
 
+from jaxsim.assets.filesystem import register_filesystems as register_filesystems
+from jaxsim.assets.provider import register_provider as register_provider
+from jaxsim.assets.provider import unregister_provider as unregister_provider
+from jaxsim.assets.vfs import Vfs as Vfs
 from jaxsim.batch import BatchProgram as BatchProgram
 from jaxsim.batch import replicate as replicate
 from jaxsim.bridge import get_data as get_data
 from jaxsim.bridge import get_data_into as get_data_into
 from jaxsim.bridge import put_data as put_data
 from jaxsim.bridge import put_model as put_model
+from jaxsim.compile import flatten as flatten
 from jaxsim.data import Contact as Contact
 from jaxsim.data import Data as Data
 from jaxsim.describe import bytes_per_world as bytes_per_world
@@ -46,5 +51,9 @@ from jaxsim.physics.api import step as step
 from jaxsim.physics.api import subtree_vel as subtree_vel
 from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import transmission as transmission
+from jaxsim.physics.set_const import set_const as set_const
 from jaxsim.rollout import rollout as rollout
+from jaxsim.save import save_model as save_model
+from jaxsim.spec import Spec as Spec
 from jaxsim.trajectory import load_trajectory as load_trajectory
+from jaxsim.write_back import write_back as write_back

@@ -5,7 +5,7 @@ MuJoCo's (`bridge.py`). The field tables of `Model`, `Option` and `Statistic` sa
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -77,13 +77,13 @@ def assemble(
     )
     refusals = unsupported(m, places or {}, origin)
     if refusals:
-        _warn(refusals)
+        warn_unsupported(refusals)
     # at least one place, so that `d.contact` has the same form in every model
     capacity = max(1, layout(m).capacity if contacts is None else int(contacts))
     return m.replace(structure=structure.replace(ncontact=capacity, refusals=refusals))
 
 
-def _warn(refusals) -> None:
+def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> None:
     """Says at once what a simulation would be refused for."""
     file, line, message = refusals[0]
     more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""

@@ -67,6 +67,10 @@ class UnsupportedWarning(UserWarning):
     """A model was loaded that can be inspected, saved and changed, but not simulated yet."""
 
 
+class AssetError(ValueError):
+    """The contents of a file that a model names cannot be read; the message says why."""
+
+
 class Problems:
     """Collects faults in the order they are found, and raises them together."""
 

@@ -1,26 +1,34 @@
-"""Loads a model: MJCF -> compiled tables -> Model. The front door of the engine."""
+"""Loads a model: MJCF or URDF -> compiled tables -> Model, or a saved one. The front door."""
 
 from collections.abc import Mapping
 from os import PathLike, fspath
 
 from jaxsim.assemble import assemble
-from jaxsim.compile import compile_file, compile_string
+from jaxsim.assets.provider import shown
+from jaxsim.compile import compile_file, compile_spec, compile_string
+from jaxsim.mjcf import file_contents
 from jaxsim.model import Model
+from jaxsim.physics.length_range import find_length_ranges
+from jaxsim.save import from_bytes, is_saved
+from jaxsim.spec import Spec
 
 
 def load_model(
-    source: str | PathLike[str],
+    source: str | PathLike[str] | Spec,
     assets: Mapping[str, bytes] | None = None,
     *,
     contacts: int | None = None,
 ) -> Model:
-    """Loads a model from an MJCF file, or from MJCF text.
+    """Loads a model from an MJCF file, MJCF text, a `Spec`, or a file that `save_model` wrote.
 
     Args:
-      source: path of the file, or the XML text itself (then its first character is `<`).
-      assets: contents of files, by the name the model gives them; looked up before the disk.
+      source: path of the file, its name in `assets`, a URI that a registered provider reads, the
+        XML text itself (then its first character is `<`), or an editable model.
+      assets: contents of files, by the name the model gives them, in a dict or a `Vfs`; looked up
+        before the disk.
       contacts: number of contacts a world has room for. None: chosen from the candidate pairs of
-        the model. A step that finds more keeps the deepest and counts the overflow in `d.warning`.
+        the model, or as it was saved. A step that finds more keeps the deepest and counts the
+        overflow in `d.warning`.
 
     Returns:
       The compiled model, in the default precision of JAX.
@@ -34,19 +42,38 @@ def load_model(
     """
     if contacts is not None and contacts < 0:
         raise ValueError(f"contacts: expected a count, got {contacts}")
-    text = is_xml_text(source)
-    compiled = compile_string(str(source), assets) if text else compile_file(source, assets)
-    return assemble(
+    if isinstance(source, Spec):
+        if assets is not None:
+            raise ValueError("assets: a Spec has its own; set spec.files")
+        compiled, origin = compile_spec(source), source.path or None
+    elif is_xml_text(source):
+        compiled, origin = compile_string(str(source), assets), None
+    else:
+        origin = fspath(source)
+        data = file_contents(origin, assets)
+        if is_saved(data):
+            return _with_room(from_bytes(data, origin), contacts)
+        compiled = compile_file(origin, assets, data)
+    m = assemble(
         compiled.fields,
         compiled.opt,
         compiled.stat,
         compiled.names,
         contacts=contacts,
-        origin=None if text else fspath(source),
+        origin=None if origin is None else shown(origin),
         places=compiled.places,
     )
+    wanted = compiled.length_ranges
+    return m if wanted is None else find_length_ranges(m, wanted)
 
 
 def is_xml_text(source: str | PathLike[str]) -> bool:
     """Whether a model source is the text itself rather than a path."""
     return isinstance(source, str) and source.lstrip().startswith("<")
+
+
+def _with_room(m: Model, contacts: int | None) -> Model:
+    """A saved model with room for another number of contacts, if one is given."""
+    if contacts is None:
+        return m
+    return m.replace(structure=m.structure.replace(ncontact=max(1, contacts)))

@@ -38,3 +38,12 @@ def test_the_readme_names_what_there_is():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^    make (\w[\w-]*)", text, re.MULTILINE):
         assert f"\n{target}:" in makefile, target
+
+
+def test_the_python_of_the_page_on_specs():
+    text = (ROOT / "docs/spec.md").read_text()
+    names: dict = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "spec.md", "exec"), names)
+    assert names["m"].nu == 1
+    assert "<inertial" in names["text"]

@@ -21,7 +21,7 @@ ROWS = (
     "structure model data make_data names describe spec",
     "compile",
     "physics",
-    "supported assemble load bridge save",
+    "supported assemble load bridge save write_back",
     "rollout batch trajectory derivative",
     "view envs control identify shard",
     "cli",

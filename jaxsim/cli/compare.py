@@ -14,8 +14,10 @@ from jaxsim.cli.problem import InputProblem
 from jaxsim.enums import SolverType
 from jaxsim.load import load_model
 from jaxsim.make_data import make_data
+from jaxsim.mjcf import file_contents
 from jaxsim.model import Model
 from jaxsim.names import find_id
+from jaxsim.save import is_saved
 
 # what each stage of the forward dynamics makes, in the order of the stages
 STAGES = {
@@ -41,6 +43,10 @@ def compare(args: argparse.Namespace) -> int:
     if not args.float32:
         jax.config.update("jax_enable_x64", True)
     m = load_model(args.model)
+    if is_saved(file_contents(args.model)):
+        raise InputProblem(
+            f"{args.model}: a compiled model, which MuJoCo cannot read; give the XML"
+        )
     theirs = mujoco.MjModel.from_xml_path(args.model)
     m = _converged(m, theirs)
     state = _state(mujoco, theirs, m, args)

@@ -1,4 +1,4 @@
-"""`jaxsim info MODEL.xml`: what a model has."""
+"""`jaxsim info MODEL.xml`: what a model has, be it MJCF or compiled."""
 
 import argparse
 

@@ -21,7 +21,10 @@ examples:
   jaxsim info robot.xml
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
   jaxsim compare robot.xml
+  jaxsim compile robot.xml --out robot.jxm
 """
+
+MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +55,18 @@ def _run(args: argparse.Namespace) -> int:
         from jaxsim.cli.compare import compare
 
         return compare(args)
+    if args.command == "compile":
+        return _run_compile(args)
     return _run_rollout(args)
+
+
+def _run_compile(args: argparse.Namespace) -> int:
+    import jax
+
+    jax.config.update("jax_enable_x64", args.float64)
+    from jaxsim.cli.compile import compile_model
+
+    return compile_model(args)
 
 
 def _run_rollout(args: argparse.Namespace) -> int:
@@ -80,10 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     info = commands.add_parser("info", help="describe a model and what it costs")
-    info.add_argument("model", metavar="MODEL.xml")
+    info.add_argument("model", metavar="MODEL.xml", help=MODEL)
 
     run = commands.add_parser("rollout", help="simulate many worlds")
-    run.add_argument("model", metavar="MODEL.xml")
+    run.add_argument("model", metavar="MODEL.xml", help=MODEL)
     run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
     run.add_argument("--steps", type=_count, default=1000, help="steps of each (default 1000)")
     run.add_argument(
@@ -105,6 +119,12 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--key", metavar="NAME", help="start from this key frame")
     compare.add_argument("--seed", type=int, default=0, help="of the state compared (default 0)")
     compare.add_argument("--float32", action="store_true", help="single precision")
+
+    save = commands.add_parser("compile", help="write a model to a file that loads at once")
+    save.add_argument("model", metavar="MODEL.xml")
+    save.add_argument("--out", metavar="MODEL.jxm", help="(default: beside the model, .jxm)")
+    save.add_argument("--contacts", type=_count, help="contacts a world has room for")
+    save.add_argument("--float64", action="store_true", help="double precision")
     return parser
 
 

@@ -8,6 +8,9 @@ from os import PathLike, fspath
 from jaxsim.compile.context import Compilation as Compilation
 from jaxsim.compile.context import Compiled as Compiled
 from jaxsim.compile.passes import PASSES as PASSES
+from jaxsim.compile.run import run
+from jaxsim.compile.write_back import flatten as flatten
+from jaxsim.compile.write_back import write_back as write_back
 from jaxsim.mjcf import read_file, read_string
 from jaxsim.spec import Spec
 
@@ -18,22 +21,22 @@ def compile_spec(spec: Spec) -> Compiled:
     Raises:
       ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.
     """
-    c = Compilation(spec=spec.copy())
-    for step in PASSES:
-        step(c)
-        # A later pass may rely on what an earlier one has checked.
-        c.problems.raise_if_any()
-    return Compiled.of(c)
+    return Compiled.of(run(spec))
 
 
-def compile_file(path: str | PathLike[str], assets: Mapping[str, bytes] | None = None) -> Compiled:
+def compile_file(
+    path: str | PathLike[str],
+    assets: Mapping[str, bytes] | None = None,
+    data: bytes | None = None,
+) -> Compiled:
     """Compiles an MJCF file.
 
     Args:
-      path: the file, or its name in `assets`.
+      path: the file, its name in `assets`, or a URI that has a provider.
       assets: files in memory, which are looked up before the disk.
+      data: contents of the file itself, where they have been read already.
     """
-    root = read_file(path, assets)
+    root = read_file(path, assets, data)
     return compile_spec(Spec.from_element(root, path=fspath(path), files=assets))
 
 

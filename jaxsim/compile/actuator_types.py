@@ -22,7 +22,7 @@ from jaxsim.spec.defaults import ACTUATORS, MAIN, class_elements
 
 NPRM = 10  # length of each parameter vector
 
-GENERAL = "general"
+GENERAL, PLUGIN = "general", "plugin"
 
 INPUTS = {
     "pos": CtrlInput.POS,
@@ -96,11 +96,8 @@ def _read(
     c: Compilation, element: SpecElement, own: ActuatorType, around: list[ActuatorType]
 ) -> ActuatorType:
     """Edits a copy of an actuator as one element says."""
-    shortcut = SHORTCUTS.get(element.tag)
-    if shortcut is None:
-        c.fault(element, "actuator plugins are not supported; use a native actuator")
-        return own
-    if element.tag == GENERAL:
+    shortcut = SHORTCUTS[element.tag]
+    if element.tag in (GENERAL, PLUGIN):
         result = own.copy()
     else:
         start = next(
@@ -230,13 +227,15 @@ def _cylinder(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 def _muscle(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     t.dyntype, t.ctrlspec = DynType.MUSCLE, 0
     _not_negative(c, e, "tausmooth")
-    timeconst = e.own("timeconst")
-    t.dynprm[:2] = t.dynprm[:2] if timeconst is None else timeconst
     t.dynprm[2] = _value(e, "tausmooth", t.dynprm[2])
-    range_ = e.own("range")
-    t.gainprm[:2] = t.gainprm[:2] if range_ is None else range_
-    for k, attr in enumerate("force scale lmin lmax vmax fpmax fvmax".split(), start=2):
-        t.gainprm[k] = _value(e, attr, t.gainprm[k])
+    gains = "force scale lmin lmax vmax fpmax fvmax".split()
+    places = [(t.dynprm, 0, "timeconst"), (t.gainprm, 0, "range")]
+    fresh = SHORTCUTS["muscle"].fresh()
+    for prm, start, attr in places + [(t.gainprm, k, name) for k, name in enumerate(gains, 2)]:
+        given, initial = e.own(attr), fresh.dynprm if prm is t.dynprm else fresh.gainprm
+        for k, value in enumerate(np.atleast_1d([] if given is None else given), start):
+            # a negative number stands for the one a muscle has by itself
+            prm[k] = initial[k] if value < 0 else value
     t.biasprm = t.gainprm.copy()
 
 
@@ -310,6 +309,7 @@ _MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)
 
 SHORTCUTS: dict[str, Shortcut] = {
     "general": Shortcut(_general),
+    "plugin": Shortcut(_general),
     "motor": Shortcut(_motor),
     "position": Shortcut(_servo, biastype=BiasType.AFFINE),
     "velocity": Shortcut(_velocity, biastype=BiasType.AFFINE),

@@ -12,11 +12,13 @@ import numpy as np
 from jaxsim.compile import dcmotor
 from jaxsim.compile.actuator_inputs import controls_of, ctrlspec, is_on
 from jaxsim.compile.actuator_targets import inherited_range, transmission
-from jaxsim.compile.actuator_types import ActuatorType, actuator_type
+from jaxsim.compile.actuator_types import GENERAL, PLUGIN, ActuatorType, actuator_type
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.history import history
 from jaxsim.compile.joints import higher
+from jaxsim.compile.limits import fits
+from jaxsim.compile.plugins import check_activations, plugin_ids
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
 from jaxsim.spec import SpecElement
 
@@ -62,7 +64,7 @@ def actuators(c: Compilation) -> None:
         actuator_outnum=outnum,
         actuator_actadr=np.where(actnum > 0, np.cumsum(actnum) - actnum, -1).astype(np.int32),
         actuator_actnum=actnum,
-        actuator_plugin=np.full(len(elements), -1, np.int32),
+        actuator_plugin=plugin_ids(c, elements),
         actuator_ctrlrange=np.concatenate([*[b.ranges for b in controls], np.zeros((0, 2))]),
         actuator_ctrllimited=np.concatenate([*[b.limited for b in controls], np.zeros(0, bool)]),
     )
@@ -121,11 +123,20 @@ def _check_muscle(c: Compilation, e: SpecElement, prm: np.ndarray) -> None:
         c.fault(e, "a muscle needs positive scale, vmax, fpmax and fvmax")
 
 
+_FILTERS = (DynType.INTEGRATOR, DynType.FILTER, DynType.FILTEREXACT)
+
+
 def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
     """Number of activations."""
     states = 0 if t.dyntype == DynType.NONE else 1
-    given = e.get("actdim") if e.tag == "general" else None
+    given = e.get("actdim") if e.tag in (GENERAL, PLUGIN) else None
     given = None if given is None or given < 0 else int(given)
+    if given is not None and not fits(c, e, "actdim", given):
+        given = None
+    if e.tag == PLUGIN:
+        states = states if given is None else given
+        check_activations(c, e, int(t.dyntype in _FILTERS), states)
+        return states
     if t.dyntype == DynType.USER and given is not None:
         states = given
     elif t.dyntype == DynType.PID:
@@ -157,6 +168,8 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
             forcerange[i] = t.forcerange
         if e.own("saturation") is not None:
             forcelimited[i] = forcerange[i, 0] < forcerange[i, 1]
+            if forcerange[i, 0] > forcerange[i, 1]:
+                c.fault(e, "the torque of saturation must not be negative")
         else:
             forcelimited[i] = is_on(c, e, "forcelimited", "forcerange", forcerange[i])
         if t.gaintype == GainType.SO3 and forcerange[i, 0] != 0:
@@ -167,7 +180,7 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
         if t.inherited is not None and t.dyntype == DynType.INTEGRATOR:
             actrange[i] = t.inherited
         actlimited[i] = is_on(c, e, "actlimited", "actrange", actrange[i])
-        if actrange[i].any() and t.dyntype == DynType.NONE:
+        if actlimited[i] and t.dyntype == DynType.NONE:
             c.fault(e, "actrange needs an activation; remove it, or give a dyntype")
     c.fields.update(
         actuator_forcerange=forcerange,

@@ -1,18 +1,15 @@
-"""Meshes, height fields, materials and textures, as far as bodies and geoms refer to them.
+"""Assets: their ids and names, and how bodies, geoms and sites refer to them.
 
-The one place that knows which assets can be used. Materials and textures have no effect on the
-physics: they are named, so that references to them can be checked, and nothing is read from their
-files.
+What each asset holds is read by the pass of its kind: `meshes`, `hfields`, `textures`, `materials`,
+`skins`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry import Geometry
-from jaxsim.compile.pose import here
-from jaxsim.compile.shapes import Solid
+from jaxsim.compile.hfields import hfield_geometry
+from jaxsim.compile.mesh_geometry import fitted, mesh_geometry
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
@@ -33,7 +30,8 @@ def assets(c: Compilation) -> None:
     """Ids and names of the assets, and their counts."""
     section = c.spec.section("asset")
     for kind in _KINDS:
-        elements = [e for e in section if e.tag == kind]
+        # Skins may stand among the soft bodies too; those are last.
+        elements = [e for e in [*section, *c.spec.section("deformable")] if e.tag == kind]
         c.register(kind, elements, [e.asset_name for e in elements])
         c.fields[_COUNTS[kind]] = len(elements)
     for element in section:
@@ -42,12 +40,21 @@ def assets(c: Compilation) -> None:
 
 
 def material(c: Compilation, element: SpecElement) -> int:
-    """The id of the material that an element names, -1 without one."""
+    """The id of the material that an element names, or its mesh; -1 without one."""
+    own = element.get("material")
+    mesh = c.ids["mesh"].get(element.get("mesh"))
+    if own is None and mesh is not None:
+        return c.find_own("material", c.elements["mesh"][mesh], "material")
     return c.find_own("material", element, "material")
 
 
 def geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
-    """The shape of a geom or site that refers to an asset: refused until assets are read."""
-    c.fault(element, f"{kind.name.lower()} geoms are not supported yet; use primitive shapes")
-    nothing = Solid(0.0, np.zeros(3), np.zeros(6), 0.0)
-    return Geometry(GeomType.SPHERE, np.zeros(3), here(), nothing)
+    """The shape of a geom or site that is an asset, or is fitted to one."""
+    return _SHAPES.get(kind, fitted)(c, element, kind)
+
+
+_SHAPES = {
+    GeomType.HFIELD: hfield_geometry,
+    GeomType.MESH: mesh_geometry,
+    GeomType.SDF: mesh_geometry,
+}

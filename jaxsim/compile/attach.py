@@ -11,22 +11,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.compile.classes import classes
+from jaxsim.compile.conflict import resolve_conflicts
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.flexcomp import expand_flexcomp
+from jaxsim.compile.limits import MAX_ELEMENTS, counted, grows
 from jaxsim.compile.replicate import replicate
 from jaxsim.compile.settings import settings
 from jaxsim.enums import JointType
 from jaxsim.errors import ModelError
 from jaxsim.mjcf import read_file
 from jaxsim.spec import Spec, SpecElement
-from jaxsim.spec.attach import Layout, attach_copy, attach_model
+from jaxsim.spec.attach import attach_copy, attach_model
+from jaxsim.spec.layout import Layout
 
 MAX_DEPTH = 32  # of models that attach models
 
 
 def attach(c: Compilation) -> None:
-    """Replaces every `<attach>` by the part of a model that it asks for."""
-    for place in [element for element in c.spec.walk() if element.tag == "attach"]:
-        if place.own("model") is None:
+    """Replaces every `<attach>` by the part of a model that it asks for, and every `<flexcomp>`.
+
+    Both bring flexes and constraints along, whose ids are in the order of the document.
+    """
+    for place in [element for element in c.spec.walk() if element.tag in ("attach", "flexcomp")]:
+        if counted(c)[0] > MAX_ELEMENTS:
+            break
+        if place.tag == "flexcomp":
+            expand_flexcomp(c, place)
+        elif place.own("model") is None:
             _attach_own(c, place)
         else:
             _attach_other(c, place)
@@ -43,7 +54,8 @@ def _attach_own(c: Compilation, place: SpecElement) -> None:
             place, "it would attach what it stands in; attach a body or frame that is elsewhere"
         )
         return
-    attach_copy(place, part, place.get("prefix"))
+    if grows(c, place, sum(1 for _ in part.walk())):
+        attach_copy(place, part, place.get("prefix"))
 
 
 def _attach_other(c: Compilation, place: SpecElement) -> None:
@@ -53,7 +65,10 @@ def _attach_other(c: Compilation, place: SpecElement) -> None:
         return
     named = place.own("body") or place.own("frame")
     part = _part(c, child, place) if named else None
+    if not grows(c, place, sum(1 for _ in (part or child).walk())):
+        return
     if part is not None or not named:
+        resolve_conflicts(c, place, child)
         attach_model(place, child, part, place.get("prefix"))
 
 
@@ -112,12 +127,9 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
         return None
     spec = Spec.from_element(root, path=c.spec.path_of(model.get("file")), files=c.spec.files)
     inner = Compilation(spec=spec, problems=c.problems)
-    inner.work.update(models=c.work["models"], attach_depth=depth)
+    inner.work.update(models=c.work["models"], attach_depth=depth, elements=counted(c))
     for step in (settings, classes, attach, replicate):
         step(inner)
-    for element in spec.walk():
-        if element.settings is None:
-            element.settings = inner.settings
     return spec
 
 

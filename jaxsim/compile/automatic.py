@@ -2,7 +2,7 @@
 
     springlength = -1     the length of the tendon in `qpos_spring`
     dampratio             damping of a servo, from its gain and the inertia it drives at `qpos0`
-    lengthrange           of a muscle, from the limits of its joint or tendon
+    lengthrange           of a muscle, from limits (length_range.py)
 
 The first two use no constant that depends on them, so all are found in one go; later changes of the
 model do not resolve them anew, as in MuJoCo.
@@ -14,17 +14,18 @@ import numpy as np
 
 from jaxsim.compile.constants import Constants
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.length_range import length_ranges
 from jaxsim.compile.reference import reference_pose
 from jaxsim.compile.statistics import statistics
 from jaxsim.compile.tendon_path import tendon_stretches
 from jaxsim.compile.tendons import AUTOMATIC
-from jaxsim.enums import BiasType, GainType, TrnType
+from jaxsim.enums import GainType
 
 
 def derive(c: Compilation) -> None:
     """Spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
     spring_lengths(c)
-    constants = Constants(c.fields)
+    constants = c.work["constants"] = Constants(c.fields)
     damping_ratios(c, constants)
     length_ranges(c)
     c.fields.update(constants.all())
@@ -66,47 +67,3 @@ def damping_ratios(c: Compilation, constants: Constants) -> None:
         inverse = mobility[adr : adr + num].mean()
         mass = 1.0 / inverse if inverse > 0 else 0.0
         f["actuator_biasprm"][actuator, 2] = -ratio[actuator] * 2.0 * np.sqrt(kp[actuator] * mass)
-
-
-_MODES = {
-    "none": ((), ()),
-    "muscle": ((GainType.MUSCLE,), (BiasType.MUSCLE,)),
-    "muscleuser": ((GainType.MUSCLE, GainType.USER), (BiasType.MUSCLE, BiasType.USER)),
-    "all": (tuple(GainType), tuple(BiasType)),
-}
-
-_LIMITS = {
-    TrnType.JOINT: ("jnt_limited", "jnt_range"),
-    TrnType.JOINTINPARENT: ("jnt_limited", "jnt_range"),
-    TrnType.TENDON: ("tendon_limited", "tendon_range"),
-}
-
-
-def length_ranges(c: Compilation) -> None:
-    """`actuator_lengthrange` where `<compiler><lengthrange>` asks for it and nobody gave one."""
-    f = c.fields
-
-    def setting(attr: str):
-        return c.spec.setting("compiler", attr, "lengthrange")
-
-    gains, biases = _MODES[setting("mode")]
-    for actuator, e in enumerate(c.elements["actuator"]):
-        if (
-            f["actuator_gaintype"][actuator] not in gains
-            and f["actuator_biastype"][actuator] not in biases
-        ):
-            continue
-        output = f["actuator_outadr"][actuator]
-        low, high = f["actuator_lengthrange"][output]
-        if setting("useexisting") == "true" and low < high:
-            continue
-        limited, ranges = _LIMITS.get(f["actuator_trntype"][actuator], ("", ""))
-        target = f["actuator_trnid"][actuator, 0]
-        if setting("uselimit") == "true" and limited and f[limited][target]:
-            f["actuator_lengthrange"][output] = f[ranges][target]
-            continue
-        c.fault(
-            e,
-            "finding its length range by simulation is not supported; give lengthrange, or "
-            "<compiler><lengthrange uselimit='true'/></compiler> and a limit of its target",
-        )

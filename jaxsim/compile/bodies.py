@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxsim.compile.columns import user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.plugins import plugin_id
 from jaxsim.compile.pose import here, pose_of
 from jaxsim.spec import Body
 
@@ -38,8 +39,7 @@ def bodies(c: Compilation) -> None:
         body_gravcomp=np.array(gravcomp, np.float64),
         ngravcomp=int(np.count_nonzero(gravcomp)),
         body_mocapid=np.where(mocap, np.cumsum(mocap) - 1, -1).astype(np.int32),
-        body_plugin=np.full(len(c.bodies), -1, np.int32),
-        nflex=0,
+        body_plugin=np.array([plugin_id(c, e) for e in elements], np.int32),
     )
     user_data(c, "body", "body", [None if body.id == 0 else body.element for body in c.bodies])
 
@@ -57,22 +57,8 @@ def owners(bodies: list[Body], group: str) -> np.ndarray:
     return np.array(ids, np.int32)
 
 
-# Contents of a body that ask for physics this compiler does not have yet.
-_LATER = {
-    "flexcomp": "deformable bodies are not supported; remove it",
-    "plugin": "body plugins are not supported; remove it",
-}
-
-
 def _refuse_contents(c: Compilation) -> None:
     for body in c.bodies:
         for element in body.others:
-            c.fault(element, _LATER.get(element.tag, "is not supported inside a body; remove it"))
-        if body.id == 0 and body.inertial is not None:
-            c.fault(body.inertial, "the world has no inertia; put it in a body, or remove it")
-    for element in c.spec.section("deformable"):
-        if element.tag == "flex":
-            c.fault(element, _LATER["flexcomp"])
-    for element in c.spec.walk():
-        if element.tag == "frame" and {"scale", "massscale"} & set(element.attrs):
-            c.fault(element, "scaling of frames is not supported; write the scaled numbers")
+            if element.tag != "plugin":
+                c.fault(element, "is not supported inside a body; remove it")

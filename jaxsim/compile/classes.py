@@ -14,7 +14,8 @@ def classes(c: Compilation) -> None:
     declared: dict[str, SpecElement] = {}
     for section in c.spec.sections("default"):
         for element in section.walk():
-            if element.tag == "default" and element is not section:
+            attached = element.own("class") not in (None, MAIN)  # the main class of another model
+            if element.tag == "default" and (element is not section or attached):
                 _declare(c, element, declared)
     known = [MAIN, *declared]
     for element in c.spec.walk():

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limits import fits
 from jaxsim.spec import SpecElement
 
 
@@ -37,6 +38,7 @@ def copy_columns(
         values = [_value(element, column) for element in elements]
         shape = (len(elements), column.width) if column.width else (len(elements),)
         c.fields[column.field] = np.array(values, column.dtype).reshape(shape)
+        c.copied.append((elements, column))
 
 
 def _value(element: SpecElement, column: Column) -> np.ndarray | float | int | bool:
@@ -66,6 +68,9 @@ def user_data(
     for element, row in zip(elements, rows, strict=True):
         if len(row) > width:
             c.fault(element, f"user has {len(row)} numbers, but <size nuser_{prefix}='{width}'>")
+    author = c.spec.author("size", f"nuser_{prefix}")
+    if not fits(c, author, f"nuser_{prefix}", width * len(rows)):
+        width = 0
     table = np.zeros((len(rows), width))
     for i, row in enumerate(rows):
         table[i, : min(width, len(row))] = row[:width]

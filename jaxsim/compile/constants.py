@@ -164,7 +164,7 @@ class Constants:
     def body_length(self) -> np.ndarray:
         """Size of each body [m]: from its com to the farthest bound of a geom, or joint, on it.
 
-        The joints are its own and those of its children.
+        The joints are its own and those of its children. Edges of flexes count with their length.
         """
         f, xipos = self.fields, self.reference.xipos
         length = np.full(f["nbody"], SHORTEST)
@@ -174,6 +174,12 @@ class Constants:
         for body in (joint_body, f["body_parentid"][joint_body]):
             far = np.linalg.norm(self.reference.xanchor - xipos[body], axis=1)
             np.maximum.at(length, body, far)
+        for flex, vertadr in enumerate(f["flex_vertadr"]):
+            first = f["flex_edgeadr"][flex]
+            edges = slice(first, first + f["flex_edgenum"][flex])
+            body = f["flex_vertbodyid"][vertadr + f["flex_edge"][edges]]
+            if f["flex_interp"][flex] == 0:
+                np.maximum.at(length, body, f["flexedge_length0"][edges, None])
         return length
 
     def dof_length(self) -> np.ndarray:

@@ -8,9 +8,9 @@ the passes in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from jaxsim.compile.settings import Settings
 from jaxsim.errors import NOWHERE, Place, Problems
 from jaxsim.mjcf.values import suggest
 from jaxsim.spec import Body, Spec, SpecElement
+from jaxsim.spec.origin import Origin
+
+if TYPE_CHECKING:
+    from jaxsim.compile.length_range import LengthRanges
 
 
 @dataclass(eq=False)
@@ -41,12 +45,25 @@ class Compilation:
     settings: Settings = field(init=False)
     frames: dict[SpecElement, Any] = field(default_factory=dict)  # poses found (compile/pose.py)
     work: dict[str, Any] = field(default_factory=dict)  # what later passes need and no field holds
+    length_ranges: LengthRanges | None = None
     problems: Problems = field(default_factory=Problems)
+    # plain copies of attributes: elements in order of rows, and the column (compile/columns.py)
+    copied: list[tuple[list[SpecElement], Any]] = field(default_factory=list)
+    _foreign: dict[Origin, Settings] = field(default_factory=dict)
 
     def settings_of(self, element: SpecElement | None) -> Settings:
         """The compiler settings an element was written for: the model's, or those it came with."""
-        own = element.settings if element is not None else None
-        return own if own is not None else self.settings
+        origin = element.origin if element is not None else None
+        if origin is None:
+            return self.settings
+        if origin not in self._foreign:
+            self._foreign[origin] = Settings.of(origin.compiler)
+        return self._foreign[origin]
+
+    def use_radians(self) -> None:
+        """From here on the angles of the spec are in radians, whatever model they came from."""
+        self.settings = replace(self.settings, degree=False)
+        self._foreign = {o: replace(s, degree=False) for o, s in self._foreign.items()}
 
     def fault(self, element: SpecElement | None, message: str) -> None:
         """Reports a fault of an element; the message says what is wrong and what would be right."""
@@ -89,13 +106,18 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The result of a compilation: arrays under MuJoCo's names, and names and places by id."""
+    """The result of a compilation: arrays under MuJoCo's names, and names and places by id.
+
+    `length_ranges` are ranges of actuator lengths that are not in `fields` yet: it takes a
+    simulation to find them (length_range.py).
+    """
 
     fields: MappingProxyType[str, Any]
     opt: MappingProxyType[str, Any]
     stat: MappingProxyType[str, Any]
     names: MappingProxyType[str, tuple[str, ...]]
     places: MappingProxyType[str, tuple[Place, ...]]
+    length_ranges: LengthRanges | None = None
 
     @classmethod
     def of(cls, c: Compilation) -> Compiled:
@@ -115,4 +137,5 @@ class Compiled:
                     for kind, elements in c.elements.items()
                 }
             ),
+            length_ranges=c.length_ranges,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limits import fits
 from jaxsim.enums import ObjType
 from jaxsim.spec import SpecElement
 
@@ -44,7 +45,7 @@ def _numbers(c: Compilation, e: SpecElement) -> np.ndarray:
         c.fault(e, "it is empty; give data, or a positive size")
     elif len(data) > size:
         c.fault(e, f"data has {len(data)} numbers, but size='{size}'")
-    row = np.zeros(max(size, 0))
+    row = np.zeros(max(size, 0) if fits(c, e, "size", size) else 0)
     row[: len(data)] = data[: len(row)]
     return row
 

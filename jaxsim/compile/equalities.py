@@ -6,6 +6,8 @@
     weld      anchor in body 2 (3), anchor in body 1 (3), orientation of body 2 in body 1 (4),
               torquescale, and 1 if the pose is that of the reference pose, 0 if it was given
     joint, tendon   coefficients of the polynomial (5), zeros (5), 1, 0
+    flex      0, 1, zeros (8), 1, 0
+    flexstrain   cell of the flex (3), zeros (7), 1, 0
 
 The anchor in body 2 of a connect, and the pose of a weld, are measured at `qpos0` by
 `constants.py`. Constraints between sites have their data in the sites.
@@ -21,6 +23,7 @@ import numpy as np
 from jaxsim.compile import quaternion
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.orientation import numbers
 from jaxsim.enums import EqType, JointType, ObjType
 from jaxsim.spec import SpecElement
 
@@ -35,7 +38,14 @@ _COLUMNS = (
 _DEFAULT_DATA = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 # Most rows that a constraint of each type has room for.
-_ROWS = {EqType.CONNECT: 3, EqType.WELD: 7, EqType.JOINT: 1, EqType.TENDON: 1}
+_ROWS = {
+    EqType.CONNECT: 3,
+    EqType.WELD: 7,
+    EqType.JOINT: 1,
+    EqType.TENDON: 1,
+    EqType.FLEX: 1,
+    EqType.FLEXSTRAIN: 1,
+}
 
 
 class Constraint(NamedTuple):
@@ -121,8 +131,35 @@ def _polynomial(e: SpecElement) -> np.ndarray:
 
 
 def _flex(c: Compilation, e: SpecElement) -> Constraint:
-    c.fault(e, "constraints of flexes are not supported; remove it")
-    return Constraint(EqType.FLEX, ObjType.UNKNOWN, -1, -1, np.array(_DEFAULT_DATA))
+    return Constraint(EqType.FLEX, ObjType.UNKNOWN, _soft(c, e), -1, np.array(_DEFAULT_DATA))
+
+
+def _soft(c: Compilation, e: SpecElement) -> int:
+    """The flex that a constraint names, which must not be rigid."""
+    flex = c.find_own("flex", e, "flex")
+    if flex >= 0 and c.fields["flex_rigid"][flex]:
+        c.fault(e, f"flex='{e.get('flex')}' is rigid, so nothing is to be held; remove this")
+    return flex
+
+
+def _flexstrain(c: Compilation, e: SpecElement) -> Constraint:
+    flex, data = _soft(c, e), np.array(_DEFAULT_DATA)
+    if flex >= 0 and not c.fields["flex_interp"][flex]:
+        c.fault(e, "only an interpolated flex keeps its strain; use <flex>, or dof='trilinear'")
+    cell = e.own("cell")
+    if cell is not None:
+        data[:3] = cell
+        if flex >= 0 and not _has_cell(c.fields["flex_cellnum"][flex], data[:3]):
+            c.fault(e, f"cell='{numbers(data[:3])}' is not one of the cells of the flex")
+    return Constraint(EqType.FLEXSTRAIN, ObjType.UNKNOWN, flex, -1, data)
+
+
+def _has_cell(count: np.ndarray, cell: np.ndarray) -> bool:
+    """Whether a flex has a cell, or a shell a face, written as (face, -1, -1)."""
+    if cell[1] == cell[2] == -1:
+        nx, ny, nz = count
+        return bool(0 <= cell[0] < 2 * (ny * nz + nx * nz + nx * ny))
+    return bool(np.all((cell >= 0) & (cell < count)))
 
 
 _CONSTRAINTS: dict[str, Callable[[Compilation, SpecElement], Constraint]] = {
@@ -131,5 +168,5 @@ _CONSTRAINTS: dict[str, Callable[[Compilation, SpecElement], Constraint]] = {
     "joint": _joint,
     "tendon": _tendon,
     "flex": _flex,
-    "flexstrain": _flex,
+    "flexstrain": _flexstrain,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 # 15-point Gauss-Kronrod rule on [-1, 1]: the nodes from the end to the middle, and their weights.
-_NODES = [
+NODES = [
     0.991455371120812639206854697526329,
     0.949107912342758524526189684047851,
     0.864864423359769072789712788640926,
@@ -19,7 +19,7 @@ _NODES = [
     0.207784955007898467600689403773245,
     0.0,
 ]
-_WEIGHTS = [
+WEIGHTS = [
     0.022935322010529224963732008058970,
     0.063092092629978553290700663189204,
     0.104790010322250183839876322541518,
@@ -29,7 +29,7 @@ _WEIGHTS = [
     0.204432940075298892414161999234649,
     0.209482141084727828012999174891714,
 ]
-_MINVAL = 1e-15
+MINVAL = 1e-15
 
 
 def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np
     volume = 4 / 3 * np.pi * np.prod(semiaxes)
     row[0] = 1.0
     row[1:6] = coefficients
-    row[6:9] = volume * kappa / np.maximum(_MINVAL, 2.0 - kappa)
+    row[6:9] = volume * kappa / np.maximum(MINVAL, 2.0 - kappa)
     row[9:12] = [_virtual_inertia(volume, semiaxes, kappa, axis) for axis in range(3)]
     return row
 
@@ -57,10 +57,10 @@ def _kappa(a: float, b: float, c: float) -> float:
 
     u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the rule above gives the oracle's digits.
     """
-    nodes = np.array(_NODES)
+    nodes = np.array(NODES)
     t = (np.concatenate([-nodes, nodes[:-1]]) + 1) / 2
-    weights = np.array(_WEIGHTS + _WEIGHTS[:-1]) / 2
-    scale = max(_MINVAL, (a**3 * b * c) ** 0.4)
+    weights = np.array(WEIGHTS + WEIGHTS[:-1]) / 2
+    scale = max(MINVAL, (a**3 * b * c) ** 0.4)
     u = scale * t**3 / (1 - t) ** 2
     slope = u * (3 / t + 2 / (1 - t))
     root = np.sqrt((a * a + u) ** 3 * (b * b + u) * (c * c + u))
@@ -72,6 +72,6 @@ def _virtual_inertia(volume: float, r: np.ndarray, kappa: np.ndarray, axis: int)
     difference, total = r[j] ** 2 - r[k] ** 2, r[j] ** 2 + r[k] ** 2
     slip = kappa[k] - kappa[j]
     denominator = 2 * difference - total * slip
-    if abs(denominator) < _MINVAL:  # round about this axis: it turns without moving the fluid
+    if abs(denominator) < MINVAL:  # round about this axis: it turns without moving the fluid
         return 0.0
     return float(volume / 5 * difference**2 * slip / denominator)

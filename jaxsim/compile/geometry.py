@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.orientation import numbers
-from jaxsim.compile.pose import Pose, fromto, pose_of
+from jaxsim.compile.pose import Pose, fromto, here, pose_of
 from jaxsim.compile.shapes import Solid, primitive
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
@@ -53,6 +53,7 @@ class Geometry:
       pose: frame of the shape in the body.
       solid: mass distribution and bounds.
       dataid: id of the mesh or height field, -1 for a primitive.
+      moved: that frame as seen from the one that the element gives, None where they are the same.
     """
 
     kind: GeomType
@@ -60,11 +61,23 @@ class Geometry:
     pose: Pose
     solid: Solid
     dataid: int = -1
+    moved: Pose | None = None
+
+
+def unknown(kind: GeomType) -> Geometry:
+    """Stands for the shape of an element with a fault, so that others can still be found."""
+    return Geometry(kind, np.zeros(3), here(), Solid(0.0, np.zeros(3), np.zeros(6), 0.0))
 
 
 def drawn(c: Compilation, element: SpecElement, kind: GeomType, shell: bool = False) -> Geometry:
     """A primitive of the size and pose that its element gives."""
     size, pose = size_and_pose(c, element, kind)
+    check_size(c, element, kind, size)
+    return Geometry(kind, size, pose, primitive(kind, size, shell))
+
+
+def check_size(c: Compilation, element: SpecElement, kind: GeomType, size: np.ndarray) -> None:
+    """The sizes that a primitive needs must be positive."""
     if kind in _SIZES:
         count, meaning = _SIZES[kind]
         if not np.all(size[:count] > 0):
@@ -74,7 +87,6 @@ def drawn(c: Compilation, element: SpecElement, kind: GeomType, shell: bool = Fa
         c.fault(
             element, "the third size of a plane, its grid spacing, must be positive, as in '0 0 1'"
         )
-    return Geometry(kind, size, pose, primitive(kind, size, shell))
 
 
 def size_and_pose(c: Compilation, element: SpecElement, kind: GeomType) -> tuple[np.ndarray, Pose]:

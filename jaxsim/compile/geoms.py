@@ -10,7 +10,10 @@ from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.fluid import geom_fluid
 from jaxsim.compile.geometry import TYPES, Geometry, drawn
+from jaxsim.compile.plugins import plugin_id
+from jaxsim.compile.quaternion import conjugate, rotate
 from jaxsim.compile.shapes import semiaxes
+from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
 _CONDIMS = (1, 3, 4, 6)
@@ -55,9 +58,10 @@ def geoms(c: Compilation) -> None:
             [_fluid(e, g) for e, g in zip(elements, geometries, strict=True)]
         ).reshape(-1, 12),
         geom_matid=np.array([assets.material(c, e) for e in elements], np.int32),
-        geom_plugin=np.full(len(elements), -1, np.int32),
+        geom_plugin=np.array([plugin_id(c, e) for e in elements], np.int32),
     )
     copy_columns(c, elements, _COLUMNS)
+    _move_surface_velocity(c, geometries)
     c.fields["geom_rgba"] = _colors(elements)
     user_data(c, "geom", "geom", elements)
     for element in elements:
@@ -73,6 +77,8 @@ def geoms(c: Compilation) -> None:
 def _geometry(c: Compilation, element: SpecElement) -> Geometry:
     """The shape of a geom: drawn from its size, or taken from an asset."""
     kind = TYPES[element.get("type")]
+    if element.get("hfield") is not None and kind != GeomType.HFIELD:
+        c.fault(element, "hfield is for geoms of type='hfield'; remove it, or change the type")
     if kind in assets.ASSET_TYPES or element.get("mesh") is not None:
         return assets.geometry(c, element, kind)
     return drawn(c, element, kind, shell=element.get("shellinertia") == "true")
@@ -94,6 +100,17 @@ def _fluid(element: SpecElement, geometry: Geometry) -> np.ndarray:
     return geom_fluid(element.get("fluidshape"), element.get("fluidcoef"), axes)
 
 
+def _move_surface_velocity(c: Compilation, geometries: list[Geometry]) -> None:
+    """`geom_surfacevel` is given in the frame of the element, and kept in that of the shape."""
+    velocity = c.fields["geom_surfacevel"]
+    for i, geometry in enumerate(geometries):
+        if geometry.moved is not None and velocity[i].any():
+            pos, quat = geometry.moved
+            linear, angular = velocity[i, :3], velocity[i, 3:]
+            shifted = np.stack([linear + np.cross(angular, pos), angular])
+            velocity[i] = rotate(conjugate(quat), shifted).ravel()
+
+
 def _colors(elements: list[SpecElement]) -> np.ndarray:
     """`rgba`, in float32 as MuJoCo stores colors, (n, 4)."""
     return np.array([e.get("rgba") for e in elements], np.float32).reshape(-1, 4)
@@ -103,8 +120,6 @@ def _check(c: Compilation, element: SpecElement) -> None:
     condim = element.get("condim")
     if condim not in _CONDIMS:
         c.fault(element, f"condim={condim} is none of 1, 3, 4, 6")
-    for child in element.children:
-        c.fault(child, "plugins are not supported; remove it")
 
 
 def _bodies_inherit(c: Compilation) -> None:

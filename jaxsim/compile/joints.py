@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from jaxsim.compile.bodies import address_table, owners
@@ -89,7 +91,9 @@ def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:
     """A `<freejoint>` as the free `<joint>` it stands for, which takes no defaults."""
     if element.tag != "freejoint":
         return element
-    attrs = {k: v for k, v in element.attrs.items() if k in ("name", "group")}
+    attrs: dict[str, Any] = {
+        name: element.attrs[name] for name in ("name", "group") if name in element.attrs
+    }
     row = c.spec.root.row.child("worldbody").child("body").child("joint")
     return SpecElement(tag="joint", attrs={**attrs, "type": "free"}, place=element.place, row=row)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxsim.compile import quaternion
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limits import fits
 from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement
 
@@ -17,6 +18,9 @@ def keyframes(c: Compilation) -> None:
     """All fields of keyframes; the last pass that reads the model's elements in order."""
     elements = c.spec.section("keyframe")
     extra = max(0, int(c.spec.setting("size", "nkey") or 0) - len(elements))
+    state = 1 + sum(len(start) for start in _initial(c).values())
+    if not fits(c, c.spec.author("size", "nkey"), "nkey", extra * state):
+        extra = 0
     rows: list[SpecElement | None] = [*elements, *[None] * extra]
     c.register("key", rows, [e.name if e is not None else None for e in rows])
     c.fields["nkey"] = len(rows)

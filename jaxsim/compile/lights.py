@@ -40,6 +40,9 @@ def lights(c: Compilation) -> None:
     pos = [frame.point(e.get("pos")) for frame, e in zip(frames, elements, strict=True)]
     aim = [rotate(frame.quat, _aim(c, e)) for frame, e in zip(frames, elements, strict=True)]
     copy_columns(c, elements, _COLUMNS)
+    for e, softness in zip(elements, c.fields["light_softness"], strict=True):
+        if not 0 <= softness <= 1:
+            c.fault(e, f"softness='{softness:g}' must be from 0 to 1")
     c.fields.update(
         nlight=len(elements),
         light_bodyid=owners(c.bodies, "lights"),

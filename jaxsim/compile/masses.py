@@ -24,12 +24,11 @@ def masses(c: Compilation) -> None:
     n = len(c.bodies)
     mass, inertia = np.zeros(n), np.zeros((n, 3))
     poses = [here() for _ in c.bodies]
-    for body in c.bodies[1:]:
-        mass[body.id], inertia[body.id], poses[body.id] = _inertia(c, body)
-        settings = c.settings_of(body.element)
-        mass[body.id] = max(mass[body.id], settings.boundmass)
-        inertia[body.id] = np.maximum(inertia[body.id], settings.boundinertia)
-        inertia[body.id] = _balanced(c, body, inertia[body.id])
+    for body in c.bodies:
+        own = inertia_of(c, body) if body.id or body.inertial else None
+        if own is not None:  # the world of a URDF model may have an inertia, which moves nothing
+            own = bounded(c, body, own) if body.id else own
+            mass[body.id], inertia[body.id], poses[body.id] = own
     total = mass.sum()
     if c.settings.settotalmass > 0 and total > 0:
         scale = c.settings.settotalmass / max(total, MINVAL)
@@ -45,9 +44,17 @@ def masses(c: Compilation) -> None:
 Inertia = tuple[float, np.ndarray, Pose]
 
 
-def _inertia(c: Compilation, body: Body) -> Inertia:
+def bounded(c: Compilation, body: Body, own: Inertia) -> Inertia:
+    """Mass and moments raised to the least that `<compiler>` allows, and balanced if it asks so."""
+    mass, moments, pose = own
+    settings = c.settings_of(body.element)
+    moments = np.maximum(moments, settings.boundinertia)
+    return max(mass, settings.boundmass), _balanced(c, body, moments), pose
+
+
+def inertia_of(c: Compilation, body: Body) -> Inertia:
     """Mass, principal moments and inertial frame of a body, as `inertiafromgeom` rules."""
-    rule = c.settings_of(body.element).inertiafromgeom
+    rule = c.settings_of(body.element).inertiafromgeom if body.id else "false"
     if rule == "true" or (rule == "auto" and body.inertial is None):
         inferred = _from_geoms(c, body)
         if inferred is not None:

@@ -7,6 +7,8 @@ from enum import IntFlag
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limits import fits
+from jaxsim.compile.statistics import STATISTICS
 from jaxsim.enums import ConeType, DisableBit, EnableBit, IntegratorType, JacobianType, SolverType
 
 _REALS = (
@@ -18,7 +20,7 @@ _COUNTS = (
     " sdf_initpoints".split()
 )
 _VECTORS = {"gravity": 3, "wind": 3, "magnetic": 3, "o_solref": 2, "o_solimp": 5, "o_friction": 5}
-_KEYWORDS = {
+ENUMS = {
     "integrator": IntegratorType,
     "cone": ConeType,
     "jacobian": JacobianType,
@@ -36,20 +38,26 @@ def option(c: Compilation) -> None:
         opt[name] = int(spec.setting("option", name))
     for name, width in _VECTORS.items():
         given = np.array(spec.setting("option", name), np.float64)
-        fallback = np.array(spec.default("option", name), np.float64)
+        fallback = np.array(spec.schema_default("option", name), np.float64)
         opt[name] = np.concatenate([given, fallback[len(given) :]])[:width]
-    for name, kind in _KEYWORDS.items():
+    for name, kind in ENUMS.items():
         opt[name] = int(kind[spec.setting("option", name).upper()])
     opt["disableflags"] = _flags(c, DisableBit, "disable")
     opt["enableflags"] = _flags(c, EnableBit, "enable")
     opt["disableactuator"] = _groups(c)
     if opt["enableflags"] & EnableBit.IPC and opt["integrator"] != IntegratorType.DISCRETE:
         c.fault(spec.author("option", "flag"), "flag ipc needs <option integrator='discrete'/>")
-    if not opt["timestep"] > 0:
-        c.fault(
-            spec.author("option", "timestep"), f"timestep='{opt['timestep']:g}' must be positive"
-        )
     c.fields["nuserdata"] = int(spec.setting("size", "nuserdata"))
+    fits(c, spec.author("size", "nuserdata"), "nuserdata", c.fields["nuserdata"])
+    _check_sizes(c)
+
+
+def _check_sizes(c: Compilation) -> None:
+    """Sizes are counts, or -1 where the compiler is to find them."""
+    least = {"nuserdata": 0, "nkey": 0}
+    for name, value in c.spec.settings("size").items():
+        if isinstance(value, int) and value < least.get(name, -1):
+            c.fault(c.spec.author("size", name), f"{name}='{value}' is not a size")
 
 
 def _flags(c: Compilation, bits: type[IntFlag], keyword: str) -> int:
@@ -73,6 +81,16 @@ def _groups(c: Compilation) -> int:
 
 
 def statistic(c: Compilation) -> None:
-    """Model statistics that the user gives in place of the computed ones; the last pass."""
-    for name, value in c.spec.settings("statistic").items():
+    """Model statistics that the user gives in place of the computed ones; the last pass.
+
+    `stat_given` says which of `STATISTICS` they are, so that they outlive a change of the model.
+    """
+    given = c.spec.settings("statistic")
+    for name, value in given.items():
+        if name == "extent" and not np.all(np.asarray(value, float) > 0):
+            c.fault(
+                c.spec.author("statistic", name),
+                f"extent='{float(np.asarray(value)):g}' must be positive",
+            )
         c.stat[name] = np.array(value, np.float64) if np.ndim(value) else float(value)
+    c.fields["stat_given"] = np.array([name in given for name in STATISTICS])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.quaternion import IDENTITY, multiply, normalize
+from jaxsim.compile.quaternion import IDENTITY, NEARLY, multiply, normalize
 from jaxsim.spec import SpecElement
 
 MINVAL = 1e-15  # a vector below this length has no direction (MuJoCo's mjMINVAL)
@@ -117,7 +117,7 @@ def unit(
     if not length >= least:
         c.fault(element, f"{what} has no direction ('{numbers(v)}'); give a longer vector")
         return None
-    return v / length
+    return v if abs(length - 1.0) <= NEARLY else v / length
 
 
 def numbers(v: np.ndarray) -> str:

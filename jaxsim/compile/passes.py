@@ -15,21 +15,35 @@ from jaxsim.compile.classes import classes
 from jaxsim.compile.contacts import contacts
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.custom import custom
+from jaxsim.compile.discard import discard_visual
 from jaxsim.compile.equalities import equalities
+from jaxsim.compile.flex_weights import flex_weights
+from jaxsim.compile.flexes import flexes
+from jaxsim.compile.fuse import fuse_static
 from jaxsim.compile.geoms import geoms
+from jaxsim.compile.hfields import hfields
 from jaxsim.compile.joints import joints
 from jaxsim.compile.keyframes import keyframes
 from jaxsim.compile.lights import lights
 from jaxsim.compile.masses import masses
+from jaxsim.compile.materials import materials
+from jaxsim.compile.meshes import meshes
 from jaxsim.compile.option import option, statistic
+from jaxsim.compile.paths import paths
+from jaxsim.compile.plugins import plugins
 from jaxsim.compile.replicate import replicate
+from jaxsim.compile.scale import scale_frames
+from jaxsim.compile.scale_actuators import scale_actuators, scale_controls
 from jaxsim.compile.sensors import sensors
 from jaxsim.compile.settings import settings
 from jaxsim.compile.sites import sites
+from jaxsim.compile.skins import skins
 from jaxsim.compile.sleep import sleep
 from jaxsim.compile.springs import springdamper
 from jaxsim.compile.tendons import tendons
+from jaxsim.compile.textures import textures
 from jaxsim.compile.tree import frames, pattern, tree
+from jaxsim.compile.written import written
 
 Pass = Callable[[Compilation], None]
 
@@ -40,17 +54,29 @@ def freeze(c: Compilation) -> None:
 
 
 PASSES: tuple[Pass, ...] = (
+    written,
     # what the user sets for the model as a whole
     settings,
-    option,
     classes,
     # elements that stand for others
     attach,
     replicate,
+    option,
+    scale_frames,
+    # what the model can do without
+    discard_visual,
+    fuse_static,
     freeze,
     # the tree and what is fixed to it
+    plugins,
     assets,
     bodies,
+    textures,
+    materials,
+    hfields,
+    meshes,
+    skins,
+    paths,
     joints,
     geoms,
     sites,
@@ -62,17 +88,21 @@ PASSES: tuple[Pass, ...] = (
     # what connects and measures its parts
     tendons,
     actuators,
+    scale_actuators,
     frames,
     pattern,
     contacts,
+    flexes,
     equalities,
     sensors,
     custom,
     sleep,
     # what follows from the reference pose
     derive,
+    flex_weights,
     springdamper,
     attached_keys,
     keyframes,
+    scale_controls,
     statistic,
 )

@@ -16,13 +16,19 @@ _CONVERGED = 1e-15  # largest off-diagonal entry, relative to the largest entry
 _MAX_ROTATIONS = 500
 
 
-def principal_axes(tensor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def principal_axes(
+    tensor: np.ndarray, converged: float = _CONVERGED
+) -> tuple[np.ndarray, np.ndarray]:
     """Principal moments in falling order, (3,), and the quaternion of their frame, (4,).
 
     The columns of the rotation matrix R are the axes: tensor = R diag(moments) R^T.
+
+    Args:
+      tensor: symmetric, (3, 3).
+      converged: off-diagonal entries that count as zero, as a share of the largest entry.
     """
     quat, D = IDENTITY.copy(), tensor
-    tolerance = _CONVERGED * np.abs(tensor).max()
+    tolerance = converged * np.abs(tensor).max()
     for _ in range(_MAX_ROTATIONS):
         row, column = max(((1, 2), (0, 2), (0, 1)), key=lambda pair: abs(D[pair]))
         if abs(D[row, column]) <= tolerance:

@@ -9,6 +9,9 @@ import numpy as np
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
+# A length this near to 1 is taken for 1, as in MuJoCo: unit vectors come through bit for bit.
+NEARLY = 1e-14
+
 
 def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """The product p q: first the rotation q, then p; (..., 4)."""
@@ -44,7 +47,8 @@ def to_matrix(q: np.ndarray) -> np.ndarray:
 def normalize(q: np.ndarray) -> np.ndarray:
     """Scaled to norm 1; a quaternion near zero becomes the identity, as in MuJoCo."""
     norm = np.linalg.norm(q, axis=-1, keepdims=True)
-    return np.where(norm < 1e-15, IDENTITY, q / np.where(norm < 1e-15, 1.0, norm))
+    scale = np.where((norm < 1e-15) | (np.abs(norm - 1.0) <= NEARLY), 1.0, norm)
+    return np.where(norm < 1e-15, IDENTITY, q / scale)
 
 
 def about(axis: np.ndarray, angle: float) -> np.ndarray:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limits import MAX_ELEMENTS
 from jaxsim.compile.orientation import from_euler
 from jaxsim.compile.pose import Pose
 from jaxsim.compile.quaternion import rotate
 from jaxsim.spec import SpecElement
 from jaxsim.spec.replicate import expand_replicates
 
-# Refused before memory is spent; nested replicates multiply.
-MAX_COPIES = 1_000_000
-
 
 def replicate(c: Compilation) -> None:
     """Expands the replicates of the model."""
-    if _copies(c) > MAX_COPIES:
+    if _copies(c) > MAX_ELEMENTS:
         place = next(e for e in c.spec.walk() if e.tag == "replicate")
-        c.fault(place, f"replicates ask for more than {MAX_COPIES} elements; lower their counts")
+        c.fault(place, f"replicates ask for more than {MAX_ELEMENTS} elements; lower their counts")
         return
     expand_replicates(c.spec, lambda element: _placement(c, element))
 
@@ -49,7 +47,7 @@ def _copies(c: Compilation) -> int:
     while stack:
         element, times = stack.pop()
         if element.tag == "replicate":
-            times = min(times * max(0, int(element.get("count"))), MAX_COPIES + 1)
+            times = min(times * max(0, int(element.get("count"))), MAX_ELEMENTS + 1)
         total += times
         stack.extend((child, times) for child in element.children)
     return total

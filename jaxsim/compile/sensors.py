@@ -11,6 +11,9 @@ import numpy as np
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.history import history
+from jaxsim.compile.limits import fits
+from jaxsim.compile.plugin_types import grid_readings
+from jaxsim.compile.plugins import plugin_ids
 from jaxsim.enums import ConDataField, DataType, JointType, ObjType, RayDataField, SensorType, Stage
 from jaxsim.spec import SpecElement
 
@@ -50,10 +53,8 @@ def sensors(c: Compilation) -> None:
     c.register("sensor", elements, [sensor.name for sensor in elements])
     readings = []
     for e in elements:
-        kind = _KINDS.get(e.tag)
-        if kind is None:
-            c.fault(e, "sensor plugins are not supported; use a native sensor")
-        readings.append(_NOTHING if kind is None else kind.read(c, e, kind))
+        kind = _KINDS[e.tag]
+        readings.append(kind.read(c, e, kind))
     dim = np.array([r.dim for r in readings], np.int32)
     c.fields.update(
         nsensor=len(readings),
@@ -68,7 +69,7 @@ def sensors(c: Compilation) -> None:
         sensor_intprm=np.array([r.intprm for r in readings], np.int32).reshape(-1, 3),
         sensor_dim=dim,
         sensor_adr=(np.cumsum(dim) - dim).astype(np.int32),
-        sensor_plugin=np.full(len(readings), -1, np.int32),
+        sensor_plugin=plugin_ids(c, elements),
     )
     copy_columns(c, elements, _COLUMNS)
     for e, reading in zip(elements, readings, strict=True):
@@ -105,9 +106,6 @@ class Kind(NamedTuple):
         """The readings of this kind, of an object and relative to another."""
         values = {"datatype": self.datatype, "stage": self.stage, "dim": self.dim, **changes}
         return Reading(type=self.type, obj=obj, ref=ref, **values)
-
-
-_NOTHING = Reading(SensorType.PLUGIN, DataType.REAL, Stage.NONE, 0)
 
 
 def _one(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
@@ -195,7 +193,10 @@ def _between(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 def _projection(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     site = Target(ObjType.SITE, c.find_own("site", e, "site"))
-    return kind.reading(site, Target(ObjType.CAMERA, c.find_own("camera", e, "camera")))
+    camera = c.find_own("camera", e, "camera")
+    if camera >= 0 and np.any(c.fields["cam_resolution"][camera] <= 0):
+        c.fault(e, f"camera='{e.get('camera')}' needs a resolution, in pixels")
+    return kind.reading(site, Target(ObjType.CAMERA, camera))
 
 
 def _data_bits(c: Compilation, e: SpecElement, fields: type[IntEnum], default: str) -> int:
@@ -275,6 +276,8 @@ _USER_DIMS = {DataType.AXIS: 3, DataType.QUATERNION: 4}
 
 def _user(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     dim = int(e.get("dim"))
+    if not fits(c, e, "dim", dim):
+        dim = 0
     datatype = DataType[(e.get("datatype") or "real").upper()]
     if dim < 0:
         c.fault(e, f"dim='{dim}' must not be negative")
@@ -283,6 +286,16 @@ def _user(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     stage = Stage[(e.get("needstage") or "acc").upper()]
     obj = _named(c, e, "objtype", "objname")
     return kind.reading(obj, datatype=datatype, stage=stage, dim=max(dim, 0))
+
+
+def _plugin(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """A touch grid, the one sensor plugin that is known."""
+    obj = _named(c, e, "objtype", "objname")
+    if obj.objtype != ObjType.SITE:
+        c.fault(e, "a touch grid is attached to a site: objtype='site' and its objname")
+    instance = c.work["plugin"].get(e)
+    dim = 0 if instance is None else grid_readings(instance.config)
+    return kind.reading(obj, _named(c, e, "reftype", "refname"), dim=dim)
 
 
 S, R = SensorType, DataType
@@ -337,4 +350,5 @@ _KINDS: dict[str, Kind] = {
     "clock": Kind(S.CLOCK, _global, POS),
     "tactile": Kind(S.TACTILE, _tactile, VEL),
     "user": Kind(S.USER, _user),
+    "plugin": Kind(S.PLUGIN, _plugin, ACC),
 }

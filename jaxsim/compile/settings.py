@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+
+from jaxsim.mjcf.schema.option import COMPILER
 
 if TYPE_CHECKING:
     from jaxsim.compile.context import Compilation
 
 Angle = TypeVar("Angle", float, np.ndarray)
-
-# Settings that ask for a change of the model that is not made here.
-_UNSUPPORTED = {
-    "fusestatic": "remove it: the model with all its bodies has the same dynamics",
-    "discardvisual": "remove it: the model with its visual geoms has the same dynamics",
-}
 
 
 @dataclass(frozen=True)
@@ -24,7 +21,9 @@ class Settings:
     """What `<compiler>` says; where it is silent, what the schema says.
 
     `inertiafromgeom` is "true", "false" or "auto"; `inertiagrouprange` is (first, last) geom group;
-    masses in kg, inertias in kg m^2; a negative `settotalmass` leaves the masses alone.
+    masses in kg, inertias in kg m^2; a negative `settotalmass` leaves the masses alone. `meshdir`
+    and `texturedir` are folders seen from that of the model; `strippath` drops the folders from
+    file names.
     """
 
     autolimits: bool
@@ -37,6 +36,37 @@ class Settings:
     inertiafromgeom: str
     inertiagrouprange: tuple[int, int]
     alignfree: bool
+    fitaabb: bool
+    meshdir: str
+    texturedir: str
+    strippath: bool
+    fusestatic: bool
+    discardvisual: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Settings:
+        """What the attributes of `<compiler>` say; the schema fills what is absent."""
+        row = COMPILER
+        value = {attr.name: given.get(attr.name, attr.default) for attr in row.attrs.values()}
+        first, last = np.asarray(value["inertiagrouprange"])
+        return cls(
+            autolimits=value["autolimits"] == "true",
+            degree=value["angle"] == "degree",
+            eulerseq=value["eulerseq"],
+            boundmass=float(value["boundmass"]),
+            boundinertia=float(value["boundinertia"]),
+            balanceinertia=value["balanceinertia"] == "true",
+            settotalmass=float(value["settotalmass"]),
+            inertiafromgeom=value["inertiafromgeom"],
+            inertiagrouprange=(int(first), int(last)),
+            alignfree=value["alignfree"] == "true",
+            fitaabb=value["fitaabb"] == "true",
+            meshdir=value["meshdir"] or value["assetdir"] or "",
+            texturedir=value["texturedir"] or value["assetdir"] or "",
+            strippath=value["strippath"] == "true",
+            fusestatic=value["fusestatic"] == "true",
+            discardvisual=value["discardvisual"] == "true",
+        )
 
     def radians(self, angle: Angle) -> Angle:
         """An angle in the unit of the model, in radians."""
@@ -45,28 +75,7 @@ class Settings:
 
 def settings(c: Compilation) -> None:
     """Reads the `<compiler>` sections into `c.settings`."""
-
-    def value(attr: str):
-        return c.spec.setting("compiler", attr)
-
-    def flag(attr: str) -> bool:
-        return value(attr) == "true"
-
-    if value("coordinate") == "global":
+    given = c.spec.settings("compiler")
+    if given.get("coordinate") == "global":
         c.fault(c.spec.author("compiler", "coordinate"), "coordinate='global' is gone; use 'local'")
-    for attr, remedy in _UNSUPPORTED.items():
-        if flag(attr):
-            c.fault(c.spec.author("compiler", attr), f"{attr}='true' is not supported; {remedy}")
-    first, last = np.asarray(value("inertiagrouprange"))
-    c.settings = Settings(
-        autolimits=flag("autolimits"),
-        degree=value("angle") == "degree",
-        eulerseq=value("eulerseq"),
-        boundmass=float(value("boundmass")),
-        boundinertia=float(value("boundinertia")),
-        balanceinertia=flag("balanceinertia"),
-        settotalmass=float(value("settotalmass")),
-        inertiafromgeom=value("inertiafromgeom"),
-        inertiagrouprange=(int(first), int(last)),
-        alignfree=flag("alignfree"),
-    )
+    c.settings = Settings.of(given)

@@ -9,6 +9,7 @@ from jaxsim.compile.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry import TYPES, Geometry, drawn
+from jaxsim.enums import GeomType
 
 _COLUMNS = (Column("site_group", "group", dtype=np.int32),)
 
@@ -20,6 +21,10 @@ def sites(c: Compilation) -> None:
     geometries: list[Geometry] = []
     for element in elements:
         kind = TYPES[element.get("type")]
+        if element.get("mesh") is not None and kind != GeomType.MESH:
+            c.fault(element, "mesh is for sites of type='mesh'; remove it, or change the type")
+        if kind == GeomType.PLANE:
+            c.fault(element, "a site cannot be a plane; make it a flat box")
         draw = assets.geometry if kind in assets.ASSET_TYPES else drawn
         geometries.append(draw(c, element, kind))
     c.fields.update(

@@ -1,8 +1,8 @@
 """Sleep policies: which kinematic trees may be put to sleep, `tree_sleep_policy`.
 
-By default a tree may sleep unless an actuator can move it or a tendon ties it to others by a
-spring or damper (MuJoCo's XML reference, body/sleep). The root body of a tree can decide
-otherwise.
+By default a tree may sleep unless an actuator can move it, a tendon ties it to others by a spring
+or damper, or it belongs to a flex that nothing holds together (MuJoCo's XML reference, body/sleep).
+The root body of a tree can decide otherwise.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.enums import SleepPolicy, TrnType, WrapType
+from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
 
 _POLICIES = {
     "never": SleepPolicy.NEVER,
@@ -32,6 +32,9 @@ def sleep(c: Compilation) -> None:
             awake[trees] = True
     for actuator in range(f["nactuator"]):
         awake[_actuator_trees(f, actuator, tendons)] = True
+    for flex in c.work.get("flexes", ()):
+        if not (flex.elastic or _held(f, flex.id)):
+            awake[_moving(f, flex.bodies)] = True
     policy = np.where(awake, SleepPolicy.AUTO_NEVER, SleepPolicy.AUTO_ALLOWED).astype(np.int32)
     for body in c.bodies[1:]:
         keyword = body.element.get("sleep")
@@ -42,6 +45,12 @@ def sleep(c: Compilation) -> None:
                 continue
             policy[tree] = _POLICIES[keyword]
     f["tree_sleep_policy"] = policy
+
+
+def _held(f: dict, flex: int) -> bool:
+    """Whether a constraint keeps the shape of a flex."""
+    kinds = np.isin(f["eq_type"], (EqType.FLEX, EqType.FLEXSTRAIN))
+    return bool(np.any(kinds & (f["eq_obj1id"] == flex)))
 
 
 def _tendon_trees(f: dict, tendon: int) -> np.ndarray:

@@ -12,11 +12,13 @@ import numpy as np
 from jaxsim.compile.constants import Constants
 from jaxsim.enums import GeomType
 
+STATISTICS = ("meaninertia", "meanmass", "meansize", "extent", "center")
+
 # of a model without bodies or dofs
 NO_INERTIA, NO_MASS, NO_SIZE, NO_EXTENT = 1.0, 1.0, 0.2, 2.0
 
-_INFINITE_PLANE = 0.01  # half size that a plane without limits counts with [m]
-_FINITE_PLANE = 0.1  # share of its size that a plane with limits counts with
+INFINITE_PLANE = 0.01  # half size that a plane without limits counts with [m]
+FINITE_PLANE = 0.1  # share of its size that a plane with limits counts with
 
 
 def statistics(constants: Constants) -> dict[str, float | np.ndarray]:
@@ -55,6 +57,6 @@ def _geom_radius(f) -> np.ndarray:
     """Radius that each geom counts with, (ngeom,) [m]."""
     size = f["geom_size"][:, :2]
     plane = np.where(
-        (size > 0).any(axis=1), _FINITE_PLANE * size.max(axis=1, initial=0), _INFINITE_PLANE
+        (size > 0).any(axis=1), FINITE_PLANE * size.max(axis=1, initial=0), INFINITE_PLANE
     )
     return np.where(f["geom_type"] == GeomType.PLANE, plane, f["geom_rbound"])

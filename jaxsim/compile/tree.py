@@ -64,6 +64,7 @@ def frames(c: Compilation) -> None:
             f[f"{kind}_pos"], f[f"{kind}_quat"], f["body_ipos"][owner], f["body_iquat"][owner]
         )
     f["body_simple"] = _simple(c)
+    f["body_sameframe"][0] = SameFrame.BODY  # even of a world that a URDF model gave an inertia
 
 
 def pattern(c: Compilation) -> None:
@@ -125,12 +126,11 @@ def _tree_addresses(c: Compilation) -> None:
 
 
 def _check_static(c: Compilation) -> None:
-    """Planes and height fields have no inside, so they cannot move."""
+    """Planes have no end, so they cannot move."""
     f = c.fields
     for i, element in enumerate(c.elements["geom"]):
-        kind = element.get("type")
-        if kind in ("plane", "hfield") and f["body_treeid"][f["geom_bodyid"][i]] >= 0:
-            c.fault(element, f"a {kind} cannot move; put it in a body without joints, or use a box")
+        if element.get("type") == "plane" and f["body_treeid"][f["geom_bodyid"][i]] >= 0:
+            c.fault(element, "a plane cannot move; put it in a body without joints, or use a box")
 
 
 def _check_masses(c: Compilation) -> None:
@@ -167,7 +167,7 @@ def _simple(c: Compilation) -> np.ndarray:
     simple[owner[skew | away]] = False
     turns = np.bincount(owner[turning], minlength=f["nbody"])
     simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a turn
-    simple[0] = True
+    simple[0] = f["body_sameframe"][0] == SameFrame.BODY
     simple[_under_heavy_tendons(f)] = False
     slides_only = (f["body_dofnum"] > 0) & (turns == 0)
     return (simple * np.where(slides_only, 2, 1)).astype(np.uint8)
@@ -204,7 +204,8 @@ def _sameframe(
 ) -> np.ndarray:
     """Which frame of the body a geom or site shares; its own comes before the inertial one."""
     upright = _upright(quat)
-    principal = _identical(quat, iquat)
+    sign = np.where(np.sum(quat * iquat, axis=1, keepdims=True) < 0, -1, 1)
+    principal = _identical(quat * sign, iquat)
     conditions = [
         upright & _identical(pos, np.zeros(3)),
         upright,

@@ -1,7 +1,8 @@
 """`<include>`: other files put in place of the element, by MuJoCo's rules.
 
 A file is looked for in the folder of the main file, then in that of the file that includes it,
-first among the contents given with the model, then on disk. A file counts once in the whole model.
+first among the contents given with the model, then on disk; a URI, where its provider has it. A
+file counts once in the whole model.
 Its outermost element, whatever its name, is dropped and its contents are taken.
 """
 
@@ -11,6 +12,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jaxsim.assets.provider import shown
+from jaxsim.assets.resource import ResourceError, Resources, folder_name
 from jaxsim.errors import ModelError, Problem, Problems
 from jaxsim.mjcf.parse import MAX_DEPTH, Node, parse
 from jaxsim.mjcf.schema import INCLUDE
@@ -40,15 +43,7 @@ class Files:
 
     def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
         """Path and contents of the first file that has this name, seen from `folder`."""
-        paths = [os.path.normpath(os.path.join(place, name)) for place in (self.folder, folder)]
-        for key in (*paths, name, os.path.basename(name)):
-            if key in self.assets:
-                return key, bytes(self.assets[key])
-        for path in paths:
-            if os.path.isfile(path):
-                with open(path, "rb") as stream:
-                    return path, stream.read()
-        return None
+        return Resources(self.assets).find(name, (self.folder, folder))
 
 
 def expand_includes(root: Node, files: Files, problems: Problems) -> None:
@@ -88,14 +83,14 @@ def _included(
         return []
     files.seen.add(_key(path))
     try:
-        root = parse(data, path)
+        root = parse(data, shown(path))
     except ModelError as error:
         for problem in error.problems:
             problems.add(problem.place, f"{problem.message}; included by {node.place}")
         return []
     if not root.children:
         problems.add(root.place, f"the file has no elements; remove its <include> ({node.place})")
-    _expand(root, files, os.path.dirname(path), depth, level + 1, problems)
+    _expand(root, files, folder_name(path), depth, level + 1, problems)
     return root.children
 
 
@@ -115,9 +110,8 @@ def _open(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes
         raise _RefusedError(f"of '{name}' makes {nested}; include fewer levels")
     try:
         found = files.find(name, folder)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise _RefusedError(f"cannot read '{name}': {reason}") from None
+    except ResourceError as error:
+        raise _RefusedError(f"of '{shown(name)}': {error}") from None
     if found is None:
         places = " and ".join(dict.fromkeys(repr(place or ".") for place in (files.folder, folder)))
         raise _RefusedError(f"cannot find '{name}'; looked in {places}")

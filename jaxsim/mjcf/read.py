@@ -8,19 +8,27 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from jaxsim.assets.provider import shown
+from jaxsim.assets.resource import ResourceError, Resources, folder_name, is_uri
 from jaxsim.errors import ModelError, Place, Problem, Problems
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files, expand_includes
 from jaxsim.mjcf.parse import parse
+from jaxsim.mjcf.urdf import ROBOT, read_robot
 from jaxsim.mjcf.validate import validate
 
 
-def read_file(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None = None) -> Element:
+def read_file(
+    path: str | os.PathLike[str],
+    assets: Mapping[str, bytes] | None = None,
+    data: bytes | None = None,
+) -> Element:
     """Reads an MJCF file and all that it includes.
 
     Args:
-      path: the file.
+      path: the file, its name in `assets`, or a URI that has a provider.
       assets: contents of files by name, which are looked up before the disk.
+      data: contents of the file itself, where they have been read already.
 
     Returns:
       The `<mujoco>` element, checked against the schema.
@@ -29,9 +37,8 @@ def read_file(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None =
       ModelError: the file cannot be read or is not a valid model; lists every fault with its place.
     """
     path = os.fspath(path)
-    data = (assets or {}).get(path)
-    files = Files(os.path.dirname(path), assets or {})
-    return _read(_contents(path) if data is None else bytes(data), path, files)
+    data = file_contents(path, assets) if data is None else data
+    return _read(data, path, Files(folder_name(path), assets or {}))
 
 
 def read_string(
@@ -46,25 +53,33 @@ def read_string(
 
 
 def _read(data: bytes, name: str, files: Files) -> Element:
-    root = parse(data, name)
+    root = parse(data, shown(name))
     problems = Problems()
     files.begin(name)
-    expand_includes(root, files, problems)
-    element = validate(root, problems)
+    element: Element | None
+    if root.tag == ROBOT.tag:
+        element = read_robot(root, problems)
+    else:
+        expand_includes(root, files, problems)
+        element = validate(root, problems)
     problems.raise_if_any()
     assert element is not None, "a document that is refused has a problem"
     return element
 
 
-def _contents(path: str) -> bytes:
-    """Contents of the main file; what can go wrong, in words."""
+def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes:
+    """Contents of the main file of a model, as `read_file` finds it; ModelError if it does not."""
     try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except FileNotFoundError:
-        message = f"there is no such file; the current folder is {os.getcwd()!r}"
-    except IsADirectoryError:
+        found = Resources(assets).find(path, ("",))
+    except ResourceError as error:
+        raise ModelError(Problem(Place(shown(path), None), str(error))) from None
+    if found is not None:
+        return found[1]
+    if os.path.isdir(path):
         message = "this is a folder; give the XML file inside it"
-    except (OSError, ValueError) as error:
-        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    elif is_uri(path):
+        scheme = path.partition(":")[0]
+        message = f"no provider is registered for '{scheme}:'; jaxsim.register_provider adds one"
+    else:
+        message = f"there is no such file; the current folder is {os.getcwd()!r}"
     raise ModelError(Problem(Place(path, None), message))

@@ -7,7 +7,7 @@ refers to something, and whether a mass is positive, is for the compiler.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from jaxsim.errors import Problems
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.parse import Node
-from jaxsim.mjcf.schema import ROOT, Row, Rule, walk
+from jaxsim.mjcf.rules import broken_rules
+from jaxsim.mjcf.schema import ROOT, Row, walk
 from jaxsim.mjcf.values import BadValue, read_value, suggest
 
 
@@ -34,29 +35,24 @@ def validate(root: Node, problems: Problems) -> Element | None:
         return None
     for name in [n for n in root.attrs if n.startswith("xmlns") or ":" in n]:
         del root.attrs[name]  # namespaces and the schema's location, for editors
-    return _element(root, ROOT, problems)
+    return check(root, ROOT, problems)
 
 
 def _foreign_root(root: Node) -> str:
-    if root.tag == "robot":
-        return (
-            f"{root.label} is a URDF model, which is not read; convert it to MJCF, for example by"
-            " loading and saving it with MuJoCo"
-        )
     if root.tag == "mujocoinclude":
         return "<mujocoinclude> is a part of a model; load the file that includes it"
     return f"<{root.tag}> is not an MJCF model; the outermost element must be <mujoco>"
 
 
-def _element(node: Node, row: Row, problems: Problems) -> Element:
-    """One element and all below it."""
+def check(node: Node, row: Row, problems: Problems) -> Element:
+    """Checks one element and all below it against a row; the typed element."""
     element = Element(node.tag, {}, [], node.place, row)
     _take_attributes(node, element, row, problems)
     _check_attributes(node, element, row, problems)
     if row.tag in _SPECIAL:
         _SPECIAL[row.tag](node, element, problems)
     for child, child_row in _children(node, row, problems):
-        element.children.append(_element(child, child_row, problems))
+        element.children.append(check(child, child_row, problems))
     return element
 
 
@@ -74,6 +70,8 @@ def _take_attributes(node: Node, element: Element, row: Row, problems: Problems)
             continue
         if value is not None:
             element.attrs[name] = value
+        elif attr.kind == "default" and row.tag != "default":
+            problems.add(node.place, f"{node.label}: {name} is empty; name a class, or remove it")
 
 
 def _check_attributes(node: Node, element: Element, row: Row, problems: Problems) -> None:
@@ -82,10 +80,8 @@ def _check_attributes(node: Node, element: Element, row: Row, problems: Problems
     for name in row.required:
         if name not in element.attrs and not node.attrs.get(name, "").strip():
             problems.add(node.place, f"{node.label} needs the attribute '{name}'")
-    for rule in row.rules:
-        broken = _RULES[rule.kind](rule, written)
-        if broken:
-            problems.add(node.place, f"{node.label}: {broken}")
+    for broken in broken_rules(row, written):
+        problems.add(node.place, f"{node.label}: {broken}")
 
 
 def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, Row]]:
@@ -94,7 +90,7 @@ def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, 
     for child in node.children:
         child_row = row.children.get(child.tag)
         if child_row is None:
-            problems.add(child.place, _misplaced(child, node))
+            problems.add(child.place, _misplaced(child, node, row))
             continue
         if child_row.instead:
             problems.add(child.place, f"{child.label} {child_row.instead}")
@@ -118,14 +114,13 @@ def _unknown_attribute(name: str, row: Row) -> str:
     return f"has no attribute '{name}'; remove it, or see the reference of <{row.tag}>"
 
 
-def _misplaced(child: Node, parent: Node) -> str:
+def _misplaced(child: Node, parent: Node, row: Row) -> str:
     """Why a child cannot stand where it does: its place is elsewhere, or it does not exist."""
     homes = _homes().get(child.tag)
     if homes:
         places = ", ".join(f"<{tag}>" for tag in homes[:4])
         return f"{child.label} cannot stand in <{parent.tag}>; it belongs in {places}"
-    allowed = [tag for tag, homes in _homes().items() if parent.tag in homes]
-    here = suggest(child.tag, allowed) or suggest(child.tag, _homes())
+    here = suggest(child.tag, row.children) or suggest(child.tag, _homes())
     if here:
         return f"<{parent.tag}> has no element <{child.tag}>; did you mean <{here}>?"
     return f"<{parent.tag}> has no element <{child.tag}>; remove it"
@@ -140,43 +135,6 @@ def _homes() -> dict[str, list[str]]:
             if row.tag not in homes.setdefault(tag, []):
                 homes[tag].append(row.tag)
     return homes
-
-
-def _at_most_one(rule: Rule, written: Set[str]) -> str | None:
-    if len(rule.names & written) < 2:
-        return None
-    begun = [group for group in rule.alternatives if any(name in written for name in group)]
-    if len(begun) < 2:
-        return None
-    named = [name for group in begun for name in group if name in written]
-    return f"{', '.join(named)} exclude each other; keep one" + _alternatives(rule)
-
-
-def _one_of(rule: Rule, written: Set[str]) -> str | None:
-    if any(all(name in written for name in group) for group in rule.alternatives):
-        return None
-    return "give " + ", or ".join(" and ".join(group) for group in rule.alternatives)
-
-
-def _together(rule: Rule, written: Set[str]) -> str | None:
-    given = [group[0] for group in rule.alternatives if group[0] in written]
-    missing = [group[0] for group in rule.alternatives if group[0] not in written]
-    if not given or not missing:
-        return None
-    return f"{', '.join(given)} needs {', '.join(missing)} as well"
-
-
-def _alternatives(rule: Rule) -> str:
-    if all(len(group) == 1 for group in rule.alternatives):
-        return ""
-    return ": " + ", or ".join(" and ".join(group) for group in rule.alternatives)
-
-
-_RULES: dict[str, Callable[[Rule, Set[str]], str | None]] = {
-    "at_most_one": _at_most_one,
-    "one_of": _one_of,
-    "together": _together,
-}
 
 
 def _check_text(node: Node, element: Element, problems: Problems) -> None:

@@ -14,7 +14,7 @@ from jaxsim.physics import muscle
 from jaxsim.physics.activation import RATES, act_owner, activation_rate, disabled
 from jaxsim.physics.activation import next_activation as next_activation
 from jaxsim.physics.kinds import by_kind
-from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.refusal import Refusal, plugin_name, refuse
 from jaxsim.physics.transmission import moment_pattern
 from jaxsim.physics.tree import column, take, total, weighted_sum
 
@@ -60,7 +60,7 @@ def refusals(m: Model) -> list[Refusal]:
             if number not in known
         ]
         if m.actuator_plugin[i] >= 0:
-            lacks = ["plugins"]
+            lacks = [plugin_name(m, m.actuator_plugin[i])]
         elif not lacks and (m.actuator_ctrlnum[i] != 1 or m.actuator_outnum[i] != 1):
             lacks = ["several controls or outputs"]
         elif not lacks and m.actuator_actnum[i] > 1:

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.physics.pin import pin
+from jaxsim.physics.tree import HIGHEST
 
 PANEL = 4
 WRITE_OUT = 48  # largest matrix that is factored by written-out panels
@@ -30,6 +31,18 @@ def solve_spd(A, b):
     A = jnp.moveaxis(jnp.broadcast_to(A, (n, n, size)), -1, 0)
     b = jnp.moveaxis(jnp.broadcast_to(b, (n, size)), -1, 0)
     return jnp.moveaxis(_cholesky_solve(A, b), 0, -1)
+
+
+def inverse_spd(A):
+    """The inverse of a symmetric positive definite matrix, `[n, n, *W]`: for what is done once."""
+    n = A.shape[0]
+    if n == 0:
+        return A
+    A = jnp.moveaxis(A, (0, 1), (-2, -1))
+    L = lax.linalg.cholesky(A, symmetrize_input=False)
+    unit = jnp.broadcast_to(jnp.eye(n, dtype=A.dtype), A.shape)
+    half = lax.linalg.triangular_solve(L, unit, left_side=True, lower=True)
+    return jnp.moveaxis(jnp.matmul(half.mT, half, precision=HIGHEST), (-2, -1), (0, 1))
 
 
 def _cholesky_solve(A, b):

@@ -10,6 +10,7 @@ from jaxsim.enums import DisableBit, EnableBit
 from jaxsim.model import Model
 from jaxsim.physics.actuation import actuation
 from jaxsim.physics.applied import xfrc_force
+from jaxsim.physics.camera import camera
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.make import make_constraint
 from jaxsim.physics.energy import energy_pos, energy_vel
@@ -43,6 +44,7 @@ def fwd_position(m: Model, d: Data) -> Data:
     """What follows from the configuration."""
     d = kinematics(m, d)
     d = com_pos(m, d)
+    d = camera(m, d)
     d = tendon(m, d)
     d = crb(m, d)
     d = collision(m, d)

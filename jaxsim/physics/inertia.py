@@ -66,7 +66,8 @@ def crb(m: Model, d: Data) -> Data:
 
         M[i, j] = cdof[j] . (crb[body of i] cdof[i]),   j an ancestor dof of i (or i itself)
 
-    plus armature on the diagonal, and the inertia of motion along tendons.
+    plus armature on the diagonal, and the inertia of motion along tendons; what a tendon would
+    couple across branches or trees is left out, as in MuJoCo.
     """
     composite = weighted_sum(descendants(m), d.cinert)
     force = take(composite, m.dof_bodyid) @ d.cdof
@@ -80,7 +81,8 @@ def crb(m: Model, d: Data) -> Data:
     M = jnp.where(lower, below, jnp.where(_square(dof_ancestors(m).T, below), above, 0))
     M = M + _square(np.eye(m.nv), M) * dof_armature(m)[:, None]
     if m.ntendon:
-        M = M + gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
+        along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
+        M = M + jnp.where(lower | _square(dof_ancestors(m).T, M), along, 0)
     return d.replace(crb=composite, M=pin(M, d.qpos))
 
 

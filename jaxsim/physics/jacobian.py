@@ -40,16 +40,30 @@ def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motio
     Returns:
       Linear [m, s] and angular [rad, s] motion.
     """
+    linear, angular = point_jacobian(m, d, body, point)
     moves = ancestors(m)[body]
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
-    arms = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
-    axis = Spatial(*(a[None] for a in d.cdof.parts))
-    mask = column(moves, point)
-
     arm = point - take(d.subtree_com, m.body_rootid[body])
     twist = take(d.cvel, body)
     velocity = twist.at(arm)
     drift = weighted_sum(moves, d.cdof_dot.scale(d.qvel))
     linear_drift = drift.at(arm) + twist.rot.cross(velocity)
-    linear = Motion(axis.at(arms).scale(mask), velocity, linear_drift)
-    return linear, Motion(axis.rot.scale(mask), twist.rot, drift.rot)
+    return Motion(linear, velocity, linear_drift), Motion(angular, twist.rot, drift.rot)
+
+
+def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec, Vec]:
+    """Jacobians of points, and of the rotation of their bodies.
+
+    Args:
+      m: model.
+      d: data with cdof and subtree_com.
+      body: constant `[n]` body of each point.
+      point: position in the world `[n, *W]`.
+
+    Returns:
+      Linear and angular velocity per unit speed of each dof, `[n, nv, *W]`.
+    """
+    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    arms = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
+    axis = Spatial(*(a[None] for a in d.cdof.parts))
+    mask = column(ancestors(m)[body], point)
+    return axis.at(arms).scale(mask), axis.rot.scale(mask)

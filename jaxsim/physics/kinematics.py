@@ -1,4 +1,4 @@
-"""Poses of bodies, joints, geoms, sites and cameras in the world, from qpos.
+"""Poses of bodies, joints, geoms and sites in the world, from qpos.
 
 A body's pose in its parent depends on its own joints only, so all of them are found at once; the
 poses in the world are then one scan over the levels of the tree.
@@ -13,7 +13,7 @@ from jaxsim.data import Data
 from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec, concat, select
 from jaxsim.model import Model
-from jaxsim.physics.layout import joint_slot, joints_of, levels
+from jaxsim.physics.layout import joint_slot, joint_table, joints_of, levels
 from jaxsim.physics.pin import pin
 from jaxsim.physics.tree import column, take
 
@@ -25,35 +25,25 @@ def kinematics(m: Model, d: Data) -> Data:
     """
     pos, quat, anchor, axis = _local(m, d)
     xpos, xquat = _compose(m, pos, quat)
-    xmat = xquat.matrix()
 
     # joints: their anchors and axes are known in the parent's frame
     parent = m.body_parentid[m.jnt_bodyid]
-    ppos, pquat = take(xpos, parent), take(xquat, parent)
-    xanchor = ppos + pquat.rotate(anchor)
-    xaxis = pquat.rotate(axis)
+    ppos, pquat = take((xpos, xquat), parent)
 
-    body = m.geom_bodyid
-    bquat = take(xquat, body)
-    geom_xpos = take(xpos, body) + bquat.rotate(m.geom_pos)
-    geom_xmat = (bquat * m.geom_quat).matrix()
-    body = m.site_bodyid
-    bquat = take(xquat, body)
-    site_xpos = take(xpos, body) + bquat.rotate(m.site_pos)
-    site_xmat = (bquat * m.site_quat).matrix()
-
+    gpos, gquat = take((xpos, xquat), m.geom_bodyid)
+    spos, squat = take((xpos, xquat), m.site_bodyid)
     return d.replace(
         xpos=xpos,
         xquat=xquat,
-        xmat=xmat,
+        xmat=xquat.matrix(),
+        xanchor=ppos + pquat.rotate(anchor),
+        xaxis=pquat.rotate(axis),
         xipos=xpos + xquat.rotate(m.body_ipos),
         ximat=(xquat * m.body_iquat).matrix(),
-        xanchor=xanchor,
-        xaxis=xaxis,
-        geom_xpos=geom_xpos,
-        geom_xmat=geom_xmat,
-        site_xpos=site_xpos,
-        site_xmat=site_xmat,
+        geom_xpos=gpos + gquat.rotate(m.geom_pos),
+        geom_xmat=(gquat * m.geom_quat).matrix(),
+        site_xpos=spos + squat.rotate(m.site_pos),
+        site_xmat=(squat * m.site_quat).matrix(),
     )
 
 
@@ -66,37 +56,47 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
         pos, quat = _place_mocap(m, d, pos, quat)
     if not m.njnt:
         return pos, quat, pos[:0], pos[:0]
-
-    turn, shift = pin(_joint_motion(m, d), d.qpos)
-    anchors, axes = [], []
-    free_body = np.zeros(m.nbody, bool)
-    free_body[m.jnt_bodyid[joints_of(m.structure, JointType.FREE)]] = True
-    for slot in range(int(m.body_jntnum.max())):
-        # the slot-th joint of every body; bodies without one keep their pose
-        has = (m.body_jntnum > slot) & ~free_body
-        joint = np.where(has, m.body_jntadr + slot, 0)
-        present = column(has, pos)
-        point = take(m.jnt_pos, joint)
-        anchor = pos + quat.rotate(point)
-        axis = quat.rotate(take(m.jnt_axis, joint))
-        turned = quat * take(turn, joint)
-        moved = anchor + axis.scale(take(shift, joint)) - turned.rotate(point)
-        pos = select(present, moved, pos)
-        quat = select(present, turned, quat)
-        pos, quat, anchor, axis = pin((pos, quat, anchor, axis), d.qpos)
-        anchors.append(anchor)
-        axes.append(axis)
-
+    pos, quat, anchor, axis = _apply_joints(m, d, pos, quat)
     free = joints_of(m.structure, JointType.FREE)
     if len(free):
         pos, quat = _place_free(m, d, free, pos, quat)
-    anchor, axis = _of_slots(m, anchors), _of_slots(m, axes)
-    if len(free):
         # a free joint has the body's own position as anchor and the vertical as axis
         is_free = column(m.jnt_type == JointType.FREE, pos)
         anchor = select(is_free, take(pos, m.jnt_bodyid), anchor)
         up = (0.0, 0.0, 1.0)
         axis = Vec(*(jnp.where(is_free, u, a) for u, a in zip(up, axis.parts, strict=True)))
+    return pos, quat, anchor, axis
+
+
+def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, Vec, Vec]:
+    """Moves all bodies by their first joints, then by their second ones, and so on.
+
+    Returns the poses, and the anchors and axes of the joints as they were met.
+    """
+    has, joint = joint_table(m)
+    slots = len(joint)
+    motion = (m.jnt_pos, m.jnt_axis, *pin(_joint_motion(m, d), d.qpos))
+    motion = jax.tree.map(
+        lambda a: a.reshape(slots, m.nbody, *a.shape[1:]), take(motion, joint.ravel())
+    )
+
+    def move(pose, slot):
+        pos, quat = pose
+        has, point, axis, turn, shift = slot
+        anchor, axis = pos + quat.rotate(point), quat.rotate(axis)
+        turned = quat * turn
+        moved = anchor + axis.scale(shift) - turned.rotate(point)
+        pose = select(has, moved, pos), select(has, turned, quat)
+        return pose, (anchor, axis)
+
+    rank = has.shape + (1,) * (d.qpos.ndim - 1)
+    if slots == 1:
+        first = jax.tree.map(lambda a: a[0], (has.reshape(rank), *motion))
+        (pos, quat), met = move((pos, quat), first)
+    else:
+        (pos, quat), met = lax.scan(move, (pos, quat), (has.reshape(rank), *motion))
+        met = jax.tree.map(lambda a: a.reshape(slots * m.nbody, *a.shape[2:]), met)
+    anchor, axis = take(met, joint_slot(m) * m.nbody + m.jnt_bodyid)
     return pos, quat, anchor, axis
 
 
@@ -115,15 +115,6 @@ def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
         own = Quat(*(take(d.qpos, np.minimum(adr + k, m.nq - 1)) for k in range(4)))
         turn = select(column(ball, value), own.normalize(), turn)
     return turn, shift
-
-
-def _of_slots(m: Model, slots: list[Vec]) -> Vec:
-    """Values of each joint, from the values of the bodies slot by slot."""
-    out = take(slots[0], m.jnt_bodyid)
-    for slot in range(1, len(slots)):
-        here = column(joint_slot(m) == slot, out)
-        out = select(here, take(slots[slot], m.jnt_bodyid), out)
-    return out
 
 
 def _place_free(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:

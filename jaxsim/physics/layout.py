@@ -111,6 +111,17 @@ def joint_slot(s: Structure) -> np.ndarray:
 
 
 @derived
+def joint_table(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """[slots, nbody]: whether a body has a first, second, ... joint, and which; free ones do not
+    count, and where there is none the joint is any."""
+    slot = np.arange(int(s.body_jntnum.max(initial=0)))[:, None]
+    is_free = np.zeros(s.nbody, bool)
+    is_free[s.jnt_bodyid[joints_of(s, JointType.FREE)]] = True
+    has = (s.body_jntnum > slot) & ~is_free
+    return has, np.where(has, s.body_jntadr + slot, 0)
+
+
+@derived
 def dof_slot(s: Structure) -> np.ndarray:
     """[nv]: rank of each dof among the dofs of its joint."""
     return np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
@@ -119,3 +130,13 @@ def dof_slot(s: Structure) -> np.ndarray:
 def joints_of(s: Structure, *kinds: JointType) -> np.ndarray:
     """Ids of the joints of some kinds."""
     return np.flatnonzero(np.isin(s.jnt_type, kinds))
+
+
+def grouped(owner: np.ndarray, count: int) -> np.ndarray:
+    """[count, most]: the items of each owner, padded with the number of the item after the last."""
+    order = np.argsort(owner, kind="stable")
+    number = np.bincount(owner, minlength=count)
+    table = np.full((count, number.max(initial=0) + 1), len(owner))
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
+    table[owner[order], place] = order
+    return table

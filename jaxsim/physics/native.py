@@ -11,7 +11,7 @@ world as one item) and arrays `[items, *W]`. `worlds` makes the public function 
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,11 @@ def pack(record: Record, like: Record) -> Record:
     """The inverse of `unpack`, for the fields that are present in `like`."""
     values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
     return record.replace(**values)
+
+
+def pack_values(record: type[Record], values: Mapping) -> dict:
+    """The public arrays of some fields of a record, from their form in the physics."""
+    return {n: _pack(record.fields[n], value, value) for n, value in values.items()}
 
 
 def _unpack(field: Field, value, rank: int):

@@ -5,16 +5,14 @@ rows it makes one loop over memory, vectorised over worlds. One world, and sums 
 out, go through dots.
 """
 
-import functools
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxsim.physics.pin import pin
-from jaxsim.physics.tree import HIGHEST
+from jaxsim.physics.tree import HIGHEST, total
 
 WRITE_OUT = 128  # longest sum that is written out
 
@@ -49,69 +47,105 @@ def gram(J, G):
     return _sum(lambda r: J[r][:, None] * G[r][None], n)
 
 
-def apply_basis(J, x):
-    """J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`."""
-    return apply(_rows(J), x).reshape(*J.shape[:2], *x.shape[1:])
+def apply_basis(J, x, used=None):
+    """J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`.
+
+    `used` as in `chunks`: beyond it the result is zero.
+    """
+
+    def put(out, first, J):
+        return lax.dynamic_update_slice_in_dim(out, _apply_rows(J, x), first, axis=1)
+
+    if used is None or J.shape[1] <= CHUNK:
+        return _apply_rows(J, x)
+    count = J.shape[1]
+    start = jnp.zeros((J.shape[0], count + -count % CHUNK, *x.shape[1:]), J.dtype)
+    return chunks(put, start, used, (J, 1))[:, :count]
 
 
-def apply_basis_transpose(J, f: list):
+def apply_basis_transpose(J, f: list, used=None):
     """J' f of contacts, f a list over the basis of `[ncon, *W]` -> `[nv, *W]`."""
-    if J.ndim == 3:
-        return apply_transpose(_rows(J), jnp.concatenate(f))
-    start = jnp.zeros(J.shape[2:], J.dtype)
 
-    def add(out, J, f):
+    def add(out, _, J, f):
         return out + apply_transpose(_rows(J), jnp.concatenate(f))
 
-    return _over_chunks(add, start, J, f)
+    start = jnp.zeros(J.shape[2:], J.dtype)
+    return chunks(add, start, used, (J, 1), (f, 0))
 
 
-def gram_basis(H, J, weight: list):
+def gram_basis(H, J, weight: list, used=None):
     """H + J' W J of contacts.
 
     Args:
       H: `[nv, nv, *W]`.
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
+      used: as in `chunks`.
     """
 
-    def add(H, J, weight):
+    def add(H, _, J, weight):
         size = J.shape[0]
         rows = [sum(weight[j][k][:, None] * J[k] for k in range(size)) for j in range(size)]
         return H + gram(_rows(J), jnp.concatenate(pin(rows, H)))
 
-    if J.ndim == 3:
-        return add(H, J, weight)
-    return _over_chunks(add, H, J, weight)
+    return chunks(add, H, used, (J, 1), (weight, 0))
+
+
+def sum_used(numbers: Callable, tree, axis: int, used=None):
+    """The sums over contacts of what `numbers(tree)` gives: `[ncon, *W]` each -> `[1, *W]` each."""
+
+    def add(out, _, part):
+        return tuple(a + total(b) for a, b in zip(out, numbers(part), strict=True))
+
+    shapes = jax.eval_shape(numbers, tree)
+    start = tuple(jnp.zeros((1, *s.shape[1:]), s.dtype) for s in shapes)
+    return chunks(add, start, used, (tree, axis))
 
 
 CHUNK = 8  # contacts that are taken together
 
 
-def _over_chunks(add: Callable, start, J, per_contact):
-    """Adds contacts to a sum, eight at a time, as far as some world has a force or weight there.
+def chunks(add: Callable, start, used, *items: tuple):
+    """Goes through the contacts eight at a time, as far as some world has one.
 
     So the program is that of eight contacts, and the time follows the contacts that are there, not
     the room for them. Only the worlds-last form, which is never differentiated, may loop so.
+
+    Args:
+      add: `(out, first, *parts) -> out`, for the contacts from number `first` on.
+      start: the first `out`.
+      used: contacts up to the last that counts in any world, int scalar. None: take all at once.
+      items: pairs (arrays, the axis that numbers the contacts).
     """
-    count = J.shape[1]
-    if count <= CHUNK:
-        return add(start, J, per_contact)
-    pad = -count % CHUNK
-    if pad:
-        J = jnp.pad(J, [(0, 0), (0, pad)] + [(0, 0)] * (J.ndim - 2))
-        per_contact = jax.tree.map(lambda a: jnp.pad(a, [(0, pad), (0, 0)]), per_contact)
-    parts = ((a != 0).any(axis=-1) for a in jax.tree.leaves(per_contact))
-    used = functools.reduce(jnp.logical_or, parts)
-    place = np.arange(1, count + pad + 1, dtype=np.int32)
-    last = jnp.max(jnp.where(used, place, 0))
+    count = jax.tree.leaves(items[0][0])[0].shape[items[0][1]]
+    if used is None or count <= CHUNK:
+        return add(start, 0, *(tree for tree, _ in items))
+    padded = [_padded(tree, axis, -count % CHUNK) for tree, axis in items]
 
     def chunk(k, out):
         first = k * CHUNK
-        own = jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, CHUNK), per_contact)
-        return add(out, lax.dynamic_slice_in_dim(J, first, CHUNK, axis=1), own)
+        parts = (_slice(t, first, axis) for t, (_, axis) in zip(padded, items, strict=True))
+        return add(out, first, *parts)
 
-    return lax.fori_loop(0, (last + CHUNK - 1) // CHUNK, chunk, start)
+    return lax.fori_loop(0, (used + CHUNK - 1) // CHUNK, chunk, start)
+
+
+def _padded(tree, axis: int, pad: int):
+    if not pad:
+        return tree
+
+    def longer(a):
+        return jnp.pad(a, [(0, pad if k == axis else 0) for k in range(a.ndim)])
+
+    return jax.tree.map(longer, tree)
+
+
+def _slice(tree, first, axis: int):
+    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, CHUNK, axis), tree)
+
+
+def _apply_rows(J, x):
+    return apply(_rows(J), x).reshape(*J.shape[:2], *x.shape[1:])
 
 
 def _rows(J):

@@ -14,7 +14,7 @@ from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType
 from jaxsim.model import Model
 from jaxsim.physics.kinds import join
 from jaxsim.physics.postconstraint import body_acceleration, body_forces
-from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.refusal import Refusal, plugin_name, refuse
 from jaxsim.physics.sensor_acc import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
 from jaxsim.physics.sensor_group import has_sensor, sensor_groups
 from jaxsim.physics.sensor_pos import POSITION
@@ -52,7 +52,9 @@ def refusals(m: Model) -> list[Refusal]:
     found = []
     for i, kind in enumerate(m.sensor_type):
         lack = None
-        if kind not in known:
+        if kind == SensorType.PLUGIN:
+            lack = plugin_name(m, m.sensor_plugin[i])
+        elif kind not in known:
             lack = f"sensor type {SensorType(kind).name.lower()}"
         elif m.sensor_historyadr[i] >= 0:
             lack = "a delayed or sampled sensor (nsample, delay, interval)"

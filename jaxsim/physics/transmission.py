@@ -34,8 +34,10 @@ def transmission(m: Model, d: Data) -> Data:
         return d.replace(actuator_length=none, actuator_moment=moment_pattern(m).dense(none))
     plan = _plan(m)
     results = [rule.compute(m, d, ids) for rule, ids in plan.groups]
-    length = take(join([r[0] for r in results]), plan.length_order)
-    entries = take(join([r[1] for r in results]), plan.entry_order)
+    # outputs that no rule serves: the model can be read, but not simulated
+    nothing = [jnp.zeros_like(d.qpos[:1])] if plan.rest else []
+    length = take(join([r[0] for r in results] + nothing), plan.length_order)
+    entries = take(join([r[1] for r in results] + nothing), plan.entry_order)
     return d.replace(actuator_length=length, actuator_moment=plan.pattern.dense(entries))
 
 
@@ -49,11 +51,10 @@ def actuator_velocity(m: Model, d: Data) -> Data:
 
 def refusals(m: Model) -> list[Refusal]:
     """Transmissions that are not simulated, named."""
-    known = {k for rule in RULES for k in rule.kinds}
     return [
         refuse(m, "actuator", i, f"transmission {TrnType(kind).name.lower()} is not supported")
         for i, kind in enumerate(m.actuator_trntype)
-        if kind not in known
+        if kind not in SIMULATED
     ]
 
 
@@ -78,6 +79,7 @@ class _Plan(NamedTuple):
     length_order: np.ndarray
     entry_order: np.ndarray
     pattern: Pattern
+    rest: bool  # some outputs have no rule
 
 
 @derived
@@ -89,7 +91,26 @@ def _plan(s: Structure) -> _Plan:
     col = np.concatenate([c for _, c in places] or [np.zeros(0, int)])
     order = np.lexsort((col, row))
     pattern = Pattern(row[order], col[order], (s.nout, s.nv))
-    return _Plan(groups, np.argsort(outputs), order, pattern)
+    place = np.full(s.nout, len(outputs))
+    place[outputs] = np.arange(len(outputs))
+    return _Plan(groups, place, order, pattern, len(outputs) < s.nout)
+
+
+@derived
+def output_trntype(s: Structure) -> np.ndarray:
+    """[nout]: the transmission of each output."""
+    return s.actuator_trntype[output_actuator(s)]
+
+
+@derived
+def _output_trnid(s: Structure) -> np.ndarray:
+    return s.actuator_trnid[output_actuator(s)]
+
+
+@derived
+def output_actuator(s: Structure) -> np.ndarray:
+    """[nout]: the actuator of each output."""
+    return np.repeat(np.arange(s.nactuator), s.actuator_outnum)
 
 
 def moment_pattern(m: Model | Structure) -> Pattern:
@@ -104,8 +125,8 @@ def _on_joint(*kinds: JointType) -> Callable:
     """Outputs attached to joints of some kinds."""
 
     def members(s: Structure) -> np.ndarray:
-        on_joint = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
-        joint = np.where(on_joint, s.actuator_trnid[:, 0], 0)
+        on_joint = np.isin(output_trntype(s), (TrnType.JOINT, TrnType.JOINTINPARENT))
+        joint = np.where(on_joint, _output_trnid(s)[:, 0], 0)
         return np.flatnonzero(on_joint & np.isin(s.jnt_type[joint], kinds) if s.njnt else on_joint)
 
     return members
@@ -113,7 +134,7 @@ def _on_joint(*kinds: JointType) -> Callable:
 
 def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Entries of all dofs of the joints: the first dofs, the second ones, ..."""
-    joint = s.actuator_trnid[ids, 0]
+    joint = _output_trnid(s)[ids, 0]
     count = JointType(s.jnt_type[joint[0]]).nv
     dof = s.jnt_dofadr[joint] + np.arange(count)[:, None]
     return np.tile(ids, count), dof.ravel()
@@ -122,7 +143,7 @@ def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _scalar(m: Model, d: Data, ids: np.ndarray):
     """length = gear * joint position."""
     gear = take(m.actuator_gear[:, 0], ids)
-    return gear * take(d.qpos, m.jnt_qposadr[m.actuator_trnid[ids, 0]]), gear
+    return gear * take(d.qpos, m.jnt_qposadr[_output_trnid(m)[ids, 0]]), gear
 
 
 def _ball(m: Model, d: Data, ids: np.ndarray):
@@ -141,13 +162,13 @@ def _free(m: Model, d: Data, ids: np.ndarray):
 
 
 def _joint_quat(m: Model, d: Data, ids: np.ndarray, offset: int) -> Quat:
-    adr = m.jnt_qposadr[m.actuator_trnid[ids, 0]] + offset
+    adr = m.jnt_qposadr[_output_trnid(m)[ids, 0]] + offset
     return Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize()
 
 
 def _about(m: Model, ids: np.ndarray, turn: Quat, axis: Vec) -> Vec:
     """The axis in the frame of the moving body; `jointinparent` gives it in the parent's."""
-    inparent = m.actuator_trntype[ids] == TrnType.JOINTINPARENT
+    inparent = output_trntype(m)[ids] == TrnType.JOINTINPARENT
     if not inparent.any():
         return axis
     rotated = turn.conj.rotate(axis)
@@ -163,7 +184,7 @@ def _gear(m: Model, ids: np.ndarray, first: int) -> Vec:
 
 
 def _of_kind(*kinds: TrnType) -> Callable:
-    return lambda s: np.flatnonzero(np.isin(s.actuator_trntype, kinds))
+    return lambda s: np.flatnonzero(np.isin(output_trntype(s), kinds))
 
 
 def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -173,7 +194,7 @@ def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _tendon_entries(s, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Entries of the tendon Jacobian that the outputs use, and which output uses each."""
-    tendon = s.actuator_trnid[ids, 0]
+    tendon = _output_trnid(s)[ids, 0]
     which, entry = np.nonzero(tendon[:, None] == tendon_pattern(s).row)
     return entry, which
 
@@ -183,7 +204,7 @@ def _tendon(m: Model, d: Data, ids: np.ndarray):
     gear = take(m.actuator_gear[:, 0], ids)
     entry, which = _tendon_entries(m.structure, ids)
     J = take(tendon_pattern(m).entries(d.ten_J), entry)
-    return gear * take(d.ten_length, m.actuator_trnid[ids, 0]), take(gear, which) * J
+    return gear * take(d.ten_length, _output_trnid(m)[ids, 0]), take(gear, which) * J
 
 
 # sites
@@ -192,7 +213,7 @@ def _tendon(m: Model, d: Data, ids: np.ndarray):
 def _site_members(referred: bool) -> Callable:
     def members(s: Structure) -> np.ndarray:
         return np.flatnonzero(
-            (s.actuator_trntype == TrnType.SITE) & ((s.actuator_trnid[:, 1] >= 0) == referred)
+            (output_trntype(s) == TrnType.SITE) & ((_output_trnid(s)[:, 1] >= 0) == referred)
         )
 
     return members
@@ -204,19 +225,19 @@ def _two_ends(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     A dof that moves both moves the actuator as a whole, and takes no part.
     """
     moves = ancestors(s).astype(bool)
-    body = s.site_bodyid[s.actuator_trnid[ids, :2]]
+    body = s.site_bodyid[_output_trnid(s)[ids, :2]]
     which, dof = np.nonzero(moves[body[:, 0]] ^ moves[body[:, 1]])
     return ids[which], dof
 
 
 def _one_end(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    which, dof = np.nonzero(ancestors(s)[s.site_bodyid[s.actuator_trnid[ids, 0]]])
+    which, dof = np.nonzero(ancestors(s)[s.site_bodyid[_output_trnid(s)[ids, 0]]])
     return ids[which], dof
 
 
 def _site(m: Model, d: Data, ids: np.ndarray):
     """A force and torque fixed to a site; no length."""
-    site = m.actuator_trnid[ids, 0]
+    site = _output_trnid(m)[ids, 0]
     R = take(d.site_xmat, site)
     wrench = _wrench(m, d, site, R @ _gear(m, ids, 0), R @ _gear(m, ids, 3))
     row, dof = _one_end(m.structure, ids)
@@ -226,7 +247,7 @@ def _site(m: Model, d: Data, ids: np.ndarray):
 
 def _refsite(m: Model, d: Data, ids: np.ndarray):
     """length = gear . (position, rotation vector) of the site in the reference site's frame."""
-    site, ref = m.actuator_trnid[ids, 0], m.actuator_trnid[ids, 1]
+    site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     R, along, about = take(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
     offset = R.T @ (take(d.site_xpos, site) - take(d.site_xpos, ref))
     turn = (_site_quat(m, d, ref).conj * _site_quat(m, d, site)).rotation_vector()
@@ -242,8 +263,9 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray):
     The rod of length r from the pin at v (seen from the slider's site) meets the axis a at
     length = v.a - sqrt((v.a)^2 + r^2 - v.v); where it is too short to, the root is left out.
     """
-    crank, slider = m.actuator_trnid[ids, 0], m.actuator_trnid[ids, 1]
-    gear, rod = take(m.actuator_gear[:, 0], ids), take(m.actuator_cranklength, ids)
+    crank, slider = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
+    gear = take(m.actuator_gear[:, 0], ids)
+    rod = take(m.actuator_cranklength, output_actuator(m)[ids])
     axis = take(d.site_xmat, slider).cols[2]
     v = take(d.site_xpos, crank) - take(d.site_xpos, slider)
     along = v.dot(axis)
@@ -262,7 +284,7 @@ def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial
     """Moment entries of wrenches on the bodies of an output's two sites."""
     row, dof = _two_ends(m.structure, ids)
     which = np.searchsorted(ids, row)
-    at_first = ancestors(m)[m.site_bodyid[m.actuator_trnid[row, 0]], dof].astype(bool)
+    at_first = ancestors(m)[m.site_bodyid[_output_trnid(m)[row, 0]], dof].astype(bool)
     pushed = take(d.cdof, dof)
     return jnp.where(
         column(at_first, pushed), pushed.dot(take(first, which)), pushed.dot(take(second, which))
@@ -290,3 +312,4 @@ RULES = (
     Rule((TrnType.SITE,), _site_members(True), _two_ends, _refsite),
     Rule((TrnType.SLIDERCRANK,), _of_kind(TrnType.SLIDERCRANK), _two_ends, _slidercrank),
 )
+SIMULATED = frozenset(kind for rule in RULES for kind in rule.kinds)

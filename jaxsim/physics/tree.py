@@ -76,6 +76,11 @@ def _product(weights: np.ndarray, a):
     return lax.dot_general(jnp.asarray(weights, a.dtype), a, dims, precision=HIGHEST)
 
 
+def largest(a, groups: np.ndarray):
+    """Largest of the items in each row of a constant table, `[n, *W]`, `[k, most]` -> `[k, *W]`."""
+    return jnp.max(take(a, groups.ravel()).reshape(*groups.shape, *a.shape[1:]), axis=1)
+
+
 def total(a):
     """Sum over the items, `[n, *W] -> [1, *W]`."""
     return _product(np.ones((1, a.shape[0])), a)

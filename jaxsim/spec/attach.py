@@ -3,16 +3,19 @@
 The part is a body, a frame, or the contents of the world. With it come the classes and assets of
 its model, and those elements outside the tree that refer to nothing but the part: sensors,
 actuators, tendons. Elements keep the compiler settings of the model they were written in
-(`SpecElement.settings`).
+(`SpecElement.origin`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
+from jaxsim.mjcf.write import to_xml
 from jaxsim.spec.defaults import MAIN
 from jaxsim.spec.element import SpecElement
+from jaxsim.spec.layout import record_layouts
+from jaxsim.spec.origin import Origin
 from jaxsim.spec.references import Name, definition, references, rename
 
 if TYPE_CHECKING:
@@ -31,15 +34,37 @@ _SECTIONS = (
     "keyframe",
 )
 _WORLD: Name = ("body", "world")
+_POSE = ("pos", "quat", "axisangle", "xyaxes", "zaxis", "euler")
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """The model that a keyframe was written for: its elements, in order of their ids."""
-
-    joints: tuple[SpecElement, ...]
-    actuators: tuple[SpecElement, ...]
-    mocaps: tuple[SpecElement, ...]
+def attach_spec(
+    spec: Spec,
+    child: Spec,
+    to: SpecElement,
+    part: SpecElement | None,
+    prefix: str,
+    suffix: str,
+) -> SpecElement:
+    """See `Spec.attach`."""
+    if to.spec is not spec:
+        raise ValueError(f"{to.label} is not part of this model; attach to one of its elements")
+    if part is not None and (part.spec is not child or part.tag not in ("body", "frame")):
+        raise ValueError(f"{part.label} is no body or frame of the model that is attached")
+    waiting = next((e for e in child.walk() if e.tag == "attach"), None)
+    if waiting is not None:
+        raise ValueError(f"{waiting.label} has not been carried out; attach jaxsim.flatten(child)")
+    path = None if part is None else list(_indices(part))
+    child = child.copy()
+    copied = None if path is None else _descend(child.root, path)
+    parts = _take(child, copied, prefix, suffix)
+    own = {name for e in spec.walk() if (name := definition(e))}
+    for element in (e for tree in (parts.root, *parts.along) for e in tree.walk()):
+        name = definition(element)
+        if name in own and _same_asset(spec, element) is None:
+            message = f"a {name[0]} named '{name[1]}' exists already; choose another prefix"
+            raise ValueError(message)
+    record_layouts(spec)
+    return _put(_holder(to), parts)
 
 
 def attach_model(place: SpecElement, child: Spec, part: SpecElement | None, prefix: str) -> None:
@@ -51,9 +76,24 @@ def attach_model(place: SpecElement, child: Spec, part: SpecElement | None, pref
       part: its body or frame that is attached; None for all it has.
       prefix: put before the names of everything that comes along.
     """
-    spec = place.spec
-    root = _world_frame(child, place) if part is None else part
-    _record_layouts(child)
+    _put(place, _take(child, part, prefix, ""))
+
+
+class _Parts(NamedTuple):
+    """What is attached: the part of the tree, elements of other sections, and the classes."""
+
+    root: SpecElement
+    along: list[SpecElement]
+    defaults: SpecElement
+
+
+def _take(child: Spec, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
+    """The part and all that comes along, under the names it will have."""
+    origin = Origin(child.settings("compiler"), child.path, child.files)
+    for element in child.walk():
+        element.origin = element.origin or origin
+    root = _world_frame(child) if part is None else part
+    record_layouts(child)
     root.attrs.setdefault("childclass", root.childclass or MAIN)
     _name_assets(child)
     inside = {name for e in root.walk() if (name := definition(e))}
@@ -62,19 +102,46 @@ def attach_model(place: SpecElement, child: Spec, part: SpecElement | None, pref
         if element.row.attribute("class") is not None and "class" not in element.attrs:
             element.attrs["class"] = MAIN
 
-    # All names of the child get the prefix, those of its classes included.
+    # All names of the child are changed, those of its classes included.
     names = {name for e in child.walk() if (name := definition(e))} - {_WORLD}
-    classes = _default_classes(child)
-    new = {(kind, name): prefix + name for kind, name in names}
-    new |= {("default", name): prefix + name for name in classes}
+    names |= {("default", name) for name in _default_classes(child)}
+    new = {(kind, name): prefix + name + suffix for kind, name in names}
+    if not prefix + suffix:
+        # the main classes of two models are two classes
+        new["default", MAIN] = f"{child.modelname} {MAIN}"
     defaults = _main_class(child)
     for tree in (root, *along, defaults):
         rename(tree, new)
+    return _Parts(root, along, defaults)
 
-    _replace(place, root)
-    spec.root.adopt(defaults)
-    for element in along:
-        spec.last_section(element.parent.tag).adopt(element)
+
+def _put(place: SpecElement, parts: _Parts) -> SpecElement:
+    """Puts what is attached in the place of an element; returns the part of the tree."""
+    spec = place.spec
+    _replace(place, parts.root)
+    if not _same_class(spec, parts.defaults):
+        spec.root.adopt(parts.defaults)
+    for element in parts.along:
+        if _same_asset(spec, element) is None:
+            spec.last_section(element.parent.tag).adopt(element)
+    return parts.root
+
+
+def _same_asset(spec: Spec, element: SpecElement) -> SpecElement | None:
+    """The asset that came along with an earlier part of the same model, or None."""
+    kind = element.defined_kind
+    if element.parent is None or element.parent.tag != "asset" or kind is None:
+        return None
+    there = spec.find(kind, element.name) if element.name else None
+    same = there is not None and there is not element and to_xml(there) == to_xml(element)
+    return there if same else None
+
+
+def _same_class(spec: Spec, defaults: SpecElement) -> bool:
+    """Whether the classes of a model came along with an earlier part of it."""
+    name = defaults.attrs["class"]
+    sections = [e for e in spec.sections("default") if e.attrs.get("class") == name]
+    return any(to_xml(section) == to_xml(defaults) for section in sections)
 
 
 def attach_copy(place: SpecElement, part: SpecElement, prefix: str) -> None:
@@ -94,6 +161,31 @@ def attach_copy(place: SpecElement, part: SpecElement, prefix: str) -> None:
     rename(_replace(place, copy), new)
     for user in users:
         rename(spec.last_section(user.parent.tag).adopt(user.copy()), new)
+
+
+def _holder(to: SpecElement) -> SpecElement:
+    """A new element in the place that a part is to take: inside, or for a site beside it."""
+    if to.tag != "site":
+        return to.add("frame")
+    poses = {name: to.attrs[name] for name in _POSE if name in to.attrs}
+    if "fromto" in to.attrs:
+        raise ValueError(f"{to.label} has its pose from fromto; attach to a frame")
+    around = SpecElement("frame", poses, place=to.place, row=to.parent.row.child("frame"))
+    around.origin = to.origin
+    to.parent.adopt(around, to.parent.children.index(to) + 1)
+    return around.add("frame")
+
+
+def _indices(element: SpecElement) -> list[int]:
+    """The way from the root to an element, as numbers of children."""
+    line = [element, *element.ancestors()][::-1]
+    return [above.children.index(below) for above, below in pairwise(line)]
+
+
+def _descend(element: SpecElement, path: list[int]) -> SpecElement:
+    for index in path:
+        element = element.children[index]
+    return element
 
 
 def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
@@ -121,30 +213,14 @@ def _untouched(names: set[Name]) -> set[Name]:
     return {name for name in names if name == _WORLD or name[0] in kinds}
 
 
-def _world_frame(child: Spec, place: SpecElement) -> SpecElement:
+def _world_frame(child: Spec) -> SpecElement:
     """The contents of the world, in a frame of their own."""
     worlds = child.sections("worldbody")
-    frame = SpecElement(
-        "frame", place=place.place, row=child.root.row.child("worldbody").child("frame")
-    )
+    row = child.root.row.child("worldbody").child("frame")
+    frame = SpecElement("frame", place=child.root.place, row=row)
     for element in [e for world in worlds for e in world.children]:
         frame.adopt(element)
     return (worlds[0] if worlds else child.root).adopt(frame)
-
-
-def _record_layouts(child: Spec) -> None:
-    """Notes on each keyframe which joints, actuators and mocap bodies its numbers are for."""
-    keys = [key for key in child.section("keyframe") if key.layout is None]
-    if not keys:
-        return
-    bodies = child.bodies
-    layout = Layout(
-        joints=tuple(joint for body in bodies for joint in body.joints),
-        actuators=tuple(child.section("actuator")),
-        mocaps=tuple(b.element for b in bodies if b.id and b.element.get("mocap") == "true"),
-    )
-    for key in keys:
-        key.layout = layout
 
 
 def _name_assets(child: Spec) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.mjcf.element import Element, Value
-from jaxsim.mjcf.values import BadValue, read_value
+from jaxsim.mjcf.values import BadValue, read_value, suggest
 from jaxsim.mjcf.write import format_value
 
 
@@ -23,21 +23,27 @@ class SpecElement(Element):
     """One element of a `Spec`; `attrs` holds what the user gave, `get` what is in effect.
 
     `parent` is None for the root and for an element outside a tree, which has no `spec` either.
-    `settings` and `layout` are set on elements that were attached from another model: the compiler
-    settings there, and for a keyframe the elements its numbers were written for.
+    `origin` is set on elements that were attached from another model, which it tells. `layout` is
+    set on keyframes when the tree changes under them: the elements their numbers were written for.
     """
 
     attrs: dict[str, Any] = field(default_factory=dict)
     row: Any = None  # schema.Row
     parent: Any = field(default=None, repr=False)  # SpecElement
     spec: Any = field(default=None, repr=False)  # Spec
-    settings: Any = field(default=None, repr=False)
-    layout: Any = field(default=None, repr=False)
+    origin: Any = field(default=None, repr=False)  # Origin
+    layout: Any = field(default=None, repr=False)  # attach.Layout
 
     @property
     def name(self) -> str | None:
         """The name, or None for an element without one."""
         return self.attrs.get("name") or None
+
+    @property
+    def defined_kind(self) -> str | None:
+        """The kind of object this element makes, such as `geom` or `actuator`, or None."""
+        attr = self.row.attribute("name") if self.row is not None else None
+        return attr.kind if attr is not None and attr.type == "name" else None
 
     @property
     def asset_name(self) -> str | None:
@@ -72,23 +78,45 @@ class SpecElement(Element):
         return value.copy() if isinstance(value, np.ndarray) else value
 
     def set(self, attr: str, value: Value | Sequence[float]) -> None:
-        """Gives an attribute a value, as text or in its own type.
+        """Gives an attribute a value, as text or in its own type; `""` takes it away.
+
+        True and False are spelled as the attribute has it: `true`, or `enable`.
 
         Raises:
           ValueError: the element has no such attribute, or the value does not fit it.
         """
         entry = self.row.attribute(attr)
         if entry is None:
-            raise ValueError(f"{self.label} has no attribute '{attr}'")
-        text = value if isinstance(value, str) else format_value(np.asarray(value))
+            near = suggest(attr, self.row.attrs)
+            remedy = f"; did you mean '{near}'?" if near else ""
+            raise ValueError(f"{self.label} has no attribute '{attr}'{remedy}")
+        if isinstance(value, bool | np.bool_) and not entry.is_number:
+            value = _spelled(bool(value), entry.keywords)
+        text = value if isinstance(value, str) else format_value(np.asarray(value).reshape(-1))
         try:
             read = read_value(entry, text)
         except BadValue as error:
-            raise ValueError(f"{self.label}: {attr} {error}") from None
+            raise ValueError(f"{self.label}: {error}") from None
         if read is None:
             self.attrs.pop(attr, None)
         else:
             self.attrs[attr] = read
+
+    def update(self, **attrs: Value | Sequence[float]) -> SpecElement:
+        """Gives several attributes their values, and returns the element.
+
+        A name that Python keeps to itself is written with an underscore: `class_="soft"`.
+
+        Raises:
+          ValueError: the element has no such attribute, or the value does not fit it.
+        """
+        for attr, value in attrs.items():
+            self.set(attr.rstrip("_"), value)
+        return self
+
+    def unset(self, attr: str) -> None:
+        """Takes away what is written on this element, so that its class or the schema decides."""
+        self.attrs.pop(attr, None)
 
     def add(self, tag: str, **attrs: Value | Sequence[float]) -> SpecElement:
         """Makes a new element, the last of the children, with the given attributes; returns it.
@@ -98,18 +126,21 @@ class SpecElement(Element):
         """
         row = self.row.child(tag)
         if row is None:
-            raise ValueError(
-                f"{self.label} cannot hold <{tag}>; it holds {sorted(self.row.children)}"
-            )
-        element = SpecElement(tag, row=row)
-        for attr, value in attrs.items():
-            element.set(attr.rstrip("_"), value)
-        return self.adopt(element)
+            near = suggest(tag, self.row.children)
+            remedy = f"did you mean <{near}>?" if near else f"it holds {sorted(self.row.children)}"
+            raise ValueError(f"{self.label} cannot hold <{tag}>; {remedy}")
+        if row.instead:
+            raise ValueError(f"<{tag}> {row.instead}")
+        if row.occurs == "?" and self.find(tag) is not None:
+            raise ValueError(f"{self.label} has its <{tag}> already; change that one")
+        return self.adopt(SpecElement(tag, row=row).update(**attrs))
 
     def remove(self) -> None:
-        """Takes the element, with all below it, out of the tree."""
+        """Takes the element, with all below it, out of the tree; see also `Spec.delete`."""
         self.parent.children.remove(self)
         self.parent = None
+        for element in self.walk():
+            element.spec = None
 
     def layers(self) -> list[SpecElement]:
         """The elements whose attributes make up this one, weakest first and itself last."""
@@ -142,7 +173,7 @@ class SpecElement(Element):
     def adopt(self, child: SpecElement, index: int | None = None) -> SpecElement:
         """Moves an element and all below it here, last or to `index`; returns it."""
         if child.parent is not None:
-            child.remove()
+            child.parent.children.remove(child)
         child.parent = self
         for element in child.walk():
             element.spec = self.spec
@@ -173,8 +204,14 @@ class SpecElement(Element):
         attrs = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in element.attrs.items()}
         node = cls(tag=element.tag, attrs=attrs, place=element.place, row=element.row)
         if isinstance(element, SpecElement):
-            node.settings, node.layout = element.settings, element.layout
+            node.origin, node.layout = element.origin, element.layout
         return node
+
+
+def _spelled(on: bool, keywords: tuple[str, ...]) -> str:
+    """A truth value in the words of an attribute: the first pair of words that it knows."""
+    pairs = (("false", "true"), ("disable", "enable"))
+    return next((pair[on] for pair in pairs if set(pair) <= set(keywords)), str(on).lower())
 
 
 def _overlay(under: Any, over: Any, whole: bool) -> Any:

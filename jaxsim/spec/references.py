@@ -7,7 +7,10 @@ Copying with new names, renaming, and looking for unused elements follow from th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
+
+from jaxsim.mjcf.schema import walk
 
 if TYPE_CHECKING:
     from jaxsim.spec.element import SpecElement
@@ -17,6 +20,13 @@ Name = tuple[str, str]
 
 # Kinds that share their names with another: an xbody is a body seen at its own frame.
 _SAME_NAMES = {"xbody": "body"}
+
+
+@cache
+def defined_kinds() -> frozenset[str]:
+    """The kinds of objects that elements define: `body`, `joint`, `geom`, ..."""
+    attrs = (attr for _, row in walk() for attr in row.attrs.values())
+    return frozenset(attr.kind for attr in attrs if attr.type == "name")
 
 
 def definition(element: SpecElement) -> Name | None:

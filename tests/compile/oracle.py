@@ -14,8 +14,9 @@ from jaxsim.errors import ModelError
 # Numbers go through the same formulas in double precision; what differs is the order of operations.
 RTOL, ATOL = 1e-9, 1e-11
 
-# Not compared: MuJoCo's Python shows texts as bytes, and these statistics are for viewers alone.
-ELSEWHERE = ("text_data", "center", "extent", "meansize", "meanmass")
+# Not compared: MuJoCo's Python shows texts as bytes, these statistics are for viewers alone, and
+# MuJoCo does not keep which of them were given.
+ELSEWHERE = ("text_data", "stat_given", "center", "extent", "meansize", "meanmass")
 
 # Numbers that MuJoCo holds in single precision, or makes from such.
 SINGLE = 1e-6
@@ -38,12 +39,21 @@ _NAMES = {
     "text": "ntext",
     "tuple": "ntuple",
     "key": "nkey",
+    "plugin": "nplugin",
+    "mesh": "nmesh",
+    "hfield": "nhfield",
+    "texture": "ntex",
+    "material": "nmat",
+    "skin": "nskin",
 }
 
 
-def assert_agrees(text: str, *, skip: tuple[str, ...] = ()) -> Compiled:
+def assert_agrees(
+    text: str, *, skip: tuple[str, ...] = (), files: dict[str, bytes] | None = None
+) -> Compiled:
     """Every field, option and name of a model in text form equals MuJoCo's; returns ours."""
-    return _compare(compile_string(text), mujoco.MjModel.from_xml_string(text), skip)
+    ours = compile_string(text, assets=files)
+    return _compare(ours, mujoco.MjModel.from_xml_string(text, assets=files), skip)
 
 
 def assert_file_agrees(path: str, *, skip: tuple[str, ...] = ()) -> Compiled:
@@ -51,20 +61,20 @@ def assert_file_agrees(path: str, *, skip: tuple[str, ...] = ()) -> Compiled:
     return _compare(compile_file(path), mujoco.MjModel.from_xml_path(path), skip)
 
 
-def refusal(text: str) -> str | None:
+def refusal(text: str, files: dict[str, bytes] | None = None) -> str | None:
     """MuJoCo's message for a model it refuses, or None."""
     try:
-        mujoco.MjModel.from_xml_string(text)
+        mujoco.MjModel.from_xml_string(text, assets=files)
     except ValueError as error:
         return str(error)
     return None
 
 
-def assert_refused(text: str, *words: str) -> None:
+def assert_refused(text: str, *words: str, files: dict[str, bytes] | None = None) -> None:
     """MuJoCo refuses a model in text form, and so do we, with the line and these words."""
-    assert refusal(text) is not None
+    assert refusal(text, files) is not None
     with pytest.raises(ModelError) as caught:
-        compile_string(text)
+        compile_string(text, assets=files)
     message = str(caught.value)
     assert re.match(r"<string>:\d+: <", message), message
     for word in words:

@@ -140,15 +140,3 @@ def test_classes_refused_by_both(section):
     assert refusal(text) is not None
     with pytest.raises(ModelError, match=CLASS_FAULTS[section]):
         compile_string(text)
-
-
-UNSUPPORTED = {
-    '<frame scale="2"><geom size="1"/></frame>': "scaling of frames is not supported",
-    '<geom type="mesh" mesh="m"/>': "mesh",
-}
-
-
-@pytest.mark.parametrize("part", UNSUPPORTED)
-def test_what_is_not_supported_is_refused_by_name(part):
-    with pytest.raises(ModelError, match=UNSUPPORTED[part]):
-        compile_string(f"<mujoco><worldbody>{part}</worldbody></mujoco>")

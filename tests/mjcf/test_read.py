@@ -170,7 +170,6 @@ BROKEN = [
         "<foo/>",
         "arm.xml:1: <foo> is not an MJCF model; the outermost element must be <mujoco>",
     ),
-    ("<robot name='r'/>", "arm.xml:1: <robot name='r'> is a URDF model, which is not read;"),
     (
         "<mujocoinclude/>",
         "arm.xml:1: <mujocoinclude> is a part of a model; load the file that includes it",

@@ -76,13 +76,13 @@ def given_contacts(m, d) -> SimpleNamespace:
         dist=c.dist, pos=c.pos, frame=c.frame, dim=c.dim, includemargin=c.includemargin,
         active=jnp.ones(c.dist.shape, bool), body1=body[c.geom[:, 0]], body2=body[c.geom[:, 1]],
         friction=columns(c.friction), solref=columns(c.solref), solimp=columns(c.solimp),
-        solreffriction=columns(c.solreffriction),
+        solreffriction=columns(c.solreffriction), packed=True,
     )  # fmt: skip
 
 
 def stage(m, d):
-    size = int(m.geom_condim.max())
-    rows = make_constraint(m, d.replace(rows=(given_contacts(m, d), size))).rows
+    dims = m.geom_condim
+    rows = make_constraint(m, d.replace(rows=(given_contacts(m, d), dims))).rows
     return sensor(m, d.replace(rows=rows)).replace(rows=None)
 
 

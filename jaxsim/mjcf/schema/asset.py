@@ -1,5 +1,7 @@
 """`<asset>`: meshes, height fields, textures, materials, skins and models that elements use."""
 
+from dataclasses import replace
+
 from jaxsim.mjcf.schema.groups import CLASS, config, plugin, rgba
 from jaxsim.mjcf.schema.rows import (
     ANY,
@@ -164,7 +166,7 @@ MODEL = row(
     "Another model, whose parts can be attached.",
     name_of("model"),
     file("file", "MJCF or URDF file of the model", required=True),
-    _CONTENT_TYPE,
+    replace(_CONTENT_TYPE, no_effect="the file itself tells whether it is MJCF or URDF"),
 )
 
 ASSET = row(

@@ -114,6 +114,8 @@ LENGTHRANGE = row(
     real("tolrange", 0.05, "1", "largest relative spread of a length that has converged"),
 )
 
+_SAVING = "the call says it: Spec.to_xml writes as it is written, jaxsim.flatten as compiled"
+
 COMPILER = row(
     "compiler",
     "*",
@@ -142,8 +144,8 @@ COMPILER = row(
     tristate("inertiafromgeom", "auto", "infer inertias from geoms; auto: where none is written"),
     integer("inertiagrouprange", (0, 5), "first and last geom group that inertias come from"),
     boolean("saveinertial", "false", "write an <inertial> for every body when saving"),
-    boolean("savecompiled", "true", "write compiled values when saving"),
-    boolean("savecanonical", "true", "write the canonical spelling when saving"),
+    boolean("savecompiled", "true", "write compiled values when saving", no_effect=_SAVING),
+    boolean("savecanonical", "true", "write the canonical spelling", no_effect=_SAVING),
     text("assetdir", None, "folder of all asset files: meshdir and texturedir in one"),
     boolean("alignfree", "false", "align free bodies without children with their inertia"),
     keyword("conflict", "warning merge error", "warning", "clash of settings of attached models"),

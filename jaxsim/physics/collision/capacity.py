@@ -19,8 +19,8 @@ FEW = 8  # pairs of one kind for which a test would cost more than it saves
 
 def contact_capacity(s: Structure, pairs: Pairs) -> int:
     """A bounded number of contacts, at most that of all candidate points."""
-    kinds = zip(s.geom_type[pairs.geom1], s.geom_type[pairs.geom2], strict=True)
-    most = sum(COLLIDERS[int(a), int(b)].slots for a, b in kinds)
+    kinds = pairs.by_kind(s.geom_type)
+    most = sum(COLLIDERS[kind].slots * len(of_kind) for kind, of_kind in kinds.items())
     geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
     rest: dict[int, int] = {}
     for g in geoms:

@@ -11,6 +11,7 @@ from jaxsim.model import Model
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Contacts, collide
 from jaxsim.physics.collision.layout import layout, uncollidable
+from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.shape import FAR, Placed
 from jaxsim.physics.refusal import Refusal, named, refuse
@@ -20,7 +21,7 @@ from jaxsim.physics.tree import column
 def collision(m: Model, d: Data) -> Data:
     """Finds the contacts; what has no place is counted in `d.warning`.
 
-    `d.rows` carries the contacts, and their largest dimension, to the constraint rows.
+    `d.rows` carries the contacts, and the dimensions they can have, to the constraint rows.
     """
     plan = layout(m)
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
@@ -35,7 +36,7 @@ def collision(m: Model, d: Data) -> Data:
     return d.replace(
         ncon=jnp.minimum(found.found, plan.capacity),
         contact=None if d.contact is None else _listed(d, found),
-        rows=(found, int(plan.pairs.dim.max())),
+        rows=(found, plan.pairs.dim),
         warning=warning,
     )
 
@@ -83,17 +84,7 @@ def _listed(d: Data, found: Contacts) -> Contact:
 
 def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
-    kind = m.structure.geom_type
-    messages = [
-        Refusal(
-            f"{named(m, 'geom', a)} and {named(m, 'geom', b)}: a {_shape(kind[a])} and a "
-            f"{_shape(kind[b])} cannot collide with each other yet; keep them apart with contype "
-            "and conaffinity or with <exclude>",
-            "geom",
-            int(a),
-        )
-        for a, b in uncollidable(m)
-    ]
+    messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     for field in ("adhesion", "surfacevel"):
@@ -109,6 +100,18 @@ def refusals(m: Model) -> list[Refusal]:
         for k in np.flatnonzero(np.asarray(m.pair_adhesion))
     ]
     return messages
+
+
+def _lacks(m: Model, kind: Kind, pairs: Pairs) -> Refusal:
+    """Pairs of one kind that nothing collides, by the name of the first."""
+    first, second = int(pairs.geom1[0]), int(pairs.geom2[0])
+    more = f" (and {len(pairs.dim) - 1} more such pairs)" if len(pairs.dim) > 1 else ""
+    what = (
+        f"{named(m, 'geom', first)} and {named(m, 'geom', second)}{more}: a {_shape(kind[0])} and "
+        f"a {_shape(kind[1])} cannot collide with each other yet; keep them apart with contype and "
+        "conaffinity or with <exclude>"
+    )
+    return Refusal(what, "geom", first)
 
 
 def _shape(geom_type: int) -> str:

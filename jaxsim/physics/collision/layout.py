@@ -84,9 +84,12 @@ def layout(m: Model) -> Layout:
     return _layout(s, int(m.opt.disableflags), capacity)
 
 
+_candidates = functools.lru_cache(maxsize=8)(candidate_pairs)
+
+
 @functools.lru_cache(maxsize=64)
 def _layout(s: Structure, disableflags: int, capacity: int | None) -> Layout:
-    pairs = candidate_pairs(s, disableflags)
+    pairs = _candidates(s, disableflags)
     kinds = pairs.by_kind(s.geom_type)
     missing = [of_kind for kind, of_kind in kinds.items() if kind not in COLLIDERS]
     if missing:
@@ -101,13 +104,12 @@ def _layout(s: Structure, disableflags: int, capacity: int | None) -> Layout:
     return Layout(pairs, groups, capacity, s.geom_bodyid)
 
 
-def uncollidable(m: Model) -> list[tuple[int, int]]:
-    """Candidate pairs for which there is no collider, though MuJoCo has one: ids of the geoms."""
+def uncollidable(m: Model) -> dict[Kind, Pairs]:
+    """Candidate pairs for which there is no collider, though MuJoCo has one, by kind."""
     s = m.structure
-    pairs = candidate_pairs(s, int(m.opt.disableflags))
-    return [
-        (int(a), int(b))
-        for a, b in zip(pairs.geom1, pairs.geom2, strict=True)
-        if (kind := (GeomType(s.geom_type[a]), GeomType(s.geom_type[b]))) not in COLLIDERS
-        and kind not in NEVER
-    ]
+    pairs = _candidates(s, int(m.opt.disableflags))
+    return {
+        kind: Pairs(*(field[of_kind] for field in pairs))
+        for kind, of_kind in pairs.by_kind(s.geom_type).items()
+        if kind not in COLLIDERS and (GeomType(kind[0]), GeomType(kind[1])) not in NEVER
+    }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.enums import DisableBit
+from jaxsim.enums import DisableBit, GeomType
 from jaxsim.structure import Structure
 
 Kind = tuple[int, int]  # types of the two geoms, the lower one first
@@ -34,11 +34,20 @@ class Pairs(NamedTuple):
 
     def by_kind(self, geom_type: np.ndarray) -> dict[Kind, np.ndarray]:
         """Indices of the pairs of each kind, in ascending order."""
-        kinds = list(zip(geom_type[self.geom1], geom_type[self.geom2], strict=True))
+        kinds = len(GeomType) * geom_type[self.geom1] + geom_type[self.geom2]
         return {
-            (int(a), int(b)): np.flatnonzero([k == (a, b) for k in kinds])
-            for a, b in sorted(set(kinds))
+            (int(k) // len(GeomType), int(k) % len(GeomType)): np.flatnonzero(kinds == k)
+            for k in np.unique(kinds)
         }
+
+
+class _Found(NamedTuple):
+    """Pairs on the way; arrays `[n]`. Geom 1 is of the body with the lower id."""
+
+    geom1: np.ndarray
+    geom2: np.ndarray
+    dim: np.ndarray
+    predefined: np.ndarray
 
 
 def candidate_pairs(s: Structure, disableflags: int) -> Pairs:
@@ -53,70 +62,71 @@ def candidate_pairs(s: Structure, disableflags: int) -> Pairs:
     """
     if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT):
         return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
-    named = [_named_pair(s, k) for k in range(len(s.pair_geom1))]
-    taken = {frozenset(row[1:3]) for row in named}
-    found = [row for row in _body_pairs(s, disableflags) if frozenset(row[1:3]) not in taken]
-    rows = [(bodies, *_by_type(s, g1, g2), dim, k) for bodies, g1, g2, dim, k in named + found]
-    rows.sort(key=lambda row: (row[0], row[4] < 0, row[4], row[1], row[2]))
-    table = np.array([row[1:] for row in rows], np.int32).reshape(-1, 4)
-    return Pairs(*table.T)
+    named, found = _named_pairs(s), _body_pairs(s, disableflags)
+    ngeom = len(s.geom_bodyid)
+    free = ~np.isin(_unordered(found, ngeom), _unordered(named, ngeom))
+    g1, g2, dim, predefined = (
+        np.concatenate([a, b[free]]) for a, b in zip(named, found, strict=True)
+    )
+    body1, body2 = s.geom_bodyid[g1], s.geom_bodyid[g2]
+    swap = s.geom_type[g1] > s.geom_type[g2]
+    g1, g2 = np.where(swap, g2, g1), np.where(swap, g1, g2)
+    order = np.lexsort((g2, g1, predefined, predefined < 0, body2, body1))
+    return Pairs(*(a[order].astype(np.int32) for a in (g1, g2, dim, predefined)))
 
 
-def _by_type(s: Structure, g1: int, g2: int) -> tuple[int, int]:
-    """The geom of lower type first."""
-    return (g2, g1) if s.geom_type[g1] > s.geom_type[g2] else (g1, g2)
+def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:
+    """One number for each pair, whichever geom is first."""
+    low = np.minimum(pairs.geom1, pairs.geom2).astype(np.int64)
+    return low * ngeom + np.maximum(pairs.geom1, pairs.geom2)
 
 
-def _named_pair(s: Structure, k: int):
-    """A `<pair>` element: (bodies, geom 1, geom 2, dim, its index)."""
-    g1, g2 = int(s.pair_geom1[k]), int(s.pair_geom2[k])
-    b1, b2 = int(s.geom_bodyid[g1]), int(s.geom_bodyid[g2])
-    if b1 > b2:
-        g1, g2, b1, b2 = g2, g1, b2, b1
-    return (b1, b2), g1, g2, int(s.pair_dim[k]), k
+def _named_pairs(s: Structure) -> _Found:
+    """The `<pair>` elements."""
+    g1, g2 = np.asarray(s.pair_geom1), np.asarray(s.pair_geom2)
+    swap = s.geom_bodyid[g1] > s.geom_bodyid[g2]
+    g1, g2 = np.where(swap, g2, g1), np.where(swap, g1, g2)
+    return _Found(g1, g2, np.asarray(s.pair_dim), np.arange(len(g1)))
 
 
-def _body_pairs(s: Structure, disableflags: int):
-    """Pairs of geoms of different bodies that may collide, in the form of `_named_pair`."""
-    excluded = set(np.asarray(s.exclude_signature).tolist())
-    bodies = [b for b in range(s.nbody) if s.body_geomnum[b]]
-    for i, b1 in enumerate(bodies):
-        for b2 in bodies[i + 1 :]:
-            if (b1 << 16) + b2 in excluded or not _bodies_collide(s, b1, b2, disableflags):
-                continue
-            for g1 in _geoms(s, b1):
-                for g2 in _geoms(s, b2):
-                    if _compatible(s, g1, g2):
-                        yield (b1, b2), g1, g2, _dim(s, g1, g2), -1
+def _body_pairs(s: Structure, disableflags: int) -> _Found:
+    """Pairs of geoms of different bodies that may collide, body by body."""
+    body, bodies = s.geom_bodyid, np.unique(s.geom_bodyid)
+    parts = [np.zeros((2, 0), int)]
+    for b1 in bodies:
+        others = bodies[bodies > b1]
+        others = others[_bodies_collide(s, b1, others, disableflags)]
+        geoms = np.flatnonzero(np.isin(body, others))
+        g1, g2 = (a.ravel() for a in np.meshgrid(np.flatnonzero(body == b1), geoms, indexing="ij"))
+        parts.append(np.stack([g1, g2])[:, _compatible(s, g1, g2)])
+    g1, g2 = np.concatenate(parts, axis=1)
+    return _Found(g1, g2, _dim(s, g1, g2), np.full(len(g1), -1))
 
 
-def _geoms(s: Structure, body: int) -> range:
-    first = int(s.body_geomadr[body])
-    return range(first, first + int(s.body_geomnum[body]))
-
-
-def _bodies_collide(s: Structure, b1: int, b2: int, disableflags: int) -> bool:
-    """Not welded to each other, not both without dofs, and not parent and child.
+def _bodies_collide(s: Structure, b1: int, others: np.ndarray, disableflags: int) -> np.ndarray:
+    """Not excluded, not welded to each other, not both without dofs, and not parent and child.
 
     Bodies without joints between them count as one, their `body_weldid`. Children of the world
     collide with it.
     """
-    w1, w2 = int(s.body_weldid[b1]), int(s.body_weldid[b2])
-    if w1 == w2 or not (s.body_dofnum[w1] or s.body_dofnum[w2]):
-        return False
-    if disableflags & DisableBit.FILTERPARENT or w1 == 0 or w2 == 0:
-        return True
-    return w1 != s.body_weldid[s.body_parentid[w2]] and w2 != s.body_weldid[s.body_parentid[w1]]
+    w1, w2 = s.body_weldid[b1], s.body_weldid[others]
+    moves = (s.body_dofnum[w1] > 0) | (s.body_dofnum[w2] > 0)
+    excluded = np.isin((int(b1) << 16) + others, np.asarray(s.exclude_signature))
+    collide = (w1 != w2) & moves & ~excluded
+    if disableflags & DisableBit.FILTERPARENT or w1 == 0:
+        return collide
+    parent1, parent2 = s.body_weldid[s.body_parentid[w1]], s.body_weldid[s.body_parentid[w2]]
+    return collide & ((w2 == 0) | ((w1 != parent2) & (w2 != parent1)))
 
 
-def _compatible(s: Structure, g1: int, g2: int) -> bool:
+def _compatible(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
     """A bit of the type of one in the affinity of the other."""
     type_, affinity = s.geom_contype, s.geom_conaffinity
-    return bool(type_[g1] & affinity[g2] or type_[g2] & affinity[g1])
+    return ((type_[g1] & affinity[g2]) | (type_[g2] & affinity[g1])) != 0
 
 
-def _dim(s: Structure, g1: int, g2: int) -> int:
+def _dim(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
     """Dimension of the geom of higher priority, of equal ones the larger."""
     p1, p2 = s.geom_priority[g1], s.geom_priority[g2]
-    d1, d2 = int(s.geom_condim[g1]), int(s.geom_condim[g2])
-    return max(d1, d2) if p1 == p2 else d1 if p1 > p2 else d2
+    d1, d2 = s.geom_condim[g1], s.geom_condim[g2]
+    return np.where(p1 == p2, np.maximum(d1, d2), np.where(p1 > p2, d1, d2))

@@ -1,72 +1,124 @@
 """Rows of contacts: the Jacobian of each contact's basis, regularization and reference."""
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.data import Data
 from jaxsim.enums import ConeType
 from jaxsim.math import MINVAL, Spatial, Vec
 from jaxsim.model import Model
+from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
 from jaxsim.physics.constraint.rows import ContactRows
 from jaxsim.physics.layout import ancestors
 from jaxsim.physics.pin import pin
-from jaxsim.physics.products import apply_basis
+from jaxsim.physics.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.tree import column, pick, take
 from jaxsim.structure import Structure, derived
 
 
-def contact_rows(m: Model, d: Data, c, size: int) -> ContactRows:
-    """Rows of the contacts `c` (a collision.Contacts), whose largest dimension is `size`.
+def contact_rows(m: Model, d: Data, c: Contacts, dims: np.ndarray) -> ContactRows:
+    """Rows of the contacts of a state; `dims`: the dimensions that contacts of the model have.
 
         velocity along basis vector k = frame[k] . (v2 - v1)   at the contact point, k < 3
                                         frame[k-3] . (w2 - w1)                      k >= 3
 
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
+    size = int(dims.max())
+    used = _used(c.active) if c.active.ndim > 1 else None
+    if used is not None and c.packed and len(c.active) % CHUNK == 0:
+        parts = _by_chunks(m, d, c, size, used)
+    else:
+        parts = _parts(m, d, c, size)
+    flat = c.dim == 1 if size > 1 and dims.min() == 1 else None
+    return ContactRows(m.opt.cone, *parts, flat=flat, used=used)
+
+
+class _Parts(NamedTuple):
+    """What is computed of ContactRows, see there."""
+
+    J: jax.Array
+    D: jax.Array
+    aref: list
+    mu: list
+    Dt: list | None
+
+
+def _used(active):
+    """Contacts up to the last that is active in some world."""
+    place = np.arange(1, len(active) + 1, dtype=np.int32)
+    return jnp.max(jnp.where(active.any(axis=-1), place, 0))
+
+
+def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used) -> _Parts:
+    """The rows of the contacts that are used; the rest is zero."""
+    whole = {name: getattr(c, name) for name in ("packed", "found", "lost")}
+    of_contact = {k: v for k, v in c._asdict().items() if k not in whole}
+
+    def build(part) -> _Parts:
+        return _parts(m, d, Contacts(**part, **whole), size)
+
+    def put(out: _Parts, first, part) -> _Parts:
+        new = build(part)
+        J = lax.dynamic_update_slice_in_dim(out.J, new.J, first, axis=1)
+        rest = jax.tree.map(
+            lambda a, b: lax.dynamic_update_slice_in_dim(a, b, first, axis=0), out[1:], new[1:]
+        )
+        return _Parts(J, *rest)
+
+    shapes = jax.eval_shape(build, of_contact)
+    start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    return chunks(put, start, used, (of_contact, 0))
+
+
+def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
     J = pin(_jacobian(m, d, c, size), d.qvel)
     velocity = list(apply_basis(J, d.qvel))
     tran = pick(m.body_invweight0[:, 0], c.body1) + pick(m.body_invweight0[:, 0], c.body2)
     violation = c.dist - c.includemargin
     imp = impedance(c.solimp, violation)
     K, B = stiffness_damping(m, c.solref, c.solimp[1])
-    flat = c.dim == 1
     # friction of each basis vector; nothing beyond the contact's own dimension
     mu = [jnp.zeros_like(c.dist)] + [
         jnp.where(c.dim > k, c.friction[k - 1], 0) for k in range(1, size)
     ]
+    push = -B * velocity[0] - K * imp * violation
     if m.opt.cone == ConeType.PYRAMIDAL:
-        return _pyramid(m, c, J, velocity, tran, imp, K, B, violation, mu, flat)
-    return _cone(m, c, J, velocity, tran, imp, K, B, violation, mu, flat)
-
-
-def _pyramid(m, c, J, velocity, tran, imp, K, B, violation, mu, flat) -> ContactRows:
-    """All edges of a pyramid share one regularization, that of the first edge rescaled."""
-    slope = c.friction[0]
-    edge = 1 / regularize(imp, tran * (1 + slope * slope))
-    R = jnp.where(flat, 1 / regularize(imp, tran), 2 * slope * slope / m.opt.impratio * edge)
-    D = jnp.where(c.active, 1 / jnp.maximum(MINVAL, R), 0)
-    aref = [-B * velocity[0] - K * imp * violation] + [-B * v for v in velocity[1:]]
-    return ContactRows(ConeType.PYRAMIDAL, J, D, aref, mu, None, flat)
-
-
-def _cone(m, c, J, velocity, tran, imp, K, B, violation, mu, flat) -> ContactRows:
-    """Friction directions of an elliptic cone have regularizations tied to the normal's."""
-    R = 1 / regularize(imp, tran)
-    D = jnp.where(c.active, 1 / R, 0)
-    Rt = R / m.opt.impratio
-    slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
-    Dt = [D]
-    for k in range(1, len(J)):
-        ratio = jnp.where(mu[k] > 0, c.friction[0] / jnp.where(mu[k] > 0, mu[k], 1.0), 0)
-        used = c.active & (c.dim > k)
-        Dt.append(jnp.where(used, 1 / jnp.maximum(MINVAL, Rt * ratio * ratio), 0))
+        D = _pyramid(m, c, tran, imp)
+        return _Parts(J, D, [push] + [-B * v for v in velocity[1:]], mu, None)
+    Dt = _cone(m, c, tran, imp, mu)
     # friction rows may have a damping of their own
     own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
     _, Bf = stiffness_damping(m, c.solreffriction, c.solimp[1])
     Bf = jnp.where(own, Bf, B)
-    aref = [-B * velocity[0] - K * imp * violation] + [-Bf * v for v in velocity[1:]]
-    return ContactRows(ConeType.ELLIPTIC, J, D, aref, [slope, *mu[1:]], Dt, flat)
+    slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
+    return _Parts(J, Dt[0], [push] + [-Bf * v for v in velocity[1:]], [slope, *mu[1:]], Dt)
+
+
+def _pyramid(m: Model, c: Contacts, tran, imp):
+    """All edges of a pyramid share one regularization, that of the first edge rescaled."""
+    slope = c.friction[0]
+    edge = 1 / regularize(imp, tran * (1 + slope * slope))
+    frictional = 2 * slope * slope / m.opt.impratio * edge
+    R = jnp.where(c.dim == 1, 1 / regularize(imp, tran), frictional)
+    return jnp.where(c.active, 1 / jnp.maximum(MINVAL, R), 0)
+
+
+def _cone(m: Model, c: Contacts, tran, imp, mu: list) -> list:
+    """Friction directions of an elliptic cone have regularizations tied to the normal's."""
+    R = 1 / regularize(imp, tran)
+    Dt = [jnp.where(c.active, 1 / R, 0)]
+    Rt = R / m.opt.impratio
+    for k in range(1, len(mu)):
+        ratio = jnp.where(mu[k] > 0, c.friction[0] / jnp.where(mu[k] > 0, mu[k], 1.0), 0)
+        used = c.active & (c.dim > k)
+        Dt.append(jnp.where(used, 1 / jnp.maximum(MINVAL, Rt * ratio * ratio), 0))
+    return Dt
 
 
 def _jacobian(m: Model, d: Data, c, size: int):

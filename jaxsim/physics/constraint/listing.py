@@ -105,7 +105,9 @@ def _pyramid(block: ContactRows, number, qacc) -> list:
         J = block.J[0] + slope[:, None] * block.J[k]
         aref = block.aref[0] + slope * block.aref[k]
         # a frictionless contact, whose slopes are zero, has one row: its normal
-        used = (block.mu[k] > 0) | block.flat if place == 0 else block.mu[k] > 0
+        used = block.mu[k] > 0
+        if place == 0:
+            used = used | _frictionless(block)
         D = jnp.where(used, block.D, 0)
         r = apply(J, qacc) - aref
         rows.append(_contact(block, number, J, D, aref, jnp.where(r < 0, -D * r, 0)))
@@ -125,8 +127,13 @@ def _contact(block: ContactRows, number, J, D, aref, force) -> list:
     """The fields of ConstraintRows for one row of every contact; `number` is the contact's."""
     flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
     frictional = np.int32(KINDS[ConeType(block.cone)])
-    kind = jnp.where(block.flat, flat, frictional)
+    kind = jnp.where(_frictionless(block), flat, frictional)
     return [D > 0, kind, number, J, D, aref, jnp.zeros_like(D), force]
+
+
+def _frictionless(block: ContactRows):
+    """Contacts of one row `[ncon, *W]`."""
+    return jnp.full(block.D.shape, len(block.J) == 1) if block.flat is None else block.flat
 
 
 def _by_contact(rows: list, qacc) -> list:

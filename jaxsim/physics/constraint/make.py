@@ -62,7 +62,10 @@ def _count(m: Model, d: Data) -> Data:
         if block.cone == ConeType.ELLIPTIC:
             nc = nc + sum(_active(D) for D in block.Dt)
         else:
-            nc = nc + _active(jnp.where(block.flat, block.D, 0))
+            if len(block.J) == 1:
+                nc = nc + _active(block.D)
+            elif block.flat is not None:
+                nc = nc + _active(jnp.where(block.flat, block.D, 0))
             nc = nc + sum(2 * _active(jnp.where(mu > 0, block.D, 0)) for mu in block.mu[1:])
     return d.replace(**n, nefc=sum(n.values(), nc))
 

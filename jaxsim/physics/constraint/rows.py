@@ -66,7 +66,9 @@ class ContactRows(NamedTuple):
       mu: list over the basis `[ncon, *W]` of friction coefficients; mu[0] of an elliptic cone
         is its slope after regularization. Zero beyond the contact's own dimension.
       Dt: list over the basis of an elliptic cone's regularizations (Dt[0] is D); None for pyramids.
-      flat: `[ncon, *W]` bool: frictionless (one row, not a pyramid).
+      flat: `[ncon, *W]` bool: frictionless (one row, not a pyramid); None where the model's
+        contacts all have friction, or none has.
+      used: contacts up to the last that pushes in any world, int scalar; None: not known.
     """
 
     cone: int
@@ -75,7 +77,8 @@ class ContactRows(NamedTuple):
     aref: list
     mu: list
     Dt: list | None
-    flat: jnp.ndarray
+    flat: jnp.ndarray | None
+    used: jnp.ndarray | None
 
 
 class Rows(NamedTuple):

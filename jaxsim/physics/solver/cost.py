@@ -73,9 +73,11 @@ def _pyramid(block: ContactRows, r: list) -> Piece:
         one = _one_sided(block.D, r[0])
         return Piece([one.force], one.cost, [[one.weight]])
     # a frictionless contact in a model with friction: its one row is the normal
-    alone = _one_sided(jnp.where(block.flat, block.D, 0), r[0])
-    normal, cost, stiff = alone.force, alone.cost, alone.weight
-    zero = jnp.zeros_like(normal)
+    zero = jnp.zeros_like(r[0])
+    if block.flat is None:
+        normal, cost, stiff = zero, zero, zero
+    else:
+        normal, cost, stiff = _one_sided(jnp.where(block.flat, block.D, 0), r[0])
     force = [zero] * size
     weight = [[zero] * size for _ in range(size)]
     for k in range(1, size):
@@ -108,8 +110,11 @@ def _cone(block: ContactRows, r: list) -> Piece:
     U = [s * x for s, x in zip(scale, r, strict=True)]
     N = U[0]
     T = safe_sqrt(sum(u * u for u in U[1:]))
-    free = jnp.where(block.flat, r[0] >= 0, mu * T <= N)
-    below = jnp.where(block.flat, r[0] < 0, (mu * N + T <= 0) & ~free)
+    free = mu * T <= N
+    below = (mu * N + T <= 0) & ~free
+    if block.flat is not None:
+        free = jnp.where(block.flat, r[0] >= 0, free)
+        below = jnp.where(block.flat, r[0] < 0, below)
     middle = ~(free | below)
     # mu is 0 where there is no contact: divide only where the cone is
     Dm = jnp.where(middle, block.D, 0) / jnp.where(middle, mu * mu * (1 + mu * mu), 1.0)

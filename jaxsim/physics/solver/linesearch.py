@@ -3,13 +3,10 @@
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.physics.constraint.rows import ContactRows
-from jaxsim.physics.solver.cost import evaluate
-from jaxsim.physics.solver.problem import Problem
-from jaxsim.physics.tree import total
+from jaxsim.physics.solver.along import Line
 
 
-def line_search(p: Problem, r: list, Jv: list, slope, curvature, limit: int, tolerance):
+def line_search(along: Line, limit: int, tolerance):
     """The step that minimizes the cost along the Newton direction.
 
     The derivative of the cost along the line is increasing. Newton's method on it, kept inside
@@ -17,11 +14,7 @@ def line_search(p: Problem, r: list, Jv: list, slope, curvature, limit: int, tol
     step is 1: the direction is the Newton step of the whole cost.
 
     Args:
-      p: problem.
-      r: residuals at the start.
-      Jv: change of the residuals per unit step.
-      slope: derivative at the start of the part of the cost without constraints, `[1, *W]`.
-      curvature: its second derivative, `[1, *W]`.
+      along: the cost along the direction.
       limit: evaluations at most.
       tolerance: absolute bound on the derivative `[1, *W]`.
 
@@ -36,10 +29,7 @@ def line_search(p: Problem, r: list, Jv: list, slope, curvature, limit: int, tol
     def newton(state):
         k, step, trial, low, high, busy = state
         step = jnp.where(busy, trial, step)
-        first, second = slope + curvature * step, curvature
-        for block, x, v in zip(p.blocks, r, Jv, strict=True):
-            a, b = _along(block, x, v, step)
-            first, second = first + a, second + b
+        first, second = along.derivatives(step)
         low = jnp.where(busy & (first < 0), step, low)
         high = jnp.where(busy & (first > 0), step, high)
         trial = step - first / second
@@ -48,18 +38,6 @@ def line_search(p: Problem, r: list, Jv: list, slope, curvature, limit: int, tol
         moves = (high - low) > jnp.finfo(step.dtype).eps * jnp.abs(high)
         return k + 1, step, trial, low, high, busy & (jnp.abs(first) > tolerance) & moves
 
-    zero = jnp.zeros_like(slope)
-    state = (jnp.int32(0), zero, zero + 1, zero, zero + jnp.inf, slope == slope)
+    zero = jnp.zeros_like(along.slope)
+    state = (jnp.int32(0), zero, zero + 1, zero, zero + jnp.inf, jnp.ones(zero.shape, bool))
     return lax.while_loop(proceed, newton, state)[1]
-
-
-def _along(block, r, v, step):
-    """First and second derivative of a block's cost with respect to the step, `[1, *W]`."""
-    if not isinstance(block, ContactRows):
-        piece = evaluate(block, r + step * v)
-        return total(-piece.force * v), total(piece.weight * v * v)
-    piece = evaluate(block, [x + step * y for x, y in zip(r, v, strict=True)])
-    size = len(v)
-    first = sum(-f * y for f, y in zip(piece.force, v, strict=True))
-    second = sum(piece.weight[j][k] * v[j] * v[k] for j in range(size) for k in range(size))
-    return total(first), total(second)

@@ -17,6 +17,7 @@ from jaxsim.physics.constraint.rows import Rows
 from jaxsim.physics.factor import solve_spd
 from jaxsim.physics.pin import pin
 from jaxsim.physics.products import apply
+from jaxsim.physics.solver.along import line
 from jaxsim.physics.solver.linesearch import line_search
 from jaxsim.physics.solver.problem import (
     Problem,
@@ -90,23 +91,29 @@ def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -
         return found, Solution(dx, dsmooth, dforce, no_change)
 
     arrays = (p.M, p.smooth, [_arrays(b) for b in p.blocks])
-    return run(arrays, [getattr(b, "flat", None) for b in p.blocks], settings)
+    return run(arrays, [_flags(b) for b in p.blocks], settings)
 
 
 CONSTANT = ("type", "id", "dof", "cone")  # parts of a block that are not arrays
+FLAGS = ("flat", "used")  # arrays without derivative
 
 
 def _arrays(block) -> dict:
     """The differentiable arrays of a block."""
-    return {k: v for k, v in block._asdict().items() if k not in (*CONSTANT, "flat")}
+    return {k: v for k, v in block._asdict().items() if k not in (*CONSTANT, *FLAGS)}
+
+
+def _flags(block) -> dict:
+    """The arrays of a block that are not numbers."""
+    return {k: getattr(block, k) for k in FLAGS if hasattr(block, k)}
 
 
 def _rebuild(p: Problem, arrays, flags) -> Problem:
     """The problem with its arrays replaced; constants stay as they are."""
     M, smooth, by_block = arrays
     blocks = []
-    for block, own, flat in zip(p.blocks, by_block, flags, strict=True):
-        blocks.append(block._replace(**own) if flat is None else block._replace(**own, flat=flat))
+    for block, own, flag in zip(p.blocks, by_block, flags, strict=True):
+        blocks.append(block._replace(**own, **flag))
     first, second = len(p.rows.dof), len(p.rows.dof) + len(p.rows.dense)
     rows = Rows(tuple(blocks[:first]), tuple(blocks[first:second]), tuple(blocks[second:]))
     return Problem(M, smooth, rows)
@@ -186,7 +193,8 @@ def _descend(p: Problem, settings: Settings, ls_iterations: int, at: _Point, g, 
     slope, curvature = total((at.Mx - p.smooth) * v), total(v * Mv)
     size = jnp.sqrt(total(v * v))
     goal = settings.tolerance * settings.ls_tolerance * size / settings.scale
-    length = line_search(p, at.r, Jv, slope, curvature, ls_iterations, goal)
+    along = line(p.blocks, at.r, Jv, slope, curvature)
+    length = line_search(along, ls_iterations, goal)
     # Newton's decrement: twice the improvement that the quadratic model expects
     gain = settings.scale * 0.5 * -total(g * v)
     return length, (gain > settings.tolerance) & (length > 0)

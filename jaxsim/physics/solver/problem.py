@@ -59,7 +59,7 @@ def _multiply(block, x):
     if isinstance(block, DofRows):
         return block.sign * take(x, block.dof)
     if isinstance(block, ContactRows):
-        return list(apply_basis(block.J, x))
+        return list(apply_basis(block.J, x, block.used))
     return apply(block.J, x)
 
 
@@ -70,7 +70,7 @@ def constraint_force(p: Problem, pieces: list):
         if isinstance(block, DofRows):
             out = out + _to_dofs(block.dof, block.sign * piece.force, out.shape[0])
         elif isinstance(block, ContactRows):
-            out = out + apply_basis_transpose(block.J, piece.force)
+            out = out + apply_basis_transpose(block.J, piece.force, block.used)
         else:
             out = out + apply_transpose(block.J, piece.force)
     return out
@@ -86,7 +86,7 @@ def hessian(p: Problem, pieces: list):
             own = _to_dofs(block.dof, piece.weight, nv)
             diagonal = own if diagonal is None else diagonal + own
         elif isinstance(block, ContactRows):
-            H = gram_basis(H, block.J, piece.weight)
+            H = gram_basis(H, block.J, piece.weight, block.used)
         else:
             H = H + gram(block.J, pin(piece.weight[:, None] * block.J, p.smooth))
     if diagonal is not None:

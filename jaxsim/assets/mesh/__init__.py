@@ -1,0 +1,6 @@
+"""What the compiler makes of a triangle surface: vertices, normals, mass, hull and polygons.
+
+    Surface -> weld -> placed vertices -> mass -> principal frame -> hull, polygons
+
+The steps are one file each; `compile/meshes.py` puts them together.
+"""

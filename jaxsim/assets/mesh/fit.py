@@ -1,0 +1,34 @@
+"""The size of a primitive that stands for a mesh: fitted to its inertia, or around its box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim.enums import GeomType
+
+Fit = Callable[[float, float, float], tuple[float, ...]]
+
+# From the half sides of the box with the mesh's inertia: cross sections and volume are in between.
+TO_INERTIA: dict[GeomType, Fit] = {
+    GeomType.SPHERE: lambda x, y, z: ((x + y + z) / 3,),
+    GeomType.CAPSULE: lambda x, y, z: ((x + y) / 2, max(0.0, z - (x + y) / 4)),
+    GeomType.CYLINDER: lambda x, y, z: ((x + y) / 2, z),
+    GeomType.ELLIPSOID: lambda x, y, z: (x, y, z),
+    GeomType.BOX: lambda x, y, z: (x, y, z),
+}
+
+# From the half sides of the bounding box: the smallest shape whose own box contains it.
+AROUND_BOX: dict[GeomType, Fit] = {
+    GeomType.SPHERE: lambda x, y, z: (max(x, y, z),),
+    GeomType.CAPSULE: lambda x, y, z: (max(x, y), max(0.0, z - max(x, y))),
+    GeomType.CYLINDER: lambda x, y, z: (max(x, y), z),
+    GeomType.ELLIPSOID: lambda x, y, z: (x, y, z),
+    GeomType.BOX: lambda x, y, z: (x, y, z),
+}
+
+
+def inertia_box(moments: np.ndarray) -> np.ndarray:
+    """Half sides of the box that has these principal moments per mass [m^2], (3,)."""
+    return np.sqrt(np.maximum(0.0, 1.5 * (moments.sum() - 2 * moments)))

@@ -1,0 +1,123 @@
+"""The convex hull of a mesh, by Qhull, and the records of it that MuJoCo keeps.
+
+`mesh_graph` of one mesh (MuJoCo's API reference, "Convex hulls") lists the vertices of the hull,
+for each of them its neighbors, and the faces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from jaxsim.assets.mesh.triangles import cross, lengths
+from jaxsim.errors import AssetError
+
+_OPTIONS = "Qt"  # faces with more than three vertices are divided into triangles
+_SIMPLEX = 4  # vertices that Qhull begins with, before it counts those that it adds
+_FLAT = 1e-7  # share of the extent that is too little for another dimension, or none
+_OTHER_WAY = [1, 0, 2]  # corners of a face seen from its other side, in the oracle's order
+_WHERE = ("at one point", "on one line", "in one plane")
+_REMEDIES = ("a small sphere", "a thin capsule", "a primitive shape, such as a thin box")
+_SURE = 1e-8  # sine between a normal and its face's plane from which on its sign is certain
+
+# The directions of `mesh_extrema`: -1, 0, 1 along each axis, the last one fastest.
+_DIRECTIONS = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """The convex hull of a set of points.
+
+    Attributes:
+      vertex: ids of the points on the hull, rising, (nhull,).
+      face: ids of the points of each triangle, counter-clockwise from outside, (nface, 3).
+    """
+
+    vertex: np.ndarray
+    face: np.ndarray
+
+    def graph(self, face: np.ndarray) -> np.ndarray:
+        """The record of `mesh_graph`, (2 + 3 nhull + 6 nface,).
+
+        Args:
+          face: the faces, with their corners in the order in which they are kept, (nface, 3).
+        """
+        nvert, nface = len(self.vertex), len(face)
+        local = np.searchsorted(self.vertex, face)
+        start, end = local.ravel(), np.roll(local, -1, axis=1).ravel()
+        order = np.lexsort((end, start))
+        degree = np.bincount(start, minlength=nvert)
+
+        # the neighbors of each vertex, closed by -1
+        edges = np.full(nvert + 3 * nface, -1)
+        edges[np.arange(3 * nface) + start[order]] = end[order]
+        address = np.cumsum(degree + 1) - (degree + 1)
+        parts = ([nvert, nface], address, self.vertex, edges, face.ravel())
+        return np.concatenate(parts).astype(np.int32)
+
+    def extrema(self, vertex: np.ndarray) -> np.ndarray:
+        """The hull vertex, counted in the hull, that lies farthest in each direction, (27,).
+
+        In the direction (0, 0, 0) all vertices are equal, and the first one stands.
+        """
+        return np.argmax(vertex[self.vertex] @ _DIRECTIONS.T, axis=0).astype(np.int32)
+
+
+def convex_hull(vertex: np.ndarray, maxhullvert: int = -1) -> Hull:
+    """The hull of points (n, 3), with at most `maxhullvert` vertices if that is positive.
+
+    Raises:
+      AssetError: the points lie in a plane, on a line, or in one point.
+    """
+    options = _OPTIONS
+    if maxhullvert > 0:
+        # Q9 takes the points in the order of their distance, so that a coarse hull fits well.
+        options += f" Q9 TA{maxhullvert - _SIMPLEX}"
+    try:
+        hull = ConvexHull(vertex, qhull_options=options)
+    except QhullError as error:
+        raise AssetError(_reason(vertex, str(error))) from None
+    face = _outward(vertex, hull)
+    return Hull(np.unique(face).astype(np.int32), face)
+
+
+def _reason(vertex: np.ndarray, message: str) -> str:
+    """Why points have no hull: they are in one plane, line or point, or what Qhull says."""
+    extent = np.linalg.svd(vertex - vertex.mean(axis=0), compute_uv=False)
+    for size, where, remedy in zip(extent, _WHERE, _REMEDIES, strict=True):
+        if size <= _FLAT * max(extent[0], np.abs(vertex).max()):
+            return f"its vertices lie {where}, and have no convex hull; use {remedy}"
+    return f"its convex hull cannot be found ({message.strip().splitlines()[0]}); repair the mesh"
+
+
+def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
+    """The faces of a hull, counter-clockwise from outside, (nface, 3).
+
+    Of a face that is almost a line the normal says nothing: it runs against its neighbors.
+    """
+    face = hull.simplices.astype(np.int32)
+    a, b, c = (vertex[face[:, i]] for i in range(3))
+    along = np.einsum("ni,ni->n", cross(b - a, c - a), hull.equations[:, :3])
+    inward = along < 0
+    face[inward] = face[inward][:, _OTHER_WAY]
+
+    scale = lengths(b - a) * lengths(c - a)
+    known = np.abs(along) > _SURE * scale
+    left = list(np.flatnonzero(~known))
+    while left:
+        ready = [i for i in left if known[hull.neighbors[i]].any()]
+        for i in ready:
+            beside = next(j for j in hull.neighbors[i] if known[j])
+            if _edges(face[i]) & _edges(face[beside]):
+                face[i] = face[i][_OTHER_WAY]
+            known[i] = True
+        left = [i for i in left if not known[i]] if ready else []
+    return face
+
+
+def _edges(face: np.ndarray) -> set[tuple[int, int]]:
+    """The directed edges of one face."""
+    a, b, c = (int(i) for i in face)
+    return {(a, b), (b, c), (c, a)}

@@ -1,0 +1,120 @@
+"""The flat sides of a hull: its triangles, joined where neighbors lie in one plane.
+
+Triangles are in one plane if their normals, as polar angles rounded to hundredths of a radian, are
+equal: MuJoCo's criterion, found by experiment. It is coarse, but collisions are where the outlines
+are, and these are vertices of the hull in any case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from jaxsim.assets.mesh.triangles import area_vectors, cross, units
+
+_ANGLE = 0.01  # cells of normals [rad]
+_POLE = 1e-7  # how near to 1 the z of a normal is that has no azimuth
+
+
+@dataclass(frozen=True, eq=False)
+class Polygons:
+    """Polygons that cover the hull of a mesh.
+
+    Attributes:
+      normal: outward unit normals, (npoly, 3).
+      num: vertices of each polygon, (npoly,).
+      vertex: ids of the vertices in the mesh, counter-clockwise, polygon by polygon.
+      mapnum: polygons at each vertex of the mesh, (nvert,).
+      map: ids of these polygons, vertex by vertex.
+    """
+
+    normal: np.ndarray
+    num: np.ndarray
+    vertex: np.ndarray
+    mapnum: np.ndarray
+    map: np.ndarray
+
+    def outlines(self, mirrored: bool) -> np.ndarray:
+        """`vertex`, or each polygon the other way around, as a mirror shows it."""
+        if not mirrored:
+            return self.vertex
+        first = np.cumsum(self.num) - self.num
+        last = first + self.num - 1
+        return self.vertex[np.repeat(first + last, self.num) - np.arange(len(self.vertex))]
+
+
+def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
+    """Polygons of a hull; its faces (nface, 3) are counter-clockwise from outside."""
+    start, end = face.ravel(), np.roll(face, -1, axis=1).ravel()
+    twin = _twins(start, end, len(vertex))
+    side = np.repeat(np.arange(len(face)), 3)
+    beyond = np.where(twin >= 0, side[twin], -1)
+
+    # faces of one plane that hang together are one polygon, whose outline are the edges between
+    plane = _planes(units(area_vectors(vertex, face)))
+    inner = (beyond >= 0) & (plane[side] == plane[beyond])
+    links = coo_matrix((inner[inner], (side[inner], beyond[inner])), shape=(len(face),) * 2)
+    npoly, label = connected_components(links, directed=False)
+    start, end, label = start[~inner], end[~inner], label[side[~inner]]
+
+    order = _around(start, end, label, npoly, len(vertex))
+    start, label = start[order], label[order]
+    num = np.bincount(label, minlength=npoly)
+    return Polygons(
+        normal=_newell(vertex[start], label, num),
+        num=num.astype(np.int32),
+        vertex=start.astype(np.int32),
+        mapnum=np.bincount(start, minlength=len(vertex)).astype(np.int32),
+        map=label[np.lexsort((label, start))].astype(np.int32),
+    )
+
+
+def _twins(start: np.ndarray, end: np.ndarray, nvert: int) -> np.ndarray:
+    """For each directed edge the one that runs back, -1 if there is none."""
+    key = start.astype(np.int64) * nvert + end
+    back = end.astype(np.int64) * nvert + start
+    order = np.argsort(key)
+    place = np.minimum(np.searchsorted(key, back, sorter=order), len(key) - 1)
+    found = order[place]
+    return np.where(key[found] == back, found, -1)
+
+
+def _planes(normal: np.ndarray) -> np.ndarray:
+    """A number for each normal; equal for normals of one cell of polar angles."""
+    x, y, z = (normal + 0.0).T
+    azimuth = np.where(1 - np.abs(z) < _POLE, 0.0, np.arctan2(y, x))
+    polar = np.arccos(np.clip(z, -1, 1))
+    cell = np.rint(np.stack([azimuth, polar]) / _ANGLE).astype(np.int64)
+    return cell[0] * 1024 + cell[1]
+
+
+def _around(
+    start: np.ndarray, end: np.ndarray, label: np.ndarray, npoly: int, nvert: int
+) -> np.ndarray:
+    """The order in which the edges of the outlines follow each other, polygon by polygon."""
+    key = label.astype(np.int64) * nvert + start
+    order = np.argsort(key, kind="stable")
+    follower = order[np.searchsorted(key, label.astype(np.int64) * nvert + end, sorter=order)]
+    num = np.bincount(label, minlength=npoly)
+    first = np.cumsum(num) - num
+
+    # all polygons at once, one edge at a time
+    current = order[first]
+    place = np.zeros(len(start), np.int64)
+    for step in range(num.max(initial=0)):
+        alive = step < num
+        place[first[alive] + step] = current[alive]
+        current = follower[current]
+    return place
+
+
+def _newell(point: np.ndarray, label: np.ndarray, num: np.ndarray) -> np.ndarray:
+    """Unit normals of polygons from all their vertices (Newell's method), (npoly, 3)."""
+    after = np.arange(1, len(point) + 1)
+    after[np.cumsum(num) - 1] = np.cumsum(num) - num
+    arm = point - point[(np.cumsum(num) - num)[label]]
+    twice = cross(arm, arm[after])
+    return units(np.stack([np.bincount(label, twice[:, i], len(num)) for i in range(3)], axis=1))

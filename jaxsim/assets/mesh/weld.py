@@ -1,0 +1,43 @@
+"""Welding: vertices at the same point become one, as files that repeat them need it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from jaxsim.assets.surface import Surface
+
+# Odd multipliers that spread the bits of the three coordinates (Knuth's multiplicative hashing).
+_SPREAD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
+
+def welded(surface: Surface) -> Surface:
+    """The same faces over distinct vertices, in the order in which they first appear."""
+    vertex = surface.vertex + 0.0  # no negative zeros: they equal the positive ones
+    first, label = _groups(vertex)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return dataclasses.replace(
+        surface,
+        vertex=vertex[first[order]],
+        face=rank[label][surface.face].astype(np.int32),
+    )
+
+
+def _groups(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First member of each group of equal rows, and the group of each row.
+
+    Sorting one number a row is much faster than sorting rows; the rows decide if two that differ
+    should have the same number.
+    """
+    bits = vertex.view(np.uint64)
+    mixed = np.zeros(len(vertex), np.uint64)
+    for i, factor in enumerate(_SPREAD):
+        mixed = (mixed ^ bits[:, i]) * np.uint64(factor)
+        mixed ^= mixed >> np.uint64(29)
+    _, first, label = np.unique(mixed, return_index=True, return_inverse=True)
+    if not np.array_equal(vertex[first[label]], vertex):
+        _, first, label = np.unique(vertex, axis=0, return_index=True, return_inverse=True)
+    return first, label.ravel()

@@ -1,0 +1,44 @@
+"""Lines of an OBJ file (Wavefront): what a rod is made of."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from jaxsim.errors import AssetError
+
+
+def read_obj_lines(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The points (n, 3) of a file, and its lines cut into pieces between two points, (m, 2).
+
+    Coordinates have single precision, as those of surfaces.
+
+    Raises:
+      AssetError: a number cannot be read, or a line has a point that is not there.
+    """
+    vertex: list[list[float]] = []
+    pieces: list[tuple[int, int]] = []
+    for number, text in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
+        words = text.split("#", 1)[0].split()
+        if not words or words[0] not in ("v", "l"):
+            continue
+        try:
+            if words[0] == "v":
+                vertex.append([float(word) for word in words[1:4]])
+            else:
+                points = [_place(word, len(vertex)) for word in words[1:]]
+                pieces += pairwise(points)
+        except (ValueError, IndexError):
+            raise AssetError(f"line {number} of the OBJ file cannot be read: '{text}'") from None
+    point = np.array([(*v, 0.0, 0.0, 0.0)[:3] for v in vertex], np.float32).reshape(-1, 3)
+    line = np.array(pieces, int).reshape(-1, 2)
+    if len(line) and (line.min() < 0 or line.max() >= len(point)):
+        raise AssetError(f"a line has a point that is none of the {len(point)} of the file")
+    return point.astype(np.float64), line
+
+
+def _place(word: str, count: int) -> int:
+    """A reference to a point, from 0; negative ones count back from the last so far."""
+    index = int(word.split("/", 1)[0])
+    return index - 1 if index > 0 else count + index

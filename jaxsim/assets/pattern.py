@@ -1,0 +1,115 @@
+"""Built-in textures: gradients, checkers and flat colors, with marks on them.
+
+XML reference, asset/texture/builtin. The six sides of a cube stand below each other, in the order
+right, left, up, down, front, back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim.assets.random64 import uniform
+
+SIDES = 6
+_UP, _DOWN = 2, 3
+
+
+def pattern(
+    kind: str, sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray
+) -> np.ndarray:
+    """Draws a built-in pattern.
+
+    Args:
+      kind: "gradient", "checker" or "flat".
+      sides: 1 for a flat image, 6 for a cube.
+      height: rows of a side.
+      width: columns of a side.
+      rgb1: first color, (3,) in [0, 1].
+      rgb2: second color, likewise.
+
+    Returns:
+      Pixels, (sides, height, width, 3), uint8.
+    """
+    return _PATTERNS[kind](sides, height, width, np.asarray(rgb1), np.asarray(rgb2))
+
+
+def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> None:
+    """Puts marks on a pattern of any number of sides, in place.
+
+    Args:
+      image: pixels, (sides, height, width, 3), uint8.
+      kind: "none", "edge", "cross" or "random".
+      rgb: color of the marks, (3,).
+      probability: part of the pixels that random marks take.
+    """
+    sides, height, width, _ = image.shape
+    color = color_bytes(rgb)
+    if kind == "edge":
+        image[:, [0, -1]] = color
+        image[:, :, [0, -1]] = color
+    elif kind == "cross":
+        image[:, height // 2] = color
+        image[:, :, width // 2] = color
+    elif kind == "random":
+        chance = uniform(sides * height * width).reshape(sides, height, width)
+        image[chance < probability] = color
+
+
+def color_bytes(rgb: np.ndarray) -> np.ndarray:
+    """Colors as bytes: cut off, not rounded; outside [0, 1] they wrap around, as in MuJoCo."""
+    return (255 * np.asarray(rgb, np.float64)).astype(np.int64).astype(np.uint8)
+
+
+def _flat(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
+    image = np.empty((sides, height, width, 3), np.uint8)
+    image[:] = color_bytes(rgb1)
+    if sides == SIDES:
+        image[_DOWN] = color_bytes(rgb2)
+    return image
+
+
+def _checker(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
+    """Two by two fields; on front and back of a cube they are the other way around."""
+    upper = np.arange(height)[:, None] < height // 2
+    first = np.broadcast_to(upper == (np.arange(width) < width // 2), (sides, height, width)).copy()
+    if sides == SIDES:
+        first[4:] = ~first[4:]
+    return np.where(first[..., None], color_bytes(rgb1), color_bytes(rgb2))
+
+
+def _gradient(
+    sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray
+) -> np.ndarray:
+    """From the center to the rim of an image; on a cube, from the top to the bottom."""
+    if min(height, width) == 1:  # neither center nor rim: black, as in MuJoCo
+        return np.zeros((sides, height, width, 3), np.uint8)
+    x, y = _ticks(width)[None, :], _ticks(height)[:, None]
+    if sides == 1:
+        place = np.minimum(np.hypot(x, y), 1.0)[None]
+    else:
+        beside = 0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi
+        place = np.repeat(beside[None], SIDES, axis=0)
+        place[_UP] = np.arctan(np.hypot(x, y)) / np.pi
+        place[_DOWN] = 1 - place[_UP]
+    share = _sigmoid(place)[..., None]
+    return color_bytes(rgb1 * (1 - share) + rgb2 * share)
+
+
+def _ticks(n: int) -> np.ndarray:
+    """Places of n pixels, the first at -1 and the last at 1."""
+    return 2 * np.arange(n) / (n - 1) - 1
+
+
+def _sigmoid(place: np.ndarray) -> np.ndarray:
+    """A smooth rise from 0 to 1, steepest in the middle."""
+    u = 2 * place - 1
+    return 0.5 + u / np.sqrt(2 * (1 + u**2))
+
+
+_PATTERNS: dict[str, Callable[[int, int, int, np.ndarray, np.ndarray], np.ndarray]] = {
+    "flat": _flat,
+    "checker": _checker,
+    "gradient": _gradient,
+}

@@ -1,0 +1,145 @@
+"""Polygons of a mesh file cut into triangles, in the way of MuJoCo's OBJ reader.
+
+A quadrilateral is cut along its shorter diagonal. A polygon with more corners loses one ear after
+another: the first corner, counted on from the last ear, that is not reflex and whose triangle has
+no other corner inside. What is left when no ear can be found is dropped, and also what is left when
+the first ear is found at the last corner. All is decided in the single precision in which files are
+read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_EPSILON = np.finfo(np.float32).eps
+
+
+def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Cuts polygons into triangles.
+
+    Args:
+      point: positions of the corners of all polygons, one polygon after the other, (n, 3).
+      count: corners of each polygon, (npolygon,); fewer than three make no triangle.
+
+    Returns:
+      Triangles as indices of corners, in the order of the polygons, (ntriangle, 3).
+    """
+    first = np.cumsum(count) - count
+    if np.all(count == 3):
+        return np.arange(len(point)).reshape(-1, 3)
+    point = point.astype(np.float32)
+    triangles = [first[count == 3, None] + np.arange(3), _quadrilaterals(point, first[count == 4])]
+    polygons = _Polygons(point, first[count > 4], count[count > 4])
+    triangles.append(polygons.cut())
+    found = np.concatenate(triangles)
+    owner = np.searchsorted(first + count, found.min(axis=1), side="right")
+    return found[np.argsort(owner, kind="stable")]
+
+
+def _quadrilaterals(point: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Two triangles on either side of the shorter diagonal of each, (2 n, 3)."""
+
+    def squared(i: int, j: int) -> np.ndarray:
+        edge = point[first + j] - point[first + i]
+        return np.sum(edge * edge, axis=1)
+
+    along_02 = squared(0, 2) < squared(1, 3)
+    pairs = np.where(along_02[:, None], (0, 1, 2, 0, 2, 3), (0, 1, 3, 1, 2, 3))
+    return (first[:, None] + pairs).reshape(-1, 3)
+
+
+class _Polygons:
+    """Polygons with five corners or more, which lose their ears in step.
+
+    Attributes:
+      plane: positions of all corners in the two axes in which their polygon is widest, (n, 2).
+      corner: the corners that each polygon still has, filled up at the end, (npolygon, widest).
+      count: how many it has, (npolygon,).
+      whole: how many it had in the file, (npolygon,).
+      guess: place of the corner that is tried next, (npolygon,).
+    """
+
+    def __init__(self, point: np.ndarray, first: np.ndarray, count: np.ndarray):
+        widest = int(count.max(initial=0))
+        self.corner = first[:, None] + np.minimum(np.arange(max(widest, 3)), count[:, None] - 1)
+        self.count = count.copy()
+        self.whole = count
+        self.guess = np.zeros(len(first), int)
+        # Project each polygon along the axis that its first true corner is turned about.
+        self.plane = point[:, :2].copy()
+        axes = _axes(point, self.corner, count)
+        for i, (polygon, size) in enumerate(zip(first, count, strict=True)):
+            self.plane[polygon : polygon + size] = point[polygon : polygon + size, axes[i]]
+
+    def cut(self) -> np.ndarray:
+        """All triangles; those of one polygon stay in the order in which they were found."""
+        found = [np.zeros((0, 3), int)]
+        for size in range(int(self.count.max(initial=0)), 3, -1):
+            waiting = np.flatnonzero(self.count == size)
+            for trial in range(size):
+                tried = waiting
+                waiting = self._cut_ears(tried, size, found)
+                if trial == size - 1:
+                    # The reader has no trials left for a polygon that was whole until the last one.
+                    late = np.setdiff1d(tried, waiting)
+                    self.count[late[self.whole[late] == size]] = 0
+        found.append(self.corner[self.count == 3, :3])
+        return np.concatenate(found)
+
+    def _cut_ears(self, waiting: np.ndarray, size: int, found: list[np.ndarray]) -> np.ndarray:
+        """Tries one corner of each polygon of a size; returns those where it was no ear."""
+        self.guess[waiting] %= size
+        turn = (self.guess[waiting, None] + np.arange(size)) % size
+        corner = self.corner[waiting[:, None], turn]
+        ear = _is_ear(self.plane[corner])
+        found.append(corner[ear, :3])
+        # Without the tip of the ear, the corners keep their order.
+        cut = waiting[ear]
+        keep = np.arange(size - 1) + (np.arange(size - 1) >= turn[ear, 1:2])
+        self.corner[cut, : size - 1] = self.corner[cut[:, None], keep]
+        self.count[cut] -= 1
+        self.guess[waiting[~ear]] += 1
+        return waiting[~ear]
+
+
+def _axes(point: np.ndarray, corner: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """The two axes in which each polygon is drawn, (npolygon, 2)."""
+    axes = np.tile([1, 2], (len(corner), 1))
+    undecided = np.ones(len(corner), bool)
+    for k in range(corner.shape[1]):
+        at = [corner[np.arange(len(corner)), (k + i) % count] for i in range(3)]
+        turn = np.abs(np.cross(point[at[1]] - point[at[0]], point[at[2]] - point[at[1]]))
+        here = undecided & (k < count) & np.any(turn > _EPSILON, axis=1)
+        x, y, z = turn.T
+        along_x = (x > y) & (x > z)
+        along_z = ~along_x & (z > x) & (z > y)
+        axes[here & ~along_x] = (0, 2)
+        axes[here & along_z] = (0, 1)
+        undecided &= ~here
+    return axes
+
+
+def _is_ear(corner: np.ndarray) -> np.ndarray:
+    """Whether the first three of some corners can be cut off, (n, size, 2) -> (n,)."""
+    a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
+    turn = _cross(b - a, c - b)
+    reflex = turn * _cross(a, b) * np.float32(0.5) < 0
+    inside = _inside(corner[:, :3, None], corner[:, None, 3:])
+    return ~reflex & ~inside.any(axis=1)
+
+
+def _inside(triangle: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Whether points are inside a triangle: a ray from there crosses its sides an odd number
+    of times; (n, 3, 1, 2), (n, 1, k, 2) -> (n, k).
+    """
+    start, end = triangle, np.roll(triangle, 1, axis=1)
+    x, y = point[..., 0], point[..., 1]
+    straddles = (start[..., 1] > y) != (end[..., 1] > y)
+    rise = end[..., 1] - start[..., 1]
+    run = (end[..., 0] - start[..., 0]) * (y - start[..., 1])
+    cut = run / np.where(rise == 0, np.float32(1), rise) + start[..., 0]
+    return np.sum(straddles & (x < cut), axis=1) % 2 == 1
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]

@@ -1,0 +1,31 @@
+"""`jaxsim compile MODEL.xml --out MODEL.jxm`: a model in one file that loads without compiling."""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from jaxsim.assets.resource import is_uri
+from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.progress import size
+from jaxsim.load import load_model
+from jaxsim.save import save_model
+
+
+def compile_model(args: argparse.Namespace) -> int:
+    """Compiles a model and saves it."""
+    if args.out is None and is_uri(args.model):
+        raise InputProblem("--out: say which file to write for a model that is not one itself")
+    out = Path(args.model).with_suffix(".jxm") if args.out is None else Path(args.out)
+    if out.resolve() == Path(args.model).resolve():
+        raise InputProblem(f"--out: '{out}' is the model itself; name another file")
+    start = time.perf_counter()
+    m = load_model(args.model, contacts=args.contacts)
+    seconds = time.perf_counter() - start
+    try:
+        save_model(m, out)
+    except OSError as error:
+        raise InputProblem(f"--out: '{out}' cannot be written: {error.strerror}") from None
+    precision = m.qpos0.dtype.name
+    print(f"{out}: {size(os.path.getsize(out))}, {precision}, compiled in {seconds:.1f} s")
+    return 0

@@ -1,0 +1,74 @@
+"""Files that a model names: where they are looked for, and their contents.
+
+Rules of the XML reference, compiler/meshdir: a file is seen from `meshdir` (or `texturedir`), which
+is seen from the folder of the model; an absolute path stands for itself. An element that was
+attached keeps to the folders of its own model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jaxsim.assets.resource import ResourceError, Resources, folder_name, join
+from jaxsim.compile.context import Compilation
+from jaxsim.spec import SpecElement
+
+# The setting that has the folder for each kind of asset.
+FOLDERS = {
+    "mesh": "meshdir",
+    "hfield": "meshdir",
+    "skin": "meshdir",
+    "texture": "texturedir",
+}
+
+
+def read_asset(c: Compilation, element: SpecElement, file: str, kind: str) -> bytes | None:
+    """Contents of a file that an element names; None, and a fault, where it cannot be had.
+
+    Args:
+      c: the compilation.
+      element: the element that names the file.
+      file: the name as written.
+      kind: what the file is: "mesh", "hfield", "skin" or "texture".
+    """
+    try:
+        return _resources(c, element).read(_name(c, element, file, kind))
+    except ResourceError as error:
+        c.fault(element, f"file='{file}': {error}")
+        return None
+
+
+def is_in_memory(c: Compilation, element: SpecElement, file: str, kind: str) -> bool:
+    """Whether a file that an element names is one of the files in memory."""
+    resources, name = _resources(c, element), _name(c, element, file, kind)
+    if not resources.files:
+        return False
+    try:
+        found = resources.find(name, (resources.folder,))
+    except ResourceError:
+        return False
+    return found is not None and found[0] in resources.files
+
+
+def asset_path(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
+    """Where a file that an element names is looked for first, with plain slashes."""
+    path = join(_resources(c, element).folder, _name(c, element, file, kind))
+    return path.replace("\\", "/")
+
+
+def _name(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
+    """A file seen from the folder of the model."""
+    settings = c.settings_of(element)
+    name = file.replace("\\", "/").rsplit("/", 1)[-1] if settings.strippath else file
+    return join(getattr(settings, FOLDERS[kind]), name)
+
+
+def _resources(c: Compilation, element: SpecElement) -> Resources:
+    """The files of the model that an element was written in."""
+    source = c.spec if element.origin is None else element.origin
+    known: dict[tuple[str, int], Resources] = c.work.setdefault("resources", {})
+    key = (source.path, id(source.files))
+    if key not in known:
+        files: Mapping[str, bytes] | None = source.files
+        known[key] = Resources(files, folder_name(source.path))
+    return known[key]

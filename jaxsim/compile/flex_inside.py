@@ -1,0 +1,96 @@
+"""Which points lie inside a surface of triangles, also of one with holes.
+
+The winding number of a surface around a point is the sum of the solid angles of its triangles over
+4 pi: 1 inside a closed surface and 0 outside; with holes it blurs, and a half is the border. Solid
+angles follow van Oosterom and Strackee, "The solid angle of a plane triangle", 1983.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_BORDER = 0.5 - 1e-9  # a point on the surface itself is inside
+_TOUCH = 1e-9  # depth to which bodies may overlap and only touch
+_CHUNK = 1 << 17  # pairs of a point and a triangle at once
+
+
+def is_closed(triangle: np.ndarray) -> bool:
+    """Whether triangles (n, 3) of vertex ids have each edge twice, once in either direction."""
+    edge = triangle[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    forward = np.sort(edge[:, 0] * (triangle.max() + 1) + edge[:, 1])
+    backward = np.sort(edge[:, 1] * (triangle.max() + 1) + edge[:, 0])
+    return bool(np.array_equal(forward, backward) and np.all(np.diff(forward) > 0))
+
+
+def samples(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss points of the eighths of a unit cube, n along each axis of an eighth.
+
+    Returns:
+      Places (nsample, 3), and their weights (nsample,).
+    """
+    node, weight = np.polynomial.legendre.leggauss(n)
+    node = np.concatenate([0.25 * (node + 1), 0.25 * (node + 1) + 0.5])
+    weight = np.tile(0.25 * weight, 2)
+    place = np.stack(np.meshgrid(node, node, node, indexing="ij"), axis=-1).reshape(-1, 3)
+    return place, np.einsum("i,j,k->ijk", weight, weight, weight).ravel()
+
+
+def cells_cut(triangle: np.ndarray, cell: np.ndarray, cellcount: np.ndarray) -> np.ndarray:
+    """Which unit cubes, by their lower corners (m, 3), triangles (n, 3, 3) reach into; (m,).
+
+    Two convex bodies are apart if their shadows on a face normal or on a product of edges are
+    (separating axes). A triangle that only touches a cube does not reach into it, save that nothing
+    can be beside a lattice that is a single cube wide: there the walls count as inside.
+    """
+    found = np.zeros(len(cell), bool)
+    edge = np.roll(triangle, -1, axis=1) - triangle
+    products = np.cross(edge[:, :, None], np.eye(3)).reshape(len(triangle), 9, 3)
+    normal = np.cross(edge[:, 0], edge[:, 1])[:, None]
+    box = np.broadcast_to(np.eye(3), (len(triangle), 3, 3))
+    axis = np.concatenate([box, normal, products], axis=1)
+    shadow = np.einsum("nck,nak->nac", triangle, axis)
+    low, high = shadow.min(axis=2), shadow.max(axis=2)
+    reach = 0.5 * np.abs(axis).sum(axis=2)
+    size = np.linalg.norm(axis, axis=2)
+    along_single = np.any(
+        (np.abs(axis) > (1 - _TOUCH) * size[:, :, None]) & (cellcount == 1), axis=2
+    )
+    tells = (size > _TOUCH) & ~along_single  # a product of parallel edges is zero
+    slack = _TOUCH * size
+    for i, corner in enumerate(cell):
+        middle = axis @ (corner + 0.5)
+        apart = (low - middle >= reach - slack) | (middle - high >= reach - slack)
+        found[i] = not np.all(np.any(apart & tells, axis=1))
+    return found
+
+
+def is_inside(point: np.ndarray, triangle: np.ndarray) -> np.ndarray:
+    """Whether triangles (n, 3, 3) enclose points (m, 3), (m,)."""
+    return np.abs(winding_number(point, triangle)) >= _BORDER
+
+
+def winding_number(point: np.ndarray, triangle: np.ndarray) -> np.ndarray:
+    """Winding number of triangles (n, 3, 3) around points (m, 3), (m,).
+
+    Products of the arms from a point to the corners are products of matrices: of points by corners.
+    """
+    total = np.zeros(len(point))
+    corner = np.moveaxis(triangle, 1, 0)  # (3, n, 3)
+    after = np.roll(corner, -1, axis=0)
+    volume = np.sum(corner[0] * np.cross(corner[1], corner[2]), axis=1)
+    area = np.cross(corner, after).sum(axis=0)
+    square, cosine = np.sum(corner * corner, axis=2), np.sum(corner * after, axis=2)
+    step = max(1, _CHUNK // max(1, len(triangle)))
+    for start in range(0, len(point), step):
+        p = point[start : start + step]
+        own = np.sum(p * p, axis=1, keepdims=True)
+        near = [p @ c.T for c in corner]
+        length = [
+            np.sqrt(np.maximum(q - 2 * n + own, 0)) for q, n in zip(square, near, strict=True)
+        ]
+        dots = [cosine[k] - near[k] - near[(k + 1) % 3] + own for k in range(3)]
+        top = volume - p @ area.T
+        bottom = length[0] * length[1] * length[2] + dots[0] * length[2]
+        bottom += dots[1] * length[0] + dots[2] * length[1]
+        total[start : start + step] = np.arctan2(top, bottom).sum(axis=1)
+    return total / (2 * np.pi)

@@ -1,0 +1,95 @@
+"""Rewrites a compiled actuator as `<general>`, with everything spelled out.
+
+A shortcut such as `<position>` owns the parameters of its gain and bias; numbers that it could not
+have made can be written as `<general>` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from jaxsim.compile.actuator_types import BIASTYPES, CHARTS, DYNTYPES, GAINTYPES, INPUTS
+from jaxsim.compile.context import Compilation
+from jaxsim.enums import CtrlInput, DynType, GainType
+from jaxsim.mjcf.schema.actuator import GENERAL
+from jaxsim.spec import SpecElement
+
+_TYPES: dict[str, Mapping[str, IntEnum]] = {
+    "dyntype": DYNTYPES,
+    "gaintype": GAINTYPES,
+    "biastype": BIASTYPES,
+}
+_PARAMETERS = ("dynprm", "gainprm", "biasprm")
+# What a shortcut in a default class may have given to actuators of the class.
+_OWNED = {*_TYPES, *_PARAMETERS, "actearly", "input", "ctrllimited"}
+_RANGES = (("forcerange", "forcelimited"), ("actrange", "actlimited"))
+
+
+def as_general(c: Compilation, i: int, fields: Mapping[str, Any] | None = None) -> None:
+    """Rewrites actuator `i` with the numbers of the compiled model, or of other fields."""
+    element = c.elements["actuator"][i]
+    f = c.fields if fields is None else fields
+    row = GENERAL
+
+    # what shortcuts and general share, those of the classes too
+    given = {name for layer in element.layers() for name in layer.attrs if name in row.attrs}
+    attrs = {name: element.get(name) for name in given if element.row.attribute(name) is not None}
+    owned = _OWNED if len(element.layers()) > 1 else set()
+    element.tag, element.row = "general", row
+    element.attrs = {**attrs, "inheritrange": 0.0}
+
+    for name, words in _TYPES.items():
+        element.set(name, _word(words, f[f"actuator_{name}"][i]))
+    for name in _PARAMETERS:
+        element.set(name, f[f"actuator_{name}"][i])
+    element.set("actearly", bool(f["actuator_actearly"][i]))
+    for name, flag in _RANGES:
+        element.set(name, f[f"actuator_{name}"][i])
+        _limit(element, flag, f[f"actuator_{name}"][i], bool(f[f"actuator_{flag}"][i]))
+    if f["actuator_dyntype"][i] == DynType.USER:
+        element.set("actdim", int(f["actuator_actnum"][i]))
+    _controls(c, i, f)
+
+    # what nobody has given, and is as it would be without being written
+    for name, value in list(element.attrs.items()):
+        untouched = name not in given and name not in owned
+        if untouched and np.array_equal(value, np.asarray(row.attrs[name].default)):
+            element.unset(name)
+
+
+def _controls(c: Compilation, i: int, f: Mapping[str, Any]) -> None:
+    """The inputs, and the ranges of the controls they make."""
+    element, spec = c.elements["actuator"][i], int(f["actuator_ctrlspec"][i])
+    inputs = [word for word, bit in INPUTS.items() if spec & bit]
+    if f["actuator_gaintype"][i] == GainType.SO3:
+        inputs = [word for word, chart in CHARTS.items() if chart == spec]
+    elif spec == CtrlInput.NONE:
+        inputs = ["none"]
+    if inputs:
+        element.set("input", " ".join(inputs))
+    adr, count = f["actuator_ctrladr"][i], f["actuator_ctrlnum"][i]
+    ranges = f["actuator_ctrlrange"][adr : adr + count]
+    limited = f["actuator_ctrllimited"][adr : adr + count]
+    if f["actuator_gaintype"][i] != GainType.PID:
+        if count:
+            element.set("ctrlrange", ranges[0])
+            _limit(element, "ctrllimited", ranges[0], bool(limited[0]))
+        return
+    for word, values in zip(inputs, ranges, strict=True):
+        element.set({"pos": "ctrlrange", "vel": "velrange", "ff": "ffrange"}[word], values)
+    if "pos" in inputs:
+        element.set("ctrllimited", bool(limited[inputs.index("pos")]))
+
+
+def _limit(element: SpecElement, flag: str, bounds: np.ndarray, on: bool) -> None:
+    """Writes whether a limit is on, unless its range says the same."""
+    if flag in element.attrs or on != bool(bounds[0] < bounds[1]) or bounds.any():
+        element.set(flag, on)
+
+
+def _word(words: Mapping[str, IntEnum], value: int) -> str:
+    return next(word for word, kind in words.items() if kind == value)

@@ -1,0 +1,47 @@
+"""Materials: `mat_*`, the looks of surfaces. They have no effect on the physics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.spec import SpecElement
+
+# What a texture says about a surface, in the order of MuJoCo's mjtTextureRole.
+ROLES = (
+    "user",
+    "rgb",
+    "occlusion",
+    "roughness",
+    "metallic",
+    "normal",
+    "opacity",
+    "emissive",
+    "rgba",
+    "orm",
+)
+
+_SCALARS = ("emission", "specular", "shininess", "reflectance", "metallic", "roughness")
+
+
+def materials(c: Compilation) -> None:
+    """All fields of materials; their numbers have single precision, as in MuJoCo."""
+    elements = c.elements["material"]
+    for attr in _SCALARS:
+        c.fields[f"mat_{attr}"] = np.array([e.get(attr) for e in elements], np.float32)
+    c.fields.update(
+        mat_texid=np.array([_textures(c, e) for e in elements], np.int32).reshape(-1, len(ROLES)),
+        mat_texuniform=np.array([e.get("texuniform") == "true" for e in elements], bool),
+        mat_texrepeat=np.array([e.get("texrepeat") for e in elements], np.float32).reshape(-1, 2),
+        mat_rgba=np.array([e.get("rgba") for e in elements], np.float32).reshape(-1, 4),
+    )
+
+
+def _textures(c: Compilation, element: SpecElement) -> list[int]:
+    """The texture in each role, -1 for none; `texture` alone gives the color."""
+    found = [-1] * len(ROLES)
+    if element.get("texture"):
+        found[ROLES.index("rgb")] = c.find_own("texture", element, "texture")
+    for layer in element.children:
+        found[ROLES.index(layer.get("role"))] = c.find_own("texture", layer, "texture")
+    return found

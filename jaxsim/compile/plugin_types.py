@@ -1,0 +1,94 @@
+"""The engine plugins that are known: MuJoCo's own, by name, with what a model says of them.
+
+A plugin is code that no model file contains. These are compiled, so that a model with them can be
+read, changed and saved; whether they can be simulated is for the physics to say. A plugin's number
+is its place in this list, as in MuJoCo's Python package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+FOV = (180.0, 90.0)  # largest fields of view of a touch grid [deg]
+CHANNELS = 6  # most channels of a touch grid
+
+Config = Mapping[str, str]
+
+
+class PluginType(NamedTuple):
+    """What is known of a plugin.
+
+    Attributes:
+      name: its identifier.
+      serves: what it can be attached to: "actuator", "sensor" or "sdf".
+      keys: its settings, in their order in `plugin_attr`.
+      check: what is wrong with the settings of an instance, or "".
+    """
+
+    name: str
+    serves: str
+    keys: tuple[str, ...]
+    check: Callable[[Config], str] = lambda _: ""
+
+
+def pid_activations(config: Config) -> int:
+    """Activations of a `mujoco.pid`: the integral of the error, the setpoint if it is slowed."""
+    return int(_numbers(config, "ki", 1)[0] != 0) + int(bool(config.get("slewmax")))
+
+
+def grid_readings(config: Config) -> int:
+    """Numbers that a `mujoco.sensor.touch_grid` reports: columns times rows times channels."""
+    columns, rows = _numbers(config, "size", 2).astype(int)
+    return int(columns * rows * max(1, _numbers(config, "nchannel", 1)[0]))
+
+
+def _check_pid(config: Config) -> str:
+    negative = _numbers(config, "slewmax", 1)[0] < 0
+    return "slewmax must not be negative" if negative else ""
+
+
+def _check_grid(config: Config) -> str:
+    for key, what in (("size", "columns and rows"), ("fov", "horizontal and vertical angle")):
+        if len(config.get(key, "").split()) != 2:
+            return f"config '{key}' must give two numbers, {what}"
+    if (_numbers(config, "size", 2).astype(int) <= 0).any():
+        return "config 'size' must be two positive counts"
+    for angle, most in zip(_numbers(config, "fov", 2), FOV, strict=True):
+        if not 0 < angle <= most:
+            return f"config 'fov' has {angle:g}; it must be positive and at most {most:g} here"
+    if not 0 <= _numbers(config, "nchannel", 1)[0] <= CHANNELS:
+        return f"config 'nchannel' must be from 1 to {CHANNELS}"
+    if not 0 <= _numbers(config, "gamma", 1)[0] <= 1:
+        return "config 'gamma' must be from 0 to 1"
+    return ""
+
+
+def _numbers(config: Config, key: str, count: int) -> np.ndarray:
+    """The first numbers of a setting; 0 for what is not there or is no number, as in MuJoCo."""
+    out = np.zeros(count)
+    for i, word in enumerate(config.get(key, "").split()[:count]):
+        try:
+            out[i] = float(word)
+        except ValueError:
+            break
+    return out
+
+
+PLUGINS = (
+    PluginType("mujoco.pid", "actuator", ("kp", "ki", "kd", "imax", "slewmax"), _check_pid),
+    PluginType(
+        "mujoco.sensor.touch_grid", "sensor", ("nchannel", "size", "fov", "gamma"), _check_grid
+    ),
+    PluginType("mujoco.sdf.bolt", "sdf", ("radius",)),
+    PluginType("mujoco.sdf.bowl", "sdf", ("height", "radius", "thickness")),
+    PluginType(
+        "mujoco.sdf.gear", "sdf", ("alpha", "diameter", "teeth", "thickness", "innerdiameter")
+    ),
+    PluginType("mujoco.sdf.nut", "sdf", ("radius",)),
+    PluginType("mujoco.sdf.torus", "sdf", ("radius1", "radius2")),
+)
+
+NUMBER = {plugin.name: number for number, plugin in enumerate(PLUGINS)}

@@ -1,0 +1,108 @@
+"""Twist of elastic rods: a hinge for each edge of an open rod, on a body of its own in the world.
+
+The hinges are called `<name>_twist_0`, `<name>_twist_1`, ..., and the last `<name>_twist`. An edge
+at an end whose points are both pinned is clamped and has none; the last of a rod of two edges is
+never clamped.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from jaxsim.assets.lattice import Points
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.pose import frame_pose
+from jaxsim.spec import SpecElement
+from jaxsim.spec.defaults import MAIN
+
+_MASS = 1e-9  # of a twist body [kg]: it only turns
+
+
+def add_twist_bodies(
+    c: Compilation, e: SpecElement, flex: SpecElement, points: Points, held: np.ndarray
+) -> None:
+    """Adds the twist bodies of a flexcomp that is an elastic rod with an open end."""
+    elasticity = flex.find("elasticity")
+    if points.dim != 1 or elasticity is None or elasticity.get("young") <= 0:
+        return
+    if e.get("dof") != "full" or e.get("rigid") == "true" or held.all():
+        return
+    chain = open_chain(points.element)
+    if chain is None or len(chain) < 3:
+        return
+    n = len(chain) - 1
+    inertia = _polar_inertia(e, elasticity, n)
+    clamped = held[chain[:-1]] & held[chain[1:]]
+    last_clamped = n > 2 and clamped[-1]
+    for k in range(n):
+        if (k == 0 and clamped[0]) or (k == n - 1 and last_clamped):
+            continue
+        name = twist_name(flex.name or "", k, n)
+        _add_to_world(c, e, _twist_body(c, e, name, inertia))
+
+
+def twist_name(rod: str, edge: int, nedge: int) -> str:
+    """The name of the hinge of an edge."""
+    return f"{rod}_twist" if edge == nedge - 1 else f"{rod}_twist_{edge}"
+
+
+def open_chain(element: np.ndarray) -> np.ndarray | None:
+    """The points of a single open chain in order, or None if the elements (n, 2) make none.
+
+    It runs the way its elements point; if they disagree, it starts at the end of lower number.
+    """
+    neighbours: dict[int, list[int]] = {}
+    for a, b in element:
+        neighbours.setdefault(int(a), []).append(int(b))
+        neighbours.setdefault(int(b), []).append(int(a))
+    ends = sorted(p for p, near in neighbours.items() if len(near) == 1)
+    if len(ends) != 2 or any(len(near) > 2 for near in neighbours.values()):
+        return None
+    chain = [ends[0], neighbours[ends[0]][0]]
+    while chain[-1] != ends[1]:
+        a, b = neighbours[chain[-1]]
+        chain.append(b if a == chain[-2] else a)
+    if len(chain) != len(neighbours):
+        return None
+    forward = {(int(a), int(b)) for a, b in element}
+    backward = all((b, a) in forward for a, b in pairwise(chain))
+    return np.array(chain[::-1] if backward else chain)
+
+
+def _polar_inertia(e: SpecElement, elasticity: SpecElement, nedge: int) -> float:
+    """Moment of inertia of an edge about itself [kg m^2], of a disc or a rectangle."""
+    mass = e.get("mass") / nedge
+    if elasticity.get("section") == "box":
+        return float(mass * np.sum(np.square(elasticity.get("sectionsize"))) / 3.0)
+    return float(0.5 * mass * e.get("radius") ** 2)
+
+
+def _twist_body(c: Compilation, e: SpecElement, name: str, inertia: float) -> SpecElement:
+    row = c.spec.root.row.child("worldbody").child("body")
+    body = SpecElement("body", {"name": name, "pos": np.zeros(3)}, place=e.place, row=row)
+    attrs = {"pos": np.zeros(3), "mass": _MASS, "diaginertia": np.full(3, inertia)}
+    body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.child("inertial")))
+    axis = np.array([1.0, 0.0, 0.0])
+    # It is a child of the world, where no childclass of the bodies around the rod reaches.
+    hinge = {"name": name, "type": "hinge", "pos": np.zeros(3), "axis": axis, "class": MAIN}
+    body.adopt(SpecElement("joint", hinge, place=e.place, row=row.child("joint")))
+    return body
+
+
+def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
+    """Puts a body after the body of the world, or the part of it, that the rod is written in."""
+    last = c.work.setdefault("twist_places", {})
+    top = e
+    for ancestor in e.ancestors():
+        if ancestor.tag == "body":
+            top = ancestor
+    before = last.get(top, top)
+    siblings = top.parent
+    if siblings.tag == "frame":
+        undo = frame_pose(c, top).inverse()
+        body.attrs.update(pos=undo.pos, quat=undo.quat)
+    # A rod in the world itself is still in its place here, behind the bodies of its points.
+    siblings.adopt(body, siblings.children.index(before) + 1)
+    last[top] = body

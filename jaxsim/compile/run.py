@@ -1,0 +1,21 @@
+"""Runs the passes of the compiler over a copy of a model."""
+
+from __future__ import annotations
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.passes import PASSES
+from jaxsim.spec import Spec
+
+
+def run(spec: Spec) -> Compilation:
+    """The compilation of a model after the last pass; the model itself is not changed.
+
+    Raises:
+      ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.
+    """
+    c = Compilation(spec=spec.copy())
+    for step in PASSES:
+        step(c)
+        # A later pass may rely on what an earlier one has checked.
+        c.problems.raise_if_any()
+    return c

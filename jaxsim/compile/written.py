@@ -1,0 +1,25 @@
+"""Elements as they were written or made: required attributes, and rules between attributes.
+
+A file has been checked when it was read; an element that was made or changed in Python has not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.mjcf.rules import broken_rules
+
+
+def written(c: Compilation) -> None:
+    """Checks every element of the model against its row of the schema."""
+    for element in c.spec.walk():
+        for name in element.row.required:
+            if name not in element.attrs:
+                c.fault(element, f"it needs the attribute '{name}'")
+        quat = element.attrs.get("quat")
+        if quat is not None and not np.any(quat) and not element.row.attribute("quat").no_effect:
+            c.fault(element, "quat must not be zero; '1 0 0 0' is no rotation")
+        if element.row.rules:
+            for broken in broken_rules(element.row, element.attrs.keys()):
+                c.fault(element, broken)

@@ -1,0 +1,100 @@
+"""The reference page of MJCF, made from the schema: every element, every attribute.
+
+python -m jaxsim.mjcf.reference > docs/reference/mjcf.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from jaxsim.mjcf.schema import INCLUDE, ROOT, Attr, Row, Rule, walk
+from jaxsim.mjcf.write import format_value
+
+_HEAD = """# MJCF, as jaxsim reads it
+
+Made from the schema table (`jaxsim/mjcf/schema`) by `python -m jaxsim.mjcf.reference`; do not edit.
+
+An element is described once, where it first stands. "How often" says how often it may stand in
+its parent: `!` once, `?` at most once, `*` any number, `R` any number and inside itself. Numbers
+are written with spaces between them; `3` in the column "type" stands for three of them, `1-3` for
+one to three, `1+` for any number. Units are those of the SI, though a model may use any consistent
+set: `Q` is the unit of the coordinate of a joint, tendon or actuator, `F` that of its force,
+`angle` is what `<compiler angle>` says, `?` depends on other attributes. An attribute without
+effect is read, checked and written, but nothing else reads it; the reason is given.
+"""
+
+_HOW_OFTEN = {
+    "at_most_one": "At most one of {}.",
+    "one_of": "At least one of {}.",
+    "together": "Together or not at all: {}.",
+}
+
+
+def reference() -> str:
+    """The page, in Markdown."""
+    parts = [_HEAD, *_index()]
+    seen: set[Row] = set()
+    for path, row in [("include (anywhere)", INCLUDE), *walk()]:
+        if row not in seen:
+            parts += _element(path, row)
+        seen.add(row)
+    return "\n".join(parts) + "\n"
+
+
+def _index() -> Iterator[str]:
+    """What may stand in `<mujoco>`, with links."""
+    yield "| section | |\n|---|---|"
+    for row in ROOT.children.values():
+        yield f"| [{row.tag}](#{ROOT.tag}{row.tag}) | {row.doc} |"
+    yield ""
+
+
+def _element(path: str, row: Row) -> Iterator[str]:
+    depth = min(path.count("/"), 3) + 2
+    yield f"{'#' * depth} {path}\n"
+    yield f"{row.doc} How often: `{row.occurs}`." + (" Expanded away." if row.meta else "") + "\n"
+    if row.instead:
+        yield f"`<{row.tag}>` {row.instead}.\n"
+    if row.attrs:
+        yield "| attribute | type | default | unit | |\n|---|---|---|---|---|"
+        yield from (_attribute(attr) for attr in row.attrs.values())
+        yield ""
+    for rule in row.rules:
+        yield _rule(rule) + "\n"
+    if row.children:
+        yield "Inside: " + ", ".join(f"`{tag}`" for tag in row.children) + ".\n"
+
+
+def _attribute(attr: Attr) -> str:
+    name = f"**{attr.name}**" if attr.required else attr.name
+    default = "required" if attr.required else ""
+    if attr.default is not None and not attr.required:
+        default = f"`{format_value(attr.default)}`" if format_value(attr.default) else ""
+    doc = attr.doc + (f" *No effect: {attr.no_effect}.*" if attr.no_effect else "")
+    cells = (name, _type(attr), default, attr.unit, doc)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _type(attr: Attr) -> str:
+    """The type in words: how many numbers, which words, the name of what."""
+    least, most = attr.count
+    if attr.is_number:
+        many = f"{least}-{most}" if most and least != most else str(most or f"{max(least, 1)}+")
+        return attr.type if many == "1" else f"{attr.type} {many}"
+    if attr.keywords:
+        words = ", ".join(f"`{word}`" for word in (*attr.keywords, *attr.alone))
+        return f"some of {words}" if attr.type == "keywords" else words
+    if attr.type in ("ref", "refs"):
+        of = attr.kind if not attr.kind.startswith("@") else f"what `{attr.kind[1:]}` says"
+        return f"name{'s' * (attr.type == 'refs')} of {of}"
+    return {"string": "text", "file": "file", "name": "name"}[attr.type]
+
+
+def _rule(rule: Rule) -> str:
+    groups = " or ".join(" and ".join(f"`{name}`" for name in g) for g in rule.alternatives)
+    return _HOW_OFTEN[rule.kind].format(groups)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

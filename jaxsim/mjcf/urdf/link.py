@@ -1,0 +1,203 @@
+"""A URDF link -> the contents of an MJCF body: its inertial and its geoms.
+
+A visual becomes a geom of group 1 that neither collides nor weighs anything; a collision becomes
+one of group 0. The color of a visual also goes to the geoms of its link that follow, until the next
+color, as in MuJoCo.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jaxsim.errors import Problems
+from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.schema import ROOT
+from jaxsim.mjcf.urdf.rotation import from_rpy
+
+_log = logging.getLogger(__name__)
+
+_WORLD = ROOT.children["worldbody"]
+BODY = _WORLD.children["body"]
+_MESH = ROOT.children["asset"].children["mesh"]
+
+_VISUAL: dict[str, Value] = {"contype": 0, "conaffinity": 0, "group": 1, "density": 0.0}
+
+
+@dataclass
+class Shared:
+    """What the links of a model have in common.
+
+    Attributes:
+      colors: colors of materials by name; the first one counts.
+      discard: visuals are discarded, and only their colors count.
+      meshes: mesh assets made so far.
+      geoms: names of geoms made so far.
+    """
+
+    problems: Problems
+    colors: dict[str, np.ndarray]
+    discard: bool
+    meshes: list[Element] = field(default_factory=list)
+    geoms: set[str] = field(default_factory=set)
+    _mesh_names: dict[tuple[str, bytes], str] = field(default_factory=dict)
+    _mesh_stems: dict[str, int] = field(default_factory=dict)
+
+    def mesh(self, source: Element) -> str:
+        """The name of the mesh asset of a file at a scale, which is made where it is new.
+
+        Its name is that of the file without folder and extension, with a number from the second.
+        """
+        name, scale = str(source.attrs["filename"]), source.attrs.get("scale", np.ones(3))
+        key = name, np.asarray(scale).tobytes()
+        if key in self._mesh_names:
+            return self._mesh_names[key]
+        stem = name.replace("\\", "/").rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        count = self._mesh_stems.get(stem, 0)
+        self._mesh_stems[stem] = count + 1
+        taken = {"", *self._mesh_names.values()}
+        wanted = unique = f"{stem}{count or ''}"
+        number = 0
+        while unique in taken:
+            number += 1
+            unique = f"{wanted}_{number}"
+        attrs: dict[str, Value] = {"name": unique, "file": name, "scale": np.array(scale, float)}
+        self.meshes.append(Element("mesh", attrs, [], source.place, _MESH))
+        self._mesh_names[key] = unique
+        return unique
+
+
+def collect_colors(robot: Element) -> dict[str, np.ndarray]:
+    """The colors of all materials with a name, wherever they stand; the first one counts."""
+    colors: dict[str, np.ndarray] = {}
+    for element in robot.walk():
+        if element.tag == "material" and "name" in element.attrs:
+            color = element.find("color")
+            if color is not None:
+                colors.setdefault(str(element.attrs["name"]), _rgba(color))
+    return colors
+
+
+def contents(link: Element, shared: Shared) -> list[Element]:
+    """The inertial and the geoms of a link, as children of a body."""
+    found = [_inertial(e, shared.problems) for e in link.find_all("inertial")]
+    color: np.ndarray | None = None
+    for element in link.children:
+        if element.tag == "visual":
+            color = _color(element, shared, color)
+        if element.tag == "collision" or (element.tag == "visual" and not shared.discard):
+            found.append(_geom(element, shared, color))
+    return [element for element in found if element is not None]
+
+
+def pose(element: Element) -> dict[str, Value]:
+    """The `<origin>` of an element as attributes; `rpy` is `euler` in the sequence XYZ."""
+    origin = element.find("origin")
+    if origin is None:
+        return {}
+    names = {"xyz": "pos", "rpy": "euler"}
+    return {names[key]: value for key, value in origin.attrs.items() if key in names}
+
+
+def part(element: Element, tag: str, problems: Problems) -> Element | None:
+    """A child that must be there; reports its absence."""
+    found = element.find(tag)
+    if found is None:
+        problems.add(element.place, f"{element.label} needs the element <{tag}>")
+    return found
+
+
+def _color(visual: Element, shared: Shared, current: np.ndarray | None) -> np.ndarray | None:
+    """The color of a visual: its own, else that of the material it names, else the current one."""
+    material = visual.find("material")
+    if material is None:
+        return current
+    color = material.find("color")
+    if color is not None:
+        return _rgba(color)
+    return shared.colors.get(str(material.attrs.get("name", "")), current)
+
+
+def _rgba(color: Element) -> np.ndarray:
+    return np.array(color.attrs.get("rgba", np.ones(4)), float)
+
+
+def _geom(element: Element, shared: Shared, color: np.ndarray | None) -> Element | None:
+    """A visual or a collision as a geom; None, and a problem, without a shape."""
+    geometry = part(element, "geometry", shared.problems)
+    if geometry is None:
+        return None
+    shapes = {shape.tag: shape for shape in reversed(geometry.children)}
+    tag = next((tag for tag in _SHAPES if tag in shapes), None)
+    if tag is None:
+        message = f"<geometry> of {element.label} has no shape; give one of {', '.join(_SHAPES)}"
+        shared.problems.add(geometry.place, message)
+        return None
+    attrs = pose(element) | _SHAPES[tag](shapes[tag], shared)
+    if element.tag == "visual":
+        attrs |= _VISUAL
+    if color is not None:
+        attrs["rgba"] = color.copy()
+    name = element.attrs.get("name")
+    if isinstance(name, str) and name in shared.geoms:
+        _log.warning("%s: the name of %s is taken; it gets none", element.place, element.label)
+    elif isinstance(name, str):
+        attrs["name"] = name
+        shared.geoms.add(name)
+    return Element("geom", attrs, [], element.place, BODY.children["geom"])
+
+
+def _box(shape: Element, shared: Shared) -> dict[str, Value]:
+    return {"type": "box", "size": np.array(shape.attrs.get("size", np.ones(3)), float) / 2}
+
+
+def _sphere(shape: Element, shared: Shared) -> dict[str, Value]:
+    return {"type": "sphere", "size": np.array([_number(shape, "radius")])}
+
+
+def _round(shape: Element, shared: Shared) -> dict[str, Value]:
+    size = np.array([_number(shape, "radius"), _number(shape, "length") / 2])
+    return {"type": shape.tag, "size": size}
+
+
+def _mesh(shape: Element, shared: Shared) -> dict[str, Value]:
+    if "filename" not in shape.attrs:
+        return {"type": "mesh"}
+    return {"type": "mesh", "mesh": shared.mesh(shape)}
+
+
+_SHAPES: dict[str, Callable[[Element, Shared], dict[str, Value]]] = {
+    "box": _box,
+    "cylinder": _round,
+    "sphere": _sphere,
+    "capsule": _round,
+    "mesh": _mesh,
+}
+
+
+def _number(element: Element, attr: str) -> float:
+    """A number that the check has asked for; where it is missing the model is refused anyway."""
+    return float(element.attrs.get(attr, 1.0))
+
+
+def _inertial(element: Element, problems: Problems) -> Element | None:
+    """The inertial with its matrix turned into the axes of the body."""
+    mass, inertia = part(element, "mass", problems), part(element, "inertia", problems)
+    if mass is None or inertia is None:
+        return None
+    xx, yy, zz, xy, xz, yz = (_number(inertia, f"i{ij}") for ij in "xx yy zz xy xz yz".split())
+    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    placed = pose(element)
+    if "euler" in placed:
+        R = from_rpy(np.asarray(placed["euler"]))
+        matrix = R @ matrix @ R.T
+    attrs: dict[str, Value] = {
+        "pos": placed.get("pos", np.zeros(3)),
+        "mass": _number(mass, "value"),
+    }
+    if np.any(matrix):
+        attrs["fullinertia"] = matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    return Element("inertial", attrs, [], element.place, BODY.children["inertial"])

@@ -1,0 +1,61 @@
+"""What a URDF file holds beyond URDF: left out of the tree before it is checked.
+
+Parts that the table lists as ignored go silently, their reasons stand there. Others that nobody
+knows go with a message in the log, one for each name. A name that looks like a misspelling of a
+known one stays, so that the check refuses it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Iterable
+
+from jaxsim.mjcf.parse import Node
+from jaxsim.mjcf.schema import Row
+from jaxsim.mjcf.urdf.table import GONE, IGNORED, ROBOT
+
+_log = logging.getLogger(__name__)
+
+# How alike, from 0 to 1, an unknown name must be to a known one to count as a misspelling of it.
+_ALIKE = 0.8
+
+
+def prune(root: Node) -> None:
+    """Takes out, in place, all that a URDF reader passes over."""
+    strange: dict[str, list[Node]] = {}
+    stack: list[tuple[Node, Row]] = [(root, ROBOT)]
+    while stack:
+        node, row = stack.pop()
+        node.cdata = None
+        for name in [name for name in node.attrs if not _is_known(name, row.attrs)]:
+            if name not in GONE and not _is_foreign(name):
+                strange.setdefault(f"attribute '{name}' of <{node.tag}>", []).append(node)
+            del node.attrs[name]
+        children, node.children = node.children, []
+        for child in children:
+            if _is_known(child.tag, row.children):
+                node.children.append(child)
+            elif child.tag not in IGNORED and not _is_foreign(child.tag):
+                strange.setdefault(f"<{child.tag}> in <{node.tag}>", []).append(child)
+        stack.extend(
+            (child, row.children[child.tag])
+            for child in reversed(node.children)
+            if child.tag in row.children
+        )
+    for what, nodes in strange.items():
+        times = f" ({len(nodes)} times)" if len(nodes) > 1 else ""
+        _log.warning("%s: %s%s is not part of URDF and is ignored", nodes[0].place, what, times)
+
+
+def _is_known(name: str, known: Iterable[str]) -> bool:
+    """Whether an element or attribute is for the check to judge: known, or a misspelling."""
+    if name in known:
+        return True
+    alike = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
+    return bool(alike) and not _is_foreign(name) and name not in IGNORED and name not in GONE
+
+
+def _is_foreign(name: str) -> bool:
+    """Whether a name belongs to another namespace, or declares one."""
+    return ":" in name or name.startswith("xmlns")

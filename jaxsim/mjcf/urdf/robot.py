@@ -1,0 +1,185 @@
+"""A URDF file -> the element tree of an MJCF model: links become nested bodies.
+
+`<robot>` -> prune -> check against the table -> `<mujoco>`. Conventions are MuJoCo's: a link named
+`world` is the world, links without a parent stand in it without a joint, the children of a link
+are in the order of the joints. Angles are in radians, static bodies are fused and visual geoms are
+discarded unless the `<mujoco>` section of the file says otherwise.
+"""
+
+from __future__ import annotations
+
+from jaxsim.errors import Problems
+from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf.parse import Node
+from jaxsim.mjcf.schema import ROOT
+from jaxsim.mjcf.urdf.joint import SCALAR, joints, mimic
+from jaxsim.mjcf.urdf.link import BODY, Shared, collect_colors, contents, part, pose
+from jaxsim.mjcf.urdf.prune import prune
+from jaxsim.mjcf.urdf.table import ROBOT, SETTINGS
+from jaxsim.mjcf.validate import check
+
+_WORLD = "world"
+_NAMED = ("link", "joint", "material")
+
+# Compiler settings of URDF: what it may change, and what it is.
+_DEFAULTS: dict[str, Value] = {"fusestatic": "true", "discardvisual": "true"}
+_FIXED: dict[str, Value] = {"angle": "radian", "eulerseq": "XYZ"}
+
+
+def read_robot(root: Node, problems: Problems) -> Element:
+    """Reads a URDF document.
+
+    Args:
+      root: its outermost element, `<robot>`.
+      problems: collects what is wrong.
+
+    Returns:
+      A `<mujoco>` element; without the parts that are wrong.
+    """
+    prune(root)
+    _check_names(root, problems)
+    _drop_visuals(root)
+    robot = check(root, ROBOT, problems)
+    attrs: dict[str, Value] = {"model": robot.attrs["name"]} if "name" in robot.attrs else {}
+    model = Element("mujoco", attrs, _settings(robot, problems), robot.place, ROOT)
+    discard = model.children[0].attrs["discardvisual"] == "true"
+    shared = Shared(problems, collect_colors(robot), discard)
+    world = _worldbody(robot, shared)
+    sections = {
+        "asset": shared.meshes,
+        "worldbody": world,
+        "equality": _equalities(robot),
+    }
+    for tag, elements in sections.items():
+        if elements or tag == "worldbody":
+            model.children.append(Element(tag, {}, elements, robot.place, ROOT.children[tag]))
+    return model
+
+
+def _check_names(root: Node, problems: Problems) -> None:
+    """Links, joints, and materials without a color need a name, which may be empty."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.children)
+        colored = any(child.tag == "color" for child in node.children)
+        if node.tag in _NAMED and "name" not in node.attrs and not colored:
+            problems.add(node.place, f"{node.label} needs the attribute 'name'")
+
+
+def _drop_visuals(root: Node) -> None:
+    """Leaves of visuals their color, if they are discarded: the collisions take it over."""
+    compiler = [e for m in root.children if m.tag == "mujoco" for e in m.children]
+    given = [e.attrs.get("discardvisual") for e in compiler if e.tag == "compiler"]
+    if "false" in given:
+        return
+    for visual in [e for link in root.children for e in link.children if e.tag == "visual"]:
+        visual.attrs.clear()
+        visual.children = [child for child in visual.children if child.tag == "material"]
+
+
+def _settings(robot: Element, problems: Problems) -> list[Element]:
+    """The sections of the extension element, with the defaults of URDF."""
+    extension = robot.find("mujoco")
+    given = [] if extension is None else extension.children
+    compiler = Element("compiler", {}, [], robot.place, ROOT.children["compiler"])
+    for section in given:
+        if section.tag == "compiler":
+            compiler = section
+    for tag in SETTINGS:
+        for repeated in [section for section in given if section.tag == tag][1:]:
+            message = f"<mujoco> has more than one <{tag}>; merge them"
+            problems.add(repeated.place, message)
+    compiler.attrs = {**_DEFAULTS, **compiler.attrs, **_FIXED}
+    return [compiler, *(section for section in given if section.tag != "compiler")]
+
+
+def _worldbody(robot: Element, shared: Shared) -> list[Element]:
+    """The contents of the world: the geoms of link `world` and the trees of bodies."""
+    links: dict[str, Element] = {}
+    for link in robot.find_all("link"):
+        name = str(link.attrs.get("name", ""))
+        if name in links:
+            message = f"a link of this name exists already (first at {links[name].place})"
+            shared.problems.add(link.place, f"{link.label}: {message}; rename one of them")
+        links.setdefault(name, link)
+    parents = _parents(robot, links, shared.problems)
+    _refuse_loops(links, parents, shared.problems)
+
+    bodies = {name: _body(name, link, shared) for name, link in links.items()}
+    taken: set[str] = set()
+    for child, (parent, joint) in parents.items():
+        moving = joints(joint, taken)
+        if child == _WORLD and moving:
+            message = "the world cannot move; make the joint fixed, or rename the link 'world'"
+            shared.problems.add(joint.place, f"{joint.label}: {message}")
+        bodies[child].attrs |= pose(joint)
+        bodies[child].children[:0] = moving
+        if child != _WORLD:
+            bodies[parent].children.append(bodies[child])
+
+    # Roots stand in the world; a link called so is the world, wherever it hangs.
+    contents: list[Element] = []
+    for name, body in bodies.items():
+        if name == _WORLD:
+            contents += body.children
+        elif name not in parents:
+            contents.append(body)
+    return contents
+
+
+def _body(name: str, link: Element, shared: Shared) -> Element:
+    attrs: dict[str, Value] = {"name": name} if name else {}
+    return Element("body", attrs, contents(link, shared), link.place, BODY)
+
+
+def _parents(
+    robot: Element, links: dict[str, Element], problems: Problems
+) -> dict[str, tuple[str, Element]]:
+    """For each link that a joint moves, its parent and the joint, in order of the joints."""
+    parents: dict[str, tuple[str, Element]] = {}
+    for joint in robot.find_all("joint"):
+        ends = {}
+        for end in ("parent", "child"):
+            element = part(joint, end, problems)
+            if element is None or "link" not in element.attrs:
+                continue
+            name = ends[end] = str(element.attrs["link"])
+            if name not in links:
+                message = f"<{end} link='{name}'> of {joint.label} names no link of this robot"
+                problems.add(element.place, message)
+        if len(ends) < 2 or not set(ends.values()) <= links.keys():
+            continue
+        child = ends["child"]
+        if child in parents:
+            first = parents[child][1]
+            message = f"link '{child}' is the child of {first.label} already; it can have one"
+            problems.add(joint.place, f"{joint.label}: {message} parent")
+            continue
+        parents[child] = ends["parent"], joint
+    return parents
+
+
+def _refuse_loops(
+    links: dict[str, Element], parents: dict[str, tuple[str, Element]], problems: Problems
+) -> None:
+    """Reports links that no path of joints connects with a root."""
+    rooted = {name for name in links if name not in parents}
+    for name in list(links):
+        path = []
+        while name not in rooted and name not in path:
+            path.append(name)
+            name = parents[name][0]
+        if name in rooted:
+            rooted.update(path)
+            continue
+        rooted.update(path)  # reported once
+        message = "its joints form a loop; a robot is a tree, close loops with an equality in MJCF"
+        problems.add(links[name].place, f"{links[name].label}: {message}")
+
+
+def _equalities(robot: Element) -> list[Element]:
+    all_joints = robot.find_all("joint")
+    scalar = {str(e.attrs.get("name", "")) for e in all_joints if e.attrs.get("type") in SCALAR}
+    found = [mimic(joint, scalar) for joint in all_joints]
+    return [equality for equality in found if equality is not None]

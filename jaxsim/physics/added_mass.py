@@ -1,0 +1,71 @@
+"""The part of `geom_fluid` that follows from the size of a geom: its virtual mass and inertia.
+
+The formulas and the quadrature of `compile/fluid.py`, on traced sizes.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.compile.fluid import MINVAL, NODES, WEIGHTS
+from jaxsim.enums import GeomType
+from jaxsim.math import safe_divide
+from jaxsim.model import Model
+from jaxsim.physics.tree import column, take
+
+# which of the sizes (x, y, z) are added up to the three semi-axes; other kinds: x, y and z
+SEMIAXES = {
+    GeomType.SPHERE: ("x", "x", "x"),
+    GeomType.CAPSULE: ("x", "x", "xy"),
+    GeomType.CYLINDER: ("x", "x", "y"),
+}
+
+
+def geom_fluid(m: Model):
+    """`geom_fluid` for the sizes that the geoms have, `[ngeom, 12, *W]`.
+
+    Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
+    """
+    geom = np.flatnonzero(m.geom_hasfluid)
+    if not len(geom):
+        return m.geom_fluid
+    axes = _semiaxes(m, geom)
+    kappa = [_kappa(*axes[k:], *axes[:k]) for k in range(3)]
+    volume = 4 / 3 * np.pi * axes[0] * axes[1] * axes[2]
+    mass = [volume * k / jnp.maximum(MINVAL, 2 - k) for k in kappa]
+    inertia = [_virtual_inertia(volume, axes, kappa, k) for k in range(3)]
+    found = jnp.stack(mass + inertia, axis=1)
+    whole = jnp.broadcast_to(m.geom_fluid, (*m.geom_fluid.shape[:2], *found.shape[2:]))
+    return whole.at[geom, 6:].set(found)
+
+
+def _semiaxes(m: Model, geom: np.ndarray) -> list:
+    """Semi-axes of the ellipsoids that stand for geoms, three `[k, *W]`."""
+    size = [take(m.geom_size[:, k], geom) for k in range(3)]
+    parts = np.zeros((3, 3, len(geom)))
+    for i, kind in enumerate(m.geom_type[geom]):
+        for axis, names in enumerate(SEMIAXES.get(kind, ("x", "y", "z"))):
+            parts[axis, ["xyz".index(name) for name in names], i] = 1
+    return [sum(column(p, s) * s for p, s in zip(row, size, strict=True)) for row in parts]
+
+
+def _kappa(a, b, c):
+    """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity."""
+    nodes, weights = np.array(NODES), np.array(WEIGHTS)
+    t = (np.concatenate([-nodes, nodes[:-1]]) + 1) / 2
+    weight = column(np.concatenate([weights, weights[:-1]]) / 2, a)[:, None]
+    scale = jnp.maximum(MINVAL, (a * a * a * b * c) ** 0.4)
+    u = scale[None] * column(t**3 / (1 - t) ** 2, a)[:, None]
+    slope = u * column(3 / t + 2 / (1 - t), a)[:, None]
+    near = (a * a)[None] + u
+    root = jnp.sqrt(near * near * near * ((b * b)[None] + u) * ((c * c)[None] + u))
+    return a * b * c * jnp.sum(weight * (slope / root), axis=0)
+
+
+def _virtual_inertia(volume, axes: list, kappa: list, axis: int):
+    j, k = (axis + 1) % 3, (axis + 2) % 3
+    jj, kk = axes[j] * axes[j], axes[k] * axes[k]
+    difference, slip = jj - kk, kappa[k] - kappa[j]
+    denominator = 2 * difference - (jj + kk) * slip
+    # round about this axis: it turns without moving the fluid
+    denominator = jnp.where(jnp.abs(denominator) < MINVAL, 0, denominator)
+    return volume / 5 * safe_divide(difference * difference * slip, denominator)

@@ -1,0 +1,118 @@
+"""What follows from the sizes of geoms: bounding boxes and spheres, and the sizes of height fields.
+
+The same formulas as those of the compiler (`compile/shapes.py`), on traced sizes. The bounds of a
+mesh do not follow from any size: they stay.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.compile.shapes import MAXVAL
+from jaxsim.enums import GeomType
+from jaxsim.math import safe_sqrt
+from jaxsim.model import Model
+from jaxsim.physics.kinds import by_kind
+from jaxsim.physics.tree import column, take
+
+
+def geom_bounds(m: Model) -> dict:
+    """`geom_size`, `geom_aabb` and `geom_rbound`, in the form of the physics."""
+    m = m.replace(geom_size=_size(m))
+    aabb = by_kind(m.geom_type, {k: _of(m, box) for k, (box, _) in SHAPES.items()}, m.geom_aabb)
+    m = m.replace(geom_aabb=aabb)
+    rbound = by_kind(m.geom_type, {k: _of(m, r) for k, (_, r) in SHAPES.items()}, m.geom_rbound)
+    return {"geom_size": m.geom_size, "geom_aabb": aabb, "geom_rbound": rbound}
+
+
+def _of(m: Model, formula: Callable) -> Callable:
+    return lambda ids: formula(m, ids)
+
+
+def _size(m: Model):
+    """The size of geoms; that of a height field is a box of its mean height and half its base."""
+    geom = np.flatnonzero(m.geom_type == GeomType.HFIELD)
+    if not len(geom):
+        return m.geom_size
+    x, y, top, base = _hfield(m, geom)
+    size = jnp.stack([x, y, 0.25 * top + 0.5 * base], axis=1)
+    whole = jnp.broadcast_to(m.geom_size, (*m.geom_size.shape[:2], *size.shape[2:]))
+    return whole.at[geom].set(size)
+
+
+def _hfield(m: Model, ids: np.ndarray):
+    """Half sides, height and depth of the base of height fields."""
+    return (take(m.hfield_size[:, k], m.geom_dataid[ids]) for k in range(4))
+
+
+# boxes: centre and half sizes `[k, 6, *W]`
+
+
+def _centred(*half: str) -> Callable:
+    """A box about the origin, with half sizes that are sums of sizes such as "x" or "xy"."""
+
+    def box(m: Model, ids: np.ndarray):
+        sizes = dict(zip("xyz", (take(m.geom_size[:, k], ids) for k in range(3)), strict=True))
+        sides = [sum(sizes[name] for name in names) for names in half]
+        return jnp.stack([jnp.zeros_like(sizes["x"])] * 3 + sides, axis=1)
+
+    return box
+
+
+def _half_space(m: Model, ids: np.ndarray):
+    row = MAXVAL * np.array([0, 0, -0.5, 1, 1, 0.5])
+    like = take(m.geom_aabb, ids)
+    return jnp.broadcast_to(column(row, like[0])[None], like.shape)
+
+
+def _field(m: Model, ids: np.ndarray):
+    x, y, top, base = _hfield(m, ids)
+    zero = jnp.zeros_like(x)
+    return jnp.stack([zero, zero, 0.5 * (top - base), x, y, 0.5 * (top + base)], axis=1)
+
+
+def _box_as_it_is(m: Model, ids: np.ndarray):
+    return take(m.geom_aabb, ids)
+
+
+# radii of bounding spheres `[k, *W]`
+
+
+def _unbounded(m: Model, ids: np.ndarray):
+    return jnp.zeros_like(take(m.geom_rbound, ids))
+
+
+def _radius_as_it_is(m: Model, ids: np.ndarray):
+    return take(m.geom_rbound, ids)
+
+
+def _longest(m: Model, ids: np.ndarray):
+    """Largest half side of the box: of what is round at its ends."""
+    return jnp.max(take(m.geom_aabb, ids)[:, 3:], axis=1)
+
+
+def _corner(m: Model, ids: np.ndarray):
+    """Distance of the farthest corner of the box from the origin."""
+    box = take(m.geom_aabb, ids)
+    far = jnp.abs(box[:, :3]) + box[:, 3:]
+    return safe_sqrt(sum(far[:, k] * far[:, k] for k in range(3)))
+
+
+def _rim(m: Model, ids: np.ndarray):
+    """Distance of a cylinder's edge from its centre."""
+    radius, half = (take(m.geom_size[:, k], ids) for k in range(2))
+    return safe_sqrt(radius * radius + half * half)
+
+
+SHAPES: dict[GeomType, tuple[Callable, Callable]] = {
+    GeomType.PLANE: (_half_space, _unbounded),
+    GeomType.HFIELD: (_field, _corner),
+    GeomType.SPHERE: (_centred("x", "x", "x"), _longest),
+    GeomType.CAPSULE: (_centred("x", "x", "xy"), _longest),
+    GeomType.ELLIPSOID: (_centred("x", "y", "z"), _longest),
+    GeomType.CYLINDER: (_centred("x", "x", "y"), _rim),
+    GeomType.BOX: (_centred("x", "y", "z"), _corner),
+    GeomType.MESH: (_box_as_it_is, _radius_as_it_is),
+    GeomType.SDF: (_box_as_it_is, _radius_as_it_is),
+}

@@ -1,0 +1,50 @@
+"""Deletion: an element goes, with all inside it and all that makes no sense without it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jaxsim.spec.element import SpecElement
+from jaxsim.spec.layout import record_layouts
+from jaxsim.spec.references import Name, definition, references
+
+if TYPE_CHECKING:
+    from jaxsim.spec.spec import Spec
+
+# Elements outside the tree that connect, drive or measure what stands in it.
+_SECTIONS = ("asset", "deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
+
+# Kinds of objects that others merely look like or are made of; their users are not deleted.
+_MATERIAL = frozenset(("mesh", "hfield", "texture", "material", "plugin", "model", "default"))
+
+
+def delete(spec: Spec, element: SpecElement) -> list[SpecElement]:
+    """See `Spec.delete`."""
+    if element.spec is not spec or element.parent is None:
+        where = "is the model itself" if element is spec.root else "is not part of this model"
+        raise ValueError(f"{element.label} {where}; delete one of the elements of spec.walk()")
+    record_layouts(spec)
+    gone = _definitions(element)
+    element.remove()
+    along: list[SpecElement] = []
+    while users := _users(spec, gone):
+        for user in users:
+            gone |= _definitions(user)
+            user.remove()
+        along += users
+    return along
+
+
+def _definitions(element: SpecElement) -> set[Name]:
+    found = {name for e in element.walk() if (name := definition(e))}
+    return {name for name in found if name[0] not in _MATERIAL}
+
+
+def _users(spec: Spec, gone: set[Name]) -> list[SpecElement]:
+    """The elements of the sections that refer to something that is gone."""
+    return [
+        user
+        for section in _SECTIONS
+        for user in spec.section(section)
+        if any(name in gone for e in user.walk() for _, name in references(e))
+    ]

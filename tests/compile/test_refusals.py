@@ -1,0 +1,216 @@
+"""What MuJoCo refuses is refused here, and what it takes is taken: one attribute at a time.
+
+Every attribute of a model with almost every element is set to numbers, words and names that may
+not fit it, and both compilers are asked. What is refused here alone is listed, with the reason.
+"""
+
+import random
+import re
+import xml.etree.ElementTree as ET
+
+import mujoco
+import pytest
+from compile.everything import EVERYTHING
+from compile.oracle import refusal
+
+from jaxsim.compile import compile_string
+from jaxsim.errors import ModelError
+from jaxsim.mjcf.schema import ROOT
+
+REALS = ("-1", "0", "1", "2", "-0.5", "0.5", "1e5", "inf")
+WHOLES = ("-1", "0", "1", "2", "5", "-100")
+NAMES = ("nosuch", "a", "j", "g0", "s0", "ts", "ag", "mat", "k")
+
+
+def _values(attr) -> list[str]:
+    least, most = attr.count
+    lengths = sorted({max(least, 1), most or 3})
+    if attr.is_number:
+        words = REALS if attr.type == "real" else WHOLES
+        same = [" ".join([word] * n) for n in lengths for word in words]
+        many = [n for n in lengths if n > 1]
+        return same + [
+            " ".join([first] + [rest] * (n - 1))
+            for n in many
+            for first, rest in (("1", "0"), ("0", "1"), ("1", "-1"), ("-1", "1"))
+        ]
+    if attr.keywords:
+        return [*attr.keywords, *attr.alone]
+    return list(NAMES) if attr.type in ("ref", "refs", "name") else ["x", "-1"]
+
+
+def _attributes(element, row, path):
+    for attr in row.attrs.values():
+        if attr.type != "file" and attr.name != "model":
+            yield element, attr, f"{path} {element.get('name') or ''}"
+    for child in element:
+        yield from _attributes(child, row.child(child.tag), f"{path}/{child.tag}")
+
+
+MODEL = ET.fromstring(EVERYTHING)
+PROBES = [
+    (element, attr, place, value)
+    for element, attr, place in _attributes(MODEL, ROOT, "")
+    for value in _values(attr)
+]
+
+# Where we refuse what MuJoCo takes, by the end of the path and the attribute, and why.
+STRICTER = {
+    r"/actuator/\w+ \w+ (joint|jointinparent|tendon|site|cranksite|body)": (
+        "an actuator that names two things it acts on, of which MuJoCo takes one"
+    ),
+    r"/(compiler|geom|inertial)\b.* (boundinertia|boundmass|mass|density|size)$": (
+        "masses and sizes that are infinite, whose inertia is not a number"
+    ),
+    r"/site \w+ type$": "sites that are distance fields without a mesh",
+}
+# Where MuJoCo refuses what we take.
+LAXER = {
+    r" xyaxes$": "axes that are parallel up to rounding, which is not the same",
+    r"/compiler/lengthrange  mode$": "length ranges are found when the model is loaded",
+}
+
+
+def _theirs(text: str) -> bool:
+    try:
+        mujoco.MjModel.from_xml_string(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _ours(text: str) -> bool:
+    try:
+        compile_string(text)
+    except ModelError:
+        return False
+    return True
+
+
+def _disagreements(probes) -> list[str]:
+    found = []
+    for element, attr, place, value in probes:
+        old = element.get(attr.name)
+        element.set(attr.name, value)
+        text = ET.tostring(MODEL, encoding="unicode")
+        ours, theirs = _ours(text), _theirs(text)
+        if ours != theirs:
+            label = f"{place.rstrip(' ') if old is None else place} {attr.name}"
+            excused = STRICTER if theirs else LAXER
+            if not any(re.search(pattern, label) for pattern in excused):
+                found.append(f"{label}='{value}': {'only we' if ours else 'only MuJoCo'} take it")
+        if old is None:
+            del element.attrib[attr.name]
+        else:
+            element.set(attr.name, old)
+    return found
+
+
+def test_the_model_is_taken_by_both():
+    assert _theirs(EVERYTHING)
+    compile_string(EVERYTHING)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_of_changes():
+    assert _disagreements(random.Random(7).sample(PROBES, 60)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_change():
+    assert _disagreements(PROBES) == []
+
+
+BALL = '<geom name="g" size=".1"/>'
+BODY = f'<worldbody><body name="b">{BALL}<joint name="j"/><site name="s"/></body></worldbody>'
+
+# Documents that both refuse, and what we say.
+REFUSED = {
+    "<mujoco><a></mujoco>": "broken XML",
+    '<mujoco><worldbody><geom siz="1"/></worldbody></mujoco>': "did you mean 'size'",
+    '<mujoco><worldbody><geom size="1 1 1 1"/></worldbody></mujoco>': "1 to 3 numbers, got 4",
+    '<mujoco><worldbody><geom type="bok"/></worldbody></mujoco>': "did you mean 'box'",
+    '<mujoco><worldbody><geom size="1"/><gom/></worldbody></mujoco>': "did you mean <geom>",
+    '<mujoco><worldbody><geom size="1" class=""/></worldbody></mujoco>': "class is empty",
+    '<mujoco><worldbody><light softness="2"/></worldbody></mujoco>': "must be from 0 to 1",
+    '<mujoco><worldbody><site type="plane"/></worldbody></mujoco>': "a site cannot be a plane",
+    '<mujoco><size nuser_geom="-2"/></mujoco>': "nuser_geom='-2' is not a size",
+    '<mujoco><statistic extent="0"/></mujoco>': "extent='0' must be positive",
+    '<mujoco><default><geom quat="0 0 0 0"/></default></mujoco>': "quat must not be zero",
+    '<mujoco><default class="x"/></mujoco>': "the outermost class, which is called 'main'",
+    f'<mujoco>{BODY}<sensor><touch site="t"/></sensor></mujoco>': "site='t' names no site",
+    f'<mujoco>{BODY}<actuator><motor joint="k"/></actuator></mujoco>': "names no joint",
+    f"<mujoco>{BODY}<actuator><motor/></actuator></mujoco>": "must say what it acts on",
+    f'<mujoco>{BODY}<equality><weld body1="b" body2="b"/></equality></mujoco>': "to itself",
+    f'<mujoco>{BODY}<keyframe><key qpos="1 2"/></keyframe></mujoco>': "qpos has 2 numbers",
+    f"<mujoco>{BODY}{BODY}</mujoco>": "a body named 'b' exists already",
+    "<mujoco><worldbody><composite/></worldbody></mujoco>": "is gone since MuJoCo 4.0",
+    f'<mujoco>{BODY}<equality><flexvert flex="f"/></equality></mujoco>': "no element <flexvert>",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused_by_both_with_a_remedy(text):
+    assert refusal(text) is not None
+    with pytest.raises(ModelError) as error:
+        compile_string(text)
+    assert REFUSED[text] in str(error.value)
+    assert re.match(r"<string>:\d+: ", str(error.value))
+
+
+# Documents at the edge of the rules, which both take.
+TAKEN = (
+    "<mujoco/>",
+    "<mujoco><worldbody/></mujoco>",
+    '<mujoco><worldbody><body/><body name=""/></worldbody></mujoco>',
+    '<mujoco><worldbody><geom name="" size="1"/><geom name="" size="1"/></worldbody></mujoco>',
+    '<mujoco><worldbody><geom size="1" material=""/></worldbody></mujoco>',
+    '<mujoco><worldbody><replicate count="1" quat="0 0 0 0"/></worldbody></mujoco>',
+    '<mujoco><option timestep="0"/></mujoco>',
+    '<mujoco><worldbody><geom size="1" user="1 2"/><geom size="1" user="3"/></worldbody></mujoco>',
+    f'<mujoco>{BODY}<actuator><general joint="j" actrange="1 0"/></actuator></mujoco>',
+    f'<mujoco>{BODY}<actuator><muscle joint="j" lengthrange="0 1" scale="-1"/></actuator></mujoco>',
+    f'<mujoco>{BODY}<sensor><jointpos name="x" joint="j"/><touch site="s"/></sensor></mujoco>',
+    f"<mujoco>{BODY}<keyframe><key/><key/></keyframe></mujoco>",
+    f'<mujoco>{BODY}<option/><option timestep="1"/><compiler/><compiler/></mujoco>',
+)
+
+
+@pytest.mark.parametrize("text", TAKEN)
+def test_taken_by_both(text):
+    assert refusal(text) is None
+    compile_string(text)
+
+
+def test_all_faults_of_a_file_are_raised_at_once():
+    text = """<mujoco>
+      <worldbody>
+        <geom siz="1"/>
+        <body name="a"><joint type="bal"/></body>
+      </worldbody>
+      <option timstep="1"/>
+    </mujoco>"""
+    with pytest.raises(ModelError) as error:
+        compile_string(text)
+    assert [problem.place.line for problem in error.value.problems] == [3, 4, 6]
+
+
+ENTITIES = """<!DOCTYPE m [<!ENTITY a "x"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
+    <mujoco model="&b;"/>"""
+OUTSIDE = '<!DOCTYPE m SYSTEM "file:///etc/passwd"><mujoco/>'
+INSIDE = '<!DOCTYPE m [<!ENTITY x SYSTEM "file:///etc/passwd">]><mujoco model="&x;"/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ENTITIES, "entity 'a' is not expanded"),
+        (OUTSIDE, "the external DTD 'file:///etc/passwd' is not read"),
+        (INSIDE, "entity 'x' is not expanded"),
+    ],
+    ids=["entities", "dtd", "external entity"],
+)
+def test_xml_reaches_for_nothing(text, message):
+    with pytest.raises(ModelError, match=message):
+        compile_string(text)
