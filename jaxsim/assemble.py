@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import WrapType
@@ -136,12 +135,12 @@ def _record(record: type[Record], given: Tables, sizes: Mapping[str, int]) -> An
 
 
 def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> jax.Array:
-    # converted by numpy: JAX would compile a program for each shape
-    value = np.asarray(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
+    # converted and copied by numpy: JAX would compile a program for each shape
+    value = np.array(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
     dims = field.dims(sizes)
     if value.size != np.prod(dims, dtype=int):
         raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
-    return jnp.array(value.reshape(dims))  # a copy: the caller's memory may change
+    return jax.device_put(value.reshape(dims))
 
 
 def _is_count(value) -> bool:

@@ -93,7 +93,7 @@ def _kept_names(keep: Keep) -> frozenset[str]:
 
 def _start(m: Model, d: Data) -> Data:
     """The values at the start that are not zero."""
-    d = d.replace(qpos=m.qpos0, eq_active=jnp.asarray(np.asarray(m.eq_active0, bool)))
+    d = d.replace(qpos=m.qpos0, eq_active=jax.device_put(np.array(m.eq_active0, bool)))
     if m.nmocap:
         bodies = np.flatnonzero(m.body_mocapid >= 0)
         bodies = bodies[np.argsort(m.body_mocapid[bodies])]
@@ -114,4 +114,4 @@ def _zeros(m: Model, field: Field) -> Any:
     dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
     sizes = {symbol: getattr(m, symbol) for symbol in field.shape if isinstance(symbol, str)}
     # made by numpy: JAX would compile a program for each shape
-    return jnp.asarray(np.zeros(field.dims(sizes), dtype))
+    return jax.device_put(np.zeros(field.dims(sizes), dtype))

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.assemble import warn_unsupported
@@ -133,7 +132,7 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
             if not isinstance(value, np.ndarray):
                 return value
             # converted by numpy: JAX would compile a program for each shape
-            return jnp.array(np.asarray(value, wanted if value.dtype == saved else value.dtype))
+            return jax.device_put(np.array(value, wanted if value.dtype == saved else value.dtype))
 
         return _record(Model, header["model"], arrays, leaf)
     except AssetError:

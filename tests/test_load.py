@@ -15,6 +15,8 @@ from jaxsim.compile import compile_file
 from jaxsim.errors import ModelError
 from jaxsim.load import load_model
 from jaxsim.model import Model
+from jaxsim.spec import Spec
+from jaxsim.write_back import write_back
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 FILES = sorted(CONFIGS.glob("*.xml"))
@@ -102,3 +104,19 @@ def test_a_mistake_names_file_line_and_remedy(tmp_path):
     file.write_text(ARM.replace('size="0.1"', 'siz="0.1"'))
     with pytest.raises(ModelError, match=r"arm\.xml:3: <geom> .*'siz'.* did you mean 'size'\?"):
         load_model(file)
+
+
+def test_a_spec_is_loaded_and_a_changed_model_written_back():
+    spec = Spec()
+    body = spec.at("worldbody").add("body", name="b")
+    body.add("joint", name="j", damping=0.5)
+    body.add("geom", size=0.1)
+    m = load_model(spec)
+    assert m.nv == 1
+    heavier = m.replace(body_mass=m.body_mass * 2, opt=m.opt.replace(timestep=m.opt.timestep / 2))
+    again = load_model(write_back(spec, heavier).to_xml())
+    np.testing.assert_array_equal(again.body_mass, heavier.body_mass)
+    np.testing.assert_array_equal(again.opt.timestep, heavier.opt.timestep)
+    np.testing.assert_array_equal(again.dof_damping, m.dof_damping)
+    with pytest.raises(ValueError, match="assets: a Spec has its own"):
+        load_model(spec, {"a": b""})
