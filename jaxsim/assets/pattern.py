@@ -86,15 +86,19 @@ def _gradient(
     if min(height, width) == 1:  # neither center nor rim: black, as in MuJoCo
         return np.zeros((sides, height, width, 3), np.uint8)
     x, y = _ticks(width)[None, :], _ticks(height)[:, None]
+    radius = np.hypot(x, y)
+
+    def colors(place: np.ndarray) -> np.ndarray:
+        share = _sigmoid(place)[..., None]
+        return color_bytes(rgb1 * (1 - share) + rgb2 * share)
+
     if sides == 1:
-        place = np.minimum(np.hypot(x, y), 1.0)[None]
-    else:
-        beside = 0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi
-        place = np.repeat(beside[None], SIDES, axis=0)
-        place[_UP] = np.arctan(np.hypot(x, y)) / np.pi
-        place[_DOWN] = 1 - place[_UP]
-    share = _sigmoid(place)[..., None]
-    return color_bytes(rgb1 * (1 - share) + rgb2 * share)
+        return colors(np.minimum(radius, 1.0))[None]
+    up = np.arctan(radius) / np.pi
+    beside = colors(0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi)
+    image = np.repeat(beside[None], SIDES, axis=0)
+    image[_UP], image[_DOWN] = colors(up), colors(1 - up)
+    return image
 
 
 def _ticks(n: int) -> np.ndarray:

@@ -10,18 +10,20 @@ import numpy as np
 _SEED = 42
 _SIZE, _SHIFT = 312, 156  # words of state, and how far ahead each looks
 _LOW = np.uint64(0x7FFFFFFF)  # bits that come from the next word
+_HIGH = ~_LOW
+_ONE = np.uint64(1)
 _TWIST = np.uint64(0xB5026F5AA96619E9)
 _GROWTH = 6364136223846793005
 
 
 def uniform(n: int) -> np.ndarray:
     """The first n numbers of the sequence, in [0, 1), (n,) float64."""
-    state = _seeded()
-    blocks = []
-    for _ in range(0, n, _SIZE):
-        _advance(state)
-        blocks.append(_tempered(state))
-    return np.concatenate([np.zeros(0, np.uint64), *blocks])[:n] / 2.0**64
+    states = np.empty((-(-n // _SIZE), _SIZE), np.uint64)
+    last = _seeded()
+    for state in states:
+        _advance(last, state)
+        last = state
+    return _tempered(states.ravel()[:n]) / 2.0**64
 
 
 def _seeded() -> np.ndarray:
@@ -32,14 +34,17 @@ def _seeded() -> np.ndarray:
     return np.array(words, np.uint64)
 
 
-def _advance(state: np.ndarray) -> None:
-    """Replaces all words of the state; the later half looks at the new words of the earlier."""
-    half = _SIZE - _SHIFT
-    for part, ahead in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
-        following = np.roll(state, -1)[part]
-        mixed = (state[part] & ~_LOW) | (following & _LOW)
-        twisted = np.where(mixed & np.uint64(1), _TWIST, np.uint64(0))
-        state[part] = state[ahead] ^ (mixed >> np.uint64(1)) ^ twisted
+def _advance(old: np.ndarray, new: np.ndarray) -> None:
+    """Makes the next state; its later half looks at the earlier one, its last word at its first."""
+    twisted = _twisted(old[:-1], old[1:])
+    np.bitwise_xor(old[_SHIFT:], twisted[:_SHIFT], out=new[:_SHIFT])
+    np.bitwise_xor(new[: _SHIFT - 1], twisted[_SHIFT:], out=new[_SHIFT:-1])
+    new[-1:] = new[_SHIFT - 1] ^ _twisted(old[-1:], new[:1])
+
+
+def _twisted(words: np.ndarray, following: np.ndarray) -> np.ndarray:
+    mixed = (words & _HIGH) | (following & _LOW)
+    return (mixed >> _ONE) ^ ((mixed & _ONE) * _TWIST)
 
 
 def _tempered(state: np.ndarray) -> np.ndarray:
