@@ -51,7 +51,7 @@ from jaxsim.physics.api import step as step
 from jaxsim.physics.api import subtree_vel as subtree_vel
 from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import transmission as transmission
-from jaxsim.physics.set_const import set_const as set_const
+from jaxsim.physics.constants.set_const import set_const as set_const
 from jaxsim.rollout import rollout as rollout
 from jaxsim.save import save_model as save_model
 from jaxsim.spec import Spec as Spec

@@ -211,6 +211,7 @@ class ObjType(IntEnum):
     TUPLE = 23
     KEY = 24
     PLUGIN = 25
+    FRAME = 100  # has no id in a compiled model
 
 
 class SensorType(IntEnum):

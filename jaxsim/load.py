@@ -8,7 +8,7 @@ from jaxsim.assets.provider import shown
 from jaxsim.compile import compile_file, compile_spec, compile_string
 from jaxsim.mjcf import file_contents
 from jaxsim.model import Model
-from jaxsim.physics.length_range import find_length_ranges
+from jaxsim.physics.constants.length_range import find_length_ranges
 from jaxsim.save import from_bytes, is_saved
 from jaxsim.spec import Spec
 

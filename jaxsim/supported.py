@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from jaxsim.enums import EnableBit
 from jaxsim.errors import Place
 from jaxsim.model import Model
-from jaxsim.physics import actuation, integrate, passive, sensor, tendon, transmission
+from jaxsim.physics import integrate, passive, tendon
+from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
 from jaxsim.physics.constraint import equality
 from jaxsim.physics.refusal import Refusal
+from jaxsim.physics.sensor import sensor
 
 # flags that change the motion, and what they ask for
 FLAGS = {

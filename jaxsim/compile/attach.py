@@ -13,7 +13,7 @@ import numpy as np
 from jaxsim.compile.classes import classes
 from jaxsim.compile.conflict import resolve_conflicts
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.flexcomp import expand_flexcomp
+from jaxsim.compile.flex.flexcomp import expand_flexcomp
 from jaxsim.compile.limits import MAX_ELEMENTS, counted, grows
 from jaxsim.compile.replicate import replicate
 from jaxsim.compile.settings import settings

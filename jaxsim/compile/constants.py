@@ -20,10 +20,10 @@ from functools import cached_property
 import numpy as np
 
 from jaxsim.compile import quaternion
+from jaxsim.compile.actuator.transmission import actuator_stretches
 from jaxsim.compile.mass_matrix import MassMatrix
 from jaxsim.compile.reference import Fields, Reference, reference_pose, subtree_sum
 from jaxsim.compile.tendon_path import Stretch, tendon_stretches
-from jaxsim.compile.transmission import actuator_stretches
 from jaxsim.compile.views import views
 from jaxsim.enums import EqType, JointType, ObjType, TrnType
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 
 from jaxsim.assets.resource import folder_name, is_uri, join
+from jaxsim.compile.asset.files import FOLDERS
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.files import FOLDERS
 from jaxsim.compile.general import as_general
 from jaxsim.compile.inertials import write_inertials
 from jaxsim.compile.orientation import SPELLINGS, orientation

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.actuator_types import BIASTYPES, CHARTS, DYNTYPES, GAINTYPES, INPUTS
+from jaxsim.compile.actuator.types import BIASTYPES, CHARTS, DYNTYPES, GAINTYPES, INPUTS
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import CtrlInput, DynType, GainType
 from jaxsim.mjcf.schema.actuator import GENERAL

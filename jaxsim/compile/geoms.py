@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.compile import assets
+from jaxsim.compile.asset import assets
 from jaxsim.compile.bodies import address_table, owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation

@@ -2,7 +2,7 @@
 
 `<compiler><lengthrange>` says which actuators get `actuator_lengthrange` and how. The compiler has
 no physics: what has to be simulated it leaves as a request, which loading fulfils
-(`physics/length_range.py`). MuJoCo's documentation, Modeling: Length range.
+(`physics/constants/length_range.py`). MuJoCo's documentation, Modeling: Length range.
 """
 
 from __future__ import annotations

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jaxsim.compile.actuators import actuators
+from jaxsim.compile.actuator.actuators import actuators
 from jaxsim.compile.align import align_free
-from jaxsim.compile.assets import assets
+from jaxsim.compile.asset.assets import assets
+from jaxsim.compile.asset.hfields import hfields
+from jaxsim.compile.asset.materials import materials
+from jaxsim.compile.asset.paths import paths
+from jaxsim.compile.asset.skins import skins
+from jaxsim.compile.asset.textures import textures
 from jaxsim.compile.attach import attach, attached_keys
 from jaxsim.compile.automatic import derive
 from jaxsim.compile.bodies import bodies
@@ -17,31 +22,26 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.custom import custom
 from jaxsim.compile.discard import discard_visual
 from jaxsim.compile.equalities import equalities
-from jaxsim.compile.flex_weights import flex_weights
-from jaxsim.compile.flexes import flexes
+from jaxsim.compile.flex.flexes import flexes
+from jaxsim.compile.flex.weights import flex_weights
 from jaxsim.compile.fuse import fuse_static
 from jaxsim.compile.geoms import geoms
-from jaxsim.compile.hfields import hfields
 from jaxsim.compile.joints import joints
 from jaxsim.compile.keyframes import keyframes
 from jaxsim.compile.lights import lights
 from jaxsim.compile.masses import masses
-from jaxsim.compile.materials import materials
-from jaxsim.compile.meshes import meshes
+from jaxsim.compile.mesh.meshes import meshes
 from jaxsim.compile.option import option, statistic
-from jaxsim.compile.paths import paths
 from jaxsim.compile.plugins import plugins
 from jaxsim.compile.replicate import replicate
-from jaxsim.compile.scale import scale_frames
-from jaxsim.compile.scale_actuators import scale_actuators, scale_controls
+from jaxsim.compile.scale.actuators import scale_actuators, scale_controls
+from jaxsim.compile.scale.frames import scale_frames
 from jaxsim.compile.sensors import sensors
 from jaxsim.compile.settings import settings
 from jaxsim.compile.sites import sites
-from jaxsim.compile.skins import skins
 from jaxsim.compile.sleep import sleep
 from jaxsim.compile.springs import springdamper
 from jaxsim.compile.tendons import tendons
-from jaxsim.compile.textures import textures
 from jaxsim.compile.tree import frames, pattern, tree
 from jaxsim.compile.written import written
 

@@ -15,7 +15,8 @@ import numpy as np
 from jaxsim.data import Data
 from jaxsim.model import Model
 from jaxsim.physics import body_jacobian, mass_matrix
-from jaxsim.physics.actuation import actuation as _actuation
+from jaxsim.physics.actuator.actuation import actuation as _actuation
+from jaxsim.physics.actuator.transmission import transmission as _transmission
 from jaxsim.physics.constraint.listing import constraint_rows as _constraint_rows
 from jaxsim.physics.energy import energy_pos as _energy_pos
 from jaxsim.physics.energy import energy_vel as _energy_vel
@@ -31,7 +32,6 @@ from jaxsim.physics.position import integrate_pos as _integrate_pos
 from jaxsim.physics.step import step as _step
 from jaxsim.physics.subtree import subtree_vel as _subtree_vel
 from jaxsim.physics.tendon import tendon as _tendon
-from jaxsim.physics.transmission import transmission as _transmission
 from jaxsim.physics.velocity import com_vel as _com_vel
 from jaxsim.physics.velocity import rne as _rne
 

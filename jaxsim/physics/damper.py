@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxsim.data import Data
 from jaxsim.enums import DisableBit
 from jaxsim.model import Model
-from jaxsim.physics.reflected import dof_damping, tendon_damping
+from jaxsim.physics.actuator.reflected import dof_damping, tendon_damping
 from jaxsim.physics.tendon_path import tendon_pattern
 
 

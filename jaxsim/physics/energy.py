@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxsim.data import Data
 from jaxsim.enums import DisableBit
 from jaxsim.model import Model
-from jaxsim.physics.reflected import dof_armature, tendon_armature
+from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.spring import spring_energy
 from jaxsim.physics.tree import total
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxsim.data import Data
 from jaxsim.enums import DisableBit, EnableBit
 from jaxsim.model import Model
-from jaxsim.physics.actuation import actuation
+from jaxsim.physics.actuator.actuation import actuation
+from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 from jaxsim.physics.applied import xfrc_force
 from jaxsim.physics.camera import camera
 from jaxsim.physics.collision.contacts import collision
@@ -18,11 +19,10 @@ from jaxsim.physics.factor import solve_spd
 from jaxsim.physics.inertia import com_pos, crb
 from jaxsim.physics.kinematics import kinematics
 from jaxsim.physics.passive import passive
-from jaxsim.physics.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.newton import Settings, solve
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.tendon import tendon, tendon_velocity
-from jaxsim.physics.transmission import actuator_velocity, transmission
 from jaxsim.physics.velocity import bias, com_vel
 
 

@@ -7,10 +7,10 @@ from jaxsim.data import Data
 from jaxsim.enums import JointType
 from jaxsim.math import MINVAL, Inertia, Spatial, Vec, select
 from jaxsim.model import Model
+from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.layout import descendants, dof_ancestors, dof_slot
 from jaxsim.physics.pin import pin
 from jaxsim.physics.products import gram
-from jaxsim.physics.reflected import dof_armature, tendon_armature
 from jaxsim.physics.tree import column, take, weighted_sum
 
 

@@ -10,7 +10,7 @@ from jax import lax
 from jaxsim.data import Data
 from jaxsim.enums import IntegratorType
 from jaxsim.model import Model
-from jaxsim.physics.actuation import next_activation
+from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.effective_inertia import effective_inertia
 from jaxsim.physics.forward import (
     fwd_acceleration,

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from jaxsim.data import Data
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model import Model
-from jaxsim.physics.actuation import actuation
+from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.effective_inertia import effective_inertia
 from jaxsim.physics.energy import energy_pos, energy_vel
 from jaxsim.physics.factor import solve_spd
 from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.products import apply
-from jaxsim.physics.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.problem import Problem, constraint_force, pieces_at, residual
 
 

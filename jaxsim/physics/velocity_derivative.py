@@ -16,15 +16,15 @@ from jaxsim.data import Data
 from jaxsim.enums import DisableBit
 from jaxsim.math import Inertia, Spatial, Vec
 from jaxsim.model import Model
-from jaxsim.physics.actuation import free_force
+from jaxsim.physics.actuator.actuation import free_force
+from jaxsim.physics.actuator.saturation import saturated
+from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.damper import dof_damping_rate, tendon_damping_rate
 from jaxsim.physics.fluid import fluid_wrench
 from jaxsim.physics.layout import ancestors, descendants, dof_ancestors, dofs_before
 from jaxsim.physics.pattern import Pattern
 from jaxsim.physics.products import gram
-from jaxsim.physics.saturation import saturated
 from jaxsim.physics.tendon_path import tendon_pattern
-from jaxsim.physics.transmission import moment_pattern
 from jaxsim.physics.tree import column, take, weighted_sum
 from jaxsim.structure import Structure, derived
 

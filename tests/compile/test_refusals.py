@@ -145,6 +145,8 @@ REFUSED = {
     f'<mujoco>{BODY}<equality><weld body1="b" body2="b"/></equality></mujoco>': "to itself",
     f'<mujoco>{BODY}<keyframe><key qpos="1 2"/></keyframe></mujoco>': "qpos has 2 numbers",
     f"<mujoco>{BODY}{BODY}</mujoco>": "a body named 'b' exists already",
+    f'<mujoco>{BODY}<custom><tuple name="t"><element objtype="frame" objname="f"/></tuple></custom>'
+    "</mujoco>": "objname='f' names no frame",
     "<mujoco><worldbody><composite/></worldbody></mujoco>": "is gone since MuJoCo 4.0",
     f'<mujoco>{BODY}<equality><flexvert flex="f"/></equality></mujoco>': "no element <flexvert>",
 }

@@ -9,7 +9,7 @@ from jax.test_util import check_grads
 from physics import oracle
 
 from jaxsim.enums import WarningType
-from jaxsim.physics.actuation import actuation, next_activation
+from jaxsim.physics.actuator.actuation import actuation, next_activation
 
 ARM = """
 <mujoco><option {option}><flag {flag}/></option><worldbody>

@@ -10,7 +10,7 @@ import pytest
 from physics import oracle
 
 from jaxsim.physics.constraint.make import make_constraint
-from jaxsim.physics.sensor import sensor
+from jaxsim.physics.sensor.sensor import sensor
 
 SCENE = """
 <mujoco><option cone="{cone}" gravity="1 0 -9.81"/><default><geom condim="{condim}"/></default>

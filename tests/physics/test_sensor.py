@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from physics import oracle
 
-from jaxsim.physics.sensor import sensor, sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sensor.sensor import sensor, sensor_acc, sensor_pos, sensor_vel
 
 WORLD = """
 <mujoco><option magnetic=".1 .2 .3" gravity="1 2 -9"><flag contact="disable" {flag}/></option>

@@ -8,7 +8,7 @@ import pytest
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
-from jaxsim.physics.shape_query import RAY, ray_meets
+from jaxsim.physics.sensor.shape_query import RAY, ray_meets
 
 SIZE = np.array([0.3, 0.4, 0.5])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from physics import oracle
 
-from jaxsim.physics.transmission import actuator_velocity, transmission
+from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 
 ALL_KINDS = """
 <mujoco><worldbody>

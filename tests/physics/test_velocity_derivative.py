@@ -9,12 +9,12 @@ from jax.test_util import check_grads
 from physics.test_integrate import moving, world
 
 from jaxsim.bridge import put_data, put_model
+from jaxsim.physics.actuator.transmission import transmission
 from jaxsim.physics.effective_inertia import effective_inertia
 from jaxsim.physics.elimination import solve_general
 from jaxsim.physics.inertia import com_pos, crb
 from jaxsim.physics.native import unpack
 from jaxsim.physics.tendon import tendon
-from jaxsim.physics.transmission import transmission
 from jaxsim.physics.velocity import com_vel, rne
 from jaxsim.physics.velocity_derivative import bias_derivative, smooth_derivative
 

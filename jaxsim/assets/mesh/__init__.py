@@ -2,5 +2,5 @@
 
     Surface -> weld -> placed vertices -> mass -> principal frame -> hull, polygons
 
-The steps are one file each; `compile/meshes.py` puts them together.
+The steps are one file each; `compile/mesh/meshes.py` puts them together.
 """

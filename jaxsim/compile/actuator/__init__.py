@@ -1,0 +1,1 @@
+"""Actuators: shortcuts, inputs, targets and transmissions."""

@@ -1,0 +1,131 @@
+"""`<dcmotor>`: electrical, thermal and friction parameters of a motor, packed as MuJoCo packs them.
+
+    gainprm  R  K  tempcoef  reftemp  kp  ki  kd  Vmax
+    biasprm  cogging amplitude  poles  phase  coulomb  static  stribeck
+    dynprm   L/R  di/dt max  thermal R  thermal C  ambient  sigma0  sigma1  slewmax  Imax
+
+K [N m/A] is the geometric mean of torque and back-EMF constant, R [Ohm] the terminal resistance.
+The states are, as far as they exist: slew, integral, temperature, bristle, current.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxsim.enums import CtrlInput
+
+if TYPE_CHECKING:
+    from jaxsim.compile.actuator.types import ActuatorType
+    from jaxsim.compile.context import Compilation
+    from jaxsim.spec import SpecElement
+
+R, K, TEMPCOEF, REFTEMP, KP, KI, KD, VMAX = range(8)  # in gainprm
+AMPLITUDE, POLES, PHASE, COULOMB, STATIC, STRIBECK = range(6)  # in biasprm
+TAU, RATE, THERMAL_R, THERMAL_C, AMBIENT, SIGMA0, SIGMA1, SLEW, IMAX = range(9)  # in dynprm
+
+
+def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    """Reads the motor's own attributes into the parameter vectors."""
+    _electrical(c, e, t)
+    _saturation(e, t)
+    _thermal(c, e, t)
+    cogging, lugre, controller = (
+        _given(e, "cogging", 3),
+        _given(e, "lugre", 5),
+        _given(e, "controller", 6),
+    )
+    if cogging is not None:
+        t.biasprm[AMPLITUDE : PHASE + 1] = cogging
+    if lugre is not None:
+        if lugre[0] <= 0:
+            lugre[:] = 0.0
+        t.dynprm[SIGMA0 : SIGMA1 + 1] = lugre[:2]
+        t.biasprm[COULOMB : STRIBECK + 1] = lugre[2:]
+    if controller is not None:
+        kp, ki, kd, slewmax, imax, vmax = controller
+        t.gainprm[KP : VMAX + 1] = kp, ki, kd, vmax
+        t.dynprm[SLEW : IMAX + 1] = slewmax, imax
+
+
+def activations(t: ActuatorType) -> int:
+    """Number of states."""
+    present = (
+        t.dynprm[TAU] > 0,
+        t.dynprm[THERMAL_R] > 0 and t.dynprm[THERMAL_C] > 0,
+        t.dynprm[SIGMA0] > 0,
+        t.dynprm[SLEW] > 0,
+        t.gainprm[KI] > 0,
+    )
+    return sum(present)
+
+
+def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    """K and R from their attributes or the nominal point, and the electrical time constant."""
+    motorconst, nominal = _given(e, "motorconst", 2), _given(e, "nominal", 3)
+    torque, back = (t.gainprm[K], 0.0) if motorconst is None else motorconst
+    if min(torque, back) < 0:
+        c.fault(e, f"motorconst='{torque:g} {back:g}' must not be negative")
+    voltage, stall, speed = np.zeros(3) if nominal is None else nominal
+    if voltage > 0 and speed > 0 and not back > 0:
+        back = voltage / speed
+    t.gainprm[K] = np.sqrt(torque * back) if torque > 0 and back > 0 else max(torque, back)
+    if e.own("resistance") is not None:
+        t.gainprm[R] = e.own("resistance")
+    elif not t.gainprm[R] > 0 and stall > 0:
+        t.gainprm[R] = t.gainprm[K] * voltage / stall
+    if not t.gainprm[K] > 0 and t.ctrlspec != CtrlInput.NONE:
+        c.fault(e, "the motor constant K must be positive; give motorconst or nominal")
+    if not t.gainprm[R] > 0:
+        c.fault(e, "the resistance R must be positive; give resistance or nominal")
+
+    inductance = _given(e, "inductance", 2)
+    if inductance is not None:
+        henry, tau = inductance
+        if min(henry, tau) < 0:
+            c.fault(e, f"inductance='{henry:g} {tau:g}' must not be negative")
+        t.dynprm[TAU] = henry / t.gainprm[R] if henry > 0 and t.gainprm[R] > 0 else tau
+
+
+def _saturation(e: SpecElement, t: ActuatorType) -> None:
+    """`saturation`: the torque that it allows, or the current times K, is a force range."""
+    saturation = _given(e, "saturation", 3)
+    if saturation is None:
+        return
+    torque, current, rate = saturation
+    if torque <= 0:
+        torque = t.gainprm[K] * current
+    t.forcerange = np.array([-torque, torque]) if torque > 0 else np.zeros(2)
+    t.dynprm[RATE] = rate
+
+
+def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    """Thermal resistance and capacitance from two of resistance, capacitance, time constant."""
+    thermal = _given(e, "thermal", 6)
+    if thermal is None:
+        return
+    resistance, capacitance, timeconst, tempcoef, reftemp, ambient = thermal
+    if not (thermal[:3] > 0).any():
+        return
+    if timeconst > 0 and resistance > 0:
+        capacitance = timeconst / resistance
+    elif timeconst > 0 and capacitance > 0:
+        resistance = timeconst / capacitance
+    if not (resistance > 0 and capacitance > 0):
+        c.fault(
+            e, "thermal needs two of its first three numbers: resistance, capacitance, timeconst"
+        )
+        return
+    t.dynprm[THERMAL_R : AMBIENT + 1] = resistance, capacitance, ambient
+    t.gainprm[TEMPCOEF : REFTEMP + 1] = tempcoef, reftemp
+
+
+def _given(e: SpecElement, attr: str, count: int) -> np.ndarray | None:
+    """The numbers of an attribute, with zeros after them; None if it was not written."""
+    value = e.own(attr)
+    if value is None:
+        return None
+    out = np.zeros(count)
+    out[: np.size(value)] = np.atleast_1d(value)
+    return out

@@ -1,0 +1,129 @@
+"""The controls of an actuator: which inputs it has, their ranges, and whether these are imposed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.compile.actuator import dcmotor
+from jaxsim.compile.actuator.types import ActuatorType
+from jaxsim.compile.context import Compilation
+from jaxsim.enums import CtrlChart, CtrlInput, DynType, GainType
+from jaxsim.spec import SpecElement
+
+# These cannot do without their control range, and it must not be negative.
+_ONE_SIDED = ("damper", "adhesion")
+
+
+class Controls(NamedTuple):
+    """The block of controls of one actuator: (n, 2) ranges and whether each is imposed (n,)."""
+
+    ranges: np.ndarray
+    limited: np.ndarray
+
+
+def ctrlspec(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
+    """The inputs of the actuator: what it says, checked, else what its type of gain has."""
+    pid = CtrlInput.POS | CtrlInput.VEL | CtrlInput.FF
+    spec = CtrlInput(t.ctrlspec) if t.gaintype != GainType.SO3 else t.ctrlspec
+    match t.gaintype:
+        case GainType.PID:
+            spec = spec or CtrlInput.POS | CtrlInput.VEL
+            if spec & ~pid:
+                c.fault(e, "the inputs of a pid are among pos, vel and ff")
+            states = t.dyntype == DynType.PID and (t.gainprm[0] != 0 or t.dynprm[1] > 0)
+            if states and not spec & CtrlInput.POS:
+                c.fault(e, "ki and slewmax need the input pos")
+        case GainType.DCMOTOR:
+            spec = spec or CtrlInput.VOLTAGE
+            if spec & ~(pid | CtrlInput.VOLTAGE) and spec != CtrlInput.NONE:
+                c.fault(e, "the inputs of a dcmotor are 'none', or among pos, vel, ff and voltage")
+            _check_controller(c, e, t, spec & pid, spec)
+        case GainType.SO3:
+            spec = spec or CtrlChart.EXPMAP
+            if spec not in (CtrlChart.EXPMAP, CtrlChart.QUAT):
+                c.fault(e, "the input of an orientation is 'expmap' or 'quat'")
+            elif spec == CtrlChart.QUAT and t.dyntype != DynType.NONE:
+                c.fault(e, "input='quat' needs dyntype='none'")
+        case GainType.FIXED | GainType.AFFINE:
+            if spec not in (0, CtrlInput.POS, CtrlInput.VEL, CtrlInput.PRESSURE):
+                c.fault(e, "input must be one of pos, vel and pressure, or absent")
+        case _:
+            if spec:
+                c.fault(e, "input has no meaning for this gaintype; remove it")
+    return int(spec)
+
+
+def _check_controller(
+    c: Compilation, e: SpecElement, t: ActuatorType, setpoints: int, spec: int
+) -> None:
+    """The controller of a DC motor needs an input to follow."""
+    gains = t.gainprm[[dcmotor.KP, dcmotor.KI, dcmotor.KD]]
+    if (gains.any() or t.dynprm[dcmotor.SLEW] > 0) and not setpoints:
+        c.fault(e, "the controller needs one of the inputs pos, vel and ff")
+    elif t.gainprm[dcmotor.KI] != 0 and not spec & CtrlInput.POS:
+        c.fault(e, "the controller's integral gain needs the input pos")
+
+
+def controls_of(c: Compilation, e: SpecElement, t: ActuatorType, spec: int) -> Controls:
+    """Ranges of the block of controls."""
+    first = _range(e, "ctrlrange", "posrange")
+    to_act = t.dyntype == DynType.INTEGRATOR
+    if t.inherited is not None and not to_act:
+        first = t.inherited
+    limited = is_on(c, e, "ctrllimited", "ctrlrange", first)
+    if _written(e, *_ONE_SIDED):
+        if not first[0] < first[1]:
+            c.fault(e, f"it needs a ctrlrange that rises, got '{first[0]:g} {first[1]:g}'")
+        if (first < 0).any() and e.tag in _ONE_SIDED:
+            c.fault(e, f"ctrlrange='{first[0]:g} {first[1]:g}' must not be negative")
+        limited = True
+    if t.gaintype == GainType.PID:
+        blocks = []
+        for bit, values, on in (
+            (CtrlInput.POS, first, limited),
+            (CtrlInput.VEL, t.velrange, t.velrange[0] < t.velrange[1]),
+            (CtrlInput.FF, t.ffrange, t.ffrange[0] < t.ffrange[1]),
+        ):
+            if spec & bit:
+                blocks.append((values, on))
+        ranges = np.array([values for values, _ in blocks], np.float64).reshape(-1, 2)
+        return Controls(ranges, np.array([on for _, on in blocks], bool))
+    count = 1
+    if t.gaintype == GainType.SO3:
+        count = 4 if spec == CtrlChart.QUAT else 3
+    elif t.gaintype == GainType.DCMOTOR:
+        count = 0 if spec == CtrlInput.NONE else int(spec).bit_count()
+    return Controls(np.tile(first, (count, 1)).reshape(-1, 2), np.full(count, limited, bool))
+
+
+def _written(e: SpecElement, *tags: str) -> bool:
+    """Whether one of these shortcuts is behind the actuator; they turn the control limit on."""
+    return any(layer.tag in tags for layer in e.layers())
+
+
+def is_on(c: Compilation, e: SpecElement, flag: str, attr: str, value: np.ndarray) -> bool:
+    """Whether a limit is imposed, by its flag or, where that is 'auto', because its range rises."""
+    keyword = e.get(flag) or "auto"
+    low, high = value
+    undecided = keyword == "auto" and not c.settings.autolimits and (low, high) != (0.0, 0.0)
+    if undecided and not _written(e, *_ONE_SIDED):
+        c.fault(
+            e,
+            f"it has {attr} but not {flag}, and autolimits is off; write {flag}='true' or 'false'",
+        )
+    on = keyword == "true" or (keyword == "auto" and low < high)
+    if on and not low < high:
+        c.fault(e, f"{attr}='{low:g} {high:g}' must rise, because {flag} is on")
+    return bool(on)
+
+
+def _range(e: SpecElement, attr: str, *aliases: str) -> np.ndarray:
+    """A range under one of several names, the last one written counts."""
+    value = np.zeros(2)
+    for layer in e.layers():
+        for name in (attr, *aliases):
+            given = layer.own(name)
+            value = value if given is None else np.array(given, np.float64)
+    return value

@@ -1,0 +1,324 @@
+"""What an actuator computes: the shortcuts of `<actuator>`, expanded to dynamics, gain and bias.
+
+A default class holds one actuator, which each entry of the class edits in turn. `<general>` writes
+the parameters as they are; a shortcut such as `<position>` owns them. It starts from those of the
+nearest enclosing class whose actuator it can read, that is, one that was last written with the same
+shortcut, or with `<general>` and the same type of gain; without any it starts from its own
+defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from jaxsim.compile.actuator import dcmotor
+from jaxsim.compile.context import Compilation
+from jaxsim.enums import BiasType, CtrlChart, CtrlInput, DynType, GainType
+from jaxsim.spec import SpecElement
+from jaxsim.spec.defaults import ACTUATORS, MAIN, class_elements
+
+NPRM = 10  # length of each parameter vector
+
+GENERAL, PLUGIN = "general", "plugin"
+
+INPUTS = {
+    "pos": CtrlInput.POS,
+    "vel": CtrlInput.VEL,
+    "ff": CtrlInput.FF,
+    "voltage": CtrlInput.VOLTAGE,
+    "pressure": CtrlInput.PRESSURE,
+}
+CHARTS = {"expmap": CtrlChart.EXPMAP, "quat": CtrlChart.QUAT}
+
+
+def parameters(*values: float) -> np.ndarray:
+    """A parameter vector that begins with `values`, (10,)."""
+    out = np.zeros(NPRM)
+    out[: len(values)] = values
+    return out
+
+
+@dataclass
+class ActuatorType:
+    """The part of an actuator that shortcuts own.
+
+    `written` is the element it was last written with. A damping ratio that is yet to be turned into
+    damping stands as a positive `biasprm[2]`; damping itself stands there as a negative number.
+    """
+
+    written: str = GENERAL
+    dyntype: int = DynType.NONE
+    gaintype: int = GainType.FIXED
+    biastype: int = BiasType.NONE
+    dynprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
+    gainprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
+    biasprm: np.ndarray = field(default_factory=parameters)
+    ctrlspec: int = 0
+    actearly: bool = False
+    inheritrange: float = 0.0
+    velrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    ffrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    forcerange: np.ndarray | None = None  # which the saturation of a dcmotor sets too
+    inherited: np.ndarray | None = None  # the range that inheritrange asks for
+
+    def copy(self) -> ActuatorType:
+        """A copy with vectors of its own."""
+        vectors = ("dynprm", "gainprm", "biasprm", "velrange", "ffrange")
+        return replace(self, **{name: getattr(self, name).copy() for name in vectors})
+
+
+def actuator_type(c: Compilation, element: SpecElement) -> ActuatorType:
+    """The type of an actuator, with what its default class gives it."""
+    classes = _class_types(c, element.own("class") or MAIN)
+    return _read(c, element, classes[-1], classes)
+
+
+def _class_types(c: Compilation, name: str) -> list[ActuatorType]:
+    """The actuator of a default class and of the classes around it, outermost first."""
+    known = c.work.setdefault("actuator classes", {})
+    if name in known:
+        return known[name]
+    types = [ActuatorType()]
+    for part in class_elements(c.spec, name):
+        if part.parent is not None and part.parent.tag == "default":
+            types.append(types[-1].copy())
+        for entry in part.children:
+            if entry.tag in ACTUATORS:
+                types[-1] = _read(c, entry, types[-1], types)
+    known[name] = types
+    return types
+
+
+def _read(
+    c: Compilation, element: SpecElement, own: ActuatorType, around: list[ActuatorType]
+) -> ActuatorType:
+    """Edits a copy of an actuator as one element says."""
+    shortcut = SHORTCUTS[element.tag]
+    if element.tag in (GENERAL, PLUGIN):
+        result = own.copy()
+    else:
+        start = next(
+            (t for t in [own, *reversed(around)] if _readable(t, element.tag, shortcut)), None
+        )
+        result = shortcut.fresh() if start is None else start.copy()
+        result.gaintype, result.biastype = shortcut.gaintype, shortcut.biastype
+        result.actearly = False
+    result.written = element.tag
+    result.forcerange = (
+        own.forcerange if element.own("forcerange") is None else element.own("forcerange")
+    )
+    shortcut.read(c, element, result)
+    return result
+
+
+def _readable(t: ActuatorType, tag: str, shortcut: Shortcut) -> bool:
+    return t.written == tag or (t.written == GENERAL and t.gaintype == shortcut.gaintype)
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """One element of `<actuator>`: the types it stands for, its defaults, and how it is read."""
+
+    read: Callable[[Compilation, SpecElement, ActuatorType], None]
+    gaintype: int = GainType.FIXED
+    biastype: int = BiasType.NONE
+    dynprm: tuple[float, ...] = (1.0,)
+    gainprm: tuple[float, ...] = (1.0,)
+    biasprm: tuple[float, ...] = ()
+
+    def fresh(self) -> ActuatorType:
+        """The actuator that the shortcut starts from where there is none to inherit from."""
+        return ActuatorType(
+            dynprm=parameters(*self.dynprm),
+            gainprm=parameters(*self.gainprm),
+            biasprm=parameters(*self.biasprm),
+        )
+
+
+DYNTYPES = {t.name.lower(): t for t in DynType}
+GAINTYPES = {t.name.lower(): t for t in GainType}
+BIASTYPES = {t.name.lower(): t for t in BiasType}
+
+
+def _general(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    t.dyntype = DYNTYPES[e.own("dyntype")] if e.own("dyntype") else t.dyntype
+    t.biastype = BIASTYPES[e.own("biastype")] if e.own("biastype") else t.biastype
+    if e.own("gaintype"):
+        # what the inputs are called belongs to the type of gain
+        t.ctrlspec = t.ctrlspec if GAINTYPES[e.own("gaintype")] == t.gaintype else 0
+        t.gaintype = GAINTYPES[e.own("gaintype")]
+    for name in ("dynprm", "gainprm", "biasprm", "velrange", "ffrange"):
+        values = e.own(name)
+        if values is not None:
+            getattr(t, name)[: len(values)] = values
+    t.actearly = e.own("actearly") == "true" if e.own("actearly") else t.actearly
+    t.inheritrange = float(_value(e, "inheritrange", t.inheritrange))
+    _input(c, e, t)
+
+
+def _motor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    t.__dict__.update(ActuatorType(written=e.tag, forcerange=t.forcerange).__dict__)
+
+
+def _servo(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    """`position` and `intvelocity`: force = kp (setpoint - length) - kv velocity."""
+    timeconst = e.own("timeconst")
+    if timeconst is None and t.dyntype == DynType.FILTEREXACT:
+        timeconst = t.dynprm[0]
+    t.dynprm = parameters(1.0 if timeconst is None else timeconst)
+    t.dyntype = DynType.FILTEREXACT if timeconst else DynType.NONE
+    t.ctrlspec, limit = CtrlInput.POS, "ctrlrange"
+    if e.tag == "intvelocity":
+        t.dyntype, t.ctrlspec, limit = DynType.INTEGRATOR, CtrlInput.VEL, "actrange"
+    _not_negative(c, e, "timeconst")
+    kp = _value(e, "kp", t.gainprm[0])
+    t.gainprm, t.biasprm = parameters(kp), parameters(0.0, -kp, _damping(c, e, t))
+    _inherit(c, e, t, limit)
+
+
+def _velocity(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    kv = _value(e, "kv", t.gainprm[0])
+    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameters(1.0), CtrlInput.VEL
+    t.gainprm, t.biasprm, t.inheritrange = parameters(kv), parameters(0.0, 0.0, -kv), 0.0
+
+
+def _pid(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    _not_negative(c, e, "slewmax")
+    kp, ki = _value(e, "kp", -t.biasprm[1]), _value(e, "ki", t.gainprm[0])
+    imax, slewmax = _value(e, "imax", t.dynprm[0]), _value(e, "slewmax", t.dynprm[1])
+    stateful = ki != 0 or slewmax > 0
+    t.dyntype = DynType.PID if stateful else DynType.NONE
+    t.dynprm = parameters(imax, slewmax) if stateful else parameters()
+    t.gainprm, t.biasprm = parameters(ki), parameters(0.0, -kp, _damping(c, e, t))
+    for name in ("velrange", "ffrange"):
+        if e.own(name) is not None:
+            setattr(t, name, np.array(e.own(name), np.float64))
+    _inherit(c, e, t, "posrange")
+    _input(c, e, t)
+
+
+def _orientation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    kp = _value(e, "kp", t.gainprm[0])
+    t.dyntype, t.dynprm = DynType.NONE, parameters(1.0)
+    t.gainprm, t.biasprm = parameters(kp), parameters(0.0, -kp, _damping(c, e, t))
+    _input(c, e, t)
+
+
+def _damper(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    kv = _value(e, "kv", -t.gainprm[2])
+    if kv < 0:
+        c.fault(e, f"kv='{kv:g}' must not be negative")
+    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameters(1.0), 0
+    t.gainprm, t.biasprm = parameters(0.0, 0.0, -kv), parameters()
+
+
+def _cylinder(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    area = _value(e, "area", t.gainprm[0])
+    if e.own("diameter") is not None:
+        area = np.pi / 4.0 * e.own("diameter") ** 2
+    bias = t.biasprm[:3] if e.own("bias") is None else e.own("bias")
+    t.dyntype, t.dynprm = DynType.FILTER, parameters(_value(e, "timeconst", t.dynprm[0]))
+    t.gainprm, t.biasprm, t.ctrlspec = parameters(area), parameters(*bias), CtrlInput.PRESSURE
+
+
+def _muscle(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    t.dyntype, t.ctrlspec = DynType.MUSCLE, 0
+    _not_negative(c, e, "tausmooth")
+    t.dynprm[2] = _value(e, "tausmooth", t.dynprm[2])
+    gains = "force scale lmin lmax vmax fpmax fvmax".split()
+    places = [(t.dynprm, 0, "timeconst"), (t.gainprm, 0, "range")]
+    fresh = SHORTCUTS["muscle"].fresh()
+    for prm, start, attr in places + [(t.gainprm, k, name) for k, name in enumerate(gains, 2)]:
+        given, initial = e.own(attr), fresh.dynprm if prm is t.dynprm else fresh.gainprm
+        for k, value in enumerate(np.atleast_1d([] if given is None else given), start):
+            # a negative number stands for the one a muscle has by itself
+            prm[k] = initial[k] if value < 0 else value
+    t.biasprm = t.gainprm.copy()
+
+
+def _adhesion(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    gain = _value(e, "gain", t.gainprm[0])
+    if gain < 0:
+        c.fault(e, f"gain='{gain:g}' must not be negative")
+    t.dyntype, t.dynprm, t.ctrlspec = DynType.NONE, parameters(1.0), 0
+    t.gainprm, t.biasprm = parameters(gain), parameters()
+
+
+def _dcmotor(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    t.dyntype, t.actearly = DynType.DCMOTOR, True
+    _input(c, e, t)
+    dcmotor.read(c, e, t)
+
+
+def _value(e: SpecElement, attr: str, otherwise: float) -> float:
+    """A number written on the element itself, else the one given."""
+    value = e.own(attr)
+    return otherwise if value is None else float(np.atleast_1d(value)[0])
+
+
+def _not_negative(c: Compilation, e: SpecElement, attr: str) -> None:
+    if _value(e, attr, 0.0) < 0:
+        c.fault(e, f"{attr}='{_value(e, attr, 0.0):g}' must not be negative")
+
+
+def _damping(c: Compilation, e: SpecElement, t: ActuatorType) -> float:
+    """The number for `biasprm[2]`: minus kv, or the damping ratio."""
+    for attr in ("kv", "dampratio"):
+        _not_negative(c, e, attr)
+    if e.own("kv") is not None and e.own("dampratio") is not None:
+        c.fault(e, "kv and dampratio both set the damping; remove one of them")
+    if e.own("kv") is not None:
+        return -_value(e, "kv", 0.0)
+    return _value(e, "dampratio", t.biasprm[2])
+
+
+def _inherit(c: Compilation, e: SpecElement, t: ActuatorType, limit: str) -> None:
+    """Reads `inheritrange`; a range that is written out on the element takes its place."""
+    t.inheritrange = _value(e, "inheritrange", t.inheritrange)
+    explicit = e.own(limit) is not None
+    if explicit and e.own("inheritrange") is not None and t.inheritrange > 0:
+        c.fault(e, f"inheritrange sets {limit}, which is given too; remove one of them")
+    if explicit:
+        t.inheritrange = 0.0
+
+
+def _input(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
+    """Reads `input`, a list of inputs in their order or the chart of an orientation."""
+    text = e.own("input")
+    if text is None:
+        return
+    words = text.split()
+    if len(words) == 1 and words[0] in CHARTS:
+        t.ctrlspec = CHARTS[words[0]]
+    elif words == ["none"]:
+        t.ctrlspec = CtrlInput.NONE
+    elif all(word in INPUTS for word in words):
+        spec = [INPUTS[word] for word in words]
+        if spec != sorted(set(spec)):
+            c.fault(e, f"input='{text}': write each input once, in the order {' '.join(INPUTS)}")
+        t.ctrlspec = sum(set(spec))
+    else:
+        known = ", ".join([*INPUTS, "none", *CHARTS])
+        c.fault(e, f"input='{text}' must be made of the words {known}")
+
+
+_MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)
+
+SHORTCUTS: dict[str, Shortcut] = {
+    "general": Shortcut(_general),
+    "plugin": Shortcut(_general),
+    "motor": Shortcut(_motor),
+    "position": Shortcut(_servo, biastype=BiasType.AFFINE),
+    "velocity": Shortcut(_velocity, biastype=BiasType.AFFINE),
+    "intvelocity": Shortcut(_servo, biastype=BiasType.AFFINE),
+    "damper": Shortcut(_damper, GainType.AFFINE, gainprm=()),
+    "cylinder": Shortcut(_cylinder, biastype=BiasType.AFFINE),
+    "muscle": Shortcut(_muscle, GainType.MUSCLE, BiasType.MUSCLE, (0.01, 0.04), _MUSCLE, _MUSCLE),
+    "adhesion": Shortcut(_adhesion),
+    "orientation": Shortcut(_orientation, GainType.SO3, BiasType.SO3),
+    "pid": Shortcut(_pid, GainType.PID, BiasType.AFFINE, (), (), (0.0, -1.0)),
+    "dcmotor": Shortcut(_dcmotor, GainType.DCMOTOR, BiasType.DCMOTOR, (), ()),
+}

@@ -1,0 +1,1 @@
+"""Assets other than meshes: files, textures, materials, height fields and skins."""

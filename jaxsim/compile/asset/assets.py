@@ -1,0 +1,60 @@
+"""Assets: their ids and names, and how bodies, geoms and sites refer to them.
+
+What each asset holds is read by the pass of its kind: `meshes`, `hfields`, `textures`, `materials`,
+`skins`.
+"""
+
+from __future__ import annotations
+
+from jaxsim.compile.asset.hfields import hfield_geometry
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry import Geometry
+from jaxsim.compile.mesh.geometry import fitted, mesh_geometry
+from jaxsim.enums import GeomType
+from jaxsim.spec import SpecElement
+
+# Geom types whose shape is an asset.
+ASSET_TYPES = (GeomType.HFIELD, GeomType.MESH, GeomType.SDF)
+
+_KINDS = ("material", "texture", "mesh", "hfield", "skin")
+_COUNTS = {
+    "material": "nmat",
+    "texture": "ntex",
+    "mesh": "nmesh",
+    "hfield": "nhfield",
+    "skin": "nskin",
+}
+
+
+def assets(c: Compilation) -> None:
+    """Ids and names of the assets, and their counts."""
+    section = c.spec.section("asset")
+    for kind in _KINDS:
+        # Skins may stand among the soft bodies too; those are last.
+        elements = [e for e in [*section, *c.spec.section("deformable")] if e.tag == kind]
+        c.register(kind, elements, [e.asset_name for e in elements])
+        c.fields[_COUNTS[kind]] = len(elements)
+    for element in section:
+        if element.tag not in _KINDS:
+            c.fault(element, "this kind of asset is not supported; remove it")
+
+
+def material(c: Compilation, element: SpecElement) -> int:
+    """The id of the material that an element names, or its mesh; -1 without one."""
+    own = element.get("material")
+    mesh = c.ids["mesh"].get(element.get("mesh"))
+    if own is None and mesh is not None:
+        return c.find_own("material", c.elements["mesh"][mesh], "material")
+    return c.find_own("material", element, "material")
+
+
+def geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
+    """The shape of a geom or site that is an asset, or is fitted to one."""
+    return _SHAPES.get(kind, fitted)(c, element, kind)
+
+
+_SHAPES = {
+    GeomType.HFIELD: hfield_geometry,
+    GeomType.MESH: mesh_geometry,
+    GeomType.SDF: mesh_geometry,
+}

@@ -1,0 +1,170 @@
+"""Skins: `skin_*`, surfaces that bend with the bodies. They have no effect on the physics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from jaxsim.assets.decode import extension
+from jaxsim.assets.skin import Bone, Skin, read_skin
+from jaxsim.compile.asset import assets
+from jaxsim.compile.asset.files import read_asset
+from jaxsim.compile.context import Compilation
+from jaxsim.errors import AssetError
+from jaxsim.spec import SpecElement
+
+MAXGROUP = 5
+
+_DATA = ("vertex", "texcoord", "face")
+_NOTHING = Skin(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 3), np.int32), ())
+
+
+def skins(c: Compilation) -> None:
+    """All fields of skins; the numbers have single precision, as in MuJoCo."""
+    elements = c.elements["skin"]
+    made = [_skin(c, element) for element in elements]
+    bones = [bone for skin in made for bone in skin.bones]
+    textured = np.array([len(s.texcoord) > 0 for s in made], bool)
+    c.fields.update(
+        skin_matid=np.array([assets.material(c, e) for e in elements], np.int32),
+        skin_group=np.array([_group(c, e) for e in elements], np.int32),
+        skin_rgba=np.array([e.get("rgba") for e in elements], np.float32).reshape(-1, 4),
+        skin_inflate=np.array([e.get("inflate") for e in elements], np.float32),
+        skin_vertadr=_addresses(len(s.vertex) for s in made),
+        skin_vertnum=np.array([len(s.vertex) for s in made], np.int32),
+        skin_texcoordadr=np.where(textured, _addresses(len(s.texcoord) for s in made), -1).astype(
+            np.int32
+        ),
+        skin_faceadr=_addresses(len(s.face) for s in made),
+        skin_facenum=np.array([len(s.face) for s in made], np.int32),
+        skin_boneadr=_addresses(len(s.bones) for s in made),
+        skin_bonenum=np.array([len(s.bones) for s in made], np.int32),
+        skin_vert=_joined((s.vertex for s in made), np.float32, 3),
+        skin_texcoord=_joined((s.texcoord for s in made), np.float32, 2),
+        skin_face=_joined((s.face for s in made), np.int32, 3),
+        skin_bonevertadr=_addresses(len(b.vertid) for b in bones),
+        skin_bonevertnum=np.array([len(b.vertid) for b in bones], np.int32),
+        skin_bonebindpos=_joined((b.pos for b in bones), np.float32, 3),
+        skin_bonebindquat=_joined((_unit(b.quat) for b in bones), np.float32, 4),
+        skin_bonebodyid=np.array([c.ids["body"].get(b.body, -1) for b in bones], np.int32),
+        skin_bonevertid=_joined((b.vertid for b in bones), np.int32),
+        skin_bonevertweight=_joined((_weights(s) for s in made), np.float32),
+    )
+    c.fields.update(
+        nskinvert=len(c.fields["skin_vert"]),
+        nskintexvert=len(c.fields["skin_texcoord"]),
+        nskinface=len(c.fields["skin_face"]),
+        nskinbone=len(bones),
+        nskinbonevert=len(c.fields["skin_bonevertid"]),
+    )
+
+
+def _addresses(counts: Iterable[int]) -> np.ndarray:
+    """Where each starts when they follow each other."""
+    counts = np.array(list(counts), np.int32)
+    return (np.cumsum(counts) - counts).astype(np.int32)
+
+
+def _joined(parts: Iterable[np.ndarray], dtype: type, width: int | None = None) -> np.ndarray:
+    """Tables one below the other, or lists one after the other."""
+    flat = [np.zeros(0), *(np.ravel(part) for part in parts)]
+    joined: np.ndarray = np.concatenate(flat).astype(dtype)
+    return joined if width is None else joined.reshape(-1, width)
+
+
+def _unit(quat: np.ndarray) -> np.ndarray:
+    """A quaternion of length 1; zero, which says nothing, stays."""
+    length = np.linalg.norm(quat)
+    return quat / length if length > 0 else quat
+
+
+def _weights(skin: Skin) -> np.ndarray:
+    """Weights of all bones, so that those of a point add up to 1."""
+    if not skin.bones:
+        return np.zeros(0, np.float32)
+    vertid = np.concatenate([bone.vertid for bone in skin.bones])
+    weight = np.concatenate([bone.weight for bone in skin.bones]).astype(np.float64)
+    return weight / np.bincount(vertid, weight, minlength=len(skin.vertex))[vertid]
+
+
+def _group(c: Compilation, element: SpecElement) -> int:
+    group = int(element.get("group"))
+    if not 0 <= group <= MAXGROUP:
+        c.fault(element, f"group='{group}' must be between 0 and {MAXGROUP}")
+    return group
+
+
+def _skin(c: Compilation, element: SpecElement) -> Skin:
+    """A skin whose parts fit each other; an empty one, and a fault, where they do not."""
+    file, bones = element.get("file"), [e for e in element.children if e.tag == "bone"]
+    if file and (bones or any(element.get(attr) is not None for attr in _DATA)):
+        c.fault(element, f"both file='{file}' and data are given; remove one of them")
+        return _NOTHING
+    try:
+        skin = _from_file(c, element, file) if file else _written(element, bones)
+        if skin is not None:
+            _check(c, element, skin)
+            return skin
+    except AssetError as error:
+        c.fault(element, str(error))
+    return _NOTHING
+
+
+def _from_file(c: Compilation, element: SpecElement, file: str) -> Skin | None:
+    if extension(file) != ".skn":
+        raise AssetError(f"file='{file}' is no skin; its name must end in .skn")
+    data = read_asset(c, element, file, "skin")
+    return None if data is None else read_skin(data)
+
+
+def _written(element: SpecElement, bones: list[SpecElement]) -> Skin:
+    return Skin(
+        vertex=_table(element, "vertex", 3),
+        texcoord=_table(element, "texcoord", 2),
+        face=_table(element, "face", 3),
+        bones=tuple(
+            Bone(
+                body=bone.get("body"),
+                pos=bone.get("bindpos"),
+                quat=bone.get("bindquat"),
+                vertid=np.atleast_1d(bone.get("vertid")),
+                weight=np.atleast_1d(bone.get("vertweight")),
+            )
+            for bone in bones
+        ),
+    )
+
+
+def _table(element: SpecElement, attr: str, width: int) -> np.ndarray:
+    numbers = element.get(attr)
+    numbers = np.zeros(0) if numbers is None else np.atleast_1d(numbers)
+    if len(numbers) % width:
+        raise AssetError(f"{attr} has {len(numbers)} numbers; it needs {width} for each")
+    return numbers.reshape(-1, width)
+
+
+def _check(c: Compilation, element: SpecElement, skin: Skin) -> None:
+    nvertex = len(skin.vertex)
+    if not (nvertex and len(skin.face) and skin.bones):
+        raise AssetError("a skin needs vertices, faces and bones")
+    if len(skin.texcoord) not in (0, nvertex):
+        raise AssetError(
+            f"{len(skin.texcoord)} texture coordinates are given for {nvertex} vertices"
+        )
+    if np.any((skin.face < 0) | (skin.face >= nvertex)):
+        raise AssetError(f"a face has a vertex that is none of its {nvertex}, counted from 0")
+    total = np.zeros(nvertex)
+    for bone in skin.bones:
+        if bone.body not in c.ids["body"]:
+            c.find("body", bone.body, element, "a bone's body")
+            continue
+        if len(bone.vertid) != len(bone.weight) or not len(bone.vertid):
+            raise AssetError(
+                f"bone '{bone.body}' has {len(bone.vertid)} vertices and {len(bone.weight)} weights"
+            )
+        if np.any((bone.vertid < 0) | (bone.vertid >= nvertex)):
+            raise AssetError(f"bone '{bone.body}' moves a vertex that is none of the {nvertex}")
+        np.add.at(total, bone.vertid, bone.weight)
+    if not c.problems and not np.all(total > 0):
+        raise AssetError(f"no bone moves vertex {int(np.argmin(total > 0))}; give it a weight")

@@ -1,0 +1,1 @@
+"""Flexes: what `<flexcomp>` expands to, and the arrays of `<flex>`."""

@@ -1,0 +1,129 @@
+"""Points and elements of a `<flexcomp>` that come from a file or from a mesh asset.
+
+A surface gives a shell of its triangles, a rod of their first edges, or, with `origin`, a solid
+whose tetrahedra join its triangles to that point. A GMSH file gives its own elements.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.decode import extension, read_surface
+from jaxsim.assets.gmsh import MAGIC, read_gmsh
+from jaxsim.assets.lattice import Points
+from jaxsim.assets.obj_lines import read_obj_lines
+from jaxsim.assets.surface import Surface
+from jaxsim.compile.asset.files import read_asset
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.mesh.meshes import mesh_of
+from jaxsim.compile.orientation import IDENTITY
+from jaxsim.compile.quaternion import conjugate, normalize, rotate
+from jaxsim.errors import AssetError
+from jaxsim.spec import SpecElement
+
+_LEAST_VOLUME = 1e-15  # of a tetrahedron that joins a triangle to the origin
+
+
+def file_points(c: Compilation, e: SpecElement) -> Points | None:
+    """The points and elements of a flexcomp of type mesh or gmsh, scaled."""
+    if e.own("file") is not None and e.own("mesh") is not None:
+        c.fault(e, "both file and mesh are given; remove one of them")
+        return None
+    if e.own("file") is None and e.own("mesh") is None:
+        c.fault(e, f"type='{e.get('type')}' needs a file, or mesh='...' with the name of a mesh")
+        return None
+    source = e if e.own("mesh") is None else _asset(c, e)
+    if source is None:
+        return None
+    try:
+        points = _read(c, source, e)
+    except AssetError as error:
+        c.fault(source, f"file='{source.own('file')}' cannot be read: {error}")
+        return None
+    return None if points is None else points._replace(point=points.point * e.get("scale"))
+
+
+def _asset(c: Compilation, e: SpecElement) -> SpecElement | None:
+    name = e.own("mesh")
+    for asset in c.spec.section("asset"):
+        if asset.tag == "mesh" and asset.asset_name == name:
+            return asset
+    c.fault(e, f"mesh='{name}' names no mesh of this model; add <asset><mesh name='{name}' .../>")
+    return None
+
+
+def _read(c: Compilation, source: SpecElement, e: SpecElement) -> Points | None:
+    """The points before they are scaled by the flexcomp."""
+    file, dim = source.own("file"), e.get("dim")
+    data = None if file is None else read_asset(c, source, file, "mesh")
+    if file is not None and data is None:
+        return None
+    if data is not None and data.startswith(MAGIC):
+        simplices = read_gmsh(data)
+        return Points(simplices.dim, _in_asset(source, simplices.point), simplices.element)
+    if data is not None and dim == 1 and extension(file) == ".obj":
+        vertex, line = read_obj_lines(data)
+        if len(line):
+            vertex, place = _welded(vertex)
+            return Points(1, _in_asset(source, vertex), place[line])
+    if source.tag == "mesh":
+        return _of_asset(c, e, source)
+    surface = read_surface(file, data or b"", source.own("content_type"))
+    vertex, place = _welded(surface.vertex)
+    return _of_surface(c, e, vertex, place[surface.face], surface)
+
+
+def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> Points | None:
+    """The triangles of a mesh asset, whose vertices have the single precision of a mesh."""
+    mesh = mesh_of(c, asset)
+    if mesh is None:
+        return None
+    vertex = mesh.pose.point(mesh.vertex.astype(np.float32).astype(np.float64))
+    face = mesh.placement.turned(mesh.surface.face)
+    return _of_surface(c, e, vertex, face, mesh.surface.source)
+
+
+def _of_surface(
+    c: Compilation, e: SpecElement, vertex: np.ndarray, face: np.ndarray, surface: Surface
+) -> Points | None:
+    """A shell of the triangles, a rod of their first edges, or a solid behind them."""
+    dim = e.get("dim")
+    if not len(face):
+        c.fault(e, "there are no triangles in its file; give faces")
+        return None
+    texcoord = corner = None
+    if surface.texcoord is not None and surface.face_texcoord is not None:
+        texcoord, corner = surface.texcoord, surface.face_texcoord
+    if dim < 3:
+        corner = None if corner is None else corner[:, : dim + 1]
+        return Points(dim, vertex, face[:, : dim + 1], texcoord, corner)
+    if e.own("origin") is None:
+        c.fault(e, "a solid from a surface needs origin, the point its triangles are joined to")
+        return None
+    return _joined(vertex, face, np.array(e.get("origin"), float))
+
+
+def _joined(vertex: np.ndarray, face: np.ndarray, origin: np.ndarray) -> Points:
+    """Tetrahedra of the origin, as point 0, with each triangle that it lies behind."""
+    a, b, c = (vertex[face[:, i]] - origin for i in range(3))
+    behind = np.einsum("ij,ij->i", np.cross(a, b), c) > _LEAST_VOLUME
+    element = np.concatenate([np.zeros((len(face), 1), int), face + 1], axis=1)
+    return Points(3, np.concatenate([origin[None], vertex]), element[behind])
+
+
+def _in_asset(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
+    """Vertices of a mesh asset in its own frame; those of a file are left as they are."""
+    if source.tag != "mesh":
+        return vertex
+    pos, quat, scale = (source.get(attr) for attr in ("refpos", "refquat", "scale"))
+    moved = vertex if pos is None else vertex - pos
+    back = conjugate(normalize(np.array(IDENTITY if quat is None else quat, float)))
+    return rotate(back, moved) * (1.0 if scale is None else scale)
+
+
+def _welded(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices without repeats, in order of their first use, and the place of each among them."""
+    _, first, inverse = np.unique(vertex, axis=0, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), int)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return vertex[np.sort(first)], rank[inverse.ravel()]

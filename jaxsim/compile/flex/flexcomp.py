@@ -1,0 +1,349 @@
+"""`<flexcomp>`: a soft body given as a whole becomes bodies, joints, constraints and a `<flex>`.
+
+Each point becomes a body with slide joints, unless it is pinned: then it is a vertex of the parent
+body. An interpolated soft body (dof trilinear or quadratic) has bodies at the nodes of a lattice
+around it instead, and all its points are vertices of the parent. Elastic rods get hinges for their
+twist, `rod_twist.py`.
+
+It is done in the order of the document, along with what is attached (attach.py); a `<replicate>`
+copies what is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxsim.assets.lattice import SHAPES, Points
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.flex.cells import ORDERS, node_masses
+from jaxsim.compile.flex.files import file_points
+from jaxsim.compile.flex.pins import pinned
+from jaxsim.compile.flex.rod_twist import add_twist_bodies
+from jaxsim.compile.limits import grows
+from jaxsim.compile.pose import Pose, frame_pose, here, pose_of
+from jaxsim.spec import SpecElement
+
+MINVAL = 1e-15
+
+# Attributes and children that the flex takes over as they are.
+_PASSED = ("group", "radius", "material", "rgba")
+_PASSED_CHILDREN = ("contact", "edge", "elasticity")
+
+# Directions of the slide joints of a point; a radial one slides along its own ray.
+_AXES = {"2d": np.eye(3)[:2], "radial": None}
+
+# Types whose points are the corners of flat faces, which are drawn flat unless asked otherwise.
+_FLAT = ("box", "cylinder")
+
+_PER_POINT = 5  # elements that a point becomes: a body, its inertia and three joints
+_MAX_LATTICE = 4_000_000  # places of a grid or box, before any is made
+_MAX_NODES = 50_000
+
+_CONSTRAINTS = {"true": "flex", "strain": "flexstrain"}
+
+
+def expand_flexcomp(c: Compilation, element: SpecElement) -> None:
+    """Replaces a `<flexcomp>` by what it stands for."""
+    before = len(c.problems)
+    points = _points(c, element)
+    if points is not None:
+        grows(c, element, _PER_POINT * len(points.point))
+    if len(c.problems) == before and points is not None:
+        _expand(c, element, points)
+    else:
+        element.remove()
+    # Other elements may yet put frames around what poses were remembered of.
+    c.frames.clear()
+
+
+def _points(c: Compilation, e: SpecElement) -> Points | None:
+    """The points and elements in the frame of the flexcomp."""
+    if e.get("dim") not in (1, 2, 3):
+        c.fault(e, f"dim='{e.get('dim')}' must be 1 (rod), 2 (shell) or 3 (solid)")
+        return None
+    if min(e.get("mass"), e.get("inertiabox")) < MINVAL:
+        c.fault(e, "mass and inertiabox must be positive")
+    if np.any(e.get("scale") < MINVAL):
+        c.fault(e, "scale must be positive along all axes")
+    if np.any(e.get("count") < 1):
+        c.fault(e, "count must be at least 1 along each axis")
+        return None
+    kind = "mesh" if e.own("mesh") is not None and e.own("type") is None else e.get("type")
+    if kind in ("mesh", "gmsh"):
+        return file_points(c, e)
+    if e.own("mesh") is not None:
+        c.fault(e, f"type='{kind}' takes no mesh; remove one of the two, or set type='mesh'")
+        return None
+    if kind == "direct":
+        return _direct(c, e)
+    if np.prod(np.array(e.get("count"), float)) > _MAX_LATTICE:
+        c.fault(e, f"count asks for more than {_MAX_LATTICE} points; lower it")
+        return None
+    if np.any(e.get("spacing") < 2 * e.get("radius")):
+        c.fault(e, "spacing must be at least twice the radius, along all three axes")
+        return None
+    points = SHAPES[kind](e.get("dim"), np.array(e.get("count"), int), np.array(e.get("spacing")))
+    if not len(points.element):
+        c.fault(e, f"count gives no elements of a {kind}; give more points along its axes")
+        return None
+    return points if e.own("material") is not None else points._replace(texcoord=None)
+
+
+def _direct(c: Compilation, e: SpecElement) -> Points | None:
+    """Points and elements that are written out."""
+    point, element, dim = e.own("point"), e.own("element"), e.get("dim")
+    if point is None or element is None:
+        c.fault(e, "type='direct' needs point and element")
+        return None
+    if len(point) % 3:
+        c.fault(e, f"point needs 3 numbers for each point, got {len(point)}")
+    if len(element) % (dim + 1):
+        c.fault(e, f"element needs {dim + 1} points for each element, got {len(element)} numbers")
+    if len(point) % 3 or len(element) % (dim + 1):
+        return None
+    scaled = np.array(point, float).reshape(-1, 3) * e.get("scale")
+    return Points(dim, scaled, np.array(element, int).reshape(-1, dim + 1))
+
+
+def _expand(c: Compilation, e: SpecElement, points: Points) -> None:
+    """Replaces the element by the bodies it stands for, and adds the flex and its constraint."""
+    parent, checked = _parent_name(c, e), _checked(c, e, points)
+    if parent is None or checked is None:
+        e.remove()
+        return
+    order = ORDERS.get(e.get("dof"), 0)
+    lattice = _lattice(c, e, order) if order else None
+    if order and lattice is None:
+        e.remove()
+        return
+    points = checked
+    held = pinned(c, e, points.dim, len(points.point), lattice)
+    used = np.zeros(len(points.point), bool)
+    used[points.element] = True
+    placed = pose_of(c, e).point(points.point)
+    points = _only(points._replace(point=placed), used)
+    if not order:
+        held = held[used]
+        held[0] |= e.get("dof") == "radial"
+
+    flex = _flex(c, e, points)
+    vertices = (parent, points.point)
+    if held.all() or e.get("rigid") == "true":
+        flex.attrs.update(body=parent, vertex=points.point.ravel())
+        bodies = []
+    elif order:
+        bodies = _interpolated(
+            c, e, flex, parent, held, points, (placed.min(axis=0), placed.max(axis=0))
+        )
+    else:
+        bodies = _full(c, e, flex, vertices, held)
+    _put(c, e, bodies)
+    add_twist_bodies(c, e, flex, points, held)
+    e.remove()
+    _own_section(c, "deformable").adopt(flex)
+    _constrain(c, e, order, len(bodies))
+
+
+def _lattice(c: Compilation, e: SpecElement, order: int) -> np.ndarray | None:
+    """Nodes of the interpolation along each axis, (3,)."""
+    nodes = order * np.array(e.get("cellcount"), int) + 1
+    if np.any(nodes < 2):
+        c.fault(e, "cellcount must be at least 1 along each axis")
+    elif np.prod(nodes.astype(float)) > _MAX_NODES:
+        c.fault(e, f"cellcount asks for more than {_MAX_NODES} nodes; lower it")
+    elif grows(c, e, _PER_POINT * int(np.prod(nodes))):
+        return nodes
+    return None
+
+
+def _parent_name(c: Compilation, e: SpecElement) -> str | None:
+    """The name of the body around, which the flex refers to."""
+    owner = next(a for a in e.ancestors() if a.tag != "frame")
+    if owner.tag == "worldbody":
+        return "world"
+    if owner.tag == "body" and owner.name:
+        return owner.name
+    c.fault(e, "the body that it is in needs a name; add name='...' to the body")
+    return None
+
+
+def _checked(c: Compilation, e: SpecElement, points: Points) -> Points | None:
+    """The points with the texture coordinates of the element, if all numbers are in range."""
+    n = len(points.point)
+    outside = np.argwhere((points.element < 0) | (points.element >= n))
+    if len(outside):
+        row, column = outside[0]
+        c.fault(
+            e, f"element {row} has point {points.element[row, column]}, but there are {n} points"
+        )
+        return None
+    given = e.own("texcoord")
+    if given is None or points.corner is not None:
+        return points
+    if len(given) != 2 * n:
+        c.fault(e, f"texcoord needs 2 numbers for each of {n} points, got {len(given)}")
+        return None
+    return points._replace(texcoord=np.array(given, float).reshape(-1, 2))
+
+
+def _only(points: Points, used: np.ndarray) -> Points:
+    """Without the points that no element has."""
+    if used.all():
+        return points
+    number = np.cumsum(used) - 1
+    texcoord = points.texcoord
+    if texcoord is not None and points.corner is None:
+        texcoord = texcoord[used]
+    return points._replace(
+        point=points.point[used], element=number[points.element], texcoord=texcoord
+    )
+
+
+def _flex(c: Compilation, e: SpecElement, points: Points) -> SpecElement:
+    """The flex with what it takes over from the flexcomp, still without its bodies."""
+    row = c.spec.root.row.child("deformable").child("flex")
+    attrs = {attr: e.attrs[attr] for attr in _PASSED if attr in e.attrs}
+    attrs |= {"name": e.attrs.get("name", ""), "dim": points.dim}
+    attrs["element"] = points.element.ravel()
+    flat = e.get("type") in _FLAT or (e.get("type") == "grid" and points.dim == 3)
+    attrs["flatskin"] = e.own("flatskin") or ("true" if flat else "false")
+    if points.texcoord is not None:
+        attrs["texcoord"] = points.texcoord.ravel()
+    if points.corner is not None:
+        attrs["elemtexcoord"] = points.corner.ravel()
+    flex = SpecElement("flex", attrs, place=e.place, row=row)
+    for child in e.children:
+        if child.tag in _PASSED_CHILDREN:
+            copy = child.copy()
+            copy.row = row.child(child.tag)
+            copy.attrs = {k: v for k, v in copy.attrs.items() if copy.row.attribute(k)}
+            flex.adopt(copy)
+    return flex
+
+
+def _full(
+    c: Compilation,
+    e: SpecElement,
+    flex: SpecElement,
+    vertices: tuple[str, np.ndarray],
+    held: np.ndarray,
+) -> list[SpecElement]:
+    """A body at each point that is not pinned."""
+    parent, point = vertices
+    name, mass = flex.name or "", e.get("mass") / len(point)
+    names = [parent if pin else f"{name}_{i}" for i, pin in enumerate(held)]
+    flex.attrs["body"] = " ".join(names)
+    if held.any():
+        flex.attrs["vertex"] = np.where(held[:, None], point, 0.0).ravel()
+    axes = _AXES.get(e.get("dof"), np.eye(3))
+    return [
+        _body(c, e, names[i], point[i], mass, point[i : i + 1] if axes is None else axes)
+        for i in np.flatnonzero(~held)
+    ]
+
+
+def _interpolated(
+    c: Compilation,
+    e: SpecElement,
+    flex: SpecElement,
+    parent: str,
+    held: np.ndarray,
+    points: Points,
+    box: tuple[np.ndarray, np.ndarray],
+) -> list[SpecElement]:
+    """A body at each node of the lattice in a box that has mass and is not pinned."""
+    point = points.point
+    cellcount, order = np.array(e.get("cellcount"), int), ORDERS[e.get("dof")]
+    places = np.indices(tuple(order * cellcount + 1)).reshape(3, -1).T
+    low, high = box
+    node = low + (high - low) * places / (order * cellcount)
+    share = node_masses(points, box, cellcount, order, _is_shell(e))
+    held = held | (share <= 0)
+    share = np.where(held, 0.0, share)
+    mass = e.get("mass") * share / share.sum()
+    name = flex.name or ""
+    names = [
+        parent if pin else f"{name}_{i}_{j}_{k}"
+        for pin, (i, j, k) in zip(held, places, strict=True)
+    ]
+    flex.attrs.update(
+        body=" ".join([parent] * len(point)),
+        vertex=point.ravel(),
+        node=" ".join(names),
+        dof=e.get("dof"),
+        cellcount=cellcount,
+    )
+    if held.any():
+        flex.attrs["nodecoord"] = np.where(held[:, None], node, 0.0).ravel()
+    return [_body(c, e, names[i], node[i], mass[i], np.eye(3)) for i in np.flatnonzero(~held)]
+
+
+def _is_shell(e: SpecElement) -> bool:
+    """Whether an interpolated flex is an elastic shell, whose inside has no mass."""
+    elasticity = e.find("elasticity")
+    return elasticity is not None and elasticity.get("elastic2d") != "none"
+
+
+def _body(
+    c: Compilation, e: SpecElement, name: str, pos: np.ndarray, mass: float, axes: np.ndarray
+) -> SpecElement:
+    """A point mass that slides along some axes."""
+    row = c.spec.root.row.child("worldbody").child("body")
+    body = SpecElement("body", {"name": name, "pos": pos}, place=e.place, row=row)
+    inertia = np.full(3, 2.0 * mass * e.get("inertiabox") ** 2 / 3.0)
+    attrs = {"pos": np.zeros(3), "mass": float(mass), "diaginertia": inertia}
+    body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.child("inertial")))
+    for axis in axes:
+        attrs = {"type": "slide", "pos": np.zeros(3), "axis": np.array(axis, float)}
+        body.adopt(SpecElement("joint", attrs, place=e.place, row=row.child("joint")))
+    for child in e.children:
+        if child.tag == "plugin":
+            body.adopt(child.copy())
+    return body
+
+
+def _put(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]) -> None:
+    """Puts bodies that are posed in the body around before the element, seen through frames."""
+    parent = e.parent
+    undo = frame_pose(c, e).inverse() if parent.tag == "frame" else None
+    place = parent.children.index(e)
+    for i, body in enumerate(bodies):
+        if undo is not None:
+            inner = undo.apply(Pose(body.attrs["pos"], here().quat))
+            body.attrs.update(pos=inner.pos, quat=inner.quat)
+        parent.adopt(body, place + i)
+
+
+def _constrain(c: Compilation, e: SpecElement, order: int, moving: int) -> None:
+    """The equality constraint that `<edge equality>` asks for, one for each cell of a strain."""
+    edge = e.find("edge")
+    kind = "false" if edge is None else edge.get("equality")
+    if edge is None or kind == "false":
+        return
+    section = _own_section(c, "equality")
+    # Defaults of equalities do not reach it, so everything is written out.
+    attrs = {"flex": e.attrs.get("name", ""), "active": "true"}
+    attrs |= {attr: np.array(edge.get(attr)) for attr in ("solref", "solimp")}
+    cells = _strained(e) if kind == "strain" and order else [None]
+    for cell in cells:
+        own = attrs if cell is None else attrs | {"cell": np.array(cell, float)}
+        row = section.row.child(_CONSTRAINTS[kind])
+        section.adopt(SpecElement(_CONSTRAINTS[kind], dict(own), place=e.place, row=row))
+
+
+def _strained(e: SpecElement) -> list[tuple[int, ...]]:
+    """The cells whose strain is kept; of a shell the outer faces, as (face, -1, -1)."""
+    nx, ny, nz = (int(n) for n in e.get("cellcount"))
+    if _is_shell(e):
+        return [(face, -1, -1) for face in range(2 * (ny * nz + nx * nz + nx * ny))]
+    return list(np.ndindex(nx, ny, nz))
+
+
+def _own_section(c: Compilation, tag: str) -> SpecElement:
+    """The section for what flexcomps make, which comes after what is written out."""
+    made = c.work.setdefault("flexcomp_sections", {})
+    if tag not in made:
+        made[tag] = c.spec.root.adopt(SpecElement(tag, row=c.spec.root.row.child(tag)))
+    return made[tag]

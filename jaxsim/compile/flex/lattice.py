@@ -1,0 +1,71 @@
+"""Stiffness of interpolated solids: `flex_stiffness`, one matrix for each cell.
+
+Small strains of an isotropic solid, with shape functions N_a that are products of Lagrange
+polynomials (any text on finite elements):
+
+    K[a i, b j] = - integral of  lam d_i N_a d_j N_b + mu d_j N_a d_i N_b
+                                 + mu delta_ij grad N_a . grad N_b
+
+over what the flex fills of the cell. The integrand is a polynomial of twice the order along each
+axis, so that its values at as many Gauss points give it; the integrals of their Lagrange
+polynomials are the weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxsim.assets.lattice import Points
+from jaxsim.compile.flex.filling import filling, with_void
+
+if TYPE_CHECKING:
+    from jaxsim.compile.flex.flexes import Flex
+
+
+def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:
+    """The matrices of all cells, one after the other; zeros for the empty ones."""
+    box = f.node_place.min(axis=0), f.node_place.max(axis=0)
+    n = 2 * f.order + 1
+    node, weight = np.polynomial.legendre.leggauss(n)
+    node, weight = 0.5 * (node + 1), 0.5 * weight
+    full = np.einsum("i,j,k->ijk", weight, weight, weight).reshape(1, -1)
+    points = Points(f.dim, f.place, f.elem)
+    content, filled = filling(
+        points, box, f.cellcount, f.order, lambda t: _lagrange(node, t)[0], 2 * f.order
+    )
+    size = (box[1] - box[0]) / f.cellcount
+    weights = np.where(filled[:, None], with_void(content, full), 0.0) * np.prod(size)
+    form = _forms(node, f.order, size, mu, lam)
+    return -(weights @ form.reshape(len(form), -1)).ravel()
+
+
+def _forms(node: np.ndarray, order: int, size: np.ndarray, mu: float, lam: float) -> np.ndarray:
+    """The integrand at each Gauss point, (npoint, 3 nlocal, 3 nlocal)."""
+    N, D = _lagrange(np.linspace(0.0, 1.0, order + 1), node)
+
+    def product(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return np.einsum("pi,qj,rk->pqrijk", x, y, z).reshape(len(node) ** 3, -1)
+
+    grad = np.stack([product(D, N, N), product(N, D, N), product(N, N, D)], axis=-1) / size
+    form = lam * np.einsum("qai,qbj->qaibj", grad, grad)
+    form += mu * np.einsum("qaj,qbi->qaibj", grad, grad)
+    dot = mu * np.einsum("qak,qbk->qab", grad, grad)
+    form += dot[:, :, None, :, None] * np.eye(3)[:, None, :]
+    return form.reshape(len(grad), 3 * grad.shape[1], -1)
+
+
+def _lagrange(node: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lagrange polynomials of some nodes at t, and their derivatives, (..., nnode) each."""
+    gap = node[:, None] - node
+    np.fill_diagonal(gap, 1.0)
+    factor = (np.asarray(t)[..., None, None] - node) / gap  # of polynomial i, node j
+    k = len(node)
+    own = np.eye(k, dtype=bool)
+    value = np.where(own, 1.0, factor).prod(axis=-1)
+    slope = np.zeros_like(value)
+    for j in range(k):
+        rest = np.where(own | (np.arange(k) == j), 1.0, factor).prod(axis=-1)
+        slope += np.where(np.arange(k) == j, 0.0, rest / gap[:, j])
+    return value, slope

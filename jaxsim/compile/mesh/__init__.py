@@ -1,0 +1,1 @@
+"""Meshes: their fields, and the geoms and sites that have their shape."""

@@ -1,0 +1,1 @@
+"""Frames that scale what is in them: lengths, masses, and all that follows."""

@@ -1,0 +1,122 @@
+"""Tendons, pairs, equalities and sensors of elements inside a `<frame scale>`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.scale.dimension import Scale, mean
+from jaxsim.compile.scale.factors import ONE, Scales, multiply, transmission_scale
+from jaxsim.spec import SpecElement
+
+# Multiplies the numbers of one element outside the tree.
+Rule = Callable[[Compilation, SpecElement, Scales], None]
+
+
+def _tendon(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    scale, angular = scales.tendon(element)
+    multiply(element, scale, angular=angular)
+    for part in element.children if element.tag == "fixed" and scale == ONE else ():
+        own, turns = scales.joint(part.get("joint"))
+        if not turns and own.length != 1:
+            part.attrs["coef"] = float(part.get("coef")) / own.length
+
+
+def _pair(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    one, other = (scales.of("geom", element.get(attr)) for attr in ("geom1", "geom2"))
+    multiply(element, mean(one, other))
+
+
+def _ends(element: SpecElement, scales: Scales) -> tuple[Scale, Scale]:
+    """The scales of the two bodies or sites of a constraint."""
+    kind = "site" if element.get("site1") else "body"
+    first, second = (scales.of(kind, element.get(f"{kind}{i}")) for i in (1, 2))
+    return first, second
+
+
+def _connect(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    first, second = _ends(element, scales)
+    own = mean(first, second) if element.get("site1") else first
+    multiply(element, own, units={"solimp": _SOLIMP})
+
+
+def _weld(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    first, second = _ends(element, scales)
+    anchor, relpose = element.get("anchor"), element.get("relpose")
+    multiply(element, mean(first, second), units={"solimp": _SOLIMP})
+    if anchor is not None and np.any(anchor):
+        element.attrs["anchor"] = np.asarray(anchor) * second.length
+    if element.is_set("relpose"):
+        element.attrs["relpose"] = np.asarray(relpose) * np.array([first.length] * 3 + [1] * 4)
+
+
+def _coupling(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    """One joint or tendon as a polynomial of another: coefficient k is in Q1 / Q2^k."""
+    kind = element.tag
+    found = []
+    for attr in (f"{kind}1", f"{kind}2"):
+        name = element.get(attr)
+        if kind == "joint":
+            scale, angular = scales.joint(name)
+        else:
+            tendon = c.spec.find("tendon", name) if name else None
+            scale, angular = (ONE, True) if tendon is None else scales.tendon(tendon)
+        found.append((scale, angular))
+    first, turns = found[0]
+    units = [scale.factor("Q", angular=angular) for scale, angular in found]
+    coefficients = np.asarray(element.get("polycoef"), float)
+    powers = np.arange(len(coefficients))
+    element.attrs["polycoef"] = coefficients * units[0] / units[1] ** powers
+    multiply(element, first, angular=turns, units={"solimp": "1, 1, Q, 1, 1"})
+
+
+_SOLIMP = "1, 1, m, 1, 1"
+
+
+# Units of sensors that the schema does not give one.
+_READINGS = {"rangefinder": {"cutoff": "m", "noise": "m"}, "normal": {"cutoff": "m"}}
+
+
+def _sensor(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    """Cutoff and noise, in the unit of the reading."""
+    scale, angular = ONE, False
+    if element.get("joint"):
+        scale, angular = scales.joint(element.get("joint"))
+    elif element.get("tendon"):
+        tendon = c.spec.find("tendon", element.get("tendon"))
+        scale, angular = (ONE, False) if tendon is None else scales.tendon(tendon)
+    elif element.get("actuator"):
+        actuator = c.spec.find("actuator", element.get("actuator"))
+        if actuator is not None:
+            scale, angular = transmission_scale(c, actuator, scales)
+    elif element.get("objname"):
+        scale = scales.of(str(element.get("objtype")), element.get("objname"))
+    else:
+        kinds = ("site", "geom1", "body1", "geom2", "body2", "body", "geom", "camera")
+        found = [
+            scales.of(kind.rstrip("12"), element.get(kind)) for kind in kinds if element.get(kind)
+        ]
+        if found:
+            scale = mean(found[0], found[-1])
+    units = _READINGS.get(element.tag, {})
+    if element.tag == "tactile" and scale != ONE:
+        c.fault(element, "a tactile sensor cannot be scaled; take its geom out of the frame")
+    multiply(element, scale, angular=angular, units=units)
+
+
+def _skin(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    bodies = [bone.get("body") for bone in element.children if bone.tag == "bone"]
+    bodies += str(element.get("body") or "").split() + str(element.get("node") or "").split()
+    if any(scales.of("body", body) != ONE for body in bodies):
+        c.fault(element, "it cannot be scaled with its bodies; take them out of the frame")
+
+
+TIES: dict[str, dict[str, Rule]] = {
+    "deformable": {"": _skin},
+    "tendon": {"": _tendon},
+    "contact": {"pair": _pair},
+    "equality": {"connect": _connect, "weld": _weld, "joint": _coupling, "tendon": _coupling},
+    "sensor": {"": _sensor},
+}

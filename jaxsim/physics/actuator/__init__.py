@@ -1,0 +1,1 @@
+"""Actuators: controls, activations, forces and transmissions."""

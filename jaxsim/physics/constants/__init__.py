@@ -1,0 +1,1 @@
+"""What follows from the numbers of a model at its reference pose."""

@@ -1,0 +1,94 @@
+"""Edges of flexes at the reference pose: their lengths, and how far they give way.
+
+The same constants as those of the compiler (`compile/flex/flexes.py`, `compile/flex/weights.py`).
+Interpolated flexes do not use their edges, and have zeros.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.compile.constants import SLIDERS_ONLY
+from jaxsim.data import Data
+from jaxsim.math import Vec
+from jaxsim.model import Model
+from jaxsim.physics.jacobian import point_jacobian
+from jaxsim.physics.tree import column, take
+from jaxsim.structure import Structure, derived
+
+
+class Edges(NamedTuple):
+    """Tables of all edges.
+
+    Attributes:
+      vert: vertices at the ends, among those of all flexes, `[n, 2]`.
+      body: bodies at the ends, `[n, 2]`.
+      used: the flex is not interpolated, `[n]`.
+      simple: both ends only slide, `[n]`.
+    """
+
+    vert: np.ndarray
+    body: np.ndarray
+    used: np.ndarray
+    simple: np.ndarray
+
+
+@derived
+def edges(s: Structure) -> Edges:
+    """The edges of all flexes."""
+    flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
+    vert = np.reshape(s.flex_edge, (-1, 2)) + s.flex_vertadr[flex][:, None]
+    body = s.flex_vertbodyid[vert]
+    simple = (s.body_simple[body] == SLIDERS_ONLY).all(axis=1)
+    return Edges(vert, body, s.flex_interp[flex] == 0, simple)
+
+
+def edge_length(m: Model, d: Data):
+    """`flexedge_length0`, `[nflexedge, *W]`."""
+    table = edges(m)
+    first, last = _ends(m, d, np.arange(len(table.vert)))
+    length = (last - first).norm()
+    return jnp.where(column(table.used, length), length, 0)
+
+
+def edge_invweight(m: Model, d: Data, body_invweight, inverse):
+    """`flexedge_invweight0`, `[nflexedge, *W]`.
+
+    That of an edge between two bodies that only slide is the mean of theirs; another one has
+    J M^-1 J', with J the Jacobian of its length, if something needs the length.
+
+    Args:
+      m: model.
+      d: data in the reference pose.
+      body_invweight: inverse weights of the bodies `[nbody, 2, *W]`.
+      inverse: inverse of M `[nv, nv, *W]`.
+    """
+    table = edges(m)
+    ends = (take(body_invweight[:, 0], table.body[:, k]) for k in range(2))
+    weight = 0.5 * sum(ends)
+    weight = jnp.where(column(table.used & table.simple, weight), weight, 0)
+    apart = table.body[:, 0] != table.body[:, 1]
+    ids = np.flatnonzero(table.used & ~table.simple & apart & (m.flexedge_J_rownnz > 0))
+    if not len(ids):
+        return weight
+    points = _ends(m, d, ids)
+    along = (points[1] - points[0]).normalize().map(lambda a: a[:, None])
+    bodies = (table.body[ids, k] for k in range(2))
+    speeds = [
+        point_jacobian(m, d, body, point)[0].dot(along)
+        for body, point in zip(bodies, points, strict=True)
+    ]
+    J = speeds[1] - speeds[0]
+    found = jnp.sum(jnp.einsum("bi...,ij...->bj...", J, inverse) * J, axis=1)
+    return weight.at[ids].set(found)
+
+
+def _ends(m: Model, d: Data, ids: np.ndarray) -> tuple[Vec, Vec]:
+    """Both ends of some edges in the world."""
+
+    def place(k: int) -> Vec:
+        vert, body = edges(m).vert[ids, k], edges(m).body[ids, k]
+        return take(d.xpos, body) + take(d.xquat, body).rotate(take(m.flex_vert, vert))
+
+    return place(0), place(1)

@@ -1,0 +1,102 @@
+"""Inverse weights at the reference pose: how far bodies, dofs, tendons and actuators give way.
+
+An inverse weight is the mean of the diagonal of J M^-1 J', with J the Jacobian of a quantity.
+Constraints are scaled by them (MuJoCo's documentation, Computation: Constraint model).
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.compile.constants import SLIDERS_ONLY
+from jaxsim.data import Data
+from jaxsim.enums import JointType, TrnType
+from jaxsim.math import MINVAL, safe_sqrt
+from jaxsim.model import Model
+from jaxsim.physics.actuator.reflected import dof_armature
+from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype
+from jaxsim.physics.constants.flex_edges import edge_invweight
+from jaxsim.physics.factor import inverse_spd
+from jaxsim.physics.jacobian import point_jacobian
+from jaxsim.physics.layout import ancestors
+from jaxsim.physics.tree import HIGHEST, column, take, weighted_sum
+from jaxsim.structure import Structure, derived
+
+_KNOWN = SIMULATED | {TrnType.BODY}  # adhesion acts through contacts: its moment is zero here
+
+
+def inverse_weights(m: Model, d: Data) -> dict:
+    """The fields made from M, in the form of the physics.
+
+    dof_M0               diagonal of M without the inertia of motion along tendons
+    *_invweight0         mean of the diagonal of J M^-1 J'
+    actuator_acc0        |M^-1 moment|, the acceleration from a unit force
+
+    Args:
+      m: model.
+      d: data in the reference pose, after `crb` and `transmission`.
+    """
+    inverse = inverse_spd(d.M)
+    body = _body_invweight(m, d, inverse)
+    moment = _product(d.actuator_moment, inverse)
+    acc0 = safe_sqrt(jnp.sum(moment * moment, axis=1))
+    known = np.isin(output_trntype(m), [*_KNOWN])
+    found = {
+        "dof_M0": d.cdof.dot(take(d.crb, m.dof_bodyid) @ d.cdof) + dof_armature(m),
+        "dof_invweight0": _dof_invweight(m, inverse),
+        "body_invweight0": body,
+        "tendon_invweight0": _mobility(d.ten_J, inverse),
+        "actuator_acc0": jnp.where(column(known, acc0), acc0, m.actuator_acc0),
+    }
+    if m.nflex:
+        found["flexedge_invweight0"] = edge_invweight(m, d, body, inverse)
+    return found
+
+
+def _product(J, inverse):
+    """J M^-1: `[n, nv, *W]`."""
+    return jnp.einsum("bi...,ij...->bj...", J, inverse, precision=HIGHEST)
+
+
+def _mobility(J, inverse):
+    """Diagonal of J M^-1 J', `[n, *W]`."""
+    return jnp.sum(_product(J, inverse) * J, axis=1)
+
+
+def _slide_weight(m: Model):
+    """1 / mass of bodies, which is the inverse weight of those that only slide."""
+    return 1 / jnp.maximum(m.body_mass, MINVAL)
+
+
+def _dof_invweight(m: Model, inverse):
+    """Diagonal of M^-1, averaged over each three dofs of ball and free joints."""
+    diagonal = take(inverse.reshape(m.nv * m.nv, *inverse.shape[2:]), np.arange(m.nv) * (m.nv + 1))
+    weight = weighted_sum(_means(m), diagonal)
+    slides = m.body_simple[m.dof_bodyid] == SLIDERS_ONLY
+    return jnp.where(column(slides, weight), take(_slide_weight(m), m.dof_bodyid), weight)
+
+
+@derived
+def _means(s: Structure) -> np.ndarray:
+    """[nv, nv]: means over the dofs that share one inverse weight."""
+    mean = np.eye(s.nv)
+    for kind, first in zip(s.jnt_type, s.jnt_dofadr, strict=True):
+        for part in range(0, JointType(kind).nv // 3 * 3, 3):
+            dofs = slice(first + part, first + part + 3)
+            mean[dofs, dofs] = 1 / 3
+    return mean
+
+
+def _body_invweight(m: Model, d: Data, inverse):
+    """Inverse weights of the bodies' centres of mass: translation, rotation, `[nbody, 2, *W]`."""
+    moves = ancestors(m).any(axis=1) & (m.body_weldid != 0)
+    slides = moves & (m.body_simple == SLIDERS_ONLY)
+    worlds = inverse.shape[2:]
+    slide = jnp.broadcast_to(_slide_weight(m), (m.nbody, *worlds))
+    weight = [jnp.where(column(slides, slide), slide, 0), jnp.zeros_like(slide)]
+    body = np.flatnonzero(moves & ~slides)
+    if len(body):
+        jacobians = point_jacobian(m, d, body, take(d.xipos, body))
+        for k, J in enumerate(jacobians):
+            mean = sum(_mobility(row, inverse) for row in J.parts) / 3
+            weight[k] = weight[k].at[body].set(mean)
+    return jnp.stack(weight, axis=1)

@@ -1,0 +1,196 @@
+"""Constants of a model that follow from its other numbers, recomputed: `mj_setConst` in JAX.
+
+The compiler computes the same fields in numpy when it makes a model; a test binds the two. What
+decides the shape of the program stays: which bodies are simple (MuJoCo refuses to move the inertial
+frame of one), which joints an actuator reflects into, which geoms feel the medium.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.compile.statistics import STATISTICS
+from jaxsim.compile.tendons import AUTOMATIC
+from jaxsim.data import Data
+from jaxsim.enums import EqType, ObjType, TrnType
+from jaxsim.math import Vec
+from jaxsim.model import Model, Statistic
+from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype, transmission
+from jaxsim.physics.constants.added_mass import geom_fluid
+from jaxsim.physics.constants.flex_edges import edge_length
+from jaxsim.physics.constants.geom_bounds import geom_bounds
+from jaxsim.physics.constants.inverse_weight import inverse_weights
+from jaxsim.physics.constants.statistics import body_length, dof_length, statistics
+from jaxsim.physics.inertia import com_pos, crb
+from jaxsim.physics.kinematics import kinematics
+from jaxsim.physics.layout import descendants, grouped
+from jaxsim.physics.native import pack_values, worlds
+from jaxsim.physics.tendon import tendon
+from jaxsim.physics.tree import column, largest, take, weighted_sum
+from jaxsim.structure import Structure, derived
+
+
+def set_const(m: Model) -> Model:
+    """A model whose derived constants are those of its other numbers.
+
+    To be called after masses, inertias, positions, sizes, gears or armatures were changed. Pure: it
+    works under jit, vmap and grad. Recomputed are
+
+      * `body_subtreemass`, `body_margin`; `geom_size` of height fields, `geom_aabb`, `geom_rbound`,
+        the virtual masses in `geom_fluid`;
+      * at `qpos0`: `tendon_length0`, `actuator_length0`, `dof_length`, `cam_*0`, `light_*0`, what
+        `eq_data` of connects and welds of bodies takes from the pose; `dof_M0`, the inverse weights
+        `*_invweight0` and `actuator_acc0`; `flexedge_length0`, `flexedge_invweight0`;
+      * `tendon_lengthspring` where it is (-1, -1), as the length in `qpos_spring`;
+      * `stat`, except what `<statistic>` gave, and except in a model made from MuJoCo's, which does
+        not say what was given.
+
+    Args:
+      m: the model.
+
+    Returns:
+      The model with these fields replaced.
+    """
+    found, stat = _constants(m)
+    return m.replace(stat=m.stat.replace(**stat), **found)
+
+
+def constants(m: Model) -> tuple[dict, dict]:
+    """The derived fields of an unpacked model and of its statistics, as public arrays."""
+    found = independent(m)
+    m = m.replace(**found)
+    d = _pose(m, m.qpos0)
+    if m.nflex:
+        found["flexedge_length0"] = edge_length(m, d)
+        m = m.replace(flexedge_length0=found["flexedge_length0"])
+    length = body_length(m, d)
+    found |= at_reference(m, d) | {"dof_length": dof_length(m, length)}
+    found |= inverse_weights(m, d)
+    if m.ntendon:
+        found["tendon_lengthspring"] = _spring_length(m)
+    stat = {n: v for n, v in statistics(m, d, length).items() if not _is_given(m, n)}
+    return pack_values(Model, found), pack_values(Statistic, stat)
+
+
+_constants = worlds(constants)
+
+
+def independent(m: Model) -> dict:
+    """What does not depend on the configuration."""
+    return {
+        "body_subtreemass": weighted_sum(descendants(m), m.body_mass),
+        "body_margin": _body_margin(m),
+        **(bounds := geom_bounds(m)),
+        "geom_fluid": geom_fluid(m.replace(**bounds)),
+    }
+
+
+def at_reference(m: Model, d: Data) -> dict:
+    """What follows from the pose at `qpos0`: lengths, cameras, lights and equalities."""
+    known = np.isin(output_trntype(m), [*SIMULATED, TrnType.BODY])
+    length = d.actuator_length
+    return {
+        "tendon_length0": d.ten_length,
+        "actuator_length0": jnp.where(column(known, length), length, m.actuator_length0),
+        "eq_data": _eq_data(m, d),
+        **_cameras(m, d),
+        **_lights(m, d),
+    }
+
+
+STAGES = (kinematics, com_pos, tendon, crb, transmission)
+
+
+def _pose(m: Model, qpos, stages=STAGES) -> Data:
+    """Some stages in a configuration, with mocap bodies where the model has them."""
+    leaves = [getattr(m, n) for n, f in Model.fields.items() if not f.static and f.nested is None]
+    shapes = [a.shape[-1] for a in leaves if a is not None and qpos.ndim > 1]
+    many = (max(shapes),) if shapes else ()
+    mocap = _mocap_bodies(m)
+    d = Data(
+        qpos=jnp.broadcast_to(qpos, (m.nq, *many)),
+        mocap_pos=take(m.body_pos, mocap),
+        mocap_quat=take(m.body_quat, mocap),
+    )
+    for stage in stages:
+        d = stage(m, d)
+    return d
+
+
+@derived
+def _mocap_bodies(s: Structure) -> np.ndarray:
+    """[nmocap]: the bodies in the order of their mocap ids."""
+    bodies = np.flatnonzero(s.body_mocapid >= 0)
+    return bodies[np.argsort(s.body_mocapid[bodies])]
+
+
+def _body_margin(m: Model):
+    """Largest margin plus gap of the geoms of each body; 0 without geoms."""
+    reach = m.geom_margin + m.geom_gap
+    none = jnp.zeros((1, *reach.shape[1:]), reach.dtype)
+    return largest(jnp.concatenate([reach, none]), _geoms_of_bodies(m))
+
+
+@derived
+def _geoms_of_bodies(s: Structure) -> np.ndarray:
+    return grouped(s.geom_bodyid, s.nbody)
+
+
+def _cameras(m: Model, d: Data) -> dict:
+    """Where cameras are as they are fixed to their bodies, whatever their mode says."""
+    pos0, poscom0 = _views(m, d, m.cam_bodyid, m.cam_targetbodyid, m.cam_pos)
+    quat = take(d.xquat, m.cam_bodyid) * m.cam_quat
+    return {"cam_pos0": pos0, "cam_poscom0": poscom0, "cam_mat0": quat.matrix()}
+
+
+def _lights(m: Model, d: Data) -> dict:
+    """The same of lights."""
+    pos0, poscom0 = _views(m, d, m.light_bodyid, m.light_targetbodyid, m.light_pos)
+    aim = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
+    return {"light_pos0": pos0, "light_poscom0": poscom0, "light_dir0": aim}
+
+
+def _views(m: Model, d: Data, body: np.ndarray, target: np.ndarray, pos: Vec) -> tuple[Vec, Vec]:
+    """Position relative to the body, and to the centre of mass of its or its target's subtree."""
+    offset = take(d.xquat, body).rotate(pos)
+    centre = take(d.subtree_com, np.where(target >= 0, target, body))
+    return offset, take(d.xpos, body) + offset - centre
+
+
+def _eq_data(m: Model, d: Data):
+    """`eq_data` with what connects and welds of bodies take from the pose, `[neq, 12, *W]`.
+
+    A connect has the anchor of body 1 given and that of body 2 measured; a weld the other way
+    around, with the orientation of body 2 in body 1, where its mark says that none was given.
+    """
+    data = jnp.broadcast_to(m.eq_data, (m.neq, 12, *d.qpos.shape[1:]))
+    bodies = m.eq_objtype == ObjType.BODY
+    connect = np.flatnonzero(bodies & (m.eq_type == EqType.CONNECT))
+    data = data.at[connect, 3:6].set(_seen(m, d, connect, m.eq_obj1id, m.eq_obj2id))
+    weld = np.flatnonzero(bodies & (m.eq_type == EqType.WELD))
+    turn = take(d.xquat, m.eq_obj1id[weld]).conj * take(d.xquat, m.eq_obj2id[weld])
+    pose = [_seen(m, d, weld, m.eq_obj2id, m.eq_obj1id), turn.to_array()]
+    marked = take(data, weld)[:, 11:] != 0
+    measured = jnp.where(marked, jnp.concatenate(pose, axis=1), take(data, weld)[:, 3:10])
+    return data.at[weld, 3:10].set(measured)
+
+
+def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarray):
+    """The anchors of equalities, given in one body, as the other sees them, `[k, 3, *W]`."""
+    here, there = known[ids], other[ids]
+    anchor = Vec(*(take(m.eq_data[:, k], ids) for k in range(3)))
+    point = take(d.xpos, here) + take(d.xquat, here).rotate(anchor)
+    return take(d.xquat, there).conj.rotate(point - take(d.xpos, there)).to_array()
+
+
+def _spring_length(m: Model):
+    """Rest lengths, (-1, -1) replaced by the length in `qpos_spring`, `[ntendon, 2, *W]`."""
+    length = _pose(m, m.qpos_spring, (kinematics, com_pos, tendon)).ten_length[:, None]
+    automatic = (m.tendon_lengthspring == AUTOMATIC).all(axis=1, keepdims=True)
+    return jnp.where(automatic, length, m.tendon_lengthspring)
+
+
+def _is_given(m: Model, name: str) -> bool:
+    """Whether a statistic is not one to be measured."""
+    if "stat_given" not in m.structure:
+        return True
+    return bool(m.stat_given[STATISTICS.index(name)])

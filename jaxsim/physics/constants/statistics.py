@@ -1,0 +1,114 @@
+"""The scale of a model: the size of its bodies, and `stat`, what a model measures in qpos0.
+
+The same measures as those of the compiler (`compile/statistics.py`), on traced numbers.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.compile.statistics import (
+    FINITE_PLANE,
+    INFINITE_PLANE,
+    NO_EXTENT,
+    NO_INERTIA,
+    NO_MASS,
+    NO_SIZE,
+    SMALL,
+)
+from jaxsim.data import Data
+from jaxsim.enums import GeomType, JointType
+from jaxsim.math import Vec, concat
+from jaxsim.model import Model
+from jaxsim.physics.constants.flex_edges import edges
+from jaxsim.physics.kinds import join
+from jaxsim.physics.layout import grouped
+from jaxsim.physics.tree import column, largest, take, total
+from jaxsim.structure import Structure, derived
+
+SHORTEST = 1e-5  # least size of a body [m]
+
+
+def body_length(m: Model, d: Data):
+    """Size of each body [m]: from its com to the farthest bound of a geom, or joint, on it.
+
+    The joints are its own and those of its children. Edges of flexes count with their length.
+    """
+    joint_body = m.jnt_bodyid
+    to_geom = (d.geom_xpos - take(d.xipos, m.geom_bodyid)).norm() + m.geom_rbound
+    to_joint = [
+        (d.xanchor - take(d.xipos, body)).norm()
+        for body in (joint_body, m.body_parentid[joint_body])
+    ]
+    least = jnp.full_like(d.xipos.x[:1], SHORTEST)
+    edge = [m.flexedge_length0] * 2 if m.nflex else []
+    far = join([to_geom, *to_joint, *edge, least])
+    return largest(far, _items_of_bodies(m))
+
+
+@derived
+def _items_of_bodies(s: Structure) -> np.ndarray:
+    """The geoms, the joints, the joints of the children and the edges of each body."""
+    owner = np.concatenate([s.geom_bodyid, s.jnt_bodyid, s.body_parentid[s.jnt_bodyid]])
+    if s.nflex:
+        owner = np.concatenate([owner, edges(s).body.T.ravel()])
+    return grouped(owner, s.nbody)
+
+
+def dof_length(m: Model, length):
+    """Length scale of each dof: 1 for translations, the body's size for rotations, `[nv, *W]`."""
+    kind, place = m.jnt_type[m.dof_jntid], np.arange(m.nv) - m.jnt_dofadr[m.dof_jntid]
+    turns = (kind != JointType.SLIDE) & ~((kind == JointType.FREE) & (place < 3))
+    return jnp.where(column(turns, length), take(length, m.dof_bodyid), 1)
+
+
+def statistics(m: Model, d: Data, length) -> dict:
+    """`stat`, in the form of the physics.
+
+    Args:
+      m: model.
+      d: data in the reference pose, after `crb`.
+      length: sizes of the bodies `[nbody, *W]`.
+    """
+    several = m.nbody > 1
+    one = jnp.ones_like(length[:1])
+    meansize = _mean(length[1:]) if several else NO_SIZE * one
+    inertia = d.M.reshape(m.nv * m.nv, *d.M.shape[2:])
+    center, extent = _box(m, d)
+    return {
+        "meaninertia": _mean(take(inertia, np.arange(m.nv) * (m.nv + 1)))
+        if m.nv
+        else NO_INERTIA * one,
+        "meanmass": _mean(m.body_mass[1:]) if several else NO_MASS * one,
+        "meansize": meansize,
+        "extent": jnp.where(extent < SMALL, NO_EXTENT, jnp.maximum(extent, 2 * meansize)),
+        "center": center,
+    }
+
+
+def _mean(a):
+    return total(a) / a.shape[0]
+
+
+def _box(m: Model, d: Data):
+    """Centre and largest side of the box around bodies, their coms, joints, sites and geoms."""
+    points = concat([d.xpos[1:], d.xipos[1:], d.xanchor, d.site_xpos, d.geom_xpos])
+    if not points.shape[0]:
+        zero = jnp.zeros_like(d.xpos.x[:1])
+        return Vec(zero, zero, zero), zero
+    count = points.shape[0] - m.ngeom
+    radius = _geom_radius(m)
+    radius = jnp.concatenate([jnp.zeros((count, *radius.shape[1:]), radius.dtype), radius])
+    low = points.map(lambda a: jnp.min(a - radius, axis=0, keepdims=True))
+    high = points.map(lambda a: jnp.max(a + radius, axis=0, keepdims=True))
+    sides = high - low
+    longest = jnp.maximum(jnp.maximum(sides.x, sides.y), sides.z)
+    return (low + high).scale(0.5), longest
+
+
+def _geom_radius(m: Model):
+    """Radius that each geom counts with, `[ngeom, *W]` [m]."""
+    x, y = m.geom_size[:, 0], m.geom_size[:, 1]
+    finite = (x > 0) | (y > 0)
+    plane = jnp.where(finite, FINITE_PLANE * jnp.maximum(jnp.maximum(x, y), 0), INFINITE_PLANE)
+    is_plane = column(m.geom_type == GeomType.PLANE, plane)
+    return jnp.where(is_plane, plane, m.geom_rbound)

@@ -1,0 +1,1 @@
+"""Sensors, by the stage that they need."""

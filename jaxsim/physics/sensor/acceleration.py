@@ -1,0 +1,69 @@
+"""Sensors of acceleration and force; MuJoCo's documentation, XML reference: sensor.
+
+Each function gives the outputs of a group of sensors, an array `[n, *W]` for each number.
+"""
+
+from jaxsim.data import Data
+from jaxsim.enums import ConstraintType, SensorType, TrnType
+from jaxsim.model import Model
+from jaxsim.physics.constraint_force import limit_force
+from jaxsim.physics.objects import object_acceleration, object_mat
+from jaxsim.physics.sensor.contact import contact_sensor
+from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.touch import touch
+from jaxsim.physics.tree import take, weighted_sum
+
+
+def _accelerometer(m: Model, d: Data, g: SensorGroup):
+    a = object_acceleration(m, d, g.objtype, g.objid).lin
+    return (object_mat(m, d, g.objtype, g.objid).T @ a).parts
+
+
+def _force(m: Model, d: Data, g: SensorGroup):
+    """Force of the parent on the site's body, in the frame of the site."""
+    force = take(d.cfrc_int, m.site_bodyid[g.objid]).lin
+    return (take(d.site_xmat, g.objid).T @ force).parts
+
+
+def _torque(m: Model, d: Data, g: SensorGroup):
+    """Torque of the parent on the site's body about the site, in its frame."""
+    body = m.site_bodyid[g.objid]
+    wrench = take(d.cfrc_int, body)
+    arm = take(d.site_xpos, g.objid) - take(d.subtree_com, m.body_rootid[body])
+    return (take(d.site_xmat, g.objid).T @ (wrench.rot - arm.cross(wrench.lin))).parts
+
+
+def _tendonactfrc(m: Model, d: Data, g: SensorGroup):
+    """Sum of the forces of the actuators on a tendon."""
+    on_tendon = m.actuator_trntype == TrnType.TENDON
+    mine = (m.actuator_trnid[:, 0] == g.objid[:, None]) & on_tendon
+    return (weighted_sum(1.0 * mine, take(d.actuator_force, m.actuator_outadr)),)
+
+
+def _limit(kind: ConstraintType):
+    return lambda m, d, g: (limit_force(d, kind, g.objid),)
+
+
+ACCELERATION = {
+    SensorType.TOUCH: lambda m, d, g: (touch(m, d, g.objid),),
+    SensorType.ACCELEROMETER: _accelerometer,
+    SensorType.FORCE: _force,
+    SensorType.TORQUE: _torque,
+    SensorType.ACTUATORFRC: lambda m, d, g: (take(d.actuator_force, m.actuator_outadr[g.objid]),),
+    SensorType.JOINTACTFRC: lambda m, d, g: (take(d.qfrc_actuator, m.jnt_dofadr[g.objid]),),
+    SensorType.TENDONACTFRC: _tendonactfrc,
+    SensorType.JOINTLIMITFRC: _limit(ConstraintType.LIMIT_JOINT),
+    SensorType.TENDONLIMITFRC: _limit(ConstraintType.LIMIT_TENDON),
+    SensorType.CONTACT: contact_sensor,
+    SensorType.FRAMELINACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).lin.parts,
+    SensorType.FRAMEANGACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).rot.parts,
+}
+# what must be known before these sensors can be read
+NEED_ACCELERATION = (
+    SensorType.ACCELEROMETER,
+    SensorType.FORCE,
+    SensorType.TORQUE,
+    SensorType.FRAMELINACC,
+    SensorType.FRAMEANGACC,
+)
+NEED_FORCE = (SensorType.FORCE, SensorType.TORQUE)

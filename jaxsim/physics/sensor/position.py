@@ -1,0 +1,94 @@
+"""Sensors of the configuration; MuJoCo's documentation, XML reference: sensor.
+
+Each function gives the outputs of a group of sensors, an array `[n, *W]` for each number.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.data import Data
+from jaxsim.enums import SensorType
+from jaxsim.math import Quat, Vec
+from jaxsim.model import Model
+from jaxsim.physics.energy import potential_energy
+from jaxsim.physics.kinds import by_kind
+from jaxsim.physics.limit_state import joint_limit, tendon_limit
+from jaxsim.physics.objects import object_mat, object_pos, object_quat
+from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.shape_query import INSIDE, inside
+from jaxsim.physics.tree import take
+
+
+def _magnetometer(m: Model, d: Data, g: SensorGroup):
+    R = object_mat(m, d, g.objtype, g.objid)
+    return (R.T @ m.opt.magnetic).parts
+
+
+def _jointpos(m: Model, d: Data, g: SensorGroup):
+    return (take(d.qpos, m.jnt_qposadr[g.objid]),)
+
+
+def _ballquat(m: Model, d: Data, g: SensorGroup):
+    adr = m.jnt_qposadr[g.objid]
+    return Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize().parts
+
+
+def _framepos(m: Model, d: Data, g: SensorGroup):
+    pos = object_pos(m, d, g.objtype, g.objid)
+    if g.reftype is None:
+        return pos.parts
+    origin = object_pos(m, d, g.reftype, g.refid)
+    return (object_mat(m, d, g.reftype, g.refid).T @ (pos - origin)).parts
+
+
+def _framequat(m: Model, d: Data, g: SensorGroup):
+    quat = object_quat(m, d, g.objtype, g.objid)
+    if g.reftype is not None:
+        quat = object_quat(m, d, g.reftype, g.refid).conj * quat
+    return quat.parts
+
+
+def _frameaxis(k: int):
+    def axis(m: Model, d: Data, g: SensorGroup):
+        column: Vec = object_mat(m, d, g.objtype, g.objid).cols[k]
+        if g.reftype is not None:
+            column = object_mat(m, d, g.reftype, g.refid).T @ column
+        return column.parts
+
+    return axis
+
+
+def _insidesite(m: Model, d: Data, g: SensorGroup):
+    """1 where the object's origin is inside the volume of a site."""
+    offset = object_pos(m, d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
+    p = take(d.site_xmat, g.refid).T @ offset
+    size = take(m.site_size, g.refid)
+    table = {
+        kind: lambda i, kind=kind: inside(kind, take(size, i), take(p, i)).astype(p.x.dtype)
+        for kind in INSIDE
+    }
+    return (by_kind(m.site_type[g.refid], table, p.x),)
+
+
+def of_world(x, g: SensorGroup):
+    """One number of the world, for each sensor of the group."""
+    return (jnp.broadcast_to(x, (len(g.ids), *x.shape[1:])),)
+
+
+POSITION = {
+    SensorType.MAGNETOMETER: _magnetometer,
+    SensorType.JOINTPOS: _jointpos,
+    SensorType.TENDONPOS: lambda m, d, g: (take(d.ten_length, g.objid),),
+    SensorType.ACTUATORPOS: lambda m, d, g: (take(d.actuator_length, m.actuator_outadr[g.objid]),),
+    SensorType.BALLQUAT: _ballquat,
+    SensorType.JOINTLIMITPOS: lambda m, d, g: (joint_limit(m, d, g.objid).pos,),
+    SensorType.TENDONLIMITPOS: lambda m, d, g: (tendon_limit(m, d, g.objid).pos,),
+    SensorType.FRAMEPOS: _framepos,
+    SensorType.FRAMEQUAT: _framequat,
+    SensorType.FRAMEXAXIS: _frameaxis(0),
+    SensorType.FRAMEYAXIS: _frameaxis(1),
+    SensorType.FRAMEZAXIS: _frameaxis(2),
+    SensorType.SUBTREECOM: lambda m, d, g: take(d.subtree_com, g.objid).parts,
+    SensorType.INSIDESITE: _insidesite,
+    SensorType.E_POTENTIAL: lambda m, d, g: of_world(potential_energy(m, d), g),
+    SensorType.CLOCK: lambda m, d, g: of_world(d.time, g),
+}

@@ -1,0 +1,42 @@
+"""Touch sensors: the pressure of contacts in the volume of a site."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.data import Data
+from jaxsim.math import Vec
+from jaxsim.model import Model
+from jaxsim.physics.constraint_force import contact_force, contact_side
+from jaxsim.physics.kinds import by_kind
+from jaxsim.physics.products import apply
+from jaxsim.physics.sensor.shape_query import RAY, ray_meets
+from jaxsim.physics.tree import take
+
+
+def touch(m: Model, d: Data, site: np.ndarray):
+    """Sum of the normal forces of contacts that a site feels, `[n, *W]` [N].
+
+    A contact counts if it is on the site's body and its normal, seen as a ray from the contact
+    point out of the body, meets the site's volume.
+    """
+    force = contact_force(d)
+    if force is None:
+        return jnp.zeros((len(site), *d.qpos.shape[1:]), d.qpos.dtype)
+    normal = force[0]
+
+    def felt(i: np.ndarray, kind):
+        one = site[i]
+        # the normal points from the first geom to the second: out of the first body
+        out = -contact_side(m, d, m.site_bodyid[one])
+        R = take(d.site_xmat, one).map(lambda a: a[:, None])
+        place = take(d.site_xpos, one)
+        offset = Vec(
+            *(p[None] - c[:, None] for p, c in zip(d.contact.pos.parts, place.parts, strict=True))
+        )
+        axis = d.contact.frame.rows[0].map(lambda a: a[None])
+        size = take(m.site_size, one)[:, :, None]
+        meets = ray_meets(kind, size, R.T @ offset, (R.T @ axis).scale(out))
+        return apply(meets.astype(normal.dtype), jnp.maximum(normal, 0))
+
+    table = {kind: lambda i, kind=kind: felt(i, kind) for kind in RAY}
+    return by_kind(m.site_type[site], table, normal)

@@ -1,0 +1,73 @@
+"""Sensors of the velocity; MuJoCo's documentation, XML reference: sensor.
+
+Each function gives the outputs of a group of sensors, an array `[n, *W]` for each number.
+"""
+
+from jaxsim.data import Data
+from jaxsim.enums import SensorType
+from jaxsim.model import Model
+from jaxsim.physics.energy import kinetic_energy
+from jaxsim.physics.limit_state import joint_limit, tendon_limit
+from jaxsim.physics.objects import object_mat, object_pos, object_velocity
+from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.position import of_world
+from jaxsim.physics.tree import take
+
+
+def _velocimeter(m: Model, d: Data, g: SensorGroup):
+    v = object_velocity(m, d, g.objtype, g.objid).lin
+    return (object_mat(m, d, g.objtype, g.objid).T @ v).parts
+
+
+def _gyro(m: Model, d: Data, g: SensorGroup):
+    omega = object_velocity(m, d, g.objtype, g.objid).rot
+    return (object_mat(m, d, g.objtype, g.objid).T @ omega).parts
+
+
+def _jointvel(m: Model, d: Data, g: SensorGroup):
+    return (take(d.qvel, m.jnt_dofadr[g.objid]),)
+
+
+def _ballangvel(m: Model, d: Data, g: SensorGroup):
+    dof = m.jnt_dofadr[g.objid]
+    return tuple(take(d.qvel, dof + k) for k in range(3))
+
+
+def _framelinvel(m: Model, d: Data, g: SensorGroup):
+    """Velocity of the origin; in a reference frame, as an observer who turns with it sees it."""
+    v = object_velocity(m, d, g.objtype, g.objid).lin
+    if g.reftype is None:
+        return v.parts
+    frame = object_velocity(m, d, g.reftype, g.refid)
+    offset = object_pos(m, d, g.objtype, g.objid) - object_pos(m, d, g.reftype, g.refid)
+    seen = v - frame.lin - frame.rot.cross(offset)
+    return (object_mat(m, d, g.reftype, g.refid).T @ seen).parts
+
+
+def _frameangvel(m: Model, d: Data, g: SensorGroup):
+    omega = object_velocity(m, d, g.objtype, g.objid).rot
+    if g.reftype is None:
+        return omega.parts
+    seen = omega - object_velocity(m, d, g.reftype, g.refid).rot
+    return (object_mat(m, d, g.reftype, g.refid).T @ seen).parts
+
+
+VELOCITY = {
+    SensorType.VELOCIMETER: _velocimeter,
+    SensorType.GYRO: _gyro,
+    SensorType.JOINTVEL: _jointvel,
+    SensorType.TENDONVEL: lambda m, d, g: (take(d.ten_velocity, g.objid),),
+    SensorType.ACTUATORVEL: lambda m, d, g: (
+        take(d.actuator_velocity, m.actuator_outadr[g.objid]),
+    ),
+    SensorType.BALLANGVEL: _ballangvel,
+    SensorType.JOINTLIMITVEL: lambda m, d, g: (joint_limit(m, d, g.objid).vel,),
+    SensorType.TENDONLIMITVEL: lambda m, d, g: (tendon_limit(m, d, g.objid).vel,),
+    SensorType.FRAMELINVEL: _framelinvel,
+    SensorType.FRAMEANGVEL: _frameangvel,
+    SensorType.SUBTREELINVEL: lambda m, d, g: take(d.subtree_linvel, g.objid).parts,
+    SensorType.SUBTREEANGMOM: lambda m, d, g: take(d.subtree_angmom, g.objid).parts,
+    SensorType.E_KINETIC: lambda m, d, g: of_world(kinetic_energy(m, d), g),
+}
+# what must be known before these sensors can be read
+NEED_SUBTREE = (SensorType.SUBTREELINVEL, SensorType.SUBTREEANGMOM)
