@@ -4,6 +4,7 @@ Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a
 MuJoCo's (`bridge.py`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
 """
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +30,9 @@ POSITIVE = {
     "jnt_hasmargin": "jnt_margin",
     "tendon_hasmargin": "tendon_margin",
 }
+
+# Where the files of a model are: the same model in another folder is the same program.
+OF_PLACE = re.compile(r"n?paths|\w+_pathadr")
 
 DAMPED = ("dof", "actuator")  # what has the fields damping and dampingpoly
 
@@ -62,7 +66,11 @@ def assemble(
     """
     sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
     leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
-    tables = {name: _table(value) for name, value in fields.items() if name not in leaves}
+    tables = {
+        name: _table(value)
+        for name, value in fields.items()
+        if name not in leaves and not OF_PLACE.fullmatch(name)
+    }
     tables |= {name: np.asarray(fields[real]) > 0 for name, real in POSITIVE.items()}
     tables |= _decided_by_numbers(fields, opt)
     tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in names.items())

@@ -35,7 +35,8 @@ def _values(attr) -> list[str]:
             for first, rest in (("1", "0"), ("0", "1"), ("1", "-1"), ("-1", "1"))
         ]
     if attr.keywords:
-        return [*attr.keywords, *attr.alone]
+        # MuJoCo crashes when it looks for a frame by its name.
+        return [word for word in (*attr.keywords, *attr.alone) if word != "frame"]
     return list(NAMES) if attr.type in ("ref", "refs", "name") else ["x", "-1"]
 
 
