@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import IntFlag
 
 import numpy as np
@@ -53,11 +54,15 @@ def option(c: Compilation) -> None:
 
 
 def _check_sizes(c: Compilation) -> None:
-    """Sizes are counts, or -1 where the compiler is to find them."""
-    least = {"nuserdata": 0, "nkey": 0}
+    """Sizes are counts, or -1 where the compiler is to find them; what a viewer divides by."""
+    least = {"nuserdata": 0, "nkey": -math.inf}
     for name, value in c.spec.settings("size").items():
         if isinstance(value, int) and value < least.get(name, -1):
             c.fault(c.spec.author("size", name), f"{name}='{value}' is not a size")
+    for tag, name in (("global", "realtime"), ("map", "znear")):
+        for element in (e for e in c.spec.section("visual") if e.tag == tag):
+            if element.attrs.get(name, 1) <= 0:
+                c.fault(element, f"{name}='{element.attrs[name]:g}' must be positive")
 
 
 def _flags(c: Compilation, bits: type[IntFlag], keyword: str) -> int:

@@ -20,6 +20,9 @@ def written(c: Compilation) -> None:
         quat = element.attrs.get("quat")
         if quat is not None and not np.any(quat) and not element.row.attribute("quat").no_effect:
             c.fault(element, "quat must not be zero; '1 0 0 0' is no rotation")
+        vertices = element.attrs.get("maxhullvert", -1)
+        if element.parent is not None and element.parent.tag == "default" and -1 != vertices < 4:
+            c.fault(element, f"maxhullvert='{vertices}' must be -1, or more than 3")
         if element.row.rules:
             for broken in broken_rules(element.row, element.attrs.keys()):
                 c.fault(element, broken)

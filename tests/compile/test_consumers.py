@@ -76,7 +76,7 @@ def asked(monkeypatch) -> set:
 
 def _words() -> set[str]:
     """Every word in a text of the compiler's code."""
-    trees = [ast.parse(path.read_text()) for path in (PACKAGE / "compile").glob("*.py")]
+    trees = [ast.parse(path.read_text()) for path in (PACKAGE / "compile").rglob("*.py")]
     texts = [
         node.value
         for tree in trees

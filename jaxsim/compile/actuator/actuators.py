@@ -12,7 +12,13 @@ import numpy as np
 from jaxsim.compile.actuator import dcmotor
 from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, is_on
 from jaxsim.compile.actuator.targets import inherited_range, transmission
-from jaxsim.compile.actuator.types import GENERAL, PLUGIN, ActuatorType, actuator_type
+from jaxsim.compile.actuator.types import (
+    GENERAL,
+    PLUGIN,
+    ActuatorType,
+    actuator_type,
+    check_classes,
+)
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.history import history
@@ -37,6 +43,7 @@ _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 def actuators(c: Compilation) -> None:
     """All fields of actuators that do not need the reference pose."""
     elements = c.spec.section("actuator")
+    check_classes(c)
     c.register("actuator", elements, [actuator.name for actuator in elements])
     types = [actuator_type(c, e) for e in elements]
     c.problems.raise_if_any()  # what follows takes the types as they are
@@ -168,11 +175,9 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
             forcerange[i] = t.forcerange
         if e.own("saturation") is not None:
             forcelimited[i] = forcerange[i, 0] < forcerange[i, 1]
-            if forcerange[i, 0] > forcerange[i, 1]:
-                c.fault(e, "the torque of saturation must not be negative")
         else:
             forcelimited[i] = is_on(c, e, "forcelimited", "forcerange", forcerange[i])
-        if t.gaintype == GainType.SO3 and forcerange[i, 0] != 0:
+        if t.gaintype == GainType.SO3 and forcelimited[i] and forcerange[i, 0] != 0:
             c.fault(
                 e,
                 "forcerange of an orientation bounds the norm of its torque: it must begin with 0",

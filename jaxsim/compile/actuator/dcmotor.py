@@ -29,7 +29,7 @@ TAU, RATE, THERMAL_R, THERMAL_C, AMBIENT, SIGMA0, SIGMA1, SLEW, IMAX = range(9) 
 def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     """Reads the motor's own attributes into the parameter vectors."""
     _electrical(c, e, t)
-    _saturation(e, t)
+    _saturation(c, e, t)
     _thermal(c, e, t)
     cogging, lugre, controller = (
         _given(e, "cogging", 3),
@@ -88,12 +88,14 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
         t.dynprm[TAU] = henry / t.gainprm[R] if henry > 0 and t.gainprm[R] > 0 else tau
 
 
-def _saturation(e: SpecElement, t: ActuatorType) -> None:
+def _saturation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     """`saturation`: the torque that it allows, or the current times K, is a force range."""
     saturation = _given(e, "saturation", 3)
     if saturation is None:
         return
     torque, current, rate = saturation
+    if torque < 0 < current:
+        c.fault(e, f"saturation: a torque of {torque:g} must not be negative")
     if torque <= 0:
         torque = t.gainprm[K] * current
     t.forcerange = np.array([-torque, torque]) if torque > 0 else np.zeros(2)
@@ -108,6 +110,8 @@ def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     resistance, capacitance, timeconst, tempcoef, reftemp, ambient = thermal
     if not (thermal[:3] > 0).any():
         return
+    if resistance < 0:
+        c.fault(e, f"thermal: a resistance of {resistance:g} must not be negative")
     if timeconst > 0 and resistance > 0:
         capacitance = timeconst / resistance
     elif timeconst > 0 and capacitance > 0:

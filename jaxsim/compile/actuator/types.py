@@ -76,6 +76,14 @@ def actuator_type(c: Compilation, element: SpecElement) -> ActuatorType:
     return _read(c, element, classes[-1], classes)
 
 
+def check_classes(c: Compilation) -> None:
+    """Reads the actuators of all default classes, whether or not they are used."""
+    for section in c.spec.sections("default"):
+        for element in section.walk():
+            if element.tag == "default" and any(e.tag in ACTUATORS for e in element.children):
+                _class_types(c, element.own("class") or MAIN)
+
+
 def _class_types(c: Compilation, name: str) -> list[ActuatorType]:
     """The actuator of a default class and of the classes around it, outermost first."""
     known = c.work.setdefault("actuator classes", {})
