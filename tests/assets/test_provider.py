@@ -6,6 +6,7 @@ import io
 import os
 import zipfile
 
+import fsspec
 import pytest
 
 from jaxsim.assets.data_uri import content_type
@@ -267,7 +268,6 @@ def test_mounts(web):
 @pytest.fixture
 def filesystems():
     """Registers file systems for one test."""
-    pytest.importorskip("fsspec")
     prefixes = []
 
     def registered(*protocols, **options):
@@ -292,7 +292,6 @@ def test_archives_by_fsspec(filesystems, tmp_path):
 
 
 def test_other_systems_of_fsspec(filesystems):
-    fsspec = pytest.importorskip("fsspec")
     filesystems("memory")
     with fsspec.open("memory://robot/main.xml", "wb") as stream:
         stream.write(BALL % 5)
