@@ -143,7 +143,7 @@ def main() -> None:
     for name in models():
         for form in FORMS:
             for worlds in args.worlds:
-                row = throughput.in_process(measure, form, name, worlds)
+                row = throughput.in_process(1, measure, form, name, worlds)
                 rows.append(row)
                 if "error" in row:
                     print(f"| {name} | {form} | {worlds} | {row['error']} |", flush=True)

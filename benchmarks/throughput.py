@@ -1,10 +1,13 @@
 """Speed, compile time and memory of stepping many worlds, against MuJoCo C and MJX in one run.
 
     python benchmarks/throughput.py [--models humanoid pile] [--worlds 1 64 1024 4096]
-        [--preset rl|own] [--engines jaxsim mjx c] [--grad] [--json benchmarks/results/NAME.json]
+        [--preset rl|own] [--engines jaxsim rollout mjx c] [--devices 1|2|...] [--grad]
+        [--json benchmarks/results/NAME.json]
 
 Every (engine, model) pair runs in a process of its own, without a compilation cache, so that
-trace and compile times are those of a first call. Prints a table and writes JSON.
+trace and compile times are those of a first call. Prints a table and writes JSON. `jaxsim` and
+`mjx` are `scan(vmap(step))`; `rollout` is our `BatchProgram`, what `jaxsim rollout` runs. With
+`--devices` the cores of the CPU are that many devices, which share the worlds, for every engine.
 """
 
 import argparse
@@ -22,13 +25,14 @@ def main() -> None:
     rows = []
     for model in args.models:
         for engine in args.engines:
-            row = in_process(measure, engine, model, args.preset, args.worlds, args.grad)
+            row = in_process(args.devices, measure, engine, model, args)
             rows.append(row)
             print(line(row), flush=True)
     print(table(rows, args.worlds))
     if args.json:
         with open(args.json, "w") as file:
-            json.dump({"machine": machine(), "preset": args.preset, "rows": rows}, file, indent=1)
+            what = {"machine": machine(), "preset": args.preset, "devices": args.devices}
+            json.dump(what | {"rows": rows}, file, indent=1)
 
 
 def arguments() -> argparse.Namespace:
@@ -37,13 +41,16 @@ def arguments() -> argparse.Namespace:
     ap.add_argument("--worlds", nargs="+", type=int, default=[1, 64, 1024, 4096])
     ap.add_argument("--preset", choices=["rl", "own"], default="rl")
     ap.add_argument("--engines", nargs="+", default=["c", "mjx", "jaxsim"])
+    ap.add_argument("--devices", type=int, default=1, help="devices that the CPU is divided into")
     ap.add_argument("--grad", action="store_true", help="also the gradient of a 10-step rollout")
     ap.add_argument("--json", help="file for the results")
     return ap.parse_args()
 
 
-def in_process(function, *args):
+def in_process(devices: int, function, *args):
     """Calls a function in a fresh process; what goes wrong there becomes part of the result."""
+    if devices > 1:  # read when the child starts JAX
+        os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=_child, args=(theirs, function, args))
@@ -66,46 +73,43 @@ def _child(pipe, function, args) -> None:
         pipe.send({"engine": args[0], "model": args[1], "error": text})
 
 
-def measure(engine: str, model: str, preset: str, batches: list[int], grad: bool) -> dict:
+def measure(engine: str, model: str, args: argparse.Namespace) -> dict:
     row = {"engine": engine, "model": model, "steps_per_s": {}}
-    m = states.load(model, preset)
+    m = states.load(model, args.preset)
     row["nv"] = int(m.nv)
     if engine == "c":
         import engines
 
-        for worlds in batches:
+        for worlds in args.worlds:
             start = states.states(m, worlds)
             threads = min(worlds, os.cpu_count() or 1)
             row["steps_per_s"][worlds] = engines.c_steps_per_second(m, start, threads)
         return row
-    for worlds in batches:
+    one_batch = rollout_batch if engine == "rollout" else scan_batch
+    for worlds in args.worlds:
         result = one_batch(engine, m, worlds)
         row["steps_per_s"][worlds] = result.pop("steps_per_s")
         row[f"compile_{worlds}"] = result
-    if grad:
+    if args.grad and engine != "rollout":
         row["grad"] = gradient(engine, m, worlds=64, steps=10)
     return row
 
 
-def one_batch(engine: str, m, worlds: int) -> dict:
+def scan_batch(engine: str, m, worlds: int) -> dict:
     """Compiles a scan over `vmap(step)` and times it."""
     import engines
     import jax
 
     step, model, data = engines.ENGINES[engine](m, states.states(m, worlds))
     many = jax.vmap(step, in_axes=(None, 0))
-    steps = max(5, min(1000, 20_000 // worlds))
+    steps = steps_of(worlds)
 
     def run(model, d):
         return jax.lax.scan(lambda d, _: (many(model, d), None), d, length=steps)[0]
 
+    run, model, data = engines.on_all_devices(run, model, data)
     timed, compiled = compile_times(run, model, data)
-    out = jax.block_until_ready(compiled(model, data))
-    best = float("inf")
-    for _ in range(4):
-        began = time.perf_counter()
-        out = jax.block_until_ready(compiled(model, data))
-        best = min(best, time.perf_counter() - began)
+    out, best = best_of(lambda: compiled(model, data))
     memory = compiled.memory_analysis()
     return timed | {
         "steps_per_s": worlds * steps / best,
@@ -113,6 +117,45 @@ def one_batch(engine: str, m, worlds: int) -> dict:
         "data_bytes_per_world": sum(a.nbytes for a in jax.tree.leaves(data)) / worlds,
         "finite": bool(jax.numpy.isfinite(out.qpos).all()),
     }
+
+
+def rollout_batch(engine: str, m, worlds: int) -> dict:
+    """Compiles our `BatchProgram` and times it."""
+    import engines
+    import jax
+
+    import jaxsim
+
+    _, model, data = engines.ENGINES["jaxsim"](m, states.states(m, worlds))
+    steps = steps_of(worlds)
+    program = jaxsim.BatchProgram(model, data, size=steps)
+    out, best = best_of(lambda: next(program.run(data, steps)).d)
+    return {
+        "trace_s": program.trace_seconds,
+        "lower_s": 0.0,  # one figure for both
+        "compile_s": program.compile_seconds,
+        "steps_per_s": worlds * steps / best,
+        "temp_bytes_per_world": program.temporary_bytes / worlds,
+        "tile": program.tile,
+        "finite": bool(jax.numpy.isfinite(out.qpos).all()),
+    }
+
+
+def steps_of(worlds: int) -> int:
+    return max(5, min(1000, 20_000 // worlds))
+
+
+def best_of(run, repetitions: int = 4):
+    """Result and least time of a compiled program, after a first run that is not timed."""
+    import jax
+
+    jax.block_until_ready(run())
+    best = float("inf")
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        out = jax.block_until_ready(run())
+        best = min(best, time.perf_counter() - began)
+    return out, best
 
 
 def compile_times(run, *args):
@@ -186,7 +229,7 @@ def table(rows: list[dict], batches: list[int]) -> str:
             f"{c['trace_s'] + c['lower_s']:.2f}" if c else "",
             f"{c['compile_s']:.1f}" if c else "",
             f"{c['temp_bytes_per_world'] / 1e3:.1f}" if c else "",
-            f"{c['hlo_instructions']}" if c else "",
+            f"{c.get('hlo_instructions', '')}" if c else "",
             f"{g['compile_s']:.1f}" if g else "",
             f"{g['run_s']:.2f}" if g else "",
         ]

@@ -75,9 +75,9 @@ def assemble(
     tables |= _decided_by_numbers(fields, opt)
     tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in names.items())
 
-    structure = Structure(tables)
+    # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(
-        structure=structure,
+        structure=Structure(tables),
         opt=_record(Option, opt, sizes),
         stat=_record(Statistic, stat, sizes),
         **leaves,
@@ -87,7 +87,8 @@ def assemble(
         warn_unsupported(refusals)
     # at least one place, so that `d.contact` has the same form in every model
     capacity = max(1, layout(m).capacity if contacts is None else int(contacts))
-    return m.replace(structure=structure.replace(ncontact=capacity, refusals=refusals))
+    structure = m.structure.replace(ncontact=capacity, refusals=refusals)
+    return jax.device_put(m.replace(structure=structure))
 
 
 def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> None:
@@ -142,13 +143,13 @@ def _record(record: type[Record], given: Tables, sizes: Mapping[str, int]) -> An
     return record(**values, **statics)
 
 
-def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> jax.Array:
+def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
     # converted and copied by numpy: JAX would compile a program for each shape
     value = np.array(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
     dims = field.dims(sizes)
     if value.size != np.prod(dims, dtype=int):
         raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
-    return jax.device_put(value.reshape(dims))
+    return value.reshape(dims)
 
 
 def _is_count(value) -> bool:

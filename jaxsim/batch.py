@@ -20,10 +20,10 @@ from jax.sharding import PartitionSpec as P
 from jaxsim.data import Data
 from jaxsim.model import Model
 from jaxsim.physics import step
+from jaxsim.physics.native import tile_size
 from jaxsim.rollout import Records, check_record
 
 AXIS = "worlds"
-CPU_TILE = 256  # worlds
 
 
 class Control(Protocol):
@@ -84,7 +84,7 @@ class BatchProgram:
         worlds = d.time.shape[0]
         self.size = size
         self.devices = _divisor(worlds, jax.device_count())
-        self.tile = _tile(worlds // self.devices)
+        self.tile = tile_size(m, worlds // self.devices)
         mesh = Mesh(np.array(jax.devices()[: self.devices]), (AXIS,))
         self._by_world = NamedSharding(mesh, P(AXIS))
         self._everywhere = NamedSharding(mesh, P())
@@ -170,14 +170,6 @@ def _advance(m: Model, d: Data, ctrl, count, *, tile: int, record) -> tuple[Data
         lambda x: jnp.moveaxis(x, 0, 1).reshape(size, worlds, *x.shape[3:]), records
     )
     return d, records
-
-
-def _tile(worlds: int) -> int:
-    """Worlds that a device advances together: on a CPU, as many as keep its cache warm."""
-    if jax.default_backend() != "cpu":
-        return worlds
-    tile = _divisor(worlds, CPU_TILE)
-    return tile if 4 * tile >= CPU_TILE else worlds
 
 
 def _divisor(n: int, limit: int) -> int:

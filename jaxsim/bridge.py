@@ -50,7 +50,7 @@ LEAVES = frozenset(n for n, f in Model.fields.items() if not f.static and f.nest
 # Integer tables that say nothing about the motion: rendering, bounding volumes, buffers, layouts
 # of the sparse matrices of the C library.
 NOT_READ = re.compile(
-    r"(bvh|oct|tex|mat|skin|text)_.*|name_.*adr|names_map|.*_(matid|pathadr|bvhadr|bvhnum)"
+    r"(bvh|tex|mat|skin|text)_.*|name_.*adr|names_map|.*_(matid|pathadr|bvhadr|bvhnum)"
     r"|n(buffer|narena|names|names_map|paths|signature|bvh.*|J.*)|signature|narena|njmax|nconmax|_.*"
     r"|[BD]_.*|map[DM]2[DM]|efm.*|mesh_(normal|texcoord|facenormal|facetexcoord).*"
 )

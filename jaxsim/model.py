@@ -165,6 +165,10 @@ class Model(Record):
     mesh_pos = array("nmesh", kind="vec", unit="m", doc="origin of the mesh's frame in the file")
     mesh_quat = array("nmesh", kind="quat", doc="orientation of the mesh's frame in the file")
     mesh_polynormal = array("nmeshpoly", kind="vec", doc="outward normals of the hull's polygons")
+    oct_aabb = array(
+        "noct", 6, unit="m", doc="center and half sides of a cell, in the mesh's frame"
+    )
+    oct_coeff = array("noct", 8, unit="m", doc="signed distance at a cell's corners, x first")
     hfield_size = array("nhfield", 4, unit="m", doc="half sides, height, depth of the base")
     hfield_data = array("nhfielddata", doc="heights row by row, between 0 and 1")
 

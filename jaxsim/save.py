@@ -132,9 +132,9 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
             if not isinstance(value, np.ndarray):
                 return value
             # converted by numpy: JAX would compile a program for each shape
-            return jax.device_put(np.array(value, wanted if value.dtype == saved else value.dtype))
+            return np.array(value, wanted if value.dtype == saved else value.dtype)
 
-        return _record(Model, header["model"], arrays, leaf)
+        return jax.device_put(_record(Model, header["model"], arrays, leaf))
     except AssetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:

@@ -7,7 +7,6 @@ and kept here, by `derived`.
 """
 
 import functools
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,19 +15,19 @@ import numpy as np
 Table = np.ndarray | int | tuple | str
 
 
+LARGE = 2**16  # bytes of a table whose contents the hash leaves out: an image, a mesh
+
+
 class Structure:
-    """Immutable tables of integers and names; hashable by content."""
+    """Immutable tables of integers and names; hashable by content.
+
+    A table that is read-only already is shared, any other one is copied.
+    """
 
     __slots__ = ("_hash", "_tables", "cache")
 
     def __init__(self, tables: Mapping[str, Table]):
-        frozen: dict[str, Table] = {}
-        for name, value in tables.items():
-            if isinstance(value, np.ndarray):
-                value = value.copy()
-                value.flags.writeable = False
-            frozen[name] = value
-        self._tables = frozen
+        self._tables = {name: _frozen(value) for name, value in tables.items()}
         self._hash: int | None = None
         self.cache: dict[str, Any] = {}
 
@@ -52,16 +51,7 @@ class Structure:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            digest = hashlib.sha256()
-            for name in sorted(self._tables):
-                value = self._tables[name]
-                digest.update(name.encode())
-                if isinstance(value, np.ndarray):
-                    digest.update(str((value.dtype, value.shape)).encode())
-                    digest.update(np.ascontiguousarray(value).tobytes())
-                else:
-                    digest.update(repr(value).encode())
-            self._hash = int.from_bytes(digest.digest()[:8], "little", signed=True)
+            self._hash = hash(frozenset((n, _content(v, LARGE)) for n, v in self._tables.items()))
         return self._hash
 
     def __eq__(self, other) -> bool:
@@ -71,13 +61,27 @@ class Structure:
             return False
         mine, theirs = self._tables, other._tables
         return mine.keys() == theirs.keys() and all(
-            np.array_equal(v, theirs[k]) if isinstance(v, np.ndarray) else v == theirs[k]
-            for k, v in mine.items()
+            v is theirs[k] or _content(v) == _content(theirs[k]) for k, v in mine.items()
         )
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{n}={self._tables[n]}" for n in ("nq", "nv", "nu", "nbody", "ngeom"))
         return f"Structure({sizes})"
+
+
+def _frozen(value: Table) -> Table:
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.copy()
+        value.flags.writeable = False
+    return value
+
+
+def _content(value: Table, most: float = np.inf) -> Any:
+    """What two equal tables have in common; the numbers only of those up to a size in bytes."""
+    if not isinstance(value, np.ndarray):
+        return value
+    numbers = value.tobytes() if value.nbytes <= most else None
+    return value.dtype.str, value.shape, numbers
 
 
 def derived(make: Callable[[Structure], Any]) -> Callable[[Any], Any]:

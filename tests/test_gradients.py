@@ -58,3 +58,27 @@ def test_rollout_with_contacts(falling):
     assert np.isfinite(value)
     np.testing.assert_allclose(forward[0], reverse, rtol=1e-9)
     np.testing.assert_allclose(forward[0], central, rtol=1e-7)
+
+
+@pytest.mark.slow
+def test_single_precision():
+    """200 steps of the landing at the file's own settings: finite, and forward equals reverse."""
+    with jax.enable_x64(False):
+        m = jaxsim.load_model(CONFIGS / "humanoid.xml")
+        d = jaxsim.make_data(m)
+        assert d.qpos.dtype == np.float32
+
+        def moved(qvel):
+            def step(d, _):
+                return jaxsim.step(m, d), d.nefc
+
+            end, rows = jax.lax.scan(step, d.replace(qvel=qvel), length=200)
+            return jnp.sum(end.qpos**2), rows
+
+        qvel = d.qvel.at[2].set(-0.4).at[0].set(0.3)
+        gradient, rows = jax.jit(jax.grad(moved, has_aux=True))(qvel)
+        assert (np.asarray(rows)[10:] >= 4).all()
+        assert np.isfinite(gradient).all()
+        along = jnp.ones_like(qvel)
+        push = jax.jit(lambda v: jax.jvp(lambda x: moved(x)[0], (qvel,), (v,))[1])
+        np.testing.assert_allclose(push(along), gradient.sum(), rtol=1e-3)

@@ -115,11 +115,11 @@ MODELS = {
 WITHOUT_EFFECT = {
     ".*_user|numeric_data|tuple_objprm": "data of the user",
     ".*_rgba|light_.*|mat_.*|tendon_width|cam_(fovy|ipd|sensorsize|intrinsic)": "for viewers",
-    "stat.(meanmass|meansize|extent|center)": "for viewers and users",
+    "stat.(meaninertia|meanmass|meansize|extent|center)": "for viewers and users",
     "body_(subtreemass|margin)|dof_(M0|length)|geom_aabb": "the physics reads what it follows from",
     "(actuator|tendon)_length0": "the physics reads what it follows from",
     "geom_rbound": "decides what is looked at; a larger radius finds nothing new",
-    "(hfield|mesh|skin|flex|flexedge)_.*": "they neither collide nor move yet",
+    "(hfield|mesh|oct|skin|flex|flexedge)_.*": "they neither collide nor move yet",
     "opt.(noslip|ccd|sleep)_tolerance": "of methods that are not there yet",
     ".*_springyield|geom_surfacevel|.*_adhesion": "a model that has it is refused",
     ".*_delay|sensor_interval|key_plastic": "a model that has it is refused",
@@ -130,7 +130,6 @@ WITHOUT_EFFECT = {
 SPREAD = {
     "opt.tolerance": 1e12,  # the solver stops early
     "opt.ls_tolerance": 1e12,
-    "stat.meaninertia": 1e12,
     "geom_gap": 1.0,  # contacts are found farther away
     "pair_gap": 1.0,
     "site_size": 1.0,  # a touch sensor reaches a contact

@@ -11,7 +11,10 @@ from jaxsim.assets.surface import Surface
 
 
 def sphere(subdivision: float) -> Surface:
-    """An icosahedron whose triangles are cut in four again and again, drawn out to a sphere."""
+    """An icosahedron whose triangles are cut in four again and again, drawn out to a sphere.
+
+    All in single precision: rounding of the points that are cut between goes into the next.
+    """
     vertex, face = _icosahedron()
     for _ in range(int(subdivision)):
         a, b, c = face.T
@@ -20,8 +23,9 @@ def sphere(subdivision: float) -> Surface:
         unique, first, inverse = np.unique(edges, axis=0, return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
         ab, bc, ca = (len(vertex) + rank[inverse.reshape(-1, 3)]).T
-        middle = vertex[unique[np.argsort(first)]].sum(axis=1)
-        vertex = np.concatenate([vertex, _unit(middle)])
+        x, y, z = middle = vertex[unique[np.argsort(first)]].sum(axis=1).T
+        middle = middle / np.sqrt(x * x + y * y + z * z)
+        vertex = np.concatenate([vertex, middle.T])
         parts = [[a, ab, ca], [b, bc, ab], [c, ca, bc], [ab, bc, ca]]
         face = np.array(parts).transpose(2, 0, 1).reshape(-1, 3)
     return surface_of(vertex, face)
@@ -29,7 +33,7 @@ def sphere(subdivision: float) -> Surface:
 
 def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
     """Three golden rectangles at right angles, (12, 3), and the triangles over them, (20, 3)."""
-    g = (1 + np.sqrt(5)) / 2
+    g = np.float32((1 + np.sqrt(5)) / 2)
     signs = ((-1, 1), (1, 1), (-1, -1), (1, -1))
     corners = [np.roll([x, y * g, 0], shift) for shift in range(3) for x, y in signs]
     words = (
@@ -37,7 +41,8 @@ def _icosahedron() -> tuple[np.ndarray, np.ndarray]:
         " 394 342 326 368 389 495 24b 62a 867 981"
     )
     face = [[int(digit, 12) for digit in word] for word in words.split()]
-    return _unit(np.array(corners)), np.array(face)
+    vertex = np.array(corners) / np.sqrt(1 + np.float64(g * g))
+    return vertex.astype(np.float32), np.array(face)
 
 
 def hemisphere(resolution: float) -> Surface:

@@ -2,7 +2,8 @@
 
 Versions 2.2 and 4.1 of the format, as text or binary; https://gmsh.info/doc/texinfo/gmsh.html,
 "MSH file format". Only the sections of nodes and elements are read, and of elements only triangles
-(type 2) and tetrahedra (type 4); where a file has both, the tetrahedra count.
+(type 2) or tetrahedra (type 4). Of version 4.1, MuJoCo takes files with one block of nodes, tagged
+1, 2, 3, ..., and one block of elements.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ MAGIC = b"$MeshFormat"
 
 # Element types: nodes of an element.
 _CORNERS = {2: 3, 4: 4}
-# Nodes of element types that a binary file must step over.
-_ALL_CORNERS = {1: 2, 2: 3, 3: 4, 4: 4, 5: 8, 6: 6, 7: 5, 8: 3, 9: 6, 11: 10, 15: 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +52,12 @@ def _read(data: bytes) -> Simplices:
     if key not in _READERS:
         raise AssetError(f"GMSH version {version} is not supported; save it as 4.1 or 2.2")
     nodes, elements = _READERS[key]
-    tags, point = nodes(_section(data, "Nodes"))
+    point = nodes(_section(data, "Nodes"))
     found = elements(_section(data, "Elements"))
-    kept = next((found[kind] for kind in (4, 2) if len(found.get(kind, ()))), None)
-    if kept is None:
-        raise AssetError("there are no triangles and no tetrahedra")
-    return Simplices(point, _numbered(tags, kept))
+    if len(found) != 1:
+        both = "both triangles and" if found else "no triangles and no"
+        raise AssetError(f"there are {both} tetrahedra; save the elements of one kind")
+    return Simplices(point, _counted(len(point), *found.values()))
 
 
 def _section(data: bytes, name: str) -> bytes:
@@ -68,33 +67,32 @@ def _section(data: bytes, name: str) -> bytes:
     return data[data.index(b"\n", start) + 1 : end]
 
 
-def _numbered(tags: np.ndarray, element: np.ndarray) -> np.ndarray:
-    """Elements by places of nodes in the file instead of their tags."""
-    order = np.argsort(tags, kind="stable")
-    place = np.searchsorted(tags[order], element)
-    known = place < len(tags)
-    known[known] = tags[order][place[known]] == element[known]
-    if not known.all():
-        raise AssetError(f"an element has node {element[~known][0]}, which is not in the file")
-    return order[place]
+def _counted(npoint: int, element: np.ndarray) -> np.ndarray:
+    """Elements by nodes counted from 0, in the order of the file; MuJoCo passes over their tags."""
+    unknown = (element < 1) | (element > npoint)
+    if unknown.any():
+        raise AssetError(f"an element has node {element[unknown][0]}, which is not in the file")
+    return element - 1
 
 
 # --- version 2.2 ---
 
-Nodes = tuple[np.ndarray, np.ndarray]
 Elements = dict[int, np.ndarray]
 
 
-def _nodes_text_2(section: bytes) -> Nodes:
+def _nodes_text_2(section: bytes) -> np.ndarray:
     numbers = np.array(section.split(), np.float64)
-    table = numbers[1:].reshape(int(numbers[0]), 4)
-    return table[:, 0].astype(int), table[:, 1:]
+    count = int(numbers[0])
+    return numbers[1 : 1 + 4 * count].reshape(count, 4)[:, 1:]
 
 
 def _elements_text_2(section: bytes) -> Elements:
     lines = section.splitlines()
+    count = int(lines[0])
     found: dict[int, list[list[int]]] = {2: [], 4: []}
-    for line in lines[1 : 1 + int(lines[0])]:
+    if len(lines) < 1 + count:
+        raise AssetError(f"there are {len(lines) - 1} of {count} elements")
+    for line in lines[1 : 1 + count]:
         numbers = [int(word) for word in line.split()]
         kind, ntags = numbers[1], numbers[2]
         if kind not in found:
@@ -106,10 +104,10 @@ def _elements_text_2(section: bytes) -> Elements:
     return _arrays(found)
 
 
-def _nodes_binary_2(section: bytes) -> Nodes:
+def _nodes_binary_2(section: bytes) -> np.ndarray:
     count, rest = section.split(b"\n", 1)
     table = np.frombuffer(rest, [("tag", "<i4"), ("x", "<f8", 3)], int(count))
-    return table["tag"].astype(int), table["x"].astype(np.float64)
+    return table["x"].astype(np.float64)
 
 
 def _elements_binary_2(section: bytes) -> Elements:
@@ -131,67 +129,75 @@ def _elements_binary_2(section: bytes) -> Elements:
 # --- version 4.1 ---
 
 
-def _nodes_text_4(section: bytes) -> Nodes:
+def _nodes_text_4(section: bytes) -> np.ndarray:
     words = section.split()
-    _one_block(int(words[0]))
-    number = int(words[7])
-    tags = np.array(words[8 : 8 + number], int)
-    point = np.array(words[8 + number : 8 + 4 * number], np.float64)
-    return tags, point.reshape(number, 3)
+    number = _check_nodes([int(word) for word in words[:8]])
+    _check_tags(np.array(words[8 : 8 + number], int))
+    return np.array(words[8 + number : 8 + 4 * number], np.float64).reshape(number, 3)
 
 
 def _elements_text_4(section: bytes) -> Elements:
-    words = np.array(section.split(), int)
-    found: dict[int, list[np.ndarray]] = {2: [], 4: []}
-    place = 4
-    for _ in range(words[0]):
-        kind, number = int(words[place + 2]), int(words[place + 3])
-        width = 1 + _corners(kind)
-        block = words[place + 4 : place + 4 + number * width].reshape(number, width)
-        if kind in found:
-            found[kind].append(block[:, 1:])
-        place += 4 + number * width
-    return _arrays(found)
+    words = section.split()
+    kind, number = _check_elements([int(word) for word in words[:8]])
+    width = 1 + _CORNERS[kind]
+    block = np.array(words[8 : 8 + number * width], int).reshape(number, width)
+    return {kind: block[:, 1:]}
 
 
-def _nodes_binary_4(section: bytes) -> Nodes:
-    _one_block(int(np.frombuffer(section, "<u8", 4)[0]))
-    number = int(np.frombuffer(section, "<u8", 1, 44)[0])
-    tags = np.frombuffer(section, "<u8", number, 52).astype(int)
+def _nodes_binary_4(section: bytes) -> np.ndarray:
+    number = _check_nodes(_header_4(section))
+    _check_tags(np.frombuffer(section, "<u8", number, 52))
     point = np.frombuffer(section, "<f8", 3 * number, 52 + 8 * number)
-    return tags, point.reshape(number, 3).astype(np.float64)
+    return point.reshape(number, 3).astype(np.float64)
 
 
 def _elements_binary_4(section: bytes) -> Elements:
-    found: dict[int, list[np.ndarray]] = {2: [], 4: []}
-    blocks, place = int(np.frombuffer(section, "<u8", 4)[0]), 32
-    for _ in range(blocks):
-        kind = int(np.frombuffer(section, "<i4", 3, place)[2])
-        number = int(np.frombuffer(section, "<u8", 1, place + 12)[0])
-        width = 1 + _corners(kind)
-        block = np.frombuffer(section, "<u8", number * width, place + 20).reshape(number, width)
-        if kind in found:
-            found[kind].append(block[:, 1:].astype(int))
-        place += 20 + 8 * number * width
-    return _arrays(found)
+    kind, number = _check_elements(_header_4(section))
+    width = 1 + _CORNERS[kind]
+    block = np.frombuffer(section, "<u8", number * width, 52).reshape(number, width)
+    return {kind: block[:, 1:].astype(int)}
 
 
-def _one_block(blocks: int) -> None:
-    if blocks != 1:
-        raise AssetError(f"the nodes are in {blocks} blocks; only one is supported")
+def _header_4(section: bytes) -> list[int]:
+    """The eight numbers at the head of a section and of its first block."""
+    parts = (("<u8", 4, 0), ("<i4", 3, 32), ("<u8", 1, 44))
+    return [int(n) for dtype, count, at in parts for n in np.frombuffer(section, dtype, count, at)]
 
 
-def _corners(kind: int) -> int:
-    if kind not in _ALL_CORNERS:
+def _check_nodes(header: list[int]) -> int:
+    """The number of nodes, from the head of their section."""
+    blocks, total, first, last, dim, _, _, number = header
+    if blocks != 1 or total != number:
+        raise AssetError(f"the {total} nodes are in {blocks} blocks; only one is supported")
+    if (first, last) != (1, number):
+        raise AssetError(f"the nodes have tags {first} to {last}; they must be 1 to {number}")
+    if dim not in (1, 2, 3):
+        raise AssetError(f"the nodes are of an entity of dimension {dim}; it must be 1, 2 or 3")
+    return number
+
+
+def _check_elements(header: list[int]) -> tuple[int, int]:
+    """Type and number of the elements, from the head of their section."""
+    blocks, total, _, _, dim, _, kind, number = header
+    if blocks != 1 or total != number:
+        raise AssetError(f"the {total} elements are in {blocks} blocks; only one is supported")
+    if kind not in _CORNERS:
         raise AssetError(f"element type {kind} is not supported; only 2 and 4 are")
-    return _ALL_CORNERS[kind]
+    if dim != _CORNERS[kind] - 1:
+        raise AssetError(f"elements of type {kind} cannot be of an entity of dimension {dim}")
+    return kind, number
+
+
+def _check_tags(tags: np.ndarray) -> None:
+    if not np.array_equal(tags, np.arange(1, len(tags) + 1)):
+        raise AssetError("the tags of the nodes are not 1, 2, 3, ... in this order")
 
 
 def _arrays(found: dict[int, list]) -> Elements:
     return {
         kind: np.concatenate([np.atleast_2d(rows) for rows in blocks])
         for kind, blocks in found.items()
-        if len(blocks)
+        if blocks
     }
 
 

@@ -7,6 +7,7 @@ right, left, up, down, front, back.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -53,8 +54,14 @@ def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> N
         image[:, height // 2] = color
         image[:, :, width // 2] = color
     elif kind == "random":
-        chance = uniform(sides * height * width).reshape(sides, height, width)
-        image[chance < probability] = color
+        chosen = _chosen(sides * height * width, probability)
+        image[np.unravel_index(chosen, image.shape[:3])] = color
+
+
+@lru_cache(maxsize=8)
+def _chosen(n: int, probability: float) -> np.ndarray:
+    """Which of n pixels have a random mark: always the same, in every texture."""
+    return np.flatnonzero(uniform(n) < probability)
 
 
 def color_bytes(rgb: np.ndarray) -> np.ndarray:
@@ -73,10 +80,12 @@ def _flat(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarra
 def _checker(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
     """Two by two fields; on front and back of a cube they are the other way around."""
     upper = np.arange(height)[:, None] < height // 2
-    first = np.broadcast_to(upper == (np.arange(width) < width // 2), (sides, height, width)).copy()
+    second = upper != (np.arange(width) < width // 2)
+    colors = np.stack([color_bytes(rgb1), color_bytes(rgb2)])
+    image = np.repeat(colors[second.astype(int)][None], sides, axis=0)
     if sides == SIDES:
-        first[4:] = ~first[4:]
-    return np.where(first[..., None], color_bytes(rgb1), color_bytes(rgb2))
+        image[4:] = colors[(~second).astype(int)]
+    return image
 
 
 def _gradient(
@@ -89,8 +98,11 @@ def _gradient(
     radius = np.hypot(x, y)
 
     def colors(place: np.ndarray) -> np.ndarray:
-        share = _sigmoid(place)[..., None]
-        return color_bytes(rgb1 * (1 - share) + rgb2 * share)
+        share = _sigmoid(place)
+        pixels = np.empty((height, width, 3), np.uint8)
+        for channel, (first, second) in enumerate(zip(rgb1, rgb2, strict=True)):
+            pixels[..., channel] = color_bytes(first * (1 - share) + second * share)
+        return pixels
 
     if sides == 1:
         return colors(np.minimum(radius, 1.0))[None]

@@ -3,8 +3,8 @@
 A quadrilateral is cut along its shorter diagonal. A polygon with more corners loses one ear after
 another: the first corner, counted on from the last ear, that is not reflex and whose triangle has
 no other corner inside. What is left when no ear can be found is dropped, and also what is left when
-the first ear is found at the last corner. All is decided in the single precision in which files are
-read.
+the first ear is found at the last corner. A polygon with more than 100 corners is dropped as a
+whole. All is decided in the single precision in which files are read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 _EPSILON = np.finfo(np.float32).eps
+_MAX_CORNERS = 100
 
 
 def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -29,7 +30,8 @@ def triangulate(point: np.ndarray, count: np.ndarray) -> np.ndarray:
         return np.arange(len(point)).reshape(-1, 3)
     point = point.astype(np.float32)
     triangles = [first[count == 3, None] + np.arange(3), _quadrilaterals(point, first[count == 4])]
-    polygons = _Polygons(point, first[count > 4], count[count > 4])
+    large = (count > 4) & (count <= _MAX_CORNERS)
+    polygons = _Polygons(point, first[large], count[large])
     triangles.append(polygons.cut())
     found = np.concatenate(triangles)
     owner = np.searchsorted(first + count, found.min(axis=1), side="right")

@@ -9,7 +9,7 @@ import numpy as np
 from jaxsim.compile.columns import user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.plugins import plugin_id
-from jaxsim.compile.pose import here, pose_of
+from jaxsim.compile.pose import pose_of, written_pose
 from jaxsim.spec import Body
 
 
@@ -20,7 +20,8 @@ def bodies(c: Compilation) -> None:
     c.register("body", elements, [body.name for body in c.bodies])
     _refuse_contents(c)
 
-    poses = [here() if body.id == 0 else pose_of(c, body.element) for body in c.bodies]
+    # The world is where it is; a URDF file can give it a pose all the same, which is kept.
+    poses = [(pose_of if body.id else written_pose)(c, body.element) for body in c.bodies]
     mocap = [body.id > 0 and body.element.get("mocap") == "true" for body in c.bodies]
     gravcomp = [0.0 if body.id == 0 else body.element.get("gravcomp") or 0.0 for body in c.bodies]
     for body in c.bodies:

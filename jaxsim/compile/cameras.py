@@ -7,6 +7,7 @@ import numpy as np
 from jaxsim.compile.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.orientation import numbers
 from jaxsim.compile.pose import pose_of
 from jaxsim.enums import CamLight
 from jaxsim.spec import SpecElement
@@ -25,10 +26,8 @@ _WIDEST = 180.0  # degrees of a perspective view
 _COLUMNS = (
     Column("cam_mode", "mode", dtype=np.int32, keywords=MODES),
     Column("cam_projection", "projection", dtype=np.int32, keywords=_PROJECTIONS),
-    Column("cam_fovy", "fovy"),
     Column("cam_ipd", "ipd"),
     Column("cam_resolution", "resolution", 2, dtype=np.int32),
-    Column("cam_sensorsize", "sensorsize", 2, dtype=np.float32),
 )
 
 
@@ -46,6 +45,8 @@ def cameras(c: Compilation) -> None:
         cam_targetbodyid=np.array([c.find_own("body", e, "target") for e in elements], np.int32),
         cam_pos=np.array([pose.pos for pose in poses]).reshape(-1, 3),
         cam_quat=np.array([pose.quat for pose in poses]).reshape(-1, 4),
+        cam_fovy=np.array([e.get("fovy") for e in elements], float),
+        cam_sensorsize=np.array([e.get("sensorsize") for e in elements], np.float32).reshape(-1, 2),
         cam_output=np.array([_output(e) for e in elements], np.int32),
         cam_intrinsic=np.array(optics, np.float32).reshape(-1, 4),
     )
@@ -64,15 +65,17 @@ def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
     Without a sensor, the focal length is the distance of the near plane, in extents of the model.
     """
     sensor = np.array(element.get("sensorsize"), float)
+    resolution = np.array(element.get("resolution"), float)
+    if np.all(sensor > 0) and not np.all(resolution > 0):
+        c.fault(element, f"resolution='{numbers(resolution)}' must be positive for its sensorsize")
+        resolution = np.ones(2)
     lengths = {}
     for attr in ("focal", "principal"):
         pixels = element.get(f"{attr}pixel")
         lengths[attr] = np.array(element.get(attr), float)
         if pixels is not None and np.any(pixels):
-            lengths[attr] = (
-                np.array(pixels, float) * sensor / np.array(element.get("resolution"), float)
-            )
-    if not np.any(sensor):
+            lengths[attr] = np.array(pixels, float) * sensor / resolution
+    if not np.all(sensor > 0):
         for attr in ("focal", "focalpixel", "principal", "principalpixel"):
             if element.own(attr) is not None and np.any(element.own(attr)):
                 c.fault(element, f"{attr} needs sensorsize, the size of the sensor")
@@ -84,9 +87,10 @@ def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
 def _fields_of_view(c: Compilation, elements: list[SpecElement]) -> None:
     """`cam_fovy` [degrees] of cameras with a sensor, from its height and the focal length."""
     f = c.fields
+    sensor = np.all(f["cam_sensorsize"] > 0, axis=1)
     height, focal = f["cam_sensorsize"][:, 1], f["cam_intrinsic"][:, 1]
     half = np.arctan2(height, 2 * focal).astype(np.float64)  # in float32, like both its arguments
-    f["cam_fovy"] = np.where(height > 0, np.rad2deg(2 * half), f["cam_fovy"])
+    f["cam_fovy"] = np.where(sensor, np.rad2deg(2 * half), f["cam_fovy"])
     perspective = f["cam_projection"] == _PROJECTIONS["perspective"]
-    for i in np.flatnonzero((f["cam_fovy"] >= _WIDEST) & perspective & (height == 0)):
+    for i in np.flatnonzero((f["cam_fovy"] >= _WIDEST) & perspective & ~sensor):
         c.fault(elements[i], f"fovy='{f['cam_fovy'][i]:g}' must be below {_WIDEST:g} degrees")

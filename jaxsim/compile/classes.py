@@ -30,7 +30,14 @@ def classes(c: Compilation) -> None:
 
 def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecElement]) -> None:
     name = element.own("class")
-    if name in declared or name == MAIN:
+    if name == MAIN or not _continues(element, declared.get(name)):
         c.fault(element, f"class '{name}' is declared already; rename one, or merge them")
-    else:
-        declared[name] = element
+    declared.setdefault(name, element)
+
+
+def _continues(element: SpecElement, first: SpecElement | None) -> bool:
+    """Whether a class is new, or is the main class of one attached model, in several sections."""
+    if first is None:
+        return True
+    sections = element.parent is first.parent is element.spec.root
+    return sections and element.origin is not None and element.origin is first.origin

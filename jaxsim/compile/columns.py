@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.limits import fits
 from jaxsim.spec import SpecElement
+from jaxsim.spec.defaults import Inherited
+
+_Value = np.ndarray | float | int | bool
 
 
 class Column(NamedTuple):
@@ -35,14 +38,26 @@ def copy_columns(
     """Fills the fields of a table, one row per element."""
     elements = list(elements)
     for column in columns:
-        values = [_value(element, column) for element in elements]
+        values = list(_values(elements, column))
         shape = (len(elements), column.width) if column.width else (len(elements),)
         c.fields[column.field] = np.array(values, column.dtype).reshape(shape)
         c.copied.append((elements, column))
 
 
-def _value(element: SpecElement, column: Column) -> np.ndarray | float | int | bool:
-    value = element.get(column.attr)
+def _values(elements: Iterable[SpecElement], column: Column) -> Iterator[_Value]:
+    """The value of each element; those that inherit it from the same class share one."""
+    shared: dict[Inherited, _Value] = {}
+    for element in elements:
+        if column.attr in element.attrs:
+            yield _value(element.get(column.attr), column)
+            continue
+        source = element.inherited()
+        if source not in shared:
+            shared[source] = _value(source.get(column.attr), column)
+        yield shared[source]
+
+
+def _value(value: Any, column: Column) -> _Value:
     if column.keywords is not None:
         return column.keywords[value]
     if column.dtype is bool:

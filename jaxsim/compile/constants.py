@@ -97,11 +97,10 @@ class Constants:
         """Diagonal of M^-1, averaged over each three dofs of ball and free joints, (nv,)."""
         f = self.fields
         weight = self.inertia.inverse_diagonal()
-        for joint, kind in enumerate(f["jnt_type"]):
-            first = f["jnt_dofadr"][joint]
-            for part in range(0, JointType(kind).nv // 3 * 3, 3):
-                dofs = slice(first + part, first + part + 3)
-                weight[dofs] = weight[dofs].mean()
+        free, ball = f["jnt_type"] == JointType.FREE, f["jnt_type"] == JointType.BALL
+        first = np.concatenate([f["jnt_dofadr"][free | ball], f["jnt_dofadr"][free] + 3])
+        three = first[:, None] + np.arange(3)
+        weight[three] = weight[three].mean(axis=1, keepdims=True)
         body = f["dof_bodyid"]
         slides = self._sliding(body)
         weight[slides] = 1.0 / np.maximum(f["body_mass"][body[slides]], MINVAL)
@@ -185,13 +184,10 @@ class Constants:
     def dof_length(self) -> np.ndarray:
         """Length scale of each dof: 1 for translations, the body's size for rotations, (nv,)."""
         f = self.fields
-        length = np.ones(f["nv"])
-        for joint, (kind, first) in enumerate(zip(f["jnt_type"], f["jnt_dofadr"], strict=True)):
-            if kind != JointType.SLIDE:
-                last = first + JointType(kind).nv
-                turning = min(3, last - first)
-                length[last - turning : last] = self.body_length[f["jnt_bodyid"][joint]]
-        return length
+        joint = f["dof_jntid"]
+        kind, place = f["jnt_type"][joint], np.arange(f["nv"]) - f["jnt_dofadr"][joint]
+        slides = (kind == JointType.SLIDE) | ((kind == JointType.FREE) & (place < 3))
+        return np.where(slides, 1.0, self.body_length[f["dof_bodyid"]])
 
 
 def _dof_armature(f: Fields) -> np.ndarray:

@@ -12,11 +12,14 @@ import os
 
 from jaxsim.assets.resource import folder_name, is_uri, join
 from jaxsim.compile.asset.files import FOLDERS
+from jaxsim.compile.asset.materials import roles
+from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.general import as_general
 from jaxsim.compile.inertials import write_inertials
 from jaxsim.compile.orientation import SPELLINGS, orientation
 from jaxsim.compile.radians import write_radians
+from jaxsim.compile.scale.assets import write_stretched
 from jaxsim.compile.settings import Settings
 from jaxsim.spec import Spec, SpecElement
 
@@ -44,6 +47,7 @@ def flattened(c: Compilation) -> Spec:
     spec = Spec(c.spec.root, path=c.spec.path, files=c.spec.files)
     for key in spec.section("keyframe"):
         key.layout = None
+    write_stretched(c)
     if spec.setting("compiler", "saveinertial") == "true":
         write_inertials(c, c.bodies[1:])
     if any(element.origin for element in spec.walk()):
@@ -111,10 +115,17 @@ def _write_out(element: SpecElement) -> None:
     if not layers or element.tag == "default":
         return
     spelled = next((e for e in reversed(element.layers()) if SPELLINGS.keys() & e.attrs), element)
+    layered = element.tag == "material" and any(layer.children for layer in layers)
+    textures = {r: e.own(attr) for r, (e, attr) in roles(element).items()} if layered else {}
     spellings = SPELLINGS.keys() - spelled.attrs.keys()
     names = {name for layer in layers for name in layer.attrs} - spellings - {"class"}
     for name in names & element.row.attrs.keys():
         element.attrs[name] = element.get(name)
+    if layered:
+        element.unset("texture")
+        element.children.clear()
+        for role, texture in textures.items():
+            element.add("layer", role=role, texture=texture)
 
 
 _LIMITS = {
@@ -147,6 +158,8 @@ def _write_files(c: Compilation, spec: Spec) -> None:
         origin, folder = element.origin, FOLDERS.get(element.tag)
         if origin is None or folder is None:
             continue
+        if element.tag == "skin" and (origin.prefix or origin.suffix) and element.get("file"):
+            write_out(c, element)  # its bones have other names than in the file
         settings = c.settings_of(element)
         for attr in [a for a in element.attrs if element.row.attribute(a).type == "file"]:
             name = element.attrs[attr].replace("\\", "/")

@@ -24,7 +24,6 @@ TYPES = {
 ANGULAR = (JointType.HINGE, JointType.BALL)
 SCALAR = (JointType.HINGE, JointType.SLIDE)
 MAX_DOFS = 6  # of one body
-_SHORTEST_AXIS = 1e-10
 
 _JOINT_COLUMNS = (
     Column("jnt_group", "group", dtype=np.int32),
@@ -148,7 +147,7 @@ def _axes(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> 
         pos[i] = frame.point(np.array(joint.get("pos"), float))
         if kind in SCALAR:
             value = np.array(joint.get("axis"), float)
-            direction = unit(c, joint, "axis", value, least=_SHORTEST_AXIS)
+            direction = unit(c, joint, "axis", value)
             if direction is not None:
                 axis[i] = rotate(frame.quat, direction)
     c.fields.update(jnt_pos=pos, jnt_axis=axis)

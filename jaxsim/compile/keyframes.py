@@ -64,12 +64,17 @@ def _plastic(f) -> np.ndarray:
     return plastic
 
 
+# Numbers of one pose of a mocap body; what is left of a broken one is passed over, as in MuJoCo.
+_POSE = {"mpos": 3, "mquat": 4}
+
+
 def _overlay(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None:
     values = np.atleast_1d(e.own(attr))
     if len(values) > len(row):
         c.fault(e, f"{attr} has {len(values)} numbers, but this model has {len(row)} of them")
         return
-    row[: len(values)] = values
+    given = len(values) - len(values) % _POSE.get(attr, 1)
+    row[:given] = values[:given]
 
 
 def _normalize(c: Compilation) -> None:

@@ -16,9 +16,14 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from jaxsim.compile import quaternion
 from jaxsim.compile.reference import MINVAL, Reference, subtree_sum
+
+# A dof depends on others but for rounding if less than this share of its inertia (its square root)
+# is left when those are eliminated.
+_DEPENDENT = 1e-7
 
 
 class MassMatrix:
@@ -39,6 +44,7 @@ class MassMatrix:
             self._home[dofs] = np.stack([np.full(len(dofs), number), np.arange(len(dofs))], axis=1)
         self.related = [self._related(dofs) for dofs in self.blocks]
         self.M = self._composite(armature)
+        self.roots: dict[int, np.ndarray] = {}  # of singular blocks: R with M^-1 = R^T R
 
     def _related(self, dofs: np.ndarray) -> np.ndarray:
         """Which pairs of dofs of a block are on one branch of the tree, (n, n)."""
@@ -83,11 +89,12 @@ class MassMatrix:
     def inverse(self) -> list[np.ndarray]:
         """The blocks of the inverse of M."""
         inverse: list[np.ndarray] = [np.zeros((0, 0))] * len(self.M)
+        self.roots.clear()
         for alike in _by_size(self.M):
-            for number, block in zip(
-                alike, _invert(np.stack([self.M[k] for k in alike])), strict=True
-            ):
+            blocks, singular = _invert(np.stack([self.M[k] for k in alike]))
+            for number, block in zip(alike, blocks, strict=True):
                 inverse[number] = block
+            self.roots.update((alike[place], root) for place, root in singular.items())
         return inverse
 
     def inverse_diagonal(self) -> np.ndarray:
@@ -115,15 +122,20 @@ class MassMatrix:
         """J M^-1 J^T for sparse rows `values` (k, n) at `dofs` (n,); (k, k)."""
         out = np.zeros((len(values), len(values)))
         for home, here in self._split(dofs):
-            place = self._home[dofs[here], 1]
-            out += values[:, here] @ self.inverse[home][np.ix_(place, place)] @ values[:, here].T
+            place, row = self._home[dofs[here], 1], values[:, here]
+            inverse = self.inverse[home]
+            if home in self.roots:
+                half = row @ self.roots[home][:, place].T
+                out += half @ half.T
+            else:
+                out += row @ inverse[np.ix_(place, place)] @ row.T
         return out
 
     def _split(self, dofs: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """The blocks that some dofs belong to, with the positions of those dofs."""
         home = self._home[dofs, 0]
-        for number in np.unique(home):
-            yield int(number), np.flatnonzero(home == number)
+        for number in sorted(set(home.tolist())):
+            yield number, np.flatnonzero(home == number)
 
     def _spread(self, values: list[np.ndarray]) -> np.ndarray:
         out = np.zeros(self.nv)
@@ -152,19 +164,42 @@ def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _invert(blocks: np.ndarray) -> np.ndarray:
-    """Inverses of symmetric positive definite blocks (k, n, n)."""
+def _invert(blocks: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """Inverses of symmetric positive definite blocks (k, n, n), and roots of the singular ones."""
     diagonal = np.diagonal(blocks, axis1=1, axis2=2)
     # a dof without inertia gets the least that MuJoCo allows
     floor = np.maximum(diagonal, MINVAL)
     blocks = np.where(np.eye(blocks.shape[1], dtype=bool), floor[:, :, None], blocks)
     unit = 1.0 / np.sqrt(floor)
     try:
-        factor = np.linalg.inv(np.linalg.cholesky(blocks * unit[:, :, None] * unit[:, None, :]))
+        factor = np.linalg.cholesky(blocks * unit[:, :, None] * unit[:, None, :])
+        independent = np.diagonal(factor, axis1=1, axis2=2).min(axis=1, initial=1.0) > _DEPENDENT
+        factor = np.linalg.inv(factor) * unit[:, None, :]
+        inverse = np.swapaxes(factor, 1, 2) @ factor
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(blocks, hermitian=True)
-    factor = factor * unit[:, None, :]
-    return np.swapaxes(factor, 1, 2) @ factor
+        inverse, independent = np.zeros(blocks.shape), np.zeros(len(blocks), bool)
+    roots = {int(k): _singular_root(blocks[k]) for k in np.flatnonzero(~independent)}
+    for number, root in roots.items():
+        inverse[number] = root.T @ root
+    return inverse, roots
+
+
+def _singular_root(block: np.ndarray) -> np.ndarray:
+    """R with M^-1 = R^T R for a block (n, n) whose dofs are not independent, as MuJoCo has it.
+
+    Dofs are eliminated from the last to the first, M = L^T D L, and what is left of the inertia of
+    one counts as the least that is allowed. R = D^-1/2 L^-T keeps directions that move nothing from
+    cancelling against each other.
+    """
+    L, D = np.tril(block), np.zeros(len(block))
+    for dof in reversed(range(len(block))):
+        D[dof] = max(L[dof, dof], MINVAL)
+        L[:dof, :dof] -= np.tril(np.outer(L[dof, :dof], L[dof, :dof]) / D[dof])
+        L[dof, : dof + 1] = np.append(L[dof, :dof] / D[dof], 1.0)
+    inverse: np.ndarray = solve_triangular(
+        L, np.eye(len(L)), lower=True, unit_diagonal=True, check_finite=False
+    )
+    return inverse.T / np.sqrt(D)[:, None]
 
 
 def _spatial_inertia(reference: Reference) -> np.ndarray:

@@ -17,6 +17,7 @@ from jaxsim.compile.quaternion import to_matrix
 from jaxsim.spec import Body, SpecElement
 
 MINVAL = 1e-15
+LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
 
 
 def masses(c: Compilation) -> None:
@@ -92,7 +93,7 @@ def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
     ids = ids[(f["geom_group"][ids] >= first) & (f["geom_group"][ids] <= last)]
     for i in ids[work["geom_mass"][ids] < 0]:
         c.fault(c.elements["geom"][i], "mass and density must not be negative")
-    ids = ids[work["geom_mass"][ids] > 0]
+    ids = ids[work["geom_mass"][ids] > LIGHTEST]
     if len(ids) == 0:
         return None
     mass, inertia = work["geom_mass"][ids], work["geom_inertia"][ids]

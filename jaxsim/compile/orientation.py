@@ -14,7 +14,9 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.quaternion import IDENTITY, NEARLY, multiply, normalize
 from jaxsim.spec import SpecElement
 
-MINVAL = 1e-15  # a vector below this length has no direction (MuJoCo's mjMINVAL)
+MINVAL = 1e-15  # a quaternion below this length stays as it is (MuJoCo's mjMINVAL)
+SHORT = 1e-14  # a vector whose square is less has no direction (MuJoCo's mjEPS)
+_AXES = dict(zip("xyz", np.eye(3), strict=True))
 _PARALLEL = 1e-10  # below this sine a z axis counts as vertical, as in MuJoCo's compiler
 
 
@@ -32,7 +34,7 @@ def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
 
 def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
     """The rotation by `angle` [rad] around the unit vector `axis`, (3,)."""
-    return np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * np.asarray(axis)])
+    return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * np.asarray(axis))])
 
 
 def from_z_axis(z: np.ndarray) -> np.ndarray:
@@ -47,22 +49,26 @@ def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
     """Three rotations [rad] in a row; axes in lower case turn with the frame, in upper case not."""
     quat = IDENTITY
     for angle, letter in zip(angles, sequence, strict=True):
-        turn = from_axis_angle(np.eye(3)["xyz".index(letter.lower())], angle)
+        turn = from_axis_angle(_AXES[letter.lower()], angle)
         quat = multiply(quat, turn) if letter.islower() else multiply(turn, quat)
     return normalize(quat)
 
 
 def from_matrix(R: np.ndarray) -> np.ndarray:
-    """The quaternion of a rotation matrix (3, 3), its largest component positive."""
+    """The quaternion of a rotation matrix (3, 3).
+
+    w is positive if the trace is, else the component of the axis with the largest entry on the
+    diagonal, the last of equal ones: the signs show in `qpos0` and are MuJoCo's.
+    """
     xx, yy, zz = np.diag(R)
     squares = np.array([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz])
     a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     d, e, f = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
-    # Row i holds 4 q_i times (w, x, y, z); the row of the largest component is the most accurate.
+    # Row i holds 4 q_i times (w, x, y, z); that of a large component is the most accurate.
     rows = ((0, a, b, c), (a, 0, d, e), (b, d, 0, f), (c, e, f, 0))
-    largest = int(np.argmax(squares))
-    quat = np.array(rows[largest], float)
-    quat[largest] = squares[largest]
+    leading = 0 if xx + yy + zz > 0 else 3 - int(np.argmax((zz, yy, xx)))
+    quat = np.array(rows[leading], float)
+    quat[leading] = squares[leading]
     return normalize(quat)
 
 
@@ -109,12 +115,10 @@ SPELLINGS: dict[str, Spelling] = {
 }
 
 
-def unit(
-    c: Compilation, element: SpecElement, what: str, v: np.ndarray, least: float = MINVAL
-) -> np.ndarray | None:
-    """v at length 1; a vector shorter than `least` is a fault of the element, and gives None."""
+def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.ndarray | None:
+    """v at length 1; a vector without direction is a fault of the element, and gives None."""
     length = float(np.linalg.norm(v))
-    if not length >= least:
+    if not v @ v >= SHORT:
         c.fault(element, f"{what} has no direction ('{numbers(v)}'); give a longer vector")
         return None
     return v if abs(length - 1.0) <= NEARLY else v / length

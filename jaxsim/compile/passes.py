@@ -31,8 +31,10 @@ from jaxsim.compile.keyframes import keyframes
 from jaxsim.compile.lights import lights
 from jaxsim.compile.masses import masses
 from jaxsim.compile.mesh.meshes import meshes
+from jaxsim.compile.mesh.octrees import octrees
 from jaxsim.compile.option import option, statistic
 from jaxsim.compile.plugins import plugins
+from jaxsim.compile.repeated import repeated_names
 from jaxsim.compile.replicate import replicate
 from jaxsim.compile.scale.actuators import scale_actuators, scale_controls
 from jaxsim.compile.scale.frames import scale_frames
@@ -63,6 +65,7 @@ PASSES: tuple[Pass, ...] = (
     replicate,
     option,
     scale_frames,
+    repeated_names,
     # what the model can do without
     discard_visual,
     fuse_static,
@@ -75,6 +78,7 @@ PASSES: tuple[Pass, ...] = (
     materials,
     hfields,
     meshes,
+    octrees,
     skins,
     paths,
     joints,

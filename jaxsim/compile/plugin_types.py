@@ -8,9 +8,13 @@ is its place in this list, as in MuJoCo's Python package.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+
+from jaxsim.assets.sdf.shapes import SHAPES, Shape, settings
+from jaxsim.errors import AssetError
 
 FOV = (180.0, 90.0)  # largest fields of view of a touch grid [deg]
 CHANNELS = 6  # most channels of a touch grid
@@ -66,6 +70,14 @@ def _check_grid(config: Config) -> str:
     return ""
 
 
+def _check_shape(shape: Shape, config: Config) -> str:
+    try:
+        settings(shape, config)
+    except AssetError as error:
+        return str(error)
+    return ""
+
+
 def _numbers(config: Config, key: str, count: int) -> np.ndarray:
     """The first numbers of a setting; 0 for what is not there or is no number, as in MuJoCo."""
     out = np.zeros(count)
@@ -82,13 +94,10 @@ PLUGINS = (
     PluginType(
         "mujoco.sensor.touch_grid", "sensor", ("nchannel", "size", "fov", "gamma"), _check_grid
     ),
-    PluginType("mujoco.sdf.bolt", "sdf", ("radius",)),
-    PluginType("mujoco.sdf.bowl", "sdf", ("height", "radius", "thickness")),
-    PluginType(
-        "mujoco.sdf.gear", "sdf", ("alpha", "diameter", "teeth", "thickness", "innerdiameter")
+    *(
+        PluginType(name, "sdf", tuple(shape.settings), partial(_check_shape, shape))
+        for name, shape in SHAPES.items()
     ),
-    PluginType("mujoco.sdf.nut", "sdf", ("radius",)),
-    PluginType("mujoco.sdf.torus", "sdf", ("radius1", "radius2")),
 )
 
 NUMBER = {plugin.name: number for number, plugin in enumerate(PLUGINS)}

@@ -30,6 +30,11 @@ class Instance:
     config: dict[str, str]
     element: SpecElement
 
+    @property
+    def fault(self) -> str:
+        """What is wrong with its settings, or ""."""
+        return self.plugin.check(self.config)
+
 
 def plugins(c: Compilation) -> None:
     """All fields of plugins; `c.work["plugin"]` has the instance of each element that has one."""
@@ -53,16 +58,19 @@ def plugins(c: Compilation) -> None:
     c.work["plugin id"] = of_element
     _fields(c, instances)
     for instance in instances:
-        fault = instance.plugin.check(instance.config)
-        if fault:
-            c.fault(instance.element, f"{instance.plugin.name}: {fault}")
+        if instance.fault:
+            c.fault(instance.element, f"{instance.plugin.name}: {instance.fault}")
 
 
 def plugin_id(c: Compilation, element: SpecElement | None) -> int:
     """The instance that serves an element through its `<plugin>` child, or -1."""
+    return c.work["plugin id"].get(plugin_child(element), -1)
+
+
+def plugin_child(element: SpecElement | None) -> SpecElement | None:
+    """The `<plugin>` inside an element, or None; of several the first counts, as in MuJoCo."""
     children = element.children if element is not None else []
-    ids = [c.work["plugin id"].get(child, -1) for child in children if child.tag == "plugin"]
-    return max(ids, default=-1)
+    return next((child for child in children if _is_plugin(child)), None)
 
 
 def plugin_ids(c: Compilation, elements: list[SpecElement]) -> np.ndarray:
@@ -93,14 +101,16 @@ def _declared(c: Compilation) -> list[SpecElement]:
 def _attached(c: Compilation) -> Iterator[tuple[SpecElement, str]]:
     """Every element that refers to a plugin, and what the plugin is to serve."""
     for e in c.spec.section("asset"):
-        yield from ((child, _SERVES.get(e.tag, "")) for child in e.children if _is_plugin(child))
+        child = plugin_child(e)
+        if child is not None:
+            yield child, _SERVES.get(e.tag, "")
     for section in ("actuator", "sensor"):
         yield from ((e, _SERVES[section]) for e in c.spec.section(section) if _is_plugin(e))
     for world in c.spec.sections("worldbody"):
         for e in world.walk():
-            if _is_plugin(e):
-                above = e.parent.tag if e.parent is not None else ""
-                yield e, _SERVES.get(above, _PASSIVE)
+            child = plugin_child(e)
+            if child is not None:
+                yield child, _SERVES.get(e.tag, _PASSIVE)
 
 
 def _is_plugin(e: SpecElement) -> bool:

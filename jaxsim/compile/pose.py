@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.orientation import from_z_axis, numbers, orientation
+from jaxsim.compile.orientation import SHORT, from_z_axis, numbers, orientation
 from jaxsim.compile.quaternion import IDENTITY, conjugate, multiply, rotate
 from jaxsim.spec import SpecElement
-
-_SHORTEST = 1e-14  # shortest segment that fromto may span
 
 
 class Pose(NamedTuple):
@@ -75,7 +73,7 @@ def fromto(c: Compilation, element: SpecElement) -> tuple[Pose, float]:
         c.fault(element, "both pos and fromto place it; remove one of them")
     along = ends[:3] - ends[3:]
     length = float(np.linalg.norm(along))
-    if not length >= _SHORTEST:
+    if not along @ along >= SHORT:
         c.fault(element, f"the points of fromto coincide ('{numbers(ends)}'); move them apart")
         return here(), 0.0
     own = Pose((ends[:3] + ends[3:]) / 2, from_z_axis(along))

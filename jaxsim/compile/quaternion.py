@@ -5,6 +5,9 @@ The physics has its own in `math/rotation.py`, in jax; the compiler does not imp
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
@@ -15,10 +18,15 @@ NEARLY = 1e-14
 
 def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """The product p q: first the rotation q, then p; (..., 4)."""
-    pw, pv = p[..., :1], p[..., 1:]
-    qw, qv = q[..., :1], q[..., 1:]
-    w = pw * qw - np.sum(pv * qv, axis=-1, keepdims=True)
-    return np.concatenate([w, pw * qv + qw * pv + _cross(pv, qv)], axis=-1)
+    pw, px, py, pz = _parts(p)
+    qw, qx, qy, qz = _parts(q)
+    x, y, z = _cross(px, py, pz, qx, qy, qz)
+    return _whole(
+        pw * qw - (px * qx + py * qy + pz * qz),
+        pw * qx + qw * px + x,
+        pw * qy + qw * py + y,
+        pw * qz + qw * pz + z,
+    )
 
 
 def conjugate(q: np.ndarray) -> np.ndarray:
@@ -28,25 +36,25 @@ def conjugate(q: np.ndarray) -> np.ndarray:
 
 def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Rotates vectors (..., 3) by unit quaternions (..., 4)."""
-    w, u = q[..., :1], q[..., 1:]
-    t = 2.0 * _cross(u, v)
-    return v + w * t + _cross(u, t)
+    w, *u = _parts(q)
+    t = [2.0 * x for x in _cross(*u, *_parts(v))]
+    return _whole(*(a + w * b + c for a, b, c in zip(_parts(v), t, _cross(*u, *t), strict=True)))
 
 
 def to_matrix(q: np.ndarray) -> np.ndarray:
     """Rotation matrices (..., 3, 3) of unit quaternions; columns are the rotated axes."""
-    w, x, y, z = np.moveaxis(np.asarray(q, dtype=np.float64), -1, 0)
-    rows = [
-        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    w, x, y, z = _parts(np.asarray(q, dtype=np.float64))
+    entries = (
+        *(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        *(2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
+        *(2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
+    )
+    return _whole(*entries).reshape(*np.shape(q)[:-1], 3, 3)
 
 
 def normalize(q: np.ndarray) -> np.ndarray:
     """Scaled to norm 1; a quaternion near zero becomes the identity, as in MuJoCo."""
-    norm = np.linalg.norm(q, axis=-1, keepdims=True)
+    norm = np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
     scale = np.where((norm < 1e-15) | (np.abs(norm - 1.0) <= NEARLY), 1.0, norm)
     return np.where(norm < 1e-15, IDENTITY, q / scale)
 
@@ -64,8 +72,21 @@ def to_velocity(q: np.ndarray) -> np.ndarray:
     return q[..., 1:] * angle / np.where(norm < 1e-15, 1.0, norm)
 
 
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross products (..., 3); several times faster than np.cross on single vectors."""
-    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
-    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
-    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cross products (..., 3); several times faster than np.cross on few vectors."""
+    return _whole(*_cross(*_parts(a), *_parts(b)))
+
+
+def _parts(a: np.ndarray) -> Iterable[Any]:
+    """The components of vectors: arrays, or numbers, which are faster for a single vector."""
+    return a.tolist() if a.ndim == 1 else np.moveaxis(a, -1, 0)
+
+
+def _whole(*parts) -> np.ndarray:
+    """The vectors that have these components, all of them numbers or all arrays."""
+    single = isinstance(parts[0], float)
+    return np.array(parts) if single else np.stack(np.broadcast_arrays(*parts), axis=-1)
+
+
+def _cross(ax, ay, az, bx, by, bz) -> tuple:
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx

@@ -79,18 +79,22 @@ class Reference:
         """Motion axes of the dofs about their tree's center of mass, rotation first, (nv, 6)."""
         f = self.fields
         cdof = np.zeros((f["nv"], 6))
-        for joint, kind in enumerate(f["jnt_type"]):
-            body, first = f["jnt_bodyid"][joint], f["jnt_dofadr"][joint]
-            to_com = self.subtree_com[f["body_rootid"][body]] - self.xanchor[joint]
-            if kind == JointType.SLIDE:
-                cdof[first, 3:] = self.xaxis[joint]
-                continue
-            if kind == JointType.FREE:
-                cdof[first : first + 3, 3:] = np.eye(3)
-                first += 3
-            axes = self.xaxis[joint : joint + 1] if kind == JointType.HINGE else self.xmat[body].T
-            cdof[first : first + len(axes), :3] = axes
-            cdof[first : first + len(axes), 3:] = np.cross(axes, to_com)
+        kind, first, body = f["jnt_type"], f["jnt_dofadr"], f["jnt_bodyid"]
+        to_com = self.subtree_com[f["body_rootid"][body]] - self.xanchor
+
+        slide, hinge = kind == JointType.SLIDE, kind == JointType.HINGE
+        cdof[first[slide], 3:] = self.xaxis[slide]
+        cdof[first[hinge], :3] = self.xaxis[hinge]
+        cdof[first[hinge], 3:] = quaternion.cross(self.xaxis[hinge], to_com[hinge])
+
+        # a free joint slides along the axes of the world, then turns about those of the body
+        free, ball = kind == JointType.FREE, kind == JointType.BALL
+        three = np.arange(3)
+        cdof[first[free, None] + three, 3:] = np.eye(3)
+        turning = np.where(free, first + 3, first)[free | ball, None] + three
+        axes = np.swapaxes(self.xmat[body[free | ball]], 1, 2)
+        cdof[turning, :3] = axes
+        cdof[turning, 3:] = quaternion.cross(axes, to_com[free | ball, None])
         return cdof
 
     @cached_property
@@ -107,7 +111,7 @@ class Reference:
         dofs = self.lineage[body]
         axes = self.cdof[dofs].copy()
         from_com = point - self.subtree_com[self.fields["body_rootid"][body]]
-        axes[:, 3:] += np.cross(axes[:, :3], from_com)
+        axes[:, 3:] += quaternion.cross(axes[:, :3], from_com)
         return dofs, axes
 
 
@@ -147,31 +151,29 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
 def _body_offsets(f: Fields, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pose of each body in its parent before joints move it; a free joint's numbers are it."""
     pos, quat = f["body_pos"].copy(), f["body_quat"].copy()
-    free = np.flatnonzero(f["jnt_type"] == JointType.FREE)
-    for body, adr in zip(f["jnt_bodyid"][free], f["jnt_qposadr"][free], strict=True):
-        pos[body] = qpos[adr : adr + 3]
-        quat[body] = qpos[adr + 3 : adr + 7]
+    free = f["jnt_type"] == JointType.FREE
+    body, adr = f["jnt_bodyid"][free], f["jnt_qposadr"][free, None]
+    pos[body] = qpos[adr + np.arange(3)]
+    quat[body] = qpos[adr + 3 + np.arange(4)]
     return pos, quaternion.normalize(quat)
 
 
 def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
     """For each body with a displaced joint: quaternion or offset (1,) of each of its joints."""
-    displaced: dict[int, list[np.ndarray]] = {}
-    moved = []
-    for joint, (kind, adr) in enumerate(zip(f["jnt_type"], f["jnt_qposadr"], strict=True)):
-        if kind == JointType.BALL:
-            value, zero = qpos[adr : adr + 4], quaternion.IDENTITY
-        elif kind == JointType.FREE:
-            value = zero = np.zeros(1)
-        else:
-            value, zero = qpos[adr : adr + 1] - f["qpos0"][adr : adr + 1], np.zeros(1)
-        moved.append(value)
-        if np.any(value != zero):
-            displaced[int(f["jnt_bodyid"][joint])] = []
-    for body in displaced:
-        first = f["body_jntadr"][body]
-        displaced[body] = moved[first : first + f["body_jntnum"][body]]
-    return displaced
+    kind, adr, body = f["jnt_type"], f["jnt_qposadr"], f["jnt_bodyid"]
+    ball, scalar = kind == JointType.BALL, np.isin(kind, (JointType.SLIDE, JointType.HINGE))
+    turned = (qpos[adr[ball, None] + np.arange(4)] != quaternion.IDENTITY).any(axis=1)
+    moved = qpos[adr[scalar]] != f["qpos0"][adr[scalar]]
+    found = np.concatenate([body[ball][turned], body[scalar][moved]])
+
+    def value(joint: int) -> np.ndarray:
+        if kind[joint] == JointType.BALL:
+            return qpos[adr[joint] : adr[joint] + 4]
+        same = kind[joint] == JointType.FREE
+        return np.zeros(1) if same else qpos[adr[joint], None] - f["qpos0"][adr[joint], None]
+
+    first, count = f["body_jntadr"], f["body_jntnum"]
+    return {int(b): [value(first[b] + k) for k in range(count[b])] for b in set(found.tolist())}
 
 
 def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:

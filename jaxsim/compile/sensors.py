@@ -262,11 +262,8 @@ def _global(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 def _tactile(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     """Three values for each vertex of a mesh."""
-    mesh, vertices = c.find_own("mesh", e, "mesh"), 0
-    if "mesh_vertnum" not in c.fields:
-        c.fault(e, "it needs the vertices of a mesh, and meshes are not supported; remove it")
-    elif mesh >= 0:
-        vertices = int(c.fields["mesh_vertnum"][mesh])
+    mesh = c.find_own("mesh", e, "mesh")
+    vertices = int(c.fields["mesh_vertnum"][mesh]) if mesh >= 0 else 0
     geom = Target(ObjType.GEOM, c.find_own("geom", e, "geom"))
     return kind.reading(Target(ObjType.MESH, mesh), geom, dim=3 * vertices)
 

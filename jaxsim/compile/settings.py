@@ -49,6 +49,9 @@ class Settings:
         row = COMPILER
         value = {attr.name: given.get(attr.name, attr.default) for attr in row.attrs.values()}
         first, last = np.asarray(value["inertiagrouprange"])
+        for folder in ("meshdir", "texturedir"):
+            if value[folder] is None:
+                value[folder] = value["assetdir"] or ""
         return cls(
             autolimits=value["autolimits"] == "true",
             degree=value["angle"] == "degree",
@@ -61,8 +64,8 @@ class Settings:
             inertiagrouprange=(int(first), int(last)),
             alignfree=value["alignfree"] == "true",
             fitaabb=value["fitaabb"] == "true",
-            meshdir=value["meshdir"] or value["assetdir"] or "",
-            texturedir=value["texturedir"] or value["assetdir"] or "",
+            meshdir=value["meshdir"],
+            texturedir=value["texturedir"],
             strippath=value["strippath"] == "true",
             fusestatic=value["fusestatic"] == "true",
             discardvisual=value["discardvisual"] == "true",

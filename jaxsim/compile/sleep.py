@@ -25,15 +25,18 @@ def sleep(c: Compilation) -> None:
     """Sets the policy of each tree."""
     f = c.fields
     awake = np.zeros(f["ntree"], bool)
+    tied = np.full(f["ntree"], -1)  # the tendon that keeps each tree from sleeping
     tendons = [_tendon_trees(f, tendon) for tendon in range(f["ntendon"])]
     for tendon, trees in enumerate(tendons):
         pulls = f["tendon_stiffness"][tendon] or f["tendon_damping"][tendon]
         if len(trees) > 2 or (len(trees) == 2 and pulls):
-            awake[trees] = True
+            awake[trees], tied[trees] = True, tendon
     for actuator in range(f["nactuator"]):
         awake[_actuator_trees(f, actuator, tendons)] = True
     for flex in c.work.get("flexes", ()):
-        if not (flex.elastic or _held(f, flex.id)):
+        # MuJoCo looks for the stiffness of a rod, which an interpolated one does not have.
+        resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
+        if not (resists or _held(f, flex.id)):
             awake[_moving(f, flex.bodies)] = True
     policy = np.where(awake, SleepPolicy.AUTO_NEVER, SleepPolicy.AUTO_ALLOWED).astype(np.int32)
     for body in c.bodies[1:]:
@@ -44,6 +47,13 @@ def sleep(c: Compilation) -> None:
                 c.fault(body.element, "sleep is for a moving body that is the root of its tree")
                 continue
             policy[tree] = _POLICIES[keyword]
+            if keyword != "never" and tied[tree] >= 0:
+                name = c.names["tendon"][tied[tree]] or str(tied[tree])
+                c.fault(
+                    body.element,
+                    f"sleep='{keyword}', but tendon '{name}' ties it to other trees, more than two "
+                    "or with a spring or damper; remove sleep",
+                )
     f["tree_sleep_policy"] = policy
 
 

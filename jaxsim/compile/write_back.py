@@ -19,6 +19,16 @@ from jaxsim.compile.flatten import flattened
 from jaxsim.compile.frames import write_frames, write_fromto
 from jaxsim.compile.radians import write_radians
 from jaxsim.compile.run import run
+from jaxsim.compile.unwritten import PARTLY, UNWRITTEN
+from jaxsim.compile.write_flexes import FLEX_FIELDS, write_flexes
+from jaxsim.compile.write_looks import (
+    CAMERA_FIELDS,
+    MATERIAL_FIELDS,
+    SKIN_FIELDS,
+    write_cameras,
+    write_materials,
+    write_skins,
+)
 from jaxsim.compile.write_model import (
     KEY_FIELDS,
     write_custom,
@@ -29,15 +39,16 @@ from jaxsim.compile.write_model import (
 from jaxsim.compile.write_parts import (
     ACTUATOR_FIELDS,
     COPIED_FIELDS,
-    USER_FIELDS,
+    GEOM_FIELDS,
+    set_if_there,
     write_actuators,
     write_copies,
     write_equalities,
+    write_geoms,
     write_inertia,
     write_joints,
     write_poses,
     write_tendons,
-    write_user,
 )
 from jaxsim.spec import Spec, SpecElement
 
@@ -50,10 +61,16 @@ _ROUNDS = 3
 _FOLLOWS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}
 # Error of the place of a geom that is a mesh, in m or as a part of a quaternion, by precision.
 _FITTED = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
-# What is measured in the reference pose, so that it moves with the model unless it is given.
-_MEASURED = {"eq_data"}
+# What follows in part from other numbers, and moves with them unless it is given itself.
+_MEASURED = {"eq_data", "geom_fluid", "cam_fovy", "cam_intrinsic"}
 # What is normalized when it is compiled.
-_UNIT = ("quat", "axis", "dir", "qpos", "qpos0", "qpos_spring", "eq_data")
+_UNIT = ("quat", "axis", "dir", "qpos", "qpos0", "qpos_spring", "eq_data", "vertweight")
+
+# Fields that not all elements say: the kind, and which of it do not.
+_UNSAID: dict[str, tuple[str, Callable[[SpecElement], bool]]] = {
+    "geom_size": ("geom", lambda e: bool(e.get("mesh") or e.get("hfield"))),
+    "tendon_width": ("tendon", lambda e: e.tag == "fixed"),
+}
 
 # Angles of joints, and places of what may stand in a frame.
 _ANGLES = ("jnt_range", "jnt_springyield", "qpos0", "qpos_spring")
@@ -106,14 +123,16 @@ def write_back(
     for rest in reversed(range(_ROUNDS)):
         _write(c, todo, flat)
         again = run(flat)
+        if _resized(wanted, again.fields):
+            break
         todo = Changes(again.fields, wanted)
         if not (todo and rest):
             break
         # numbers that the compiler has worked out of those that are new: they are written too
         c, flat = again, flattened(again)
-    wrong = _not_there(c, wanted | changes.changed(), changes.new, again.fields)
-    wrong += _not_there(c, options.changed(), options.new, again.opt)
-    wrong += _not_there(c, statistics.changed(), statistics.new, again.stat)
+    wrong = _not_there(c, wanted | changes.changed(), changes, again.fields)
+    wrong += _not_there(c, options.changed(), options, again.opt)
+    wrong += _not_there(c, statistics.changed(), statistics, again.stat)
     if wrong:
         raise ValueError("MJCF cannot say these numbers: " + "; ".join(wrong))
     return flat
@@ -144,13 +163,17 @@ _WRITERS = (
     _Writer(_PLACES, write_poses),
     _Writer(("body_mass", "body_ipos", "body_iquat", "body_inertia"), write_inertia),
     _Writer(_ANGLES, write_joints),
-    _Writer(("tendon_lengthspring", "tendon_width", "wrap_prm"), write_tendons),
+    _Writer(("tendon_lengthspring", "wrap_prm"), write_tendons),
     _Writer(ACTUATOR_FIELDS, write_actuators),
     _Writer(("eq_data",), write_equalities),
     _Writer(("numeric_data", "tuple_objprm"), write_custom),
     _Writer(KEY_FIELDS, write_keys),
-    _Writer(USER_FIELDS, write_user),
     _Writer(COPIED_FIELDS, write_copies),
+    _Writer(GEOM_FIELDS, write_geoms),
+    _Writer(CAMERA_FIELDS, write_cameras),
+    _Writer(MATERIAL_FIELDS, write_materials),
+    _Writer(SKIN_FIELDS, write_skins),
+    _Writer(FLEX_FIELDS, write_flexes),
 )
 
 # Fields that hold the second and third coefficient of what another field holds the first of.
@@ -200,9 +223,11 @@ def _write_columns(c: Compilation, changes: Changes) -> None:
             elif column.dtype is bool:
                 value = bool(value)
             element = elements[i]
-            if element.spec is None:  # it stands for a <freejoint>
+            if element.spec is None and element in joints:  # it stands for a <freejoint>
                 element = _as_joint(c.elements["joint"][joints[element]])
-            element.set(column.attr, value)
+            elif element.spec is None:  # a part of a flex that nobody has written
+                c.elements["flex"][i].adopt(element)
+            set_if_there(element, column.attr, value)
 
 
 def _as_joint(element: SpecElement) -> SpecElement:
@@ -219,37 +244,54 @@ def _as_joint(element: SpecElement) -> SpecElement:
     return element
 
 
-def _not_there(c: Compilation, given: Tables, new: Tables, compiled: Tables) -> list[str]:
+def _resized(given: Tables, compiled: Tables) -> list[str]:
+    """Fields that have another size than before."""
+    return [name for name, value in given.items() if np.size(compiled[name]) != np.size(value)]
+
+
+def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables) -> list[str]:
     """Numbers that the written model does not have."""
     wrong = []
     for name, value in sorted(given.items()):
         value = np.asarray(value)
         if name not in compiled or np.size(compiled[name]) != value.size:
-            wrong.append(f"{name} is not of the same size")
+            wrong.append(f"{name} is not of the same size: another number of things yields")
             continue
-        want = np.asarray(new[name])
+        want = np.asarray(changes.new[name])
         got = np.asarray(compiled[name]).reshape(want.shape)
         missed = differ(got, value)
         if missed.any() and want.dtype.kind == "f":
-            missed &= ~_near(c, name, got, want, value.dtype)
+            missed &= ~_near(c, name, got, want, value.dtype, name in changes.names)
         if missed.any():
             rows = sorted(set(np.argwhere(missed)[:, 0].tolist()))[:5] if got.ndim else []
-            wrong.append(f"{name} (row {', '.join(map(str, rows))})" if rows else name)
+            place = f" (row {', '.join(map(str, rows))})" if rows else ""
+            reason = UNWRITTEN.get(name) or PARTLY.get(name)
+            wrong.append(name + place + (f": {reason}" if reason else ""))
     return wrong
 
 
-def _near(c: Compilation, name: str, got: np.ndarray, want: np.ndarray, dtype) -> np.ndarray:
-    """Where a number is as good as the one wanted: exact, if it is written."""
+def _near(
+    c: Compilation, name: str, got: np.ndarray, want: np.ndarray, dtype: np.dtype, changed: bool
+) -> np.ndarray:
+    """Where a number is as good as the one wanted: exact, if it is written.
+
+    What has not been `changed` may follow from what has.
+    """
     if name.endswith(_UNIT):
-        near = np.isclose(got, want, rtol=4 * float(np.finfo(dtype).eps), atol=1e-16)
+        eps = max(float(np.finfo(kind).eps) for kind in (dtype, got.dtype))
+        near = np.isclose(got, want, rtol=4 * eps, atol=1e-16)
     elif name in _written(c) or name in c.opt or name in c.stat:
         near = got == want
     else:
         near = np.isclose(got, want, rtol=_FOLLOWS.get(dtype, 0.0), atol=0)
-    if name in ("geom_pos", "geom_quat"):
+    if name in ("geom_pos", "geom_quat", "geom_surfacevel"):
         # the frame of a mesh is not that of its element, and numbers go from one to the other
         fitted = np.array([[e.get("mesh") is not None] for e in c.elements["geom"]])
         near |= fitted & np.isclose(got, want, rtol=0, atol=_FITTED.get(dtype, 0.0))
+    if name in _UNSAID and not changed:
+        kind, unsaid = _UNSAID[name]
+        rows = np.array([unsaid(e) for e in c.elements[kind]], bool)
+        near |= rows.reshape(-1, *[1] * (near.ndim - 1))
     return near
 
 

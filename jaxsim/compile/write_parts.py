@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxsim.compile.asset.hfields import write_heights
 from jaxsim.compile.changes import Changes
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.frames import write_pose
 from jaxsim.compile.general import as_general
 from jaxsim.compile.inertials import write_inertials
 from jaxsim.compile.pose import Pose, pose_of
+from jaxsim.compile.quaternion import rotate
 from jaxsim.enums import EqType, JointType, WrapType
 from jaxsim.spec import Spec, SpecElement
 
@@ -22,6 +24,8 @@ def write_poses(c: Compilation, changes: Changes, flat: Spec) -> None:
     for kind, prefix in (("body", "body"), ("geom", "geom"), ("site", "site"), ("camera", "cam")):
         for i in changes.rows(f"{prefix}_pos", f"{prefix}_quat"):
             element: SpecElement = c.elements[kind][i]
+            if element.parent is None or element.tag == "worldbody":
+                continue
             pose = Pose(new[f"{prefix}_pos"][i], new[f"{prefix}_quat"][i])
             if kind == "geom" and element.get("mesh") is not None:
                 pose = pose.apply(_shift(c, element, i).inverse())
@@ -35,7 +39,8 @@ def write_poses(c: Compilation, changes: Changes, flat: Spec) -> None:
                 write_pose(element, new[f"{kind}_pos"][i], new[f"{kind}_quat"][i])
             element.set("size", new[f"{kind}_size"][i])
     for i in changes.rows("jnt_pos", "jnt_axis"):
-        c.elements["joint"][i].update(pos=new["jnt_pos"][i], axis=new["jnt_axis"][i])
+        set_if_there(c.elements["joint"][i], "pos", new["jnt_pos"][i])
+        set_if_there(c.elements["joint"][i], "axis", new["jnt_axis"][i])
     for i in changes.rows("light_pos", "light_dir"):
         c.elements["light"][i].update(pos=new["light_pos"][i], dir=new["light_dir"][i])
 
@@ -59,7 +64,7 @@ _WEIGHING = {
 def write_inertia(c: Compilation, changes: Changes, flat: Spec) -> None:
     """Mass and inertia, as `<inertial>`; of all bodies, where a setting would change them again."""
     rows = changes.rows("body_mass", "body_ipos", "body_iquat", "body_inertia")
-    bodies = [c.bodies[i] for i in rows]
+    bodies = [c.bodies[i] for i in rows if i > 0]
     unlike = [name for name, none in _WEIGHING.items() if flat.setting("compiler", name) != none]
     if unlike:
         bodies = c.bodies[1:]
@@ -69,22 +74,67 @@ def write_inertia(c: Compilation, changes: Changes, flat: Spec) -> None:
     write_inertials(c, bodies, changes.new)
 
 
+_USERS = {
+    "body": "body",
+    "jnt": "joint",
+    "geom": "geom",
+    "site": "site",
+    "cam": "camera",
+    "tendon": "tendon",
+    "actuator": "actuator",
+    "sensor": "sensor",
+}
+
 # Attributes that are copied as they are, where the compiler does not do it by a table of its own.
 _COPIES = {
     "body_gravcomp": ("body", "gravcomp"),
     "geom_rgba": ("geom", "rgba"),
     "site_rgba": ("site", "rgba"),
     "tendon_rgba": ("tendon", "rgba"),
+    "tendon_width": ("tendon", "width"),
     "hfield_size": ("hfield", "size"),
+    **{f"{prefix}_user": (kind, "user") for prefix, kind in _USERS.items()},
 }
 COPIED_FIELDS = tuple(_COPIES)
 
 
 def write_copies(c: Compilation, changes: Changes, flat: Spec) -> None:
-    """Gravity compensation, colours, sizes of height fields."""
+    """Gravity compensation, colours, sizes of height fields, numbers of the user."""
     for field, (kind, attr) in _COPIES.items():
         for i in changes.rows(field):
-            c.elements[kind][i].set(attr, changes.new[field][i])
+            set_if_there(c.elements[kind][i], attr, changes.new[field][i])
+
+
+def set_if_there(element: SpecElement, attr: str, value: np.ndarray) -> None:
+    """Gives an attribute its value, unless elements such as this cannot say it."""
+    if element.row is not None and element.row.attribute(attr) is not None:
+        element.set(attr, value)
+
+
+GEOM_FIELDS = ("geom_fluid", "geom_surfacevel", "hfield_data")
+
+
+def write_geoms(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Coefficients of the fluid, velocities of surfaces, heights."""
+    new = changes.new
+    geoms: list[SpecElement] = c.elements["geom"]
+    for i in changes.rows("geom_fluid"):
+        immersed = new["geom_fluid"][i, 0] > 0
+        geoms[i].set("fluidshape", "ellipsoid" if immersed else "none")
+        geoms[i].set("fluidcoef", new["geom_fluid"][i, 1:6])
+    for i in changes.rows("geom_surfacevel"):
+        velocity = new["geom_surfacevel"][i]
+        if geoms[i].get("mesh") is not None:  # from the frame of the mesh to that of the element
+            pos, quat = _shift(c, geoms[i], i)
+            linear, angular = rotate(quat, velocity[:3]), rotate(quat, velocity[3:])
+            velocity = np.concatenate([linear - np.cross(angular, pos), angular])
+        geoms[i].set("surfacevel", velocity)
+    changed = changes.rows("hfield_data")
+    for i, element in enumerate(c.elements["hfield"]):
+        adr, shape = new["hfield_adr"][i], (new["hfield_nrow"][i], new["hfield_ncol"][i])
+        heights = new["hfield_data"][adr : adr + np.prod(shape)].reshape(shape)
+        if any(adr <= row < adr + heights.size for row in changed):
+            write_heights(element, heights)
 
 
 def write_joints(c: Compilation, changes: Changes, flat: Spec) -> None:
@@ -92,9 +142,9 @@ def write_joints(c: Compilation, changes: Changes, flat: Spec) -> None:
     new = changes.new
     joints: list[SpecElement] = c.elements["joint"]
     for i in changes.rows("jnt_range"):
-        joints[i].set("range", new["jnt_range"][i])
+        set_if_there(joints[i], "range", new["jnt_range"][i])
     for i in changes.rows("jnt_springyield"):
-        joints[i].set("springyield", new["jnt_springyield"][i])
+        set_if_there(joints[i], "springyield", new["jnt_springyield"][i])
     owner = {int(adr): i for i, adr in enumerate(new["jnt_qposadr"])}
     for field, attr in (("qpos0", "ref"), ("qpos_spring", "springref")):
         for adr in changes.rows(field):
@@ -104,12 +154,10 @@ def write_joints(c: Compilation, changes: Changes, flat: Spec) -> None:
 
 
 def write_tendons(c: Compilation, changes: Changes, flat: Spec) -> None:
-    """Spring lengths, widths, coefficients of joints and divisors of pulleys."""
+    """Spring lengths, coefficients of joints and divisors of pulleys."""
     new = changes.new
     for i in changes.rows("tendon_lengthspring"):
         c.elements["tendon"][i].set("springlength", new["tendon_lengthspring"][i])
-    for i in changes.rows("tendon_width"):
-        c.elements["tendon"][i].set("width", new["tendon_width"][i])
     path = [wrap for tendon in c.elements["tendon"] for wrap in tendon.children]
     attrs = {WrapType.JOINT: "coef", WrapType.PULLEY: "divisor"}
     for i in changes.rows("wrap_prm"):
@@ -141,7 +189,8 @@ def write_actuators(c: Compilation, changes: Changes, flat: Spec) -> None:
         for row in changes.rows(field):
             if row in first[field]:
                 i = first[field][row]
-                c.elements["actuator"][i].set(field.removeprefix("actuator_"), new[field][row])
+                attr = field.removeprefix("actuator_")
+                set_if_there(c.elements["actuator"][i], attr, new[field][row])
 
 
 # Where the attributes of a constraint stand in `eq_data`.
@@ -162,23 +211,3 @@ def write_equalities(c: Compilation, changes: Changes, flat: Spec) -> None:
             between_sites = "site1" in element.attrs and attr != "torquescale"
             if not between_sites and not np.array_equal(data[where], old[where]):
                 element.set(attr, data[where])
-
-
-_USERS = {
-    "body": "body",
-    "jnt": "joint",
-    "geom": "geom",
-    "site": "site",
-    "cam": "camera",
-    "tendon": "tendon",
-    "actuator": "actuator",
-    "sensor": "sensor",
-}
-USER_FIELDS = tuple(f"{prefix}_user" for prefix in _USERS)
-
-
-def write_user(c: Compilation, changes: Changes, flat: Spec) -> None:
-    """The user's numbers."""
-    for prefix, kind in _USERS.items():
-        for i in changes.rows(f"{prefix}_user"):
-            c.elements[kind][i].set("user", changes.new[f"{prefix}_user"][i])

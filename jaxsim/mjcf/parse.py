@@ -3,20 +3,23 @@
 Entities are refused and nothing outside the text is ever read. Comments and processing instructions
 are skipped. Some slips that MuJoCo's reader allows, and models in the wild have, are allowed here:
 `--` in comments, bytes that are not UTF-8, blank lines before the XML declaration, bare `&` and `<`
-in values, no space between attributes.
+in values, no space between attributes, more end tags or elements after the last end tag.
 """
 
 from __future__ import annotations
 
 import codecs
+import logging
 import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from jaxsim.errors import ModelError, Place, Problem
 
-# Depth at which an element is refused; MuJoCo's reader has the same bound.
-MAX_DEPTH = 500
+_log = logging.getLogger(__name__)
+
+# Depth of the deepest element; MuJoCo's reader has the same bound.
+MAX_DEPTH = 499
 
 
 @dataclass(eq=False, slots=True)
@@ -67,6 +70,10 @@ def parse(data: bytes, file: str) -> Node:
     try:
         return builder.read(text)
     except expat.ExpatError as error:
+        if builder.ends_before(text):
+            message = "%s: what follows the end of %s is ignored, as in MuJoCo"
+            _log.warning(message, Place(file, error.lineno), builder.outermost.label)
+            return builder.outermost
         raise _error(file, error.lineno, builder.describe(error, text)) from None
 
 
@@ -84,14 +91,40 @@ class _Builder:
         self.parser.EndElementHandler = self.end
         self.parser.StartCdataSectionHandler = self.start_cdata
         self.parser.EndCdataSectionHandler = self.end_cdata
+        self.parser.ProcessingInstructionHandler = self.instruction
+        self.parser.XmlDeclHandler = lambda *_: self.instruction("xml", "")
         self.parser.StartDoctypeDeclHandler = self.doctype
         self.parser.EntityDeclHandler = self.entity
 
     def read(self, text: str) -> Node:
         """Parses the whole text; returns the outermost element."""
         self.parser.Parse(text.encode("utf-8"), True)
+        return self.outermost
+
+    @property
+    def outermost(self) -> Node:
+        """The outermost element, when the text has been read."""
         assert self.root is not None, "the parser accepts no text without an element"
         return self.root
+
+    def ends_before(self, text: str) -> bool:
+        """Whether the parser has stopped after the outermost element, at what is passed over.
+
+        An end tag too many ends the file for MuJoCo; further elements must be well-formed.
+        """
+        if self.root is None or self.open:
+            return False
+        data, here = text.encode("utf-8"), self.parser.ErrorByteIndex
+        here -= data.startswith(b"/", here)  # the parser wonders at the second byte of an end tag
+        rest = data[here:].decode("utf-8", errors="replace")
+        if _END_TAG.match(rest):
+            return True
+        another = _Builder(self.file)
+        try:
+            another.read(rest)
+        except expat.ExpatError:
+            return another.ends_before(rest)
+        return True
 
     def start(self, tag: str, attrs: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
@@ -109,6 +142,10 @@ class _Builder:
 
     def end(self, tag: str) -> None:
         self.open.pop()
+
+    def instruction(self, name: str, text: str) -> None:
+        message = f"<?{name}?> must stand before all else; move it to the first line"
+        raise _error(self.file, self.parser.CurrentLineNumber, message)
 
     def start_cdata(self) -> None:
         if self.open:
@@ -147,6 +184,7 @@ class _Builder:
 
 
 _CODES = expat.errors.codes
+_END_TAG = re.compile(r"</[A-Za-z_][^<>\s]*\s*>")
 
 
 def clip(text: str, length: int = 60) -> str:
@@ -171,7 +209,8 @@ def _decode(data: bytes, file: str) -> str:
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return data.decode(encoding, errors="replace")
-    if b"\0" in data:
+    data, zero, _ = data.partition(b"\0")  # which ends the text, as it does for MuJoCo
+    if zero and b"<" not in data:
         raise _error(file, None, "this is a binary file; an MJCF model is XML text")
     try:
         return data.decode("utf-8")
@@ -184,13 +223,13 @@ def _decode(data: bytes, file: str) -> str:
 
 
 _SKIPPED = re.compile(r"<!\[CDATA\[.*?\]\]>|<!--.*?-->", re.DOTALL)
-_DECLARATION = re.compile(r"\s*<\?xml\b.*?\?>", re.DOTALL)
+_DECLARATION = re.compile(r"(\s*<\?.*?\?>)+", re.DOTALL)
 
 
 def _blank_comments(text: str) -> str:
-    """The text with comments and the XML declaration replaced by their line breaks.
+    """The text with comments and what is declared before it replaced by their line breaks.
 
-    XML forbids `--` in comments and anything before the declaration; many models have both. The
+    XML forbids `--` in comments and blank lines before the declaration; many models have both. The
     encoding in the declaration has been dealt with.
     """
 
@@ -198,16 +237,16 @@ def _blank_comments(text: str) -> str:
         found = match[0]
         return found if found.startswith("<![") else "\n" * found.count("\n")
 
-    if "<!--" in text:
-        text = _SKIPPED.sub(blank, text)
     declaration = _DECLARATION.match(text)
-    return "\n" * declaration[0].count("\n") + text[declaration.end() :] if declaration else text
+    if declaration:
+        text = "\n" * declaration[0].count("\n") + text[declaration.end() :]
+    return _SKIPPED.sub(blank, text) if "<!--" in text else text
 
 
 # A start tag up to its end or to the next one, quotes in pairs.
 _TAG = re.compile(r"""<[A-Za-z_][^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*""")
 _QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
-_BARE_AMPERSAND = re.compile(r"&(?!#?\w+;)")
+_BARE_AMPERSAND = re.compile(r"&(?!(#\d+|#x[0-9a-fA-F]+|lt|gt|amp|quot|apos);)")
 
 
 def _repair(text: str) -> str:

@@ -7,6 +7,8 @@ refers to something, and whether a mass is positive, is for the compiler.
 
 from __future__ import annotations
 
+import difflib
+import logging
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -18,6 +20,14 @@ from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.rules import broken_rules
 from jaxsim.mjcf.schema import ROOT, Row, walk
 from jaxsim.mjcf.values import BadValue, read_value, suggest
+
+_log = logging.getLogger(__name__)
+
+# How alike, from 0 to 1, an attribute of a loose row must be to a known one to be a misspelling.
+_ALIKE = 0.8
+
+# Elements that MuJoCo checks and then forgets when they stand outside the world.
+_LOST = ("body", "frame")
 
 
 def validate(root: Node, problems: Problems) -> Element | None:
@@ -35,7 +45,22 @@ def validate(root: Node, problems: Problems) -> Element | None:
         return None
     for name in [n for n in root.attrs if n.startswith("xmlns") or ":" in n]:
         del root.attrs[name]  # namespaces and the schema's location, for editors
+    _set_aside(root, problems)
     return check(root, ROOT, problems)
+
+
+def _set_aside(root: Node, problems: Problems) -> None:
+    """Checks bodies that stand outside the world, as in a part of a model, and drops them."""
+    rows = ROOT.children["worldbody"].children
+    lost = [child for child in root.children if child.tag in _LOST]
+    for child in lost:
+        check(child, rows[child.tag], problems)
+        _log.warning(
+            "%s: %s stands outside <worldbody> and is ignored, as in MuJoCo",
+            child.place,
+            child.label,
+        )
+    root.children = [child for child in root.children if child not in lost]
 
 
 def _foreign_root(root: Node) -> str:
@@ -60,6 +85,11 @@ def _take_attributes(node: Node, element: Element, row: Row, problems: Problems)
     """Reads the attributes that the row has, as the types it gives them."""
     for name, text in node.attrs.items():
         attr = row.attrs.get(name)
+        if attr is None and _passes(name, row):
+            _log.warning(
+                "%s: %s: attribute '%s' is ignored, as in MuJoCo", node.place, node.label, name
+            )
+            continue
         if attr is None:
             problems.add(node.place, f"{node.label} {_unknown_attribute(name, row)}")
             continue
@@ -101,6 +131,11 @@ def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, 
             problems.add(child.place, message)
         first.setdefault(child.tag, child)
         yield child, child_row
+
+
+def _passes(name: str, row: Row) -> bool:
+    """Whether an unknown attribute is passed over: in a loose row, unless it looks like a slip."""
+    return row.loose and not difflib.get_close_matches(name.lower(), row.attrs, 1, _ALIKE)
 
 
 def _unknown_attribute(name: str, row: Row) -> str:

@@ -1,9 +1,17 @@
-"""Symmetric positive definite systems `[n, n, *W]`: the one place that factors matrices."""
+"""Symmetric positive definite systems `[n, n, *W]`: the one place that factors matrices.
 
+Many worlds are factored together by panels of columns, written out. A few worlds, and matrices for
+which that program would be long, go to the platform's library one matrix at a time: XLA:CPU hands
+the matrices of one call to all its threads and waits for them in one of these, so that as many
+calls at once as there are threads wait forever (jaxlib 0.10).
+"""
+
+import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_batching import custom_vmap
 
-from jaxsim.physics.pin import pin
+from jaxsim.physics.pin import few, pin
 from jaxsim.physics.tree import HIGHEST
 
 PANEL = 4
@@ -24,13 +32,13 @@ def solve_spd(A, b):
     if n == 0:
         return b
     if A.ndim == 2:
-        return _cholesky_solve(A, b)
-    if n <= WRITE_OUT:
+        return _solve(A, b)
+    if n <= WRITE_OUT and not few(b):
         return _panel_solve(A, b)
     size = max(A.shape[-1], b.shape[-1])
-    A = jnp.moveaxis(jnp.broadcast_to(A, (n, n, size)), -1, 0)
-    b = jnp.moveaxis(jnp.broadcast_to(b, (n, size)), -1, 0)
-    return jnp.moveaxis(_cholesky_solve(A, b), 0, -1)
+    A = jnp.broadcast_to(A, (n, n, size))
+    b = jnp.broadcast_to(b, (n, size))
+    return jax.vmap(_solve, in_axes=-1, out_axes=-1)(A, b)
 
 
 def inverse_spd(A):
@@ -38,19 +46,43 @@ def inverse_spd(A):
     n = A.shape[0]
     if n == 0:
         return A
-    A = jnp.moveaxis(A, (0, 1), (-2, -1))
-    L = lax.linalg.cholesky(A, symmetrize_input=False)
-    unit = jnp.broadcast_to(jnp.eye(n, dtype=A.dtype), A.shape)
-    half = lax.linalg.triangular_solve(L, unit, left_side=True, lower=True)
-    return jnp.moveaxis(jnp.matmul(half.mT, half, precision=HIGHEST), (-2, -1), (0, 1))
+    unit = jnp.eye(n, dtype=A.dtype)
+    if A.ndim == 2:
+        return _solve(A, unit)
+    return jax.vmap(_solve, in_axes=(-1, None), out_axes=-1)(A, unit)
+
+
+def _solve(A, b):
+    """Of one world, `[n, n]` and `[n]` or `[n, k]`; its derivative is that of the solution."""
+    return lax.custom_linear_solve(
+        lambda x: jnp.matmul(A, x, precision=HIGHEST),
+        b,
+        lambda _, y: _by_library(A, y),
+        symmetric=True,
+    )
 
 
 def _cholesky_solve(A, b):
-    """By the platform's library, worlds first."""
     L = lax.linalg.cholesky(A, symmetrize_input=False)
-    y = lax.linalg.triangular_solve(L, b[..., None], left_side=True, lower=True)
+    y = lax.linalg.triangular_solve(L, b.reshape(len(b), -1), left_side=True, lower=True)
     x = lax.linalg.triangular_solve(L, y, left_side=True, lower=True, transpose_a=True)
-    return x[..., 0]
+    return x.reshape(b.shape)
+
+
+_by_library = custom_vmap(_cholesky_solve)
+
+
+@_by_library.def_vmap
+def _one_after_another(size, batched, A, b):
+    A, b = (
+        x if own else jnp.broadcast_to(x, (size, *x.shape))
+        for x, own in zip((A, b), batched, strict=True)
+    )
+    if jax.default_backend() != "cpu":
+        return jax.vmap(_cholesky_solve)(A, b), True
+    if size == 1:
+        return _by_library(A[0], b[0])[None], True
+    return lax.map(lambda system: _by_library(*system), (A, b)), True
 
 
 def _panel_solve(A, b):

@@ -23,6 +23,7 @@ from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.newton import Settings, solve
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.tendon import tendon, tendon_velocity
+from jaxsim.physics.tree import diagonal, total
 from jaxsim.physics.velocity import bias, com_vel
 
 
@@ -90,7 +91,7 @@ def fwd_constraint(m: Model, d: Data) -> Data:
         warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
         tolerance=m.opt.tolerance,
         ls_tolerance=m.opt.ls_tolerance,
-        scale=1 / (m.stat.meaninertia * max(1, m.nv)),
+        scale=1 / total(diagonal(d.M)),
     )
     problem = Problem(d.M, d.qfrc_smooth, d.rows)
     found = solve(problem, settings, m.opt.iterations, m.opt.ls_iterations)

@@ -109,7 +109,7 @@ def worlds(core: Callable) -> Callable:
         if not any(jax.tree.leaves(in_batched)):
             out = one_world(*args)
             return out, jax.tree.map(lambda _: False, out)
-        tile = _tile(size)
+        tile = tile_size(args[0], size)
         if tile == size:
             out = all_at_once(size, in_batched, args)
         else:
@@ -130,15 +130,23 @@ def worlds(core: Callable) -> Callable:
     return public
 
 
-TILE = 256  # worlds that a CPU takes at a time: more do not stay in its cache
+TILES = (32, 256)  # least and most worlds that a CPU takes at a time
+CACHE = 768 * 1024  # bytes of a core's cache that one matrix of all worlds of a tile may take
 
 
-def _tile(size: int) -> int:
-    """How many worlds are taken at a time: the largest divisor up to `TILE` that is not small."""
-    if size <= TILE or jax.default_backend() != "cpu":
-        return size
-    tile = max(n for n in range(1, TILE + 1) if size % n == 0)
-    return tile if 4 * tile >= TILE else size
+def tile_size(m: Model, worlds: int) -> int:
+    """How many worlds are taken at a time.
+
+    On a CPU: as many as keep the matrices of the solver in the cache of a core, and a divisor of
+    the number of worlds, unless there is only a small one.
+    """
+    least, most = TILES
+    matrix = m.nv**2 * m.qpos0.dtype.itemsize
+    most = min(max(CACHE // max(matrix, 1), least), most)
+    if worlds <= most or jax.default_backend() != "cpu":
+        return worlds
+    tile = max(n for n in range(1, most + 1) if worlds % n == 0)
+    return tile if 4 * tile >= most else worlds
 
 
 def _by_tiles(function: Callable, in_batched, args, tiles: int):

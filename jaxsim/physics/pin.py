@@ -11,16 +11,23 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+FEW = 4  # worlds for which a conditional costs more than the repetitions that it avoids
+
+
+def few(like) -> bool:
+    """Whether an array of the physics, `[items]` or `[items, worlds]`, has only a few worlds."""
+    return like.ndim < 2 or like.shape[-1] <= FEW
+
 
 def pin(tree, like):
     """The same values, each computed exactly once.
 
     Args:
       tree: arrays to keep.
-      like: an array of the physics: with worlds last (`[items, worlds]`) values are pinned; for one
-        world, where everything is small, they are not.
+      like: an array of the physics: with worlds last (`[items, worlds]`) values are pinned; for a
+        few worlds, where everything is small, they are not.
     """
-    if like.ndim < 2 or jax.default_backend() != "cpu":
+    if few(like) or jax.default_backend() != "cpu":
         return tree
     true = lax.optimization_barrier(jnp.ones((), bool))
     return lax.cond(true, lambda t: t, _anything_else, tree)
@@ -35,7 +42,7 @@ def _anything_else(tree):
     out = list(leaves)
     for places in alike.values():
         if len(places) == 1:
-            out[places[0]] = jnp.zeros_like(leaves[places[0]])
+            out[places[0]] = lax.optimization_barrier(leaves[places[0]])
         for here, there in zip(places, places[1:] + places[:1], strict=True):
             if here != there:
                 out[here] = leaves[there]

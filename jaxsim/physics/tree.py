@@ -86,6 +86,12 @@ def total(a):
     return _product(np.ones((1, a.shape[0])), a)
 
 
+def diagonal(A):
+    """Diagonal of a square matrix, `[n, n, *W] -> [n, *W]`."""
+    n = A.shape[0]
+    return take(A.reshape(n * n, *A.shape[2:]), np.arange(n) * (n + 1))
+
+
 def _rank(like) -> int:
     return len(like.shape)
 

@@ -16,7 +16,8 @@ from jaxsim.spec.defaults import MAIN
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.layout import record_layouts
 from jaxsim.spec.origin import Origin
-from jaxsim.spec.references import Name, definition, references, rename
+from jaxsim.spec.references import Name, definition, rename
+from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
 
 if TYPE_CHECKING:
     from jaxsim.spec.spec import Spec
@@ -84,14 +85,18 @@ class _Parts(NamedTuple):
 
     root: SpecElement
     along: list[SpecElement]
-    defaults: SpecElement
+    defaults: list[SpecElement]
 
 
 def _take(child: Spec, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
     """The part and all that comes along, under the names it will have."""
-    origin = Origin(child.settings("compiler"), child.path, child.files)
+    origin = Origin(child.settings("compiler"), child.path, child.files, prefix, suffix)
+    origins: dict[Origin | None, Origin] = {None: origin}
     for element in child.walk():
-        element.origin = element.origin or origin
+        own = element.origin
+        if own not in origins:
+            origins[own] = own.within(origin)
+        element.origin = origins[own]
     root = _world_frame(child) if part is None else part
     record_layouts(child)
     root.attrs.setdefault("childclass", root.childclass or MAIN)
@@ -109,8 +114,8 @@ def _take(child: Spec, part: SpecElement | None, prefix: str, suffix: str) -> _P
     if not prefix + suffix:
         # the main classes of two models are two classes
         new["default", MAIN] = f"{child.modelname} {MAIN}"
-    defaults = _main_class(child)
-    for tree in (root, *along, defaults):
+    defaults = _named_defaults(child, origin)
+    for tree in (root, *along, *defaults):
         rename(tree, new)
     return _Parts(root, along, defaults)
 
@@ -119,8 +124,8 @@ def _put(place: SpecElement, parts: _Parts) -> SpecElement:
     """Puts what is attached in the place of an element; returns the part of the tree."""
     spec = place.spec
     _replace(place, parts.root)
-    if not _same_class(spec, parts.defaults):
-        spec.root.adopt(parts.defaults)
+    for section in _new_defaults(spec, parts.defaults):
+        spec.root.adopt(section)
     for element in parts.along:
         if _same_asset(spec, element) is None:
             spec.last_section(element.parent.tag).adopt(element)
@@ -137,11 +142,10 @@ def _same_asset(spec: Spec, element: SpecElement) -> SpecElement | None:
     return there if same else None
 
 
-def _same_class(spec: Spec, defaults: SpecElement) -> bool:
-    """Whether the classes of a model came along with an earlier part of it."""
-    name = defaults.attrs["class"]
-    sections = [e for e in spec.sections("default") if e.attrs.get("class") == name]
-    return any(to_xml(section) == to_xml(defaults) for section in sections)
+def _new_defaults(spec: Spec, defaults: list[SpecElement]) -> list[SpecElement]:
+    """The default sections that have not come along with an earlier part of the same model."""
+    there = {to_xml(section) for section in spec.sections("default")}
+    return [section for section in defaults if to_xml(section) not in there]
 
 
 def attach_copy(place: SpecElement, part: SpecElement, prefix: str) -> None:
@@ -150,10 +154,15 @@ def attach_copy(place: SpecElement, part: SpecElement, prefix: str) -> None:
     copy = part.copy()
     inside = {name for e in part.walk() if (name := definition(e))}
     users = []
-    for section in _SECTIONS[:-1]:
+    known = known_before(spec, place)
+    for section in SECTIONS:
         for element in spec.section(section):
-            referred = {name for e in element.walk() for _, name in references(e)}
-            if referred & inside and referred - _untouched(referred) <= inside:
+            if not referred(element) & inside:
+                continue
+            elsewhere = outside(element, inside)
+            if elsewhere - known:
+                continue
+            if not elsewhere or not is_torn(section, element, inside, moved=False):
                 users.append(element)
                 inside |= {name for e in element.walk() if (name := definition(e))}
     new = {(kind, name): prefix + name for kind, name in inside}
@@ -200,8 +209,8 @@ def _belonging(child: Spec, inside: set[Name]) -> list[SpecElement]:
     along = list(child.section("asset"))
     for section in _SECTIONS:
         for element in child.section(section):
-            referred = {name for e in element.walk() for _, name in references(e)}
-            if referred - _untouched(referred) <= inside:
+            names = referred(element)
+            if names - _untouched(names) <= inside:
                 along.append(element)
                 inside |= {name for e in element.walk() if (name := definition(e))}
     return along
@@ -236,11 +245,13 @@ def _default_classes(child: Spec) -> set[str]:
     return classes | {MAIN}
 
 
-def _main_class(child: Spec) -> SpecElement:
-    """All default sections of a model as one class that has a name."""
-    main = SpecElement("default", {"class": MAIN}, row=child.root.row.child("default"))
-    for section in child.sections("default"):
-        main.place = section.place
-        for element in list(section.children):
-            main.adopt(element)
-    return main
+def _named_defaults(child: Spec, origin: Origin) -> list[SpecElement]:
+    """The default sections of a model, out of its tree; those of its main class bear its name."""
+    sections = child.sections("default")
+    if not sections:
+        sections = [child.root.adopt(SpecElement("default", row=child.root.row.child("default")))]
+        sections[0].origin = origin
+    for section in sections:
+        section.attrs.setdefault("class", MAIN)
+        section.remove()
+    return sections

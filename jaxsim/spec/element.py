@@ -16,6 +16,7 @@ import numpy as np
 from jaxsim.mjcf.element import Element, Value
 from jaxsim.mjcf.values import BadValue, read_value, suggest
 from jaxsim.mjcf.write import format_value
+from jaxsim.spec.defaults import Inherited
 
 
 @dataclass(eq=False)
@@ -25,6 +26,8 @@ class SpecElement(Element):
     `parent` is None for the root and for an element outside a tree, which has no `spec` either.
     `origin` is set on elements that were attached from another model, which it tells. `layout` is
     set on keyframes when the tree changes under them: the elements their numbers were written for.
+    `unframed` is set on a body that stands in a `<frame>` for the order alone: a scale of the frame
+    does not reach it.
     """
 
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -33,6 +36,7 @@ class SpecElement(Element):
     spec: Any = field(default=None, repr=False)  # Spec
     origin: Any = field(default=None, repr=False)  # Origin
     layout: Any = field(default=None, repr=False)  # attach.Layout
+    unframed: bool = field(default=False, repr=False)
 
     @property
     def name(self) -> str | None:
@@ -69,12 +73,10 @@ class SpecElement(Element):
         `friction='0.5'` keeps the default class's second and third coefficient, as in MuJoCo. An
         attribute of any length (`user`) is replaced as a whole.
         """
-        entry = self.row.attribute(attr) if self.row is not None else None
-        value = entry.default if entry is not None else None
-        whole = entry is None or entry.variable_length
-        for layer in self.layers():
-            if attr in layer.attrs:
-                value = _overlay(value, layer.attrs[attr], whole)
+        inherited = self.inherited()
+        value = inherited.get(attr)
+        if attr in self.attrs:
+            value = inherited.overlaid(attr, value, self.attrs[attr])
         return value.copy() if isinstance(value, np.ndarray) else value
 
     def set(self, attr: str, value: Value | Sequence[float]) -> None:
@@ -144,7 +146,11 @@ class SpecElement(Element):
 
     def layers(self) -> list[SpecElement]:
         """The elements whose attributes make up this one, weakest first and itself last."""
-        return self.spec.layers(self) if self.spec is not None else [self]
+        return [*self.inherited().entries, self]
+
+    def inherited(self) -> Inherited:
+        """What the schema and the default classes give this element."""
+        return self.spec.inherited(self) if self.spec is not None else Inherited(self.row, ())
 
     @property
     def childclass(self) -> str | None:
@@ -205,6 +211,7 @@ class SpecElement(Element):
         node = cls(tag=element.tag, attrs=attrs, place=element.place, row=element.row)
         if isinstance(element, SpecElement):
             node.origin, node.layout = element.origin, element.layout
+            node.unframed = element.unframed
         return node
 
 
@@ -212,11 +219,3 @@ def _spelled(on: bool, keywords: tuple[str, ...]) -> str:
     """A truth value in the words of an attribute: the first pair of words that it knows."""
     pairs = (("false", "true"), ("disable", "enable"))
     return next((pair[on] for pair in pairs if set(pair) <= set(keywords)), str(on).lower())
-
-
-def _overlay(under: Any, over: Any, whole: bool) -> Any:
-    """`over` laid on the first entries of `under`."""
-    arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
-    if whole or not arrays or len(over) >= len(under):
-        return over
-    return np.concatenate([over, under[len(over) :]])

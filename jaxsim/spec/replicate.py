@@ -2,12 +2,15 @@
 
 Each copy becomes a `<frame>` around the contents; the poses of the frames are worked out by the
 caller, who knows the units of angles. An element outside the tree that refers to something inside,
-such as a sensor or a tendon, is copied once for each copy and moves to the end of its section, as
-in MuJoCo.
+such as a sensor or a tendon, is copied once for each copy and moves to the end of its section.
+
+Of those that refer to the rest of the tree too (users.py), some are dropped, with what refers to
+them, as in MuJoCo. One that refers to something after the replicate stays, and is then refused.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,16 +18,15 @@ import numpy as np
 
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import Name, definition, references, rename
+from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
 
 if TYPE_CHECKING:
     from jaxsim.spec.spec import Spec
 
+_log = logging.getLogger(__name__)
+
 # The poses (position, quaternion) of the copies that a replicate element asks for.
 Placement = Callable[[SpecElement], Sequence[tuple[np.ndarray, np.ndarray]]]
-
-# Sections whose elements may refer to the tree, each after those it may refer to. Keyframes are not
-# among them: a key is of the whole model, with all copies in place.
-_SECTIONS = ("deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
 
 
 def expand_replicates(spec: Spec, placement: Placement) -> None:
@@ -48,10 +50,13 @@ def _expand(
     spec: Spec, element: SpecElement, poses: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> None:
     names = {name for inner in element.walk() if (name := definition(inner))}
-    users = _users(spec, names)
+    # a camera or light inside looks at a body inside
+    targets = {name for inner in element.walk() for _, name in references(inner)}
+    targets = {name for name in targets if name[0] == "body"}
+    users = _users(spec, element, names)
     separator, digits = element.attrs.get("sep", ""), len(str(len(poses)))
     suffixes = [f"{separator}{i:0{digits}d}" for i in range(len(poses))]
-    renamings = [{(kind, name): name + suffix for kind, name in names} for suffix in suffixes]
+    renamings = [_renaming(names, suffix) for suffix in suffixes]
 
     # The first copy is the original itself, so that what points to its elements stays true.
     contents = [list(element.children)]
@@ -62,7 +67,7 @@ def _expand(
         frame = parent.adopt(_frame(spec, element, pos, quat), place + i)
         for child in children:
             frame.adopt(child)
-        rename(frame, renamings[i])
+        rename(frame, renamings[i] | _renaming(targets, suffixes[i]))
 
     # What refers to the contents, once for each copy, at the end of its section.
     sections = [spec.last_section(user.parent.tag) for user in users]
@@ -80,13 +85,38 @@ def _frame(spec: Spec, element: SpecElement, pos: np.ndarray, quat: np.ndarray) 
     return SpecElement("frame", attrs, place=element.place, row=row)
 
 
-def _users(spec: Spec, names: set[Name]) -> list[SpecElement]:
-    """The elements that refer to one of the names, or to an element that does; adds their names."""
-    users = []
-    for section in _SECTIONS:
+def _renaming(names: set[Name], suffix: str) -> dict[Name, str]:
+    return {(kind, name): name + suffix for kind, name in names}
+
+
+def _users(spec: Spec, replicate: SpecElement, names: set[Name]) -> list[SpecElement]:
+    """The elements that are copied with a replicate, in order; drops those that cannot be.
+
+    They refer to one of the names inside, or to an element that does; adds the names they define.
+    """
+    users, dropped = [], set[Name]()
+    known: set[Name] | None = None
+    for section in SECTIONS:
         for element in spec.section(section):
-            referred = {name for part in element.walk() for _, name in references(part)}
-            if referred & names:
+            if not referred(element) & (names | dropped):
+                continue
+            elsewhere = outside(element, names)
+            if elsewhere and known is None:
+                known = known_before(spec, replicate)
+            if known is not None and elsewhere - known - dropped:
+                continue
+            defined = set(filter(None, [definition(element)]))
+            torn = elsewhere and is_torn(section, element, names, moved=True)
+            if torn or elsewhere & dropped:
+                _drop(element, replicate)
+                dropped |= defined
+            else:
                 users.append(element)
-                names.update(filter(None, [definition(element)]))
+                names |= defined
     return users
+
+
+def _drop(element: SpecElement, replicate: SpecElement) -> None:
+    message = "%s: %s refers to the inside and the outside of <replicate> (%s); it is dropped"
+    _log.warning(message, element.place, element.label, replicate.place)
+    element.remove()

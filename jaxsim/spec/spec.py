@@ -20,16 +20,19 @@ from typing import Any
 from jaxsim.assets.resource import folder_name, join
 from jaxsim.mjcf import read_file, read_string
 from jaxsim.mjcf.element import Element, Value
-from jaxsim.mjcf.schema import ROOT
+from jaxsim.mjcf.schema import ROOT, Row
 from jaxsim.mjcf.values import suggest
 from jaxsim.mjcf.write import to_xml
 from jaxsim.spec.attach import attach_spec
 from jaxsim.spec.body import Body, bodies_of
-from jaxsim.spec.defaults import class_elements, default_layers
+from jaxsim.spec.defaults import Inherited, class_elements, default_class
 from jaxsim.spec.delete import delete
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.layout import copy_layouts
 from jaxsim.spec.references import defined_kinds, rename
+
+# Attributes that stand for several others, and take their place where they come later.
+_STANDS_FOR = {"assetdir": ("meshdir", "texturedir")}
 
 
 class Spec:
@@ -49,7 +52,9 @@ class Spec:
         self.root = root = root or SpecElement(ROOT.tag, row=ROOT)
         self.path = path
         self.files = files
-        self._layers: dict[SpecElement, list[SpecElement]] | None = None
+        # of a frozen tree: what elements inherit, those of one row and class the same
+        self._inherited: dict[SpecElement, Inherited] | None = None
+        self._of_class: dict[tuple, Inherited] = {}
         for element in root.walk():
             element.spec = self
 
@@ -255,6 +260,8 @@ class Spec:
         merged: dict[str, Value] = {}
         for element in elements:
             if child is None or element.tag == child:
+                for replaced in (a for name in element.attrs for a in _STANDS_FOR.get(name, ())):
+                    merged.pop(replaced, None)
                 merged.update(element.attrs)
         return merged
 
@@ -278,16 +285,25 @@ class Spec:
 
     def freeze(self) -> Spec:
         """Promises that the tree will not change any more, so that look-ups may be remembered."""
-        self._layers = {}
+        self._inherited, self._of_class = {}, {}
         return self
 
-    def layers(self, element: SpecElement) -> list[SpecElement]:
-        """The elements whose attributes make up this one, weakest first and itself last."""
-        if self._layers is None:
-            return [*default_layers(element), element]
-        if element not in self._layers:
-            self._layers[element] = [*default_layers(element), element]
-        return self._layers[element]
+    def inherited(self, element: SpecElement) -> Inherited:
+        """What the schema and the default classes give an element."""
+        if self._inherited is None:
+            return self._inherited_by_class(element.row, default_class(element))
+        found = self._inherited.get(element)
+        if found is None or found.row is not element.row:
+            key = element.row, default_class(element)
+            if key not in self._of_class:
+                self._of_class[key] = self._inherited_by_class(*key)
+            found = self._inherited[element] = self._of_class[key]
+        return found
+
+    def _inherited_by_class(
+        self, row: Row | None, key: tuple[str, frozenset[str]] | None
+    ) -> Inherited:
+        return Inherited(row, () if key is None else self.default_entries(*key))
 
     def default_entries(self, name: str, tags: Iterable[str]) -> list[SpecElement]:
         """Entries of a default class with one of these tags, outermost class first."""

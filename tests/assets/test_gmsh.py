@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from compile.oracle import assert_agrees
+from compile.oracle import assert_agrees, refusal
 
 from jaxsim.assets.gmsh import read_gmsh
 from jaxsim.errors import AssetError
@@ -112,7 +112,20 @@ def test_flexcomps_of_them(form, element, tmp_path):
         (text_2(TETRA).replace(b"$EndNodes", b""), "Nodes"),
         (text_2(TETRA).replace(b" 4 2 0 1 ", b" 5 2 0 1 "), "type 5"),
         (text_2(TETRA).replace(b"2 4 2 0 1 2 3 4 5", b"2 4 2 0 1 2 3 4 9"), "node 9"),
+        (text_2(TETRA).replace(b"$Elements\n2", b"$Elements\n3"), "2 of 3 elements"),
+        (
+            text_2(TETRA)
+            .replace(b"$Elements\n2", b"$Elements\n3")
+            .replace(b"$EndElements", b"3 2 2 0 1 1 2 3\n$EndElements"),
+            "both triangles and",
+        ),
         (text_4(TETRA).replace(b"1 5 1 5\n", b"2 5 1 5\n"), "2 blocks"),
+        (text_4(TETRA).replace(b"1 5 1 5\n", b"1 6 1 5\n"), "6 nodes are in 1 blocks"),
+        (text_4(TETRA).replace(b"1 5 1 5\n", b"1 5 1 9\n"), "tags 1 to 9"),
+        (text_4(TETRA).replace(b"\n3 1 0 5\n", b"\n0 1 0 5\n"), "of dimension 0"),
+        (text_4(TETRA).replace(b"\n1\n2\n3\n", b"\n2\n1\n3\n"), "in this order"),
+        (text_4(TETRA).replace(b"1 2 1 2\n", b"1 3 1 2\n"), "3 elements are in 1 blocks"),
+        (text_4(TETRA).replace(b"\n3 1 4 2\n", b"\n2 1 4 2\n"), "of dimension 2"),
         (text_2(TETRA).replace(b"$Nodes\n5\n", b"$Nodes\n7\n"), "not a sound"),
         (binary_4(TETRA)[:120] + b"\n$EndNodes\n$Elements\n\n$EndElements\n", "not a sound"),
     ],
@@ -120,3 +133,14 @@ def test_flexcomps_of_them(form, element, tmp_path):
 def test_damaged_files_are_refused(data, word):
     with pytest.raises(AssetError, match=word):
         read_gmsh(data)
+    comp = '<flexcomp name="G" type="gmsh" file="a.msh"/>'
+    assert refusal(f"<mujoco><worldbody>{comp}</worldbody></mujoco>", {"a.msh": data}) is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tags_of_version_2_are_passed_over(tmp_path):
+    data = text_2(TETRA).replace(b"\n1 0.0 0.0 0.0\n2 1.0", b"\n2 0.0 0.0 0.0\n1 1.0")
+    assert data != text_2(TETRA)
+    comp = '<flexcomp name="G" type="gmsh" file="a.msh"/>'
+    text = f"<mujoco><worldbody>{comp}</worldbody></mujoco>"
+    assert_agrees(text, files={"a.msh": data})

@@ -106,6 +106,19 @@ def test_polygons_are_cut_as_in_mujoco():
     np.testing.assert_array_equal(ours.face, oracle_model("m.obj", data).mesh_face)
 
 
+@pytest.mark.parametrize("corners", [100, 101])
+def test_polygons_with_more_than_a_hundred_corners_are_dropped(corners):
+    angle = np.arange(corners) * 2 * np.pi / corners
+    points = ["v 0 0 0\nv 3 0 0\nv 0 3 0\nv 0 0 3"]
+    points += [f"v {np.cos(a):.9g} {np.sin(a):.9g} 1" for a in angle]
+    faces = ["f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4"]
+    faces += ["f " + " ".join(str(5 + k) for k in range(corners))]
+    data = "\n".join([*points, *faces, ""]).encode()
+    ours = read_obj(data)
+    assert len(ours.face) == (4 if corners > 100 else 4 + 98)
+    np.testing.assert_array_equal(ours.face, oracle_model("m.obj", data).mesh_face)
+
+
 def _polygon(rng: np.random.Generator, n: int, kind: int) -> np.ndarray:
     """Star-shaped, sometimes on a lattice and with corners in line, in any plane and sense."""
     angle = np.sort(rng.uniform(0, 2 * np.pi, n)) if kind % 3 else 2 * np.pi * np.arange(n) / n

@@ -173,6 +173,12 @@ REST = (
         <plugin plugin="mujoco.sensor.touch_grid"/>
         <plugin plugin="mujoco.sdf.torus"><instance name="ring"/></plugin>
       </extension>
+      <asset>
+        <mesh name="m">
+          <plugin plugin="mujoco.sdf.torus"><config key="radius1" value="1"/></plugin>
+        </mesh>
+        <mesh name="n"><plugin instance="ring"/></mesh>
+      </asset>
       <worldbody>
         <body name="a"><joint name="j"/><geom size=".1"/><site name="s"/></body>
       </worldbody>
@@ -195,7 +201,6 @@ _DECLARED = """<extension>
 REFUSED = tuple(
     f"<mujoco>{_DECLARED}{part}</mujoco>"
     for part in (
-        f'<asset><mesh name="m">{_RING}</mesh></asset>',
         f"<worldbody><body>{_RING}</body></worldbody>",
         f'<worldbody><geom type="sdf">{_RING}</geom></worldbody>',
         '<worldbody><flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2"'

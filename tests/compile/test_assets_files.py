@@ -64,6 +64,21 @@ def test_folders_are_put_together_as_in_mujoco(tmp_path, name, compiler, file, p
     assert_file_agrees(write(tmp_path, compiler, name, file, place))
 
 
+@pytest.mark.parametrize(
+    ("compiler", "place"),
+    [
+        ('<compiler meshdir="d"/><compiler assetdir="e"/>', "e/a.stl"),
+        ('<compiler assetdir="d"/><compiler meshdir="e"/>', "e/a.stl"),
+        ('<compiler meshdir="d"/><compiler assetdir="d"/><compiler meshdir="e"/>', "e/a.stl"),
+        ('<compiler meshdir="e" assetdir="d"/>', "e/a.stl"),
+        ('<compiler assetdir="d"/><compiler meshdir=""/>', "a.stl"),
+        ('<compiler meshdir="d"/><compiler assetdir=""/>', "a.stl"),
+    ],
+)
+def test_the_later_of_two_folders_counts(tmp_path, compiler, place):
+    assert_file_agrees(write(tmp_path, compiler, "a.stl", "a.stl", place))
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_textures_have_a_folder_of_their_own(tmp_path, name):
     own, other = ("meshdir", "texturedir") if name in MESH_RULE else ("texturedir", "meshdir")

@@ -1,10 +1,12 @@
 """Parts of other models, attached, equal MuJoCo's."""
 
 import pytest
+from compile.images import skn
 from compile.oracle import assert_file_agrees
 
-from jaxsim.compile import compile_file
+from jaxsim.compile import compile_file, compile_spec, flatten
 from jaxsim.errors import ModelError
+from jaxsim.spec import Spec
 
 CHILD = """
     <mujoco model="kid">
@@ -81,6 +83,80 @@ def _write(folder, parts: str) -> str:
 @pytest.mark.parametrize("parts", PARTS)
 def test_parts(tmp_path, parts):
     assert_file_agrees(_write(tmp_path, PARTS[parts]))
+
+
+_BODY = '<joint name="j{0}"/><geom name="g{0}" size="1"/><site name="s{0}"/><site name="t{0}"/>'
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '<equality><weld body1="ba" body2="br"/><weld body1="br"/></equality>',
+        '<tendon><spatial><site site="sa"/><site site="sr"/></spatial></tendon>',
+        '<tendon><spatial><site site="sa"/><geom geom="gr" sidesite="sr"/><site site="ta"/>'
+        "</spatial></tendon>",
+        '<tendon><spatial><site site="sa"/><geom geom="ga" sidesite="tr"/><site site="ta"/>'
+        "</spatial></tendon>",
+        '<contact><pair geom1="ga" geom2="gr"/><exclude body1="ba" body2="br"/></contact>',
+        '<contact><pair geom1="gz" geom2="gr"/><exclude body1="bz" body2="br"/></contact>',
+        '<sensor><distance geom1="ga" geom2="gr"/><distance geom1="gr" geom2="gz"/></sensor>',
+        '<actuator><general site="sa" refsite="sr"/><general site="sr" refsite="tr"/></actuator>',
+    ],
+)
+def test_what_refers_to_a_part_and_to_the_rest(tmp_path, rest):
+    """It goes along with an own part if the rest stands before the place."""
+    a, r, z = (f'<body name="b{name}">{_BODY.format(name)}</body>' for name in "arz")
+    place = '<frame pos="9 0 0"><attach body="br" prefix="p_"/></frame>'
+    path = tmp_path / "a.xml"
+    path.write_text(f"<mujoco><worldbody>{a}{r}{place}{z}</worldbody>{rest}</mujoco>")
+    assert_file_agrees(str(path))
+
+
+def test_attached_models_keep_their_classes_apart(tmp_path):
+    """Each has its main class, and a class inherits from what stands before it."""
+    (tmp_path / "c.xml").write_text(
+        '<mujoco model="c"><default><geom margin=".3"/>'
+        '<default class="k"><geom gap=".1"/></default></default>'
+        '<default><geom size=".1"/></default><worldbody><body name="c">'
+        '<geom size=".2"/><geom class="k" size=".2"/></body></worldbody></mujoco>'
+    )
+    (tmp_path / "b.xml").write_text(
+        '<mujoco model="b"><default><geom gap=".2"/></default>'
+        '<asset><model name="c" file="c.xml"/></asset><worldbody><body name="b">'
+        '<geom size=".1"/><attach model="c" body="c" prefix="c_"/></body></worldbody></mujoco>'
+    )
+    attach = '<frame><attach model="b" body="b" prefix="{}"/></frame>'
+    path = tmp_path / "a.xml"
+    path.write_text(
+        '<mujoco><default><geom priority="2"/></default>'
+        '<asset><model name="b" file="b.xml"/></asset><worldbody><geom size=".1"/>'
+        f"{attach.format('p_')}{attach.format('q_')}</worldbody></mujoco>"
+    )
+    assert_file_agrees(str(path))
+
+
+def test_bones_in_files_are_renamed(tmp_path):
+    bones = [("b", [0, 0, 0], [1, 0, 0, 0], [0, 1, 2], [1, 1, 1])]
+    data = skn([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [], [[0, 1, 2]], bones)
+    (tmp_path / "s.skn").write_bytes(data)
+    (tmp_path / "c.xml").write_text(
+        '<mujoco model="c"><asset><skin name="s" file="s.skn"/></asset>'
+        '<worldbody><body name="b"><geom size=".1"/></body></worldbody></mujoco>'
+    )
+    (tmp_path / "d.xml").write_text(
+        '<mujoco model="d"><asset><model name="c" file="c.xml"/></asset><worldbody>'
+        '<body name="d"><attach model="c" body="b" prefix="c_"/></body></worldbody></mujoco>'
+    )
+    path = tmp_path / "a.xml"
+    path.write_text(
+        '<mujoco><asset><model name="c" file="c.xml"/><model name="d" file="d.xml"/></asset>'
+        '<worldbody><frame><attach model="c" body="b" prefix="p_"/></frame>'
+        '<frame><attach model="d" body="d" prefix="d_"/></frame></worldbody></mujoco>'
+    )
+    ours = assert_file_agrees(str(path))
+    spec = flatten(Spec.from_file(path))
+    again = compile_spec(Spec.from_string(spec.to_xml(), spec.files))
+    assert again.fields["skin_bonebodyid"].tolist() == ours.fields["skin_bonebodyid"].tolist()
 
 
 def test_replicated_attachments(tmp_path):

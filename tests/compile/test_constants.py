@@ -36,6 +36,15 @@ MODELS = {
         </body>
       </worldbody>
     """,
+    "dofs that depend on each other": """
+      <worldbody>
+        <body>
+          <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+          <joint type="slide" axis="0 0 1"/><joint type="slide" axis="1 1 0"/>
+          <geom type="box" size=".05 .05 .05" mass="1"/>
+        </body>
+      </worldbody>
+    """,
     "welded child": f"""
       <worldbody>
         <body><joint axis="1 2 3" pos=".3 .2 .1"/>{BOX}<body pos="1 0 0">{BOX}</body></body>

@@ -81,6 +81,26 @@ def test_inertia_that_only_geoms_may_give():
     assert_refused(_model(compiler='inertiafromgeom="true"'), "<body name='b'>", "mass='0'")
 
 
+@pytest.mark.parametrize("compiler", ['discardvisual="true"', 'fusestatic="true"', ""])
+@pytest.mark.parametrize(
+    ("parts", "kind"),
+    [
+        ("<asset>{0}{0}</asset>".format('<mesh name="m" builtin="sphere" params="1"/>'), "mesh"),
+        ('<asset><material name="m"/><material name="m"/></asset>', "material"),
+        ('<worldbody><body name="m"/><body name="m"/></worldbody>', "body"),
+        ('<worldbody><frame name="m"/><frame name="m"/></worldbody>', "frame"),
+        (
+            '<worldbody><geom name="m" size="1" contype="0" conaffinity="0"/>'
+            '<geom name="m" size="1" contype="0" conaffinity="0"/></worldbody>',
+            "geom",
+        ),
+    ],
+)
+def test_what_goes_must_have_a_name_of_its_own_too(parts, kind, compiler):
+    text = f"<mujoco><compiler {compiler}/>{parts}</mujoco>"
+    assert_refused(text, f"a {kind} named 'm' exists already (first at <string>:1)")
+
+
 _TEXTURE = '<texture name="{}" type="2d" builtin="checker" width="8" height="8"/>'
 _TETRA = '<mesh name="{}" vertex="0 0 0 1 0 0 0 2 0 0 0 4"/>'
 _ASSETS = "".join(

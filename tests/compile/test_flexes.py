@@ -1,5 +1,6 @@
 """Flexes, their material and their constraints equal MuJoCo's."""
 
+import mujoco
 import numpy as np
 import pytest
 from compile.oracle import assert_agrees, assert_refused
@@ -108,6 +109,42 @@ def test_elastic_lattices(shape, dof, cells):
     body = f'<body name="b" pos="1 2 3" euler="30 20 10">{comp}</body>'
     # Which cell a vertex on a wall counts to is decided by the last digit.
     assert_agrees(f"<mujoco><worldbody>{body}</worldbody></mujoco>", skip=("flex_vertcell",))
+
+
+def _interpolated(children, *, cells="1 1 1", dof="trilinear", spacing=".1 .2 .3"):
+    return f"""<mujoco><option integrator="Euler"/><worldbody>
+      <flexcomp name="G" type="grid" dim="3" count="3 3 3" spacing="{spacing}" radius=".01"
+        dof="{dof}" cellcount="{cells}">{children}</flexcomp></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("elastic2d", ["stretch", "bend", "both"])
+@pytest.mark.parametrize("dof", ["trilinear", "quadratic"])
+@pytest.mark.parametrize("cells", ["1 1 1", "2 1 3"])
+def test_walls_of_interpolated_shells(elastic2d, dof, cells):
+    material = f'<elasticity young="9" poisson=".2" thickness=".01" elastic2d="{elastic2d}"/>'
+    assert_agrees(_interpolated(material, cells=cells, dof=dof))
+
+
+STRAINED = (
+    '<edge equality="strain"/>',
+    '<edge equality="strain"/><elasticity young="0" thickness=".01" elastic2d="both"/>',
+)
+
+
+@pytest.mark.parametrize("children", STRAINED, ids=["solid", "shell"])
+@pytest.mark.parametrize(("dof", "cells"), [("trilinear", "2 1 2"), ("quadratic", "1 1 2")])
+def test_modes_of_strain_constraints(children, dof, cells):
+    assert_agrees(_interpolated(children, cells=cells, dof=dof))
+
+
+def test_modes_of_a_cube_span_what_those_of_mujoco_span():
+    """Those of one stiffness have no direction of their own: rounding decides between them."""
+    text = _interpolated(STRAINED[0], spacing=".1 .1 .1")
+    ours = assert_agrees(text, skip=("flex_stiffness",)).fields["flex_stiffness"]
+    theirs = mujoco.MjModel.from_xml_string(text).flex_stiffness
+    forms = [modes[1 : 1 + 18 * 24].reshape(18, 24) for modes in (ours, theirs)]
+    assert ours[0] == theirs[0] == 18
+    np.testing.assert_allclose(forms[0].T @ forms[0], forms[1].T @ forms[1], atol=1e-12)
 
 
 RODS = {

@@ -37,6 +37,7 @@ def model(keys="", custom="", size="", joint=""):
         '<key qpos="1 2 0 0 0 7 8 9 3 0 4 0" act="3" ctrl="1 2 3"/>',
         '<key qpos="1 0 0 0 0 7 8 9 0 0 0 0"/>',
         '<key mpos="1 2 3" mquat="1 1 0 0"/><key mquat="1 1 0 0 0 2 0 0"/>',
+        '<key mpos="9 8"/><key mpos="9 8 7 6 5"/><key mquat="9 8 7"/><key mquat="9 8 7 6 5"/>',
         '<key plastic="1"/><key plastic="1 2 3 4 5 6"/>',
     ],
 )

@@ -14,6 +14,8 @@ BODIES = [
     '<geom size=".3 .2 .1" type="box"/><geom size=".1" group="6" pos="1 1 1"/>',
     '<geom size=".1" pos="-1 0 0"/><geom size=".1" pos="1 0 0"/>',
     '<geom size=".1" mass="0"/>',
+    '<geom size=".1" mass="1e-14"/>',
+    '<geom size=".1" mass="1.01e-14"/><geom size=".1" mass="9e-15" pos="1 1 1"/>',
     "<site/>",
     '<inertial pos="0 0 1" mass="1" diaginertia="3 2 2"/><geom size=".3 .2 .1" type="box"/>',
     '<inertial pos="0 0 1" mass="1" diaginertia="3 2 2" euler="10 20 30"/>',

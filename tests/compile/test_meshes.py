@@ -56,6 +56,11 @@ PLACEMENTS = {
     "smooth mirrored": {"smoothnormal": "true", "scale": [3, 2, -1]},
     "normals": {"normal": NORMALS, "scale": [1, 2, -3], "refquat": [1, 1, 0, 0.3]},
     "a normal without direction": {"normal": NORMALS * (np.arange(40) != 3)[:, None]},
+    "a normal without direction, turned": {
+        "normal": NORMALS * (np.arange(40) != 3)[:, None],
+        "refquat": [1, 1, 0, 0.3],
+    },
+    "normals too short": {"normal": NORMALS * 1e-5, "scale": [1e3, 1e3, 1e3]},
     "three normals each": {"normal": np.repeat(NORMALS, 3, axis=0), "scale": [1, 2, -3]},
     "few normals": {"normal": NORMALS[:7]},
     "texcoords": {"texcoord": NORMALS[:, :2], "scale": [1, 2, -3]},

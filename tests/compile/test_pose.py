@@ -1,7 +1,8 @@
 """Every spelling of a pose, and frames around it, give MuJoCo's numbers."""
 
+import numpy as np
 import pytest
-from compile.oracle import assert_agrees
+from compile.oracle import assert_agrees, assert_refused
 
 SPELLINGS = [
     'quat="1 2 3 4"',
@@ -32,6 +33,38 @@ def test_spellings(spelling, compiler):
             </body>
           </worldbody>
         </mujoco>""")
+
+
+def test_signs_of_quaternions_from_axes():
+    """They show in the position of a free body."""
+    rng = np.random.default_rng(0)
+    axes = [np.linalg.qr(rng.normal(size=(3, 3)))[0][:2] for _ in range(100)]
+    axes += [np.round(pair) for pair in axes if abs(np.prod(np.round(pair).sum(1))) == 1]
+    axes += [
+        sign * np.eye(3)[[a, b]] for a in range(3) for b in range(3) for sign in (1, -1) if a != b
+    ]
+    bodies = "".join(
+        f'<body xyaxes="{" ".join(map(repr, pair.ravel().tolist()))}">'
+        '<freejoint/><geom size=".1"/></body>'
+        for pair in axes
+    )
+    assert_agrees(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        '<body zaxis="0 0 {}"/>',
+        '<body axisangle="0 {} 0 1"/>',
+        '<body xyaxes="1 0 0 1 {} 0"/>',
+        '<geom type="capsule" size="1" fromto="0 0 0 0 0 {}"/>',
+        '<body><joint axis="0 0 {}"/><geom size="1"/></body>',
+        '<light dir="0 {} 0"/>',
+    ],
+)
+def test_what_is_too_short_for_a_direction(parts):
+    assert_agrees(f"<mujoco><worldbody>{parts.format('1.01e-7')}</worldbody></mujoco>")
+    assert_refused(f"<mujoco><worldbody>{parts.format('9.9e-8')}</worldbody></mujoco>")
 
 
 def test_nested_frames():

@@ -1,7 +1,7 @@
 """Replicated trees equal MuJoCo's in place, order and name."""
 
 import pytest
-from compile.oracle import assert_agrees
+from compile.oracle import assert_agrees, assert_refused
 
 from jaxsim.compile import compile_string
 from jaxsim.errors import ModelError
@@ -24,6 +24,68 @@ PARTS = [
 @pytest.mark.parametrize("parts", PARTS)
 def test_parts(parts):
     assert_agrees(f"<mujoco><worldbody>{parts}</worldbody></mujoco>")
+
+
+def _copied(rest: str, inside: str = "", after: str = "") -> str:
+    """A replicated body between two others, and what refers to them."""
+    one = '<joint name="j{0}"/><geom name="g{0}" size="1"/><site name="s{0}"/><site name="t{0}"/>'
+    body = '<body name="b{0}">' + one + "</body>"
+    return (
+        f'<mujoco><worldbody>{body.format("a")}<replicate count="2">{inside}{body.format("r")}'
+        f"</replicate>{after}{body.format('z')}</worldbody>{rest}</mujoco>"
+    )
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '<equality><weld body1="ba" body2="br"/><weld body1="br"/></equality>',
+        '<equality><connect site1="sr" site2="sa"/><joint joint1="jr"/></equality>',
+        '<equality><joint joint1="ja" joint2="jr"/></equality>',
+        '<tendon><spatial><site site="sa"/><site site="sr"/></spatial></tendon>',
+        '<tendon><fixed><joint joint="ja" coef="1"/><joint joint="jr" coef="2"/></fixed></tendon>',
+        '<tendon><spatial name="x"><site site="sa"/><geom geom="ga" sidesite="sr"/>'
+        '<site site="ta"/></spatial></tendon><actuator><motor tendon="x"/></actuator>'
+        '<sensor><tendonpos tendon="x"/></sensor><equality><tendon tendon1="x"/></equality>',
+        '<tendon><spatial><site site="sr"/><geom geom="ga" sidesite="ta"/>'
+        '<site site="sa"/></spatial></tendon>',
+        '<contact><pair geom1="ga" geom2="gr"/><exclude body1="ba" body2="br"/></contact>',
+        '<sensor><distance geom1="ga" geom2="gr"/></sensor>',
+        '<actuator><general site="sa" refsite="sr"/><general site="sr" refsite="tr"/></actuator>',
+        '<actuator><general slidersite="sr" cranksite="sa" cranklength="1"/></actuator>',
+        '<custom><numeric name="n" data="1"/><tuple name="u"><element objtype="body" objname="br"/>'
+        '<element objtype="numeric" objname="n"/></tuple></custom>',
+        '<custom><tuple name="u"><element objtype="body" objname="br"/>'
+        '<element objtype="body" objname="ba"/></tuple></custom>',
+    ],
+)
+def test_what_refers_to_the_inside_and_the_outside(rest):
+    assert_agrees(_copied(rest))
+
+
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        (_copied('<equality><weld body1="bz" body2="br"/></equality>'), "'br'"),
+        (_copied('<contact><exclude body1="bz" body2="br"/></contact>'), "'br'"),
+        (_copied('<sensor><distance geom1="gr" geom2="gz"/></sensor>'), "'gr'"),
+        (
+            _copied('<tendon><spatial><site site="sr"/><site site="sz"/></spatial></tendon>'),
+            "'sr'",
+        ),
+        (_copied("", '<light mode="targetbody" target="ba"/>'), "target='ba0'"),
+        (_copied("", '<camera mode="targetbody" target="world"/>'), "target='world0'"),
+        (
+            _copied(
+                '<contact><exclude body1="br" body2="q"/></contact>',
+                after='<replicate count="2"><body name="q"/></replicate>',
+            ),
+            "'br'",
+        ),
+    ],
+)
+def test_what_stands_after_the_copies_is_unknown_to_them(model, word):
+    assert_refused(model, word)
 
 
 def test_absurd_counts_are_refused_before_memory_is_spent():

@@ -55,6 +55,13 @@ MODELS = {
         *TWO,
         joint("world", "a", ORIGIN + LIMIT.format(-1, 1, 3) + DYNAMICS, kind="floating"),
     ),
+    "a pose of the world": (
+        *TWO,
+        '<link name="world"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"'
+        f' ixz="0" iyz="0"/></inertial>{shapes("box")}</link>'.replace("visual_", "w"),
+        joint("a", "world", ORIGIN, kind="fixed"),
+        joint("world", "b", ORIGIN),
+    ),
     "equal limits": (*TWO, joint("a", "b", LIMIT.format(5, 5, 0))),
     "falling limits": (*TWO, joint("a", "b", LIMIT.format(1, -1, 1))),
     "half a limit": (*TWO, joint("a", "b", '<limit lower="-1" effort="5"/>')),

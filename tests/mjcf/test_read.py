@@ -1,5 +1,6 @@
 """Files and texts are read into typed trees; whatever is wrong is said with place and remedy."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -90,7 +91,7 @@ def test_messages_of_the_tree(text, message):
 # What is wrong inside <mujoco>, and what is said of it.
 IN_ROOT = [
     ("<worldbody name='w'/>", "<worldbody name='w'> has no attributes, got 'name'"),
-    ("<body/>", "<body> cannot stand in <mujoco>; it belongs in <worldbody>"),
+    ("<light/>", "<light> cannot stand in <mujoco>; it belongs in <worldbody>"),
     (
         "<sensor><framepos objtype='site' objname='s' reftype='body'/></sensor>",
         "<framepos>: reftype needs refname as well",
@@ -164,8 +165,12 @@ BROKEN = [
         " name=\"value\" and close every tag with > ('<option timestep=.1/></mujoco>')",
     ),
     ("<mujoco a='1' a='2'/>", "arm.xml:1: broken XML, duplicate attribute"),
-    ("<mujoco/><mujoco/>", "arm.xml:1: broken XML, junk after document element"),
-    ("<mujoco model='&a;'/>", "arm.xml:1: broken XML, undefined entity"),
+    ("<!-- a -->\n<?b c?><mujoco/>", "arm.xml:2: <?b?> must stand before all else"),
+    ("<!-- a --><?xml version='1.0'?><mujoco/>", "arm.xml:1: <?xml?> must stand before all else"),
+    ("<mujoco>\n<?b c?></mujoco>", "arm.xml:2: <?b?> must stand before all else"),
+    ("<mujoco/><mujoco>", "arm.xml:1: broken XML, junk after document element"),
+    ("<mujoco/> text", "arm.xml:1: broken XML, junk after document element"),
+    ("<mujoco/></mujoco", "arm.xml:1: broken XML, not well-formed"),
     (
         "<foo/>",
         "arm.xml:1: <foo> is not an MJCF model; the outermost element must be <mujoco>",
@@ -187,8 +192,8 @@ BROKEN = [
         "arm.xml:1: the external DTD 'http://x.org/m.dtd' is not read; remove the DOCTYPE",
     ),
     (
-        "<mujoco><worldbody>" + "<body>" * 499 + "</body>" * 499 + "</worldbody></mujoco>",
-        "arm.xml:1: <body> is nested more than 500 elements deep; flatten the model",
+        "<mujoco><worldbody>" + "<body>" * 498 + "</body>" * 498 + "</worldbody></mujoco>",
+        "arm.xml:1: <body> is nested more than 499 elements deep; flatten the model",
     ),
 ]
 
@@ -210,22 +215,44 @@ def test_all_problems_are_reported_at_once():
 # Texts that XML forbids or MuJoCo allows, and that must be read.
 ALLOWED = [
     "\n <?xml version='1.0'?>\n<mujoco/>",
-    "<!-- first --><?xml version='1.0' encoding='nonsense'?><mujoco/>",
+    "<?xml version='1.0' encoding='nonsense'?>\n<?xml-model href='x'?><!-- a --><mujoco/>",
     "<mujoco><!-- a -- b ---></mujoco>",
     "<mujoco>text<worldbody>more</worldbody></mujoco>",
     "<mujoco xmlns='http://x' xsi:noNamespaceSchemaLocation='m.xsd'/>",
     "<!DOCTYPE mujoco><mujoco/>",
     "<mujoco model='a & b < c'/>",
     "<mujoco><worldbody><geom name='g'type='sphere'size='1'/></worldbody></mujoco>",
-    "<mujoco><worldbody>" + "<body>" * 498 + "</body>" * 498 + "</worldbody></mujoco>",
+    "<mujoco><worldbody>" + "<body>" * 496 + "</body>" * 496 + "</worldbody></mujoco>",
     "<mujoco><option/><option/><default/><default class='main'/></mujoco>",
-    "<mujoco><worldbody><geom size='' type='box'/></worldbody></mujoco>",
+    "<mujoco><worldbody><geom size='1' pos='' type='sphere'/></worldbody></mujoco>",
+    "<mujoco model='&a;'/>",
+    "<mujoco/>\n</mujoco>",
+    "<mujoco/></worldbody> << & text",
+    "<mujoco/><mujoco model='m'><option/></mujoco>",
+    "<mujoco/>\0 zeros",
+    "<mujoco><body name='b'><geom size='1'/></body><frame><body/></frame></mujoco>",
+    "<mujoco><worldbody><replicate count='2' prefix='c'/></worldbody></mujoco>",
+    "<mujoco><worldbody><frame colour='red'/></worldbody></mujoco>",
 ]
 
 
 @pytest.mark.parametrize("text", ALLOWED, ids=range(len(ALLOWED)))
 def test_what_is_allowed(text):
     assert read_string(text).tag == "mujoco"
+    mujoco.MjModel.from_xml_string(text)
+
+
+def test_bodies_outside_the_world_are_checked_and_dropped(caplog):
+    root = read_string("<mujoco>\n<body name='b'><geom size='1'/></body><option/></mujoco>")
+    assert [child.tag for child in root.children] == ["option"]
+    assert "<body name='b'> stands outside <worldbody> and is ignored" in caplog.text
+    said = _problems("<mujoco>\n<body name='b'><goem/></body></mujoco>")
+    assert said == ["arm.xml:2: <body> has no element <goem>; did you mean <geom>?"]
+
+
+def test_slips_in_loose_elements_are_refused():
+    said = _problems("<mujoco><worldbody>\n<replicate coutn='2' count='2'/></worldbody></mujoco>")
+    assert said == ["arm.xml:2: <replicate> has no attribute 'coutn'; did you mean 'count'?"]
 
 
 def test_slips_do_not_shift_lines():

@@ -1,5 +1,6 @@
 """Ranges of actuator lengths that are found by simulation, against MuJoCo's."""
 
+import jax
 import mujoco
 import numpy as np
 import pytest
@@ -80,6 +81,14 @@ def test_settings():
         """,
     )
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_in_single_precision():
+    """The simulation itself is in double: only the model and the result are rounded."""
+    with jax.enable_x64(False):
+        ours, theirs = both("", '<muscle joint="c"/> <muscle tendon="q"/>')
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
 def test_lengths_without_range_are_refused_together():

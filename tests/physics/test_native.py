@@ -21,9 +21,9 @@ def test_tiles(monkeypatch):
     d = jaxsim.make_data(m)
     speeds = np.random.default_rng(0).standard_normal((12, m.nv))
     worlds = jax.vmap(lambda v: d.replace(qvel=v))(speeds)
-    monkeypatch.setattr(native, "TILE", 12)
+    monkeypatch.setattr(native, "TILES", (12, 12))
     together = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, worlds)
-    monkeypatch.setattr(native, "TILE", 5)
+    monkeypatch.setattr(native, "TILES", (5, 5))
     in_parts = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, worlds)
 
     def same(a, b):  # loops of another length round differently
@@ -33,8 +33,16 @@ def test_tiles(monkeypatch):
 
 
 def test_tile_sizes(monkeypatch):
-    monkeypatch.setattr(native, "TILE", 256)
-    assert native._tile(4096) == 256
-    assert native._tile(100) == 100
-    assert native._tile(257) == 257  # a prime has no parts of useful size
-    assert native._tile(1000) == 250
+    monkeypatch.setattr(native, "TILES", (32, 256))
+    small = jaxsim.load_model(FALL)
+    assert native.tile_size(small, 4096) == 256
+    assert native.tile_size(small, 100) == 100
+    assert native.tile_size(small, 257) == 257  # a prime has no parts of useful size
+    assert native.tile_size(small, 1000) == 250
+    body = '<body><freejoint/><geom size=".1" contype="0"/></body>'
+    large = jaxsim.load_model(f"<mujoco><worldbody>{16 * body}</worldbody></mujoco>")
+    matrix = 96 * 96 * 8  # bytes
+    monkeypatch.setattr(native, "CACHE", 50 * matrix)
+    assert native.tile_size(large, 4096) == 32  # the largest divisor up to 50
+    monkeypatch.setattr(native, "CACHE", matrix)
+    assert native.tile_size(large, 4096) == 32  # never less

@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from compile.oracle import assert_agrees
 
 from jaxsim.compile import compile_spec
 from jaxsim.mjcf import read_string
@@ -76,6 +77,23 @@ def test_repeated_sections_are_merged(arm):
     assert arm.setting("option", "gravity").tolist() == [0, 0, -5]
     assert arm.setting("option", "impratio") == 1.0
     assert arm.modelname == "arm"
+
+
+@pytest.mark.parametrize(
+    "defaults",
+    [
+        '<default><default class="a"><geom margin=".1"/></default></default>'
+        '<default><geom friction=".5"/></default>',
+        '<default><default class="a"><geom margin=".1"/></default><geom friction=".5"/></default>',
+        '<default><geom margin=".1"/></default><default><default class="a"/></default>'
+        '<default><geom friction=".5"/></default>',
+    ],
+)
+def test_a_class_inherits_from_what_stands_before_it(defaults):
+    assert_agrees(
+        f"<mujoco>{defaults}<worldbody>"
+        '<geom class="a" size=".1"/><geom size=".1"/></worldbody></mujoco>'
+    )
 
 
 def test_edits_show_at_once(arm):

@@ -2,5 +2,6 @@
 
     Surface -> weld -> placed vertices -> mass -> principal frame -> hull, polygons
 
-The steps are one file each; `compile/mesh/meshes.py` puts them together.
+The steps are one file each; `compile/mesh/meshes.py` puts them together. `distance.py`, with
+`boxes.py` and `closest.py`, measures how far a point is from a surface.
 """

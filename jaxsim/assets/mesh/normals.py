@@ -27,7 +27,7 @@ def vertex_normals(vertex: np.ndarray, face: np.ndarray, smooth: bool) -> np.nda
     return decided(total)
 
 
-def decided(normal: np.ndarray) -> np.ndarray:
+def decided(normal: np.ndarray, shortest: float = _SHORTEST) -> np.ndarray:
     """Normals (n, 3) scaled to norm 1; the z axis stands for those without direction."""
     length = lengths(normal)
-    return np.where(length[:, None] >= _SHORTEST, units(normal, length), _UNDECIDED)
+    return np.where(length[:, None] >= shortest, units(normal, length), _UNDECIDED)

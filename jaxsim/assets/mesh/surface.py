@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from jaxsim.assets.mesh.hull import Hull, convex_hull
-from jaxsim.assets.mesh.normals import decided, vertex_normals
+from jaxsim.assets.mesh.normals import vertex_normals
 from jaxsim.assets.mesh.polygons import Polygons, polygons
 from jaxsim.assets.mesh.weld import welded
 from jaxsim.assets.surface import Surface
@@ -59,9 +59,9 @@ class MeshSurface:
 
     @cached_property
     def normal(self) -> np.ndarray:
-        """Unit normals, (nnormal, 3)."""
+        """Normals, (nnormal, 3); those that the surface brings have the length that they have."""
         if self.source.normal is not None:
-            return decided(self.source.normal)
+            return self.source.normal
         return vertex_normals(self.vertex, self.face, self.smooth)
 
     @cached_property

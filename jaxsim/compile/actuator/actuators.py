@@ -222,4 +222,5 @@ def _reflected(c: Compilation) -> None:
     ):
         for actuator in np.flatnonzero(active & np.isin(f["actuator_trntype"], kinds)):
             target = f["actuator_trnid"][actuator, 0]
-            f[field][target] = actuator if f[field][target] == -1 else -2
+            if target >= 0:  # else it names none, which is reported
+                f[field][target] = actuator if f[field][target] == -1 else -2

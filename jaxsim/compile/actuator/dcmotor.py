@@ -68,12 +68,12 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     if min(torque, back) < 0:
         c.fault(e, f"motorconst='{torque:g} {back:g}' must not be negative")
     voltage, stall, speed = np.zeros(3) if nominal is None else nominal
-    if voltage > 0 and speed > 0 and not back > 0:
-        back = voltage / speed
-    t.gainprm[K] = np.sqrt(torque * back) if torque > 0 and back > 0 else max(torque, back)
     if e.own("resistance") is not None:
         t.gainprm[R] = e.own("resistance")
-    elif not t.gainprm[R] > 0 and stall > 0:
+    if voltage > 0 and speed > 0 and not back > 0:
+        back = _back_emf(t.gainprm[R], voltage, stall, speed, _given(e, "damping", 3))
+    t.gainprm[K] = np.sqrt(torque * back) if torque > 0 and back > 0 else max(torque, back)
+    if not t.gainprm[R] > 0 and stall > 0:
         t.gainprm[R] = t.gainprm[K] * voltage / stall
     if not t.gainprm[K] > 0 and t.ctrlspec != CtrlInput.NONE:
         c.fault(e, "the motor constant K must be positive; give motorconst or nominal")
@@ -86,6 +86,24 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
         if min(henry, tau) < 0:
             c.fault(e, f"inductance='{henry:g} {tau:g}' must not be negative")
         t.dynprm[TAU] = henry / t.gainprm[R] if henry > 0 and t.gainprm[R] > 0 else tau
+
+
+def _back_emf(
+    resistance: float, voltage: float, stall: float, speed: float, damping: np.ndarray | None
+) -> float:
+    """K of a motor that turns at the no-load speed w under the voltage V, against a damping B.
+
+    There the torque balances the damping, K (V - K w) / R = B w. Without R, the stall torque T
+    gives R = K V / T. A motor too weak for its damping has the K of one without.
+    """
+    drag = 0.0 if damping is None else float(damping[0]) * speed
+    if drag > 0 and resistance > 0:
+        root = voltage**2 - 4 * drag * resistance * speed
+        if root > 0:
+            return (voltage + np.sqrt(root)) / (2 * speed)
+    elif 0 < drag < stall:
+        return voltage * (stall - drag) / (stall * speed)
+    return voltage / speed
 
 
 def _saturation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:

@@ -79,6 +79,16 @@ def _written(c: Compilation, element: SpecElement) -> np.ndarray:
     return normalized(np.asarray(given).reshape(nrow, ncol)[::-1])
 
 
+def write_heights(element: SpecElement, heights: np.ndarray) -> None:
+    """Puts heights on the element of a height field, (nrow, ncol) in the order of the model."""
+    name = element.asset_name
+    for attr in ("file", "content_type"):
+        element.unset(attr)
+    if name:
+        element.set("name", name)
+    element.update(nrow=heights.shape[0], ncol=heights.shape[1], elevation=heights[::-1].ravel())
+
+
 def hfield_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
     """A geom of type hfield: its extent is the asset's, its mass that of a box of a mean height."""
     if element.tag == "site":

@@ -40,8 +40,16 @@ def materials(c: Compilation) -> None:
 def _textures(c: Compilation, element: SpecElement) -> list[int]:
     """The texture in each role, -1 for none; `texture` alone gives the color."""
     found = [-1] * len(ROLES)
-    if element.get("texture"):
-        found[ROLES.index("rgb")] = c.find_own("texture", element, "texture")
-    for layer in element.children:
-        found[ROLES.index(layer.get("role"))] = c.find_own("texture", layer, "texture")
+    for role, (source, attr) in roles(element).items():
+        found[ROLES.index(role)] = c.find_own("texture", source, attr)
+    return found
+
+
+def roles(element: SpecElement) -> dict[str, tuple[SpecElement, str]]:
+    """For each role the element and the attribute that name its texture, those of classes too."""
+    found = {}
+    for layer in element.layers():
+        if layer.own("texture"):
+            found["rgb"] = layer, "texture"
+        found |= {str(child.get("role")): (child, "texture") for child in layer.children}
     return found

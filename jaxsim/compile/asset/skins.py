@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from jaxsim.assets.decode import extension
-from jaxsim.assets.skin import Bone, Skin, read_skin
+from jaxsim.assets.skin import Bone, Skin
 from jaxsim.compile.asset import assets
-from jaxsim.compile.asset.files import read_asset
+from jaxsim.compile.asset.skin_file import skin_file
 from jaxsim.compile.context import Compilation
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
@@ -102,20 +101,13 @@ def _skin(c: Compilation, element: SpecElement) -> Skin:
         c.fault(element, f"both file='{file}' and data are given; remove one of them")
         return _NOTHING
     try:
-        skin = _from_file(c, element, file) if file else _written(element, bones)
+        skin = skin_file(c, element) if file else _written(element, bones)
         if skin is not None:
             _check(c, element, skin)
             return skin
     except AssetError as error:
         c.fault(element, str(error))
     return _NOTHING
-
-
-def _from_file(c: Compilation, element: SpecElement, file: str) -> Skin | None:
-    if extension(file) != ".skn":
-        raise AssetError(f"file='{file}' is no skin; its name must end in .skn")
-    data = read_asset(c, element, file, "skin")
-    return None if data is None else read_skin(data)
 
 
 def _written(element: SpecElement, bones: list[SpecElement]) -> Skin:

@@ -55,6 +55,22 @@ def node_masses(
     return _gather(mixed, filled, cellcount, order)
 
 
+def active_nodes(points: Points, node: np.ndarray, cellcount: np.ndarray, order: int) -> np.ndarray:
+    """Numbers of the nodes of cells that are not empty.
+
+    Args:
+      points: the flex, in axes along its lattice.
+      node: places of the nodes in them, (nnode, 3).
+      cellcount: cells along each axis, (3,).
+      order: 1 or 2.
+    """
+    box = node.min(axis=0), node.max(axis=0)
+    if points.dim == 1 or np.prod(cellcount) == 1 or np.any(box[1] <= box[0]):
+        return np.arange(len(node))
+    _, filled = filling(points, box, cellcount, order, lambda t: shares(t, order), order)
+    return np.unique(cell_nodes(cellcount, order)[filled])
+
+
 def shares(t: np.ndarray, order: int) -> np.ndarray:
     """What of a mass at t in [0, 1] each node along one axis of a cell carries, (..., order + 1).
 

@@ -10,8 +10,8 @@ hinge is that of Bergou et al., "A quadratic bending model for inextensible surf
 the rigidity of a plate, D = E t^3 / (12 (1 - nu^2)). The form of a hinge that is folded at rest by
 an angle a has a factor cos(a), and a number for the part that goes with sin(a).
 
-Missing, so that these have no stiffness until the physics of flexes needs it: the walls of
-interpolated shells, and the modes of a strain constraint, which MuJoCo keeps in the same fields.
+An interpolated flex has a matrix for each cell (lattice.py) or wall (walls.py) instead. If a
+constraint keeps its strain, that has its modes in place of the matrices (modes.py).
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.lattice import lattice_stiffness
+from jaxsim.compile.flex.modes import packed_modes
 from jaxsim.compile.flex.rods import rod_bending, twisted_chain
 from jaxsim.compile.flex.rules import yield_strains
+from jaxsim.compile.flex.walls import Wall, membrane_stiffness, wall_bending, walls, warp_mode
 
 if TYPE_CHECKING:
     from jaxsim.compile.flex.flexes import Flex
@@ -36,11 +38,15 @@ _PER_EDGE = 17  # numbers for an edge that bends: (4, 4), and one for a referenc
 
 _BENDING, _STRETCHING = 1, 2  # bits of flex_plasticmode
 
+# Young's modulus [Pa] and Poisson's ratio of the modes that a strain constraint keeps.
+_STRAINED = (10.0, 0.3)
+_ROUNDING = 1e-12
+
 
 def elastic_fields(c: Compilation, flexes: Sequence[Flex]) -> dict[str, np.ndarray | int]:
     """The elastic and plastic fields of all flexes, by name."""
-    stiffness = [_stiffness(f) for f in flexes]
-    bending = [rod_bending(c, f) if f.dim == 1 else _bending(f) for f in flexes]
+    stiffness = [_stiffness(c, f) for f in flexes]
+    bending = [rod_bending(c, f) if f.is_rod else _bending(f) for f in flexes]
     mode = np.array([_plastic_mode(f) for f in flexes], np.int32)
     size = [_plastic_size(c, f, m) for f, m in zip(flexes, mode, strict=True)]
     start = c.fields["nplastic"]
@@ -64,16 +70,16 @@ def _addresses(sizes: list[int], start: int = 0) -> np.ndarray:
     return np.where(size > 0, start + np.cumsum(size) - size, -1).astype(np.int32)
 
 
-def _stiffness(f: Flex) -> np.ndarray:
+def _stiffness(c: Compilation, f: Flex) -> np.ndarray:
     """Stretching: coefficients of each element, one after the other."""
     young = f.elasticity.get("young")
-    if f.dim == 1 or f.rigid or young <= 0:
-        return np.zeros(0)
-    if f.order and not _is_solid(f):
+    if f.order and is_strained(c, f):
+        return _strained_modes(f)
+    if f.is_rod or f.rigid or young <= 0:
         return np.zeros(0)
     if f.order:
-        _, mu, lam = _material(f, solid=True)
-        return lattice_stiffness(f, mu, lam)
+        idle = f.elasticity.get("elastic2d") == "bend"
+        return np.zeros(0) if idle else _interpolated(f, young, f.elasticity.get("poisson")).ravel()
     room = _ROOM[f.dim]
     content, mu, lam = _material(f)
     numbers = np.zeros((len(f.elem), room))
@@ -91,15 +97,61 @@ def _stiffness(f: Flex) -> np.ndarray:
     return numbers.ravel()
 
 
-def _material(f: Flex, solid: bool = False) -> tuple[np.ndarray, float, float]:
+def is_strained(c: Compilation, f: Flex) -> bool:
+    """Whether a constraint keeps the strain of the flex."""
+    return bool(f.element.name) and any(
+        e.tag == "flexstrain" and e.get("flex") == f.element.name
+        for e in c.spec.section("equality")
+    )
+
+
+def _interpolated(f: Flex, young: float, poisson: float) -> np.ndarray:
+    """Minus the stiffness of each cell, or of each wall, (n, 3 nlocal, 3 nlocal)."""
+    mu = young / (2 * (1 + poisson))
+    if _is_solid(f):
+        lam = young * poisson / ((1 + poisson) * (1 - 2 * poisson))
+        n = 3 * (f.order + 1) ** 3
+        return lattice_stiffness(f, mu, lam).reshape(-1, n, n)
+    lam = young * poisson / (1 - poisson**2)
+    return membrane_stiffness(f, mu, lam, f.elasticity.get("thickness"))
+
+
+def _strained_modes(f: Flex) -> np.ndarray:
+    """The modes of each cell or wall, of a material of MuJoCo's choice."""
+    young, poisson, thickness = *_STRAINED, f.elasticity.get("thickness")
+    found: list[tuple[Wall | None, np.ndarray, np.ndarray]] = []
+    numbers = []
+    matrices = _interpolated(f, young, poisson)
+    elements = [None] * len(matrices) if _is_solid(f) else walls(f.cellcount)
+    for K, wall in zip(matrices, elements, strict=True):
+        alike = (
+            modes for other, like, modes in found if _alike(K, like) and _parallel(wall, other)
+        )
+        modes = next(alike, None)
+        if modes is None:
+            twist = None if wall is None else warp_mode(f, wall, young, poisson, thickness)
+            modes = packed_modes(K, twist)
+            found.append((wall, K, modes))
+        numbers.append(modes)
+    return np.concatenate([*numbers, np.zeros(0)])
+
+
+def _alike(K: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two cells have the same stiffness, to rounding."""
+    return bool(np.abs(K - other).max() <= _ROUNDING * np.abs(K).max())
+
+
+def _parallel(wall: Wall | None, other: Wall | None) -> bool:
+    return wall is None or other is None or wall.axis == other.axis
+
+
+def _material(f: Flex) -> tuple[np.ndarray, float, float]:
     """Volume of each element at rest [m^3], and Lame's parameters [Pa]; plane stress in a shell."""
     E, nu = f.elasticity.get("young"), f.elasticity.get("poisson")
     side = f.place[f.elem[:, 1:]] - f.place[f.elem[:, :1]]
     mu = E / (2 * (1 + nu))
-    lam = E * nu / ((1 + nu) * (1 - 2 * nu))
-    if solid:
-        return np.zeros(0), mu, lam
     if f.dim == 3:
+        lam = E * nu / ((1 + nu) * (1 - 2 * nu))
         return np.abs(np.linalg.det(side)) / 6, mu, lam
     area = 0.5 * np.linalg.norm(np.cross(side[:, 0], side[:, 1]), axis=1)
     return area * f.elasticity.get("thickness"), mu, E * nu / (1 - nu**2)
@@ -132,8 +184,12 @@ def _planes(f: Flex) -> np.ndarray:
 def _bending(f: Flex) -> np.ndarray:
     """Bending of a shell: a quadratic form of the four vertices around each edge."""
     E, nu = f.elasticity.get("young"), f.elasticity.get("poisson")
-    bends = f.dim == 2 and f.elasticity.get("elastic2d") in ("bend", "both")
-    if not bends or f.order or f.rigid or E <= 0:
+    bends = f.elasticity.get("elastic2d") in ("bend", "both")
+    if not bends or f.rigid or E <= 0:
+        return np.zeros(0)
+    if f.order:
+        return wall_bending(f, E, nu, f.elasticity.get("thickness"))
+    if f.dim != 2:
         return np.zeros(0)
     numbers = np.zeros((len(f.topology.edge), _PER_EDGE))
     inner = np.flatnonzero(f.topology.flap[:, 1] >= 0)

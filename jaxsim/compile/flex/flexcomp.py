@@ -63,6 +63,8 @@ def _points(c: Compilation, e: SpecElement) -> Points | None:
     if e.get("dim") not in (1, 2, 3):
         c.fault(e, f"dim='{e.get('dim')}' must be 1 (rod), 2 (shell) or 3 (solid)")
         return None
+    if not _whole_rows(c, e):
+        return None
     if min(e.get("mass"), e.get("inertiabox")) < MINVAL:
         c.fault(e, "mass and inertiabox must be positive")
     if np.any(e.get("scale") < MINVAL):
@@ -91,17 +93,23 @@ def _points(c: Compilation, e: SpecElement) -> Points | None:
     return points if e.own("material") is not None else points._replace(texcoord=None)
 
 
+def _whole_rows(c: Compilation, e: SpecElement) -> bool:
+    """Whether the lists of points and elements have the right lengths, used or not."""
+    point, element, width = e.own("point"), e.own("element"), e.get("dim") + 1
+    ragged = point is not None and len(point) % 3
+    if ragged:
+        c.fault(e, f"point needs 3 numbers for each point, got {len(point)}")
+    broken = element is not None and len(element) % width
+    if broken:
+        c.fault(e, f"element needs {width} points for each element, got {len(element)} numbers")
+    return not (ragged or broken)
+
+
 def _direct(c: Compilation, e: SpecElement) -> Points | None:
     """Points and elements that are written out."""
     point, element, dim = e.own("point"), e.own("element"), e.get("dim")
     if point is None or element is None:
         c.fault(e, "type='direct' needs point and element")
-        return None
-    if len(point) % 3:
-        c.fault(e, f"point needs 3 numbers for each point, got {len(point)}")
-    if len(element) % (dim + 1):
-        c.fault(e, f"element needs {dim + 1} points for each element, got {len(element)} numbers")
-    if len(point) % 3 or len(element) % (dim + 1):
         return None
     scaled = np.array(point, float).reshape(-1, 3) * e.get("scale")
     return Points(dim, scaled, np.array(element, int).reshape(-1, dim + 1))
@@ -260,9 +268,11 @@ def _interpolated(
     low, high = box
     node = low + (high - low) * places / (order * cellcount)
     share = node_masses(points, box, cellcount, order, _is_shell(e))
+    if not np.any(share > 0):
+        c.fault(e, "its elements have no volume; move their points apart")
     held = held | (share <= 0)
     share = np.where(held, 0.0, share)
-    mass = e.get("mass") * share / share.sum()
+    mass = e.get("mass") * share / max(share.sum(), MINVAL)
     name = flex.name or ""
     names = [
         parent if pin else f"{name}_{i}_{j}_{k}"
@@ -313,6 +323,7 @@ def _put(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]) -> None:
         if undo is not None:
             inner = undo.apply(Pose(body.attrs["pos"], here().quat))
             body.attrs.update(pos=inner.pos, quat=inner.quat)
+            body.unframed = True
         parent.adopt(body, place + i)
 
 

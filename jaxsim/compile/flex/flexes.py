@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.asset import assets
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, lattice_axes
@@ -92,6 +91,11 @@ class Flex:
     def dim(self) -> int:
         """1: rod, 2: shell, 3: solid."""
         return self.elem.shape[1] - 1
+
+    @property
+    def is_rod(self) -> bool:
+        """Whether it bends as a rod; one that is interpolated moves as its cells do."""
+        return self.dim == 1 and not self.order
 
     @property
     def bodies(self) -> np.ndarray:
@@ -212,18 +216,28 @@ def _columns(c: Compilation, flexes: Sequence[Flex]) -> None:
     copy_columns(c, [f.edge for f in flexes], _EDGE_COLUMNS)
     copy_columns(c, [f.elasticity for f in flexes], _ELASTICITY_COLUMNS)
     rgba = np.array([f.element.get("rgba") for f in flexes], np.float32).reshape(-1, 4)
-    material = [assets.material(c, f.element) for f in flexes]
     c.fields.update(
         flex_rgba=rgba,
-        flex_matid=_joined(
-            [np.full(len(f.elem), m) for f, m in zip(flexes, material, strict=True)]
-        ),
+        flex_matid=_joined([_materials(c, f) for f in flexes]),
         flex_radius=np.array([_radius(f) for f in flexes], float),
         flex_interp=_ints([-f.order if _is_shell(f) else f.order for f in flexes]),
         flex_cellnum=_ints([f.cellcount for f in flexes]).reshape(-1, 3),
         flex_rigid=np.array([f.rigid for f in flexes], bool),
         flex_centered=np.array([_centered(f) for f in flexes], bool),
     )
+
+
+def _materials(c: Compilation, f: Flex) -> np.ndarray:
+    """The material of each element: -1 for none, one for all, or one each."""
+    names = str(f.element.get("material") or "").split()
+    found = np.array([c.find("material", name, f.element, "material") for name in names], int)
+    if len(names) not in (0, 1, len(f.elem)):
+        c.fault(
+            f.element,
+            f"material needs 1 name or one for each of {len(f.elem)} elements, got {len(names)}",
+        )
+        return np.full(len(f.elem), -1)
+    return np.broadcast_to(found if names else -1, len(f.elem))
 
 
 def _radius(f: Flex) -> float:

@@ -31,10 +31,13 @@ def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:
     node, weight = np.polynomial.legendre.leggauss(n)
     node, weight = 0.5 * (node + 1), 0.5 * weight
     full = np.einsum("i,j,k->ijk", weight, weight, weight).reshape(1, -1)
-    points = Points(f.dim, f.place, f.elem)
-    content, filled = filling(
-        points, box, f.cellcount, f.order, lambda t: _lagrange(node, t)[0], 2 * f.order
-    )
+    if f.dim == 1:  # a rod fills its cells
+        content, filled = full, np.ones(int(np.prod(f.cellcount)), bool)
+    else:
+        points = Points(f.dim, f.place, f.elem)
+        content, filled = filling(
+            points, box, f.cellcount, f.order, lambda t: lagrange(node, t)[0], 2 * f.order
+        )
     size = (box[1] - box[0]) / f.cellcount
     weights = np.where(filled[:, None], with_void(content, full), 0.0) * np.prod(size)
     form = _forms(node, f.order, size, mu, lam)
@@ -43,7 +46,7 @@ def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:
 
 def _forms(node: np.ndarray, order: int, size: np.ndarray, mu: float, lam: float) -> np.ndarray:
     """The integrand at each Gauss point, (npoint, 3 nlocal, 3 nlocal)."""
-    N, D = _lagrange(np.linspace(0.0, 1.0, order + 1), node)
+    N, D = lagrange(np.linspace(0.0, 1.0, order + 1), node)
 
     def product(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         return np.einsum("pi,qj,rk->pqrijk", x, y, z).reshape(len(node) ** 3, -1)
@@ -56,7 +59,7 @@ def _forms(node: np.ndarray, order: int, size: np.ndarray, mu: float, lam: float
     return form.reshape(len(grad), 3 * grad.shape[1], -1)
 
 
-def _lagrange(node: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def lagrange(node: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lagrange polynomials of some nodes at t, and their derivatives, (..., nnode) each."""
     gap = node[:, None] - node
     np.fill_diagonal(gap, 1.0)

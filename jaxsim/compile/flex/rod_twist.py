@@ -103,6 +103,7 @@ def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
     if siblings.tag == "frame":
         undo = frame_pose(c, top).inverse()
         body.attrs.update(pos=undo.pos, quat=undo.quat)
+        body.unframed = True
     # A rod in the world itself is still in its place here, behind the bodies of its points.
     siblings.adopt(body, siblings.children.index(before) + 1)
     last[top] = body

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxsim.assets.lattice import Points
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.flex.cells import ORDERS
+from jaxsim.compile.flex.cells import ORDERS, active_nodes
 from jaxsim.enums import IntegratorType, JointType
 from jaxsim.spec import SpecElement
 
@@ -133,11 +134,19 @@ def yield_strains(flex: Flex) -> tuple[float, float]:
 
 
 def _check_hold(c: Compilation, flex: Flex, three: np.ndarray) -> None:
-    """A flex whose points all slide freely must not hang on a body that moves as well."""
-    if not three[flex.bodies].all():
+    """A flex whose points all slide freely must not hang on a body that moves as well.
+
+    The nodes of empty cells are fixed, but hold nothing.
+    """
+    bodies = flex.bodies
+    if flex.order and flex.elasticity.get("elastic2d") == "none" and not three[bodies].all():
+        points = Points(flex.dim, flex.place, flex.elem)
+        nodes = active_nodes(points, flex.node_place, flex.cellcount, flex.order)
+        bodies = np.unique(flex.nodebody[nodes])
+    if not three[bodies].all():
         return
     parent = c.fields["body_parentid"]
-    above = {int(parent[body]) for body in flex.bodies}
+    above = {int(parent[body]) for body in bodies}
     while above:
         for body in sorted(above):
             if c.fields["body_jntnum"][body]:

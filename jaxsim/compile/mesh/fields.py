@@ -13,7 +13,7 @@ from jaxsim.compile.mesh.mesh import Mesh
 # Indices in a mesh count from its own first vertex, normal or texture coordinate; polygons too.
 _DATA: dict[str, tuple[Callable[[Mesh], np.ndarray], type]] = {
     "vert": (lambda mesh: mesh.vertex, np.float32),
-    "normal": (lambda mesh: mesh.normals(mesh.surface.normal), np.float32),
+    "normal": (lambda mesh: mesh.normal, np.float32),
     "texcoord": (lambda mesh: mesh.surface.texcoord, np.float32),
     "face": (lambda mesh: mesh.placement.turned(mesh.surface.face), np.int32),
     "facenormal": (lambda mesh: mesh.placement.turned(mesh.surface.face_normal), np.int32),

@@ -1,7 +1,7 @@
 """One mesh: from a surface as its file has it to the frame of its own mass.
 
 The origin is in the center of mass and the axes are the principal axes of inertia, the largest
-moment first. Lengths in m.
+moment first; the mesh of a signed distance keeps the frame of that. Lengths in m.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 
 from jaxsim.assets.mesh.hull import Hull
 from jaxsim.assets.mesh.mass import Mass, check_moments, check_orientation, shell, solid
+from jaxsim.assets.mesh.normals import decided
 from jaxsim.assets.mesh.surface import MeshSurface
 from jaxsim.assets.mesh.triangles import units
-from jaxsim.compile.pose import Pose
+from jaxsim.compile.pose import Pose, here
 from jaxsim.compile.principal import principal_axes
 from jaxsim.compile.quaternion import to_matrix
 from jaxsim.errors import AssetError
@@ -23,22 +24,39 @@ from jaxsim.errors import AssetError
 # Products of inertia, relative to the largest moment, that leave a mesh as it is: MuJoCo's value,
 # which keeps rounding errors of a file in single precision from turning a mesh that is aligned.
 ALIGNED = 1e-7
+SHORTEST_NORMAL = 1e-15**0.5  # from which on it has a direction, the oracle's
 LARGEST = 1e30  # coordinate [m]; a bound of our own, well within single precision
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """How a mesh is moved before anything is worked out: p -> scale * R^T (p - refpos).
+    """How a mesh is moved before anything is worked out: p -> stretch (scale * R^T (p - refpos)).
 
     Attributes:
       refpos: origin in the file, (3,).
       refquat: orientation there, a unit quaternion, (4,).
       scale: factors along the new axes, none of them zero, (3,).
+      stretch: what the frames around a geom do to it, (3, 3); None for nothing, or what `scale`
+        has taken in.
     """
 
     refpos: np.ndarray
     refquat: np.ndarray
     scale: np.ndarray
+    stretch: np.ndarray | None = None
+
+    def point(self, p: np.ndarray) -> np.ndarray:
+        """Points of the file (n, 3) in the new axes."""
+        placed = ((p - self.refpos) @ to_matrix(self.refquat)) * self.scale
+        return placed if self.stretch is None else placed @ self.stretch.T
+
+    def normal(self, n: np.ndarray) -> np.ndarray:
+        """Normals of the file (n, 3) in the new axes, not of unit length.
+
+        They are covectors: a scale shrinks them where it stretches the surface.
+        """
+        placed = n @ (to_matrix(self.refquat) / self.scale)
+        return placed if self.stretch is None else placed @ np.linalg.inv(self.stretch)
 
     @property
     def mirrors(self) -> bool:
@@ -72,13 +90,18 @@ class Mesh:
     moments: np.ndarray
     hull: Hull | None
 
-    def normals(self, normal: np.ndarray) -> np.ndarray:
-        """Normals of the surface (n, 3) in the mesh's own frame.
+    @property
+    def normal(self) -> np.ndarray:
+        """Unit normals of the surface, (nnormal, 3).
 
-        They are covectors: a scale shrinks them where it stretches the surface.
+        The z axis after the placement stands for those that are without direction there.
         """
-        scaled = normal @ (to_matrix(self.placement.refquat) / self.placement.scale)
-        return units(scaled @ to_matrix(self.pose.quat))
+        placed = decided(self.placement.normal(self.surface.normal), SHORTEST_NORMAL)
+        return placed @ to_matrix(self.pose.quat)
+
+    def normals(self, normal: np.ndarray) -> np.ndarray:
+        """Normals of sides (n, 3) in the mesh's own frame."""
+        return units(self.placement.normal(normal) @ to_matrix(self.pose.quat))
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +109,9 @@ class Mesh:
         return self.vertex.min(axis=0), self.vertex.max(axis=0)
 
 
-def make_mesh(surface: MeshSurface, placement: Placement, inertia: str, hull: bool) -> Mesh:
+def make_mesh(
+    surface: MeshSurface, placement: Placement, inertia: str, hull: bool, *, fixed: bool = False
+) -> Mesh:
     """Works out a mesh.
 
     Args:
@@ -94,12 +119,13 @@ def make_mesh(surface: MeshSurface, placement: Placement, inertia: str, hull: bo
       placement: its scale and reference pose.
       inertia: what the mass is spread over: a key of `INERTIA`.
       hull: whether the hull is wanted; it is kept, too, where inertia or faces are made of it.
+      fixed: whether the frame after the placement stays the mesh's own. Its moments are then taken
+        for those about its origin and axes, as MuJoCo does.
 
     Raises:
       AssetError: the mesh has no such inertia, or no hull.
     """
-    R = to_matrix(placement.refquat)
-    vertex = ((surface.vertex - placement.refpos) @ R) * placement.scale
+    vertex = placement.point(surface.vertex)
     if not np.abs(vertex).max() <= LARGEST:
         raise AssetError(f"its coordinates are beyond {LARGEST:g} m; check its scale")
     over_hull, distribution = INERTIA[inertia]
@@ -107,12 +133,13 @@ def make_mesh(surface: MeshSurface, placement: Placement, inertia: str, hull: bo
     mass = distribution(vertex, placement.turned(face))
     moments, quat = principal_axes(mass.tensor, ALIGNED)
     check_moments(moments)
+    pose = here() if fixed else Pose(mass.center, quat)
     kept = hull or over_hull or not len(surface.source.face)
     return Mesh(
         surface=surface,
         placement=placement,
-        pose=Pose(mass.center, quat),
-        vertex=(vertex - mass.center) @ to_matrix(quat),
+        pose=pose,
+        vertex=(vertex - pose.pos) @ to_matrix(pose.quat),
         content=mass.content,
         moments=moments / mass.content,
         hull=surface.hull if kept else None,

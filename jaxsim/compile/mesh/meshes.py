@@ -1,7 +1,8 @@
-"""Meshes: `mesh_*`, from the files, lists or parameters that `<mesh>` elements give."""
+"""Meshes: `mesh_*`, from the files, lists, parameters or plugins that `<mesh>` elements give."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.mesh.fields import mesh_fields
 from jaxsim.compile.mesh.mesh import Mesh, Placement, make_mesh
+from jaxsim.compile.mesh.sdf import made_by_plugin, plugin_surface
 from jaxsim.compile.orientation import MINVAL, numbers
 from jaxsim.compile.quaternion import normalize
 from jaxsim.errors import AssetError
@@ -31,10 +33,7 @@ def meshes(c: Compilation) -> None:
     shared: Shared = {}
     made: list[Mesh] = []
     for element in c.elements["mesh"]:
-        for child in element.children:
-            c.fault(child, "meshes made by plugins are not supported; give the mesh as a file")
-        if not element.children:
-            made += _mesh(c, element, element.asset_name in hulls, shared)
+        made += _mesh(c, element, element.asset_name in hulls, shared)
     c.work["mesh"] = made
     c.fields.update(mesh_fields(made))
 
@@ -73,7 +72,8 @@ def _mesh(c: Compilation, element: SpecElement, hull: bool, shared: Shared) -> l
         if surface is None or placement is None:
             return []
         with np.errstate(all="ignore"):  # numbers that overflow are refused with the mesh
-            return [make_mesh(surface, placement, _inertia(element), hull)]
+            fixed = made_by_plugin(element)
+            return [make_mesh(surface, placement, _inertia(element), hull, fixed=fixed)]
     except AssetError as error:
         c.fault(element, str(error))
         return []
@@ -90,7 +90,8 @@ def _placement(c: Compilation, element: SpecElement) -> Placement | None:
     elif np.abs(refquat).max() < MINVAL:
         c.fault(element, "refquat must not be zero; use '1 0 0 0' for no rotation")
     else:
-        return Placement(refpos, normalize(refquat / np.abs(refquat).max()), scale)
+        stretch = c.work.get("stretched", {}).get(element)
+        return Placement(refpos, normalize(refquat / np.abs(refquat).max()), scale, stretch)
     return None
 
 
@@ -111,7 +112,12 @@ def _surface(c: Compilation, element: SpecElement, shared: Shared) -> MeshSurfac
             f" or {NO_LIMIT} for no limit"
         )
     file, kind = element.get("file"), element.get("builtin")
-    if kind != "none":
+    if made_by_plugin(element):
+        made = plugin_surface(c, element)
+        if made is None:
+            return None
+        surface = dataclasses.replace(made, texcoord=_list(element, "texcoord", 2))
+    elif kind != "none":
         surface = builtin_surface(kind, _params(element))
     elif file is None:
         surface = _inline(element)

@@ -86,7 +86,7 @@ def _scale(c: Compilation, i: int, element: SpecElement, scale: Scale, angular: 
     biases = f["actuator_biasprm"][i], _BIASES.get(bias, "")
     dynamics = f["actuator_dynprm"][i], _DYNAMICS.get(DynType(f["actuator_dyntype"][i]), "1")
     forces = (scale.force_length, scale.force_mass) != (1.0, 1.0)
-    if forces and not (gains[1] and biases[1]):
+    if forces and (element.tag == "plugin" or not (gains[1] and biases[1])):
         c.fault(element, "it cannot be scaled with what it drives; use <frame scaling='geometry'>")
         return
     pure = _pure(gains[0], biases[0], gain, bias)

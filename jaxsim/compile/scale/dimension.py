@@ -3,12 +3,15 @@
 A unit of length that is `s` times and one of mass that is `m` times as large multiply a quantity of
 dimension L^a M^b T^c by s^a m^b; times and angles stay. `Q` is the coordinate of a joint, tendon or
 actuator and `F` its force: m and N where it is linear, rad and N m where it is angular.
+
+Where lengths are multiplied differently along three axes, positions go through a linear map, and
+what has no direction takes the geometric mean of the three factors.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -27,21 +30,51 @@ class Scale:
     Attributes:
       length, mass: lengths and masses.
       force_length, force_mass: the units that forces, stiffnesses and gains are measured in.
+      map: where positions go if not all lengths are multiplied alike: a (3, 3) matrix, row by row,
+        in the axes that the position is given in; empty where `length` says all.
     """
 
     length: float = 1.0
     mass: float = 1.0
     force_length: float = 1.0
     force_mass: float = 1.0
+    map: tuple[float, ...] = ()
 
-    def times(self, length: float, mass: float, *, forces: bool) -> Scale:
-        """This scale and another inside it; `forces` says whether forces follow that one."""
+    def times(self, lengths: np.ndarray, mass: float, *, forces: bool) -> Scale:
+        """This scale and another inside it.
+
+        Args:
+          lengths: factors along the three axes, (3,).
+          mass: factor of masses.
+          forces: whether forces follow that scale, which then has one length.
+        """
+        alike = not self.map and np.all(lengths == lengths[0])
+        length = float(lengths[0]) if alike else float(np.cbrt(np.prod(lengths)))
         return Scale(
             self.length * length,
             self.mass * mass,
             self.force_length * (length if forces else 1.0),
             self.force_mass * (mass if forces else 1.0),
+            () if alike else tuple((self.linear * lengths).ravel().tolist()),
         )
+
+    def within(self, R: np.ndarray) -> Scale:
+        """The same in other axes, the columns of R (3, 3)."""
+        if not self.map:
+            return self
+        return replace(self, map=tuple((R.T @ self.linear @ R).ravel().tolist()))
+
+    @property
+    def overall(self) -> Scale:
+        """The same without directions."""
+        if not self.map:
+            return self
+        return replace(self, length=float(np.cbrt(np.linalg.det(self.linear))), map=())
+
+    @property
+    def linear(self) -> np.ndarray:
+        """Where positions go, (3, 3)."""
+        return np.reshape(self.map, (3, 3)) if self.map else self.length * np.eye(3)
 
     def factor(self, unit: str, *, angular: bool = False) -> float:
         """The factor of a quantity in a unit such as `F s/Q`."""
@@ -57,9 +90,12 @@ class Scale:
 
 
 def mean(one: Scale, other: Scale) -> Scale:
-    """The geometric mean, for what stands between two elements."""
+    """The geometric mean, for what stands between two elements; it has no direction."""
     return Scale(
-        *(np.sqrt(a * b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True))
+        float(np.sqrt(one.length * other.length)),
+        float(np.sqrt(one.mass * other.mass)),
+        float(np.sqrt(one.force_length * other.force_length)),
+        float(np.sqrt(one.force_mass * other.force_mass)),
     )
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.orientation import numbers
+from jaxsim.compile.orientation import numbers, orientation
+from jaxsim.compile.pose import Pose, frame_pose, pose_of
+from jaxsim.compile.quaternion import IDENTITY, to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.mjcf.element import Value
 from jaxsim.spec import SpecElement
@@ -19,28 +24,53 @@ class Scales:
     """The scale of every element of the tree.
 
     Attributes:
-      inside: elements with a scale other than one, in document order.
+      inside: elements with a scale other than one, in document order; maps of positions are in the
+        axes of the parent. That of a slide joint has the factor along its axis as its length.
+      own: the scale of what is in a body or frame, in the body's or frame's own axes.
+      unframed: places, in the body around, of bodies that no frame reaches, (3,).
       named: all elements of the tree by kind and name.
     """
 
     def __init__(self, c: Compilation):
         self.inside: dict[SpecElement, Scale] = {}
+        self.own: dict[SpecElement, Scale] = {}
         self.named: dict[tuple[str, str], SpecElement] = {}
+        self.unframed = {e: pose_of(c, e).pos for e in c.spec.walk() if e.unframed}
+        c.frames.clear()  # their places will change
         stack = [(world, ONE) for world in reversed(c.spec.sections("worldbody"))]
         while stack:
             element, scale = stack.pop()
             if element.name and element.defined_kind:
                 self.named[element.defined_kind, element.name] = element
             if scale != ONE:
-                self.inside[element] = scale
-            within = _within(c, element, scale) if element.tag == "frame" else scale
-            stack.extend((child, within) for child in reversed(element.children))
+                self.inside[element] = _along_axis(element, scale)
+            turned = bool(scale.map) and not element.unframed
+            within = scale.within(to_matrix(orientation(c, element))) if turned else scale
+            if element.tag == "frame":
+                within = _inside_frame(c, element, within)
+            self.own[element] = within
+            stack.extend(
+                (child, self.own[_body_around(child)] if child.unframed else within)
+                for child in reversed(element.children)
+            )
+
+    def place_unframed(self, c: Compilation) -> None:
+        """Puts the bodies that no frame reaches in their places, after all else is scaled."""
+        for body, pos in self.unframed.items():
+            place = self.own[_body_around(body)].linear @ pos
+            inner = frame_pose(c, body).inverse().apply(Pose(place, IDENTITY))
+            body.attrs.update(pos=inner.pos, quat=inner.quat)
+        c.frames.clear()
 
     def of(self, kind: str, name: str | None) -> Scale:
-        """The scale of a named element; one for what is not scaled or not there."""
+        """The scale of a named element; one for what is not scaled or not there.
+
+        That of a body is the scale of what is in it.
+        """
         kind = "body" if kind == "xbody" else kind
         element = self.named.get((kind, name or ""))
-        return ONE if element is None else self.inside.get(element, ONE)
+        scales = self.own if kind == "body" else self.inside
+        return ONE if element is None else scales.get(element, ONE)
 
     def joint(self, name: str | None) -> tuple[Scale, bool]:
         """The scale of a joint, and whether its coordinate is an angle."""
@@ -51,33 +81,49 @@ class Scales:
     def tendon(self, element: SpecElement) -> tuple[Scale, bool]:
         """The scale of a tendon if all on its path have the same, and whether it is an angle."""
         if element.tag == "fixed":
-            parts = {self.joint(e.get("joint")) for e in element.children}
+            found = [self.joint(e.get("joint")) for e in element.children]
         else:
-            parts = {
-                (self.of(e.tag, e.get(e.tag)), False) for e in element.children if e.tag in _PATH
-            }
+            path = [e for e in element.children if e.tag in _PATH]
+            found = [(self.of(e.tag, e.get(e.tag)), False) for e in path]
+        parts = {(scale.overall, angular) for scale, angular in found}
         return parts.pop() if len(parts) == 1 else (ONE, False)
 
 
-def _within(c: Compilation, frame: SpecElement, around: Scale) -> Scale:
-    """The scale inside a frame."""
+def _body_around(element: SpecElement) -> SpecElement:
+    """The body that an element is in, past the frames."""
+    return next(ancestor for ancestor in element.ancestors() if ancestor.tag != "frame")
+
+
+def _along_axis(element: SpecElement, scale: Scale) -> Scale:
+    """The scale of a joint that slides along an axis, whose coordinate is a length on it."""
+    if not scale.map or element.tag != "joint" or element.get("type") != "slide":
+        return scale
+    axis = np.asarray(element.get("axis"), float)
+    length = float(np.linalg.norm(axis))
+    if length == 0:  # refused when it is compiled
+        return scale
+    return replace(scale, length=float(np.linalg.norm(scale.linear @ axis)) / length)
+
+
+def _inside_frame(c: Compilation, frame: SpecElement, around: Scale) -> Scale:
+    """The scale inside a frame; that around it is in the frame's axes."""
     given = np.atleast_1d(frame.get("scale")).astype(float)
     mass = float(frame.get("massscale"))
+    similar = frame.get("scaling") == "similar"
     if not (np.all(np.isfinite(given)) and np.all(given > 0)):
         c.fault(frame, f"scale='{numbers(given)}' must be positive and finite")
-        return around
-    if not (np.isfinite(mass) and mass >= 0):
+    elif not (np.isfinite(mass) and mass >= 0):
         c.fault(frame, f"massscale='{mass:g}' must not be negative; 0 lets mass follow the volume")
-        return around
-    if np.any(given != given[0]):
+    elif similar and np.any(given != given[0]):
         c.fault(
             frame,
-            f"scale='{numbers(given)}' stretches the axes differently, which is not supported; "
-            "give one number",
+            f"scale='{numbers(given)}' stretches the axes differently, which forces cannot follow; "
+            "give one number, or add scaling='geometry'",
         )
-        return around
-    length = float(given[0])
-    return around.times(length, mass or length**3, forces=frame.get("scaling") == "similar")
+    else:
+        lengths = np.full(3, given[0]) if len(given) == 1 else given
+        return around.times(lengths, mass or float(np.prod(lengths)), forces=similar)
+    return around
 
 
 def transmission_scale(c: Compilation, actuator: SpecElement, scales: Scales) -> tuple[Scale, bool]:
@@ -100,12 +146,22 @@ def multiply(
     *,
     angular: bool = False,
     units: dict[str, str] | None = None,
+    but: Collection[str] = (),
 ) -> None:
-    """Multiplies the attributes of an element as their units say; `units` has those unknown."""
+    """Multiplies the attributes of an element as their units say.
+
+    Args:
+      element: what is scaled.
+      scale: its factors.
+      angular: whether its coordinate is an angle.
+      units: units that the schema does not say.
+      but: attributes that stay.
+    """
     for attr in element.row.attrs.values():
         unit = (units or {}).get(attr.name, attr.unit)
-        value = _value(element, attr.name) if attr.is_number and unit not in ("", "?") else None
-        if value is None:
+        has_unit = attr.is_number and unit not in ("", "?") and attr.name not in but
+        value = _value(element, attr.name) if has_unit else None
+        if value is None or not np.any(value):
             continue
         factors = scale.factors(unit, np.size(value), angular=angular)
         if np.any(factors != 1):

@@ -1,4 +1,4 @@
-"""Tendons, pairs, equalities and sensors of elements inside a `<frame scale>`."""
+"""What is tied to elements inside a `<frame scale>`: tendons, pairs, equalities and sensors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.scale.deformables import flex_scale, scale_flex, scale_skin
 from jaxsim.compile.scale.dimension import Scale, mean
 from jaxsim.compile.scale.factors import ONE, Scales, multiply, transmission_scale
 from jaxsim.spec import SpecElement
@@ -18,10 +19,10 @@ Rule = Callable[[Compilation, SpecElement, Scales], None]
 def _tendon(c: Compilation, element: SpecElement, scales: Scales) -> None:
     scale, angular = scales.tendon(element)
     multiply(element, scale, angular=angular)
-    for part in element.children if element.tag == "fixed" and scale == ONE else ():
+    for part in element.children if element.tag == "fixed" else ():
         own, turns = scales.joint(part.get("joint"))
-        if not turns and own.length != 1:
-            part.attrs["coef"] = float(part.get("coef")) / own.length
+        if not turns and own.length != scale.length:
+            part.attrs["coef"] = float(part.get("coef")) * scale.length / own.length
 
 
 def _pair(c: Compilation, element: SpecElement, scales: Scales) -> None:
@@ -39,7 +40,10 @@ def _ends(element: SpecElement, scales: Scales) -> tuple[Scale, Scale]:
 def _connect(c: Compilation, element: SpecElement, scales: Scales) -> None:
     first, second = _ends(element, scales)
     own = mean(first, second) if element.get("site1") else first
-    multiply(element, own, units={"solimp": _SOLIMP})
+    anchor = element.get("anchor")
+    multiply(element, own, units={"solimp": _SOLIMP}, but=("anchor",))
+    if anchor is not None:
+        element.attrs["anchor"] = first.linear @ anchor
 
 
 def _weld(c: Compilation, element: SpecElement, scales: Scales) -> None:
@@ -47,9 +51,9 @@ def _weld(c: Compilation, element: SpecElement, scales: Scales) -> None:
     anchor, relpose = element.get("anchor"), element.get("relpose")
     multiply(element, mean(first, second), units={"solimp": _SOLIMP})
     if anchor is not None and np.any(anchor):
-        element.attrs["anchor"] = np.asarray(anchor) * second.length
+        element.attrs["anchor"] = second.linear @ anchor
     if element.is_set("relpose"):
-        element.attrs["relpose"] = np.asarray(relpose) * np.array([first.length] * 3 + [1] * 4)
+        element.attrs["relpose"] = np.concatenate([first.linear @ relpose[:3], relpose[3:]])
 
 
 def _coupling(c: Compilation, element: SpecElement, scales: Scales) -> None:
@@ -101,22 +105,33 @@ def _sensor(c: Compilation, element: SpecElement, scales: Scales) -> None:
         if found:
             scale = mean(found[0], found[-1])
     units = _READINGS.get(element.tag, {})
-    if element.tag == "tactile" and scale != ONE:
-        c.fault(element, "a tactile sensor cannot be scaled; take its geom out of the frame")
+    if element.tag in ("tactile", "plugin") and scale != ONE:
+        c.fault(
+            element,
+            f"a {element.tag} sensor cannot be scaled; take what it measures out of the frame",
+        )
     multiply(element, scale, angular=angular, units=units)
 
 
-def _skin(c: Compilation, element: SpecElement, scales: Scales) -> None:
-    bodies = [bone.get("body") for bone in element.children if bone.tag == "bone"]
-    bodies += str(element.get("body") or "").split() + str(element.get("node") or "").split()
-    if any(scales.of("body", body) != ONE for body in bodies):
-        c.fault(element, "it cannot be scaled with its bodies; take them out of the frame")
+def _of_flex(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    """A constraint of a whole flex."""
+    flex = c.spec.find("flex", element.get("flex") or "")
+    if flex is not None:
+        multiply(element, flex_scale(c, flex, scales), units={"solimp": _SOLIMP})
 
 
 TIES: dict[str, dict[str, Rule]] = {
-    "deformable": {"": _skin},
+    "asset": {"skin": scale_skin},
+    "deformable": {"skin": scale_skin, "flex": scale_flex},
     "tendon": {"": _tendon},
     "contact": {"pair": _pair},
-    "equality": {"connect": _connect, "weld": _weld, "joint": _coupling, "tendon": _coupling},
+    "equality": {
+        "connect": _connect,
+        "weld": _weld,
+        "joint": _coupling,
+        "tendon": _coupling,
+        "flex": _of_flex,
+        "flexstrain": _of_flex,
+    },
     "sensor": {"": _sensor},
 }

@@ -47,7 +47,9 @@ MESH = row(
     ),
     real("params", None, "?", "parameters of the built-in shape", n=ANY),
     ref("material", "material", "material of geoms that use the mesh and have none"),
-    children=[plugin("Plugin that makes the signed distance field of the mesh.")],
+    children=[
+        plugin("Plugin whose signed distance is the mesh, instead of vertices or a built-in shape.")
+    ],
     rules=[at_most_one("builtin", "file"), at_most_one("builtin", "vertex")],
 )
 

@@ -280,7 +280,10 @@ def _ignored(reason: str, *attrs):
 
 
 def _wrappers() -> list[Row]:
-    """New rows of `<frame>` and `<replicate>`, still empty."""
+    """New rows of `<frame>` and `<replicate>`, still empty.
+
+    MuJoCo does not check their attributes, and models in the wild have some of older versions.
+    """
     frame = row(
         "frame",
         "*",
@@ -295,6 +298,7 @@ def _wrappers() -> list[Row]:
         _ignored("a frame is not a body; MuJoCo ignores it too", *_OF_BODIES),
         rules=[ONE_ORIENTATION],
         meta=True,
+        loose=True,
     )
     replicate = row(
         "replicate",
@@ -313,6 +317,7 @@ def _wrappers() -> list[Row]:
             *_OF_BODIES,
         ),
         meta=True,
+        loose=True,
     )
     return [frame, replicate]
 

@@ -104,7 +104,8 @@ class Row:
 
     `occurs` is `"!"` exactly once, `"?"` at most once, `"*"` any number, `"R"` any number and
     inside itself. `meta` marks elements that are expanded away, beyond the 171 of the format.
-    `instead` marks an element that is refused, and says what to write in its place.
+    `instead` marks an element that is refused, and says what to write in its place. `loose` marks
+    an element whose unknown attributes are passed over with a message in the log.
     """
 
     tag: str
@@ -115,6 +116,7 @@ class Row:
     rules: tuple[Rule, ...] = ()
     meta: bool = False
     instead: str = ""
+    loose: bool = False
 
     def attribute(self, name: str) -> Attr | None:
         """The attribute with this name, or None."""
@@ -142,6 +144,7 @@ def row(
     rules: Iterable[Rule] = (),
     meta: bool = False,
     instead: str = "",
+    loose: bool = False,
 ) -> Row:
     """Declares an element; `attrs` may hold groups of attributes, at any depth."""
     return Row(
@@ -153,6 +156,7 @@ def row(
         rules=tuple(rules),
         meta=meta,
         instead=instead,
+        loose=loose,
     )
 
 

@@ -45,14 +45,11 @@ def read_robot(root: Node, problems: Problems) -> Element:
     discard = model.children[0].attrs["discardvisual"] == "true"
     shared = Shared(problems, collect_colors(robot), discard)
     world = _worldbody(robot, shared)
-    sections = {
-        "asset": shared.meshes,
-        "worldbody": world,
-        "equality": _equalities(robot),
-    }
-    for tag, elements in sections.items():
-        if elements or tag == "worldbody":
-            model.children.append(Element(tag, {}, elements, robot.place, ROOT.children[tag]))
+    assets, equalities = (
+        [Element(tag, {}, elements, robot.place, ROOT.children[tag])] if elements else []
+        for tag, elements in (("asset", shared.meshes), ("equality", _equalities(robot)))
+    )
+    model.children += [*assets, world, *equalities]
     return model
 
 
@@ -94,8 +91,11 @@ def _settings(robot: Element, problems: Problems) -> list[Element]:
     return [compiler, *(section for section in given if section.tag != "compiler")]
 
 
-def _worldbody(robot: Element, shared: Shared) -> list[Element]:
-    """The contents of the world: the geoms of link `world` and the trees of bodies."""
+def _worldbody(robot: Element, shared: Shared) -> Element:
+    """The world: the geoms of link `world` and the trees of bodies.
+
+    A joint whose child it is gives it a pose, which MJCF has no words for and which moves nothing.
+    """
     links: dict[str, Element] = {}
     for link in robot.find_all("link"):
         name = str(link.attrs.get("name", ""))
@@ -119,13 +119,14 @@ def _worldbody(robot: Element, shared: Shared) -> list[Element]:
             bodies[parent].children.append(bodies[child])
 
     # Roots stand in the world; a link called so is the world, wherever it hangs.
-    contents: list[Element] = []
+    world = Element("worldbody", {}, [], robot.place, ROOT.children["worldbody"])
     for name, body in bodies.items():
         if name == _WORLD:
-            contents += body.children
+            world.attrs = {key: value for key, value in body.attrs.items() if key != "name"}
+            world.children += body.children
         elif name not in parents:
-            contents.append(body)
-    return contents
+            world.children.append(body)
+    return world
 
 
 def _body(name: str, link: Element, shared: Shared) -> Element:

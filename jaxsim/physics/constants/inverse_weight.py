@@ -18,7 +18,7 @@ from jaxsim.physics.constants.flex_edges import edge_invweight
 from jaxsim.physics.factor import inverse_spd
 from jaxsim.physics.jacobian import point_jacobian
 from jaxsim.physics.layout import ancestors
-from jaxsim.physics.tree import HIGHEST, column, take, weighted_sum
+from jaxsim.physics.tree import HIGHEST, column, diagonal, take, weighted_sum
 from jaxsim.structure import Structure, derived
 
 _KNOWN = SIMULATED | {TrnType.BODY}  # adhesion acts through contacts: its moment is zero here
@@ -69,8 +69,7 @@ def _slide_weight(m: Model):
 
 def _dof_invweight(m: Model, inverse):
     """Diagonal of M^-1, averaged over each three dofs of ball and free joints."""
-    diagonal = take(inverse.reshape(m.nv * m.nv, *inverse.shape[2:]), np.arange(m.nv) * (m.nv + 1))
-    weight = weighted_sum(_means(m), diagonal)
+    weight = weighted_sum(_means(m), diagonal(inverse))
     slides = m.body_simple[m.dof_bodyid] == SLIDERS_ONLY
     return jnp.where(column(slides, weight), take(_slide_weight(m), m.dof_bodyid), weight)
 

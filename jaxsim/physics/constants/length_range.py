@@ -6,7 +6,7 @@ decay; what counts is where its length settles. Limits and equalities hold, all 
 off. All actuators and sides are worlds of one simulation.
 """
 
-import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -32,7 +32,7 @@ from jaxsim.physics.forward import (
     fwd_velocity,
 )
 from jaxsim.physics.integrate import advance
-from jaxsim.physics.native import worlds
+from jaxsim.physics.native import unpack
 from jaxsim.physics.tree import column, total
 
 OFF = (
@@ -45,8 +45,11 @@ OFF = (
 )
 SHORTEST = 0.01  # least time constant of the decay [s]
 
-# the program runs once, for less time than it takes to compile
-ONCE = {"xla_backend_optimization_level": 0}
+# The program runs once, for less time than it takes to compile: what is quick to compile is best.
+ONCE: dict[str, str | bool] = {
+    "xla_backend_optimization_level": "0",
+    "xla_cpu_use_fusion_emitters": False,
+}
 
 
 def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
@@ -57,7 +60,10 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
     """
     _refuse(m, wanted)
     timestep = wanted.timestep or float(m.opt.timestep)
-    low, high = _settle(_stripped(m, timestep), wanted, timestep)
+    # In double precision whatever that of the model is: what settles in single, does so roughly.
+    with jax.enable_x64(True):
+        double = jax.tree.map(lambda a: np.asarray(a, np.float64), m)
+        low, high = _settle(_stripped(double, timestep), wanted, timestep)
     problems = []
     ranges = np.array(m.actuator_lengthrange)
     for k, puller in enumerate(wanted.pullers):
@@ -122,13 +128,31 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
         accel=wanted.accel,
         maxforce=wanted.maxforce,
     )
-    output = np.array([[p.output] for p in wanted.pullers] * 2, np.int32)
-    side = np.repeat([[-1.0], [1.0]], len(wanted.pullers), axis=0).astype(m.qpos0.dtype)
-    run = worlds(functools.partial(_pull, plan))
-    many = jax.jit(jax.vmap(run, (None, None, 0, 0)), compiler_options=ONCE)
-    lengths = many(m, make_data(m, ()), output, side)
+    output = np.array([[p.output for p in wanted.pullers] * 2], np.int32)
+    side = np.repeat([[-1.0, 1.0]], len(wanted.pullers), axis=1).astype(m.qpos0.dtype)
+
+    def pull(m, d, output, side):
+        """Worlds last, the model the same in all; under `vmap` all would be traced twice."""
+        m, d = unpack(_repeated(m, 1), 1), unpack(_repeated(d, output.size), 1)
+        return _pull(plan, m, d, output, side)
+
+    lengths = _run_once(pull, m, make_data(m, ()), output, side)
     low, high = (np.asarray(a, np.float64).reshape(2, -1) for a in lengths)
     return low, high
+
+
+def _repeated(tree, worlds: int):
+    """A record with a last axis of worlds."""
+    return jax.tree.map(lambda a: jnp.broadcast_to(a[..., None], (*a.shape, worlds)), tree)
+
+
+def _run_once(function: Callable, *operands):
+    """`function(*operands)`, compiled for a single run."""
+    program = jax.jit(function).lower(*operands)
+    try:
+        return program.compile(ONCE)(*operands)
+    except jax.errors.JaxRuntimeError:  # an XLA that does not know these options
+        return program.compile()(*operands)
 
 
 class _Plan(NamedTuple):

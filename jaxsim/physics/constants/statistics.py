@@ -22,7 +22,7 @@ from jaxsim.model import Model
 from jaxsim.physics.constants.flex_edges import edges
 from jaxsim.physics.kinds import join
 from jaxsim.physics.layout import grouped
-from jaxsim.physics.tree import column, largest, take, total
+from jaxsim.physics.tree import column, diagonal, largest, take, total
 from jaxsim.structure import Structure, derived
 
 SHORTEST = 1e-5  # least size of a body [m]
@@ -72,12 +72,9 @@ def statistics(m: Model, d: Data, length) -> dict:
     several = m.nbody > 1
     one = jnp.ones_like(length[:1])
     meansize = _mean(length[1:]) if several else NO_SIZE * one
-    inertia = d.M.reshape(m.nv * m.nv, *d.M.shape[2:])
     center, extent = _box(m, d)
     return {
-        "meaninertia": _mean(take(inertia, np.arange(m.nv) * (m.nv + 1)))
-        if m.nv
-        else NO_INERTIA * one,
+        "meaninertia": _mean(diagonal(d.M)) if m.nv else NO_INERTIA * one,
         "meanmass": _mean(m.body_mass[1:]) if several else NO_MASS * one,
         "meansize": meansize,
         "extent": jnp.where(extent < SMALL, NO_EXTENT, jnp.maximum(extent, 2 * meansize)),

@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     Attributes:
       warm: first guess `[nv, *W]`, or None.
       tolerance, ls_tolerance: `[1, *W]`, see Option.
-      scale: `[1, *W]`, 1 / (meaninertia * nv), makes improvements comparable between models.
+      scale: `[1, *W]`, 1 / trace of M, makes improvements comparable between models.
     """
 
     warm: jax.Array | None

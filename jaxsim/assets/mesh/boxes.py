@@ -1,0 +1,141 @@
+"""A search for the triangle that is closest to a point, over nested boxes.
+
+Half of the triangles go into each half of a box, along its longest side, down to single ones. All
+points go down the levels together, as pairs of a point and a box that may hold its triangle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from jaxsim.assets.mesh.closest import Triangles
+
+_AT_ONCE = 8192  # points that are searched together; their pairs fit in the cache
+_SLACK = 1e-9  # share by which a box may be farther than the best triangle: rounding
+_TOUCH = 1e-12  # the same for points on the surface, as a share of its size
+_EQUAL = 1e-12  # share by which squared distances differ that are the same but for rounding
+_PARTS = 12  # most parts of a side, and parts of the whole that make one
+_SPOTS = 100_000  # from here on triangles with many parts have fewer
+
+
+@dataclass(frozen=True, eq=False)
+class Closest:
+    """Pairs of a point and a triangle that is closest to it, those of a point together.
+
+    Attributes:
+      row: the points, rising; each is there at least once, (k,).
+      which: the triangles, (k,).
+      feature: what of the triangle is the closest, (k,); see `closest.py`.
+      offset: the vectors from there to the point, (k, 3).
+    """
+
+    row: np.ndarray
+    which: np.ndarray
+    feature: np.ndarray
+    offset: np.ndarray
+
+
+class Boxes:
+    """Nested boxes over triangles (n, 3, 3)."""
+
+    def __init__(self, corner: np.ndarray):
+        self.triangles = Triangles.of(corner)
+        spot, self._of_spot = _spots(corner)
+        self._spots = cKDTree(spot)
+        self._leaf, self._levels = _nested(corner.min(axis=1), corner.max(axis=1))
+        low, high = self._levels[0]
+        self._touch = (_TOUCH * float(np.max(high - low))) ** 2
+
+    def closest(self, point: np.ndarray) -> Iterator[tuple[slice, Closest]]:
+        """The closest triangles of points (k, 3), some of the points at a time."""
+        for start in range(0, len(point), _AT_ONCE):
+            part = slice(start, min(start + _AT_ONCE, len(point)))
+            yield part, self._search(np.ascontiguousarray(point[part].T))
+
+    def _search(self, point: np.ndarray) -> Closest:
+        row = np.arange(point.shape[1])
+        best = self._guess(point) * (1 + _SLACK) + self._touch
+        box = np.zeros_like(row)
+        for low, high in self._levels[1:]:
+            row, box = np.repeat(row, 2), (2 * box[:, None] + (0, 1)).ravel()
+            kept = np.flatnonzero(_apart(point[:, row], low[:, box], high[:, box]) <= best[row])
+            row, box = row[kept], box[kept]
+        which = self._leaf[box]
+        offset, feature = self.triangles.offset(which, point[:, row])
+        square = _square(offset)
+        least = np.minimum.reduceat(square, np.searchsorted(row, np.arange(point.shape[1])))
+        kept = np.flatnonzero(square <= least[row] * (1 + _EQUAL))
+        return Closest(row[kept], which[kept], feature[kept], offset[:, kept].T)
+
+    def _guess(self, point: np.ndarray) -> np.ndarray:
+        """Squared distances from a triangle that is near, (k,): the one with the nearest spot."""
+        near = self._of_spot[self._spots.query(point.T)[1]]
+        offset, _ = self.triangles.offset(near, point)
+        return _square(offset)
+
+
+def _spots(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points all over triangles, (k, 3), and the triangle of each, (k,).
+
+    They are the middles of parts: a side is cut into as many as are a share of the whole.
+    """
+    side = np.linalg.norm(np.roll(corner, -1, axis=1) - corner, axis=2).max(axis=1)
+    whole = np.ptp(corner.reshape(-1, 3), axis=0).max()
+    cuts = np.ceil(side * _PARTS / (whole if whole > 0 else 1.0)).clip(1, _PARTS).astype(int)
+    while cuts.max() > 1 and (cuts * (cuts + 1) // 2).sum() > _SPOTS:
+        cuts = (cuts + 1) // 2
+    spots, owners = [], []
+    for n in np.unique(cuts):
+        which = np.flatnonzero(cuts == n)
+        i, j = (part.ravel() for part in np.indices((n, n)))
+        i, j = i[i + j < n], j[i + j < n]
+        share = (np.stack([i, j, n - 1 - i - j], axis=1) + 1 / 3) / n
+        spots.append(np.einsum("si,kij->ksj", share, corner[which]).reshape(-1, 3))
+        owners.append(np.repeat(which, len(share)))
+    return np.concatenate(spots), np.concatenate(owners)
+
+
+def _nested(
+    low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """The boxes of all levels.
+
+    Args:
+      low: lower corners of the bounds of the triangles, (n, 3).
+      high: upper corners.
+
+    Returns:
+      The triangle in each of the last boxes; lower and upper corners of each level's boxes, (3, 1),
+      (3, 2), (3, 4) and so on. To fill the last level some triangles are there twice.
+    """
+    depth = (len(low) - 1).bit_length()
+    order = np.arange(2**depth) * len(low) // 2**depth
+    order = order[None]
+    middle = low + high
+    for _ in range(depth):
+        spots = middle[order]
+        axis = np.argmax(spots.max(axis=1) - spots.min(axis=1), axis=1)
+        along = np.take_along_axis(spots, axis[:, None, None], axis=2)[..., 0]
+        order = np.take_along_axis(order, np.argsort(along, axis=1, kind="stable"), axis=1)
+        order = order.reshape(2 * len(order), -1)
+    leaf = order[:, 0]
+    levels = []
+    for level in range(depth + 1):
+        held = leaf.reshape(2**level, -1)
+        levels.append((low[held].min(axis=1).T.copy(), high[held].max(axis=1).T.copy()))
+    return leaf, levels
+
+
+def _apart(point: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Squared distances of points from boxes, all (3, k); zero inside."""
+    gap = np.maximum(np.maximum(low - point, point - high), 0.0)
+    return _square(gap)
+
+
+def _square(v: np.ndarray) -> np.ndarray:
+    """Squared lengths of vectors (3, k)."""
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]

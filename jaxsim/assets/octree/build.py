@@ -1,0 +1,49 @@
+"""The octree of a surface, with the signed distances at the corners of its cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.assets.octree.cells import Cells
+from jaxsim.assets.octree.corners import Distance, corner_values
+from jaxsim.assets.octree.grow import grown
+from jaxsim.assets.octree.neighbors import balanced
+
+DEPTH = 6  # levels below the root; MuJoCo's
+_ROOM = 1.1  # sides of the root, in sides of what it holds
+
+
+@dataclass(frozen=True, eq=False)
+class Octree:
+    """Distances in space.
+
+    Attributes:
+      cells: the cells, the root first.
+      value: signed distance [m] at the eight corners of each, x fastest, (n, 8).
+    """
+
+    cells: Cells
+    value: np.ndarray
+
+
+def octree(
+    triangle: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    distance: Distance,
+    depth: int = DEPTH,
+) -> Octree:
+    """Makes the octree of a surface.
+
+    Args:
+      triangle: corners of the faces, (n, 3, 3).
+      low: lower corner of the bounding box of the vertices, (3,).
+      high: upper corner, (3,).
+      distance: signed distance [m] of points (k, 3), (k,).
+      depth: how often the root may be halved.
+    """
+    middle, half = (low + high) / 2, (high - low) / 2
+    cells = balanced(grown(triangle, middle - _ROOM * half, middle + _ROOM * half, depth))
+    return Octree(cells, corner_values(cells, distance))

@@ -1,0 +1,87 @@
+"""Values at the corners of cells, without gaps between cells of different size.
+
+Where a leaf borders on a larger one, some of its corners hang in the middle of the other's side or
+edge. There the larger cell interpolates, and a corner takes the value that it finds: the mean of
+the corners of that side or edge. So the interpolated values agree on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim.assets.octree.cells import SLOTS, Cells
+from jaxsim.assets.octree.neighbors import OUTSIDE, neighbors
+
+Distance = Callable[[np.ndarray], np.ndarray]
+
+
+def corner_values(tree: Cells, distance: Distance) -> np.ndarray:
+    """Distances at the corners of every cell, (n, 8).
+
+    Args:
+      tree: a balanced tree.
+      distance: signed distance [m] of points (k, 3), (k,).
+    """
+    place = _distinct_planes(tree)[np.arange(3), tree.corners]
+    code = np.ravel_multi_index(tuple(np.moveaxis(place, -1, 0)), 3 * (tree.planes.shape[1],))
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    number = number.reshape(-1, 8)
+    hanging, holder, weight = _hanging(tree, place, number)
+
+    value = np.zeros(len(first))
+    free = np.ones(len(first), bool)
+    free[hanging] = False
+    point = tree.planes[np.arange(3), tree.corners.reshape(-1, 3)[first[free]]]
+    value[free] = distance(point)
+
+    # From coarse to fine: the corners that a mean is made of may hang themselves.
+    level = tree.level[holder]
+    for now in np.unique(level):
+        at = level == now
+        value[hanging[at]] = (value[number[holder[at]]] * weight[at]).sum(axis=1)
+    return value[number]
+
+
+def _distinct_planes(tree: Cells) -> np.ndarray:
+    """A number for each plane, (3, nplane), the same one where planes of a flat box coincide."""
+    return np.stack([np.unique(axis, return_inverse=True)[1] for axis in tree.planes])
+
+
+def _hanging(
+    tree: Cells, place: np.ndarray, number: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The corners that hang.
+
+    Args:
+      tree: the cells.
+      place: their corners, counted in planes, (n, 8, 3).
+      number: the same as numbers of points, (n, 8).
+
+    Returns:
+      The numbers of the corners that hang, (k,); the larger cell that holds each of them, (k,); the
+      weights of that cell's corners in its value, (k, 8).
+    """
+    leaves = tree.leaves
+    beyond = neighbors(tree, leaves)
+    row, side = np.nonzero((beyond != OUTSIDE) & (tree.level[beyond] < tree.level[leaves, None]))
+    leaf, holder = leaves[row], beyond[row, side]
+
+    # The four corners of each such side, as the larger cell sees them.
+    corner = _SIDES[side]
+    at, holder = place[leaf[:, None], corner].reshape(-1, 3), np.repeat(holder, 4)
+    low, high = at == place[holder, 0], at == place[holder, 7]
+    matching = ~(low | high)[:, None] | (high[:, None] == SLOTS)
+    weight = np.all(matching, axis=2).astype(np.float64)
+    count = weight.sum(axis=1)
+    hangs = np.flatnonzero(count > 1)  # one: it is a corner of both
+
+    which = number[leaf[:, None], corner].reshape(-1)[hangs]
+    which, first = np.unique(which, return_index=True)
+    kept = hangs[first]
+    return which, holder[kept], weight[kept] / count[kept, None]
+
+
+# Corners of the sides of a cell, in the order of `neighbors`.
+_SIDES = np.array([np.flatnonzero(SLOTS[:, side // 2] == side % 2) for side in range(6)])

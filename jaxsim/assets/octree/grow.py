@@ -1,0 +1,69 @@
+"""Splitting of the cells that a surface meets, level by level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.octree.cells import SLOTS, Cells, bounds, root
+from jaxsim.assets.octree.overlap import meets
+
+_AT_ONCE = 65536  # pairs of a cell and a triangle that are tested together; they fit in the cache
+
+
+def grown(triangle: np.ndarray, low: np.ndarray, high: np.ndarray, depth: int) -> Cells:
+    """The tree over a box whose cells are split wherever they meet a triangle.
+
+    Args:
+      triangle: corners, (n, 3, 3).
+      low: lower corner of the box, (3,).
+      high: upper corner, (3,).
+      depth: the level that is not split any more.
+    """
+    tree = root(low, high, depth)
+    cell, which = np.zeros(len(triangle), np.int64), np.arange(len(triangle))
+    for _ in range(depth):
+        kept = _meeting(tree, cell, triangle, which)
+        cell, which = cell[kept], which[kept]
+        split, rank = np.unique(cell, return_inverse=True)
+        if not len(split):
+            break
+        first = len(tree.level)
+        tree = tree.split(split)
+        cell, which = _in_children(tree, first + 8 * rank, triangle, which)
+    return tree
+
+
+def _meeting(tree: Cells, cell: np.ndarray, triangle: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """Which pairs of a cell and a triangle meet."""
+    parts = []
+    for start in range(0, len(cell), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        low, high = bounds(tree.planes, tree.low[cell[part]], tree.size[cell[part]])
+        parts.append(meets(triangle[which[part]], low, high))
+    return np.concatenate([np.zeros(0, bool), *parts])
+
+
+def _in_children(
+    tree: Cells, first: np.ndarray, triangle: np.ndarray, which: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of a child and a triangle whose bounds meet.
+
+    Args:
+      tree: the cells.
+      first: the first of the eight children, one for each pair of their parent with a triangle.
+      triangle: corners, (n, 3, 3).
+      which: the triangles of the pairs.
+    """
+    middle = bounds(tree.planes, tree.low[first], tree.size[first])[1]
+    # whether the triangle reaches below the plane that halves the parent, and above it
+    reach = np.stack(
+        [
+            triangle.min(axis=1)[which] <= middle,
+            triangle.max(axis=1)[which] >= middle,
+        ]
+    )
+    hit = np.ones((len(which), 8), bool)
+    for axis in range(3):
+        hit &= reach[SLOTS[:, axis], :, axis].T
+    pair, slot = np.nonzero(hit)
+    return first[pair] + slot, which[pair]

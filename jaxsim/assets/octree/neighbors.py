@@ -1,0 +1,65 @@
+"""Neighbors of leaves across their six sides, and the balance between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.octree.cells import Cells
+
+OUTSIDE = -1  # the neighbor of a cell at the border of the root
+
+
+def neighbors(tree: Cells, leaves: np.ndarray) -> np.ndarray:
+    """The leaf beyond each side of the leaves, (n, 6): low x, high x, low y, ...
+
+    Where several smaller leaves lie beyond a side, it is the one just below the side's middle.
+    """
+    spread, holder = _spread_bits(tree.depth), _leaf_at(tree)
+    low, size = tree.low[leaves].T, tree.size[leaves]
+    inside = spread[low + np.maximum(size // 2 - 1, 0)]
+    found = np.full((len(leaves), 6), OUTSIDE)
+    for side in range(6):
+        axis, upper = divmod(side, 2)
+        beyond = low[axis] + (size if upper else -1)
+        within = np.flatnonzero((beyond >= 0) & (beyond < len(spread)))
+        code = spread[beyond[within]] << axis
+        for other in {0, 1, 2} - {axis}:
+            code |= inside[other, within] << other
+        found[within, side] = holder[code]
+    return found
+
+
+def balanced(tree: Cells) -> Cells:
+    """Splits leaves until those that share a side differ by one level at most."""
+    while True:
+        leaves = tree.leaves
+        beyond = neighbors(tree, leaves)
+        step = np.where(beyond == OUTSIDE, 0, tree.level[beyond] - tree.level[leaves, None])
+        uneven = np.abs(step) > 1
+        own = np.broadcast_to(leaves[:, None], beyond.shape)
+        # each coarse leaf where it is met first, in the order of leaves and sides
+        coarse = np.where(step > 0, own, beyond)[uneven]
+        coarse, first = np.unique(coarse, return_index=True)
+        if not len(coarse):
+            return tree
+        tree = tree.split(coarse[np.argsort(first)])
+
+
+def _leaf_at(tree: Cells) -> np.ndarray:
+    """The leaf of every finest cell, (8**depth,), in the order of Morton's curve.
+
+    The curve goes through the children of a cell one after the other, at all levels: the number of
+    a place on it has the bits of x, y and z in turns (G. M. Morton, 1966).
+    """
+    leaves, spread = tree.leaves, _spread_bits(tree.depth)
+    x, y, z = spread[tree.low[leaves].T]
+    order = np.argsort(x | y << 1 | z << 2)
+    return np.repeat(leaves[order], tree.size[leaves[order]] ** 3)
+
+
+def _spread_bits(depth: int) -> np.ndarray:
+    """The numbers below 2**depth with two zeros between their bits."""
+    spread = np.zeros(1, np.int64)
+    for bit in range(depth):
+        spread = np.concatenate([spread, spread | 1 << (3 * bit)])
+    return spread

@@ -1,0 +1,123 @@
+"""A spur gear: an involute profile, drawn out along the z axis.
+
+The flank of a tooth is the involute of the base circle, the path of the end of a string that is
+unwound from it. A point at radius rho and angle phi is off an involute that starts at angle 0 by
+
+    sqrt(rho^2 - Rb^2) - Rb (phi + arccos(Rb / rho))
+
+measured along the string, with Rb the radius of the base circle. The two flanks of a tooth mirror
+each other; both repeat once a pitch. Names are those of gear making (F. Litvin and A. Fuentes,
+*Gear Geometry and Applied Theory*, 2004): the pitch circle is the one that rolls, and the addendum
+is what a tooth stands out beyond it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from jaxsim.assets.sdf.operations import (
+    Array,
+    azimuth,
+    extrusion,
+    intersection,
+    length,
+    library,
+    smooth_intersection,
+    smooth_union,
+    union,
+)
+
+_DEPTH = 2.2  # of a tooth, in addenda
+_RIM = 0.14  # thickness of the ring under the teeth, in diameters
+_ROUNDING = 0.0035  # of the tips, in diameters
+_FAR = 0.2  # [m] beyond the tips, where the distance is that from their circle
+_MOST_TEETH = 10_000  # a bound of our own, far beyond what a mesh can show
+_UNDER_BASE = -1e6  # an involute ends at the base circle; below, it is far away
+
+
+def gear(
+    x: Array,
+    y: Array,
+    z: Array,
+    alpha: float,
+    diameter: float,
+    teeth: float,
+    thickness: float,
+    innerdiameter: float,
+) -> Array:
+    """A signed distance that bounds the one from a gear.
+
+    Args:
+      x: position [m]; y and z likewise.
+      alpha: angle by which it is turned about z, backwards [rad].
+      diameter: of the pitch circle [m].
+      teeth: their number.
+      thickness: along z [m].
+      innerdiameter: of the hole [m]; negative: what leaves a ring under the teeth.
+    """
+    profile = _profile(x, y, alpha, diameter, teeth, innerdiameter)
+    return extrusion(profile, z, thickness / 2)
+
+
+def half_box(
+    alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
+) -> tuple[float, float, float]:
+    """Half the sides of a box around it, with some room."""
+    side = diameter / 2 * max(1.25, 1.05 * (1 + 2 / teeth))
+    return side, side, thickness / 2 * 1.1
+
+
+def fault(
+    alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
+) -> str:
+    """A gear without teeth has no pitch."""
+    return "" if 0 < teeth <= _MOST_TEETH else f"teeth must be positive, at most {_MOST_TEETH}"
+
+
+def _profile(
+    x: Array, y: Array, alpha: float, diameter: float, teeth: float, innerdiameter: float
+) -> Array:
+    """Distance in the plane: flanks between root and tip circle, around a hole."""
+    xp = library(x)
+    addendum = diameter / teeth
+    tip = (diameter + 2 * addendum) / 2
+    root = tip - _DEPTH * addendum
+    base = diameter * math.cos(_pressure_angle(teeth)) / 2
+    hole = innerdiameter / 2 if innerdiameter >= 0 else root - _RIM * diameter
+
+    rho, phi = length(x, y), azimuth(x, y) + alpha
+    cog = _tooth(rho, phi, diameter / 2, base, 2 * math.pi / teeth)
+    cog = smooth_intersection(rho - tip, cog, _ROUNDING * diameter)
+    cog = union(rho - root, cog) if base <= root else smooth_union(rho - root, cog, base - root)
+    solid = intersection(cog, hole - rho)
+    beyond = xp.where(tip - rho < -_FAR, rho - tip, solid)
+    return xp.where(rho < hole, hole - rho, beyond)
+
+
+def _tooth(rho: Array, phi: Array, pitch: float, base: float, stride: float) -> Array:
+    """Between the two flanks of the nearest tooth; `stride` is the angle from tooth to tooth."""
+    contact = math.acos(base / pitch)
+    width = stride / 2 - 2 * (math.tan(contact) - contact)  # angle of the gap at the base circle
+    left = _wrapped(phi + width / 2, stride) - width / 2
+    right = _wrapped(-phi - width / 2, stride) - width / 2
+    walls = intersection(left, right) - (stride - width)
+    return intersection(
+        walls, intersection(_involute(rho, left, base), _involute(rho, right, base))
+    )
+
+
+def _involute(rho: Array, phi: Array, base: float) -> Array:
+    xp = library(rho)
+    above = rho > base
+    safe = xp.where(above, rho, 2 * base)
+    string = xp.sqrt(safe * safe - base * base)
+    return xp.where(above, string - base * (phi + xp.acos(base / safe)), _UNDER_BASE)
+
+
+def _wrapped(angle: Array, stride: float) -> Array:
+    return angle - stride * library(angle).floor(angle / stride)
+
+
+def _pressure_angle(teeth: float) -> float:
+    """Angle of the force between two gears, larger for few teeth [rad]; an empirical fit."""
+    return 3.096e-5 * teeth * teeth - 6.557e-3 * teeth + 0.551

@@ -1,0 +1,103 @@
+"""Marching cubes: the surface where a function sampled on a lattice is zero.
+
+Every edge of the lattice that joins a negative value to another has a vertex, where the values are
+zero if they change evenly, and every cube has the triangles that its case asks for. Vertices and
+triangles come in the order in which cubes are visited, along x first, then y, then z; in a cube the
+edges go by their number. All is in single precision, as in the library that MuJoCo uses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.mesh.triangles import cross
+from jaxsim.assets.sdf.cube_cases import COUNT, TRIANGLES
+
+_EDGES = 12
+# Where the edges of a cube begin, (12, 3), in the order of `cube_cases`.
+_ORIGIN = np.array([np.insert([i % 2, i // 2], axis, 0) for axis in range(3) for i in range(4)])
+
+
+def marching_cubes(field: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The surface between the negative values and the others.
+
+    Args:
+      field: values on the lattice, (nz, ny, nx), in single precision.
+
+    Returns:
+      The vertices in units of the lattice (nvert, 3), float32; the faces (nface, 3),
+      counter-clockwise as seen from the positive side; and unit normals of the vertices (nvert, 3),
+      float32, which are zero where all the faces around are points.
+    """
+    inside = field < 0
+    axis, at = _cut_edges(inside)
+    vertex = _zeros(field, axis, at)
+    number = np.empty((3, *field.shape), np.int32)
+    number[axis, at[:, 2], at[:, 1], at[:, 0]] = np.arange(len(at))
+    face = _faces(inside, number)
+    return vertex, face, _normals(vertex, face)
+
+
+def _cut_edges(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Edges that join inside and outside: their axes (n,), and where they begin (n, 3)."""
+    cut = np.zeros((3, *inside.shape), bool)
+    cut[0, :, :, :-1] = inside[:, :, :-1] != inside[:, :, 1:]
+    cut[1, :, :-1, :] = inside[:, :-1, :] != inside[:, 1:, :]
+    cut[2, :-1, :, :] = inside[:-1, :, :] != inside[1:, :, :]
+    axis, k, j, i = np.nonzero(cut)
+    at = np.stack([i, j, k], axis=1)
+
+    # The first cube that has an edge lies before it, unless the lattice ends there.
+    before = at > 0
+    before[np.arange(len(at)), axis] = False
+    _, ny, nx = inside.shape
+    cube = (at - before) @ np.array([1, nx, nx * ny])
+    others = np.array([[1, 2], [0, 2], [0, 1]])[axis]
+    low, high = np.take_along_axis(before, others, axis=1).T
+    order = np.argsort(cube * _EDGES + 4 * axis + low + 2 * high)
+    return axis[order], at[order]
+
+
+def _zeros(field: np.ndarray, axis: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Where the values along edges are zero, (n, 3)."""
+    start = field[at[:, 2], at[:, 1], at[:, 0]]
+    beyond = at.copy()
+    beyond[np.arange(len(at)), axis] += 1
+    end = field[beyond[:, 2], beyond[:, 1], beyond[:, 0]]
+    vertex = at.astype(np.float32)
+    vertex[np.arange(len(at)), axis] += start / (start - end)
+    return vertex
+
+
+def _faces(inside: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """The triangles of all cubes, by the numbers of the vertices on their edges, (nface, 3)."""
+    nz, ny, nx = inside.shape
+    case = np.zeros((nz - 1, ny - 1, nx - 1), np.uint8)
+    for corner in range(8):
+        x, y, z = corner & 1, corner >> 1 & 1, corner >> 2
+        part = inside[z : nz - 1 + z, y : ny - 1 + y, x : nx - 1 + x]
+        case |= part.astype(np.uint8) << corner
+    k, j, i = np.nonzero((case > 0) & (case < 255))
+    case = case[k, j, i]
+
+    # Row by row: the cube of a triangle, and which of the cube's triangles it is.
+    count = COUNT[case]
+    cube = np.repeat(np.arange(len(case)), count)
+    turn = np.arange(len(cube)) - np.repeat(np.cumsum(count) - count, count)
+    edges = TRIANGLES[case[cube], turn]
+
+    # An edge of a cube is a step away from the cube's corner in the array of numbers.
+    steps = _ORIGIN @ np.array([1, nx, nx * ny]) + np.arange(_EDGES) // 4 * inside.size
+    corner = (k * ny + j) * nx + i
+    return number.ravel()[corner[cube][:, None] + steps[edges]]
+
+
+def _normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
+    """Sums of the faces' normals around each vertex, weighted by area, then scaled to norm 1."""
+    a, b, c = (vertex[face[:, corner]] for corner in range(3))
+    weighted = cross(c - b, a - b)
+    total = np.zeros_like(vertex)
+    for i in range(3):  # one after the other, as sums in single precision depend on their order
+        np.add.at(total[:, i], face.ravel(), np.repeat(weighted[:, i], 3))
+    length = np.sqrt(total[:, 0] ** 2 + total[:, 1] ** 2 + total[:, 2] ** 2)[:, None]
+    return np.divide(total, length, out=np.zeros_like(total), where=length > 0)

@@ -1,0 +1,70 @@
+"""Operations on signed distances: negative inside, positive outside.
+
+The functions here, and the shapes made of them, work alike on numpy's arrays, for the compiler, and
+on those of `jax.numpy`, traced or not, for the physics: an array names its own library of
+functions. Arguments broadcast. Boolean operations are minima and maxima of distances, which leave
+a bound of the distance where shapes meet (J. C. Hart, "Sphere tracing", The Visual Computer 12,
+1996); `-distance` is the complement.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+Array = Any  # of numpy or jax.numpy
+
+
+def library(array: Array) -> ModuleType:
+    """The functions for an array: numpy or jax.numpy."""
+    return array.__array_namespace__()
+
+
+def length(u: Array, v: Array) -> Array:
+    """Norm of (u, v), with gradient zero where both are zero."""
+    xp = library(u)
+    square = u * u + v * v
+    somewhere = square > 0
+    return xp.where(somewhere, xp.sqrt(xp.where(somewhere, square, 1)), 0)
+
+
+def azimuth(x: Array, y: Array) -> Array:
+    """Angle of (x, y) from the x axis, from -pi to pi; zero, as is its gradient, at the origin."""
+    xp = library(x)
+    somewhere = (x != 0) | (y != 0)
+    return xp.atan2(xp.where(somewhere, y, 0), xp.where(somewhere, x, 1))
+
+
+def union(a: Array, b: Array) -> Array:
+    """In one of both."""
+    return library(a).minimum(a, b)
+
+
+def intersection(a: Array, b: Array) -> Array:
+    """In both."""
+    return library(a).maximum(a, b)
+
+
+def slab(z: Array, half: float) -> Array:
+    """Between two planes."""
+    return library(z).abs(z) - half
+
+
+def smooth_union(a: Array, b: Array, width: float) -> Array:
+    """In one of both, with fillets: a quadratic blend where the distances differ by < `width`."""
+    share = library(a).clip(0.5 + 0.5 * (b - a) / width, 0, 1)
+    return b * (1 - share) + a * share - width * share * (1 - share)
+
+
+def smooth_intersection(a: Array, b: Array, width: float) -> Array:
+    """In both, less a rounding of the edges where the surfaces meet."""
+    both = intersection(a, b)
+    return intersection(both, -smooth_union(intersection(a, -b), intersection(b, -a), width))
+
+
+def extrusion(profile: Array, z: Array, half: float) -> Array:
+    """A flat shape drawn out along z, from its distance in the plane."""
+    xp = library(z)
+    over = slab(z, half)
+    inside = xp.minimum(intersection(profile, over), 0)
+    return inside + length(xp.maximum(profile, 0), xp.maximum(over, 0))

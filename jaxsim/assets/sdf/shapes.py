@@ -1,0 +1,78 @@
+"""The shapes that are known by a signed distance, with their settings: one table.
+
+The compiler reads from it the settings of a plugin and makes its mesh. The physics takes
+
+    shape = SHAPES["mujoco.sdf.torus"]
+    distance = shape.distance(x, y, z, *settings(shape, config))
+
+with arrays of `jax.numpy` for the point; the settings are numbers of the model's structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsim.assets.sdf import bowl, gear, screw, torus
+from jaxsim.errors import AssetError
+
+
+class Shape(NamedTuple):
+    """A shape of an `sdf` plugin.
+
+    Attributes:
+      settings: its settings and their defaults, in the order in which its functions take them.
+      distance: signed distance [m] of points, from their coordinates x, y, z and the settings.
+      half_box: half the sides of a box about the origin that contains it, from the settings.
+      fault: what is wrong with the settings, or "".
+    """
+
+    settings: Mapping[str, float]
+    distance: Callable[..., Any]
+    half_box: Callable[..., tuple[float, float, float]]
+    fault: Callable[..., str] = lambda *_: ""
+
+
+SHAPES: dict[str, Shape] = {
+    "mujoco.sdf.bolt": Shape({"radius": 0.26}, screw.bolt, screw.bolt_half_box),
+    "mujoco.sdf.bowl": Shape(
+        {"height": 0.4, "radius": 1.0, "thickness": 0.02}, bowl.bowl, bowl.half_box, bowl.fault
+    ),
+    "mujoco.sdf.gear": Shape(
+        {"alpha": 0.0, "diameter": 2.8, "teeth": 25.0, "thickness": 0.2, "innerdiameter": -1.0},
+        gear.gear,
+        gear.half_box,
+        gear.fault,
+    ),
+    "mujoco.sdf.nut": Shape({"radius": 0.26}, screw.nut, screw.nut_half_box),
+    "mujoco.sdf.torus": Shape({"radius1": 0.35, "radius2": 0.15}, torus.torus, torus.half_box),
+}
+
+
+def settings(shape: Shape, config: Mapping[str, str]) -> tuple[float, ...]:
+    """The settings of an instance, from the texts that a model gives.
+
+    Raises:
+      AssetError: a text is no number, or the shape has no such settings.
+    """
+    values = tuple(_number(key, config.get(key, ""), shape.settings[key]) for key in shape.settings)
+    fault = shape.fault(*values)
+    if fault:
+        raise AssetError(fault)
+    return values
+
+
+def _number(key: str, text: str, default: float) -> float:
+    """A text as a number, decimal or hexadecimal as in C; blanks leave the default."""
+    text = text.strip()
+    if not text:
+        return default
+    try:
+        value = float.fromhex(text) if "x" in text.lower() else float(text)
+    except (ValueError, OverflowError):
+        raise AssetError(f"{key}='{text}' must be a number") from None
+    if not np.isfinite(value):
+        raise AssetError(f"{key}='{text}' must be finite")
+    return value

@@ -1,0 +1,58 @@
+"""The mesh of a shape that is given by a signed distance, as the MuJoCo compiler makes it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.sdf.marching_cubes import marching_cubes
+from jaxsim.assets.sdf.shapes import Shape
+from jaxsim.assets.surface import Surface
+from jaxsim.errors import AssetError
+
+_POINTS = 300  # of the lattice, along all three axes together
+
+
+def sdf_surface(shape: Shape, values: tuple[float, ...]) -> Surface:
+    """Samples the box of a shape and puts triangles where the distance is zero.
+
+    Args:
+      shape: an entry of `SHAPES`.
+      values: its settings, as `settings` reads them.
+
+    Raises:
+      AssetError: the settings give no solid, or one too thin for the lattice.
+    """
+    half = np.array(shape.half_box(*values))
+    if not (np.isfinite(half).all() and (half > 0).all()):
+        raise AssetError(f"no solid has {_shown(shape, values)}; make its sizes positive")
+    count = np.floor(_POINTS / half.sum() * half).astype(int) + 1
+    if count.min() > 1:
+        field = _sampled(shape, values, half, count)
+        vertex, face, normal = marching_cubes(field)
+        if len(vertex):
+            placed = 2 * half * vertex.astype(np.float64) / (count - 1) - half
+            return Surface(
+                vertex=placed.astype(np.float32).astype(np.float64),
+                face=face,
+                normal=normal.astype(np.float64),
+            )
+    raise AssetError(
+        f"with {_shown(shape, values)} nothing of it is seen on a lattice of {_POINTS} points along"
+        " the sides of its box together; make it thicker"
+    )
+
+
+def _sampled(
+    shape: Shape, values: tuple[float, ...], half: np.ndarray, count: np.ndarray
+) -> np.ndarray:
+    """The signed distance on a lattice of `count` points that fills the box, (nz, ny, nx)."""
+    x, y, z = (
+        -h + 2 * h * np.arange(n, dtype=np.float64) / (n - 1)
+        for h, n in zip(half.tolist(), count.tolist(), strict=True)
+    )
+    with np.errstate(all="ignore"):  # what overflows has no surface
+        return shape.distance(x, y[:, None], z[:, None, None], *values).astype(np.float32)
+
+
+def _shown(shape: Shape, values: tuple[float, ...]) -> str:
+    return ", ".join(f"{key}='{v:g}'" for key, v in zip(shape.settings, values, strict=True))

@@ -1,0 +1,15 @@
+"""A ring about the z axis."""
+
+from __future__ import annotations
+
+from jaxsim.assets.sdf.operations import Array, length
+
+
+def torus(x: Array, y: Array, z: Array, radius1: float, radius2: float) -> Array:
+    """Signed distance from a torus of radius `radius1`, whose tube has radius `radius2`."""
+    return length(length(x, y) - radius1, z) - radius2
+
+
+def half_box(radius1: float, radius2: float) -> tuple[float, float, float]:
+    """Half the sides of the box around it."""
+    return radius1 + radius2, radius1 + radius2, radius2

@@ -1,0 +1,65 @@
+"""The skin in an SKN file, and how its numbers come onto the element that names the file.
+
+A file that comes along with an attached model names the bodies of that model: its bones get the
+prefix that these have got.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jaxsim.assets.decode import extension
+from jaxsim.assets.skin import Skin, read_skin
+from jaxsim.compile.asset.files import read_asset
+from jaxsim.compile.context import Compilation
+from jaxsim.errors import AssetError
+from jaxsim.spec import SpecElement
+
+
+def skin_file(c: Compilation, element: SpecElement) -> Skin | None:
+    """The skin in the file that an element names; None, and a fault, where it cannot be had.
+
+    Raises:
+      AssetError: the file is no skin.
+    """
+    file = element.get("file")
+    if extension(file) != ".skn":
+        raise AssetError(f"file='{file}' is no skin; its name must end in .skn")
+    data = read_asset(c, element, file, "skin")
+    if data is None:
+        return None
+    skin, origin = read_skin(data), element.origin
+    if origin is None:
+        return skin
+    return replace(skin, bones=tuple(replace(b, body=origin.name(b.body)) for b in skin.bones))
+
+
+def write_out(c: Compilation, element: SpecElement) -> bool:
+    """Puts the numbers of a skin's file on its element, if the file can be read.
+
+    What is wrong with the file is reported when skins are compiled; `c.work["written_out"]` has its
+    name.
+    """
+    try:
+        skin = skin_file(c, element)
+    except AssetError:
+        return False
+    if skin is None:
+        return False
+    name = element.asset_name
+    c.work.setdefault("written_out", {})[element] = element.attrs.pop("file")
+    element.attrs.update(vertex=skin.vertex.ravel(), face=skin.face.ravel())
+    if name:
+        element.attrs["name"] = name
+    if len(skin.texcoord):
+        element.attrs["texcoord"] = skin.texcoord.ravel()
+    for bone in skin.bones:
+        element.add(
+            "bone",
+            body=bone.body,
+            bindpos=bone.pos,
+            bindquat=bone.quat,
+            vertid=bone.vertid,
+            vertweight=bone.weight,
+        )
+    return True

@@ -1,0 +1,68 @@
+"""Modes of cells and walls that a strain constraint keeps: eigenvectors of their stiffness.
+
+They are found by Jacobi's cyclic rotations (Golub and Van Loan, "Matrix Computations", section
+8.5), so that they come in the order of the diagonal, which is the oracle's. Of equal eigenvalues,
+as a cube has, rounding decides the directions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_SWEEPS = 200
+_TOLERANCE = 1e-12  # root of the sum of squares off the diagonal
+_SKIPPED = 1e-15  # an entry that needs no rotation
+_RIGID = 1e-8  # of the largest eigenvalue: smaller ones are rigid motions
+
+
+def packed_modes(stiffness: np.ndarray, more: np.ndarray | None = None) -> np.ndarray:
+    """Numbers of one cell or wall, as many as its matrix has: how many modes, then the modes.
+
+    Args:
+      stiffness: minus the stiffness, (n, n).
+      more: a mode to be added, (n,).
+    """
+    modes = _modes(stiffness)
+    if more is not None and np.any(more):
+        modes = np.concatenate([modes, more[None]])
+    numbers = np.zeros(stiffness.size)
+    numbers[0] = len(modes)
+    numbers[1 : 1 + modes.size] = modes.ravel()
+    return numbers
+
+
+def _modes(stiffness: np.ndarray) -> np.ndarray:
+    """Eigenvectors, each times the root of its eigenvalue, (nmode, n); no rigid motions."""
+    values, vectors = _jacobi(stiffness)
+    kept = -values > _RIGID * np.abs(values).max(initial=0.0)
+    modes: np.ndarray = (vectors[:, kept] * np.sqrt(-values[kept])).T
+    return modes
+
+
+def _jacobi(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (n,) and eigenvectors, the columns of (n, n), of a symmetric matrix."""
+    A, n = matrix.copy(), len(matrix)
+    V = np.eye(n)
+    for _ in range(_SWEEPS):
+        if np.sum(np.square(np.triu(A, 1))) < _TOLERANCE**2:
+            break
+        for p in range(n):
+            for q in range(p + 1, n):
+                if abs(A[p, q]) >= _SKIPPED:
+                    _rotate(A, V, p, q)
+    return np.diag(A).copy(), V
+
+
+def _rotate(A: np.ndarray, V: np.ndarray, p: int, q: int) -> None:
+    """Turns two axes so that the entry between them becomes zero."""
+    entry = float(A[p, q])
+    tau = float(A[q, q] - A[p, p]) / (2.0 * entry)
+    t = (1.0 if tau >= 0 else -1.0) / (abs(tau) + np.sqrt(1.0 + tau * tau))
+    c = 1.0 / np.sqrt(1.0 + t * t)
+    s = t * c
+    diagonal = A[p, p] - t * entry, A[q, q] + t * entry
+    at_p, at_q = c * A[p] - s * A[q], s * A[p] + c * A[q]
+    A[p], A[:, p], A[q], A[:, q] = at_p, at_p, at_q, at_q
+    A[p, p], A[q, q] = diagonal
+    A[p, q] = A[q, p] = 0.0
+    V[:, p], V[:, q] = c * V[:, p] - s * V[:, q], s * V[:, p] + c * V[:, q]

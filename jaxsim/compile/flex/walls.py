@@ -1,0 +1,161 @@
+"""Elasticity of interpolated shells, whose material is in the walls of the lattice.
+
+A wall element is one side of a cell on the outside of the lattice, given by its axis, whether it is
+on the upper side, and its cell. It resists stretching like a flat membrane in plane stress, and
+bending at the four edges by which it hangs on its neighbours, on the same wall or around a corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from jaxsim.compile.flex.lattice import lagrange
+
+if TYPE_CHECKING:
+    from jaxsim.compile.flex.flexes import Flex
+
+_BEND = 10  # numbers for an edge: two elements, the place in each, stiffness, fold at rest
+
+
+class Wall(NamedTuple):
+    """One element: the axis that it is normal to, 0 or 1 for its side, and its cell."""
+
+    axis: int
+    side: int
+    cell: tuple[int, ...]
+
+
+def walls(cellcount: np.ndarray) -> list[Wall]:
+    """All wall elements, in order of their numbers."""
+    found = []
+    for axis in range(3):
+        for side in (0, 1):
+            slow, fast = _plane(axis)
+            for i, j in np.ndindex(cellcount[slow], cellcount[fast]):
+                cell = np.zeros(3, int)
+                cell[[axis, slow, fast]] = side * (cellcount[axis] - 1), i, j
+                found.append(Wall(axis, side, tuple(int(k) for k in cell)))
+    return found
+
+
+def _plane(axis: int) -> tuple[int, int]:
+    """The two axes in a wall, the slow one of its nodes first."""
+    return (axis + 1) % 3, (axis + 2) % 3
+
+
+def cell_size(f: Flex) -> np.ndarray:
+    """Sides of a cell of the lattice [m], (3,)."""
+    size: np.ndarray = (f.node_place.max(axis=0) - f.node_place.min(axis=0)) / f.cellcount
+    return size
+
+
+# --- stretching ---
+
+
+def membrane_stiffness(f: Flex, mu: float, lam: float, thickness: float) -> np.ndarray:
+    """Minus the stiffness of each wall element, (nwall, 3 nlocal, 3 nlocal).
+
+    K[a i, b j] = t * integral of  lam d_i N_a d_j N_b + mu (d_j N_a d_i N_b + delta_ij grad . grad)
+    with i and j in the wall: a membrane does not resist what moves out of it.
+
+    Args:
+      f: the flex.
+      mu, lam: Lame's parameters of plane stress [Pa].
+      thickness: t [m].
+    """
+    size = cell_size(f)
+    by_axis = [_membrane(axis, size, f.order, mu, lam) for axis in range(3)]
+    return np.array([-thickness * by_axis[wall.axis] for wall in walls(f.cellcount)])
+
+
+def _membrane(axis: int, size: np.ndarray, order: int, mu: float, lam: float) -> np.ndarray:
+    """The stiffness of a wall of unit thickness, (3 nlocal, 3 nlocal)."""
+    plane = _plane(axis)
+    place, weight = np.polynomial.legendre.leggauss(order + 1)
+    N, D = lagrange(np.linspace(0.0, 1.0, order + 1), 0.5 * (place + 1))
+    grad = np.stack([np.einsum("pi,qj->pqij", D, N), np.einsum("pi,qj->pqij", N, D)], axis=-1)
+    grad = grad.reshape(len(place) ** 2, -1, 2) / size[list(plane)]
+    area = 0.25 * np.outer(weight, weight).ravel() * np.prod(size[list(plane)])
+    K = lam * np.einsum("q,qai,qbj->aibj", area, grad, grad)
+    K += mu * np.einsum("q,qaj,qbi->aibj", area, grad, grad)
+    K += mu * np.einsum("q,qak,qbk,ij->aibj", area, grad, grad, np.eye(2))
+    full = np.zeros((grad.shape[1], 3, grad.shape[1], 3))
+    full[np.ix_(range(len(full)), plane, range(len(full)), plane)] = K
+    return full.reshape(3 * len(full), -1)
+
+
+def warp_mode(f: Flex, wall: Wall, young: float, poisson: float, thickness: float) -> np.ndarray:
+    """What a wall element resists a twist with, out of its plane, (3 nlocal,).
+
+    A membrane does not feel it. The twist (1 - 2s)(1 - 2t) of a plate of rigidity D has the energy
+    of the Rayleigh quotient 4 D (1 - nu) / (side * side); the mode has its root as its length.
+    """
+    sides = cell_size(f)[list(_plane(wall.axis))]
+    rigidity = young * thickness**3 / (12 * (1 - poisson**2))
+    line = 1 - 2 * np.linspace(0.0, 1.0, f.order + 1)
+    twist = np.outer(line, line).ravel()
+    mode = np.zeros((len(twist), 3))
+    mode[:, wall.axis] = twist / np.linalg.norm(twist)
+    scaled: np.ndarray = mode.ravel() * np.sqrt(4 * rigidity * (1 - poisson) / np.prod(sides))
+    return scaled
+
+
+# --- bending ---
+
+
+class _Edge(NamedTuple):
+    """Where two wall elements meet: their numbers, the place in each, and what lies across."""
+
+    numbers: tuple[int, int]
+    places: tuple[float, ...]
+    axes: tuple[int, int]  # that the elements are normal to
+    along: int
+    across: tuple[int, int]  # axes that lead away from the edge
+
+
+def wall_bending(f: Flex, young: float, poisson: float, thickness: float) -> np.ndarray:
+    """`flex_bending` of an interpolated shell: the number of edges, then the numbers of each.
+
+    An edge of length l between elements that reach h away from it resists, with the rigidity D of
+    the plate, like a hinge of stiffness D l / h. Normals point along the positive axes.
+    """
+    size = cell_size(f)
+    rigidity = young * thickness**3 / (12 * (1 - poisson**2))
+    edges = list(_edges(f.cellcount))
+    numbers = np.zeros((len(edges), _BEND))
+    for row, edge in zip(numbers, edges, strict=True):
+        reach = size[list(edge.across)].mean()
+        fold = np.eye(3)[edge.axes[0]] - np.eye(3)[edge.axes[1]]
+        row[:] = *edge.numbers, *edge.places, rigidity * size[edge.along] / reach, *fold
+    return np.concatenate([[len(edges)], numbers.ravel()])
+
+
+def _edges(cellcount: np.ndarray) -> Iterator[_Edge]:
+    """Each edge once, from the element of the smaller number."""
+    elements = walls(cellcount)
+    number = {wall: i for i, wall in enumerate(elements)}
+    for i, wall in enumerate(elements):
+        plane = _plane(wall.axis)
+        for axis, along in (plane, plane[::-1]):
+            for side in (0, 1):
+                next_cell = list(wall.cell)
+                next_cell[axis] += 2 * side - 1
+                inside = 0 <= next_cell[axis] < cellcount[axis]
+                other = Wall(wall.axis, wall.side, tuple(next_cell))
+                if not inside:  # around the corner, it is the same cell
+                    other = Wall(axis, side, wall.cell)
+                if i < number[other]:
+                    across = axis if inside else wall.axis
+                    end = 1 - side if inside else wall.side
+                    places = (*_place(wall.axis, axis, side), *_place(other.axis, across, end))
+                    numbers = (i, number[other])
+                    yield _Edge(numbers, places, (wall.axis, other.axis), along, (axis, across))
+
+
+def _place(normal: int, axis: int, end: int) -> tuple[float, float]:
+    """The middle of the edge that is at one end of an axis, in the wall's own coordinates."""
+    slow, fast = (float(end) if a == axis else 0.5 for a in _plane(normal))
+    return slow, fast

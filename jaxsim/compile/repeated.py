@@ -1,0 +1,26 @@
+"""Names that two elements of a kind have, where the pass that gives out ids cannot see both.
+
+Frames get no ids; of what is discarded or fused, only the rest does.
+"""
+
+from __future__ import annotations
+
+from jaxsim.compile.context import Compilation
+from jaxsim.spec import SpecElement
+from jaxsim.spec.references import Name
+
+
+def repeated_names(c: Compilation) -> None:
+    """Refuses them, as MuJoCo does."""
+    everything = c.settings.discardvisual or c.settings.fusestatic
+    first: dict[Name, SpecElement] = {}
+    for element in c.spec.walk():
+        if not (everything or element.tag == "frame"):
+            continue
+        kind, own = element.defined_kind, element.asset_name
+        if kind is None or own is None:
+            continue
+        known = first.setdefault((kind, own), element)
+        if known is not element:
+            message = f"a {kind} named '{own}' exists already (first at {known.place})"
+            c.fault(element, f"{message}; rename one of them")

@@ -1,0 +1,112 @@
+"""Meshes and height fields that geoms and sites use at several scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.mesh.mesh import Mesh
+from jaxsim.compile.scale.dimension import Scale
+from jaxsim.compile.scale.factors import ONE, Scales
+from jaxsim.compile.scale.stretch import along_axes, axes_of
+from jaxsim.spec import SpecElement
+
+# The attribute of each kind of asset that has its size.
+_SIZE = {"mesh": "scale", "hfield": "size"}
+
+
+@dataclass(eq=False)
+class _Instance:
+    """An asset at one scale: what its points are mapped by, in its own axes, (3, 3)."""
+
+    asset: SpecElement
+    linear: np.ndarray
+
+
+def scale_assets(c: Compilation, scales: Scales) -> None:
+    """Makes an instance of each asset for each scale at which geoms and sites use it.
+
+    The first keeps the name `a`; the others are called `a@1`, `a@2` and so on. A mesh that is
+    stretched along other axes than its own has no `scale` for that; `c.work["stretched"]` has the
+    map of its element.
+    """
+    c.work["stretched"] = {}
+    bodies = c.spec.bodies
+    users = [e for group in ("geoms", "sites") for body in bodies for e in getattr(body, group)]
+    for kind in _SIZE:
+        assets = {e.asset_name: e for e in c.spec.section("asset") if e.tag == kind}
+        maps: dict[str, list[np.ndarray]] = {name: [] for name in assets if name}
+        instances: list[_Instance] = []
+        for user in users:
+            name = user.get(kind)
+            if name not in maps:
+                continue
+            linear = _map(c, user, scales.inside.get(user, ONE))
+            same = (i for i, other in enumerate(maps[name]) if np.array_equal(linear, other))
+            number = next(same, None)
+            if number is None:
+                number = len(maps[name])
+                maps[name].append(linear)
+                instances.append(_Instance(assets[name], linear))
+            if number:
+                user.attrs[kind] = f"{name}@{number}"
+        _make(c, instances)
+
+
+def _map(c: Compilation, user: SpecElement, scale: Scale) -> np.ndarray:
+    """The map of positions in the axes of a geom or site, (3, 3)."""
+    if not scale.map:
+        return scale.linear
+    R = axes_of(c, user)
+    linear: np.ndarray = R.T @ scale.linear @ R
+    return linear
+
+
+def _make(c: Compilation, instances: list[_Instance]) -> None:
+    """Gives assets their factors, in order of use; the second of an asset and more are copies."""
+    written = {x.asset: np.asarray(x.asset.get(_SIZE[x.asset.tag]), float) for x in instances}
+    made = dict.fromkeys(written, 0)
+    for instance in instances:
+        asset, linear = instance.asset, instance.linear
+        target = asset if made[asset] == 0 else asset.parent.adopt(asset.copy())
+        if made[asset]:
+            target.attrs["name"] = f"{asset.asset_name}@{made[asset]}"
+        factors = along_axes(linear, np.eye(3))
+        if asset.tag == "mesh" and np.any(linear != np.diag(np.diag(linear))):
+            c.work["stretched"][target] = linear
+        elif made[asset] or np.any(factors != 1):
+            # the last size of a height field is its base, below
+            sizes = factors if asset.tag == "mesh" else factors[[0, 1, 2, 2]]
+            target.attrs[_SIZE[asset.tag]] = written[asset] * sizes
+        made[asset] += 1
+
+
+# What gives a mesh its points, and where they are; none of it is left when they are written out.
+_SOURCE = (
+    *("file", "content_type", "builtin", "params", "normal", "face", "texcoord"),
+    *("scale", "refpos", "refquat"),
+)
+
+
+def write_stretched(c: Compilation) -> None:
+    """Gives meshes that are stretched along any axes their points as a list.
+
+    Those are in single precision, as all points of a mesh that are written. Normals are found again
+    from the faces, and texture coordinates are kept if each point has its own.
+    """
+    number = {element: i for i, element in enumerate(c.elements["mesh"])}
+    for element in c.work.get("stretched", {}):
+        mesh: Mesh = c.work["mesh"][number[element]]
+        source = mesh.surface.source
+        name = element.asset_name
+        for attr in _SOURCE:
+            element.unset(attr)
+        if name:
+            element.attrs["name"] = name
+        element.attrs["vertex"] = mesh.placement.point(mesh.surface.vertex).ravel()
+        if len(source.face):
+            element.attrs["face"] = mesh.placement.turned(mesh.surface.face).ravel()
+        if source.texcoord is not None and source.face_texcoord is None:
+            element.attrs["texcoord"] = np.ravel(source.texcoord)

@@ -1,0 +1,172 @@
+"""Elements inside a `<frame>` that stretches its axes differently.
+
+Positions go through the linear map of the scale and orientations stay, so that a shape is stretched
+in its own axes. Most shapes can only be what they are if those are axes of the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.orientation import SPELLINGS, from_z_axis, orientation
+from jaxsim.compile.quaternion import to_matrix
+from jaxsim.compile.scale.dimension import Scale
+from jaxsim.spec import SpecElement
+
+# Sine of the angle by which the map may turn an axis, and relative difference of factors that count
+# as equal: MuJoCo's.
+_ALIGNED = 0.0349
+
+# What is set here, and by no rule of units.
+STRETCHED = ("pos", "fromto", "size", "diaginertia", "fullinertia")
+
+
+def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
+    """Maps the place and the shape of an element of the tree."""
+    if element.tag in ("geom", "site"):
+        # before the ends of `fromto` move: the shape is stretched in the axes that it had
+        _shape(c, element, scale)
+    elif element.tag == "joint" and element.get("type") in ("hinge", "slide"):
+        if not _keeps(scale.linear, np.asarray(element.get("axis"), float)):
+            c.fault(
+                element, f"its axis is not along one of those that are stretched; {_REMEDY_AXIS}"
+            )
+    elif element.tag == "inertial":
+        _inertia(c, element, scale)
+    if element.get("pos") is not None:
+        element.attrs["pos"] = scale.linear @ element.get("pos")
+    if element.row.attribute("fromto") is not None and element.get("fromto") is not None:
+        ends = np.reshape(element.get("fromto"), (2, 3))
+        element.attrs["fromto"] = (ends @ scale.linear.T).ravel()
+
+
+def axes_of(c: Compilation, element: SpecElement) -> np.ndarray:
+    """The axes of a geom or site in those of its parent, the columns of a matrix (3, 3)."""
+    ends = element.get("fromto")
+    if ends is not None and np.any(ends[:3] != ends[3:]):
+        return to_matrix(from_z_axis(ends[:3] - ends[3:]))
+    return to_matrix(orientation(c, element))
+
+
+def along_axes(linear: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """Factors of lengths along the columns of R, (3,)."""
+    factors: np.ndarray = np.linalg.norm(linear @ R, axis=0)
+    return factors
+
+
+def is_aligned(linear: np.ndarray, R: np.ndarray) -> bool:
+    """Whether the map keeps the directions of all columns of R."""
+    return all(_keeps(linear, axis) for axis in R.T)
+
+
+_REMEDY = "turn it by its frame, or use a mesh"
+_REMEDY_AXIS = "turn it, or let the frame have the same factor for all axes"
+
+
+def _keeps(linear: np.ndarray, axis: np.ndarray) -> bool:
+    mapped = linear @ axis
+    turned = np.linalg.norm(np.cross(axis, mapped))
+    return bool(turned <= _ALIGNED * np.linalg.norm(axis) * np.linalg.norm(mapped))
+
+
+def _alike(factors: np.ndarray) -> bool:
+    return bool(np.ptp(factors) <= _ALIGNED * factors.max())
+
+
+# --- shapes: factors of the three sizes, or why there are none ---
+
+Sizes = tuple[float, float, float] | str
+
+
+def _sphere(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+    if not (aligned and _alike(factors)):
+        return "a sphere cannot be stretched; make it an ellipsoid"
+    return mean, 1.0, 1.0
+
+
+def _round(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+    if not (aligned and _alike(factors[:2])):
+        return f"it can only be stretched along its axis, and equally across it; {_REMEDY}"
+    return float(np.sqrt(factors[0] * factors[1])), float(factors[2]), 1.0
+
+
+def _straight(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+    if not aligned:
+        return f"its axes are not along those that are stretched; {_REMEDY}"
+    x, y, z = (float(factor) for factor in factors)
+    return x, y, z
+
+
+def _plane(factors: np.ndarray, mean: float, aligned: bool) -> Sizes:
+    """Its half-sizes, and the spacing of the lines drawn on it."""
+    found = _straight(factors, mean, aligned)
+    return found if isinstance(found, str) else (*found[:2], mean)
+
+
+_SHAPES: dict[str, Callable[[np.ndarray, float, bool], Sizes]] = {
+    "plane": _plane,
+    "hfield": _straight,
+    "sphere": _sphere,
+    "capsule": _round,
+    "ellipsoid": _straight,
+    "cylinder": _round,
+    "box": _straight,
+}
+
+
+def _shape(c: Compilation, element: SpecElement, scale: Scale) -> None:
+    """The sizes of a geom or site; a site is stretched as well as its shape allows.
+
+    A mesh, and a primitive that is fitted to one, take theirs from a mesh that is stretched.
+    """
+    kind = str(element.get("type"))
+    if element.get("mesh") is not None or kind not in _SHAPES:
+        return
+    if element.get("fromto") is not None:
+        kind = "capsule"  # whatever it is, it has one size across the line
+    R = axes_of(c, element)
+    factors, aligned = along_axes(scale.linear, R), is_aligned(scale.linear, R)
+    if element.tag == "site":
+        factors, aligned = _site_factors(kind, factors), True
+    sizes = _SHAPES[kind](factors, scale.length, aligned)
+    if isinstance(sizes, str):
+        c.fault(element, sizes)
+        return
+    given = np.atleast_1d(element.get("size")).astype(float)
+    element.attrs["size"] = given * np.array(sizes)[: len(given)]
+
+
+def _site_factors(kind: str, factors: np.ndarray) -> np.ndarray:
+    """Factors that every site may have: means, where a shape has one size for several axes."""
+    alike = {"sphere": 3, "capsule": 2, "cylinder": 2}.get(kind, 0)
+    factors = factors.copy()
+    factors[:alike] = np.prod(factors[:alike]) ** (1 / max(alike, 1))
+    return factors
+
+
+# --- inertia ---
+
+_MATRIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # order of `fullinertia`
+
+
+def _inertia(c: Compilation, element: SpecElement, scale: Scale) -> None:
+    """Maps the second moments of mass about the center, from which the inertia follows."""
+    full, diagonal = element.own("fullinertia"), element.own("diaginertia")
+    if full is not None:
+        inertia = np.zeros((3, 3))
+        for (i, j), value in zip(_MATRIX, full, strict=True):
+            inertia[i, j] = inertia[j, i] = value
+    elif diagonal is not None:
+        R = to_matrix(orientation(c, element))
+        inertia = (R * np.asarray(diagonal, float)) @ R.T
+    else:
+        return
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    second = scale.mass * scale.linear @ second @ scale.linear.T
+    inertia = np.trace(second) * np.eye(3) - second
+    for attr in ("diaginertia", *SPELLINGS):
+        element.attrs.pop(attr, None)
+    element.attrs["fullinertia"] = np.array([inertia[i, j] for i, j in _MATRIX])
