@@ -7,8 +7,6 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
 from mujoco import rollout as mj_rollout
 
 
@@ -26,19 +24,6 @@ def mjx_engine(m: mujoco.MjModel, start: dict[str, np.ndarray]):
 
     model = mjx.put_model(m, impl="jax")
     return mjx.step, model, _batch(mjx.make_data(m, impl="jax"), start)
-
-
-def on_all_devices(run: Callable, model, data):
-    """A function of worlds that all devices share equally, and its arguments placed on them."""
-    mesh = Mesh(np.array(jax.devices()), ("worlds",))
-    worlds = jax.tree.leaves(data)[0].shape[0]
-    if mesh.size == 1 or worlds % mesh.size:
-        return run, model, data
-    own, shared = P("worlds"), P()
-    model = jax.device_put(model, NamedSharding(mesh, shared))
-    data = jax.device_put(data, NamedSharding(mesh, own))
-    run = jax.shard_map(run, mesh=mesh, in_specs=(shared, own), out_specs=own, check_vma=False)
-    return run, model, data
 
 
 ENGINES: dict[str, Callable] = {"jaxsim": jaxsim_engine, "mjx": mjx_engine}
