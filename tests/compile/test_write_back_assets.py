@@ -34,6 +34,7 @@ MODEL = """
         <body name="a" pos="0 0 1">
           <freejoint/><geom type="mesh" mesh="m" surfacevel="1 2 3 4 5 6"/>
           <geom size=".1" pos="0 0 1" fluidshape="ellipsoid" user="1"/>
+          <body name="c"><joint name="s" type="slide"/><geom size=".1"/></body>
           <body name="b"><joint type="ball"/><geom type="box" size=".1 .2 .3"/></body>
         </body>
         <flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01"
@@ -44,10 +45,6 @@ MODEL = """
       </worldbody>
       <tendon><fixed name="t"><joint joint="s" coef="1"/></fixed></tendon>
     </mujoco>"""
-MODEL = MODEL.replace("</freejoint>", "").replace(
-    '<body name="b">', '<body name="c"><joint name="s" type="slide"/><geom size=".1"/></body>'
-    '<body name="b">'
-)  # fmt: skip
 
 
 def _stretched(value, by=1.1):

@@ -12,6 +12,7 @@ from jaxsim.bridge import put_model
 from jaxsim.enums import WarningType
 from jaxsim.make_data import make_data
 from jaxsim.physics.api import step
+from jaxsim.physics.pin import few
 
 SCENE = """
 <mujoco><option timestep=".005"><flag {flag}/></option><worldbody>
@@ -61,18 +62,20 @@ def assert_same(found, expected):
 
 
 def test_many_worlds_are_worlds():
-    m, d = model(), start(4)
+    """Enough of them for the code of many worlds, which pins values and factors by panels."""
+    m, d = model(), start(6)
+    assert not few(d.qpos.T)
     found = together()(m, d)
-    assert found.ncon.tolist() == [1] * 4
-    for k in range(4):
+    assert found.ncon.tolist() == [1] * 6
+    for k in range(6):
         assert_same(one(found, k), alone()(m, one(d, k)))
 
 
 def test_worlds_in_two_axes():
-    m, d = model(), start(4)
-    folded = jax.tree.map(lambda a: a.reshape(2, 2, *a.shape[1:]), d)
+    m, d = model(), start(6)
+    folded = jax.tree.map(lambda a: a.reshape(2, 3, *a.shape[1:]), d)
     found = jax.jit(jax.vmap(jax.vmap(step, (None, 0)), (None, 0)))(m, folded)
-    flat = jax.tree.map(lambda a: a.reshape(4, *a.shape[2:]), found)
+    flat = jax.tree.map(lambda a: a.reshape(6, *a.shape[2:]), found)
     assert_same(flat, together()(m, d))
 
 

@@ -16,7 +16,6 @@ from jaxsim.spec import SpecElement
 # Geom types whose shape is an asset.
 ASSET_TYPES = (GeomType.HFIELD, GeomType.MESH, GeomType.SDF)
 
-_KINDS = ("material", "texture", "mesh", "hfield", "skin")
 _COUNTS = {
     "material": "nmat",
     "texture": "ntex",
@@ -29,13 +28,13 @@ _COUNTS = {
 def assets(c: Compilation) -> None:
     """Ids and names of the assets, and their counts."""
     section = c.spec.section("asset")
-    for kind in _KINDS:
+    for kind, count in _COUNTS.items():
         # Skins may stand among the soft bodies too; those are last.
         elements = [e for e in [*section, *c.spec.section("deformable")] if e.tag == kind]
         c.register(kind, elements, [e.asset_name for e in elements])
-        c.fields[_COUNTS[kind]] = len(elements)
+        c.fields[count] = len(elements)
     for element in section:
-        if element.tag not in _KINDS:
+        if element.tag not in _COUNTS:
             c.fault(element, "this kind of asset is not supported; remove it")
 
 
