@@ -1,6 +1,7 @@
 """A physics engine for articulated bodies with contacts, in pure JAX; it reads MuJoCo models."""
 
 from jaxsim.assets.filesystem import register_filesystems as register_filesystems
+from jaxsim.assets.limits import limits as limits
 from jaxsim.assets.provider import register_provider as register_provider
 from jaxsim.assets.provider import unregister_provider as unregister_provider
 from jaxsim.assets.vfs import Vfs as Vfs
@@ -10,6 +11,8 @@ from jaxsim.bridge import get_data as get_data
 from jaxsim.bridge import get_data_into as get_data_into
 from jaxsim.bridge import put_data as put_data
 from jaxsim.bridge import put_model as put_model
+from jaxsim.checkpoint import from_state_dict as from_state_dict
+from jaxsim.checkpoint import state_dict as state_dict
 from jaxsim.compile import flatten as flatten
 from jaxsim.data import Contact as Contact
 from jaxsim.data import Data as Data

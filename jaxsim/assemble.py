@@ -1,7 +1,7 @@
 """From tables of numbers to a Model: real numbers become array leaves, the rest the structure.
 
 Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a compiled model of
-MuJoCo's (`bridge.py`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
+MuJoCo's (`bridge`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
 """
 
 import re
@@ -15,26 +15,17 @@ import numpy as np
 from jaxsim.enums import WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.fields import Record
+from jaxsim.mjcf.values import suggest
 from jaxsim.model import Model, Option, Statistic
 from jaxsim.physics.collision.layout import layout
 from jaxsim.structure import Structure
 from jaxsim.supported import Places, unsupported
+from jaxsim.switches import Free, flags, freed
 
 Tables = Mapping[str, Any]
 
-# Flags of the structure, and the real field each is the sign of when the model is assembled. They
-# decide which constraint rows a model can have; the values of those fields stay free.
-POSITIVE = {
-    "dof_hasfriction": "dof_frictionloss",
-    "tendon_hasfriction": "tendon_frictionloss",
-    "jnt_hasmargin": "jnt_margin",
-    "tendon_hasmargin": "tendon_margin",
-}
-
 # Where the files of a model are: the same model in another folder is the same program.
 OF_PLACE = re.compile(r"n?paths|\w+_pathadr")
-
-DAMPED = ("dof", "actuator")  # what has the fields damping and dampingpoly
 
 
 def assemble(
@@ -71,9 +62,9 @@ def assemble(
         for name, value in fields.items()
         if name not in leaves and not OF_PLACE.fullmatch(name)
     }
-    tables |= {name: np.asarray(fields[real]) > 0 for name, real in POSITIVE.items()}
-    tables |= _decided_by_numbers(fields, opt)
-    tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in names.items())
+    tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
+    tables["wrap_sideid"] = _side_sites(fields)
+    tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items()))
 
     # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(
@@ -82,13 +73,35 @@ def assemble(
         stat=_record(Statistic, stat, sizes),
         **leaves,
     )
-    refusals = unsupported(m, places or {}, origin)
-    if refusals:
-        warn_unsupported(refusals)
     # at least one place, so that `d.contact` has the same form in every model
     capacity = max(1, layout(m).capacity if contacts is None else int(contacts))
-    structure = m.structure.replace(ncontact=capacity, refusals=refusals)
-    return jax.device_put(m.replace(structure=structure))
+    refusals = unsupported(m, places or {}, origin)
+    m = m.replace(structure=m.structure.replace(ncontact=capacity, **refusals))
+    if m.unsupported:
+        warn_unsupported(m.unsupported)
+    return jax.device_put(m)
+
+
+def freed_model(m: Model, free: Free) -> Model:
+    """A model of whose numbers some may change from zero.
+
+    Args:
+      m: the model.
+      free: names of real fields, or "all", as for `load_model`.
+
+    Raises:
+      ValueError: there is no such field.
+    """
+    if free != "all":
+        free = [free] if isinstance(free, str) else list(free)
+        known = {n for n, f in Model.fields.items() if not f.static and f.nested is None}
+        known |= {f"opt.{n}" for n, f in Option.fields.items() if not f.static}
+        unknown = [name for name in free if name not in known]
+        if unknown:
+            near = suggest(unknown[0], known)
+            remedy = f"; did you mean {near!r}?" if near else ""
+            raise ValueError(f"free: a model has no real field {unknown[0]!r}{remedy}")
+    return m.replace(structure=freed(m.structure, free))
 
 
 def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> None:
@@ -108,24 +121,11 @@ def undeclared(fields: Tables) -> list[str]:
     return sorted(name for name in real if name not in Model.fields)
 
 
-def _decided_by_numbers(fields: Tables, opt: Tables) -> dict[str, Any]:
-    """What real numbers say about the shape of the program; fixed when the model is made.
-
-    flg_fluid: there is a medium; a model made in a vacuum has no fluid forces.
-    flg_damping: some dof has a damper, or an actuator that may reflect one into it.
-    geom_hasfluid: the geom feels the medium as an ellipsoid.
-    wrap_sideid: the site beside a wrapping geom, which MJCF keeps among the parameters; or -1.
-    """
+def _side_sites(fields: Tables) -> np.ndarray:
+    """[nwrap]: the site beside a wrapping geom, which MuJoCo keeps among real numbers; or -1."""
     wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
     side = np.where(wraps, fields["wrap_prm"], -1)
-    return {
-        "flg_fluid": bool(opt["density"] or opt["viscosity"]),
-        "flg_damping": any(
-            np.any(fields[f"{of}_damping{n}"]) for of in DAMPED for n in ("", "poly")
-        ),
-        "geom_hasfluid": np.asarray(fields["geom_fluid"])[:, 0] > 0,
-        "wrap_sideid": np.maximum(np.rint(side), -1).astype(np.int32),
-    }
+    return np.maximum(np.rint(side), -1).astype(np.int32)
 
 
 def _real_fields(record: type[Record], given: Tables):

@@ -20,6 +20,7 @@ from jax.sharding import PartitionSpec as P
 from jaxsim.data import Data
 from jaxsim.model import Model
 from jaxsim.physics import step
+from jaxsim.physics.arguments import check_count, check_data, check_model
 from jaxsim.physics.native import tile_size
 from jaxsim.rollout import Records, check_record
 
@@ -80,8 +81,18 @@ class BatchProgram:
         size: int = 20,
         record: Sequence[str] = (),
     ):
+        check_model("BatchProgram", m)
+        leading = np.shape(d.time)[:1] if isinstance(d, Data) else ()
+        if not leading:
+            raise ValueError(
+                "BatchProgram: d: expected many worlds, got one; make them with "
+                "jaxsim.replicate(d, worlds)"
+            )
+        check_data("BatchProgram", m, d, leading)
         check_record(d, record)
-        worlds = d.time.shape[0]
+        (worlds,) = leading
+        if check_count("BatchProgram: size", size) < 1:
+            raise ValueError("BatchProgram: size: a chunk has at least one step, got 0")
         self.size = size
         self.devices = _divisor(worlds, jax.device_count())
         self.tile = tile_size(m, worlds // self.devices)
@@ -118,6 +129,7 @@ class BatchProgram:
 
     def run(self, d: Data, steps: int) -> Iterator[Chunk]:
         """Advances the worlds by `steps` steps, and hands them over after every chunk."""
+        steps = check_count("run: steps", steps)
         for start in range(0, steps, self.size):
             count = min(self.size, steps - start)
             d, records = self._program(*self._arguments(d, start, count))
@@ -131,6 +143,7 @@ class BatchProgram:
 
 def replicate(d: Data, worlds: int) -> Data:
     """The same world many times, with a leading axis."""
+    worlds = check_count("replicate: worlds", worlds)
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
 
 

@@ -6,11 +6,19 @@ not carried from step to step (and costs nothing); `make_data(m, keep="all")` ca
 
 from typing import Any
 
-from jaxsim.fields import Record, array, nested, static
+import jax
+import jax.numpy as jnp
+
+from jaxsim.fields import Record, array, nested, work
+
+FAR = 1e10  # distance at a place without a contact [m]
 
 
 class Contact(Record):
-    """Contacts, padded to the model's capacity; the first `ncon` are real."""
+    """Contacts, padded to the model's capacity; the first `ncon` are real.
+
+    Past them `dist` is `FAR` and `geom` is -1; the other values mean nothing.
+    """
 
     dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
     pos = array("ncontact", kind="vec", unit="m", doc="point midway between the surfaces")
@@ -46,6 +54,7 @@ class Data(Record):
     # diagnostics
     warning = array(7, dtype="int", doc="number of times each WarningType occurred")
     solver_niter = array(dtype="int", doc="solver iterations of the last step")
+    solver_fwdinv = array(2, unit="N or N m", doc="norms: inverse - forward, under the fwdinv flag")
 
     # poses
     xpos = array("nbody", kind="vec", unit="m", doc="position of body frames")
@@ -120,4 +129,21 @@ class Data(Record):
     sensordata = array("nsensordata", doc="sensor outputs")
     energy = array(2, unit="J", doc="potential and kinetic energy, under the energy flag")
 
-    rows: Any = static("constraint rows of the solver, between the stages of one step")
+    found: Any = work(
+        "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
+    )
+    rows: Any = work("constraint rows of the solver (constraint/rows.py)")
+
+
+# what a world always has: its state, its inputs and the counters of a step
+ALWAYS = frozenset(
+    "time qpos qvel act qacc_warmstart "
+    "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
+    "warning solver_niter".split()
+)
+
+
+def no_contacts(like: Contact) -> Contact:
+    """As many places as `like` has, without a contact."""
+    empty: Contact = jax.tree.map(jnp.zeros_like, like)
+    return empty.replace(dist=jnp.full_like(like.dist, FAR), geom=jnp.full_like(like.geom, -1))

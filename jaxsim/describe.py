@@ -46,17 +46,18 @@ def describe(m: Model) -> str:
 
 def bytes_per_world(m: Model, keep: Keep = "default") -> int:
     """Bytes that a step carries from one to the next, for one world."""
-    m = m.replace(structure=m.structure.replace(refusals=()))  # a state it has all the same
+    # a state it has all the same
+    m = m.replace(structure=m.structure.replace(refusals=(), contact_refusals=()))
     d: Data = jax.eval_shape(lambda: make_data(m, keep))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(d))
 
 
 def _not_simulated(m: Model) -> list[str]:
     """What a simulation is refused for."""
-    if not m.refusals:
+    if not m.unsupported:
         return []
-    lines = [f"  {Place(file, line)}: {what}" for file, line, what in m.refusals[:SHOWN]]
-    more = len(m.refusals) - len(lines)
+    lines = [f"  {Place(file, line)}: {what}" for file, line, what in m.unsupported[:SHOWN]]
+    more = len(m.unsupported) - len(lines)
     return ["cannot be simulated:", *lines, *([f"  ... and {more} more"] if more else [])]
 
 

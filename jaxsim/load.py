@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from os import PathLike, fspath
+from typing import Any
 
-from jaxsim.assemble import assemble
+from jaxsim.assemble import assemble, freed_model
 from jaxsim.assets.provider import shown
 from jaxsim.compile import compile_file, compile_spec, compile_string
 from jaxsim.mjcf import file_contents
 from jaxsim.model import Model
+from jaxsim.physics.arguments import check_room
 from jaxsim.physics.constants.length_range import find_length_ranges
 from jaxsim.save import from_bytes, is_saved
 from jaxsim.spec import Spec
+from jaxsim.switches import Free
 
 
 def load_model(
@@ -18,6 +21,7 @@ def load_model(
     assets: Mapping[str, bytes] | None = None,
     *,
     contacts: int | None = None,
+    free: Free = (),
 ) -> Model:
     """Loads a model from an MJCF file, MJCF text, a `Spec`, or a file that `save_model` wrote.
 
@@ -29,19 +33,24 @@ def load_model(
       contacts: number of contacts a world has room for. None: chosen from the candidate pairs of
         the model, or as it was saved. A step that finds more keeps the deepest and counts the
         overflow in `d.warning`.
+      free: names of real fields that may change after loading though they are zero now, such as
+        "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
+        program (no row in the solver, no forces of a medium), and `Model.replace` refuses to set
+        it. Name here what you batch, randomize or differentiate; `jaxsim.switches` has the table.
 
     Returns:
       The compiled model, in the default precision of JAX.
 
     Raises:
       ModelError: the model cannot be read or compiled; lists every fault with its place.
+      ValueError: an argument is not one of those above.
 
     Warns:
       UnsupportedWarning: the model has what the physics cannot simulate. It can be looked at,
         changed and saved; `make_data` refuses it, with the place of each such thing.
     """
-    if contacts is not None and contacts < 0:
-        raise ValueError(f"contacts: expected a count, got {contacts}")
+    check_room(contacts)
+    _check_source(source, assets)
     if isinstance(source, Spec):
         if assets is not None:
             raise ValueError("assets: a Spec has its own; set spec.files")
@@ -52,7 +61,7 @@ def load_model(
         origin = fspath(source)
         data = file_contents(origin, assets)
         if is_saved(data):
-            return _with_room(from_bytes(data, origin), contacts)
+            return freed_model(_with_room(from_bytes(data, origin), contacts), free)
         compiled = compile_file(origin, assets, data)
     m = assemble(
         compiled.fields,
@@ -64,7 +73,25 @@ def load_model(
         places=compiled.places,
     )
     wanted = compiled.length_ranges
-    return m if wanted is None else find_length_ranges(m, wanted)
+    return freed_model(m if wanted is None else find_length_ranges(m, wanted), free)
+
+
+def _check_source(source: Any, assets: Any) -> None:
+    """Raises ValueError for what is neither a source nor assets."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        raise ValueError(
+            "source: expected a path, XML text or a Spec, got bytes; the contents of a file are an "
+            "asset: load_model('model.xml', {'model.xml': contents})"
+        )
+    if not isinstance(source, str | PathLike | Spec):
+        kind = type(source).__name__
+        remedy = "; jaxsim.put_model takes it" if kind == "MjModel" else ""
+        raise ValueError(f"source: expected a path, XML text or a Spec, got {kind}{remedy}")
+    if not isinstance(assets, Mapping | None):
+        raise ValueError(
+            f"assets: expected the contents of files by name, in a dict or a Vfs, got "
+            f"{type(assets).__name__}"
+        )
 
 
 def is_xml_text(source: str | PathLike[str]) -> bool:

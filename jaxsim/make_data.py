@@ -7,18 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
+from jaxsim.data import ALWAYS, Data, no_contacts
 from jaxsim.errors import Place, Problem, UnsupportedError
 from jaxsim.fields import Field
 from jaxsim.model import Model
-from jaxsim.names import find_id
-
-# what a world always has: its state, its inputs and the counters of a step
-ALWAYS = frozenset(
-    "time qpos qvel act qacc_warmstart "
-    "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
-    "warning solver_niter".split()
-)
+from jaxsim.names import name2id
 
 Keep = Literal["default", "all"] | Iterable[str]
 
@@ -40,11 +33,19 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
         with its place.
       ValueError: `keep` names a field that Data does not have.
     """
-    if m.refusals:
-        raise UnsupportedError(Problem(Place(file, line), what) for file, line, what in m.refusals)
+    check_supported(m)
     kept = _kept_names(keep)
     values = {n: _zeros(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
     return _start(m, Data(**values))
+
+
+def check_supported(m: Model) -> None:
+    """Raises UnsupportedError if the physics cannot simulate a model with the flags that it has.
+
+    Flags may change after a world was made: what they switch on is refused then.
+    """
+    if m.unsupported:
+        raise UnsupportedError(Problem(Place(f, line), what) for f, line, what in m.unsupported)
 
 
 def reset_data(m: Model, d: Data) -> Data:
@@ -63,7 +64,7 @@ def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
       key: name or number of the key frame; the number may be traced.
     """
     if isinstance(key, str):
-        key = find_id(m, "key", key)
+        key = name2id(m, "key", key)
     elif isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
         raise ValueError(f"key: the model has {m.nkey} key frames, there is no number {key}")
     return reset_data(m, d).replace(
@@ -93,7 +94,9 @@ def _kept_names(keep: Keep) -> frozenset[str]:
 
 def _start(m: Model, d: Data) -> Data:
     """The values at the start that are not zero."""
-    d = d.replace(qpos=m.qpos0, eq_active=jax.device_put(np.array(m.eq_active0, bool)))
+    # a copy: two arguments of a program may not be one buffer if one of them is donated
+    qpos = jnp.array(m.qpos0, copy=True)
+    d = d.replace(qpos=qpos, eq_active=jax.device_put(np.array(m.eq_active0, bool)))
     if m.nmocap:
         bodies = np.flatnonzero(m.body_mocapid >= 0)
         bodies = bodies[np.argsort(m.body_mocapid[bodies])]
@@ -101,8 +104,7 @@ def _start(m: Model, d: Data) -> Data:
         quat = quat / jnp.linalg.norm(quat, axis=-1, keepdims=True)
         d = d.replace(mocap_pos=m.body_pos[bodies], mocap_quat=quat)
     if d.contact is not None:
-        nobody = np.full(d.contact.geom.shape, -1, np.int32)
-        d = d.replace(contact=d.contact.replace(geom=jnp.asarray(nobody)))
+        d = d.replace(contact=no_contacts(d.contact))
     return d
 
 

@@ -5,10 +5,15 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 `m.nv`, `m.jnt_type`, `m.body_parentid`.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
+from jaxsim.enums import DisableBit
 from jaxsim.fields import Record, array, nested, static
 from jaxsim.structure import Structure
+from jaxsim.switches import check_switches
+
+NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
 
 
 class Option(Record):
@@ -284,11 +289,45 @@ class Model(Record):
     key_plastic = array("nkey", "nplastic", doc="yielded springs of the key frame")
     key_ctrl = array("nkey", "nu", doc="controls of the key frame")
 
+    def _check(self, values: Mapping[str, Any]) -> None:
+        """Raises ValueError if new values do not fit the declarations, or this structure."""
+        super()._check(values)
+        structure: Structure = values.get("structure", self.structure)
+        if structure is None or structure.refusals or structure.contact_refusals:
+            return  # such a model is looked at and changed, not simulated
+        opt = values.get("opt")
+        options = {}
+        if isinstance(opt, Option):  # an axis of vmap may stand for all of them
+            options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
+        changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
+        check_switches(structure, changed, self.fields)
+
+    def _now(self, name: str) -> Any:
+        """The present value of a field, or of an option, "opt.density"."""
+        owner, _, option = name.partition(".")
+        return getattr(getattr(self, owner), option) if option else self.__dict__.get(name)
+
+    def _sizes(self, values: Mapping[str, Any]) -> Mapping[str, int]:
+        structure: Structure = values.get("structure", self.structure)
+        return structure.sizes
+
     def __getattr__(self, name: str) -> Any:
         """Static tables read like fields: `m.nv`, `m.jnt_type`."""
-        if name.startswith("__") or name == "structure":
+        if name.startswith("_") or name == "structure":
             raise AttributeError(name)
         return getattr(self.structure, name)
+
+    def __repr__(self) -> str:
+        """Sizes and precision; `describe` says more."""
+        return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
+
+    @property
+    def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
+        """File, line and message of all that it cannot be simulated for, with its flags."""
+        s = self.structure
+        return (
+            s.refusals if self.opt.disableflags & NO_CONTACTS else s.refusals + s.contact_refusals
+        )
 
     @property
     def names(self) -> dict[str, list[str]]:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 import jax
+import numpy as np
 from jax import lax
 
 from jaxsim.data import Data
 from jaxsim.model import Model
 from jaxsim.physics import step
+from jaxsim.physics.arguments import check_count, check_data, check_model
 
 Records = dict[str, jax.Array]
 
@@ -38,10 +40,14 @@ def rollout(
     """
     if ctrl is None and steps is None:
         raise ValueError("rollout: give the number of steps, or ctrl with one row a step")
+    if steps is not None:
+        steps = check_count("rollout: steps", steps)
+    check_model("rollout", m)
+    check_data("rollout", m, d)
     if ctrl is not None:
-        steps = len(ctrl) if steps is None else steps
-        if ctrl.shape != (steps, m.nu):
-            raise ValueError(f"ctrl: expected shape ({steps}, {m.nu}), got {ctrl.shape}")
+        steps = np.shape(ctrl)[0] if steps is None and np.ndim(ctrl) else steps
+        if np.shape(ctrl) != (steps, m.nu):
+            raise ValueError(f"ctrl: expected shape ({steps}, {m.nu}), got {np.shape(ctrl)}")
     check_record(d, record)
 
     def advance(d: Data, ctrl_now):

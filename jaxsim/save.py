@@ -22,6 +22,7 @@ import numpy as np
 
 from jaxsim.assemble import warn_unsupported
 from jaxsim.assets.jxm import is_jxm, pack, unpack
+from jaxsim.consistency import check_model
 from jaxsim.errors import AssetError, ModelError, Place, Problem
 from jaxsim.fields import Record
 from jaxsim.model import Model, Option, Statistic
@@ -88,8 +89,8 @@ def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
         m = _model(header, arrays, name)
     except AssetError as error:
         raise ModelError(Problem(Place(name), str(error))) from None
-    if m.structure.refusals:
-        warn_unsupported(m.structure.refusals)
+    if m.unsupported:
+        warn_unsupported(m.unsupported)
     return m
 
 
@@ -134,12 +135,17 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
             # converted by numpy: JAX would compile a program for each shape
             return np.array(value, wanted if value.dtype == saved else value.dtype)
 
-        return jax.device_put(_record(Model, header["model"], arrays, leaf))
+        m = _record(Model, header["model"], arrays, leaf)
     except AssetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         message = f"it does not describe a model ({error})"
         raise AssetError(f"damaged: {message}; compile the model again and save it") from None
+    try:
+        check_model(m)
+    except AssetError as error:
+        raise AssetError(f"damaged: {error}; compile the model again and save it") from None
+    return jax.device_put(m)
 
 
 def _check_writer(header: dict[str, Any]) -> None:

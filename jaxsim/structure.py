@@ -45,9 +45,21 @@ class Structure:
     def __iter__(self):
         return iter(self._tables)
 
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The counts among the tables, by name."""
+        return _sizes(self)
+
     def replace(self, **values: Table) -> "Structure":
         """A structure with some tables changed."""
         return Structure({**self._tables, **values})
+
+    def __reduce__(self):
+        # the rest is found again: the hash of a string and the derived layouts are of this process
+        return Structure, (self._tables,)
+
+    def __deepcopy__(self, memo) -> "Structure":
+        return self
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -96,3 +108,8 @@ def derived(make: Callable[[Structure], Any]) -> Callable[[Any], Any]:
         return structure.cache[key]
 
     return lookup
+
+
+@derived
+def _sizes(s: Structure) -> Mapping[str, int]:
+    return {name: value for name in s if isinstance(value := getattr(s, name), int)}

@@ -2,15 +2,16 @@
 
 A physics module that handles only a part of what MJCF can say has a function `refusals(m)`, which
 gives one message for each thing it cannot simulate: the element with its name, and the remedy. The
-model keeps them, with their places: it can be looked at, changed and saved, and `make_data`, which
-begins every simulation, refuses it.
+model keeps them, with their places: it can be looked at, changed and saved, and `make_data` and the
+functions of the physics refuse it. What concerns contacts is kept apart: it stands while the flags
+of the model let it have contacts, as they are at the time of the call.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from jaxsim.enums import EnableBit
 from jaxsim.errors import Place
-from jaxsim.model import Model
+from jaxsim.model import NO_CONTACTS, Model
 from jaxsim.physics import integrate, passive, tendon
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
@@ -27,26 +28,36 @@ FLAGS = {
 }
 
 
+Refusals = tuple[tuple[str | None, int | None, str], ...]
 Places = Mapping[str, Sequence[Place]]
 
 
-def unsupported(
-    m: Model, places: Places, origin: str | None
-) -> tuple[tuple[str | None, int | None, str], ...]:
-    """Everything in a model that cannot be simulated: file, line and message of each.
+def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refusals]:
+    """Everything in a model that cannot be simulated, as tables of the structure.
 
     Args:
       m: the model.
       places: where the objects of each kind were written, by id; kinds may be absent.
       origin: the model's own file, for what has no place.
+
+    Returns:
+      `refusals`: file, line and message of each; `contact_refusals`: of what would be one with
+      contacts.
     """
-    found = []
-    for refusals in REFUSALS:
-        for refusal in refusals(m):
+
+    def placed(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:
+        for refusal in found:
             known = places.get(refusal.kind or "", ())
             place = known[refusal.number] if refusal.number < len(known) else Place(origin)
-            found.append((place.file, place.line, refusal.message))
-    return tuple(found)
+            yield place.file, place.line, refusal.message
+
+    touching = m.opt.replace(disableflags=m.opt.disableflags & ~NO_CONTACTS)
+    return {
+        "refusals": tuple(r for refusals in REFUSALS for r in placed(refusals(m))),
+        "contact_refusals": tuple(
+            placed(contacts.refusals(m.converted({"opt": touching}, native=False)))
+        ),
+    }
 
 
 def _options(m: Model) -> Iterable[Refusal]:
@@ -69,6 +80,5 @@ REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     passive.refusals,
     actuation.refusals,
     equality.refusals,
-    contacts.refusals,
     sensor.refusals,
 )

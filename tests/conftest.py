@@ -3,7 +3,8 @@
 Compiled programs are kept in `.cache/jax`, so that a second run of the tests only traces.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jax
@@ -21,6 +22,14 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 jax.config.update("jax_platforms", "cpu")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs_of_one_file() -> Iterator[None]:
+    """Drops what a file has compiled: the programs of all files together take many gigabytes."""
+    yield
+    jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture

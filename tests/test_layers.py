@@ -18,7 +18,7 @@ PACKAGE = ROOT / "jaxsim"
 ROWS = (
     "enums errors fields",
     "math mjcf assets",
-    "structure model data make_data names describe spec",
+    "structure switches model data make_data checkpoint names describe spec tables consistency",
     "compile",
     "physics",
     "supported assemble load bridge save write_back",

@@ -15,6 +15,7 @@ from jaxsim.compile import compile_file
 from jaxsim.errors import ModelError
 from jaxsim.load import load_model
 from jaxsim.model import Model
+from jaxsim.save import to_bytes
 from jaxsim.spec import Spec
 from jaxsim.write_back import write_back
 
@@ -90,8 +91,24 @@ def test_precision_is_the_default_of_jax():
 
 def test_room_for_contacts_can_be_given():
     assert load_model(ARM, contacts=7).ncontact == 7
-    with pytest.raises(ValueError, match="contacts: expected a count, got -1"):
-        load_model(ARM, contacts=-1)
+    for wrong in (-1, 2.5, 10**12, True, "7"):
+        with pytest.raises(ValueError, match=f"contacts: expected a whole number.* got .*{wrong}"):
+            load_model(ARM, contacts=wrong)
+
+
+def test_what_is_no_model_and_no_assets():
+    with pytest.raises(
+        ValueError, match=r"got bytes; .* load_model\('model.xml', {'model.xml': con"
+    ):
+        load_model(ARM.encode())
+    assert load_model("model.xml", {"model.xml": ARM.encode()}).njnt == 1  # the remedy
+    assert load_model("arm.jxm", {"arm.jxm": to_bytes(load_model(ARM))}).njnt == 1
+    with pytest.raises(ValueError, match=r"source: .* got MjModel; jaxsim\.put_model takes it"):
+        load_model(mujoco.MjModel.from_xml_string(ARM))
+    with pytest.raises(
+        ValueError, match=r"assets: expected the contents of files by name, .* list"
+    ):
+        load_model(ARM, ["a"])
 
 
 def test_no_such_file():

@@ -6,9 +6,11 @@ import mujoco
 import numpy as np
 import pytest
 
+import jaxsim
 from jaxsim.bridge import put_model
 from jaxsim.data import Data
 from jaxsim.make_data import make_data, reset_data, reset_data_keyframe
+from jaxsim.physics import forward
 
 XML = """
 <mujoco>
@@ -117,3 +119,40 @@ def test_reset_keeps_what_was_kept(m):
 def test_a_batch_of_models_gives_a_batch_of_worlds(m):
     many = jax.vmap(lambda z: make_data(m.replace(qpos0=m.qpos0.at[2].set(z))))(jnp.arange(3.0))
     np.testing.assert_array_equal(many.qpos[:, 2], [0, 1, 2])
+
+
+def starts(m):
+    """Worlds as their makers give them, inside and outside of a program."""
+    d = make_data(m, "all")
+    yield d
+    yield reset_data(m, d)
+    yield reset_data_keyframe(m, d, 1)
+    yield jax.jit(make_data, static_argnums=1)(m, "all")
+    yield jax.jit(reset_data)(m, d)
+    yield forward(m, d)
+
+
+def test_a_world_can_be_donated(m):
+    """No buffer is that of the model, and none is in two fields: both crash a donating call."""
+    of_model = {x.unsafe_buffer_pointer() for x in jax.tree.leaves(m) if x.size}
+    for d in starts(m):
+        own = [x.unsafe_buffer_pointer() for x in jax.tree.leaves(d) if x.size]
+        assert len(set(own)) == len(own)
+        assert not of_model.intersection(own)
+
+
+def test_a_step_that_takes_its_world(m):
+    step = jax.jit(jaxsim.step, donate_argnums=1)
+    d = make_data(m)
+    for _ in range(3):
+        d = step(m, d)
+    assert d.time > 0
+    assert m.qpos0.sum() == make_data(m).qpos.sum()  # the model is still there
+
+
+def test_a_step_without_constraints_can_be_donated():
+    m = jaxsim.load_model(
+        "<mujoco><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>"
+    )
+    d = forward(m, make_data(m))
+    assert d.qacc.unsafe_buffer_pointer() != d.qacc_smooth.unsafe_buffer_pointer()

@@ -91,6 +91,9 @@ def test_gradient_of_a_rollout(m, d, ctrl):
         ({}, "give the number of steps, or ctrl with one row a step"),
         ({"ctrl": np.zeros((3, 5))}, r"ctrl: expected shape \(3, 2\), got \(3, 5\)"),
         ({"steps": 4, "ctrl": np.zeros((3, 2))}, r"ctrl: expected shape \(4, 2\), got \(3, 2\)"),
+        ({"steps": -1}, "steps: expected a whole number, at least 0, got -1"),
+        ({"steps": 2.5}, "steps: expected a whole number, got 2.5"),
+        ({"ctrl": np.zeros(())}, r"ctrl: expected shape \(None, 2\), got \(\)"),
         ({"steps": 4, "record": ["speed"]}, "this Data does not carry 'speed'$"),
         ({"steps": 4, "record": ["M"]}, "does not carry 'M'; keep it: make_data"),
     ],
@@ -134,3 +137,21 @@ def test_the_second_step_does_not_compile_again(m, d):
 
     counted(m, counted(m, d))
     assert len(traces) == 1
+
+
+def test_batches_that_do_not_fit(m, d):
+    many = replicate(d, 3)
+    with pytest.raises(ValueError, match=r"rollout: d\.time: .*; for many worlds use jax\.vmap"):
+        rollout(m, many, 2)
+    with pytest.raises(ValueError, match=r"d: expected many worlds, got one; .* jaxsim\.replicate"):
+        BatchProgram(m, d)
+    with pytest.raises(
+        ValueError, match=r"m\.body_mass: expected shape \(3,\), got float64\[3, 3\]"
+    ):
+        BatchProgram(m.replace(body_mass=jnp.ones((3, 3))), many)
+    with pytest.raises(ValueError, match=r"d\.ctrl: expected shape \(3, 2\), got float64\[2\]"):
+        BatchProgram(m, many.replace(ctrl=jnp.zeros(2)))
+    with pytest.raises(ValueError, match="size: a chunk has at least one step"):
+        BatchProgram(m, many, size=0)
+    with pytest.raises(ValueError, match="worlds: expected a whole number"):
+        replicate(d, -1)

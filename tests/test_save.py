@@ -82,7 +82,9 @@ def test_leaves_with_a_batch_and_special_numbers():
     m = arm()
     mass = jnp.stack([m.body_mass, 2 * m.body_mass])
     odd = jnp.array([jnp.nan, -0.0, jnp.inf, 5e-324])
-    m = m.replace(body_mass=mass, key_time=odd, opt=m.opt.replace(timestep=0.5 * jnp.ones(2)))
+    m = m.replace(
+        body_mass=mass, key_time=odd[:, None], opt=m.opt.replace(timestep=0.5 * jnp.ones(2))
+    )
     assert_same(from_bytes(to_bytes(m)), m)
     batch = jax.vmap(lambda s: m.replace(body_mass=s * mass[0]))(jnp.arange(3.0))
     assert_same(from_bytes(to_bytes(batch)), batch)
@@ -249,6 +251,29 @@ def test_contents_that_make_no_sense(seed):
             from_bytes(signed(data, forged, text_size))
 
 
+def test_forged_leaves_and_options():
+    """Made by hand: `replace` does not let them through."""
+
+    def changed(where, name, value) -> str:
+        header, arrays = unpack(to_bytes(arm()))
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            value = {"array": len(arrays) - 1}
+        (header["model"][where] if where else header["model"])[name] = value
+        return said(pack(header, arrays))
+
+    assert "damaged: body_mass has the shape (7,), expected (3,)" in changed(
+        "", "body_mass", np.zeros(7)
+    )
+    assert "geom_pos has the shape (3,), expected (3, 3)" in changed("", "geom_pos", np.zeros(3))
+    assert "qpos0 is array" in changed("", "qpos0", np.zeros(9, int))
+    assert "timestep is 'x', expected an array of real" in changed("opt", "timestep", "x")
+    assert "opt.integrator[0] is 77, expected one of" in changed("opt", "integrator", 77)
+    assert "opt.iterations is -1, expected a number from 0" in changed("opt", "iterations", -1)
+    assert "names" in changed("structure", "names", [["body", ["only"]]])
+    assert "refusals" in changed("structure", "refusals", [[1, 2, 3]])
+
+
 def signed(data: bytes, content, size: int) -> bytes:
     """A file with other contents and the checksum that belongs to them."""
     text = json.dumps(content, separators=(",", ":")).encode()
@@ -265,7 +290,7 @@ def signed(data: bytes, content, size: int) -> bytes:
 def test_loading_is_faster_than_compiling():
     """By a factor of three for a chain; two leaves room for a busy machine."""
     link = "<body pos='0 0 0.1'><joint axis='0 1 0'/><geom size='0.05'/>"
-    text = f"<mujoco><worldbody>{20 * link}{20 * '</body>'}</worldbody></mujoco>"
+    text = f"<mujoco><worldbody>{60 * link}{60 * '</body>'}</worldbody></mujoco>"
     data = to_bytes(arm(text))
 
     def seconds(make) -> float:

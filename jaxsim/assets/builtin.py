@@ -22,10 +22,9 @@ from jaxsim.assets.builtin_shapes import (
     wedge,
 )
 from jaxsim.assets.lattice import SHAPES
+from jaxsim.assets.limits import check_limit
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
-
-MAXVERT = 5_000_000  # most points of a built-in mesh, a bound of our own against slips of the pen
 
 # Shapes over a grid of `count` points, `spacing` apart; of these, the first always lie in a plane.
 _PLANE = ("square", "disc")
@@ -61,8 +60,7 @@ def builtin_surface(kind: str, params: np.ndarray) -> Surface:
         )
     for value, (name, param) in zip(params, shape.params.items(), strict=True):
         param.check(kind, name, value)
-    if shape.points(*params) > MAXVERT:
-        raise AssetError(f"this built-in {kind} has more than {MAXVERT} points; take fewer")
+    check_limit("mesh_vertices", shape.points(*params))
     return shape.make(*params)
 
 
@@ -94,8 +92,7 @@ def _lattice(kind: str, params: np.ndarray) -> Surface:
         )
     if flat and dim == 2 and count[2] != 1:
         raise AssetError(f"the third count of a flat {kind} must be 1, got {count[2]}")
-    if np.prod(params[:3]) > MAXVERT:
-        raise AssetError(f"this built-in {kind} has more than {MAXVERT} points; take fewer")
+    check_limit("mesh_vertices", float(np.prod(params[:3])))
     points = SHAPES[kind](dim, count, spacing)
     if not len(points.element):
         raise AssetError(

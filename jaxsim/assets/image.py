@@ -9,10 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.assets.png import check_png
 from jaxsim.errors import AssetError
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_CHANNELS = {1: slice(0, 1), 3: slice(0, 3), 4: slice(0, 4)}  # of RGBA, for each count
+_MODES = {
+    1: "RGB",
+    3: "RGB",
+    4: "RGBA",
+}  # what Pillow calls an image of that many channels, or more
+
+# What Pillow raises is not one kind of error.
+_UNREAD = (OSError, SyntaxError, ValueError, struct.error)
+
+
+class NoDecoder(AssetError):
+    """The package that decodes images is not installed."""
 
 
 def read_png(data: bytes, nchannel: int) -> np.ndarray:
@@ -30,48 +41,31 @@ def read_png(data: bytes, nchannel: int) -> np.ndarray:
       Pixels from the top left corner, (height, width, nchannel), uint8.
 
     Raises:
-      AssetError: it cannot be decoded, or Pillow is not installed.
+      AssetError: it is damaged or too large.
+      NoDecoder: Pillow is not installed.
     """
-    if nchannel not in _CHANNELS:
+    if nchannel not in _MODES:
         raise AssetError(f"an image has 1, 3 or 4 channels, not {nchannel}")
-    if not data.startswith(_SIGNATURE):
-        raise AssetError("this is no PNG image; convert it to PNG")
-    if b"IEND" not in _chunks(data):
-        raise AssetError("the PNG image has no end; it is cut off")
-    images = _pillow()
-    # What Pillow raises for damaged files is not one kind of error.
-    damaged = (OSError, SyntaxError, ValueError, struct.error, images.DecompressionBombError)
+    png, mode = check_png(data, nchannel), _MODES[nchannel]
+    reader = _pillow()
     try:
-        with images.open(io.BytesIO(data), formats=("PNG",)) as image:
+        # not by Image.open, which has limits of its own
+        with reader.PngImageFile(io.BytesIO(png.data)) as image:
             if image.mode.startswith("I"):  # 16 bits of gray, which converting would cut to white
-                gray = images.fromarray((np.asarray(image).astype(int) >> 8).astype(np.uint8))
-                pixels = np.array(gray.convert("RGBA"))
+                gray = (np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8)
+                opaque = np.full_like(gray, 255)
+                pixels = np.stack([gray, gray, gray, opaque][:nchannel], axis=-1)
             else:
-                pixels = np.array(image.convert("RGBA"))
-    except damaged as error:
+                converted = image if image.mode == mode else image.convert(mode)
+                pixels = np.asarray(converted)[:, :, :nchannel]
+    except _UNREAD as error:
         raise AssetError(f"the PNG image cannot be decoded: {error}") from None
-    return np.ascontiguousarray(pixels[:, :, _CHANNELS[nchannel]])
+    return np.ascontiguousarray(pixels)
 
 
 def _pillow() -> Any:
     try:
-        return importlib.import_module("PIL.Image")
+        return importlib.import_module("PIL.PngImagePlugin")
     except ImportError:
         remedy = "pip install 'jaxsim-engine[images]'"
-        raise AssetError(f"PNG images are decoded by Pillow, which is missing: {remedy}") from None
-
-
-def is_srgb(data: bytes) -> bool:
-    """Whether a PNG file says that its colors are sRGB, in a chunk of its own."""
-    return b"sRGB" in _chunks(data)
-
-
-def _chunks(data: bytes) -> list[bytes]:
-    """The kinds of the chunks of a PNG file that are there in full."""
-    kinds, start = [], len(_SIGNATURE)
-    while start + 12 <= len(data):
-        length, kind = struct.unpack_from(">I4s", data, start)
-        start += length + 12
-        if start <= len(data):
-            kinds.append(kind)
-    return kinds
+        raise NoDecoder(f"PNG images are decoded by Pillow, which is missing: {remedy}") from None

@@ -15,6 +15,7 @@ from jaxsim.assets.random64 import uniform
 
 SIDES = 6
 _UP, _DOWN = 2, 3
+_PART = 2**18  # pixels whose colors are worked out together
 
 
 def pattern(
@@ -54,14 +55,16 @@ def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> N
         image[:, height // 2] = color
         image[:, :, width // 2] = color
     elif kind == "random":
-        chosen = _chosen(sides * height * width, probability)
-        image[np.unravel_index(chosen, image.shape[:3])] = color
+        count = sides * height * width
+        chosen = np.unpackbits(_chosen(count, probability), count=count).view(bool)
+        image[chosen.reshape(image.shape[:3])] = color
 
 
 @lru_cache(maxsize=8)
 def _chosen(n: int, probability: float) -> np.ndarray:
-    """Which of n pixels have a random mark: always the same, in every texture."""
-    return np.flatnonzero(uniform(n) < probability)
+    """Which of n pixels have a random mark, as bits: always the same, in every texture."""
+    blocks = [numbers < probability for numbers in uniform(n)]
+    return np.packbits(np.concatenate(blocks))
 
 
 def color_bytes(rgb: np.ndarray) -> np.ndarray:
@@ -82,9 +85,10 @@ def _checker(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.nda
     upper = np.arange(height)[:, None] < height // 2
     second = upper != (np.arange(width) < width // 2)
     colors = np.stack([color_bytes(rgb1), color_bytes(rgb2)])
-    image = np.repeat(colors[second.astype(int)][None], sides, axis=0)
+    image = np.empty((sides, height, width, 3), np.uint8)
+    image[:] = np.where(second[..., None], colors[1], colors[0])
     if sides == SIDES:
-        image[4:] = colors[(~second).astype(int)]
+        image[4:] = np.where(second[..., None], colors[0], colors[1])
     return image
 
 
@@ -94,28 +98,37 @@ def _gradient(
     """From the center to the rim of an image; on a cube, from the top to the bottom."""
     if min(height, width) == 1:  # neither center nor rim: black, as in MuJoCo
         return np.zeros((sides, height, width, 3), np.uint8)
-    x, y = _ticks(width)[None, :], _ticks(height)[:, None]
-    radius = np.hypot(x, y)
-
-    def colors(place: np.ndarray) -> np.ndarray:
-        share = _sigmoid(place)
-        pixels = np.empty((height, width, 3), np.uint8)
-        for channel, (first, second) in enumerate(zip(rgb1, rgb2, strict=True)):
-            pixels[..., channel] = color_bytes(first * (1 - share) + second * share)
-        return pixels
-
-    if sides == 1:
-        return colors(np.minimum(radius, 1.0))[None]
-    up = np.arctan(radius) / np.pi
-    beside = colors(0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi)
-    image = np.repeat(beside[None], SIDES, axis=0)
-    image[_UP], image[_DOWN] = colors(up), colors(1 - up)
+    image = np.empty((sides, height, width, 3), np.uint8)
+    # part by part, since the numbers take much more memory than the bytes made of them
+    columns = min(width, _PART)
+    rows = max(1, _PART // columns)
+    for top in range(0, height, rows):
+        for left in range(0, width, columns):
+            part = image[:, top : top + rows, left : left + columns]
+            x, y = _ticks(width, left, part.shape[2])[None], _ticks(height, top, part.shape[1])
+            for side, place in _places(sides, x, y[:, None]).items():
+                part[side] = _blend(_sigmoid(place), rgb1, rgb2)
     return image
 
 
-def _ticks(n: int) -> np.ndarray:
-    """Places of n pixels, the first at -1 and the last at 1."""
-    return 2 * np.arange(n) / (n - 1) - 1
+def _places(sides: int, x: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
+    """How far from the first color to the second the pixels of each side are, from 0 to 1."""
+    radius = np.hypot(x, y)
+    if sides == 1:
+        return {0: np.minimum(radius, 1.0)}
+    up = np.arctan(radius) / np.pi
+    beside = 0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi
+    return {**dict.fromkeys(range(SIDES), beside), _UP: up, _DOWN: 1 - up}
+
+
+def _blend(share: np.ndarray, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
+    channels = zip(rgb1, rgb2, strict=True)
+    return np.stack([color_bytes(a * (1 - share) + b * share) for a, b in channels], axis=-1)
+
+
+def _ticks(n: int, start: int, count: int) -> np.ndarray:
+    """Places of some of n pixels, the first of all at -1 and the last at 1."""
+    return 2 * np.arange(start, min(n, start + count)) / (n - 1) - 1
 
 
 def _sigmoid(place: np.ndarray) -> np.ndarray:

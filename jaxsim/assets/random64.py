@@ -10,6 +10,8 @@ which gives 156 of them at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 _SEED = 42
@@ -19,27 +21,19 @@ _HIGH = ~_LOW
 _ONE = np.uint64(1)
 _TWIST = np.uint64(0xB5026F5AA96619E9)
 _GROWTH = 6364136223846793005
-_BLOCK = 8192  # words that are tempered together, so that they stay in the cache
+_BLOCK = 52 * _SHIFT  # words that are made together, so that they stay in the cache
 
 
-def uniform(n: int) -> np.ndarray:
-    """The first n numbers of the sequence, in [0, 1), (n,) float64."""
-    words = _words(n)
-    numbers = np.empty(n)
-    for k in range(0, n, _BLOCK):
-        numbers[k : k + _BLOCK] = _tempered(words[k : k + _BLOCK]) / 2.0**64
-    return numbers
-
-
-def _words(n: int) -> np.ndarray:
-    """The first n words after those of the seed."""
-    steps = range(0, n, _SHIFT)
-    words = np.empty(_SIZE + len(steps) * _SHIFT, np.uint64)
-    words[:_SIZE] = _seeded()
-    for k in steps:
-        a, b, c = (words[i : i + _SHIFT] for i in (k, k + 1, k + _SHIFT))
-        np.bitwise_xor(c, _twisted(a, b), out=words[k + _SIZE : k + _SIZE + _SHIFT])
-    return words[_SIZE : _SIZE + n]
+def uniform(n: int) -> Iterator[np.ndarray]:
+    """The first n numbers of the sequence, in [0, 1), float64; a block at a time."""
+    words = np.empty(_SIZE + _BLOCK, np.uint64)
+    words[_BLOCK:] = _seeded()
+    for start in range(0, n, _BLOCK):
+        words[:_SIZE] = words[_BLOCK:]
+        for k in range(0, _BLOCK, _SHIFT):
+            a, b, c = (words[i : i + _SHIFT] for i in (k, k + 1, k + _SHIFT))
+            np.bitwise_xor(c, _twisted(a, b), out=words[k + _SIZE : k + _SIZE + _SHIFT])
+        yield _tempered(words[_SIZE:])[: n - start] / 2.0**64
 
 
 def _seeded() -> np.ndarray:

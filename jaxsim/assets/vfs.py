@@ -15,16 +15,12 @@ import errno
 import io
 import os
 import posixpath
-import zipfile
-import zlib
 from collections.abc import Iterator, MutableMapping
 from typing import BinaryIO
 
+from jaxsim.assets.archive import Archive
 from jaxsim.assets.provider import provider_of
 from jaxsim.assets.resource import ResourceError, Resources
-
-# Contents of an archive, unpacked; a small file can claim to be much more.
-MAX_ARCHIVE_BYTES = 4 << 30
 
 
 class Vfs(MutableMapping[str, bytes]):
@@ -82,12 +78,8 @@ class Vfs(MutableMapping[str, bytes]):
           folder: put before the names; a name inside cannot lead out of it.
         """
         shown = "the archive" if isinstance(archive, bytes) else os.fspath(archive)
-        source: BinaryIO | str = io.BytesIO(archive) if isinstance(archive, bytes) else shown
-        try:
-            with zipfile.ZipFile(source) as opened:
-                files = _unpacked(opened, shown)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise ValueError(f"{shown}: not a zip archive that can be read: {error}") from None
+        with io.BytesIO(archive) if isinstance(archive, bytes) else open(shown, "rb") as source:
+            files = _unpacked(source, shown)
         spelled = {self._free(posixpath.join(folder, name)): data for name, data in files.items()}
         if self.max_files is not None and len(self) + len(spelled) > self.max_files:
             raise self._full()
@@ -214,20 +206,16 @@ def _spelled_or_none(name: str) -> str | None:
         return None
 
 
-def _unpacked(archive: zipfile.ZipFile, shown: str) -> dict[str, bytes]:
+def _unpacked(source: BinaryIO, shown: str) -> dict[str, bytes]:
     """Contents of the files of an archive by name, if all names stay inside it."""
-    members = [member for member in archive.infolist() if not member.is_dir()]
-    size = sum(member.file_size for member in members)
-    if size > MAX_ARCHIVE_BYTES:
-        raise ValueError(f"{shown}: unpacks to {size} bytes; the most is {MAX_ARCHIVE_BYTES}")
     files: dict[str, bytes] = {}
-    for member in members:
-        name = member.filename.replace("\\", "/")
-        if name.startswith("/") or ":" in name.split("/")[0] or ".." in name.split("/"):
-            raise ValueError(f"{shown}: the name '{member.filename}' leads out of the archive")
-        if member.flag_bits & 0x1:
-            raise ValueError(f"{shown}: '{name}' is encrypted; pack the archive without a password")
-        if name in files:
-            raise FileExistsError(errno.EEXIST, f"{shown} has the file twice", name)
-        files[name] = archive.read(member)
+    with Archive(source, shown) as archive:
+        archive.check_size(archive.members)
+        for member in archive.members:
+            name = member.filename.replace("\\", "/")
+            if name.startswith("/") or ":" in name.split("/")[0] or ".." in name.split("/"):
+                raise ValueError(f"{shown}: the name '{member.filename}' leads out of the archive")
+            if name in files:
+                raise FileExistsError(errno.EEXIST, f"{shown} has the file twice", name)
+            files[name] = archive.read(member)
     return files

@@ -16,7 +16,7 @@ from jaxsim.load import load_model
 from jaxsim.make_data import make_data
 from jaxsim.mjcf import file_contents
 from jaxsim.model import Model
-from jaxsim.names import find_id
+from jaxsim.names import name2id
 from jaxsim.save import is_saved
 
 # what each stage of the forward dynamics makes, in the order of the stages
@@ -106,7 +106,7 @@ def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
     state, rng = mujoco.MjData(theirs), np.random.default_rng(args.seed)
     if args.key is not None:
         try:
-            mujoco.mj_resetDataKeyframe(theirs, state, find_id(m, "key", args.key))
+            mujoco.mj_resetDataKeyframe(theirs, state, name2id(m, "key", args.key))
         except ValueError as error:
             raise InputProblem(f"--key: {error}") from None
     state.qvel[:] += 0.3 * rng.standard_normal(m.nv)

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.assets.npz import read_npz
 from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.room import check_controls_file
 from jaxsim.model import Model
-from jaxsim.trajectory import read_npz
 
 HOLD = 0.1  # seconds for which a random control is held; noise at every step hardly moves a robot
 
@@ -36,13 +37,14 @@ class RandomControl:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FileControl:
-    """Recorded controls, (steps, worlds, nu)."""
+    """Recorded controls, (steps, worlds, nu); (steps, 1, nu) where all worlds have the same."""
 
     values: jax.Array
+    worlds: int = field(metadata={"static": True})
 
     def at(self, i: jax.Array) -> jax.Array:
         """Controls of all worlds at step `i`, (worlds, nu)."""
-        return self.values[i]
+        return jnp.broadcast_to(self.values[i], (self.worlds, self.values.shape[-1]))
 
 
 def make_control(kind: str, m: Model, worlds: int, steps: int, seed: int) -> Any:
@@ -53,11 +55,12 @@ def make_control(kind: str, m: Model, worlds: int, steps: int, seed: int) -> Any
         return _random(m, worlds, seed)
     if not kind.endswith(".npz"):
         raise InputProblem(f"--ctrl: expected 'random', 'zero' or a file FILE.npz, got '{kind}'")
-    return FileControl(jnp.asarray(_read(kind, m, worlds, steps), dtype=m.qpos0.dtype))
+    values = _read(kind, m, worlds, steps)
+    return FileControl(jnp.asarray(values, dtype=m.qpos0.dtype), worlds)
 
 
 def _random(m: Model, worlds: int, seed: int) -> RandomControl:
-    limited = np.repeat(m.actuator_ctrllimited, m.actuator_ctrlnum)
+    limited = m.actuator_ctrllimited  # of each control, as the ranges are
     low = jnp.where(limited, m.actuator_ctrlrange[:, 0], -1)
     high = jnp.where(limited, m.actuator_ctrlrange[:, 1], 1)
     hold = max(1, round(HOLD / float(m.opt.timestep)))
@@ -65,26 +68,24 @@ def _random(m: Model, worlds: int, seed: int) -> RandomControl:
 
 
 def _read(path: str, m: Model, worlds: int, steps: int) -> np.ndarray:
-    """Reads and checks a file of controls; (steps, worlds, nu)."""
+    """Reads and checks a file of controls; (steps, worlds or 1, nu)."""
+    check_controls_file(path)
     try:
-        arrays = read_npz(path)
+        ctrl = read_npz(path, "ctrl")["ctrl"]
     except OSError as error:
         raise InputProblem(f"{path}: {error.strerror or error}; give --ctrl an .npz file") from None
     except ValueError as error:
         raise InputProblem(str(error)) from None
-    if "ctrl" not in arrays:
-        found = ", ".join(arrays) or "nothing"
-        raise InputProblem(f"{path}: no array named 'ctrl' in it, only: {found}")
-    ctrl = arrays["ctrl"]
+    except MemoryError:
+        raise InputProblem(f"{path}: there is no memory for 'ctrl'; give fewer steps") from None
     if ctrl.dtype.kind not in "iuf":
         raise InputProblem(f"{path}: ctrl has type {ctrl.dtype}, expected real numbers")
-    if ctrl.ndim == 2:
-        ctrl = np.broadcast_to(ctrl[:, None], (ctrl.shape[0], worlds, ctrl.shape[1]))
-    if ctrl.ndim != 3 or ctrl.shape[1:] != (worlds, m.nu):
+    if ctrl.shape[1:] != {2: (m.nu,), 3: (worlds, m.nu)}.get(ctrl.ndim):
         raise InputProblem(
-            f"{path}: ctrl has shape {arrays['ctrl'].shape}, "
+            f"{path}: ctrl has shape {ctrl.shape}, "
             f"expected (steps, {m.nu}) or (steps, {worlds}, {m.nu})"
         )
+    ctrl = ctrl[:, None] if ctrl.ndim == 2 else ctrl
     if len(ctrl) < steps:
         raise InputProblem(
             f"{path}: ctrl has {len(ctrl)} steps, the rollout {steps}; use --steps {len(ctrl)}"

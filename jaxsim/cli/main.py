@@ -3,6 +3,7 @@
 0    done
 2    wrong input: the line on stderr says what, where and what to do
 130  interrupted; nothing half-written is left
+143  asked to stop by SIGTERM, 129 by SIGHUP; likewise
 """
 
 import argparse
@@ -12,8 +13,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Any
 
+from jaxsim.assets.limits import LIMITS, limits
 from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.signals import Stopped, stops_in_order
 from jaxsim.errors import ModelError, UnsupportedWarning
 
 EXAMPLES = """\
@@ -33,20 +37,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     # `info` lists what cannot be simulated, and the other commands end with it
     warnings.simplefilter("ignore", UnsupportedWarning)
     try:
-        return _run(args)
+        with stops_in_order(), limits(**dict(args.limit)):
+            return _run(args)
     except (ModelError, InputProblem) as error:
-        print(error, file=sys.stderr)
+        _say(str(error))
         return 2
+    except Stopped as stopped:
+        _say(f"\nstopped by {stopped}")
+        return 128 + stopped.number
     except KeyboardInterrupt:
-        print("\ninterrupted", file=sys.stderr)
+        _say("\ninterrupted")
         return 130
     except BrokenPipeError:  # the reader of our output, `head` say, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # the terminal may be closed
+        print(text, file=sys.stderr)
+
+
 def _run(args: argparse.Namespace) -> int:
     # a command is imported when it is run, so that `--help` and a wrong argument answer at once
+    if args.cache:
+        from jaxsim.cli.cache import keep_programs
+
+        keep_programs()
     if args.command == "info":
         from jaxsim.cli.info import info
 
@@ -93,10 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"jaxsim {version('jaxsim-engine')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    info = commands.add_parser("info", help="describe a model and what it costs")
+    info = _command(commands, "info", "describe a model and what it costs")
     info.add_argument("model", metavar="MODEL.xml", help=MODEL)
 
-    run = commands.add_parser("rollout", help="simulate many worlds")
+    run = _command(commands, "rollout", "simulate many worlds")
     run.add_argument("model", metavar="MODEL.xml", help=MODEL)
     run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
     run.add_argument("--steps", type=_count, default=1000, help="steps of each (default 1000)")
@@ -113,19 +130,48 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--contacts", type=_count, help="contacts a world has room for")
     run.add_argument("--float64", action="store_true", help="double precision")
 
-    compare = commands.add_parser("compare", help="step a model beside MuJoCo, stage by stage")
+    compare = _command(commands, "compare", "step a model beside MuJoCo, stage by stage")
     compare.add_argument("model", metavar="MODEL.xml")
     compare.add_argument("--steps", type=_count, default=100, help="longest run (default 100)")
     compare.add_argument("--key", metavar="NAME", help="start from this key frame")
     compare.add_argument("--seed", type=int, default=0, help="of the state compared (default 0)")
     compare.add_argument("--float32", action="store_true", help="single precision")
 
-    save = commands.add_parser("compile", help="write a model to a file that loads at once")
+    save = _command(commands, "compile", "write a model to a file that loads at once")
     save.add_argument("model", metavar="MODEL.xml")
     save.add_argument("--out", metavar="MODEL.jxm", help="(default: beside the model, .jxm)")
     save.add_argument("--contacts", type=_count, help="contacts a world has room for")
     save.add_argument("--float64", action="store_true", help="double precision")
     return parser
+
+
+def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+    """The parser of a command, with the options that all commands have."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=purpose)
+    parser.add_argument(
+        "--limit",
+        type=_limit,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help=f"raise a limit on what files may ask for: {', '.join(LIMITS)}",
+    )
+    parser.add_argument(
+        "--no-cache",
+        dest="cache",
+        action="store_false",
+        help="do not keep compiled programs for the next run",
+    )
+    return parser
+
+
+def _limit(text: str) -> tuple[str, int]:
+    """A limit and its new value."""
+    name, _, number = text.partition("=")
+    if name not in LIMITS:
+        known = ", ".join(LIMITS)
+        raise argparse.ArgumentTypeError(f"there is no limit '{name}'; known are {known}")
+    return name, _count(number)
 
 
 def _count(text: str) -> int:

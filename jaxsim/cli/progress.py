@@ -1,5 +1,6 @@
 """One line that grows: how far, how fast, how long still."""
 
+import contextlib
 import sys
 import time
 from typing import TextIO
@@ -35,13 +36,17 @@ class Progress:
             return
         self._drawn = now
         text = self._line(done)
-        self._stream.write(f"\r{text}" if self._live else f"{text}\n")
-        self._stream.flush()
+        self._write(f"\r{text}" if self._live else f"{text}\n")
 
     def close(self) -> None:
         """Ends the line."""
         if self._live:
-            self._stream.write("\n")
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # the terminal is closed: nobody sees the bar
+            self._stream.write(text)
+            self._stream.flush()
 
     def _line(self, done: int) -> str:
         filled = WIDTH * done // self._total

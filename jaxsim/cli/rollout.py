@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import os
-import shutil
 from pathlib import Path
 
 import jax
@@ -13,13 +12,14 @@ from jaxsim.batch import BatchProgram, replicate
 from jaxsim.cli.controls import make_control
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import Progress, size
+from jaxsim.cli.room import check_controls, check_disk, check_out, check_states
 from jaxsim.cli.summary import summary
 from jaxsim.data import Data
-from jaxsim.describe import bytes_per_world, describe
+from jaxsim.describe import describe
 from jaxsim.load import load_model
 from jaxsim.make_data import make_data, reset_data_keyframe
 from jaxsim.model import Model
-from jaxsim.trajectory import TrajectoryWriter
+from jaxsim.trajectory import NotWrittenError, TrajectoryWriter
 
 RECORDED = ("time", "qpos", "qvel", "ctrl")
 CHUNK = 10  # steps between two visits to the host
@@ -27,11 +27,13 @@ CHUNK = 10  # steps between two visits to the host
 
 def rollout(args: argparse.Namespace) -> int:
     """Simulates many worlds of a model."""
-    _check_out(args)
+    check_out(args)
     m = load_model(args.model, contacts=args.contacts)
+    check_states(args, m)
+    check_disk(args, m)
     ctrl = make_control(args.ctrl, m, args.worlds, args.steps, args.seed)
+    check_controls(args, ctrl)
     one = _start(m, args.key)
-    _check_room(args, m)
 
     device = jax.devices()[0]
     print(args.model)
@@ -45,7 +47,14 @@ def rollout(args: argparse.Namespace) -> int:
     temporary = program.temporary_bytes / args.worlds
     print(f"{'program':11} traced in {program.trace_seconds:.1f} s, ", end="")
     print(f"compiled in {program.compile_seconds:.1f} s, {size(temporary)} of temporaries a world")
+    try:
+        _simulate(args, m, program, d)
+    except NotWrittenError as error:
+        raise InputProblem(f"--out: {error}") from None
+    return 0
 
+
+def _simulate(args: argparse.Namespace, m: Model, program: BatchProgram, d: Data) -> None:
     progress = Progress(args.steps, args.worlds)
     with _writer(args, m) as writer:
         try:
@@ -56,12 +65,11 @@ def rollout(args: argparse.Namespace) -> int:
                 progress.show(part.start + part.steps)
         finally:
             progress.close()
-    seconds = progress.seconds
-    print(summary(m, d, args.steps, seconds))
+        # before the file is finished: this is known, whatever becomes of the file
+        print(summary(m, d, args.steps, progress.seconds), flush=True)
     if writer is not None:
         bytes_written = size(os.path.getsize(args.out))
         print(f"{'wrote':11} {args.out}: {writer.records} records of each world, {bytes_written}")
-    return 0
 
 
 def _start(m: Model, key: str | None) -> Data:
@@ -93,50 +101,3 @@ def _writer(args: argparse.Namespace, m: Model):
         "nu": m.nu,
     }
     return TrajectoryWriter(args.out, header)
-
-
-def _check_out(args: argparse.Namespace) -> None:
-    """Says before the run, not after it, that the file cannot be written."""
-    if args.out is None:
-        return
-    out = Path(args.out)
-    if out.suffix != ".npz":
-        raise InputProblem(f"--out: '{out}' does not end in .npz")
-    if out.is_dir():
-        raise InputProblem(f"--out: '{out}' is a folder; name a file")
-    folder = out.resolve().parent
-    if not folder.is_dir():
-        raise InputProblem(f"--out: there is no folder '{folder}'; create it first")
-    if not os.access(folder, os.W_OK):
-        raise InputProblem(f"--out: '{folder}' cannot be written to")
-    if args.every > args.steps:
-        raise InputProblem(f"--every {args.every}: the rollout has only {args.steps} steps")
-
-
-def _check_room(args: argparse.Namespace, m: Model) -> None:
-    """Refuses what cannot fit in memory or on the disk."""
-    need = args.worlds * bytes_per_world(m)
-    have = _memory()
-    if need > have:
-        raise InputProblem(
-            f"--worlds {args.worlds}: the states alone need {size(need)}, "
-            f"there are {size(have)}; at most {int(have // bytes_per_world(m))} fit"
-        )
-    if args.out is None:
-        return
-    records = args.steps // args.every
-    need = 2 * records * args.worlds * (1 + m.nq + m.nv + m.nu) * m.qpos0.dtype.itemsize
-    free = shutil.disk_usage(Path(args.out).resolve().parent).free
-    if need > free:
-        raise InputProblem(
-            f"--out: writing it needs {size(need)} of disk, {size(free)} are free; "
-            "record less with --every N"
-        )
-
-
-def _memory() -> float:
-    """Bytes of memory of the devices that simulate."""
-    stats = jax.devices()[0].memory_stats()
-    if stats and "bytes_limit" in stats:
-        return float(stats["bytes_limit"]) * jax.device_count()
-    return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")

@@ -23,6 +23,8 @@ from jaxsim.mjcf import read_file
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.attach import attach_copy, attach_model
 from jaxsim.spec.layout import Layout
+from jaxsim.spec.references import definition
+from jaxsim.spec.users import known_before
 
 MAX_DEPTH = 32  # of models that attach models
 
@@ -53,6 +55,9 @@ def _attach_own(c: Compilation, place: SpecElement) -> None:
         c.fault(
             place, "it would attach what it stands in; attach a body or frame that is elsewhere"
         )
+        return
+    if definition(part) not in known_before(c.spec, place):
+        c.fault(place, f"{part.label} stands after it; move it before the <attach>")
         return
     if grows(c, place, sum(1 for _ in part.walk())):
         attach_copy(place, part, place.get("prefix"))

@@ -87,9 +87,10 @@ def _geometry(c: Compilation, element: SpecElement) -> Geometry:
 def _mass(c: Compilation, element: SpecElement, geometry: Geometry) -> float:
     """`mass` where it is given, else density times volume, or times area for a shell [kg].
 
-    A shape without inside, such as a plane, has no mass.
+    A shape without inside, such as a plane, has no mass. NaN stands for no mass given.
     """
     content, mass = geometry.solid.content, element.get("mass")
+    mass = None if mass is not None and np.isnan(mass) else mass
     if content <= 0:
         return 0.0
     return float(element.get("density")) * content if mass is None else float(mass)

@@ -18,6 +18,7 @@ from jaxsim.spec import Body, SpecElement
 
 MINVAL = 1e-15
 LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
+ROUNDING = 1e-14  # a moment of inertia that may be zero but for rounding (MuJoCo's mjEPS)
 
 
 def masses(c: Compilation) -> None:
@@ -74,9 +75,15 @@ def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
         return mass, np.zeros(3) if diagonal is None else np.array(diagonal, float), pose
     if element.own("diaginertia") is not None:
         c.fault(element, "both diaginertia and fullinertia are given; remove one of them")
+    if not np.all(np.isfinite(full)):
+        c.fault(element, f"fullinertia='{numbers(full)}' must be finite numbers")
+        return mass, np.zeros(3), pose
     xx, yy, zz, xy, xz, yz = full
     moments, quat = principal_axes(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    if moments[2] < MINVAL:
+    # a bound repairs what is zero but for rounding
+    bound = c.settings_of(element).boundinertia
+    least = -ROUNDING * max(1.0, moments[0]) if bound > 0 else ROUNDING
+    if not moments[2] >= least:
         given = numbers(moments)
         c.fault(
             element, f"fullinertia must be positive definite; its principal moments are '{given}'"
@@ -117,7 +124,7 @@ def _balanced(c: Compilation, body: Body, inertia: np.ndarray) -> np.ndarray:
     """Moments of a real body satisfy A + B >= C; others are averaged if asked for, else refused."""
     if np.all(inertia.sum() - 2 * inertia >= -MINVAL):
         return inertia
-    if c.settings_of(body.element).balanceinertia:
+    if c.settings_of(body.element).balanceinertia and np.all(np.isfinite(inertia)):
         return np.full(3, inertia.mean())
     c.fault(
         body.inertial or body.element,

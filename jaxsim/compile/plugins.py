@@ -133,6 +133,8 @@ def _number(
             remedy = f"; did you mean '{near}'?" if near else "; declare it in <extension>"
             c.fault(e, f"instance='{name}' names no instance of a plugin{remedy}")
             return -1
+        if plugin is not None and plugin not in known:
+            c.fault(e, f"plugin='{plugin}' is not declared; remove it, the instance says enough")
         number = named[name]
     elif plugin is None:
         c.fault(e, "it needs plugin, or the instance of one that <extension> declares")

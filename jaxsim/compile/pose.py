@@ -6,6 +6,7 @@ geom or site: its ends, its direction and its length in one.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -55,12 +56,13 @@ def written_pose(c: Compilation, element: SpecElement) -> Pose:
 
 def frame_pose(c: Compilation, element: SpecElement) -> Pose:
     """The pose, in the body, of the frame that an element is written in."""
-    frame = element.parent
-    if frame is None or frame.tag != "frame":
+    if element.parent is None or element.parent.tag != "frame":
         return here()
-    if frame not in c.frames:
-        c.frames[frame] = pose_of(c, frame)
-    return c.frames[frame]
+    unknown = list(takewhile(lambda frame: frame not in c.frames, element.frames()))
+    for frame in reversed(unknown):
+        own, around = written_pose(c, frame), c.frames.get(frame.parent)
+        c.frames[frame] = own if around is None else around.apply(own)
+    return c.frames[element.parent]
 
 
 def fromto(c: Compilation, element: SpecElement) -> tuple[Pose, float]:

@@ -42,12 +42,15 @@ def _three(value: np.ndarray | None) -> np.ndarray:
 
 
 def _copies(c: Compilation) -> int:
-    """How many elements the replicates make in all."""
+    """How many elements the replicates make in all.
+
+    The inner ones are expanded first, even where the outer one then makes no copy of them.
+    """
     total, stack = 0, [(c.spec.root, 1)]
     while stack:
         element, times = stack.pop()
         if element.tag == "replicate":
-            times = min(times * max(0, int(element.get("count"))), MAX_ELEMENTS + 1)
+            times = min(times * max(1, int(element.get("count"))), MAX_ELEMENTS + 1)
         total += times
         stack.extend((child, times) for child in element.children)
     return total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ def sensors(c: Compilation) -> None:
     for e in elements:
         kind = _KINDS[e.tag]
         readings.append(kind.read(c, e, kind))
-    dim = np.array([r.dim for r in readings], np.int32)
+    dim = _dims(c, elements, readings)
     c.fields.update(
         nsensor=len(readings),
         nsensordata=int(dim.sum()),
@@ -76,6 +76,16 @@ def sensors(c: Compilation) -> None:
         _check(c, e, reading)
     c.fields["nhistory"] = history(c, "sensor", elements, dim, c.fields["nhistory"])
     user_data(c, "sensor", "sensor", elements)
+
+
+def _dims(c: Compilation, elements: Sequence[SpecElement], readings: list[Reading]) -> np.ndarray:
+    """Numbers that each sensor reports; none, and a fault, when they are too many together."""
+    total = 0
+    for e, reading in zip(elements, readings, strict=True):
+        total += reading.dim
+        if not fits(c, e, "with the sensors before it, sensordata", total):
+            return np.zeros(len(readings), np.int32)
+    return np.array([r.dim for r in readings], np.int32)
 
 
 def _check(c: Compilation, e: SpecElement, reading: Reading) -> None:
@@ -193,10 +203,15 @@ def _between(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 def _projection(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     site = Target(ObjType.SITE, c.find_own("site", e, "site"))
+    return kind.reading(site, _camera(c, e))
+
+
+def _camera(c: Compilation, e: SpecElement) -> Target:
+    """The camera that a sensor counts the pixels of."""
     camera = c.find_own("camera", e, "camera")
     if camera >= 0 and np.any(c.fields["cam_resolution"][camera] <= 0):
         c.fault(e, f"camera='{e.get('camera')}' needs a resolution, in pixels")
-    return kind.reading(site, Target(ObjType.CAMERA, camera))
+    return Target(ObjType.CAMERA, camera)
 
 
 def _data_bits(c: Compilation, e: SpecElement, fields: type[IntEnum], default: str) -> int:
@@ -220,11 +235,12 @@ def _width(bits: int, widths: dict) -> int:
 def _rangefinder(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     """One ray from a site, or one from each pixel of a camera."""
     bits = _data_bits(c, e, RayDataField, "dist")
-    what = "camera" if e.own("camera") else "site"
-    obj = Target(ObjType[what.upper()], c.find_own(what, e, what))
-    rays = 1
-    if what == "camera" and obj.objid >= 0:
-        rays = int(np.prod(c.fields["cam_resolution"][obj.objid]))
+    if e.own("camera"):
+        obj = _camera(c, e)
+        pixels = c.fields["cam_resolution"][obj.objid] if obj.objid >= 0 else np.ones(1)
+        rays = int(np.prod(pixels, dtype=np.int64))
+    else:
+        obj, rays = Target(ObjType.SITE, c.find_own("site", e, "site")), 1
     return kind.reading(obj, dim=rays * _width(bits, _RAY_WIDTH), intprm=(bits, 0, 0))
 
 

@@ -17,6 +17,7 @@ _POLICIES = {
     "allowed": SleepPolicy.ALLOWED,
     "init": SleepPolicy.INIT,
 }
+_PULLS = ("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly")
 _JOINTS = (TrnType.JOINT, TrnType.JOINTINPARENT)
 _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 
@@ -28,7 +29,7 @@ def sleep(c: Compilation) -> None:
     tied = np.full(f["ntree"], -1)  # the tendon that keeps each tree from sleeping
     tendons = [_tendon_trees(f, tendon) for tendon in range(f["ntendon"])]
     for tendon, trees in enumerate(tendons):
-        pulls = f["tendon_stiffness"][tendon] or f["tendon_damping"][tendon]
+        pulls = any(np.any(f[name][tendon]) for name in _PULLS)
         if len(trees) > 2 or (len(trees) == 2 and pulls):
             awake[trees], tied[trees] = True, tendon
     for actuator in range(f["nactuator"]):

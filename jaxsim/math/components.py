@@ -75,7 +75,8 @@ class Components:
 
     def to_array(self, axis: int = 1):
         """The inverse of `from_array`."""
-        return jnp.stack(self.parts, axis=axis)
+        # parts that follow from the model alone have one world where others have many
+        return jnp.stack(jnp.broadcast_arrays(*self.parts), axis=axis)
 
 
 def _part(k: int) -> Callable:

@@ -1,7 +1,7 @@
 """Functions that are not differentiable at a point, made so with a derivative of zero there.
 
 The argument is replaced before the function, not the result after it: `where` alone would let the
-infinite slope times zero come back as NaN in reverse mode.
+infinite slope times zero come back as NaN in reverse mode. NaN stays NaN: it must be noticed.
 """
 
 import jax.numpy as jnp
@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 def safe_sqrt(x):
     """sqrt(x) for x >= 0, with derivative 0 at x = 0."""
-    positive = x > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1.0)), 0.0)
+    none = x <= 0
+    return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, x)))
 
 
 def safe_divide(a, b):
@@ -27,5 +27,6 @@ def safe_atan2(y, x):
 
 def safe_arccos(x):
     """arccos(x) with x clamped to [-1, 1] and derivative 0 at the ends."""
-    inside = jnp.abs(x) < 1
-    return jnp.where(inside, jnp.arccos(jnp.where(inside, x, 0.0)), jnp.where(x > 0, 0.0, jnp.pi))
+    outside = jnp.abs(x) >= 1
+    end = jnp.where(x > 0, 0.0, jnp.pi)
+    return jnp.where(outside, end, jnp.arccos(jnp.where(outside, 0.0, x)))

@@ -49,7 +49,7 @@ class Quat(Components):
     def normalize(self) -> "Quat":
         """Unit quaternion; one shorter than MINVAL becomes the null rotation, as in MuJoCo."""
         length = safe_sqrt(self.dot(self))
-        good = length > MINVAL
+        good = ~(length < MINVAL)  # what is no number stays none, so that it is noticed
         w, x, y, z = self.scale(1 / jnp.where(good, length, 1.0)).parts
         zero = jnp.zeros_like(w)
         return Quat(

@@ -29,7 +29,7 @@ class Vec(Components):
     def normalize(self, fallback: "Vec | None" = None) -> "Vec":
         """Unit vector; a vector shorter than MINVAL becomes `fallback` (default: the x axis)."""
         length = self.norm()
-        good = length > MINVAL
+        good = ~(length < MINVAL)  # what is no number stays none, so that it is noticed
         unit = self.scale(1 / jnp.where(good, length, 1.0))
         other = fallback or Vec(
             jnp.ones_like(length), jnp.zeros_like(length), jnp.zeros_like(length)

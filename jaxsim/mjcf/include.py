@@ -31,11 +31,13 @@ class Files:
       folder: folder of the main file.
       assets: contents of files by name, which come before the disk.
       seen: files that are part of the model already, by their normalized path.
+      folders: folders of the files that are included, by the names that places have for them.
     """
 
     folder: str
     assets: Mapping[str, bytes] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
+    folders: dict[str, str] = field(default_factory=dict)
 
     def begin(self, main: str) -> None:
         """Counts the main file as part of the model."""
@@ -55,17 +57,21 @@ def _expand(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
 ) -> None:
     """Expands below one element, at `depth` in the tree and `level` of files including files."""
-    if depth > MAX_DEPTH:
-        message = f"{node.label} is nested more than {MAX_DEPTH} elements deep; flatten the model"
-        raise ModelError(Problem(node.place, message))
-    children: list[Node] = []
-    for child in node.children:
-        if child.tag == INCLUDE.tag:
-            children.extend(_included(child, files, folder, depth, level, problems))
-        else:
-            _expand(child, files, folder, depth + 1, level, problems)
-            children.append(child)
-    node.children = children
+    stack = [(node, depth)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            message = (
+                f"{node.label} is nested more than {MAX_DEPTH} elements deep; flatten the model"
+            )
+            raise ModelError(Problem(node.place, message))
+        written, node.children = node.children, []
+        for child in written:
+            if child.tag == INCLUDE.tag:
+                node.children += _included(child, files, folder, depth, level, problems)
+            else:
+                node.children.append(child)
+        stack.extend((child, depth + 1) for child in reversed(written) if child.tag != INCLUDE.tag)
 
 
 def _included(
@@ -82,6 +88,7 @@ def _included(
         problems.add(node.place, f"<include> {error}")
         return []
     files.seen.add(_key(path))
+    files.folders[shown(path)] = folder_name(path)
     try:
         root = parse(data, shown(path))
     except ModelError as error:

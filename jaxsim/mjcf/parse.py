@@ -1,20 +1,18 @@
 """XML text -> a plain tree of tags, attributes and line numbers. Nothing of MJCF is known here.
 
-Entities are refused and nothing outside the text is ever read. Comments and processing instructions
-are skipped. Some slips that MuJoCo's reader allows, and models in the wild have, are allowed here:
-`--` in comments, bytes that are not UTF-8, blank lines before the XML declaration, bare `&` and `<`
-in values, no space between attributes, more end tags or elements after the last end tag.
+Only elements count; comments, a DTD and text between elements are passed over, and nothing outside
+the text is ever read. What MuJoCo's reader allows and XML forbids is mended first (text.py).
+Further elements and end tags may follow the outermost element; they have no effect.
 """
 
 from __future__ import annotations
 
-import codecs
 import logging
-import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from jaxsim.errors import ModelError, Place, Problem
+from jaxsim.mjcf.text import decoded, mended
 
 _log = logging.getLogger(__name__)
 
@@ -60,21 +58,22 @@ def parse(data: bytes, file: str) -> Node:
     """
     if not data.strip():
         raise _error(file, None, "the file is empty; a model needs at least <mujoco/>")
-    text = _blank_comments(_decode(data, file))
+    text = decoded(data, file)
     try:
         return _Builder(file).read(text)
     except expat.ExpatError:
         pass  # once more, with the usual slips put right; the line numbers are the same
     builder = _Builder(file)
-    text = _repair(text)
     try:
-        return builder.read(text)
+        return builder.read(mended(text, file))
     except expat.ExpatError as error:
-        if builder.ends_before(text):
-            message = "%s: what follows the end of %s is ignored, as in MuJoCo"
-            _log.warning(message, Place(file, error.lineno), builder.outermost.label)
-            return builder.outermost
+        if builder.has_ended(error):
+            return builder.outermost()
         raise _error(file, error.lineno, builder.describe(error, text)) from None
+
+
+# Stands around the text, so that elements may follow the outermost one, and a DTD has no place.
+_AROUND = "jaxsim-document"
 
 
 class _Builder:
@@ -83,56 +82,55 @@ class _Builder:
     def __init__(self, file: str):
         self.file = file
         self.root: Node | None = None
+        self.follows: int | None = None  # the line of what stands after the outermost element
         self.open: list[Node] = []
-        self.in_cdata = False
+        self.size = 0  # bytes of the text, with what stands before it
         self.parser = expat.ParserCreate("utf-8")
         self.parser.buffer_text = True
-        self.parser.StartElementHandler = self.start
+        self.parser.StartElementHandler = self.begin
         self.parser.EndElementHandler = self.end
         self.parser.StartCdataSectionHandler = self.start_cdata
         self.parser.EndCdataSectionHandler = self.end_cdata
         self.parser.ProcessingInstructionHandler = self.instruction
-        self.parser.XmlDeclHandler = lambda *_: self.instruction("xml", "")
-        self.parser.StartDoctypeDeclHandler = self.doctype
-        self.parser.EntityDeclHandler = self.entity
 
     def read(self, text: str) -> Node:
         """Parses the whole text; returns the outermost element."""
-        self.parser.Parse(text.encode("utf-8"), True)
-        return self.outermost
+        data = f"<{_AROUND}>{text}".encode()
+        self.size = len(data)
+        self.parser.Parse(data + f"</{_AROUND}>".encode(), True)
+        if self.root is not None and text[text.rfind(">") + 1 :].strip():
+            line = text.rstrip().count("\n") + 1
+            raise _error(self.file, line, "broken XML, text after the last element; remove it")
+        return self.outermost()
 
-    @property
     def outermost(self) -> Node:
         """The outermost element, when the text has been read."""
-        assert self.root is not None, "the parser accepts no text without an element"
+        if self.root is None:
+            raise _error(self.file, None, f"this is no XML text; {_BEGINS}")
+        if self.follows is not None:
+            message = "%s: what follows the end of %s is ignored, as in MuJoCo"
+            _log.warning(message, Place(self.file, self.follows), self.root.label)
         return self.root
 
-    def ends_before(self, text: str) -> bool:
-        """Whether the parser has stopped after the outermost element, at what is passed over.
-
-        An end tag too many ends the file for MuJoCo; further elements must be well-formed.
-        """
-        if self.root is None or self.open:
+    def has_ended(self, error: expat.ExpatError) -> bool:
+        """Whether the parser has stopped at an end tag too many, which ends the text for MuJoCo."""
+        if error.code != _CODES[expat.errors.XML_ERROR_TAG_MISMATCH] or self.open:
             return False
-        data, here = text.encode("utf-8"), self.parser.ErrorByteIndex
-        here -= data.startswith(b"/", here)  # the parser wonders at the second byte of an end tag
-        rest = data[here:].decode("utf-8", errors="replace")
-        if _END_TAG.match(rest):
-            return True
-        another = _Builder(self.file)
-        try:
-            another.read(rest)
-        except expat.ExpatError:
-            return another.ends_before(rest)
-        return True
+        self.follows = self.follows or error.lineno
+        return self.root is not None
+
+    def begin(self, tag: str, attrs: dict[str, str]) -> None:
+        self.parser.StartElementHandler = self.start
 
     def start(self, tag: str, attrs: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
         node = Node(tag, attrs, self.file, line)
         if self.open:
             self.open[-1].children.append(node)
-        else:
+        elif self.root is None:
             self.root = node
+        else:
+            self.follows = self.follows or line
         self.open.append(node)
         if len(self.open) > MAX_DEPTH:
             message = (
@@ -141,11 +139,11 @@ class _Builder:
             raise _error(self.file, line, message)
 
     def end(self, tag: str) -> None:
-        self.open.pop()
+        if self.open:
+            self.open.pop()
 
     def instruction(self, name: str, text: str) -> None:
-        message = f"<?{name}?> must stand before all else; move it to the first line"
-        raise _error(self.file, self.parser.CurrentLineNumber, message)
+        raise _error(self.file, self.parser.CurrentLineNumber, _MISPLACED.format(name))
 
     def start_cdata(self) -> None:
         if self.open:
@@ -158,33 +156,29 @@ class _Builder:
     def characters(self, text: str) -> None:
         self.open[-1].cdata = (self.open[-1].cdata or "") + text
 
-    def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        if system is not None or public is not None:
-            message = f"the external DTD '{system or public}' is not read; remove the DOCTYPE"
-            raise _error(self.file, self.parser.CurrentLineNumber, message)
-
-    def entity(self, name: str, *_: object) -> None:
-        message = f"entity '{name}' is not expanded; write its text where it is used"
-        raise _error(self.file, self.parser.CurrentLineNumber, message)
-
     def describe(self, error: expat.ExpatError, text: str) -> str:
         """What is wrong with the text, and where to look."""
         what = f"broken XML, {expat.errors.messages[error.code]}"
-        if error.code == _CODES[expat.errors.XML_ERROR_NO_ELEMENTS] and self.open:
+        if error.code == _CODES[expat.errors.XML_ERROR_MISPLACED_XML_PI]:
+            return _MISPLACED.format("xml")
+        if error.code == _CODES[expat.errors.XML_ERROR_TAG_MISMATCH] and self.open:
             node = self.open[-1]
-            return f"broken XML, the text ends inside {node.label}, opened in line {node.line}"
-        if error.code == _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]:
-            node = self.open[-1]
+            if self.parser.ErrorByteIndex >= self.size:
+                return f"broken XML, the text ends inside {node.label}, opened in line {node.line}"
             return f"{what}; {node.label} of line {node.line} is not closed yet"
-        lines = text.split("\n")
-        excerpt = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else ""
         if error.code == _CODES[expat.errors.XML_ERROR_INVALID_TOKEN]:
             what += '; write attributes as name="value" and close every tag with >'
+        # what is no XML at all may be a file that is nobody's business
+        if not text.lstrip().startswith("<"):
+            return f"this is no XML text; {_BEGINS}"
+        lines = text.split("\n")
+        excerpt = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else ""
         return f"{what} ({clip(excerpt)!r})" if excerpt else what
 
 
 _CODES = expat.errors.codes
-_END_TAG = re.compile(r"</[A-Za-z_][^<>\s]*\s*>")
+_BEGINS = "a model begins with <mujoco>"
+_MISPLACED = "<?{}?> must stand before all else; move it to the first line"
 
 
 def clip(text: str, length: int = 60) -> str:
@@ -194,68 +188,3 @@ def clip(text: str, length: int = 60) -> str:
 
 def _error(file: str, line: int | None, message: str) -> ModelError:
     return ModelError(Problem(Place(file, line), message))
-
-
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
-
-
-def _decode(data: bytes, file: str) -> str:
-    """Text of the file: UTF-8 or UTF-16, else what the declaration says, else Latin-1."""
-    for bom, encoding in _BOMS:
-        if data.startswith(bom):
-            return data.decode(encoding, errors="replace")
-    data, zero, _ = data.partition(b"\0")  # which ends the text, as it does for MuJoCo
-    if zero and b"<" not in data:
-        raise _error(file, None, "this is a binary file; an MJCF model is XML text")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        declared = _DECLARED.match(data)
-    try:
-        return data.decode(declared[1].decode() if declared else "latin-1")
-    except (LookupError, UnicodeDecodeError):
-        return data.decode("latin-1")
-
-
-_SKIPPED = re.compile(r"<!\[CDATA\[.*?\]\]>|<!--.*?-->", re.DOTALL)
-_DECLARATION = re.compile(r"(\s*<\?.*?\?>)+", re.DOTALL)
-
-
-def _blank_comments(text: str) -> str:
-    """The text with comments and what is declared before it replaced by their line breaks.
-
-    XML forbids `--` in comments and blank lines before the declaration; many models have both. The
-    encoding in the declaration has been dealt with.
-    """
-
-    def blank(match: re.Match) -> str:
-        found = match[0]
-        return found if found.startswith("<![") else "\n" * found.count("\n")
-
-    declaration = _DECLARATION.match(text)
-    if declaration:
-        text = "\n" * declaration[0].count("\n") + text[declaration.end() :]
-    return _SKIPPED.sub(blank, text) if "<!--" in text else text
-
-
-# A start tag up to its end or to the next one, quotes in pairs.
-_TAG = re.compile(r"""<[A-Za-z_][^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*""")
-_QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
-_BARE_AMPERSAND = re.compile(r"&(?!(#\d+|#x[0-9a-fA-F]+|lt|gt|amp|quot|apos);)")
-
-
-def _repair(text: str) -> str:
-    """The text with bare `&` and `<` in values escaped, and attributes set apart by spaces.
-
-    XML forbids the first and asks for the second; MuJoCo's reader does neither.
-    """
-
-    def escape(value: re.Match) -> str:
-        return _BARE_AMPERSAND.sub("&amp;", value[0]).replace("<", "&lt;") + " "
-
-    return _TAG.sub(lambda tag: _QUOTED.sub(escape, tag[0]), text)

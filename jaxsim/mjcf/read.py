@@ -1,6 +1,7 @@
 """Reads MJCF: a file or a text -> the checked tree of elements. The first step of the walk.
 
 text -> parse: plain XML tree -> include: other files put in -> validate: `Element` tree
+     -> beside: names of files beside an included one
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from jaxsim.assets.provider import shown
 from jaxsim.assets.resource import ResourceError, Resources, folder_name, is_uri
 from jaxsim.errors import ModelError, Place, Problem, Problems
+from jaxsim.mjcf.beside import name_from_main
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files, expand_includes
 from jaxsim.mjcf.parse import parse
@@ -62,6 +64,8 @@ def _read(data: bytes, name: str, files: Files) -> Element:
     else:
         expand_includes(root, files, problems)
         element = validate(root, problems)
+        if element is not None:
+            name_from_main(element, files)
     problems.raise_if_any()
     assert element is not None, "a document that is refused has a problem"
     return element

@@ -10,10 +10,16 @@ from collections.abc import Callable, Iterator, Set
 from jaxsim.mjcf.schema import Row, Rule
 
 
-def broken_rules(row: Row, written: Set[str]) -> Iterator[str]:
-    """What is wrong with an element that has these attributes, one message a rule."""
+def broken_rules(row: Row, written: Set[str], empty: Set[str] = frozenset()) -> Iterator[str]:
+    """What is wrong with an element that has these attributes, one message a rule.
+
+    Args:
+      row: the element's row.
+      written: names of its attributes.
+      empty: those of them that have no text.
+    """
     for rule in row.rules:
-        broken = _RULES[rule.kind](rule, written)
+        broken = _RULES[rule.kind](rule, written - (empty & rule.by_value))
         if broken:
             yield broken
 

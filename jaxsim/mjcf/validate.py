@@ -71,13 +71,28 @@ def _foreign_root(root: Node) -> str:
 
 def check(node: Node, row: Row, problems: Problems) -> Element:
     """Checks one element and all below it against a row; the typed element."""
+    top = _check_one(node, row, problems)
+    # no recursion, for elements may stand in one another to the depth that the parser allows
+    stack = [(top, _children(node, row, problems))]
+    while stack:
+        element, below = stack[-1]
+        found = next(below, None)
+        if found is None:
+            stack.pop()
+            continue
+        child = _check_one(*found, problems)
+        element.children.append(child)
+        stack.append((child, _children(*found, problems)))
+    return top
+
+
+def _check_one(node: Node, row: Row, problems: Problems) -> Element:
+    """Checks one element by itself; it has no children yet."""
     element = Element(node.tag, {}, [], node.place, row)
     _take_attributes(node, element, row, problems)
     _check_attributes(node, element, row, problems)
     if row.tag in _SPECIAL:
         _SPECIAL[row.tag](node, element, problems)
-    for child, child_row in _children(node, row, problems):
-        element.children.append(check(child, child_row, problems))
     return element
 
 
@@ -106,11 +121,11 @@ def _take_attributes(node: Node, element: Element, row: Row, problems: Problems)
 
 def _check_attributes(node: Node, element: Element, row: Row, problems: Problems) -> None:
     """Required attributes, and rules between attributes, by what was written, right or wrong."""
-    written = node.attrs.keys()
+    empty = {name for name, text in node.attrs.items() if not text.strip()}
     for name in row.required:
         if name not in element.attrs and not node.attrs.get(name, "").strip():
             problems.add(node.place, f"{node.label} needs the attribute '{name}'")
-    for broken in broken_rules(row, written):
+    for broken in broken_rules(row, node.attrs.keys(), empty):
         problems.add(node.place, f"{node.label}: {broken}")
 
 
@@ -209,6 +224,13 @@ def _check_material(node: Node, element: Element, problems: Problems) -> None:
         problems.add(node.place, f"{node.label}: {message}")
 
 
+def _check_sides(node: Node, element: Element, problems: Problems) -> None:
+    """Any contact will do for a sensor that names nothing; a name that is empty is a slip."""
+    for name, text in node.attrs.items():
+        if name in _SIDES and not text:
+            problems.add(node.place, f"{node.label}: {name} is empty; give a name, or remove it")
+
+
 def _check_frame(node: Node, element: Element, problems: Problems) -> None:
     scale = element.attrs.get("scale")
     if isinstance(scale, np.ndarray) and len(scale) == 2:
@@ -224,4 +246,6 @@ _SPECIAL: dict[str, Callable[[Node, Element, Problems], None]] = {
     "compiler": _check_compiler,
     "material": _check_material,
     "frame": _check_frame,
+    "contact": _check_sides,
 }
+_SIDES = ("geom1", "geom2", "body1", "body2", "subtree1", "subtree2", "site")

@@ -69,7 +69,7 @@ _NOT_A_NUMBER = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)
 def _real(attr: Attr, token: str) -> float:
     """One number, where the quick way has failed or has overflowed."""
     if _HEXADECIMAL.fullmatch(token):
-        return float.fromhex(token)
+        return _from_hexadecimal(attr, token)
     if _NOT_A_NUMBER.fullmatch(token):
         return math.nan
     if not token.isascii() or "_" in token:
@@ -81,6 +81,13 @@ def _real(attr: Attr, token: str) -> float:
     if math.isinf(number) and not _INFINITE.fullmatch(token):
         raise BadValue(f"{attr.name}: {clip(token)!r} is too large for a number")
     return number
+
+
+def _from_hexadecimal(attr: Attr, token: str) -> float:
+    try:
+        return float.fromhex(token)
+    except OverflowError:
+        raise BadValue(f"{attr.name}: {clip(token)!r} is too large for a number") from None
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")

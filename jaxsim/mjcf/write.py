@@ -29,7 +29,7 @@ _ESCAPES = str.maketrans(
 
 def to_xml(element: Element) -> str:
     """MJCF text of an element and all below it, ending in a line break."""
-    return "\n".join(_lines(element, 0)) + "\n"
+    return "\n".join(_lines(element)) + "\n"
 
 
 def format_value(value: Value) -> str:
@@ -44,18 +44,22 @@ def _number(x: float | int) -> str:
     return text.removesuffix(".0")
 
 
-def _lines(element: Element, depth: int) -> Iterator[str]:
-    indent = _INDENT * depth
-    head = f"{indent}<{element.tag}"
-    for name in _order(element):
-        head += f' {name}="{format_value(element.attrs[name]).translate(_ESCAPES)}"'
-    if not element.children:
-        yield head + "/>"
-        return
-    yield head + ">"
-    for child in element.children:
-        yield from _lines(child, depth + 1)
-    yield f"{indent}</{element.tag}>"
+def _lines(top: Element) -> Iterator[str]:
+    """The lines of an element and all below it; no recursion, for a tree may be deep."""
+    stack: list[tuple[int, Element | str]] = [(0, top)]
+    while stack:
+        depth, element = stack.pop()
+        indent = _INDENT * depth
+        if isinstance(element, str):
+            yield f"{indent}</{element}>"
+            continue
+        head = f"{indent}<{element.tag}"
+        for name in _order(element):
+            head += f' {name}="{format_value(element.attrs[name]).translate(_ESCAPES)}"'
+        yield head + (">" if element.children else "/>")
+        if element.children:
+            stack.append((depth, element.tag))
+            stack.extend((depth + 1, child) for child in reversed(element.children))
 
 
 def _order(element: Element) -> list[str]:

@@ -6,6 +6,7 @@ stages before it, and says so if its Data does not carry them.
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 
 import jax
@@ -17,6 +18,7 @@ from jaxsim.model import Model
 from jaxsim.physics import body_jacobian, mass_matrix
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
+from jaxsim.physics.arguments import check_array, check_data, check_model
 from jaxsim.physics.constraint.listing import constraint_rows as _constraint_rows
 from jaxsim.physics.energy import energy_pos as _energy_pos
 from jaxsim.physics.energy import energy_vel as _energy_vel
@@ -43,19 +45,27 @@ def _public(core: Callable, carries: str = "") -> Callable:
       core: takes unpacked records and arrays `[items, *W]`.
       carries: fields that the function reads or whose value is its result.
     """
-    native = worlds(core)
+    native, signature = worlds(core), inspect.signature(core)
+    names, name = tuple(signature.parameters), core.__name__.lstrip("_")
 
     @functools.wraps(core)
-    def function(m: Model, *args):
-        for d in args:
-            if isinstance(d, Data):
-                _check(core.__name__, d, carries.split())
-        return native(m, *(a if isinstance(a, Data) else _items(a, m.qpos0.dtype) for a in args))
+    def function(*args, **named):
+        args = signature.bind(*args, **named).args
+        m = args[0]
+        check_model(name, m)
+        for argument, value in zip(names[1:], args[1:], strict=False):
+            if argument == "d":
+                check_data(name, m, value)
+                _check_carries(name, value, carries.split())
+            else:
+                check_array(name, m, argument, value)
+        arrays = (a if isinstance(a, Data) else _items(a, m.qpos0.dtype) for a in args[1:])
+        return _apart(native(m, *arrays))
 
     return function
 
 
-def _check(name: str, d: Data, fields: list[str]) -> None:
+def _check_carries(name: str, d: Data, fields: list[str]) -> None:
     absent = [field for field in fields if getattr(d, field) is None]
     if absent:
         raise ValueError(
@@ -68,6 +78,22 @@ def _items(a, dtype) -> jax.Array:
     whole = jnp.issubdtype(jnp.result_type(a), np.integer)
     a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)
     return a if a.ndim else a[None]
+
+
+def _apart(out):
+    """Results in buffers of their own, so that all of them can be donated to the next call.
+
+    A program gives each result one; outside a program the same array may stand in two fields.
+    """
+    seen: set[int] = set()
+
+    def own(a):
+        if isinstance(a, jax.core.Tracer) or id(a) not in seen:
+            seen.add(id(a))
+            return a
+        return jnp.array(a, copy=True)
+
+    return jax.tree.map(own, out)
 
 
 step = _public(_step)
@@ -89,7 +115,7 @@ passive = _public(_passive, "xipos ximat geom_xpos geom_xmat cvel cdof ten_J qfr
 fwd_actuation = _public(_actuation, "actuator_length actuator_velocity actuator_moment")
 subtree_vel = _public(_subtree_vel, "xipos cvel subtree_com subtree_linvel subtree_angmom")
 energy_pos = _public(_energy_pos, "xipos energy")
-energy_vel = _public(_energy_vel, "cvel cinert energy")
+energy_vel = _public(_energy_vel, "M energy")
 
 # configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2)
 integrate_pos = _public(_integrate_pos)

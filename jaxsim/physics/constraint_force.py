@@ -14,7 +14,7 @@ from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
 from jaxsim.physics.constraint.rows import ContactRows, DenseRows, DofRows
 from jaxsim.physics.products import apply
 from jaxsim.physics.solver.problem import Problem, pieces_at, residual
-from jaxsim.physics.tree import column, pick, take, weighted_sum
+from jaxsim.physics.tree import take, weighted_sum
 
 
 def row_forces(d: Data) -> list[tuple]:
@@ -36,7 +36,7 @@ def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray):
 
 
 def contact_force(d: Data) -> list | None:
-    """Force of each contact on its second geom, over the basis of its frame.
+    """Force of each contact of `d.found` on its second geom, over the basis of its frame.
 
     Returns:
       Arrays `[ncontact, *W]` for normal, two tangents [N], spin and two rolls [N m]; as many as the
@@ -53,26 +53,24 @@ def contact_side(m: Model, d: Data, body: np.ndarray):
 
     Args:
       m: model.
-      d: data with contacts.
+      d: data with contacts found.
       body: constant `[n]` bodies.
 
     Returns:
       `[n, ncontact, *W]`.
     """
-    geom, dtype = d.contact.geom, d.contact.dist.dtype
-    like = jnp.zeros((1, *geom.shape[2:]), geom.dtype)
-    table = jnp.asarray(column(m.geom_bodyid.astype(geom.dtype), like))
-    first, second = (pick(table, jnp.maximum(geom[:, k], 0)) for k in range(2))
-    body = body.astype(geom.dtype).reshape(-1, *(1,) * first.ndim)
+    c, dtype = d.found, d.found.dist.dtype
+    first, second = (jnp.where(c.exists, c.each(b), -1) for b in (c.body1, c.body2))
+    body = body.astype(first.dtype).reshape(-1, *(1,) * first.ndim)
     return (body == second[None]).astype(dtype) - (body == first[None]).astype(dtype)
 
 
 def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
     """Torque and force on each body from its contacts `[nbody, *W]`, at the origin of the world."""
-    frame = d.contact.frame
+    frame = d.found.frame
     parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
     push, turn = frame.T @ Vec(*parts[:3]), frame.T @ Vec(*parts[3:])
-    wrench = Spatial.of(turn + d.contact.pos.cross(push), push)
+    wrench = Spatial.of(turn + d.found.pos.cross(push), push)
     side = contact_side(m, d, np.arange(m.nbody))
     return wrench.map(lambda a: apply(side, a))
 

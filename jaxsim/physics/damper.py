@@ -20,11 +20,17 @@ def damper_force(m: Model, d: Data):
         return jnp.zeros_like(d.qvel)
     force = -d.qvel * _slope(jnp.abs(d.qvel), dof_damping(m))
     if m.ntendon:
-        v = d.ten_velocity
-        pull = -v * _slope(jnp.abs(v), tendon_damping(m))
         pattern = tendon_pattern(m)
-        force = force + pattern.apply_transpose(pattern.entries(d.ten_J), pull)
+        force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_damper(m, d))
     return force
+
+
+def tendon_damper(m: Model, d: Data):
+    """Force of each tendon's damper along its length, `[ntendon, *W]` [N]."""
+    if m.opt.disableflags & DisableBit.DAMPER:
+        return jnp.zeros_like(d.ten_length)
+    v = d.ten_velocity
+    return -v * _slope(jnp.abs(v), tendon_damping(m))
 
 
 def dof_damping_rate(m: Model, d: Data):

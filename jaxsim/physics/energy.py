@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxsim.data import Data
 from jaxsim.enums import DisableBit
 from jaxsim.model import Model
-from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
+from jaxsim.physics.products import apply
 from jaxsim.physics.spring import spring_energy
 from jaxsim.physics.tree import total
 
@@ -31,13 +31,10 @@ def potential_energy(m: Model, d: Data):
 
 
 def kinetic_energy(m: Model, d: Data):
-    """Energy of the bodies' motion and of reflected inertias, `[1, *W]`.
+    """qvel . M qvel / 2, `[1, *W]`.
 
-    The same as qvel . M qvel / 2, by bodies: the mass matrix is not needed.
+    Not the sum over bodies and tendons: M leaves out what tendons couple across branches.
     """
     if not m.nv:
         return jnp.zeros_like(d.time)
-    energy = total(d.cvel.dot(d.cinert @ d.cvel)) + total(dof_armature(m) * d.qvel * d.qvel)
-    if m.ntendon:
-        energy = energy + total(tendon_armature(m) * d.ten_velocity * d.ten_velocity)
-    return 0.5 * energy
+    return 0.5 * total(d.qvel * apply(d.M, d.qvel))

@@ -69,7 +69,9 @@ def crb(m: Model, d: Data) -> Data:
     plus armature on the diagonal, and the inertia of motion along tendons; what a tendon would
     couple across branches or trees is left out, as in MuJoCo.
     """
-    composite = weighted_sum(descendants(m), d.cinert)
+    # the world has no row: it is no part of any tree
+    moving = descendants(m) * (np.arange(m.nbody) > 0)[:, None]
+    composite = weighted_sum(moving, d.cinert)
     force = take(composite, m.dof_bodyid) @ d.cdof
     below = sum(
         axis[None, :] * f[:, None] for axis, f in zip(d.cdof.parts, force.parts, strict=True)

@@ -8,10 +8,11 @@ import numpy as np
 from jax import lax
 
 from jaxsim.data import Data
-from jaxsim.enums import IntegratorType
+from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model import Model
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.effective_inertia import effective_inertia
+from jaxsim.physics.energy import energy_pos, energy_vel
 from jaxsim.physics.forward import (
     fwd_acceleration,
     fwd_actuation,
@@ -40,12 +41,15 @@ def rk4(m: Model, d: Data) -> Data:
     Stage i starts from the state moved along the slope of stage i - 1. A configuration's slope is
     that of its displacement from `d.qpos` (`displacement_rate`), so that slopes may be added where
     there are rotations. The later stages are one program, run three times.
+
+    As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
+    stage, but for the sensors and what only they need, which are those of the start of the step.
     """
     h = m.opt.timestep
     first = (d.qvel, d.qacc, d.act_dot)
 
     def stage(carry, part):
-        (vel, acc, act_dot), mean = carry
+        before, (vel, acc, act_dot), mean = carry
         fraction, weight = part
         dt = fraction * h
         there = d.replace(
@@ -54,18 +58,19 @@ def rk4(m: Model, d: Data) -> Data:
             qvel=d.qvel + dt * acc,
             act=d.act + dt * act_dot,
             qacc_warmstart=acc,
-            rows=None,
+            warning=before.warning,
         )
         there = _dynamics(m, there)
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
-        return (slope, jax.tree.map(lambda a, b: a + weight * b, mean, slope)), None
+        return (there, slope, jax.tree.map(lambda a, b: a + weight * b, mean, slope)), None
 
     dtype = d.qpos.dtype
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
-    start = (first, jax.tree.map(lambda a: a / 6, first))
-    (last, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
+    start = (d, first, jax.tree.map(lambda a: a / 6, first))
+    (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
     new = advance(m, d.replace(act_dot=act_dot), acc, vel)
-    return new.replace(act_dot=d.act_dot, qacc_warmstart=last[1])
+    end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
+    return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
 def advance(m: Model, d: Data, acc, vel=None) -> Data:
@@ -95,8 +100,13 @@ def refusals(m: Model) -> list[Refusal]:
 
 
 def _dynamics(m: Model, d: Data) -> Data:
-    """Forward dynamics without sensors and energies."""
-    for part in (fwd_position, fwd_velocity, fwd_actuation, fwd_acceleration, fwd_constraint):
+    """Forward dynamics without sensors."""
+    energies = m.opt.enableflags & EnableBit.ENERGY
+    d = fwd_position(m, d)
+    d = energy_pos(m, d) if energies else d
+    d = fwd_velocity(m, d)
+    d = energy_vel(m, d) if energies else d
+    for part in (fwd_actuation, fwd_acceleration, fwd_constraint):
         d = part(m, d)
     return d
 

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 
 from jaxsim.data import Data
 from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.math import safe_sqrt
 from jaxsim.model import Model
 from jaxsim.physics.actuator.actuation import actuation
+from jaxsim.physics.applied import xfrc_force
 from jaxsim.physics.effective_inertia import effective_inertia
 from jaxsim.physics.energy import energy_pos, energy_vel
 from jaxsim.physics.factor import solve_spd
@@ -17,6 +19,7 @@ from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.products import apply
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.problem import Problem, constraint_force, pieces_at, residual
+from jaxsim.physics.tree import total
 
 
 def inverse(m: Model, d: Data) -> Data:
@@ -37,6 +40,26 @@ def inverse(m: Model, d: Data) -> Data:
     d = inv_constraint(m, d)
     force = apply(d.M, d.qacc) + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
     return sensor_acc(m, d.replace(qfrc_inverse=force)).replace(qacc=given)
+
+
+def compare_fwd_inv(m: Model, d: Data) -> Data:
+    """What forward and inverse dynamics disagree in, after the forward dynamics.
+
+    `solver_fwdinv` has the norms of the differences in the constraint force and in the force that
+    is applied, which shows how far the solver is from the solution. It is zero without rows.
+    """
+    back = inv_constraint(m, d.replace(qacc=continuous_acceleration(m, d)))
+    force = apply(d.M, back.qacc) + d.qfrc_bias - d.qfrc_passive - back.qfrc_constraint
+    applied = d.qfrc_applied + d.qfrc_actuator + xfrc_force(m, d)
+    differences = (back.qfrc_constraint - d.qfrc_constraint, force - applied)
+    norms = jnp.concatenate([safe_sqrt(total(a * a)) for a in differences])
+    some = d.nefc > 0
+    return d.replace(
+        solver_fwdinv=jnp.where(some, norms, 0),
+        qfrc_inverse=d.qfrc_inverse
+        if d.qfrc_inverse is None
+        else jnp.where(some, force, d.qfrc_inverse),
+    )
 
 
 def continuous_acceleration(m: Model, d: Data):

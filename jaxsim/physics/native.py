@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
@@ -34,13 +35,13 @@ VALUES: dict[str, type[Components]] = {
 def unpack(record: Record, rank: int) -> Record:
     """A record with public arrays (worlds last, `rank` world axes) in the form of the physics."""
     values = {n: _unpack(f, getattr(record, n), rank) for n, f in record.fields.items()}
-    return record.replace(**values)
+    return record.converted(values, native=True)
 
 
 def pack(record: Record, like: Record) -> Record:
     """The inverse of `unpack`, for the fields that are present in `like`."""
     values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
-    return record.replace(**values)
+    return record.converted(values | dict.fromkeys(record.working), native=False)
 
 
 def pack_values(record: type[Record], values: Mapping) -> dict:
@@ -121,13 +122,49 @@ def worlds(core: Callable) -> Callable:
 
     @differentiable.defjvp
     def tangent(primals, tangents):
-        return jax.jvp(one_world, primals, tangents)
+        out, change = jax.jvp(one_world, primals, tangents)
+        return _with_all_worlds(out, primals), change
 
     @functools.wraps(core)
     def public(*args):
         return differentiable(*args)
 
     return public
+
+
+def _with_all_worlds(out, inputs):
+    """Results of the one-world form, batched as soon as one input is.
+
+    The batching rule above gives all results all worlds. vmap of the one-world form leaves those
+    alone that no batched input reaches (counters, what follows from the model); where a derivative
+    is taken of a vmap, both forms have to agree.
+    """
+    never = _any_batched(inputs)
+    return jax.tree.map(lambda a: lax.select(never, a, a), out)
+
+
+@custom_vmap
+def _false(inputs):
+    del inputs
+    return jnp.zeros((), bool)
+
+
+@_false.def_vmap
+def _false_of_each(size, in_batched, inputs):
+    del in_batched, inputs
+    return jnp.zeros(size, bool), True
+
+
+@jax.custom_jvp
+def _any_batched(inputs):
+    """False; under vmap, one for each world if anything in `inputs` is batched."""
+    return _false(inputs)
+
+
+@_any_batched.defjvp
+def _no_tangent(primals, tangents):
+    del tangents
+    return _any_batched(*primals), np.zeros((), jax.dtypes.float0)
 
 
 TILES = (32, 256)  # least and most worlds that a CPU takes at a time

@@ -35,7 +35,7 @@ def passive(m: Model, d: Data) -> Data:
             "fluid": fluid_force(m, d),
         }
     whole = parts["spring"] + parts["damper"] + parts["fluid"]
-    if m.ngravcomp:
+    if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
     return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
@@ -56,7 +56,7 @@ def refusals(m: Model) -> list[Refusal]:
 
 def _gravcomp(m: Model, d: Data):
     """Upward force at each body's centre of mass, a part of its weight; `[nv, *W]`."""
-    if not m.ngravcomp or m.opt.disableflags & DisableBit.GRAVITY:
+    if not m.flg_gravcomp or m.opt.disableflags & DisableBit.GRAVITY:
         return jnp.zeros_like(d.qvel)
     weight = -m.body_mass * m.body_gravcomp
     force = Vec(*(g * weight for g in m.opt.gravity.parts))

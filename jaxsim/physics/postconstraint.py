@@ -7,6 +7,7 @@ from jaxsim.math import Spatial, Vec
 from jaxsim.model import Model
 from jaxsim.physics.constraint_force import contact_force, contact_wrench, equality_wrench
 from jaxsim.physics.layout import ancestors, descendants
+from jaxsim.physics.tendon_force import tendon_wrench
 from jaxsim.physics.tree import take, weighted_sum
 from jaxsim.physics.velocity import base_acceleration, body_force
 
@@ -23,7 +24,7 @@ def body_acceleration(m: Model, d: Data) -> Data:
 def body_forces(m: Model, d: Data) -> Data:
     """Wrenches on bodies, torque first, about the centres of mass of the trees.
 
-        cfrc_ext[b] = applied wrench + wrenches of contacts, connects and welds
+        cfrc_ext[b] = applied wrench + wrenches of contacts, connects, welds and spatial tendons
         cfrc_int[b] = sum(I[c] a[c] + v[c] x* (I[c] v[c]) - cfrc_ext[c]),   c in the subtree of b
 
     `cfrc_int` is what the parent exerts on the body through its joints. Needs `cacc`.
@@ -43,6 +44,9 @@ def _external(m: Model, d: Data) -> Spatial:
     held = equality_wrench(m, d)
     if held is not None:
         wrench = wrench + held
+    strung = tendon_wrench(m, d)
+    if strung is not None:
+        wrench = wrench + strung
     # from the origin of the world to the centres of mass of the trees; nothing moves the world
     origin = take(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(wrench.rot - origin.cross(wrench.lin), wrench.lin)

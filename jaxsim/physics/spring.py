@@ -37,11 +37,17 @@ def spring_force(m: Model, d: Data):
             pieces += [*(-x.scale(_slope(x.norm(), coef))).parts]
     force = take(join(pieces), _dof_order(m))
     if m.ntendon:
-        x = _stretch(m, d)
-        pull = -x * _slope(x, _tendon_coef(m))
         pattern = tendon_pattern(m)
-        force = force + pattern.apply_transpose(pattern.entries(d.ten_J), pull)
+        force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_spring(m, d))
     return force
+
+
+def tendon_spring(m: Model, d: Data):
+    """Force of each tendon's spring along its length, `[ntendon, *W]` [N]."""
+    if m.opt.disableflags & DisableBit.SPRING:
+        return jnp.zeros_like(d.ten_length)
+    x = _stretch(m, d)
+    return -x * _slope(x, _tendon_coef(m))
 
 
 def spring_energy(m: Model, d: Data):

@@ -20,6 +20,7 @@ from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon_path import (
     Legs,
     fixed_terms,
+    inverse_divisor,
     leg_groups,
     legs,
     tendon_pattern,
@@ -64,8 +65,9 @@ def _fixed(m: Model, d: Data):
     return length, weighted_sum(1.0 * here, coef)
 
 
-class _Pull(NamedTuple):
-    """Forces of unit tension on points of bodies; `tendon` and `body` are constant tables."""
+class Pull(NamedTuple):
+    """Forces on points of bodies that push a tendon longer by a unit force along its length;
+    `tendon` and `body` are constant tables."""
 
     tendon: np.ndarray
     body: np.ndarray
@@ -75,19 +77,30 @@ class _Pull(NamedTuple):
 
 def _spatial(m: Model, d: Data):
     """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the spatial tendons."""
-    lengths, pulls = [], []
-    for kind, sided, group in leg_groups(m):
-        length, pull = _leg(m, d, kind, sided, group)
-        lengths.append(length)
-        pulls += pull
+    lengths, pull = _legs(m, d)
     order = np.concatenate([group.tendon for _, _, group in leg_groups(m)])
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == order)
-    body = np.concatenate([p.body for p in pulls])
-    force = concat(p.force for p in pulls)
-    arm = concat(p.point for p in pulls) - take(d.subtree_com, m.body_rootid[body])
-    wrench = weighted_sum(_pull_members(m), Spatial.of(arm.cross(force), force))
+    arm = pull.point - take(d.subtree_com, m.body_rootid[pull.body])
+    wrench = weighted_sum(_pull_members(m), Spatial.of(arm.cross(pull.force), pull.force))
     entries = take(d.cdof, tendon_pattern(m).col).dot(wrench)
-    return weighted_sum(owner, concat(lengths)), entries
+    return weighted_sum(owner, lengths), entries
+
+
+def pulls(m: Model, d: Data) -> Pull:
+    """Forces of the spatial tendons on bodies."""
+    return _legs(m, d)[1]
+
+
+def _legs(m: Model, d: Data):
+    """Lengths of all legs of spatial tendons by group, and the forces on their ends and geoms."""
+    lengths, parts = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
+    every = [pull for part in parts for pull in part]
+    return concat(lengths), Pull(
+        np.concatenate([p.tendon for p in every]),
+        np.concatenate([p.body for p in every]),
+        concat(p.point for p in every),
+        concat(p.force for p in every),
+    )
 
 
 @derived
@@ -110,14 +123,14 @@ def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs):
     """Lengths of legs of one kind, and the forces on their ends and on the geoms."""
     x0, x1 = take(d.site_xpos, group.site0), take(d.site_xpos, group.site1)
     body0, body1 = m.site_bodyid[group.site0], m.site_bodyid[group.site1]
-    part = _inverse_divisor(m, group)
+    part = inverse_divisor(m, group)
     line = x1 - x0
     if kind == WrapType.NONE:
         push = line.normalize().scale(part)
         length = line.norm() * part
         return length, [
-            _Pull(group.tendon, body0, x0, -push),
-            _Pull(group.tendon, body1, x1, push),
+            Pull(group.tendon, body0, x0, -push),
+            Pull(group.tendon, body1, x1, push),
         ]
 
     centre, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
@@ -133,19 +146,11 @@ def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs):
     body = m.geom_bodyid[group.geom]
     length, push0, push1 = pin((length, push0, push1), length)
     return length, [
-        _Pull(group.tendon, body0, x0, -push0),
-        _Pull(group.tendon, body1, x1, push1),
-        _Pull(group.tendon, body, touch.first, push0),
-        _Pull(group.tendon, body, touch.last, -push1),
+        Pull(group.tendon, body0, x0, -push0),
+        Pull(group.tendon, body1, x1, push1),
+        Pull(group.tendon, body, touch.first, push0),
+        Pull(group.tendon, body, touch.last, -push1),
     ]
-
-
-def _inverse_divisor(m: Model, group: Legs):
-    """What a leg contributes to the length: 1 / divisor of the pulley before it, or 1."""
-    if (group.pulley < 0).all():
-        return jnp.ones((len(group), *m.wrap_prm.shape[1:]), m.wrap_prm.dtype)
-    padded = jnp.concatenate([m.wrap_prm, jnp.ones_like(m.wrap_prm[:1])])
-    return 1 / take(padded, np.where(group.pulley < 0, m.nwrap, group.pulley))
 
 
 def refusals(m: Model) -> list[Refusal]:

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import WrapType
+from jaxsim.model import Model
 from jaxsim.physics.layout import ancestors
 from jaxsim.physics.pattern import Pattern
+from jaxsim.physics.tree import take
 from jaxsim.structure import Structure, derived
 
 
@@ -119,3 +122,11 @@ def tendon_pattern(s: Structure) -> Pattern:
         body = np.concatenate([s.site_bodyid[site], s.geom_bodyid[geom]])
         mask[t] = moves[body].any(0) & ~moves[body].all(0)
     return Pattern.of(mask)
+
+
+def inverse_divisor(m: Model, group: Legs):
+    """What a leg contributes to the length: 1 / divisor of the pulley before it, or 1."""
+    if (group.pulley < 0).all():
+        return jnp.ones((len(group), *m.wrap_prm.shape[1:]), m.wrap_prm.dtype)
+    padded = jnp.concatenate([m.wrap_prm, jnp.ones_like(m.wrap_prm[:1])])
+    return 1 / take(padded, np.where(group.pulley < 0, m.nwrap, group.pulley))

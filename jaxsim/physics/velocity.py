@@ -7,6 +7,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.math import Spatial
 from jaxsim.model import Model
 from jaxsim.physics.layout import ancestors, descendants, dofs_before
+from jaxsim.physics.tendon_bias import tendon_bias
 from jaxsim.physics.tree import take, weighted_sum
 
 
@@ -24,7 +25,8 @@ def com_vel(m: Model, d: Data) -> Data:
 
 def bias(m: Model, d: Data) -> Data:
     """Coriolis, centrifugal and gravity force: inverse dynamics at zero acceleration."""
-    return d.replace(qfrc_bias=rne(m, d))
+    force, along = rne(m, d), tendon_bias(m, d)
+    return d.replace(qfrc_bias=force if along is None else force + along)
 
 
 def rne(m: Model, d: Data, qacc=None):

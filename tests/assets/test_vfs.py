@@ -2,11 +2,13 @@
 
 import errno
 import io
+import random
 import zipfile
 
 import mujoco
 import pytest
 
+from jaxsim.assets.limits import limits
 from jaxsim.assets.resource import ResourceError, Resources
 from jaxsim.assets.vfs import Vfs
 from jaxsim.compile import compile_file
@@ -15,9 +17,9 @@ from jaxsim.errors import ModelError
 BALL = b"<mujoco><worldbody><body><freejoint/><geom size='%s'/></body></worldbody></mujoco>"
 
 
-def zipped(**files: bytes) -> bytes:
+def zipped(compression: int = zipfile.ZIP_STORED, **files: bytes) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
+    with zipfile.ZipFile(stream, "w", compression) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
     return stream.getvalue()
@@ -146,10 +148,38 @@ def test_damaged_archives():
         Vfs().add_archive(bytes(data))
 
 
-def test_an_archive_that_unpacks_to_too_much(monkeypatch):
-    monkeypatch.setattr("jaxsim.assets.vfs.MAX_ARCHIVE_BYTES", 999)
-    with pytest.raises(ValueError, match="unpacks to 1000 bytes; the most is 999"):
-        Vfs().add_archive(zipped(a=bytes(1000)))
+def test_an_archive_that_unpacks_to_too_much():
+    packed = zipped(a=bytes(100_000), compression=zipfile.ZIP_DEFLATED)
+    message = "the archive: 100000 bytes that an archive unpacks to, the most is 99999: .*--limit"
+    with limits(archive_bytes=99_999), pytest.raises(ValueError, match=message):
+        Vfs().add_archive(packed)
+    with limits(archive_bytes=100_000):
+        assert Vfs().add_archive(packed) == ["a"]
+    # what is not packed has been on the disk already
+    with limits(archive_bytes=0):
+        assert Vfs().add_archive(zipped(a=bytes(100_000))) == ["a"]
+
+
+PACKINGS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_damaged_archives_have_one_error(packing):
+    """Whatever bytes are changed or left out: files, or an error with a name."""
+    chance = random.Random(packing)
+    whole = zipped(compression=packing, a=b"a" * 300, b=bytes(range(256)))
+    refused = 0
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 4)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        if chance.random() < 0.2:
+            data = data[: chance.randrange(len(data))]
+        try:
+            Vfs().add_archive(bytes(data))
+        except (ValueError, FileExistsError):
+            refused += 1
+    assert refused > 200
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,20 @@
 """Controls of a rollout: random, zero, from a file; and files that are wrong."""
 
+import argparse
+
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 
+import jaxsim
+from jaxsim.assets.limits import limits
 from jaxsim.bridge import put_model
+from jaxsim.cli import room
 from jaxsim.cli.controls import make_control
 from jaxsim.cli.problem import InputProblem
+from jaxsim.errors import UnsupportedWarning
 
 XML = """
 <mujoco>
@@ -49,6 +55,17 @@ def test_random_stays_in_range_and_is_held(m):
     assert len(np.unique(at[0][:, 1])) == 100
 
 
+def test_random_knows_the_controls_of_an_actuator_that_has_several():
+    actuators = '<motor joint="a"/><pid joint="a" kp="3" input="pos vel" posrange="4 5"/>'
+    start, end = XML.index("<actuator>") + len("<actuator>"), XML.index("</actuator>")
+    with pytest.warns(UnsupportedWarning, match="pid"):
+        m = jaxsim.load_model(XML[:start] + actuators + XML[end:])
+    control = np.asarray(make_control("random", m, 50, 1, 0).at(jnp.int32(0)))
+    assert control.shape == (50, 3)
+    assert (np.abs(control[:, [0, 2]]) <= 1).all()
+    assert (np.abs(control[:, 1] - 4.5) <= 0.5).all()
+
+
 def test_random_follows_the_seed(m):
     a, b, c = (make_control("random", m, 3, 5, seed).at(jnp.int32(0)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(a, b)
@@ -62,6 +79,28 @@ def test_zero_needs_nothing(m):
 def test_file_for_all_worlds(m, file):
     control = make_control(file(ctrl=np.arange(8.0).reshape(4, 2)), m, worlds=3, steps=4, seed=0)
     np.testing.assert_array_equal(jax.jit(control.at)(jnp.int32(1)), [[2, 3]] * 3)
+
+
+def test_what_all_worlds_share_is_kept_once(m, file):
+    control = make_control(file(ctrl=np.zeros((4, 2))), m, worlds=1000, steps=4, seed=0)
+    assert control.values.nbytes == 4 * 2 * m.qpos0.dtype.itemsize
+
+
+@pytest.mark.parametrize("memory", [100.0, 1500.0])
+def test_controls_that_do_not_fit_in_memory(m, file, monkeypatch, memory):
+    monkeypatch.setattr(room, "memory", lambda: memory)
+    path = file(ctrl=np.zeros((50, 2)))
+    with pytest.raises(InputProblem, match=r"ctrl\.npz: (it has 1\.06 kB|the controls need)"):
+        room.check_controls(
+            argparse.Namespace(ctrl=path), [make_control(path, m, 3, 50, 0), np.zeros(100)]
+        )
+
+
+def test_a_file_that_unpacks_to_too_much(m, tmp_path):
+    path = tmp_path / "ctrl.npz"
+    np.savez_compressed(path, ctrl=np.zeros((100_000, 2)))
+    with limits(archive_bytes=10**6), pytest.raises(InputProblem, match="--limit archive_bytes="):
+        make_control(str(path), m, 3, 10, 0)
 
 
 def test_file_for_each_world(m, file):

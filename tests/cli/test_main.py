@@ -1,5 +1,7 @@
 """The command line as a person meets it: answers, mistakes, exit codes."""
 
+import errno
+import os
 import re
 import signal
 import subprocess
@@ -109,6 +111,8 @@ def test_compare_finds_no_difference(capsys, ball):
             ["rollout", "{ball}", "--steps", "1e3"],
             "expected a whole number of at least 1, got '1e3'",
         ),
+        (["info", "{ball}", "--limit", "size=3"], "there is no limit 'size'; known are archive_by"),
+        (["info", "{ball}", "--limit", "image_bytes"], "expected a whole number of at least 1"),
         (["rollout"], "the following arguments are required: MODEL.xml"),
         (["fly", "{ball}"], "invalid choice: 'fly'"),
     ],
@@ -125,13 +129,16 @@ def test_wrong_arguments(capsys, ball, args, message):
     [
         (["--out", "motion.txt"], "--out: 'motion.txt' does not end in .npz\n"),
         (["--out", "absent/motion.npz"], "absent'; create it first\n"),
+        (["--out", "full.npz"], "--out: 'full.npz' is no plain file; name another one\n"),
         (["--key", "hihg"], "--key: no key is named 'hihg'; did you mean 'high'?\n"),
         (["--ctrl", "absent.npz"], "absent.npz: No such file or directory; give --ctrl"),
         (["--worlds", "100000000000"], "fit\n"),
         (["--out", "a.npz", "--steps", "5", "--every", "9"], "--every 9: the rollout has only 5"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(capsys, ball, args, message):
+def test_what_cannot_be_done_is_said_in_one_line(capsys, ball, monkeypatch, args, message):
+    monkeypatch.chdir(ball.parent)
+    (ball.parent / "full.npz").symlink_to("/dev/full")
     code, _, err = answer(capsys, "rollout", ball, *args)
     assert code == 2
     assert message in err
@@ -173,7 +180,15 @@ def test_an_interrupt_is_no_error(capsys, ball, monkeypatch):
 
 
 @pytest.mark.slow
-def test_control_c_leaves_no_half_written_file(ball):
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, "stopped by SIGTERM"),
+        (signal.SIGHUP, 129, "stopped by SIGHUP"),
+    ],
+)
+def test_a_run_that_is_stopped_leaves_no_half_written_file(ball, number, code, said):
     command = f"import sys; from jaxsim.cli import main; sys.exit(main({COMMAND}))"
     run = subprocess.Popen(
         [sys.executable, "-c", command],
@@ -185,11 +200,56 @@ def test_control_c_leaves_no_half_written_file(ball):
     while not list(ball.parent.glob(".motion.npz-*/qpos")):  # the first records are there
         assert run.poll() is None
         time.sleep(0.2)
-    run.send_signal(signal.SIGINT)
+    run.send_signal(number)
     _, err = run.communicate(timeout=60)
-    assert run.returncode == 130
-    assert err.rstrip().endswith("interrupted")
+    assert run.returncode == code
+    assert err.rstrip().endswith(said)
     assert [path.name for path in ball.parent.iterdir()] == ["ball.xml"]
+
+
+@pytest.mark.slow
+def test_a_run_that_cannot_be_written_is_kept_and_said(capsys, ball, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "replace", full)
+    motion = tmp_path / "motion.npz"
+    code, out, err = answer(capsys, "rollout", ball, "--worlds", 3, "--steps", 5, "--out", motion)
+    kept = tmp_path / "motion-1.npz"
+    assert code == 2
+    assert "3 worlds x 5 steps" in out
+    assert err.splitlines()[-1] == (
+        f"--out: '{motion}' cannot be written: No space left on device; "
+        f"5 records of each world are kept in the file '{kept}'"
+    )
+    assert load_trajectory(kept)["qpos"].shape == (5, 3, 8)
+
+
+@pytest.mark.slow
+def test_a_run_is_written_where_a_link_leads(capsys, ball, tmp_path):
+    (tmp_path / "far").mkdir()
+    link = tmp_path / "motion.npz"
+    link.symlink_to(tmp_path / "far" / "motion.npz")
+    code, _, _ = answer(capsys, "rollout", ball, "--worlds", 3, "--steps", 5, "--out", link)
+    assert code == 0
+    assert link.is_symlink()
+    assert load_trajectory(tmp_path / "far" / "motion.npz")["qpos"].shape == (5, 3, 8)
+
+
+def test_limits_are_raised_by_an_option(capsys, tmp_path):
+    path = tmp_path / "large.xml"
+    path.write_text(
+        "<mujoco><asset><texture name='t' type='2d' builtin='flat' width='6' height='30000000'/>"
+        "</asset></mujoco>"
+    )
+    code, _, err = answer(capsys, "info", path)
+    assert code == 2
+    assert "large.xml:1: <texture name='t'>: 1 times 30000000 x 6 pixels: 540000000 bytes" in err
+    assert "--limit image_bytes=540000000" in err
+    path.write_text(path.read_text().replace("30000000", "30"))
+    code, _, err = answer(capsys, "info", path, "--limit", "image_bytes=539")
+    assert (code, "the most is 539" in err) == (2, True)
+    assert answer(capsys, "info", path, "--limit", "image_bytes=540")[0] == 0
 
 
 def test_the_command_is_installed():

@@ -105,8 +105,8 @@ REST = (
           </frame>
           <body name="still" fuse="auto"><geom size=".1"/></body>
         </body>
-        <frame name="g" scale="1"><attach frame="h" prefix="x"/></frame>
         <frame name="h" pos="1 0 0"><site name="s"/><site name="t"/></frame>
+        <frame name="g" scale="1"><attach frame="h" prefix="x"/></frame>
         <replicate count="2" offset="1 0 0"><site name="q"/></replicate>
       </worldbody>
       <equality><connect site1="s" site2="t"/><weld site1="s" site2="t"/></equality>
@@ -142,7 +142,8 @@ REST = (
       <asset><mesh name="m" file="tetra.obj"/></asset>
       <worldbody>
         <flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01">
-          <edge equality="true"/><elasticity young="1"/><contact/><pin id="0"/>
+          <edge equality="true"/><elasticity young="1" elastic2d="bend" thickness=".01"/>
+          <contact/><pin id="0"/>
         </flexcomp>
         <flexcomp name="solid" type="grid" count="3 3 3" spacing=".1 .1 .1" dim="3" radius=".01"
           dof="trilinear" cellcount="1 1 1"><edge equality="strain"/></flexcomp>

@@ -1,12 +1,17 @@
 """Textures and materials equal MuJoCo's, pixel by pixel."""
 
+import random
+import struct
 import sys
+import tracemalloc
+import zlib
 
 import numpy as np
 import pytest
 from compile.images import png, with_chunk
-from compile.oracle import assert_agrees, assert_file_agrees, assert_refused
+from compile.oracle import assert_agrees, assert_file_agrees, assert_refused, refusal
 
+from jaxsim.assets.limits import limits
 from jaxsim.compile import compile_string
 from jaxsim.errors import ModelError
 
@@ -173,21 +178,122 @@ def test_absurd_sizes_are_refused_before_memory_is_spent():
         compile_string(texture('name="t" builtin="flat" width="1000000"'))
 
 
-@pytest.mark.parametrize("data", [b"abc", png(COLOR)[:-20], png(COLOR)[:60]])
-def test_an_image_that_cannot_be_decoded_is_left_out_with_a_note(data):
-    compiled = compile_string(
-        model('<texture type="2d" file="a.png"/><texture name="b" builtin="flat" width="2"/>'),
-        {"a.png": data},
-    )
-    f = compiled.fields
-    assert f["tex_height"].tolist() == [0, 12]
-    assert f["tex_adr"].tolist() == [-1, 0]
-    assert f["ntexdata"] == len(f["tex_data"]) == 72
-    assert f["tex_notes"].startswith(b"<string>:1: <texture>: file='a.png' is left out")
+def broken(kind: bytes, change) -> bytes:
+    """A PNG file with one chunk changed, and the checksum that belongs to it."""
+    data = png(COLOR)
+    at = data.index(kind) - 4
+    end = at + 8 + int.from_bytes(data[at : at + 4])
+    body = change(data[at + 8 : end])
+    check = zlib.crc32(kind + body).to_bytes(4)
+    return data[:at] + len(body).to_bytes(4) + kind + body + check + data[end + 4 :]
+
+
+DAMAGED = {
+    "text": (b"abc", "no PNG image"),
+    "end": (png(COLOR)[:-20], "cut off"),
+    "half": (png(COLOR)[:60], "cut off"),
+    "checksum": (png(COLOR)[:-1] + b"\0", "does not match its checksum"),
+    "kind": (with_chunk(png(COLOR), b"ab1d", b""), "the kind 'ab1d'"),
+    "critical": (with_chunk(png(COLOR), b"ABCD", b""), "must not be ignored"),
+    "colors": (broken(b"IHDR", lambda b: b[:9] + b"\5" + b[10:]), "no color type 5 with 8 bits"),
+    "empty": (broken(b"IHDR", lambda b: bytes(4) + b[4:]), "has 4 x 0 pixels"),
+    "rows": (broken(b"IHDR", lambda b: b[:7] + b"\5" + b[8:]), "5 x 4 need 65"),
+    "packed": (broken(b"IDAT", lambda b: b[:-3]), "need 52"),
+    "adler": (broken(b"IDAT", lambda b: b[:-1] + b"\0"), "pixels of the PNG image are damaged"),
+    "filter": (broken(b"IDAT", lambda b: zlib.compress(b"\5" + bytes(51))), "has filter 5"),
+    "more": (broken(b"IDAT", lambda b: zlib.compress(bytes(60))), "need 52"),
+    "gamma": (with_chunk(png(COLOR), b"gAMA", b"\0"), "gAMA of the PNG image has 1 bytes"),
+    "text chunk": (with_chunk(png(COLOR), b"zTXt", b"key\0\0no"), "zTXt of the PNG image is"),
+    "profile": (with_chunk(png(COLOR), b"iCCP", b"key\0\0" + zlib.compress(b"")), "is empty"),
+}
+
+
+@pytest.mark.parametrize(("data", "words"), DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize("kind", ["2d", "cube"])
+def test_a_damaged_image_is_refused_where_mujoco_refuses_it(kind, data, words):
+    assert_refused(texture(f'type="{kind}" file="a.png"'), words, files={"a.png": data})
+
+
+IMAGES_OF_ALL_KINDS = [
+    png(COLOR),
+    png(np.dstack([COLOR, GRAY])),
+    png(GRAY),
+    png(GRAY > 100),
+    png(GRAY.astype(np.uint16) * 200),
+    png(COLOR, transparency=(1, 2, 3)),
+]
+CHUNKS = (
+    "tRNS bKGD tEXt zTXt iTXt iCCP sBIT tIME pHYs gAMA cHRM sRGB eXIf cICP mDCV cLLI sPLT".split()
+)
+BODIES = [
+    b"",
+    *(bytes(n) for n in (1, 2, 3, 4, 6, 7, 8, 9, 24, 32)),
+    b"key\0\0" + zlib.compress(b"text"),
+    b"key\0\0\0\0\0text",
+    b"key\0\1\0en\0word\0" + zlib.compress(b"text"),
+    b"key\0\1\0en\0word\0no",
+    b"\0text",
+    80 * b"k" + b"\0text",
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_refused_is_what_mujoco_refuses(seed):
+    """Files with bytes changed or left out, and with chunks that may not fit."""
+    chance = random.Random(seed)
+    for _ in range(150):
+        data = bytearray(chance.choice(IMAGES_OF_ALL_KINDS))
+        kind, at = chance.randrange(4), chance.randrange(len(data))
+        if kind == 0:
+            data[at] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            data = data[:at]
+        else:
+            chunk = chance.choice(CHUNKS).encode()
+            data = bytearray(with_chunk(bytes(data), chunk, chance.choice(BODIES)))
+        files = {"a.png": bytes(data)}
+        text = texture('type="2d" file="a.png"')
+        theirs = refusal(text, files)
+        try:
+            compile_string(text, files)
+            ours = None
+        except ModelError as error:
+            ours = str(error)
+        assert (ours is None) == (theirs is None), (ours, theirs, bytes(data))
+
+
+def test_a_large_image_is_refused_until_the_limit_is_raised():
+    data = png(np.zeros((64, 64, 3), np.uint8))
+    text = texture('type="2d" file="a.png"')
+    remedy = r"12288 bytes of pixels in one image, the most is 12287: .*\(image_bytes=12288\)"
+    with limits(image_bytes=12287), pytest.raises(ModelError, match=remedy):
+        compile_string(text, {"a.png": data})
+    with limits(image_bytes=12288):
+        compile_string(text, {"a.png": data})
+
+
+def test_an_image_that_claims_to_be_large_takes_no_memory():
+    data = broken(b"IHDR", lambda b: struct.pack(">II", 2**30, 2**30) + b[8:])
+    with pytest.raises(ModelError, match="bytes of pixels in one image"):
+        compile_string(texture('type="2d" file="a.png"'), {"a.png": data})
+
+
+@pytest.mark.parametrize("kind", ["2d", "cube"])
+@pytest.mark.parametrize("look", ["gradient", "checker", "flat", 'flat" mark="random'])
+def test_drawing_takes_little_more_memory_than_the_pixels(kind, look):
+    text = texture(f'name="t" type="{kind}" builtin="{look}" width="1000" height="1000"')
+    tracemalloc.start()
+    try:
+        size = compile_string(text).fields["ntexdata"]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # the pixels, their copy among those of all textures, and the parts that are worked on
+    assert most < 3 * size + 2**25
 
 
 def test_without_pillow_a_model_compiles_and_the_note_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    monkeypatch.setitem(sys.modules, "PIL.PngImagePlugin", None)
     files = {"a.png": SIDES["r.png"]}
     compiled = compile_string(texture('type="2d" file="a.png"'), files)
     assert b"jaxsim-engine[images]" in compiled.fields["tex_notes"]

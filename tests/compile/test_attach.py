@@ -188,6 +188,8 @@ def test_replicated_attachments(tmp_path):
         ('<attach model="kid" body="z" prefix="p_"/>', "body='z' names no body of the model"),
         ('<attach model="who" body="b" prefix="p_"/>', "model='who' names no <model>"),
         ('<body name="a"><attach body="a" prefix="p_"/></body>', "attach what it stands in"),
+        ('<attach body="a" prefix="p_"/><body name="a"/>', "<body name='a'> stands after it"),
+        ('<attach frame="a" prefix="p_"/><frame name="a"/>', "<frame name='a'> stands after it"),
     ],
 )
 def test_faults(tmp_path, parts, message):

@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from compile.oracle import assert_agrees, assert_refused
+from compile.oracle import assert_agrees, assert_refused, refusal
 
 from jaxsim.compile import compile_string
 
@@ -203,6 +203,36 @@ def test_nodes():
     assert_agrees(text.replace("<deformable>", "<deformable>" + flex))
 
 
+ROD = 'body="p0 p1 p2" dim="1" element="0 1 1 2"'
+BAD_RATIOS = ("0.5", "0.6", "-0.1", "-1", "1e308", "inf")
+
+
+@pytest.mark.parametrize("poisson", ["0", ".49", *BAD_RATIOS])
+def test_ratios_that_matter_not_or_are_right(poisson):
+    young = float(poisson in ("0", ".49"))
+    assert_agrees(model(SOLID, f'<elasticity young="{young}" poisson="{poisson}"/>'))
+
+
+@pytest.mark.parametrize("thickness", ["1e200", "1e308"])
+def test_a_thickness_whose_power_overflows(thickness):
+    elasticity = f'<elasticity young="1" elastic2d="both" thickness="{thickness}"/>'
+    assert_agrees(model(SHEET, elasticity), skip=("flex_bending", "flex_stiffness"))
+
+
+@pytest.mark.parametrize("active", ["true", "false"])
+@pytest.mark.parametrize("young", [0, 1])
+@pytest.mark.parametrize("flex", [SHEET, SOLID, ROD])
+@pytest.mark.parametrize("elastic2d", ["none", "bend", "stretch", "both"])
+def test_edges_are_elastic_or_constrained(flex, elastic2d, young, active):
+    elasticity = f'<elasticity young="{young}" elastic2d="{elastic2d}" thickness=".1"/>'
+    held = f'<equality><flex flex="F" active="{active}"/></equality>'
+    text = model(flex, elasticity, sections=held)
+    if refusal(text) is None:
+        assert_agrees(text)
+    else:
+        assert_refused(text, "<flex")
+
+
 @pytest.mark.parametrize(
     ("attrs", "children", "word"),
     [
@@ -228,6 +258,10 @@ def test_nodes():
         (SOLID, '<elasticity yield="0 1"/>', "yields in bending"),
         (SHEET, '<elasticity shear="-1"/>', "shear"),
         (SHEET, '<contact passive="true"/>', "integrator='discrete'"),
+        (ROD, '<elasticity young="1" section="box" sectionsize="0 1"/>', "sectionsize"),
+        *((SHEET, f'<elasticity young="1" poisson="{p}"/>', "poisson") for p in BAD_RATIOS),
+        *((SOLID, f'<elasticity young="1" poisson="{p}"/>', "poisson") for p in BAD_RATIOS),
+        *((ROD, f'<elasticity young="1" poisson="{p}"/>', "poisson") for p in BAD_RATIOS),
     ],
 )
 def test_refused(attrs, children, word):

@@ -1,12 +1,15 @@
 """What asks for more than any machine has is refused at once, with its place."""
 
+import inspect
 import resource
+import sys
 import time
 
 import pytest
 
-from jaxsim.compile import compile_string
+from jaxsim.compile import compile_string, flatten
 from jaxsim.errors import ModelError
+from jaxsim.spec import Spec
 
 BALL = '<geom size=".1"/>'
 
@@ -28,6 +31,26 @@ TOO_MUCH = {
     "a count": (
         f'<mujoco><worldbody><replicate count="{HUGE}"/></worldbody></mujoco>',
         "replicates ask for more than 250000 elements",
+    ),
+    "a count inside none": (
+        f'<mujoco><worldbody><replicate count="0"><replicate count="{HUGE}"><site/></replicate>'
+        "</replicate></worldbody></mujoco>",
+        "replicates ask for more than 250000 elements",
+    ),
+    "contacts": (
+        _model('<sensor><contact body1="b" num="2147483647" data="found force"/></sensor>'),
+        "<contact>: with the sensors before it, sensordata asks for 8589934588 numbers",
+    ),
+    "pixels": (
+        _model(
+            '<sensor><rangefinder camera="c"/></sensor>',
+            '<camera name="c" resolution="100000 100000"/>',
+        ),
+        "<rangefinder>: with the sensors before it, sensordata asks for 10000000000 numbers",
+    ),
+    "many sensors": (
+        _model('<sensor><user dim="60000000"/><user dim="60000000"/></sensor>'),
+        "<user>: with the sensors before it, sensordata asks for 120000000 numbers",
     ),
     "numeric": (
         _model(f'<custom><numeric name="n" size="{HUGE}" data="1"/></custom>'),
@@ -83,3 +106,34 @@ def test_models_that_attach_each_other_twice():
     with pytest.raises(ModelError, match="the model grows beyond 250000 elements here"):
         compile_string(files["0.xml"].decode(), files)
     assert time.perf_counter() - start < 60
+
+
+def _around(inside: str, tag: str, count: int, attrs: str = "") -> str:
+    """A model of elements that stand in one another."""
+    tree = f"<{tag} {attrs}>" * count + inside + f"</{tag}>" * count
+    return f"<mujoco><worldbody>{tree}</worldbody></mujoco>"
+
+
+BODY = f"<body>{BALL}</body>"
+CLASSES = '<default class="main">' + "".join(f'<default class="c{i}">' for i in range(490))
+DEEP = {
+    "frames": _around("", "frame", 496),
+    "frames around a body": _around(BODY, "frame", 494, 'pos="1 0 0"'),
+    "scaled frames": _around(BODY, "frame", 494, 'scale="1.001"'),
+    "bodies": _around(BALL, "body", 495),
+    "replicates": _around(BODY, "replicate", 490, 'count="1"'),
+    "classes": f"<mujoco>{CLASSES}{'</default>' * 491}</mujoco>",
+}
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_depth_takes_no_stack(what):
+    """All that the parser lets pass is compiled, however little of Python's stack is left."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 150)
+    try:
+        spec = Spec.from_string(DEEP[what])
+        flatten(spec)
+        compile_string(spec.to_xml())
+    finally:
+        sys.setrecursionlimit(limit)

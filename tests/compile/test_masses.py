@@ -1,11 +1,14 @@
 """Masses and inertias of bodies equal MuJoCo's, however they are given."""
 
+import mujoco
 import numpy as np
 import pytest
-from compile.oracle import assert_agrees
+from compile.oracle import assert_agrees, assert_refused, refusal
 
+from jaxsim.compile import compile_string
 from jaxsim.compile.principal import principal_axes
 from jaxsim.compile.quaternion import to_matrix
+from jaxsim.errors import ModelError
 
 BODIES = [
     '<geom size=".1"/><geom size=".1 .2 .3" type="box" pos="1 2 3"/>',
@@ -105,3 +108,64 @@ def test_free_bodies_align_with_their_inertia(align, alignfree):
             </body>
           </worldbody>
         </mujoco>""")
+
+
+def _inertial(tensor: str, compiler: str) -> str:
+    return f"""
+        <mujoco>
+          <compiler {compiler}/>
+          <worldbody>
+            <body><inertial pos="0 0 0" mass="1" fullinertia="{tensor}"/></body>
+          </worldbody>
+        </mujoco>"""
+
+
+# Tensors with a moment that is zero but for rounding, or a little more than that.
+FLAT = [
+    "1e-6 1e-6 1e-6 1e-6 1e-6 1e-6",
+    "1 1 1 1 1 1",
+    "0 0 0 0 0 0",
+    "1e-15 1e-15 1e-15 0 0 0",
+    "2e-14 2e-14 1.1e-14 0 0 0",
+    *(f"{m} {m} {s} 0 0 0" for m in (1, 100, 1e-6) for s in (0, 9e-15, -9e-15, -9e-13, -9e-11)),
+    "1 1 1 2 0 0",
+    "1 2 3.5 0 0 0",
+]
+
+
+@pytest.mark.parametrize("tensor", FLAT)
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        "",
+        'balanceinertia="true"',
+        'boundinertia="1e-5"',
+        'balanceinertia="true" boundinertia="1e-5"',
+        'balanceinertia="true" boundinertia="1e-20"',
+    ],
+)
+def test_a_bound_repairs_moments_that_are_as_good_as_zero(tensor, compiler):
+    text = _inertial(tensor, compiler)
+    if refusal(text) is None:
+        # the axes of equal moments are anybody's choice
+        assert_agrees(text, skip=("body_iquat", "body_inertia", "body_sameframe"))
+        theirs = mujoco.MjModel.from_xml_string(text)
+        ours = compile_string(text).fields["body_inertia"]
+        np.testing.assert_allclose(np.sort(ours), np.sort(theirs.body_inertia), rtol=1e-9)
+    else:
+        assert_refused(text, "principal moments")
+
+
+@pytest.mark.parametrize("compiler", ["", 'balanceinertia="true"'])
+def test_a_tensor_of_nan_is_refused(compiler):
+    with pytest.raises(ModelError, match="fullinertia='nan 1 1 0 0 0' must be finite"):
+        compile_string(_inertial("nan 1 1 0 0 0", compiler))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", ['mass="nan"', 'mass="nan" density="5"', 'density="nan"'])
+@pytest.mark.parametrize("where", ["geom", "class"])
+def test_a_mass_of_nan_is_not_given(given, where):
+    default, own = ("", given) if where == "geom" else (f"<default><geom {given}/></default>", "")
+    geoms = f'<geom size=".1" {own}/><geom size=".2" mass="1" density="1"/>'
+    assert_agrees(f"<mujoco>{default}<worldbody><body>{geoms}</body></worldbody></mujoco>")

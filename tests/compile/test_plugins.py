@@ -89,6 +89,13 @@ def test_activations(actuator):
         ({"actuators": pid(), "extension": ""}, ("must be declared",)),
         ({"actuators": '<plugin joint="j"/>'}, ("needs plugin, or the instance",)),
         ({"actuators": '<plugin joint="j" instance="i"/>'}, ("names no instance",)),
+        (
+            {
+                "extension": '<plugin plugin="mujoco.pid"><instance name="i"/></plugin>',
+                "actuators": '<plugin joint="j" instance="i" plugin="nosuch"/>',
+            },
+            ("plugin='nosuch' is not declared",),
+        ),
         ({"actuators": pid(kpp=1)}, ("no setting of mujoco.pid", "did you mean 'kp'")),
         ({"actuators": pid(ki=1)}, ("actdim='1'",)),
         ({"actuators": pid('actdim="3"')}, ("actdim='0'",)),

@@ -11,6 +11,8 @@ def model(sensors, size=""):
           <worldbody>
             <camera name="cam" resolution="4 3"/>
             <camera name="plain"/>
+            <camera name="none" resolution="0 3"/>
+            <camera name="minus" resolution="-1 -1"/>
             <body name="a">
               <joint name="j"/><joint name="lim" type="slide" range="0 1"/>
               <geom name="g1" size=".1"/><site name="s"/>
@@ -103,6 +105,8 @@ def test_all_sensors_at_once_have_their_addresses():
         ('<user dim="2" datatype="axis"/>', "must be 3"),
         ('<user dim="-1"/>', "dim"),
         ('<clock cutoff="-1"/>', "negative"),
+        *((f'<rangefinder camera="{c}"/>', "needs a resolution") for c in ("none", "minus")),
+        *((f'<contact {side}=""/>', f"{side} is empty") for side in ("geom1", "body2", "site")),
         ('<clock delay=".1"/>', "nsample"),
         ('<clock interval=".1 .2"/>', "interval"),
         ('<clock name="a"/><clock name="a"/>', "exists already"),

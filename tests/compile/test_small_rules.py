@@ -35,16 +35,22 @@ def _trees(*policies: str) -> str:
 
 _TWO = '<tendon><spatial {}><site site="s0"/><site site="s1"/></spatial></tendon>'
 _THREE = _TWO.replace("</spatial>", '<site site="s2"/></spatial>')
+_KINDS = ("stiffness", "damping")
 _SLEEPY = ('sleep="allowed"', 'sleep="init"')
 
 
 @pytest.mark.parametrize("policy", _SLEEPY)
 @pytest.mark.parametrize(
-    "tendon", [_TWO.format('stiffness="1"'), _TWO.format('damping="1"'), _THREE.format("")]
+    "tendon",
+    [
+        *(_TWO.format(f'{kind}="{poly}"') for kind in _KINDS for poly in ("1", "0 1", "0 0 -1")),
+        _THREE.format(""),
+    ],
 )
 def test_trees_that_a_tendon_ties_do_not_sleep(tendon, policy):
     assert_refused(_world(_trees(policy, "", ""), tendon), "ties it to other trees")
     assert_agrees(_world(_trees('sleep="never"', "", ""), tendon))
+    assert_agrees(_world(_trees("", "", ""), tendon))
 
 
 @pytest.mark.parametrize("policy", _SLEEPY)

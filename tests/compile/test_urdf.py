@@ -167,6 +167,15 @@ def test_attached():
     _compare(compile_string(text, files), theirs, ())
 
 
+def test_a_flat_tensor_is_repaired():
+    """Robots in the wild give inertias whose entries are all the same, of rank one."""
+    entries = "".join(f' i{ij}="1e-6"' for ij in "xx yy zz xy xz yz".split())
+    part = '<link name="a"><inertial><mass value="1"/><inertia{}/></inertial></link>'
+    settings = '<mujoco><compiler balanceinertia="true" boundinertia="{}"/></mujoco>'
+    assert_agrees(robot(part.format(entries), settings=settings.format("1e-8")))
+    assert_refused(robot(part.format(entries), settings=settings.format("0")), "principal moments")
+
+
 @pytest.mark.parametrize(
     ("parts", "words"),
     [

@@ -160,3 +160,16 @@ def test_contents_in_memory_come_first(folder):
     assert root.find("worldbody").children[0].attrs["name"] == "memory"
     root = read_string(_main("<include file='some/where/g.xml'/>"), assets=assets)
     assert root.find("worldbody").children[0].attrs["name"] == "memory"
+
+
+@pytest.mark.parametrize(
+    "secret", ["root:x:0:0:root\n", "key = a & b\n", "a <b> c <d\n", "user: <name>\n"]
+)
+def test_a_file_that_is_no_model_is_not_quoted(folder, secret):
+    (folder / "secret").write_text(secret)
+    with pytest.raises(ModelError) as caught:
+        read_string(_main("<include file='secret'/>"))
+    said = str(caught.value)
+    assert "secret" in said
+    assert "included by <string>:3" in said or "remove its <include>" in said
+    assert not any(word in said for word in ("root", "key", "user", "& b", "c <d"))

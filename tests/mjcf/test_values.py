@@ -103,6 +103,7 @@ def test_several_keywords(attr, text, value):
         (GRAVITY, "1 2 z", "gravity needs numbers, got 'z'"),
         (GRAVITY, "1 2", "gravity needs 3 numbers, got 2 ('1 2')"),
         (GRAVITY, "1e999 0 0", "gravity: '1e999' is too large for a number"),
+        (GRAVITY, "0x1p5000 0 0", "gravity: '0x1p5000' is too large for a number"),
         (ITERATIONS, "1.5", "iterations needs a whole number, got '1.5'"),
         (ITERATIONS, "1 2", "iterations needs 1 number, got 2 ('1 2')"),
         (ITERATIONS, "9999999999", "iterations: '9999999999' is too large for a whole number"),

@@ -99,3 +99,29 @@ def test_a_stage_says_what_is_missing():
     _, _, m, _ = pair()
     with pytest.raises(ValueError, match=r"com_vel: this Data does not carry 'cdof'; keep it"):
         jaxsim.com_vel(m, jaxsim.make_data(m))
+
+
+TOUCH = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body pos="0 0 2"><freejoint/><geom size="0.1"/></body>
+    <body pos="0 0 .09"><freejoint/><geom size="0.1"/><site name="s" size="0.2"/></body>
+  </worldbody>
+  <sensor><touch site="s"/><contact site="s" data="found force"/></sensor>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("keep", ["all", "default", ["sensordata"], []])
+def test_what_is_not_kept_is_there_all_the_same(keep):
+    """Sensors read contacts whether or not the caller's Data carries them."""
+    mj = mujoco.MjModel.from_xml_string(TOUCH)
+    mjd = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, mjd)
+    m = put_model(mj)
+    d = jaxsim.forward(m, jaxsim.make_data(m, keep))
+    close(d.qacc_warmstart, 0)
+    if d.sensordata is not None:
+        assert mjd.sensordata[0] > 100
+        np.testing.assert_allclose(d.sensordata, mjd.sensordata, rtol=1e-6, atol=1e-9)

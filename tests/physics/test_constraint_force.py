@@ -1,7 +1,5 @@
 """Forces of contacts, limits and equalities as sensors and bodies feel them, beside MuJoCo."""
 
-from types import SimpleNamespace
-
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 from physics import oracle
 
+from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.make import make_constraint
 from jaxsim.physics.sensor.sensor import sensor
 
@@ -64,26 +63,29 @@ def build(
     )
 
 
-def given_contacts(m, d) -> SimpleNamespace:
-    """The oracle's contacts as the constraint rows take them."""
+def given_contacts(m, d) -> Contacts:
+    """The oracle's contacts as the constraint rows and sensors take them."""
     c = d.contact
 
     def columns(a):
         return tuple(a[:, k] for k in range(a.shape[1]))
 
+    geom1, geom2 = columns(c.geom)
     body = jnp.asarray(m.geom_bodyid)
-    return SimpleNamespace(
-        dist=c.dist, pos=c.pos, frame=c.frame, dim=c.dim, includemargin=c.includemargin,
-        active=jnp.ones(c.dist.shape, bool), body1=body[c.geom[:, 0]], body2=body[c.geom[:, 1]],
-        friction=columns(c.friction), solref=columns(c.solref), solimp=columns(c.solimp),
-        solreffriction=columns(c.solreffriction), packed=True,
+    every = jnp.ones(c.dist.shape, bool)
+    return Contacts(
+        dist=c.dist, pos=c.pos, frame=c.frame, geom1=geom1, geom2=geom2, body1=body[geom1],
+        body2=body[geom2], dim=c.dim, includemargin=c.includemargin, friction=columns(c.friction),
+        solref=columns(c.solref), solreffriction=columns(c.solreffriction),
+        solimp=columns(c.solimp), exists=every, active=every, found=d.ncon,
+        lost=jnp.zeros_like(d.ncon), packed=True,
     )  # fmt: skip
 
 
 def stage(m, d):
-    dims = m.geom_condim
-    rows = make_constraint(m, d.replace(rows=(given_contacts(m, d), dims))).rows
-    return sensor(m, d.replace(rows=rows)).replace(rows=None)
+    d = d.replace(found=given_contacts(m, d))
+    d = sensor(m, d.replace(rows=make_constraint(m, d).rows))
+    return d.replace(found=None, rows=None)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -29,7 +29,8 @@ def system(n: int, worlds: tuple[int, ...]):
 
 
 @pytest.mark.parametrize(
-    ("n", "worlds"), [(1, ()), (7, ()), (7, (1,)), (7, (3,)), (30, (9,)), (60, (6,))]
+    ("n", "worlds"),
+    [(1, ()), (7, ()), (7, (1,)), (7, (3,)), (30, (9,)), (60, (6,)), (300, ()), (193, (2,))],
 )
 def test_solution_and_inverse(n, worlds):
     A, b = system(n, worlds)

@@ -30,8 +30,14 @@ WORLD = """
 </worldbody>
 <tendon><fixed name="t" stiffness="20" damping="1 .1" {tendon}>
   <joint joint="a" coef="1"/><joint joint="b" coef="2"/></fixed></tendon>
-<actuator>{actuators}</actuator></mujoco>
+<actuator>{actuators}</actuator>
+<sensor><clock/><jointpos joint="a"/><gyro site="s"/><accelerometer site="s"/></sensor></mujoco>
 """
+# of the state at the end, or where the integrator was last: after RK4 its last stage
+RESULTS = (
+    "xpos xquat xipos subtree_com ten_length cvel ten_velocity qfrc_bias qfrc_passive act_dot "
+    "actuator_force qfrc_smooth qacc_smooth qacc qacc_warmstart energy sensordata"
+)
 MANY = """
   <velocity joint="a" kv="3" forcerange="-2 2"/>
   <position tendon="t" kp="3" timeconst=".05"/>
@@ -81,6 +87,10 @@ def test_steps_beside_mujoco(integrator):
             np.testing.assert_allclose(d.qvel, mjd.qvel, rtol=1e-10, atol=1e-12)
             np.testing.assert_allclose(d.act, mjd.act, rtol=1e-10, atol=1e-12)
             np.testing.assert_allclose(d.time, mjd.time, rtol=1e-14)
+            for name in RESULTS.split():
+                np.testing.assert_allclose(
+                    getattr(d, name), getattr(mjd, name), rtol=1e-9, atol=1e-9, err_msg=name
+                )
 
 
 @pytest.mark.parametrize("integrator", ["RK4", "implicitfast", "implicit"])

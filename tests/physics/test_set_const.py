@@ -239,9 +239,11 @@ def test_statistics_are_measured_unless_they_were_given(parts):
     heavy = set_const(parts.replace(body_mass=2 * parts.body_mass))
     np.testing.assert_allclose(heavy.stat.meanmass, 2 * parts.stat.meanmass)
     assert heavy.stat.extent == 3
-    theirs = jaxsim.put_model(mujoco.MjModel.from_xml_string("<mujoco><worldbody/></mujoco>"))
-    changed = theirs.replace(stat=theirs.stat.replace(extent=jnp.asarray(7.0)))
+    given = "<mujoco><statistic extent='7'/><worldbody/></mujoco>"
+    theirs = jaxsim.put_model(mujoco.MjModel.from_xml_string(given))
+    changed = theirs.replace(stat=theirs.stat.replace(meansize=jnp.asarray(3.0)))
     assert set_const(changed).stat.extent == 7
+    assert set_const(changed).stat.meansize == set_const(theirs).stat.meansize != 3
 
 
 def test_height_fields_and_meshes():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxsim.bridge import put_model
+from jaxsim.data import ALWAYS
 from jaxsim.enums import WarningType
 from jaxsim.make_data import make_data
 from jaxsim.physics.api import step
@@ -195,3 +196,48 @@ def test_bad_worlds_are_counted_and_start_again(autoreset):
     assert found.time[3] == 0
     assert not found.qfrc_applied[3].any()
     assert not found.ctrl[1].any()
+
+
+def test_a_world_that_was_put_back_has_no_bad_number():
+    """One bad number in each input of one world: it is at the start, or the number had no effect on
+    the motion; the other worlds do not notice."""
+    m = put_model(mujoco.MjModel.from_xml_string(POISONED))
+    d = jax.tree.map(lambda a: jnp.repeat(a[None], 3, 0), make_data(m, "all"))
+    d = d.replace(userdata=d.userdata + 1, eq_active=~d.eq_active)
+    run = jax.jit(jax.vmap(step, (None, 0)))
+    good = run(m, d)
+    for name in sorted(ALWAYS - {"warning", "solver_niter", "eq_active", "time", "userdata"}):
+        value = np.array(getattr(d, name))
+        last = value.reshape(3, -1).shape[1] - 1
+        value.reshape(3, -1)[1, last] = np.nan
+        found = run(m, d.replace(**{name: jnp.asarray(value)}))
+        for world in (0, 2):
+            for a, b in zip(*map(jax.tree.leaves, (found, good)), strict=True):
+                np.testing.assert_array_equal(a[world], b[world], err_msg=name)
+        bad = one(found, 1)
+        reset = int(bad.warning[jnp.array([3, 4, 5])].sum()) == 1
+        assert reset or name in ("ctrl", "qacc_warmstart"), name
+        assert bool(bad.warning[WarningType.BADCTRL]) == (name == "ctrl")
+        if bad.warning[WarningType.BADQACC]:
+            start = make_data(m, "all")
+            for (path, a), b in zip(
+                jax.tree.leaves_with_path(bad.replace(warning=start.warning)),
+                jax.tree.leaves(start),
+                strict=True,
+            ):
+                label = name + jax.tree_util.keystr(path)
+                np.testing.assert_array_equal(a, b, err_msg=label)
+        for path, a in jax.tree.leaves_with_path(bad if reset else bad.replace(ctrl=d.ctrl[1])):
+            assert np.isfinite(a).all(), name + jax.tree_util.keystr(path)
+
+
+POISONED = """
+<mujoco><option><flag energy="enable"/></option><size nuserdata="2"/><worldbody>
+  <geom type="plane" size="2 2 1"/>
+  <body pos="0 0 2"><freejoint/><geom size=".1"/><site name="s"/></body>
+  <body name="b" pos="1 0 .09"><freejoint/><geom size=".1"/><site name="t" size=".2"/></body>
+  <body name="hand" mocap="true" pos="0 1 1"/></worldbody>
+<equality><weld body1="hand" body2="b"/></equality>
+<actuator><general site="s" dyntype="filter" dynprm=".1" gear="1 2 3 0 0 0"/></actuator>
+<sensor><touch site="t"/><accelerometer site="s"/><framepos objtype="body" objname="b"/></sensor>
+</mujoco>"""

@@ -1,15 +1,20 @@
 """Tendons beside MuJoCo: lengths, Jacobians, velocities; gradients; many worlds at once."""
 
 import itertools
+import re
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 from jax.test_util import check_grads
 from physics import oracle
 
+import jaxsim
+from jaxsim.bridge import put_data
 from jaxsim.physics.tendon import tendon, tendon_velocity
+from jaxsim.physics.velocity import bias, com_vel
 
 FIXED_AND_STRAIGHT = """
 <mujoco><worldbody>
@@ -53,6 +58,40 @@ SIDES = {
     "inside": ("0 .1 .05", 'sidesite="side"'),
 }
 CASES = list(itertools.product(["sphere", "cylinder"], SIDES))
+
+# inertia of two tendons over several trees, with pulleys, and of a motor on a third, that wraps not
+HEAVY = """
+<mujoco><option gravity="1 2 -5" integrator="{integrator}" timestep=".001">
+  <flag energy="enable" contact="disable"/></option>
+<worldbody>
+  <site name="post" pos="0 0 2"/>
+  <body><freejoint/><geom size=".1" pos=".1 .2 0"/><site name="a" pos="-.5 .05 .1"/>
+    <body pos=".3 0 0">
+      <joint name="turn" axis="1 2 3"/><joint name="shift" type="slide" axis="0 1 3"/>
+      <geom size=".1" pos="1 0 0"/><site name="b" pos=".2 .05 .1"/><site name="c" pos=".6 .1 .1"/>
+    </body>
+  </body>
+  <body pos="0 1 0"><joint type="ball"/><geom size=".2" pos=".3 0 0"/>
+    <site name="e" pos=".3 .4 0"/></body>
+</worldbody>
+<tendon>
+  <fixed armature="2"><joint joint="turn" coef="2"/><joint joint="shift" coef="-3"/></fixed>
+  <spatial armature="123">
+    <site site="a"/><site site="b"/><site site="c"/><pulley divisor="2"/>
+    <site site="e"/><site site="post"/><pulley divisor="3"/><site site="post"/><site site="c"/>
+  </spatial>
+  <spatial armature="456"><site site="e"/><site site="a"/></spatial>
+  <spatial name="driven"><site site="post"/><site site="a"/></spatial>
+</tendon>
+<actuator><motor tendon="driven" gear="3" armature="7"/></actuator></mujoco>
+"""
+SWING = """
+<mujoco><option timestep=".001" integrator="RK4"><flag energy="enable"/></option><worldbody>
+  <site name="post" pos="0 .2 1"/>
+  <body><joint axis="0 1 0"/><joint axis="1 0 0"/><geom size=".1" pos=".4 0 .1"/>
+    <site name="end" pos=".4 0 .1"/></body></worldbody>
+<tendon><spatial armature="12"><site site="post"/><site site="end"/></spatial></tendon></mujoco>
+"""
 
 
 def wrapped(kind: str, side: str) -> str:
@@ -131,6 +170,47 @@ def test_a_model_without_tendons_has_empty_results():
     length, J, velocity = stage(*oracle.pair(mj, oracle.random_state(mj, 0)))
     assert length.shape == velocity.shape == (0,)
     assert J.shape == (0, 1)
+
+
+def test_bias_force_of_armature_is_the_oracles():
+    mj = oracle.compile_xml(HEAVY.format(integrator="Euler"))
+    weightless = oracle.compile_xml(
+        re.sub(' armature="[0-9]+"', "", HEAVY.format(integrator="RK4"))
+    )
+
+    @jax.jit
+    def force(m, d):
+        return bias(m, com_vel(m, d)).qfrc_bias
+
+    for seed in range(5):
+        mjd = oracle.random_state(mj, seed)
+        found = force(*oracle.pair(mj, mjd))
+        np.testing.assert_allclose(found, mjd.qfrc_bias, rtol=1e-11, atol=1e-10)
+        without = oracle.random_state(weightless, seed).qfrc_bias
+        assert np.abs(found - without).max() > 10
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicit"])
+def test_dynamics_with_armature_are_the_oracles(integrator):
+    """Forward and inverse dynamics, and a step: velocity derivatives of the integrators, too."""
+    mj = oracle.compile_xml(HEAVY.format(integrator=integrator))
+    mjd = oracle.random_state(mj, 0, spread=0.3)
+    m, d = oracle.model(mj), put_data(mj, mjd)
+    new = jax.jit(jaxsim.step)(m, d)
+    mujoco.mj_step(mj, mjd)
+    np.testing.assert_allclose(new.qacc, mjd.qacc, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(new.qvel, mjd.qvel, rtol=1e-9, atol=1e-9)
+    mujoco.mj_inverse(mj, mjd)
+    back = jax.jit(jaxsim.inverse)(m, new)
+    np.testing.assert_allclose(back.qfrc_inverse, mjd.qfrc_inverse, rtol=1e-9, atol=1e-8)
+
+
+def test_energy_with_armature_is_conserved():
+    m = oracle.model(oracle.compile_xml(SWING))
+    d = jaxsim.make_data(m).replace(qvel=jnp.asarray([3.0, -2.0]))
+    fly = jax.jit(lambda d: jaxsim.rollout(m, d, 300, record=["energy"])[1]["energy"].sum(-1))
+    energy = fly(d)
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-6)  # the error of the method
 
 
 def test_plastic_tendons_are_refused(refused):

@@ -226,7 +226,7 @@ def _damper(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
 def _cylinder(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     area = _value(e, "area", t.gainprm[0])
     if e.own("diameter") is not None:
-        area = np.pi / 4.0 * e.own("diameter") ** 2
+        area = np.pi / 4.0 * np.square(e.own("diameter"))
     bias = t.biasprm[:3] if e.own("bias") is None else e.own("bias")
     t.dyntype, t.dynprm = DynType.FILTER, parameters(_value(e, "timeconst", t.dynprm[0]))
     t.gainprm, t.biasprm, t.ctrlspec = parameters(area), parameters(*bias), CtrlInput.PRESSURE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.heightfield import normalized, read_heightfield
+from jaxsim.assets.limits import check_limit
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry import Geometry, unknown
@@ -14,8 +15,6 @@ from jaxsim.compile.shapes import Solid, primitive
 from jaxsim.enums import GeomType
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
-
-MAXDATA = 2**28  # most heights of one field, a bound of our own
 
 
 def hfields(c: Compilation) -> None:
@@ -64,8 +63,10 @@ def _written(c: Compilation, element: SpecElement) -> np.ndarray:
     if nrow < 2 or ncol < 2:
         c.fault(element, f"nrow='{nrow}' and ncol='{ncol}' must be 2 or more, or file be given")
         return np.zeros((2, 2), np.float32)
-    if nrow * ncol > MAXDATA:
-        c.fault(element, f"{nrow} x {ncol} heights are more than {MAXDATA}; take fewer")
+    try:
+        check_limit("hfield_points", nrow * ncol)
+    except AssetError as error:
+        c.fault(element, f"nrow='{nrow}' and ncol='{ncol}': {error}")
         return np.zeros((2, 2), np.float32)
     given = element.get("elevation")
     if given is None:

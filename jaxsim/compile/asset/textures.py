@@ -1,8 +1,8 @@
 """Textures: `tex_*`, the images of materials.
 
-Images serve viewers alone. One that cannot be decoded, or for which no decoder is installed, is
-left out: its height and width are 0, its address is -1, and `tex_notes` says why, one line for
-each. So is one that is kept by reference, without a note.
+Images serve viewers alone. One for which no decoder is installed is left out: its height and width
+are 0, its address is -1, and `tex_notes` says why, one line for each. So is one that is kept by
+reference, without a note. One that is damaged is a fault, as in MuJoCo.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import numpy as np
 
 from jaxsim.assets import data_uri
 from jaxsim.assets.decode import extension
-from jaxsim.assets.image import is_srgb, read_png
+from jaxsim.assets.image import NoDecoder, read_png
+from jaxsim.assets.limits import check_limit
 from jaxsim.assets.pattern import SIDES, color_bytes, mark, pattern
+from jaxsim.assets.png import is_srgb
 from jaxsim.compile.asset.files import is_in_memory, read_asset
 from jaxsim.compile.context import Compilation
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
-MAXDATA = 2**30  # most bytes of an image that the compiler makes, a bound of our own
 MAXGRID = 12  # most cells of a grid of images
 
 _TYPES = {"2d": 0, "cube": 1, "skybox": 2}
@@ -135,8 +136,10 @@ def _drawn(c: Compilation, element: SpecElement) -> _Texture | None:
         needed = "width and height" if sides == 1 else "width"
         c.fault(element, f"a built-in texture of this type needs {needed}, at least 1")
         return None
-    if 3 * sides * width * height > MAXDATA:
-        c.fault(element, f"{sides} times {height} x {width} pixels are too many; take fewer")
+    try:
+        check_limit("image_bytes", 3 * sides * width * height)
+    except AssetError as error:
+        c.fault(element, f"{sides} times {height} x {width} pixels: {error}")
         return None
     rgb1, rgb2 = element.get("rgb1"), element.get("rgb2")
     image = pattern(element.get("builtin"), sides, height, width, rgb1, rgb2)
@@ -199,18 +202,22 @@ def _ktx(c: Compilation, element: SpecElement, data: bytes) -> _Texture | None:
 
 
 def _decoded(c: Compilation, element: SpecElement, data: dict[str, bytes]) -> _Texture | None:
-    """A texture of PNG images; without pixels, and with a note, where one cannot be decoded."""
+    """A texture of PNG images; without pixels, and with a note, where nothing decodes them."""
     nchannel = int(element.get("nchannel"))
-    first = next(iter(data.values()))
     colorspace = _COLORSPACES[element.get("colorspace")]
-    colorspace = colorspace or (_SRGB if is_srgb(first) else _LINEAR)
     step = [-1 if element.get(attr) == "true" else 1 for attr in ("vflip", "hflip")]
-    images = {}
+    images, note = {}, ""
     for name, content in data.items():
         try:
+            colorspace = colorspace or (_SRGB if is_srgb(content) else _LINEAR)
             images[name] = read_png(content, nchannel)[:: step[0], :: step[1]]
+        except NoDecoder as error:
+            note = f"file='{name}' is left out: {error}"
         except AssetError as error:
-            return _Texture(None, colorspace, nchannel, f"file='{name}' is left out: {error}")
+            c.fault(element, f"file='{name}': {error}")
+            return None
+    if note:
+        return _Texture(None, colorspace, nchannel, note)
     pixels = _arranged(c, element, images)
     return None if pixels is None else _Texture(pixels, colorspace, nchannel)
 

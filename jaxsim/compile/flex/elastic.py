@@ -26,7 +26,14 @@ from jaxsim.compile.flex.lattice import lattice_stiffness
 from jaxsim.compile.flex.modes import packed_modes
 from jaxsim.compile.flex.rods import rod_bending, twisted_chain
 from jaxsim.compile.flex.rules import yield_strains
-from jaxsim.compile.flex.walls import Wall, membrane_stiffness, wall_bending, walls, warp_mode
+from jaxsim.compile.flex.walls import (
+    Wall,
+    membrane_stiffness,
+    plate_rigidity,
+    wall_bending,
+    walls,
+    warp_mode,
+)
 
 if TYPE_CHECKING:
     from jaxsim.compile.flex.flexes import Flex
@@ -194,7 +201,7 @@ def _bending(f: Flex) -> np.ndarray:
     numbers = np.zeros((len(f.topology.edge), _PER_EDGE))
     inner = np.flatnonzero(f.topology.flap[:, 1] >= 0)
     hinge = f.place[np.concatenate([f.topology.edge, f.topology.flap], axis=1)[inner]]
-    rigidity = E * f.elasticity.get("thickness") ** 3 / (12 * (1 - nu**2))
+    rigidity = plate_rigidity(E, nu, f.elasticity.get("thickness"))
     x0, x1, x2, x3 = np.moveaxis(hinge, 1, 0)
     area = _area(x0, x1, x2) + _area(x0, x1, x3)
     near = _cot(x1 - x0, x2 - x0), _cot(x1 - x0, x3 - x0)

@@ -302,7 +302,7 @@ def _body(
     """A point mass that slides along some axes."""
     row = c.spec.root.row.child("worldbody").child("body")
     body = SpecElement("body", {"name": name, "pos": pos}, place=e.place, row=row)
-    inertia = np.full(3, 2.0 * mass * e.get("inertiabox") ** 2 / 3.0)
+    inertia = np.full(3, 2.0 * mass * np.square(e.get("inertiabox")) / 3.0)
     attrs = {"pos": np.zeros(3), "mass": float(mass), "diaginertia": inertia}
     body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.child("inertial")))
     for axis in axes:

@@ -132,6 +132,8 @@ def flexes(c: Compilation) -> None:
     c.work["flexes"] = flexes
     for flex in flexes:
         check_options(c, flex)
+    if len(c.problems):
+        return
     _columns(c, flexes)
     _sizes(c, flexes)
     _points(c, flexes)

@@ -76,7 +76,7 @@ def _polar_inertia(e: SpecElement, elasticity: SpecElement, nedge: int) -> float
     mass = e.get("mass") / nedge
     if elasticity.get("section") == "box":
         return float(mass * np.sum(np.square(elasticity.get("sectionsize"))) / 3.0)
-    return float(0.5 * mass * e.get("radius") ** 2)
+    return float(0.5 * mass * np.square(e.get("radius")))
 
 
 def _twist_body(c: Compilation, e: SpecElement, name: str, inertia: float) -> SpecElement:

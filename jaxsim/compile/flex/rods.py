@@ -145,7 +145,7 @@ def _section(f: Flex) -> tuple[float, float, float, float]:
     young, shear = f.elasticity.get("young"), f.elasticity.get("shear")
     shear = shear if shear > 0 else young / (2 * (1 + f.elasticity.get("poisson")))
     if f.elasticity.get("section") != "box":
-        area_moment = np.pi * f.element.get("radius") ** 4 / 4
+        area_moment = float(np.pi * np.square(np.square(f.element.get("radius"))) / 4)
         return young * area_moment, young * area_moment, shear * 2 * area_moment, 0.0
     first, second = f.elasticity.get("sectionsize")
     a, b = max(first, second), min(first, second)

@@ -119,8 +119,22 @@ def _check_material(c: Compilation, flex: Flex) -> None:
         c.fault(e, "a rod does not yield; yield is for dim 2 and 3")
     elif bend > 0 and (dim != 2 or flex.order):
         c.fault(e, "only a shell that is not interpolated yields in bending; give one number")
+    young, poisson = elasticity.get("young"), elasticity.get("poisson")
+    if young > 0 and not 0 <= poisson < 0.5:
+        c.fault(elasticity, f"poisson='{poisson:g}' must be at least 0 and less than 0.5")
+    if young > 0 and dim > 1 and elasticity.get("elastic2d") != "bend" and _is_tied(c, e):
+        c.fault(e, "an equality holds its edges or strain, as young does; remove one of them")
+    boxed = flex.is_rod and elasticity.get("section") == "box"
+    if boxed and min(elasticity.get("sectionsize")) <= 0:
+        c.fault(elasticity, "section='box' needs sectionsize, two positive half sides")
     if elasticity.get("shear") < 0:
         c.fault(e, "shear must not be negative; 0 takes it from young and poisson")
+
+
+def _is_tied(c: Compilation, e: SpecElement) -> bool:
+    """Whether an equality, active or not, is of this flex."""
+    ties = (tie for tie in c.spec.section("equality") if tie.tag in ("flex", "flexstrain"))
+    return bool(e.name) and any(tie.get("flex") == e.name for tie in ties)
 
 
 def yield_strains(flex: Flex) -> tuple[float, float]:

@@ -87,6 +87,11 @@ def _membrane(axis: int, size: np.ndarray, order: int, mu: float, lam: float) ->
     return full.reshape(3 * len(full), -1)
 
 
+def plate_rigidity(young: float, poisson: float, thickness: float) -> float:
+    """Bending moment per curvature and width of a plate [N m]; infinite where it overflows."""
+    return young * thickness * thickness * thickness / (12 * (1 - poisson * poisson))
+
+
 def warp_mode(f: Flex, wall: Wall, young: float, poisson: float, thickness: float) -> np.ndarray:
     """What a wall element resists a twist with, out of its plane, (3 nlocal,).
 
@@ -94,7 +99,7 @@ def warp_mode(f: Flex, wall: Wall, young: float, poisson: float, thickness: floa
     of the Rayleigh quotient 4 D (1 - nu) / (side * side); the mode has its root as its length.
     """
     sides = cell_size(f)[list(_plane(wall.axis))]
-    rigidity = young * thickness**3 / (12 * (1 - poisson**2))
+    rigidity = plate_rigidity(young, poisson, thickness)
     line = 1 - 2 * np.linspace(0.0, 1.0, f.order + 1)
     twist = np.outer(line, line).ravel()
     mode = np.zeros((len(twist), 3))
@@ -123,7 +128,7 @@ def wall_bending(f: Flex, young: float, poisson: float, thickness: float) -> np.
     the plate, like a hinge of stiffness D l / h. Normals point along the positive axes.
     """
     size = cell_size(f)
-    rigidity = young * thickness**3 / (12 * (1 - poisson**2))
+    rigidity = plate_rigidity(young, poisson, thickness)
     edges = list(_edges(f.cellcount))
     numbers = np.zeros((len(edges), _BEND))
     for row, edge in zip(numbers, edges, strict=True):

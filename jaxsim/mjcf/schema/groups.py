@@ -23,7 +23,9 @@ ORIENTATION = (
     real("zaxis", None, "1", "orientation by the Z axis alone, turned the shortest way", n=3),
     real("euler", None, "angle", "orientation as three turns in <compiler eulerseq>", n=3),
 )
-ONE_ORIENTATION = at_most_one("quat", "axisangle", "xyaxes", "zaxis", "euler")
+ONE_ORIENTATION = at_most_one(
+    "quat", "axisangle", "xyaxes", "zaxis", "euler", by_value="axisangle xyaxes zaxis euler"
+)
 
 
 def position(doc: str) -> Attr:

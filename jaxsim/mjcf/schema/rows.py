@@ -86,11 +86,13 @@ class Rule:
     """What the attributes of an element must satisfy together.
 
     `at_most_one`: no two of the alternatives may be begun. `one_of`: at least one alternative is
-    complete. `together`: all or none. An alternative is a group of attributes.
+    complete. `together`: all or none. An alternative is a group of attributes. An attribute without
+    text counts as given, except those in `by_value`.
     """
 
     kind: str
     alternatives: tuple[tuple[str, ...], ...]
+    by_value: frozenset[str] = frozenset()
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -259,9 +261,10 @@ def refs(name, kind, doc, *, required=False, no_effect="") -> Attr:
     return Attr(name, "refs", kind=kind, required=required, doc=doc, no_effect=no_effect)
 
 
-def at_most_one(*alternatives: str) -> Rule:
+def at_most_one(*alternatives: str, by_value: str = "") -> Rule:
     """Only one of the alternatives may be used; `"a b"` is an alternative of two attributes."""
-    return Rule("at_most_one", tuple(tuple(group.split()) for group in alternatives))
+    groups = tuple(tuple(group.split()) for group in alternatives)
+    return Rule("at_most_one", groups, frozenset(by_value.split()))
 
 
 def one_of(*alternatives: str) -> Rule:

@@ -141,7 +141,7 @@ def _on_dofs(m: Model, d: Data, qfrc):
     """Adds gravity compensation that acts through the actuators, and limits the force of joints."""
     joint = m.dof_jntid
     through = m.jnt_actgravcomp[joint].astype(bool)
-    if m.ngravcomp and through.any():
+    if m.flg_gravcomp and through.any():
         qfrc = qfrc + jnp.where(column(through, qfrc), d.qfrc_gravcomp, 0)
     scalar = np.isin(m.jnt_type, (JointType.SLIDE, JointType.HINGE))
     limited = (m.jnt_actfrclimited.astype(bool) & scalar)[joint]

@@ -25,6 +25,11 @@ def tendon_armature(m: Model):
     return armature
 
 
+def has_drive(s: Structure) -> np.ndarray:
+    """[ntendon] bool: an actuator may reflect its inertia into the tendon."""
+    return _of_tendons(s)[1].any(axis=1)
+
+
 def dof_damping(m: Model) -> tuple:
     """Damping coefficients (a, b, c) of the dofs, with what actuators reflect; `[nv, *W]` each."""
     own = _polynomial(m.dof_damping, m.dof_dampingpoly)
@@ -61,7 +66,7 @@ def _with_reflected(m: Model, own: tuple, theirs: tuple, reflects) -> tuple:
 def _of_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Actuators of joints, and `[nv, k]`: 1 where an actuator reflects into a dof."""
     kind = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
-    actuator = np.flatnonzero(kind & _reflects(s, s.jnt_actuatorid))
+    actuator = np.flatnonzero(kind & s.actuator_reflects)
     return actuator, 1.0 * (s.dof_jntid[:, None] == s.actuator_trnid[actuator, 0])
 
 
@@ -69,17 +74,5 @@ def _of_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 def _of_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Actuators of tendons, and `[ntendon, k]`: 1 where an actuator reflects into a tendon."""
     kind = s.actuator_trntype == TrnType.TENDON
-    actuator = np.flatnonzero(kind & _reflects(s, s.tendon_actuatorid))
+    actuator = np.flatnonzero(kind & s.actuator_reflects)
     return actuator, 1.0 * (np.arange(s.ntendon)[:, None] == s.actuator_trnid[actuator, 0])
-
-
-def _reflects(s: Structure, source: np.ndarray) -> np.ndarray:
-    """[nactuator] bool: the actuator's joint or tendon has an actuator with damping or armature.
-
-    `source` says which one, -1 for none, -2 for several.
-    """
-    if not len(source):
-        return np.zeros(s.nactuator, bool)
-    target = np.clip(s.actuator_trnid[:, 0], 0, len(source) - 1)
-    chosen = source[target]
-    return (chosen == np.arange(s.nactuator)) | (chosen == -2)

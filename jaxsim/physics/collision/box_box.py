@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
+from jaxsim.data import FAR
 from jaxsim.math import Rot, Vec, select
 from jaxsim.physics.collision.segment import nearest_on_segments
 from jaxsim.physics.collision.shape import (
     CYCLIC,
-    FAR,
     Placed,
     Touch,
     per_slot,
@@ -55,7 +56,7 @@ class Search(NamedTuple):
 
 
 def box_box(a: Placed, b: Placed) -> Touch:
-    """Up to eight contacts (among twelve candidates) of two faces, or one of two edges."""
+    """Up to eight contacts of two faces, or one of two edges."""
     rot, pos = once(_relative, a, b)
     search = Search.decode(decide(_search, rot, pos, a.size, b.size))
     face = _on_face(search, once(_Facing.of, a, b, search))
@@ -194,7 +195,8 @@ class _Facing(NamedTuple):
 
 def _on_face(search: Search, facing: _Facing) -> Touch:
     """The corners of the opposing face, clipped to the reference face, each with its height."""
-    points, exists = once(_clip, facing.center, facing.across, facing.along, *facing.half)
+    found = once(_clip, facing.center, facing.across, facing.along, *facing.half)
+    points, exists = once(_packed, *found)
     (x, y, z), origin = slots((facing.axes, facing.origin))
     height = z.scale(0.5 * points.z)
     pos = origin + x.scale(points.x) + y.scale(points.y) + height
@@ -203,44 +205,94 @@ def _on_face(search: Search, facing: _Facing) -> Touch:
 
 
 def _clip(center: Vec, across: Vec, along: Vec, size_x, size_y):
-    """Corners of the parallelogram center +- across +- along inside a rectangle, `[12, n, *W]`.
+    """Corners of the parallelogram center +- across +- along inside a rectangle.
 
-    They are the points where an edge of the parallelogram enters and leaves the rectangle, and the
-    corners of the rectangle that lie below the parallelogram.
+    Its edges are cut at the sides x = +-size_x (Sutherland and Hodgman, Reentrant polygon clipping,
+    CACM 1974); then those of what remains, with the edges along these sides, at y = +-size_y.
 
     The rectangle is grown by a little, so that edges which coincide, as those of equal boxes in a
     stack, are inside whatever the rounding.
+
+    Returns:
+      Points `[16, n, *W]`, along the boundary in MuJoCo's order, and which of them exist.
     """
     grown = 1 + max(1e-9, 16 * float(jnp.finfo(size_x.dtype).eps))
-    limits = slots((size_x * grown, size_y * grown))
-    like = size_x
-    middle, across3, along3 = slots((center, across, along))
+    limit_x, limit_y = slots((size_x * grown, size_y * grown))
+    u, v = (per_slot(signs, size_x) for signs in zip(*CORNERS, strict=True))
+    middle, across, along = slots((center, across, along))
+    start = middle + across.scale(u) + along.scale(v)
+    edge = _cut(start, _after(start, 1), 0, limit_x)
 
-    # its edges, one after another: from `start` by `step`, in the rectangle for enter < t < leave
-    right, up = per_slot((1, -1, -1, 1), like), per_slot((1, 1, -1, -1), like)
-    start = middle + across3.scale(right) + along3.scale(up)
-    step_across, step_along = per_slot((-2, 0, 2, 0), like), per_slot((0, -2, 0, 2), like)
-    step = across3.scale(step_across) + along3.scale(step_along)
-    enter, leave = jnp.zeros_like(start.x), jnp.ones_like(start.x)
-    for from_, by, limit in zip(start.parts[:2], step.parts[:2], limits, strict=True):
-        still = jnp.abs(by) < 1e-12 * limit
-        rate = 1 / jnp.where(still, 1.0, by)
-        low, high = (-limit - from_) * rate, (limit - from_) * rate
-        never = still & (jnp.abs(from_) > limit)
-        low, high = jnp.minimum(low, high), jnp.maximum(low, high)
-        enter = jnp.where(never, 2.0, jnp.where(still, enter, jnp.maximum(enter, low)))
-        leave = jnp.where(still, leave, jnp.minimum(leave, high))
-    inside = enter < leave
+    # where the boundary comes back: on the first edge after this that is inside
+    back = edge.entry
+    for k in (3, 2, 1):
+        back = select(_after(edge.inside, k), _after(edge.entry, k), back)
+    piece = _cut(edge.entry, edge.exit, 1, limit_y)
+    side = _cut(edge.exit, back, 1, limit_y)
 
-    # the corners of the rectangle, in coordinates of the parallelogram
-    corner_x, corner_y = limits[0] * right, limits[1] * up
-    dx, dy = corner_x - middle.x, corner_y - middle.y
-    area = across3.x * along3.y - across3.y * along3.x
-    rate = 1 / jnp.where(area == 0, 1.0, area)
-    p, q = (dx * along3.y - dy * along3.x) * rate, (across3.x * dy - across3.y * dx) * rate
-    below = (jnp.abs(p) < 1) & (jnp.abs(q) < 1)
+    points = piece.entry, piece.exit, side.entry, side.exit
+    exists = (
+        edge.inside & piece.inside,
+        edge.inside & piece.leaves,
+        edge.leaves & side.inside,
+        edge.leaves & side.leaves,
+    )
+    return _in_turn(*points), _in_turn(*exists)
 
-    entries, exits = start + step.scale(enter), start + step.scale(leave)
-    corners = Vec(corner_x, corner_y, middle.z + across3.z * p + along3.z * q)
-    points = jax.tree.map(lambda *c: jnp.concatenate(c), entries, exits, corners)
-    return points, jnp.concatenate([inside, inside & (leave < 1), below])
+
+# of a face by the signs of its half sides, in MuJoCo's order
+CORNERS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
+MOST = 2 * len(CORNERS)  # corners that can be left
+
+
+class _Cut(NamedTuple):
+    """The part of an edge between two sides of a rectangle."""
+
+    inside: jax.Array  # there is one
+    entry: Vec
+    exit: Vec
+    leaves: jax.Array  # the exit is not the end of the edge
+
+
+def _cut(start: Vec, end: Vec, axis: int, limit) -> _Cut:
+    """The part of an edge where a coordinate is within +-limit."""
+    step = end - start
+    from_, by = start.parts[axis], step.parts[axis]
+    still = jnp.abs(by) < 1e-12 * limit
+    rate = 1 / jnp.where(still, 1.0, by)
+    one, other = (-limit - from_) * rate, (limit - from_) * rate
+    enter = jnp.where(still, 0.0, jnp.maximum(jnp.minimum(one, other), 0.0))
+    leave = jnp.where(still, 1.0, jnp.minimum(jnp.maximum(one, other), 1.0))
+    inside = (enter < leave) & ~(still & (jnp.abs(from_) > limit))
+    return _Cut(inside, start + step.scale(enter), start + step.scale(leave), inside & (leave < 1))
+
+
+def _after(x, k: int):
+    """The item `k` places further around."""
+    return jax.tree.map(lambda a: jnp.concatenate([a[k:], a[:k]]), x)
+
+
+def _in_turn(*lists):
+    """First items, second items, ... of several lists."""
+
+    def mixed(*arrays):
+        mixture = jnp.stack(arrays, axis=1)
+        return mixture.reshape(-1, *mixture.shape[2:])
+
+    return jax.tree.map(mixed, *lists)
+
+
+def _packed(points: Vec, exists):
+    """The points that exist, in order, in the first of as many places as there can be."""
+    place = per_slot(np.arange(MOST), points.x[0]).astype(np.int32)
+    count = jnp.zeros_like(exists[:1], jnp.int32)
+    packed = points.map(lambda a: jnp.zeros_like(a[:MOST]))
+
+    def put(state, item):
+        count, packed = state
+        point, some = slots(item)
+        packed = select(some & (count == place), point, packed)
+        return (count + some.astype(jnp.int32), packed), None
+
+    (count, packed), _ = lax.scan(put, (count, packed), (points, exists))
+    return packed, place < count

@@ -1,4 +1,4 @@
-"""Keeping the items that matter: in each world the first few true ones of many, in order."""
+"""Keeping the items that matter: in each world the deepest few of many, in order."""
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,32 @@ def first_true(mask, order: np.ndarray, size: int):
     if mask.ndim == 1 or jax.default_backend() != "cpu":
         return _by_sort(mask, order, size)
     return _by_scan(mask, order, size)
+
+
+def deepest(mask, dist, size: int):
+    """The true items with the smallest distances, as many as there are places.
+
+    Args:
+      mask: bool `[n, *W]`.
+      dist: `[n, *W]`.
+      size: how many places there are.
+
+    Returns:
+      `mask` without the items that are farther than the `size` closest; where distances are equal
+      more may be left.
+    """
+
+    def cut(mask, dist):
+        ascending = lax.sort(jnp.where(mask, dist, jnp.inf), dimension=0)
+        return mask & (dist <= ascending[size - 1 : size])
+
+    if size >= len(mask):
+        return mask
+    dist = lax.stop_gradient(dist)
+    if jax.default_backend() != "cpu":
+        return cut(mask, dist)
+    overflow = jnp.sum(mask, axis=0, dtype=jnp.int32) > size
+    return lax.cond(jnp.any(overflow), cut, lambda mask, dist: mask, mask, dist)
 
 
 def _by_scan(mask, order, size: int):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Contact, Data
+from jaxsim.data import FAR, Contact, Data
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
 from jaxsim.model import Model
@@ -13,7 +13,7 @@ from jaxsim.physics.collision.driver import Contacts, collide
 from jaxsim.physics.collision.layout import layout, uncollidable
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
-from jaxsim.physics.collision.shape import FAR, Placed
+from jaxsim.physics.collision.shape import Placed
 from jaxsim.physics.refusal import Refusal, named, refuse
 from jaxsim.physics.tree import column
 
@@ -21,7 +21,8 @@ from jaxsim.physics.tree import column
 def collision(m: Model, d: Data) -> Data:
     """Finds the contacts; what has no place is counted in `d.warning`.
 
-    `d.rows` carries the contacts, and the dimensions they can have, to the constraint rows.
+    `d.found` carries them to the constraint rows and the sensors, each contact in the place of its
+    rows; `d.contact` lists them for the reader, those that exist first.
     """
     plan = layout(m)
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
@@ -29,14 +30,14 @@ def collision(m: Model, d: Data) -> Data:
     found = collide(geoms, contact_params(m, plan.pairs), plan)
     if found is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
-        return d.replace(ncon=none, rows=None)
+        return d.replace(ncon=none, found=None)
     full = np.arange(len(WarningType)) == WarningType.CONTACTFULL
     overflow = (found.lost > 0).astype(jnp.int32)
     warning = d.warning + column(full.astype(np.int32), found.lost) * overflow
     return d.replace(
         ncon=jnp.minimum(found.found, plan.capacity),
         contact=None if d.contact is None else _listed(d, found),
-        rows=(found, plan.pairs.dim),
+        found=found,
         warning=warning,
     )
 
@@ -44,19 +45,15 @@ def collision(m: Model, d: Data) -> Data:
 def _listed(d: Data, found: Contacts) -> Contact:
     """Contacts in the public form: those that exist first, without gaps."""
     places, worlds = d.contact.dist.shape[0], found.dist.shape[1:]
-    ids = (
-        jnp.asarray(column(v, found.dist)) if isinstance(v, np.ndarray) else v
-        for v in (found.geom1, found.geom2)
-    )
 
     def stack(parts):
         return jnp.stack([jnp.broadcast_to(p, found.dist.shape) for p in parts], axis=1)
 
-    contact = Contact(
+    contact = d.contact.replace(
         dist=found.dist,
         pos=found.pos,
         frame=found.frame,
-        geom=stack(jnp.where(found.exists, g, -1) for g in ids),
+        geom=stack(jnp.where(found.exists, found.each(g), -1) for g in (found.geom1, found.geom2)),
         dim=jnp.broadcast_to(found.dim, found.dist.shape),
         includemargin=jnp.broadcast_to(found.includemargin, found.dist.shape),
         friction=stack(found.friction),

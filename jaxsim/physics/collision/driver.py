@@ -13,13 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.data import FAR
 from jaxsim.math import Rot, Vec, concat
 from jaxsim.physics.collision.broadphase import near
-from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.compact import deepest, first_true
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.layout import Group, Layout
 from jaxsim.physics.collision.params import ContactParams
-from jaxsim.physics.collision.shape import FAR, Placed, Touch
+from jaxsim.physics.collision.shape import Placed, Touch
 from jaxsim.physics.once import once
 from jaxsim.physics.tree import column, pick, take, total
 
@@ -61,6 +62,10 @@ class Contacts(NamedTuple):
     lost: jax.Array
     packed: bool
 
+    def each(self, ids) -> jax.Array:
+        """Ids as an array `[ncontact, *W]`."""
+        return jnp.broadcast_to(_as_array(ids, self.dist), self.dist.shape)
+
 
 class _Points(NamedTuple):
     """Candidate contacts of one kind, `[points, *W]`."""
@@ -94,8 +99,10 @@ def collide(geoms: Placed, params: ContactParams, layout: Layout) -> Contacts | 
         pair, exists = _take_pair(points.pair, order), take(points.found, order)
         count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
     else:
-        index, count = first_true(points.found, order, layout.capacity)
+        kept = deepest(points.found, points.touch.dist, layout.capacity)
+        index, _ = first_true(kept, order, layout.capacity)
         chosen, pair = pick(points.touch, index), pick(_as_array(points.pair, index), index)
+        count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
         place = column(np.arange(layout.capacity, dtype=np.int32), count)
         exists = place < count
         lost = lost + jnp.maximum(count - layout.capacity, 0)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxsim.math import Vec, select
 from jaxsim.math.guard import safe_divide
 from jaxsim.physics.collision.shape import Placed, Touch, per_slot, slots
+from jaxsim.physics.once import decide
 
 
 def _touch(plane: Placed, points: Vec, radius=0.0, tangent: Vec | None = None) -> Touch:
@@ -48,20 +49,20 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
 
     axis = cylinder.axis
     up = n.dot(axis)
-    lower = jnp.where(up > 0, -1.0, 1.0)
+    lower = axis.scale(jnp.where(up > 0, -1.0, 1.0))  # to the cap that faces the plane
 
     # the way down in a disk is -n without its part along the axis; a level disk has none: take any
     down = axis.scale(up) - n
     length = down.norm()
     level = length < 4096 * jnp.finfo(length.dtype).eps
     down = select(level, cylinder.rot.cols[0], down.scale(safe_divide(1.0, length)))
-    side = axis.cross(down)
+    side = down.cross(lower)
 
     # points by their parts along the axis, down and to the side
     root = 0.75**0.5
     points = slots(cylinder.pos)
     for direction, extent, parts in (
-        (axis, half * lower, (1, -1, 1, 1)),
+        (lower, half, (1, -1, 1, 1)),
         (down, radius, (1, 1, -0.5, -0.5)),
         (side, radius, (0, 0, root, -root)),
     ):
@@ -70,10 +71,34 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
 
 
 def plane_box(plane: Placed, box: Placed) -> Touch:
-    """The lower end of each of the four space diagonals."""
-    like = box.size.x
-    box = slots(box)
-    x, y, z = (c.scale(s) for c, s in zip(box.rot.cols, box.size.parts, strict=True))
-    diagonal = x + y.scale(per_slot((1, -1, 1, -1), like)) + z.scale(per_slot((1, 1, -1, -1), like))
-    up = slots(plane).axis.dot(diagonal) > 0
-    return _touch(plane, box.pos + select(up, -diagonal, diagonal))
+    """The lower end of each of the four space diagonals, in the order of the corners."""
+    sides = [c.scale(s) for c, s in zip(box.rot.cols, box.size.parts, strict=True)]
+    heights = tuple(plane.axis.dot(side) for side in sides)
+    corner = decide(_lower_corners, heights)
+    points = slots(box.pos)
+    for bit, side in enumerate(slots(sides)):
+        points = points + side.scale(_sign(corner, bit, side.x.dtype))
+    return _touch(plane, points)
+
+
+def _lower_corners(heights):
+    """Lower corners `[4, n, *W]`, ascending: bit k of a corner's number is its side of axis k.
+
+    Args:
+      heights: how far each half side of the box goes up, `[n, *W]` three times.
+    """
+    rows = []
+    for corner in range(4):  # the other end of its diagonal is corner 7 - corner
+        signs = (_sign(corner, bit, None) for bit in range(3))
+        up = sum(sign * height for sign, height in zip(signs, heights, strict=True))
+        rows.append(jnp.where(up > 0, 7 - corner, corner))
+    # five exchanges sort four numbers
+    for i, j in ((0, 1), (2, 3), (0, 2), (1, 3), (1, 2)):
+        rows[i], rows[j] = jnp.minimum(rows[i], rows[j]), jnp.maximum(rows[i], rows[j])
+    return jnp.stack(rows)
+
+
+def _sign(corner, bit: int, dtype):
+    """On which side of an axis a corner is, -1 or 1."""
+    sign = 2 * (corner >> bit & 1) - 1
+    return sign if dtype is None else sign.astype(dtype)

@@ -12,9 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.data import FAR
 from jaxsim.math import Rot, Vec, select
-
-FAR = 1e10  # distance of a contact point that does not exist [m]
 
 
 class Placed(NamedTuple):

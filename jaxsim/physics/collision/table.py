@@ -49,7 +49,7 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (SPHERE, BOX): Collider(sphere_box, 1),
     (CAPSULE, CAPSULE): Collider(capsule_capsule, 2),
     (CAPSULE, BOX): Collider(capsule_box, 2),
-    (BOX, BOX): Collider(box_box, 12),
+    (BOX, BOX): Collider(box_box, 8),
 }
 
 HFIELD = GeomType.HFIELD

@@ -26,8 +26,6 @@ def geom_fluid(m: Model):
     Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
     """
     geom = np.flatnonzero(m.geom_hasfluid)
-    if not len(geom):
-        return m.geom_fluid
     axes = _semiaxes(m, geom)
     kappa = [_kappa(*axes[k:], *axes[:k]) for k in range(3)]
     volume = 4 / 3 * np.pi * axes[0] * axes[1] * axes[2]

@@ -41,8 +41,8 @@ def set_const(m: Model) -> Model:
         `eq_data` of connects and welds of bodies takes from the pose; `dof_M0`, the inverse weights
         `*_invweight0` and `actuator_acc0`; `flexedge_length0`, `flexedge_invweight0`;
       * `tendon_lengthspring` where it is (-1, -1), as the length in `qpos_spring`;
-      * `stat`, except what `<statistic>` gave, and except in a model made from MuJoCo's, which does
-        not say what was given.
+      * `stat`, except what `<statistic>` gave; in a model made from MuJoCo's, except what differed
+        from its measure.
 
     Args:
       m: the model.
@@ -76,11 +76,13 @@ _constants = worlds(constants)
 
 def independent(m: Model) -> dict:
     """What does not depend on the configuration."""
+    bounds = geom_bounds(m)
+    fluid = {"geom_fluid": geom_fluid(m.replace(**bounds))} if m.geom_hasfluid.any() else {}
     return {
         "body_subtreemass": weighted_sum(descendants(m), m.body_mass),
         "body_margin": _body_margin(m),
-        **(bounds := geom_bounds(m)),
-        "geom_fluid": geom_fluid(m.replace(**bounds)),
+        **bounds,
+        **fluid,
     }
 
 
@@ -191,6 +193,4 @@ def _spring_length(m: Model):
 
 def _is_given(m: Model, name: str) -> bool:
     """Whether a statistic is not one to be measured."""
-    if "stat_given" not in m.structure:
-        return True
     return bool(m.stat_given[STATISTICS.index(name)])

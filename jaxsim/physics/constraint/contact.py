@@ -12,6 +12,7 @@ from jaxsim.enums import ConeType
 from jaxsim.math import MINVAL, Spatial, Vec
 from jaxsim.model import Model
 from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.layout import layout
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
 from jaxsim.physics.constraint.rows import ContactRows
 from jaxsim.physics.layout import ancestors
@@ -21,14 +22,15 @@ from jaxsim.physics.tree import column, pick, take
 from jaxsim.structure import Structure, derived
 
 
-def contact_rows(m: Model, d: Data, c: Contacts, dims: np.ndarray) -> ContactRows:
-    """Rows of the contacts of a state; `dims`: the dimensions that contacts of the model have.
+def contact_rows(m: Model, d: Data, c: Contacts) -> ContactRows:
+    """Rows of the contacts of a state.
 
         velocity along basis vector k = frame[k] . (v2 - v1)   at the contact point, k < 3
                                         frame[k-3] . (w2 - w1)                      k >= 3
 
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
+    dims = layout(m).pairs.dim  # that contacts of the model can have
     size = int(dims.max())
     used = _used(c.active) if c.active.ndim > 1 else None
     if used is not None and c.packed and len(c.active) % CHUNK == 0:

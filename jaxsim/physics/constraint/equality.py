@@ -89,16 +89,21 @@ def tendon_couplings(m: Model, d: Data) -> DenseRows | None:
         return None
     tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     other = np.maximum(tendon2, 0)
-    stretch = d.ten_length - m.tendon_length0
-    y, x = take(stretch, tendon1), _if_second(tendon2, take(stretch, other))
-    value, slope = _polynomial(m, ids, x)
-    slope = _if_second(tendon2, slope)
-
+    residual, slope = tendon_residual(m, d, ids)
     J = take(d.ten_J, tendon1) - take(d.ten_J, other) * slope[:, None]
     velocity = take(d.ten_velocity, tendon1) - slope * take(d.ten_velocity, other)
     invweight = m.tendon_invweight0
     weight = take(invweight, tendon1) + _if_second(tendon2, take(invweight, other))
-    return _rows(m, d, ids, [_Row(y - value, J, velocity, 0.0, weight)])
+    return _rows(m, d, ids, [_Row(residual, J, velocity, 0.0, weight)])
+
+
+def tendon_residual(m: Model, d: Data, ids: np.ndarray):
+    """y - f(x) of couplings of tendons, and the slope f'(x); `[n, *W]` each."""
+    tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
+    stretch = d.ten_length - m.tendon_length0
+    x = _if_second(tendon2, take(stretch, np.maximum(tendon2, 0)))
+    value, slope = _polynomial(m, ids, x)
+    return take(stretch, tendon1) - value, _if_second(tendon2, slope)
 
 
 def refusals(m: Model) -> list[Refusal]:

@@ -51,9 +51,8 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
     """
     d = fwd_position(m, d)
-    contact = None if d.rows is None else d.rows[0].exists
     d = fwd_velocity(m, d)
-    return _listed(d.rows, d.qacc, contact)
+    return _listed(d.rows, d.qacc, None if d.found is None else d.found.exists)
 
 
 def _listed(rows: Rows, qacc, exists) -> ConstraintRows:

@@ -46,7 +46,7 @@ def make_constraint(m: Model, d: Data) -> Data:
         return _count(m, d.replace(rows=Rows()))
     dof = tuple(r for build in DOF_ROWS if (r := build(m, d)) is not None)
     dense = tuple(q for build in DENSE_ROWS if (q := build(m, d)) is not None)
-    contact = () if d.rows is None else (contact_rows(m, d, *d.rows),)
+    contact = () if d.found is None else (contact_rows(m, d, d.found),)
     return _count(m, d.replace(rows=Rows(dof, dense, contact)))
 
 

@@ -28,11 +28,10 @@ def tendon_friction(m: Model, d: Data) -> DenseRows | None:
 
 def tendon_limits(m: Model, d: Data) -> DenseRows | None:
     """Limits of tendon lengths: the distance to a side is the row's position."""
-    tendon, side = _limited(m)
+    tendon = _limited(m)[0]
     if not len(tendon) or m.opt.disableflags & DisableBit.LIMIT:
         return None
-    length, span = take(d.ten_length, tendon), take(m.tendon_range, tendon)
-    dist, sign = distance(length, span, side)
+    dist, sign = limit_distance(m, d)
     speed = sign * take(d.ten_velocity, tendon)
     solref = columns(take(m.tendon_solref_lim, tendon))
     solimp = columns(take(m.tendon_solimp_lim, tendon))
@@ -40,6 +39,12 @@ def tendon_limits(m: Model, d: Data) -> DenseRows | None:
     D, aref = limit_terms(m, solref, solimp, dist, margin, speed, weight)
     J = sign[:, None] * take(d.ten_J, tendon)
     return DenseRows(ConstraintType.LIMIT_TENDON, tendon, J, D, aref, None)
+
+
+def limit_distance(m: Model, d: Data):
+    """Of each row of `tendon_limits`: the distance to the limit, and the sign of its Jacobian."""
+    tendon, side = _limited(m)
+    return distance(take(d.ten_length, tendon), take(m.tendon_range, tendon), side)
 
 
 @derived

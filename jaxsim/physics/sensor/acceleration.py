@@ -1,6 +1,6 @@
 """Sensors of acceleration and force; MuJoCo's documentation, XML reference: sensor.
 
-Each function gives the outputs of a group of sensors, an array `[n, *W]` for each number.
+Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
 """
 
 from jaxsim.data import Data
@@ -8,7 +8,7 @@ from jaxsim.enums import ConstraintType, SensorType, TrnType
 from jaxsim.model import Model
 from jaxsim.physics.constraint_force import limit_force
 from jaxsim.physics.objects import object_acceleration, object_mat
-from jaxsim.physics.sensor.contact import contact_sensor
+from jaxsim.physics.sensor.contact import contact_sensors
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.touch import touch
 from jaxsim.physics.tree import take, weighted_sum
@@ -54,7 +54,7 @@ ACCELERATION = {
     SensorType.TENDONACTFRC: _tendonactfrc,
     SensorType.JOINTLIMITFRC: _limit(ConstraintType.LIMIT_JOINT),
     SensorType.TENDONLIMITFRC: _limit(ConstraintType.LIMIT_TENDON),
-    SensorType.CONTACT: contact_sensor,
+    SensorType.CONTACT: contact_sensors,
     SensorType.FRAMELINACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).lin.parts,
     SensorType.FRAMEANGACC: lambda m, d, g: object_acceleration(m, d, g.objtype, g.objid).rot.parts,
 }

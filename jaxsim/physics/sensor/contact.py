@@ -1,50 +1,52 @@
 """Contact sensors: a fixed number of the contacts that match, and what they report.
 
 MuJoCo's documentation, XML reference: sensor/contact. Contacts are matched by what they are
-between, reduced to the sensor's slots, and their fields extracted into the slots.
+between, reduced to the sensor's slots, and their fields extracted into the slots. All sensors with
+the same number of slots are computed together (see contact_plan.py).
 """
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.data import Data
-from jaxsim.enums import ConDataField, ObjType
-from jaxsim.math import Spatial, Vec
+from jaxsim.math import Rot, Spatial, Vec
 from jaxsim.model import Model
 from jaxsim.physics.constraint_force import contact_force
-from jaxsim.physics.kinds import by_kind
-from jaxsim.physics.layout import descendants
+from jaxsim.physics.kinds import by_kind, join
+from jaxsim.physics.sensor.contact_plan import Criterion, Plan, Reduce, contact_plans, output_rows
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
 from jaxsim.physics.tree import column, pick, take
-
-
-class Reduce(IntEnum):
-    """Which of the matching contacts get a slot."""
-
-    NONE = 0
-    MINDIST = 1
-    MAXFORCE = 2
-    NETFORCE = 3
 
 
 class _Contacts(NamedTuple):
     """Contacts `[ncontact, *W]` with the bodies of their geoms and their force and torque."""
 
     exists: jax.Array
+    dist: jax.Array
+    pos: Vec
+    frame: Rot
     geom: tuple
     body: tuple
     force: Vec
     torque: Vec
 
 
-class _Slot(NamedTuple):
-    """What a sensor reports of one contact, `[n, *W]`; `sign` is -1 for a reversed contact."""
+class _Match(NamedTuple):
+    """Which contacts each sensor sees, `[n, ncontact, *W]`."""
+
+    matches: jax.Array
+    sign: jax.Array  # -1 for a contact that is seen reversed
+    total: jax.Array  # how many, `[n, *W]`
+
+
+class _Slots(NamedTuple):
+    """What sensors report of one contact each, `[n, *W]`, in the order of ConDataField."""
 
     found: jax.Array
     force: Vec
@@ -57,116 +59,123 @@ class _Slot(NamedTuple):
     angvel: Vec
 
 
-def contact_sensor(m: Model, d: Data, g: SensorGroup):
-    """Outputs of sensors with the same fields, reduction and number of slots."""
-    fields, reduce, count = (int(x) for x in m.sensor_intprm[g.ids[0]])
-    wanted = [f for f in ConDataField if fields & 1 << f]
-    if not d.contact.dist.shape[0]:
-        none = jnp.zeros((len(g.ids), *d.qpos.shape[1:]), d.qpos.dtype)
-        return (none,) * int(m.sensor_dim[g.ids[0]])
-    contacts = _contacts(m, d)
-    match, sign = _match(m, d, contacts, g)
-    total = jnp.sum(match, axis=1, dtype=d.qpos.dtype)
-    if reduce == Reduce.NETFORCE:
-        slots = [_net(d, contacts, match, sign, total)]
-    else:
-        slots = _chosen(m, d, contacts, match, sign, total, reduce, count)
-    return tuple(number for slot in slots for f in wanted for number in EXTRACT[f](slot))
+def contact_sensors(m: Model, d: Data, g: SensorGroup):
+    """Outputs of all contact sensors, one sensor after another, as one array."""
+    rows = output_rows(m)
+    if d.found is None:
+        return (jnp.zeros((len(rows), *d.qpos.shape[1:]), d.qpos.dtype),)
+    contacts = _contacts(d)
+    numbers = [number for plan in contact_plans(m) for number in _numbers(m, d, contacts, plan)]
+    return (take(join(numbers), rows),)
 
 
-def _contacts(m: Model, d: Data) -> _Contacts:
-    geom = d.contact.geom
-    like = jnp.zeros((1, *geom.shape[2:]), geom.dtype)
-    table = jnp.asarray(column(m.geom_bodyid.astype(geom.dtype), like))
-    geoms = geom[:, 0], geom[:, 1]
-    zero = jnp.zeros_like(d.contact.dist)
+def _contacts(d: Data) -> _Contacts:
+    c = d.found
+    zero = jnp.zeros_like(c.dist)
     force = contact_force(d) or []
     parts = [*force, *[zero] * (6 - len(force))]
     return _Contacts(
-        geoms[0] >= 0,
-        geoms,
-        tuple(pick(table, jnp.maximum(x, 0)) for x in geoms),
-        Vec(*parts[:3]),
-        Vec(*parts[3:]),
+        exists=c.exists,
+        dist=c.dist,
+        pos=c.pos,
+        frame=c.frame,
+        geom=(c.each(c.geom1), c.each(c.geom2)),
+        body=(c.each(c.body1), c.each(c.body2)),
+        force=Vec(*parts[:3]),
+        torque=Vec(*parts[3:]),
     )
+
+
+def _numbers(m: Model, d: Data, c: _Contacts, plan: Plan) -> list:
+    """All numbers of the slots of a plan, `[slots * n, *W]` each."""
+    match = _match(m, d, c, plan)
+    if not plan.net:
+        return jax.tree.leaves(_chosen(m, d, c, match, plan))
+    empty = ((0, (plan.count - 1) * len(plan)), *((0, 0),) * (c.dist.ndim - 1))
+    return [jnp.pad(a, empty) for a in jax.tree.leaves(_net(c, match))]
 
 
 # matching
 
 
-def _match(m: Model, d: Data, c: _Contacts, g: SensorGroup):
-    """Which contacts each sensor sees, and -1 for those it sees reversed; `[n, ncontact, *W]`.
-
-    The normal is to point from what matches the first criterion to what matches the second.
-    """
-    forward, backward = (
-        _is_on(m, d, c, g.objtype, g.objid, k) & _is_on(m, d, c, g.reftype, g.refid, 1 - k)
-        for k in range(2)
-    )
-    match = (forward | backward) & c.exists[None]
-    sign = jnp.where(forward, 1.0, -1.0).astype(d.qpos.dtype)
-    return match, sign
+def _match(m: Model, d: Data, c: _Contacts, plan: Plan) -> _Match:
+    """The normal is to point from what matches the first criterion to what matches the second."""
+    first, second = plan.ends
+    forward = _is_on(c, first, 0) & _is_on(c, second, 1)
+    backward = _is_on(c, first, 1) & _is_on(c, second, 0)
+    matches = (forward | backward) & c.exists[None]
+    if (first.site >= 0).any():
+        matches = matches & _in_site(m, d, c, first.site)
+    sign = jnp.where(forward, 1.0, -1.0).astype(c.dist.dtype)
+    return _Match(matches, sign, jnp.sum(matches, axis=1, dtype=c.dist.dtype))
 
 
-def _is_on(m: Model, d: Data, c: _Contacts, kind: ObjType | None, ids: np.ndarray, end: int):
+def _is_on(c: _Contacts, want: Criterion, end: int):
     """Whether one end of each contact, 0 or 1, meets a criterion, `[n, ncontact, *W]` bool."""
-    like = c.geom[end]
-    if kind in (None, ObjType.UNKNOWN):
-        return jnp.ones((len(ids), *like.shape), bool)
-    if kind == ObjType.SITE:
-        return _in_site(m, d, ids)
-    wanted = ids.astype(like.dtype).reshape(-1, *(1,) * like.ndim)
-    if kind == ObjType.GEOM:
-        return wanted == like[None]
-    if kind == ObjType.BODY:
-        return wanted == c.body[end][None]
-    within = column(descendants(m)[ids].T.astype(bool), like[:1])  # [nbody, n]
-    return jnp.stack([pick(jnp.asarray(within[:, i]), c.body[end]) for i in range(len(ids))])
+    geom, body = c.geom[end][None], c.body[end][None]
+
+    def each(table: np.ndarray):
+        return column(table.astype(geom.dtype)[:, None], geom[0])
+
+    ids = jnp.where(each(want.of_geom) > 0, geom, body)
+    return (ids >= each(want.first)) & (ids <= each(want.last))
 
 
-def _in_site(m: Model, d: Data, site: np.ndarray):
-    """Whether contact points are inside the volumes of sites."""
+def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray):
+    """Whether contact points are inside the volumes of sites; without one they are."""
 
     def at(i: np.ndarray, kind):
         one = site[i]
         R, place = take(d.site_xmat, one), take(d.site_xpos, one)
-        pairs = zip(d.contact.pos.parts, place.parts, strict=True)
+        pairs = zip(c.pos.parts, place.parts, strict=True)
         offset = Vec(*(p[None] - x[:, None] for p, x in pairs))
         local = R.T.map(lambda a: a[:, None]) @ offset
         return inside(kind, take(m.site_size, one)[:, :, None], local)
 
-    table = {kind: lambda i, kind=kind: at(i, kind) for kind in INSIDE}
-    return by_kind(m.site_type[site], table, d.qpos)
+    def at_all(i: np.ndarray):
+        return jnp.ones((len(i), *c.dist.shape), bool)
+
+    table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in INSIDE}
+    table[ANYWHERE] = at_all
+    return by_kind(np.where(site < 0, ANYWHERE, m.site_type[site]), table, d.qpos)
+
+
+ANYWHERE = -1  # no type of site
 
 
 # reduction
 
 
-def _chosen(m: Model, d: Data, c: _Contacts, match, sign, total, reduce: int, count: int):
+def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slots:
     """The first contacts by the reduction's order, one slot each."""
-    n = match.shape[1]
-    order = np.arange(n).reshape(1, n, *(1,) * (match.ndim - 2))
-    if reduce == Reduce.MINDIST:
-        key = jnp.broadcast_to(d.contact.dist[None], match.shape)
-    elif reduce == Reduce.MAXFORCE:
-        key = jnp.broadcast_to(-c.force.dot(c.force)[None], match.shape)
-    else:
-        key = jnp.broadcast_to(order.astype(d.qpos.dtype), match.shape)
-    key = jax.lax.stop_gradient(key)
-    slots, free = [], match
-    for _ in range(count):
+    shape = match.matches.shape
+    order = np.arange(shape[1]).reshape(1, shape[1], *(1,) * (len(shape) - 2))
+    keys = {
+        Reduce.NONE: jnp.asarray(order[0], c.dist.dtype),
+        Reduce.MINDIST: c.dist,
+        Reduce.MAXFORCE: -c.force.dot(c.force),
+    }
+    table = {
+        kind: lambda i, key=key: jnp.broadcast_to(key[None], (len(i), *c.dist.shape))
+        for kind, key in keys.items()
+    }
+    key = lax.stop_gradient(by_kind(plan.reduce, table, c.dist))
+
+    def next_one(free, _):
         index = jnp.argmin(jnp.where(free, key, jnp.inf), axis=1)
-        found = free.any(axis=1)
         picked = order == index[:, None]
-        turned = jnp.sum(jnp.where(picked, sign, 0), axis=1)
-        slots.append(_slot(m, d, c, index.astype(c.geom[0].dtype), found, turned, total))
-        free = free & ~picked
-    return slots
+        sign = jnp.sum(jnp.where(picked, match.sign, 0), axis=1)
+        slot = index.astype(jnp.int32), free.any(axis=1).astype(sign.dtype), sign
+        return free & ~picked, slot
+
+    _, slots = lax.scan(next_one, match.matches, length=plan.count)
+    index, there, sign = (a.reshape(-1, *a.shape[2:]) for a in slots)
+    found = jnp.concatenate([match.total] * plan.count) * there
+    return _slots(m, d, c, index, found, there, sign)
 
 
-def _slot(m: Model, d: Data, c: _Contacts, index, found, sign, total) -> _Slot:
-    """One contact of each sensor. Reversed, the frame keeps its second tangent."""
-    there = found.astype(sign.dtype)
+def _slots(m: Model, d: Data, c: _Contacts, index, found, there, sign) -> _Slots:
+    """What contacts report. Reversed, the frame keeps its second tangent."""
 
     def at(x):
         return jax.tree.map(lambda a: pick(a, index), x)
@@ -174,15 +183,15 @@ def _slot(m: Model, d: Data, c: _Contacts, index, found, sign, total) -> _Slot:
     def reversed_frame(v: Vec) -> Vec:
         return Vec(v.x * there, v.y * there, v.z * there * sign)
 
-    frame, pos = at(d.contact.frame), at(d.contact.pos)
+    frame, pos = at(c.frame), at(c.pos)
     first, second = (_velocity(m, d, at(body), pos) for body in c.body)
     apart = second - first
     normal, tangent, _ = frame.rows
-    return _Slot(
-        total * there,
+    return _Slots(
+        found,
         reversed_frame(at(c.force)),
         reversed_frame(at(c.torque)),
-        at(d.contact.dist) * there,
+        at(c.dist) * there,
         pos.scale(there),
         normal.scale(there * sign),
         tangent.scale(there * sign),
@@ -197,25 +206,25 @@ def _velocity(m: Model, d: Data, body, point: Vec) -> Spatial:
     return Spatial.of(v.rot, v.at(point - pick(root, body)))
 
 
-def _net(d: Data, c: _Contacts, match, sign, total) -> _Slot:
+def _net(c: _Contacts, match: _Match) -> _Slots:
     """All matching contacts as one, at their centroid weighted by force, in the world's frame."""
 
     def whole(x):
         return jax.tree.map(lambda a: jnp.sum(a, axis=1), x)
 
-    frame, pos = d.contact.frame, d.contact.pos.map(lambda a: a[None])
-    turned = jnp.where(match, sign, 0)
+    frame, pos = c.frame, c.pos.map(lambda a: a[None])
+    turned = jnp.where(match.matches, match.sign, 0)
     force = (frame.T @ c.force).map(lambda a: a[None]).scale(turned)
     torque = (frame.T @ c.torque).map(lambda a: a[None]).scale(turned)
-    weight = jnp.where(match, c.force.norm()[None], 0)
+    weight = jnp.where(match.matches, c.force.norm()[None], 0)
     heavy = whole(weight)
     centre = whole(pos.scale(weight)).scale(1 / jnp.where(heavy > 0, heavy, 1.0))
     arm = pos - centre.map(lambda a: a[:, None])
-    one = (total > 0).astype(total.dtype)
+    one = (match.total > 0).astype(match.total.dtype)
     zero = jnp.zeros_like(one)
     nowhere = Vec(zero, zero, zero)
-    return _Slot(
-        total,
+    return _Slots(
+        match.total,
         whole(force),
         whole(torque + arm.cross(force)),
         zero,
@@ -225,16 +234,3 @@ def _net(d: Data, c: _Contacts, match, sign, total) -> _Slot:
         nowhere,
         nowhere,
     )
-
-
-EXTRACT: dict[ConDataField, Callable] = {
-    ConDataField.FOUND: lambda slot: (slot.found,),
-    ConDataField.FORCE: lambda slot: slot.force.parts,
-    ConDataField.TORQUE: lambda slot: slot.torque.parts,
-    ConDataField.DIST: lambda slot: (slot.dist,),
-    ConDataField.POS: lambda slot: slot.pos.parts,
-    ConDataField.NORMAL: lambda slot: slot.normal.parts,
-    ConDataField.TANGENT: lambda slot: slot.tangent.parts,
-    ConDataField.LINVEL: lambda slot: slot.linvel.parts,
-    ConDataField.ANGVEL: lambda slot: slot.angvel.parts,
-}

@@ -10,13 +10,16 @@ from jaxsim.structure import Structure, derived
 
 @dataclass(frozen=True, eq=False)
 class SensorGroup:
-    """Sensors of one type and size, on objects of one type, seen from frames of one type.
+    """Sensors of one type and size, on objects of one type, seen from frames of one type; or all
+    contact sensors, which have tables of their own (contact_plan.py).
 
     Attributes:
       type: kind of the sensors.
       ids: the sensors, `[n]`.
       objtype, objid: what they are attached to.
       reftype, refid: the frame they are seen from; None and -1: the world.
+      places: where in `sensordata` their outputs go: one array `[n]` for each number of a sensor;
+        for contact sensors one, of all numbers of the first sensor, of the second, ...
     """
 
     type: SensorType
@@ -25,6 +28,7 @@ class SensorGroup:
     objid: np.ndarray
     reftype: ObjType | None
     refid: np.ndarray
+    places: tuple[np.ndarray, ...]
 
 
 @derived
@@ -34,14 +38,24 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
         return []
     reftype = np.where(s.sensor_refid >= 0, s.sensor_reftype, -1)
     key = np.column_stack([s.sensor_type, s.sensor_objtype, reftype, s.sensor_dim, s.sensor_intprm])
+    key[s.sensor_type == SensorType.CONTACT, 1:] = 0
     groups = []
     for row in np.unique(key, axis=0):
         kind, obj, ref = row[:3]
         ids = np.flatnonzero((key == row).all(1))
         seen_from = ObjType(ref) if ref >= 0 else None
         objid, refid = s.sensor_objid[ids], s.sensor_refid[ids]
-        groups.append(SensorGroup(SensorType(kind), ids, ObjType(obj), objid, seen_from, refid))
+        places = _places(s, SensorType(kind), ids)
+        group = SensorGroup(SensorType(kind), ids, ObjType(obj), objid, seen_from, refid, places)
+        groups.append(group)
     return groups
+
+
+def _places(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
+    first, size = s.sensor_adr[ids], s.sensor_dim[ids]
+    if kind == SensorType.CONTACT:
+        return (np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum()),)
+    return tuple(first + k for k in range(size[0]))
 
 
 def has_sensor(s: Structure, *kinds: SensorType) -> bool:

@@ -97,10 +97,8 @@ def _read(m: Model, d: Data, table: Table) -> Data:
     if not groups:
         return d
     outputs = [out for g in groups for out in table[g.type](m, d, g)]
-    owner = np.concatenate([g.ids for g in groups for _ in range(m.sensor_dim[g.ids[0]])])
-    place = np.concatenate(
-        [m.sensor_adr[g.ids] + k for g in groups for k in range(m.sensor_dim[g.ids[0]])]
-    )
+    place = np.concatenate([place for g in groups for place in g.places])
+    owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _cut(m, owner, join(outputs))
     source = np.full(m.nsensordata, -1)
     source[place] = np.arange(len(place))

@@ -31,9 +31,9 @@ def touch(m: Model, d: Data, site: np.ndarray):
         R = take(d.site_xmat, one).map(lambda a: a[:, None])
         place = take(d.site_xpos, one)
         offset = Vec(
-            *(p[None] - c[:, None] for p, c in zip(d.contact.pos.parts, place.parts, strict=True))
+            *(p[None] - c[:, None] for p, c in zip(d.found.pos.parts, place.parts, strict=True))
         )
-        axis = d.contact.frame.rows[0].map(lambda a: a[None])
+        axis = d.found.frame.rows[0].map(lambda a: a[None])
         size = take(m.site_size, one)[:, :, None]
         meets = ray_meets(kind, size, R.T @ offset, (R.T @ axis).scale(out))
         return apply(meets.astype(normal.dtype), jnp.maximum(normal, 0))

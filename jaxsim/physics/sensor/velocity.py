@@ -1,6 +1,6 @@
 """Sensors of the velocity; MuJoCo's documentation, XML reference: sensor.
 
-Each function gives the outputs of a group of sensors, an array `[n, *W]` for each number.
+Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
 """
 
 from jaxsim.data import Data

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from physics.oracle import data
 
+import jaxsim
 from jaxsim.bridge import put_model
+from jaxsim.data import FAR
 from jaxsim.enums import WarningType
 from jaxsim.math import Rot, Vec
 from jaxsim.physics.collision.broadphase import near
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.collision.layout import layout
-from jaxsim.physics.collision.shape import FAR, Placed
+from jaxsim.physics.collision.shape import Placed
 from jaxsim.physics.native import pack, unpack
 
 N = 6  # bodies of a heap
@@ -131,15 +133,34 @@ def test_override_replaces_the_parameters_of_all_contacts():
 
 
 def test_what_has_no_room_is_counted():
-    """With four places the first four contacts stay, and the warning says so."""
+    """With four places the four deepest contacts stay, in order, and the warning says so."""
     mj = _heap(0)
-    state = _states(mj, 1)[0]
-    _, everything = _found(mj, state)
-    m, out = _found(mj, state, contacts=4)
-    assert everything.ncon > 4 == out.ncon == m.structure.ncontact
-    np.testing.assert_array_equal(out.contact.geom, everything.contact.geom[:4])
-    assert everything.warning[WarningType.CONTACTFULL] == 0
-    assert out.warning[WarningType.CONTACTFULL] == 1
+    overflows = 0
+    for state in _states(mj, 8):
+        _, everything = _found(mj, state)
+        m, out = _found(mj, state, contacts=4)
+        assert everything.ncon > 4 == out.ncon == m.structure.ncontact
+        dist = np.asarray(everything.contact.dist)[: int(everything.ncon)]
+        deepest = np.sort(np.argsort(dist)[:4])
+        overflows += not np.array_equal(deepest, np.arange(4))
+        np.testing.assert_array_equal(out.contact.geom, everything.contact.geom[deepest])
+        np.testing.assert_array_equal(out.contact.dist, dist[deepest])
+        assert everything.warning[WarningType.CONTACTFULL] == 0
+        assert out.warning[WarningType.CONTACTFULL] == 1
+    assert overflows  # in some state the first four are not the deepest
+
+
+def test_the_deepest_stay_in_each_of_many_worlds():
+    mj = _heap(0)
+    m = put_model(mj, contacts=4)
+    states = [_input(mj, s, 4) for s in _states(mj, 5)]
+    start = jaxsim.make_data(m)
+    worlds = jax.vmap(lambda q: start.replace(qpos=q))(jnp.stack([s.qpos for s in states]))
+    found = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, worlds)
+    for k, state in enumerate(states):
+        one = jax.jit(_public)(m, state)
+        np.testing.assert_allclose(found.contact.dist[k], one.contact.dist, atol=1e-9)
+        np.testing.assert_array_equal(found.contact.geom[k], one.contact.geom)
 
 
 def test_worlds_last_equals_a_loop():
@@ -150,7 +171,7 @@ def test_worlds_last_equals_a_loop():
 
     def many(m, d):
         inner = unpack(d, 1)
-        return pack(collision(unpack(m, 1), inner).replace(rows=None), inner)
+        return pack(collision(unpack(m, 1), inner), inner)
 
     stacked = jax.tree.map(lambda *a: jnp.stack(a, -1), *states)
     out = jax.jit(many)(jax.tree.map(lambda a: a[..., None], m), stacked)

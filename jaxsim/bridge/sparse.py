@@ -1,0 +1,43 @@
+"""Matrices that MuJoCo keeps by rows, as the values of the entries that may differ from zero."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Pattern(NamedTuple):
+    """Row and column of each entry; numbers of the matrix without an entry are zero."""
+
+    row: np.ndarray
+    column: np.ndarray
+
+
+def pattern(name: str, model: Any, data: Any) -> Pattern | None:
+    """Where the entries of a field of mjData are; None for a field that is an array."""
+    if name not in OWNERS:
+        return None
+    in_model, prefix = OWNERS[name]
+    owner = model if in_model else data
+    count, first, columns = (
+        np.asarray(getattr(owner, f"{prefix}_{part}")) for part in ("rownnz", "rowadr", "colind")
+    )
+    row = np.repeat(np.arange(len(count)), count)
+    place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    return Pattern(row[np.argsort(place)], columns[np.sort(place)])
+
+
+def dense(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A sparse field of mjData in full; the mass matrix, of which half is kept, symmetric."""
+    at = pattern(name, model, data)
+    assert at is not None
+    matrix = np.zeros(shape)
+    matrix[at] = getattr(data, name)[: len(at.row)]
+    return matrix + np.tril(matrix, -1).T if name == "M" else matrix
+
+
+# fields of mjData that are sparse: whether the model has the pattern, and how it is called
+OWNERS = {
+    "M": (True, "M"),
+    "ten_J": (True, "ten_J"),
+    "actuator_moment": (False, "moment"),
+}

@@ -1,0 +1,68 @@
+"""Compiled programs kept between runs, in a folder in the user's cache directory."""
+
+import hashlib
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+import jax
+
+MOST = 2**31  # bytes of programs; the oldest go first
+SECONDS = 0.3  # what took less to compile is not worth a file
+
+
+def keep_programs() -> None:
+    """Lets JAX keep what it compiles; a folder that the user has given JAX himself stays."""
+    if jax.config.values["jax_compilation_cache_dir"] is not None:
+        return
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        _trim(folder, MOST)
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        remedy = "set XDG_CACHE_HOME, or give --no-cache"
+        print(f"compiled programs are not kept: {error}; {remedy}", file=sys.stderr)
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", SECONDS)
+
+
+def cache_folder() -> Path:
+    """The folder of the programs for this machine, below the user's cache directory."""
+    return user_cache(sys.platform) / "jaxsim" / _machine()
+
+
+def user_cache(system: str) -> Path:
+    """The user's cache directory on a system, by the custom there."""
+    if system == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    if system == "darwin":
+        return Path.home() / "Library" / "Caches"
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    # the XDG specification: a relative path is invalid, and to be ignored
+    return Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+
+
+def _machine() -> str:
+    """A name for the kind of processor: a home directory may serve machines of several kinds."""
+    kind = f"{platform.machine()} {platform.processor()}"
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(errors="replace").splitlines()
+        kind += " ".join(sorted({x for x in lines if x.startswith(("flags", "Features"))}))
+    return hashlib.sha256(kind.encode()).hexdigest()[:16]
+
+
+def _trim(folder: Path, most: int) -> None:
+    """Deletes the oldest programs until the rest is within a number of bytes."""
+    files = [(entry.stat(), entry.path) for entry in os.scandir(folder) if entry.is_file()]
+    total = 0
+    for status, path in sorted(files, key=lambda file: -file[0].st_mtime):
+        total += status.st_size
+        if total > most:
+            Path(path).unlink(missing_ok=True)

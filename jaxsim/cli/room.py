@@ -1,0 +1,77 @@
+"""Refuses what cannot fit in memory or on the disk, before the run begins."""
+
+import argparse
+import os
+import shutil
+from typing import Any
+
+import jax
+
+from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.progress import size
+from jaxsim.describe import bytes_per_world
+from jaxsim.model import Model
+from jaxsim.trajectory import target_of
+
+
+def check_states(args: argparse.Namespace, m: Model) -> None:
+    """The states of all worlds fit in memory."""
+    need, have = args.worlds * bytes_per_world(m), memory()
+    if need > have:
+        raise InputProblem(
+            f"--worlds {args.worlds}: the states alone need {size(need)}, "
+            f"there are {size(have)}; at most {int(have // bytes_per_world(m))} fit"
+        )
+
+
+def check_controls_file(path: str) -> None:
+    """A file of controls fits in memory; what a small one unpacks to has a limit."""
+    if os.path.isfile(path) and os.path.getsize(path) > memory():
+        have = f"{size(os.path.getsize(path))}, there are {size(memory())} of memory"
+        raise InputProblem(f"{path}: it has {have}; give --ctrl fewer steps")
+
+
+def check_controls(args: argparse.Namespace, ctrl: Any) -> None:
+    """The controls fit in memory; each device has all of them."""
+    need = jax.device_count() * sum(x.nbytes for x in jax.tree.leaves(ctrl))
+    if need > memory():
+        raise InputProblem(
+            f"{args.ctrl}: the controls need {size(need)}, there are {size(memory())}; "
+            "use fewer --steps, or the same controls in all worlds"
+        )
+
+
+def check_disk(args: argparse.Namespace, m: Model) -> None:
+    """The records of the motion fit on the disk, twice: the file is made of them at the end."""
+    if args.out is None:
+        return
+    records = args.steps // args.every
+    need = 2 * records * args.worlds * (1 + m.nq + m.nv + m.nu) * m.qpos0.dtype.itemsize
+    free = shutil.disk_usage(target_of(args.out).parent).free
+    if need > free:
+        raise InputProblem(
+            f"--out: writing it needs {size(need)} of disk, {size(free)} are free; "
+            "record less with --every N"
+        )
+
+
+def check_out(args: argparse.Namespace) -> None:
+    """The file of the motion can be written."""
+    if args.out is None:
+        return
+    if not args.out.endswith(".npz"):
+        raise InputProblem(f"--out: '{args.out}' does not end in .npz")
+    try:
+        target_of(args.out)
+    except OSError as error:
+        raise InputProblem(f"--out: {error.strerror or error}") from None
+    if args.every > args.steps:
+        raise InputProblem(f"--every {args.every}: the rollout has only {args.steps} steps")
+
+
+def memory() -> float:
+    """Bytes of memory of the devices that simulate."""
+    stats = jax.devices()[0].memory_stats()
+    if stats and "bytes_limit" in stats:
+        return float(stats["bytes_limit"]) * jax.device_count()
+    return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")

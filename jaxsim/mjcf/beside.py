@@ -1,0 +1,77 @@
+"""Files named in an included file: where they lie beside it, their names are made to say so.
+
+A name is seen from the main model, as the XML reference has it. MuJoCo looks beside the included
+file next, without `meshdir` and `texturedir`; a model to attach it looks for there first.
+"""
+
+from __future__ import annotations
+
+import os
+
+from jaxsim.assets.provider import provider_of
+from jaxsim.assets.resource import ResourceError, join
+from jaxsim.mjcf.element import Element
+from jaxsim.mjcf.include import Files
+
+# The setting that has the folder of the files that an element names.
+_FOLDERS = {
+    "mesh": "meshdir",
+    "hfield": "meshdir",
+    "skin": "meshdir",
+    "flexcomp": "meshdir",
+    "texture": "texturedir",
+    "model": None,
+}
+
+
+def name_from_main(root: Element, files: Files) -> None:
+    """Rewrites, in place, the names of files that lie beside the included file that names them."""
+    for element in root.walk():
+        folder = files.folders.get(str(element.place.file))
+        if folder is None or element.tag not in _FOLDERS:
+            continue
+        assert element.row is not None, "a checked element has its row"
+        for name, attr in element.row.attrs.items():
+            if attr.type == "file" and name in element.attrs:
+                file = str(element.attrs[name])
+                element.attrs[name] = _seen_from_main(root, element.tag, file, folder, files)
+
+
+def _seen_from_main(root: Element, tag: str, file: str, folder: str, files: Files) -> str:
+    """The name of a file that stands in a file of another folder, as the main model has it."""
+    kind = _FOLDERS[tag]
+    start = files.folder if kind is None else join(files.folder, _setting(root, kind))
+    bare = file.replace("\\", "/").rsplit("/", 1)[-1]
+    own = bare if kind is not None and _setting(root, "strippath") == "true" else file
+    main, beside = join(start, own), join(folder, file)
+    first_of_main = kind is not None and _exists((main, own, bare), files)
+    if first_of_main or main == beside or not _exists((beside,), files):
+        return file
+    if provider_of(beside):
+        return beside
+    if os.path.isabs(beside) != os.path.isabs(start):
+        return os.path.abspath(beside)
+    return os.path.relpath(beside, start or ".")
+
+
+def _setting(root: Element, name: str) -> str:
+    """The last word that the `<compiler>` sections have; `assetdir` stands for both folders."""
+    value = ""
+    for section in root.find_all("compiler"):
+        if name in ("meshdir", "texturedir"):
+            value = str(section.attrs.get("assetdir", value))
+        value = str(section.attrs.get(name, value))
+    return value
+
+
+def _exists(keys: tuple[str, ...], files: Files) -> bool:
+    """Whether there is a file: in memory under one of its keys, or where the first one says."""
+    if any(key in files.assets for key in keys):
+        return True
+    provider = provider_of(keys[0])
+    if provider is None:
+        return os.path.isfile(keys[0])
+    try:
+        return provider.contents(keys[0]) is not None
+    except ResourceError:
+        return False

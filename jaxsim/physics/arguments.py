@@ -1,0 +1,144 @@
+"""What a public function is given, checked field by field against the declarations.
+
+Shapes and types are known while a program is traced: the check costs nothing when it runs. A wrong
+shape would otherwise broadcast into a wrong number, or fail far inside under another name.
+"""
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim.data import Contact, Data
+from jaxsim.fields import Record, brief
+from jaxsim.make_data import check_supported
+from jaxsim.model import Model, Option, Statistic
+from jaxsim.structure import Structure, derived
+
+Shape = tuple[int, ...]
+
+MOST_CONTACTS = 2**20  # that a world may have room for
+
+# arguments besides Model and Data, by name: their shapes
+ARRAYS: dict[str, tuple[str | int, ...]] = {
+    "qpos": ("nq",),
+    "qpos1": ("nq",),
+    "qpos2": ("nq",),
+    "qvel": ("nv",),
+    "vec": ("nv",),
+    "force": ("nv",),
+    "point": (3,),
+    "dt": (),
+    "body": (),
+    "geom": (),
+    "site": (),
+}
+
+
+def check_model(function: str, m: Any) -> None:
+    """Raises ValueError if something is not a Model, or its leaves are not those of one model.
+
+    Raises:
+      UnsupportedError: it cannot be simulated.
+    """
+    if not isinstance(m, Model):
+        remedy = "; make one with jaxsim.put_model" if type(m).__name__ == "MjModel" else ""
+        raise ValueError(f"{function}: m: expected a Model, got {type(m).__name__}{remedy}")
+    check_supported(m)
+    for name, value, dims in _leaves(m, m, "m."):
+        remedy = (
+            "; for many models use jax.vmap, with the axis of each field that has one: "
+            f"jax.tree.map(lambda _: None, m).replace({name.rpartition('.')[2]}=0)"
+        )
+        _check(function, m, name, value, dims, remedy)
+
+
+def check_data(function: str, m: Model, d: Any, worlds: Shape = ()) -> None:
+    """Raises ValueError if something is not a Data, or its fields are not those of the model.
+
+    Args:
+      function: the caller, for messages.
+      m: the model, which is one.
+      d: what should be a Data of it.
+      worlds: leading axes that each field should have; () for one world.
+    """
+    if not isinstance(d, Data):
+        raise ValueError(f"{function}: d: expected a Data, got {type(d).__name__}")
+    remedy = "" if worlds else "; for many worlds use jax.vmap: jax.vmap(jaxsim.step, (None, 0))"
+    for name, value, dims in _leaves(m, d, "d."):
+        _check(function, m, name, value, worlds + dims, remedy)
+
+
+def check_count(name: str, value: Any, most: int | None = None) -> int:
+    """A number of things as an int; ValueError if it is none, or more than `most`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ValueError(f"{name}: expected a whole number, got {brief(value)}")
+    count = operator.index(value)
+    if count < 0 or (most is not None and count > most):
+        limit = "at least 0" if most is None else f"from 0 to {most}"
+        raise ValueError(f"{name}: expected a whole number, {limit}, got {count}")
+    return count
+
+
+def check_room(contacts: Any) -> None:
+    """Raises ValueError if something is not a number of contacts that a world may have room for."""
+    if contacts is not None:
+        check_count("contacts", contacts, MOST_CONTACTS)
+
+
+def check_array(function: str, m: Model, name: str, value: Any) -> None:
+    """Raises ValueError if an argument has not the shape that its name stands for."""
+    dims = tuple(n if isinstance(n, int) else m.structure.sizes[n] for n in ARRAYS[name])
+    _check(function, m, name, value, dims, "; for many worlds use jax.vmap")
+
+
+def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: str) -> None:
+    """Raises ValueError for a wrong shape, or another precision than that of the model."""
+    shape = value.shape if hasattr(value, "shape") else _shape(function, name, value, dims)
+    if shape != dims:
+        extra = len(shape) - len(dims)
+        remedy = batch if extra > 0 and shape[extra:] == dims else ""
+        raise ValueError(f"{function}: {name}: expected shape {dims}, got {brief(value)}{remedy}")
+    given, wanted = getattr(value, "dtype", None), m.qpos0.dtype
+    if given == wanted or given is None or not np.issubdtype(given, np.floating):
+        return
+    if not isinstance(value, jax.Array):  # an array of numpy comes in the precision of JAX
+        given = jax.dtypes.canonicalize_dtype(given)
+    if given != wanted:
+        raise ValueError(
+            f"{function}: {name}: is {given}, the model is {wanted}; convert one of them, or make "
+            "both under the same jax_enable_x64"
+        )
+
+
+def _shape(function: str, name: str, value: Any, dims: Shape) -> Shape:
+    """The shape of a number; a list would be a tree of numbers, not an array."""
+    if not isinstance(value, int | float):
+        kind = type(value).__name__
+        raise ValueError(f"{function}: {name}: expected an array of shape {dims}, got a {kind}")
+    return ()
+
+
+def _leaves(m: Model, record: Record, prefix: str) -> Iterator[tuple[str, Any, Shape]]:
+    """Name, value and declared shape of every array that a record has."""
+    for name, dims in _declared(m)[type(record)]:
+        value = getattr(record, name)
+        if dims is not None and value is not None:
+            yield prefix + name, value, dims
+        elif value is not None:
+            yield from _leaves(m, value, f"{prefix}{name}.")
+
+
+@derived
+def _declared(s: Structure) -> dict[type, tuple[tuple[str, Shape | None], ...]]:
+    """Names and shapes of the fields of each record; None for a record of its own."""
+    return {
+        record: tuple(
+            (name, f.dims(s.sizes) if f.nested is None else None)
+            for name, f in record.fields.items()
+            if not f.static
+        )
+        for record in (Model, Option, Statistic, Data, Contact)
+    }

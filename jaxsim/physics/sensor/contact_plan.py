@@ -1,0 +1,128 @@
+"""What contact sensors ask for, as tables: criteria, slots, and where each number comes from.
+
+Sensors differ in what they match, how they reduce and which fields they report. The tables hold
+these as constants of each sensor, so that all of them are computed together, whatever their number.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from jaxsim.enums import ConDataField, ObjType, SensorType
+from jaxsim.physics.layout import descendants
+from jaxsim.structure import Structure, derived
+
+
+class Reduce(IntEnum):
+    """Which of the matching contacts get a slot."""
+
+    NONE = 0
+    MINDIST = 1
+    MAXFORCE = 2
+    NETFORCE = 3
+
+
+WIDTH = {f: 1 if f in (ConDataField.FOUND, ConDataField.DIST) else 3 for f in ConDataField}
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion:
+    """What one end of a contact has to be for each sensor, `[n]` each.
+
+    Attributes:
+      of_geom: the limits are those of the geom's id, else of the body's.
+      first, last: least and largest id; a subtree's bodies have consecutive ids.
+      site: site in whose volume the contact is to be; -1: anywhere.
+    """
+
+    of_geom: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    site: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Sensors with the same number of slots that are reduced in the same way.
+
+    Attributes:
+      net: all matching contacts are added in the first slot; else the first by `reduce` get one
+        slot each.
+      count: number of slots.
+      ends: criteria of both ends.
+      reduce: how the contacts are ordered, `[n]`.
+    """
+
+    net: bool
+    count: int
+    ends: tuple[Criterion, Criterion]
+    reduce: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.reduce)
+
+    @property
+    def rows(self) -> int:
+        """How many numbers there are: all numbers of a slot for all sensors, slot by slot."""
+        return sum(WIDTH.values()) * self.count * len(self)
+
+    def row(self, item: int, slot: int, number: int) -> int:
+        """Place of a number of a slot of a sensor."""
+        return (number * self.count + slot) * len(self) + item
+
+
+@derived
+def contact_plans(s: Structure) -> list[Plan]:
+    """The contact sensors of a model, in as few plans as there are numbers of slots."""
+    return [_plan(s, ids) for ids in _grouped(s)]
+
+
+@derived
+def output_rows(s: Structure) -> np.ndarray:
+    """Place among the numbers of all plans, one after another, of each number of the sensors."""
+    place: dict[int, list[int]] = {}
+    start = 0
+    for ids, plan in zip(_grouped(s), contact_plans(s), strict=True):
+        for item, sensor in enumerate(ids):
+            numbers = _numbers(int(s.sensor_intprm[sensor, 0]))
+            slots = range(s.sensor_dim[sensor] // max(len(numbers), 1))
+            place[sensor] = [start + plan.row(item, k, n) for k in slots for n in numbers]
+        start += plan.rows
+    return np.array([row for sensor in sorted(place) for row in place[sensor]], int)
+
+
+def _grouped(s: Structure) -> list[np.ndarray]:
+    """Ids of the contact sensors of each plan."""
+    ids = np.flatnonzero(s.sensor_type == SensorType.CONTACT)
+    _, reduce, count = s.sensor_intprm[ids, :3].T
+    kind = np.where(reduce == Reduce.NETFORCE, -count, count)
+    return [ids[kind == k] for k in np.unique(kind)]
+
+
+def _plan(s: Structure, ids: np.ndarray) -> Plan:
+    _, reduce, count = s.sensor_intprm[ids, :3].T
+    net = bool(reduce[0] == Reduce.NETFORCE)
+    seen_from = np.where(s.sensor_refid[ids] >= 0, s.sensor_reftype[ids], ObjType.UNKNOWN)
+    ends = (
+        _criterion(s, s.sensor_objtype[ids], s.sensor_objid[ids]),
+        _criterion(s, seen_from, s.sensor_refid[ids]),
+    )
+    return Plan(net, int(count[0]), ends, reduce)
+
+
+def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
+    """Criteria on objects; an object of no kind, or a site, leaves the ids free."""
+    of_geom, tree = kind == ObjType.GEOM, kind == ObjType.XBODY
+    given = of_geom | tree | (kind == ObjType.BODY)
+    size = descendants(s).sum(1).astype(int)[np.where(tree, ids, 0)]
+    last = np.where(tree, ids + size - 1, ids)
+    everything = max(s.nbody, s.ngeom)
+    site = np.where(kind == ObjType.SITE, ids, -1)
+    return Criterion(of_geom, np.where(given, ids, 0), np.where(given, last, everything), site)
+
+
+def _numbers(fields: int) -> list[int]:
+    """Which of the numbers of a slot the fields of a sensor are."""
+    start = np.cumsum([0, *WIDTH.values()])
+    return [int(start[f]) + k for f in ConDataField if fields & 1 << f for k in range(WIDTH[f])]
