@@ -24,10 +24,10 @@ from mujoco import mjx
 from mujoco.mjx._src import smooth
 
 import jaxsim
-from jaxsim.physics.inertia import com_pos, crb
-from jaxsim.physics.kinematics import kinematics
-from jaxsim.physics.native import unpack
-from jaxsim.physics.velocity import com_vel, rne
+from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.body.inertia import com_pos, crb
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.body.rne import com_vel, rne
 
 
 def tree60() -> str:

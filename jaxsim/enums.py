@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from enum import IntEnum, IntFlag
 
+# MuJoCo's bounds of numbers (mjMINVAL and its like)
+MINVAL = 1e-15  # what is smaller counts as zero
+MAXVAL = 1e10  # what is larger has diverged
+MINMU = 1e-5  # least friction coefficient
+MINIMP, MAXIMP = 0.0001, 0.9999  # least and largest impedance
+
 
 class JointType(IntEnum):
     """Kind of joint (mjtJoint)."""

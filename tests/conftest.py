@@ -11,8 +11,8 @@ import jax
 import pytest
 
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
-from jaxsim.make_data import make_data
-from jaxsim.model import Model
+from jaxsim.model.make_data import make_data
+from jaxsim.model.model import Model
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 

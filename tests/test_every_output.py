@@ -14,9 +14,9 @@ import pytest
 from physics.oracle import dense_moment, dense_tendon
 
 import jaxsim
-from jaxsim.bridge import put_model
-from jaxsim.data import Contact, Data
-from jaxsim.model import Model
+from jaxsim.io.bridge import put_model
+from jaxsim.model.data import Contact, Data
+from jaxsim.model.model import Model
 
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
 

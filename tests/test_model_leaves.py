@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.model import Model
+from jaxsim.model.model import Model
 
 MODELS = {
     "machine": """

@@ -12,12 +12,12 @@ import numpy as np
 import jaxsim.physics as physics
 from jaxsim.cli.problem import InputProblem
 from jaxsim.enums import SolverType
-from jaxsim.load import load_model
-from jaxsim.make_data import make_data
+from jaxsim.io.load import load_model
+from jaxsim.io.save import is_saved
 from jaxsim.mjcf import file_contents
-from jaxsim.model import Model
-from jaxsim.names import name2id
-from jaxsim.save import is_saved
+from jaxsim.model.make_data import make_data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
 
 # what each stage of the forward dynamics makes, in the order of the stages
 STAGES = {

@@ -5,11 +5,11 @@ import os
 import time
 from pathlib import Path
 
-from jaxsim.assets.resource import is_uri
+from jaxsim.assets.source.resource import is_uri
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import size
-from jaxsim.load import load_model
-from jaxsim.save import save_model
+from jaxsim.io.load import load_model
+from jaxsim.io.save import save_model
 
 
 def compile_model(args: argparse.Namespace) -> int:

@@ -2,8 +2,8 @@
 
 import argparse
 
-from jaxsim.describe import describe
-from jaxsim.load import load_model
+from jaxsim.io.load import load_model
+from jaxsim.model.describe import describe
 
 
 def info(args: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from jaxsim.assets.limits import LIMITS, limits
+from jaxsim.assets.source.limits import LIMITS, limits
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.signals import Stopped, stops_in_order
 from jaxsim.errors import ModelError, UnsupportedWarning

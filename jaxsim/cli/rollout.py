@@ -8,18 +8,18 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxsim.batch import BatchProgram, replicate
 from jaxsim.cli.controls import make_control
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import Progress, size
 from jaxsim.cli.room import check_controls, check_disk, check_out, check_states
 from jaxsim.cli.summary import summary
-from jaxsim.data import Data
-from jaxsim.describe import describe
-from jaxsim.load import load_model
-from jaxsim.make_data import make_data, reset_data_keyframe
-from jaxsim.model import Model
-from jaxsim.trajectory import NotWrittenError, TrajectoryWriter
+from jaxsim.io.load import load_model
+from jaxsim.model.data import Data
+from jaxsim.model.describe import describe
+from jaxsim.model.make_data import make_data, reset_data_keyframe
+from jaxsim.model.model import Model
+from jaxsim.rollout.program import BatchProgram, replicate
+from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 RECORDED = ("time", "qpos", "qvel", "ctrl")
 CHUNK = 10  # steps between two visits to the host

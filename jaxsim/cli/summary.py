@@ -4,9 +4,9 @@ import jax
 import numpy as np
 
 from jaxsim.cli.progress import thousands
-from jaxsim.data import Data
 from jaxsim.enums import JointType, WarningType
-from jaxsim.model import Model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
 
 # what each counter means, and what to do about it
 WARNINGS = {

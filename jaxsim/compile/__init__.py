@@ -9,8 +9,8 @@ from jaxsim.compile.context import Compilation as Compilation
 from jaxsim.compile.context import Compiled as Compiled
 from jaxsim.compile.passes import PASSES as PASSES
 from jaxsim.compile.run import run
-from jaxsim.compile.write_back import flatten as flatten
-from jaxsim.compile.write_back import write_back as write_back
+from jaxsim.compile.write.write_back import flatten as flatten
+from jaxsim.compile.write.write_back import write_back as write_back
 from jaxsim.mjcf import read_file, read_string
 from jaxsim.spec import Spec
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.limits import fits
+from jaxsim.compile.whole.bounds import fits
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import Inherited
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxsim.compile.settings import Settings
+from jaxsim.compile.whole.settings import Settings
 from jaxsim.errors import NOWHERE, Place, Problems
 from jaxsim.mjcf.values import suggest
 from jaxsim.spec import Body, Spec, SpecElement
 from jaxsim.spec.origin import Origin
 
 if TYPE_CHECKING:
-    from jaxsim.compile.length_range import LengthRanges
+    from jaxsim.model.derived import LengthRanges
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class Compilation:
     elements: dict[str, list[Any]] = field(default_factory=dict)
     bodies: list[Body] = field(default_factory=list)
     settings: Settings = field(init=False)
-    frames: dict[SpecElement, Any] = field(default_factory=dict)  # poses found (compile/pose.py)
+    frames: dict[SpecElement, Any] = field(default_factory=dict)  # poses found (geometry/pose.py)
     work: dict[str, Any] = field(default_factory=dict)  # what later passes need and no field holds
     length_ranges: LengthRanges | None = None
     problems: Problems = field(default_factory=Problems)
@@ -109,7 +109,7 @@ class Compiled:
     """The result of a compilation: arrays under MuJoCo's names, and names and places by id.
 
     `length_ranges` are ranges of actuator lengths that are not in `fields` yet: it takes a
-    simulation to find them (length_range.py).
+    simulation to find them (reference/length_range.py).
     """
 
     fields: MappingProxyType[str, Any]

@@ -5,47 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jaxsim.compile.actuator.actuators import actuators
-from jaxsim.compile.align import align_free
 from jaxsim.compile.asset.assets import assets
 from jaxsim.compile.asset.hfields import hfields
 from jaxsim.compile.asset.materials import materials
+from jaxsim.compile.asset.mesh.meshes import meshes
+from jaxsim.compile.asset.mesh.octrees import octrees
 from jaxsim.compile.asset.paths import paths
 from jaxsim.compile.asset.skins import skins
 from jaxsim.compile.asset.textures import textures
-from jaxsim.compile.attach import attach, attached_keys
-from jaxsim.compile.automatic import derive
-from jaxsim.compile.bodies import bodies
-from jaxsim.compile.cameras import cameras
-from jaxsim.compile.classes import classes
-from jaxsim.compile.contacts import contacts
+from jaxsim.compile.body.align import align_free
+from jaxsim.compile.body.bodies import bodies
+from jaxsim.compile.body.cameras import cameras
+from jaxsim.compile.body.geoms import geoms
+from jaxsim.compile.body.joints import joints
+from jaxsim.compile.body.lights import lights
+from jaxsim.compile.body.masses import masses
+from jaxsim.compile.body.sites import sites
+from jaxsim.compile.body.sleep import sleep
+from jaxsim.compile.body.tree import frames, pattern, tree
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.custom import custom
-from jaxsim.compile.discard import discard_visual
-from jaxsim.compile.equalities import equalities
+from jaxsim.compile.expand.attach import attach, attached_keys
+from jaxsim.compile.expand.classes import classes
+from jaxsim.compile.expand.discard import discard_visual
+from jaxsim.compile.expand.fuse import fuse_static
+from jaxsim.compile.expand.repeated import repeated_names
+from jaxsim.compile.expand.replicate import replicate
+from jaxsim.compile.expand.written import written
 from jaxsim.compile.flex.flexes import flexes
 from jaxsim.compile.flex.weights import flex_weights
-from jaxsim.compile.fuse import fuse_static
-from jaxsim.compile.geoms import geoms
-from jaxsim.compile.joints import joints
-from jaxsim.compile.keyframes import keyframes
-from jaxsim.compile.lights import lights
-from jaxsim.compile.masses import masses
-from jaxsim.compile.mesh.meshes import meshes
-from jaxsim.compile.mesh.octrees import octrees
-from jaxsim.compile.option import option, statistic
-from jaxsim.compile.plugins import plugins
-from jaxsim.compile.repeated import repeated_names
-from jaxsim.compile.replicate import replicate
+from jaxsim.compile.reference.automatic import derive
+from jaxsim.compile.reference.springs import springdamper
 from jaxsim.compile.scale.actuators import scale_actuators, scale_controls
 from jaxsim.compile.scale.frames import scale_frames
-from jaxsim.compile.sensors import sensors
-from jaxsim.compile.settings import settings
-from jaxsim.compile.sites import sites
-from jaxsim.compile.sleep import sleep
-from jaxsim.compile.springs import springdamper
-from jaxsim.compile.tendons import tendons
-from jaxsim.compile.tree import frames, pattern, tree
-from jaxsim.compile.written import written
+from jaxsim.compile.tie.contacts import contacts
+from jaxsim.compile.tie.equalities import equalities
+from jaxsim.compile.tie.sensors import sensors
+from jaxsim.compile.tie.tendons import tendons
+from jaxsim.compile.whole.custom import custom
+from jaxsim.compile.whole.keyframes import keyframes
+from jaxsim.compile.whole.option import option, statistic
+from jaxsim.compile.whole.plugins import plugins
+from jaxsim.compile.whole.settings import settings
 
 Pass = Callable[[Compilation], None]
 

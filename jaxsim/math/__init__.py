@@ -11,5 +11,4 @@ from jaxsim.math.rotation import Quat as Quat
 from jaxsim.math.rotation import Rot as Rot
 from jaxsim.math.spatial import Inertia as Inertia
 from jaxsim.math.spatial import Spatial as Spatial
-from jaxsim.math.vector import MINVAL as MINVAL
 from jaxsim.math.vector import Vec as Vec

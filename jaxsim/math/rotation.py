@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from jaxsim.enums import MINVAL
 from jaxsim.math.components import Components
 from jaxsim.math.guard import safe_atan2, safe_divide, safe_sqrt
-from jaxsim.math.vector import MINVAL, Vec
+from jaxsim.math.vector import Vec
 
 
 class Quat(Components):

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from jaxsim.enums import MINVAL
 from jaxsim.math.components import Components
 from jaxsim.math.guard import safe_sqrt
 
@@ -35,6 +36,3 @@ class Vec(Components):
             jnp.ones_like(length), jnp.zeros_like(length), jnp.zeros_like(length)
         )
         return Vec(*(jnp.where(good, u, o) for u, o in zip(unit.parts, other.parts, strict=True)))
-
-
-MINVAL = 1e-15  # MuJoCo's mjMINVAL

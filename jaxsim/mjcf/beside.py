@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from jaxsim.assets.provider import provider_of
-from jaxsim.assets.resource import ResourceError, join
+from jaxsim.assets.source.provider import provider_of
+from jaxsim.assets.source.resource import ResourceError, join
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files
 

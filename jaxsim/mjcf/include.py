@@ -12,8 +12,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jaxsim.assets.provider import shown
-from jaxsim.assets.resource import ResourceError, Resources, folder_name
+from jaxsim.assets.source.provider import shown
+from jaxsim.assets.source.resource import ResourceError, Resources, folder_name
 from jaxsim.errors import ModelError, Problem, Problems
 from jaxsim.mjcf.parse import MAX_DEPTH, Node, parse
 from jaxsim.mjcf.schema import INCLUDE

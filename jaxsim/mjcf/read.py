@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from jaxsim.assets.provider import shown
-from jaxsim.assets.resource import ResourceError, Resources, folder_name, is_uri
+from jaxsim.assets.source.provider import shown
+from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri
 from jaxsim.errors import ModelError, Place, Problem, Problems
 from jaxsim.mjcf.beside import name_from_main
 from jaxsim.mjcf.element import Element

@@ -13,29 +13,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
-from jaxsim.model import Model
-from jaxsim.physics import body_jacobian, mass_matrix
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
 from jaxsim.physics.arguments import check_array, check_data, check_model
-from jaxsim.physics.constraint.listing import constraint_rows as _constraint_rows
-from jaxsim.physics.energy import energy_pos as _energy_pos
-from jaxsim.physics.energy import energy_vel as _energy_vel
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
+from jaxsim.physics.body.configuration import integrate_pos as _integrate_pos
+from jaxsim.physics.body.inertia import com_pos as _com_pos
+from jaxsim.physics.body.inertia import crb as _crb
+from jaxsim.physics.body.kinematics import kinematics as _kinematics
+from jaxsim.physics.body.rne import com_vel as _com_vel
+from jaxsim.physics.body.rne import rne as _rne
+from jaxsim.physics.body.subtree import subtree_vel as _subtree_vel
 from jaxsim.physics.forward import forward as _forward
-from jaxsim.physics.inertia import com_pos as _com_pos
-from jaxsim.physics.inertia import crb as _crb
+from jaxsim.physics.integrate.step import step as _step
 from jaxsim.physics.inverse import inverse as _inverse
-from jaxsim.physics.kinematics import kinematics as _kinematics
-from jaxsim.physics.native import worlds
-from jaxsim.physics.passive import passive as _passive
-from jaxsim.physics.position import differentiate_pos as _differentiate_pos
-from jaxsim.physics.position import integrate_pos as _integrate_pos
-from jaxsim.physics.step import step as _step
-from jaxsim.physics.subtree import subtree_vel as _subtree_vel
-from jaxsim.physics.tendon import tendon as _tendon
-from jaxsim.physics.velocity import com_vel as _com_vel
-from jaxsim.physics.velocity import rne as _rne
+from jaxsim.physics.passive.energy import energy_pos as _energy_pos
+from jaxsim.physics.passive.energy import energy_vel as _energy_vel
+from jaxsim.physics.passive.passive import passive as _passive
+from jaxsim.physics.query import jacobian as body_jacobian
+from jaxsim.physics.query import mass_matrix
+from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
+from jaxsim.physics.tendon.tendon import tendon as _tendon
 
 
 def _public(core: Callable, carries: str = "") -> Callable:

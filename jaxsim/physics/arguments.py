@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxsim.data import Contact, Data
-from jaxsim.fields import Record, brief
-from jaxsim.make_data import check_supported
-from jaxsim.model import Model, Option, Statistic
-from jaxsim.structure import Structure, derived
+from jaxsim.model.data import Contact, Data
+from jaxsim.model.fields import Record, brief
+from jaxsim.model.make_data import check_supported
+from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.structure import Structure, derived
 
 Shape = tuple[int, ...]
 

@@ -5,26 +5,26 @@ MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynam
 
 import jax.numpy as jnp
 
-from jaxsim.data import Data
 from jaxsim.enums import DisableBit, EnableBit
-from jaxsim.model import Model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.applied import xfrc_force
-from jaxsim.physics.camera import camera
+from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.select import diagonal, total
+from jaxsim.physics.body.applied import xfrc_force
+from jaxsim.physics.body.camera import camera
+from jaxsim.physics.body.inertia import com_pos, crb
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.make import make_constraint
-from jaxsim.physics.energy import energy_pos, energy_vel
-from jaxsim.physics.factor import solve_spd
-from jaxsim.physics.inertia import com_pos, crb
-from jaxsim.physics.kinematics import kinematics
-from jaxsim.physics.passive import passive
+from jaxsim.physics.passive.energy import energy_pos, energy_vel
+from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.newton import Settings, solve
 from jaxsim.physics.solver.problem import Problem
-from jaxsim.physics.tendon import tendon, tendon_velocity
-from jaxsim.physics.tree import diagonal, total
-from jaxsim.physics.velocity import bias, com_vel
+from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
 
 def forward(m: Model, d: Data) -> Data:

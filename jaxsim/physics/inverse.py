@@ -6,20 +6,20 @@ acceleration, through the residual of each row, so that no solver is needed.
 
 import jax.numpy as jnp
 
-from jaxsim.data import Data
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.math import safe_sqrt
-from jaxsim.model import Model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
-from jaxsim.physics.applied import xfrc_force
-from jaxsim.physics.effective_inertia import effective_inertia
-from jaxsim.physics.energy import energy_pos, energy_vel
-from jaxsim.physics.factor import solve_spd
+from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import total
+from jaxsim.physics.body.applied import xfrc_force
 from jaxsim.physics.forward import fwd_position, fwd_velocity
-from jaxsim.physics.products import apply
+from jaxsim.physics.integrate.effective_inertia import effective_inertia
+from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.problem import Problem, constraint_force, pieces_at, residual
-from jaxsim.physics.tree import total
 
 
 def inverse(m: Model, d: Data) -> Data:

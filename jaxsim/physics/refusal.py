@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.plugin_types import PLUGINS
-from jaxsim.model import Model
+from jaxsim.extend.plugin_types import PLUGINS
+from jaxsim.model.model import Model
 
 
 class Refusal(NamedTuple):

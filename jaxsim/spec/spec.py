@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jaxsim.assets.resource import folder_name, join
+from jaxsim.assets.source.resource import folder_name, join
 from jaxsim.mjcf import read_file, read_string
 from jaxsim.mjcf.element import Element, Value
 from jaxsim.mjcf.schema import ROOT, Row

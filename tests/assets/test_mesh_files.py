@@ -9,8 +9,8 @@ from compile.meshes import CUBE_FACE, CUBE_VERTEX, stl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxsim.assets.decode import read_surface
-from jaxsim.assets.stl import MAXCOORD, MAXFACE
+from jaxsim.assets.read.decode import read_surface
+from jaxsim.assets.read.stl import MAXCOORD, MAXFACE
 from jaxsim.errors import AssetError
 
 TETRA = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])

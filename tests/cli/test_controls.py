@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.assets.limits import limits
-from jaxsim.bridge import put_model
+from jaxsim.assets.source.limits import limits
 from jaxsim.cli import room
 from jaxsim.cli.controls import make_control
 from jaxsim.cli.problem import InputProblem
 from jaxsim.errors import UnsupportedWarning
+from jaxsim.io.bridge import put_model
 
 XML = """
 <mujoco>

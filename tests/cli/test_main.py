@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jaxsim.cli import main
-from jaxsim.trajectory import load_trajectory
+from jaxsim.rollout.trajectory import load_trajectory
 
 BALL = """\
 <mujoco model="ball">

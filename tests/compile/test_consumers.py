@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "jaxsim"
 
 
 # Code that asks for attributes whatever they are called.
-GENERIC = ("written.py", "element.py", "write.py")
+GENERIC = ("expand/written.py", "element.py", "write.py")
 
 
 class _Asked(dict):

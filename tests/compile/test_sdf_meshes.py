@@ -1,8 +1,8 @@
 """Meshes that `sdf` plugins make equal MuJoCo's in every field, whatever their settings."""
 
 import pytest
+from compile.asset.mesh.test_meshes import HULL_ORDER
 from compile.oracle import assert_agrees, assert_refused
-from compile.test_meshes import HULL_ORDER
 
 from jaxsim.compile import compile_string
 from jaxsim.errors import ModelError

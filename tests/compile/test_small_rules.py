@@ -1,10 +1,10 @@
 """Rules of MuJoCo that stand alone: cameras, sleeping trees, textures, motors."""
 
 import pytest
+from compile.oracle import assert_agrees, assert_refused
 
 from jaxsim.compile import compile_spec, flatten
 from jaxsim.spec import Spec
-from tests.compile.oracle import assert_agrees, assert_refused
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

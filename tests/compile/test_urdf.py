@@ -2,10 +2,10 @@
 
 import mujoco
 import pytest
+from compile.oracle import _compare, assert_agrees, assert_refused
+from mjcf.urdf.test_urdf import BOX, KEEP, joint, link, robot
 
 from jaxsim.compile import compile_string
-from tests.compile.oracle import _compare, assert_agrees, assert_refused
-from tests.mjcf.test_urdf import BOX, KEEP, joint, link, robot
 
 LIMIT = '<limit lower="{}" upper="{}" effort="{}" velocity="1"/>'
 DYNAMICS = '<dynamics damping=".1" friction=".2"/>'

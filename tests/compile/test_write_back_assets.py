@@ -4,14 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from compile.everything import FILES
 
 from jaxsim.compile import compile_string, write_back
 from jaxsim.compile.run import run
-from jaxsim.compile.unwritten import UNWRITTEN
-from jaxsim.compile.write_back import _written
-from jaxsim.model import Model
+from jaxsim.compile.write.unwritten import UNWRITTEN
+from jaxsim.compile.write.write_back import _written
+from jaxsim.model.model import Model
 from jaxsim.spec import Spec
-from tests.compile.everything import FILES
 
 MODEL = """
     <mujoco>

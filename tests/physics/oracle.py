@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from jaxsim.bridge import put_model
-from jaxsim.data import Contact, Data
-from jaxsim.fields import KINDS, Record
-from jaxsim.model import Model
-from jaxsim.physics.native import unpack
+from jaxsim.io.bridge import put_model
+from jaxsim.model.data import Contact, Data
+from jaxsim.model.fields import KINDS, Record
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.native import unpack
 
 
 def compile_xml(xml: str) -> mujoco.MjModel:

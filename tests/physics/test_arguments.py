@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.data import Contact, Data
 from jaxsim.enums import DisableBit
 from jaxsim.errors import UnsupportedError
+from jaxsim.model.data import Contact, Data
 
 XML = """
 <mujoco>

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from physics.test_integrate import MANY, moving, world
+from physics.integrate.test_integrate import MANY, moving, world
 
 import jaxsim
-from jaxsim.bridge import put_data, put_model
+from jaxsim.io.bridge import put_data, put_model
 
 SCENE = """
 <mujoco><option cone="{cone}" tolerance="1e-15" iterations="200" ls_iterations="200"/>

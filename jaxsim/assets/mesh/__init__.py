@@ -2,6 +2,6 @@
 
     Surface -> weld -> placed vertices -> mass -> principal frame -> hull, polygons
 
-The steps are one file each; `compile/mesh/meshes.py` puts them together. `distance.py`, with
+The steps are one file each; `asset/mesh/meshes.py` puts them together. `distance.py`, with
 `boxes.py` and `closest.py`, measures how far a point is from a surface.
 """

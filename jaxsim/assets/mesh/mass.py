@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.assets.mesh.triangles import area_vectors, centers, corners, lengths
+from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 
-MINVAL = 1e-15  # least area [m^2] and volume [m^3] of a mesh, and least moment; MuJoCo's mjMINVAL
 _ROUNDING = 1e-6  # share by which a flat mesh may exceed A + B >= C
 
 

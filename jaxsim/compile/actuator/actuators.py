@@ -19,12 +19,12 @@ from jaxsim.compile.actuator.types import (
     actuator_type,
     check_classes,
 )
+from jaxsim.compile.body.joints import higher
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.history import history
-from jaxsim.compile.joints import higher
-from jaxsim.compile.limits import fits
-from jaxsim.compile.plugins import check_activations, plugin_ids
+from jaxsim.compile.whole.bounds import fits
+from jaxsim.compile.whole.history import history
+from jaxsim.compile.whole.plugins import check_activations, plugin_ids
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
 from jaxsim.spec import SpecElement
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.compile.actuator.types import ActuatorType
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.tendons import wraps_geom
+from jaxsim.compile.tie.tendons import wraps_geom
 from jaxsim.enums import BiasType, GainType, JointType, TrnType
 from jaxsim.spec import SpecElement
 

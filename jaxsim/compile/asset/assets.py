@@ -7,9 +7,9 @@ What each asset holds is read by the pass of its kind: `meshes`, `hfields`, `tex
 from __future__ import annotations
 
 from jaxsim.compile.asset.hfields import hfield_geometry
+from jaxsim.compile.asset.mesh.mesh_geometry import fitted, mesh_geometry
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry import Geometry
-from jaxsim.compile.mesh.geometry import fitted, mesh_geometry
+from jaxsim.compile.geometry.shape import Geometry
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 

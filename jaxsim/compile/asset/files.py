@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jaxsim.assets.resource import ResourceError, Resources, folder_name, join
+from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, join
 from jaxsim.compile.context import Compilation
 from jaxsim.spec import SpecElement
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.heightfield import normalized, read_heightfield
-from jaxsim.assets.limits import check_limit
+from jaxsim.assets.read.heightfield import normalized, read_heightfield
+from jaxsim.assets.source.limits import check_limit
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry import Geometry, unknown
-from jaxsim.compile.orientation import numbers
-from jaxsim.compile.pose import pose_of
-from jaxsim.compile.shapes import Solid, primitive
+from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.geometry.pose import pose_of
+from jaxsim.compile.geometry.primitive import Solid, primitive
+from jaxsim.compile.geometry.shape import Geometry, unknown
 from jaxsim.enums import GeomType
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jaxsim.assets.decode import extension
-from jaxsim.assets.skin import Skin, read_skin
+from jaxsim.assets.read.decode import extension
+from jaxsim.assets.read.skin import Skin, read_skin
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
 from jaxsim.errors import AssetError

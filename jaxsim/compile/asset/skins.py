@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from jaxsim.assets.skin import Bone, Skin
+from jaxsim.assets.read.skin import Bone, Skin
 from jaxsim.compile.asset import assets
 from jaxsim.compile.asset.skin_file import skin_file
 from jaxsim.compile.context import Compilation

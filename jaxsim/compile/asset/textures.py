@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.assets import data_uri
-from jaxsim.assets.decode import extension
-from jaxsim.assets.image import NoDecoder, read_png
-from jaxsim.assets.limits import check_limit
-from jaxsim.assets.pattern import SIDES, color_bytes, mark, pattern
-from jaxsim.assets.png import is_srgb
+from jaxsim.assets.make.pattern import SIDES, color_bytes, mark, pattern
+from jaxsim.assets.read.decode import extension
+from jaxsim.assets.read.image import NoDecoder, read_png
+from jaxsim.assets.read.png import is_srgb
+from jaxsim.assets.source import data_uri
+from jaxsim.assets.source.limits import check_limit
 from jaxsim.compile.asset.files import is_in_memory, read_asset
 from jaxsim.compile.context import Compilation
 from jaxsim.errors import AssetError

@@ -4,7 +4,7 @@ The box around the points is cut into `cellcount` cells; a cell of order 1 has 2
 axis, one of order 2 has 3, shared with its neighbours. A node carries its share of the part of the
 cells that the flex fills:
 
-    m[i] ~ sum over cells of  integral of w_i(x) dx over what the flex fills (flex_filling.py)
+    m[i] ~ sum over cells of  integral of w_i(x) dx over what the flex fills (filling.py)
 
 and not less than a fiftieth of what it has of a full cell. A rod fills its cells evenly, and an
 elastic shell the walls of the lattice.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.lattice import Points
+from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.flex.filling import filling, with_void
 
 ORDERS = {"trilinear": 1, "quadratic": 2}

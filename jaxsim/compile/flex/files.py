@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.decode import extension, read_surface
-from jaxsim.assets.gmsh import MAGIC, read_gmsh
-from jaxsim.assets.lattice import Points
-from jaxsim.assets.obj_lines import read_obj_lines
+from jaxsim.assets.make.lattice import Points
+from jaxsim.assets.read.decode import extension, read_surface
+from jaxsim.assets.read.gmsh import MAGIC, read_gmsh
+from jaxsim.assets.read.obj_lines import read_obj_lines
 from jaxsim.assets.surface import Surface
 from jaxsim.compile.asset.files import read_asset
+from jaxsim.compile.asset.mesh.meshes import mesh_of
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.mesh.meshes import mesh_of
-from jaxsim.compile.orientation import IDENTITY
-from jaxsim.compile.quaternion import conjugate, normalize, rotate
+from jaxsim.compile.geometry.orientation import IDENTITY
+from jaxsim.compile.geometry.quaternion import conjugate, normalize, rotate
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import roots_jacobi
 
-from jaxsim.assets.lattice import Points
+from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.flex.inside import cells_cut, is_closed, is_inside, samples
 
 VOID = 1e-6  # density of the empty part of a cell that is not empty

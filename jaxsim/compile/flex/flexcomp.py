@@ -5,8 +5,8 @@ body. An interpolated soft body (dof trilinear or quadratic) has bodies at the n
 around it instead, and all its points are vertices of the parent. Elastic rods get hinges for their
 twist, `rod_twist.py`.
 
-It is done in the order of the document, along with what is attached (attach.py); a `<replicate>`
-copies what is made here.
+It is done in the order of the document, along with what is attached (expand/attach.py); a
+`<replicate>` copies what is made here.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxsim.assets.lattice import SHAPES, Points
+from jaxsim.assets.make.lattice import SHAPES, Points
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, node_masses
 from jaxsim.compile.flex.files import file_points
 from jaxsim.compile.flex.pins import pinned
 from jaxsim.compile.flex.rod_twist import add_twist_bodies
-from jaxsim.compile.limits import grows
-from jaxsim.compile.pose import Pose, frame_pose, here, pose_of
+from jaxsim.compile.geometry.pose import Pose, frame_pose, here, pose_of
+from jaxsim.compile.whole.bounds import grows
+from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
-
-MINVAL = 1e-15
 
 # Attributes and children that the flex takes over as they are.
 _PASSED = ("group", "radius", "material", "rgba")

@@ -18,7 +18,7 @@ from jaxsim.compile.flex.cells import ORDERS, lattice_axes
 from jaxsim.compile.flex.elastic import elastic_fields
 from jaxsim.compile.flex.rules import check_elements, check_numbers, check_options
 from jaxsim.compile.flex.topology import Topology, topology
-from jaxsim.compile.reference import Reference, reference_pose
+from jaxsim.compile.reference.pose import Reference, reference_pose
 from jaxsim.spec import SpecElement
 
 _SELF = {"none": 0, "narrow": 1, "bvh": 2, "sap": 3, "auto": 4}

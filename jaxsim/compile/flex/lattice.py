@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxsim.assets.lattice import Points
+from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.flex.filling import filling, with_void
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from jaxsim.assets.lattice import Points
+from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.pose import frame_pose
+from jaxsim.compile.geometry.pose import frame_pose
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN
 

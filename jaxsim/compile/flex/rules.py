@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxsim.assets.lattice import Points
+from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, active_nodes
 from jaxsim.enums import IntegratorType, JointType

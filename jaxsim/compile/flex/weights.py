@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxsim.compile.constants import SLIDERS_ONLY, Constants
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.reference.constants import Constants
 from jaxsim.enums import EqType
+from jaxsim.model.derived import SLIDERS_ONLY
 
 if TYPE_CHECKING:
     from jaxsim.compile.flex.flexes import Flex

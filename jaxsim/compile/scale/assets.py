@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jaxsim.compile.asset.mesh.mesh import Mesh
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.mesh.mesh import Mesh
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.factors import ONE, Scales
 from jaxsim.compile.scale.stretch import along_axes, axes_of

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.quaternion import normalize, to_matrix
+from jaxsim.compile.geometry.quaternion import normalize, to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.factors import ONE, Scales, multiply
 from jaxsim.spec import SpecElement

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.orientation import numbers, orientation
-from jaxsim.compile.pose import Pose, frame_pose, pose_of
-from jaxsim.compile.quaternion import IDENTITY, to_matrix
+from jaxsim.compile.geometry.orientation import numbers, orientation
+from jaxsim.compile.geometry.pose import Pose, frame_pose, pose_of
+from jaxsim.compile.geometry.quaternion import IDENTITY, to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.mjcf.element import Value
 from jaxsim.spec import SpecElement

@@ -1,8 +1,8 @@
 """`<frame scale massscale scaling>`: everything inside a frame made larger or heavier.
 
 The numbers of the elements inside are multiplied as their units say (`dimension.py`), and with them
-those of what acts on them from outside the tree (`scale_ties.py`) and of keyframes. Actuators
-follow when they are compiled (`scale_actuators.py`). Under `scaling='geometry'` forces,
+those of what acts on them from outside the tree (`ties.py`) and of keyframes. Actuators
+follow when they are compiled (`actuators.py`). Under `scaling='geometry'` forces,
 stiffnesses and gains stay as they are.
 """
 

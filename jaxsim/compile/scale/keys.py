@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.pose import Pose, here, written_pose
-from jaxsim.compile.quaternion import to_matrix
+from jaxsim.compile.geometry.pose import Pose, here, written_pose
+from jaxsim.compile.geometry.quaternion import to_matrix
 from jaxsim.compile.scale.factors import ONE, Scales
 from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement

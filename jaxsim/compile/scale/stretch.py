@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.orientation import SPELLINGS, from_z_axis, orientation
-from jaxsim.compile.quaternion import to_matrix
+from jaxsim.compile.geometry.orientation import SPELLINGS, from_z_axis, orientation
+from jaxsim.compile.geometry.quaternion import to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.spec import SpecElement
 

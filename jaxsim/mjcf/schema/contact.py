@@ -1,16 +1,7 @@
 """`<contact>` and `<equality>`: which bodies touch, and how bodies are tied together."""
 
 from jaxsim.mjcf.schema.groups import CLASS, solimp, solref
-from jaxsim.mjcf.schema.rows import (
-    at_most_one,
-    boolean,
-    integer,
-    name_of,
-    one_of,
-    real,
-    ref,
-    row,
-)
+from jaxsim.mjcf.schema.rows import at_most_one, boolean, integer, name_of, one_of, real, ref, row
 
 PAIR = row(
     "pair",

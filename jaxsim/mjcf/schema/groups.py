@@ -1,16 +1,6 @@
 """Groups of attributes that several MJCF elements share."""
 
-from jaxsim.mjcf.schema.rows import (
-    ANY,
-    Attr,
-    at_most_one,
-    keyword,
-    real,
-    ref,
-    row,
-    text,
-    together,
-)
+from jaxsim.mjcf.schema.rows import ANY, Attr, at_most_one, keyword, real, ref, row, text, together
 
 DRAWING = "drawing only; the physics never reads it"
 

@@ -6,14 +6,13 @@ MuJoCo's documentation, Computation: Stateful actuators.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
-from jaxsim.enums import DisableBit, DynType
-from jaxsim.math import MINVAL
-from jaxsim.model import Model
+from jaxsim.enums import MINVAL, DisableBit, DynType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator import muscle
-from jaxsim.physics.kinds import by_kind
-from jaxsim.physics.tree import column, take
-from jaxsim.structure import Structure, derived
+from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.select import column, take
 
 
 def activation_rate(m: Model, d: Data, ctrl):

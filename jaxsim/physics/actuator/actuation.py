@@ -6,19 +6,26 @@ MuJoCo's documentation, Computation: Actuation model.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
-from jaxsim.enums import BiasType, DisableBit, DynType, GainType, JointType, TrnType, WarningType
+from jaxsim.enums import (
+    MAXVAL,
+    BiasType,
+    DisableBit,
+    DynType,
+    GainType,
+    JointType,
+    TrnType,
+    WarningType,
+)
 from jaxsim.math import safe_divide
-from jaxsim.model import Model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
 from jaxsim.physics.actuator import muscle
 from jaxsim.physics.actuator.activation import RATES, act_owner, activation_rate, disabled
 from jaxsim.physics.actuator.activation import next_activation as next_activation
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.kinds import by_kind
+from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.select import column, take, total, weighted_sum
 from jaxsim.physics.refusal import Refusal, plugin_name, refuse
-from jaxsim.physics.tree import column, take, total, weighted_sum
-
-MAXVAL = 1e10  # MuJoCo's mjMAXVAL: a control beyond it counts as bad
 
 
 def actuation(m: Model, d: Data) -> Data:

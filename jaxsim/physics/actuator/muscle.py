@@ -7,7 +7,7 @@ shortening velocity, forces in those of the peak active force.
 
 import jax.numpy as jnp
 
-from jaxsim.math import MINVAL
+from jaxsim.enums import MINVAL
 
 
 def activation_rate(ctrl, act, prm):

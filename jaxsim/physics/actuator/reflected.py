@@ -7,9 +7,9 @@ adds the square of the gear times its own coefficients to the joint or tendon it
 import numpy as np
 
 from jaxsim.enums import TrnType
-from jaxsim.model import Model
-from jaxsim.physics.tree import take, weighted_sum
-from jaxsim.structure import Structure, derived
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import take, weighted_sum
 
 
 def dof_armature(m: Model):

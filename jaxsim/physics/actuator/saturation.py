@@ -6,11 +6,11 @@ MuJoCo's documentation, Changelog 4.0: saturated actuators have no implicit deri
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
 from jaxsim.enums import JointType, TrnType
-from jaxsim.model import Model
-from jaxsim.physics.tree import column, take, weighted_sum
-from jaxsim.structure import Structure, derived
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import column, take, weighted_sum
 
 
 def saturated(m: Model, d: Data):

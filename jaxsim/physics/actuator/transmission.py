@@ -10,17 +10,17 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
 from jaxsim.enums import DisableBit, JointType, TrnType
 from jaxsim.math import Quat, Spatial, Vec, safe_divide, safe_sqrt
-from jaxsim.model import Model
-from jaxsim.physics.kinds import join
-from jaxsim.physics.layout import ancestors
-from jaxsim.physics.pattern import Pattern
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.pattern import Pattern
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.refusal import Refusal, refuse
-from jaxsim.physics.tendon_path import tendon_pattern
-from jaxsim.physics.tree import column, take
-from jaxsim.structure import Structure, derived
+from jaxsim.physics.tendon.path import tendon_pattern
+from jaxsim.physics.topology import ancestors
 
 
 def transmission(m: Model, d: Data) -> Data:

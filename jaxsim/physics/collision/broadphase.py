@@ -12,8 +12,8 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
+from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.shape import Placed
-from jaxsim.physics.tree import take
 
 
 def near(kind: tuple[int, int], geoms: Placed, geom1: np.ndarray, geom2: np.ndarray, reach):

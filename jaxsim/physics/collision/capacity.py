@@ -7,9 +7,9 @@ Free bodies are often piled up, so that each also carries another.
 import numpy as np
 
 from jaxsim.enums import GeomType, JointType
+from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.table import COLLIDERS
-from jaxsim.structure import Structure
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 ROUND_TO = 8

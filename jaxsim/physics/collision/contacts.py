@@ -4,18 +4,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import FAR, Contact, Data
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
-from jaxsim.model import Model
+from jaxsim.model.data import FAR, Contact, Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Contacts, collide
-from jaxsim.physics.collision.layout import layout, uncollidable
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
+from jaxsim.physics.collision.plan import layout, uncollidable
 from jaxsim.physics.collision.shape import Placed
 from jaxsim.physics.refusal import Refusal, named, refuse
-from jaxsim.physics.tree import column
 
 
 def collision(m: Model, d: Data) -> Data:

@@ -13,16 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import FAR
 from jaxsim.math import Rot, Vec, concat
+from jaxsim.model.data import FAR
+from jaxsim.physics.arrays.once import once
+from jaxsim.physics.arrays.select import column, pick, take, total
 from jaxsim.physics.collision.broadphase import near
 from jaxsim.physics.collision.compact import deepest, first_true
 from jaxsim.physics.collision.frame import contact_frame
-from jaxsim.physics.collision.layout import Group, Layout
 from jaxsim.physics.collision.params import ContactParams
+from jaxsim.physics.collision.plan import Group, Layout
 from jaxsim.physics.collision.shape import Placed, Touch
-from jaxsim.physics.once import once
-from jaxsim.physics.tree import column, pick, take, total
 
 
 class Contacts(NamedTuple):

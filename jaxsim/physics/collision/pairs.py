@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.structure import Structure
+from jaxsim.model.structure import Structure
 
 Kind = tuple[int, int]  # types of the two geoms, the lower one first
 

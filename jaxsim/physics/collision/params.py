@@ -11,13 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import EnableBit
-from jaxsim.math import MINVAL
-from jaxsim.model import Model
+from jaxsim.enums import MINMU, MINVAL, EnableBit
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.collision.pairs import Pairs
-from jaxsim.physics.tree import column, take
-
-MINMU = 1e-5  # MuJoCo's mjMINMU, the least friction coefficient
 
 
 class ContactParams(NamedTuple):

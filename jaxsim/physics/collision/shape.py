@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import FAR
 from jaxsim.math import Rot, Vec, select
+from jaxsim.model.data import FAR
 
 
 class Placed(NamedTuple):

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jaxsim.enums import GeomType
-from jaxsim.physics.collision.box_box import box_box
-from jaxsim.physics.collision.capsule_box import capsule_box
-from jaxsim.physics.collision.plane import (
+from jaxsim.physics.collision.primitive.box_box import box_box
+from jaxsim.physics.collision.primitive.capsule_box import capsule_box
+from jaxsim.physics.collision.primitive.plane import (
     plane_box,
     plane_capsule,
     plane_cylinder,
     plane_ellipsoid,
     plane_sphere,
 )
-from jaxsim.physics.collision.sphere import (
+from jaxsim.physics.collision.primitive.sphere import (
     capsule_capsule,
     sphere_box,
     sphere_capsule,

@@ -1,16 +1,16 @@
 """The part of `geom_fluid` that follows from the size of a geom: its virtual mass and inertia.
 
-The formulas and the quadrature of `compile/fluid.py`, on traced sizes.
+The formulas and the quadrature of `geometry/fluid.py`, on traced sizes.
 """
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.compile.fluid import MINVAL, NODES, WEIGHTS
-from jaxsim.enums import GeomType
+from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import safe_divide
-from jaxsim.model import Model
-from jaxsim.physics.tree import column, take
+from jaxsim.model.derived import NODES, WEIGHTS
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column, take
 
 # which of the sizes (x, y, z) are added up to the three semi-axes; other kinds: x, y and z
 SEMIAXES = {

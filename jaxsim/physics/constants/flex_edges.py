@@ -9,13 +9,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.compile.constants import SLIDERS_ONLY
-from jaxsim.data import Data
 from jaxsim.math import Vec
-from jaxsim.model import Model
-from jaxsim.physics.jacobian import point_jacobian
-from jaxsim.physics.tree import column, take
-from jaxsim.structure import Structure, derived
+from jaxsim.model.data import Data
+from jaxsim.model.derived import SLIDERS_ONLY
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.body.point_motion import point_jacobian
 
 
 class Edges(NamedTuple):

@@ -1,7 +1,7 @@
 """What follows from the sizes of geoms: bounding boxes and spheres, and the sizes of height fields.
 
-The same formulas as those of the compiler (`compile/shapes.py`), on traced sizes. The bounds of a
-mesh do not follow from any size: they stay.
+The same formulas as those of the compiler (`geometry/primitive.py`), on traced sizes. The bounds
+of a mesh do not follow from any size: they stay.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,11 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.compile.shapes import MAXVAL
-from jaxsim.enums import GeomType
+from jaxsim.enums import MAXVAL, GeomType
 from jaxsim.math import safe_sqrt
-from jaxsim.model import Model
-from jaxsim.physics.kinds import by_kind
-from jaxsim.physics.tree import column, take
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.select import column, take
 
 
 def geom_bounds(m: Model) -> dict:

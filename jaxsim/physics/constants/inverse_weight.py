@@ -7,19 +7,19 @@ Constraints are scaled by them (MuJoCo's documentation, Computation: Constraint 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.compile.constants import SLIDERS_ONLY
-from jaxsim.data import Data
-from jaxsim.enums import JointType, TrnType
-from jaxsim.math import MINVAL, safe_sqrt
-from jaxsim.model import Model
+from jaxsim.enums import MINVAL, JointType, TrnType
+from jaxsim.math import safe_sqrt
+from jaxsim.model.data import Data
+from jaxsim.model.derived import SLIDERS_ONLY
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.reflected import dof_armature
 from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype
+from jaxsim.physics.arrays.factor import inverse_spd
+from jaxsim.physics.arrays.select import HIGHEST, column, diagonal, take, weighted_sum
+from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constants.flex_edges import edge_invweight
-from jaxsim.physics.factor import inverse_spd
-from jaxsim.physics.jacobian import point_jacobian
-from jaxsim.physics.layout import ancestors
-from jaxsim.physics.tree import HIGHEST, column, diagonal, take, weighted_sum
-from jaxsim.structure import Structure, derived
+from jaxsim.physics.topology import ancestors
 
 _KNOWN = SIMULATED | {TrnType.BODY}  # adhesion acts through contacts: its moment is zero here
 

@@ -14,16 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.compile.length_range import LengthRanges, Puller
-from jaxsim.data import Data
-from jaxsim.enums import DisableBit, IntegratorType
+from jaxsim.enums import MINVAL, DisableBit, IntegratorType
 from jaxsim.errors import ModelError, Problem
-from jaxsim.make_data import make_data
-from jaxsim.math import MINVAL, safe_sqrt
-from jaxsim.model import Model
+from jaxsim.math import safe_sqrt
+from jaxsim.model.data import Data
+from jaxsim.model.derived import LengthRanges, Puller
+from jaxsim.model.make_data import make_data
+from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.constraint import equality
-from jaxsim.physics.factor import solve_spd
 from jaxsim.physics.forward import (
     fwd_acceleration,
     fwd_actuation,
@@ -31,9 +33,7 @@ from jaxsim.physics.forward import (
     fwd_position,
     fwd_velocity,
 )
-from jaxsim.physics.integrate import advance
-from jaxsim.physics.native import unpack
-from jaxsim.physics.tree import column, total
+from jaxsim.physics.integrate.integrate import advance
 
 OFF = (
     DisableBit.CONTACT

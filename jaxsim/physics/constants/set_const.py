@@ -8,25 +8,24 @@ frame of one), which joints an actuator reflects into, which geoms feel the medi
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.compile.statistics import STATISTICS
-from jaxsim.compile.tendons import AUTOMATIC
-from jaxsim.data import Data
 from jaxsim.enums import EqType, ObjType, TrnType
 from jaxsim.math import Vec
-from jaxsim.model import Model, Statistic
+from jaxsim.model.data import Data
+from jaxsim.model.derived import AUTOMATIC, STATISTICS
+from jaxsim.model.model import Model, Statistic
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype, transmission
+from jaxsim.physics.arrays.native import pack_values, worlds
+from jaxsim.physics.arrays.select import column, largest, take, weighted_sum
+from jaxsim.physics.body.inertia import com_pos, crb
+from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.constants.added_mass import geom_fluid
 from jaxsim.physics.constants.flex_edges import edge_length
 from jaxsim.physics.constants.geom_bounds import geom_bounds
 from jaxsim.physics.constants.inverse_weight import inverse_weights
 from jaxsim.physics.constants.statistics import body_length, dof_length, statistics
-from jaxsim.physics.inertia import com_pos, crb
-from jaxsim.physics.kinematics import kinematics
-from jaxsim.physics.layout import descendants, grouped
-from jaxsim.physics.native import pack_values, worlds
-from jaxsim.physics.tendon import tendon
-from jaxsim.physics.tree import column, largest, take, weighted_sum
-from jaxsim.structure import Structure, derived
+from jaxsim.physics.tendon.tendon import tendon
+from jaxsim.physics.topology import descendants, grouped
 
 
 def set_const(m: Model) -> Model:

@@ -1,31 +1,29 @@
 """The scale of a model: the size of its bodies, and `stat`, what a model measures in qpos0.
 
-The same measures as those of the compiler (`compile/statistics.py`), on traced numbers.
+The same measures as those of the compiler (`reference/statistics.py`), on traced numbers.
 """
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.compile.statistics import (
+from jaxsim.enums import MINVAL, GeomType, JointType
+from jaxsim.math import Vec, concat
+from jaxsim.model.data import Data
+from jaxsim.model.derived import (
     FINITE_PLANE,
     INFINITE_PLANE,
     NO_EXTENT,
     NO_INERTIA,
     NO_MASS,
     NO_SIZE,
-    SMALL,
+    SHORTEST,
 )
-from jaxsim.data import Data
-from jaxsim.enums import GeomType, JointType
-from jaxsim.math import Vec, concat
-from jaxsim.model import Model
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.select import column, diagonal, largest, take, total
 from jaxsim.physics.constants.flex_edges import edges
-from jaxsim.physics.kinds import join
-from jaxsim.physics.layout import grouped
-from jaxsim.physics.tree import column, diagonal, largest, take, total
-from jaxsim.structure import Structure, derived
-
-SHORTEST = 1e-5  # least size of a body [m]
+from jaxsim.physics.topology import grouped
 
 
 def body_length(m: Model, d: Data):
@@ -77,7 +75,7 @@ def statistics(m: Model, d: Data, length) -> dict:
         "meaninertia": _mean(diagonal(d.M)) if m.nv else NO_INERTIA * one,
         "meanmass": _mean(m.body_mass[1:]) if several else NO_MASS * one,
         "meansize": meansize,
-        "extent": jnp.where(extent < SMALL, NO_EXTENT, jnp.maximum(extent, 2 * meansize)),
+        "extent": jnp.where(extent < MINVAL, NO_EXTENT, jnp.maximum(extent, 2 * meansize)),
         "center": center,
     }
 

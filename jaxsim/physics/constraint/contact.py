@@ -7,19 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.data import Data
-from jaxsim.enums import ConeType
-from jaxsim.math import MINVAL, Spatial, Vec
-from jaxsim.model import Model
+from jaxsim.enums import MINVAL, ConeType
+from jaxsim.math import Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
+from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.layout import layout
+from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
 from jaxsim.physics.constraint.rows import ContactRows
-from jaxsim.physics.layout import ancestors
-from jaxsim.physics.pin import pin
-from jaxsim.physics.products import CHUNK, apply_basis, chunks
-from jaxsim.physics.tree import column, pick, take
-from jaxsim.structure import Structure, derived
+from jaxsim.physics.topology import ancestors
 
 
 def contact_rows(m: Model, d: Data, c: Contacts) -> ContactRows:

@@ -10,23 +10,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
 from jaxsim.enums import ConstraintType, DisableBit, EqType, ObjType
 from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select
-from jaxsim.model import Model
-from jaxsim.physics.constraint.impedance import (
-    columns,
-    impedance,
-    regularize,
-    stiffness_damping,
-)
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.body.point_motion import Motion, point_motion
+from jaxsim.physics.constraint.impedance import columns, impedance, regularize, stiffness_damping
 from jaxsim.physics.constraint.rows import DenseRows
-from jaxsim.physics.jacobian import Motion, point_motion
-from jaxsim.physics.layout import ancestors
 from jaxsim.physics.refusal import Refusal, refuse
-from jaxsim.physics.tendon_path import tendon_pattern
-from jaxsim.physics.tree import column, take
-from jaxsim.structure import Structure, derived
+from jaxsim.physics.tendon.path import tendon_pattern
+from jaxsim.physics.topology import ancestors
 
 
 def connects(m: Model, d: Data) -> DenseRows | None:

@@ -5,11 +5,8 @@ MuJoCo's documentation, Computation: Constraint model (Parameters, Impedance, Re
 
 import jax.numpy as jnp
 
-from jaxsim.enums import DisableBit
-from jaxsim.math import MINVAL
-from jaxsim.model import Model
-
-MINIMP, MAXIMP = 0.0001, 0.9999
+from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit
+from jaxsim.model.model import Model
 
 
 def impedance(solimp, violation):

@@ -3,15 +3,15 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
 from jaxsim.enums import ConstraintType, DisableBit, JointType
 from jaxsim.math import Quat
-from jaxsim.model import Model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.impedance import columns, friction_terms
 from jaxsim.physics.constraint.limit import distance, limit_terms, sides
 from jaxsim.physics.constraint.rows import DenseRows, DofRows
-from jaxsim.physics.tree import column, take
-from jaxsim.structure import Structure, derived
 
 
 def dof_friction(m: Model, d: Data) -> DofRows | None:

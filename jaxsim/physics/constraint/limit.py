@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.model import Model
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
-from jaxsim.physics.tree import column
 
 
 def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

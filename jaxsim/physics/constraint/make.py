@@ -2,20 +2,15 @@
 
 import jax.numpy as jnp
 
-from jaxsim.data import Data
 from jaxsim.enums import ConeType, ConstraintType, DisableBit
-from jaxsim.model import Model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.contact import contact_rows
-from jaxsim.physics.constraint.equality import (
-    connects,
-    joint_couplings,
-    tendon_couplings,
-    welds,
-)
+from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
 from jaxsim.physics.constraint.rows import Rows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
-from jaxsim.physics.tree import total
 
 DOF_ROWS = (dof_friction, scalar_joint_limits)
 DENSE_ROWS = (

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from jaxsim.data import Data
 from jaxsim.enums import ConstraintType, DisableBit
-from jaxsim.model import Model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import take
 from jaxsim.physics.constraint.impedance import columns, friction_terms
 from jaxsim.physics.constraint.limit import distance, limit_terms, sides
 from jaxsim.physics.constraint.rows import DenseRows
-from jaxsim.physics.tendon_path import tendon_pattern
-from jaxsim.physics.tree import take
-from jaxsim.structure import Structure, derived
+from jaxsim.physics.tendon.path import tendon_pattern
 
 
 def tendon_friction(m: Model, d: Data) -> DenseRows | None:

@@ -3,15 +3,15 @@
 Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
 """
 
-from jaxsim.data import Data
 from jaxsim.enums import ConstraintType, SensorType, TrnType
-from jaxsim.model import Model
-from jaxsim.physics.constraint_force import limit_force
-from jaxsim.physics.objects import object_acceleration, object_mat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.body.objects import object_acceleration, object_mat
 from jaxsim.physics.sensor.contact import contact_sensors
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.touch import touch
-from jaxsim.physics.tree import take, weighted_sum
+from jaxsim.physics.solver.constraint_force import limit_force
 
 
 def _accelerometer(m: Model, d: Data, g: SensorGroup):

@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.data import Data
 from jaxsim.math import Rot, Spatial, Vec
-from jaxsim.model import Model
-from jaxsim.physics.constraint_force import contact_force
-from jaxsim.physics.kinds import by_kind, join
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.kinds import by_kind, join
+from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.sensor.contact_plan import Criterion, Plan, Reduce, contact_plans, output_rows
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
-from jaxsim.physics.tree import column, pick, take
+from jaxsim.physics.solver.constraint_force import contact_force
 
 
 class _Contacts(NamedTuple):

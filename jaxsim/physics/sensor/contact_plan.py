@@ -10,8 +10,8 @@ from enum import IntEnum
 import numpy as np
 
 from jaxsim.enums import ConDataField, ObjType, SensorType
-from jaxsim.physics.layout import descendants
-from jaxsim.structure import Structure, derived
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.topology import descendants
 
 
 class Reduce(IntEnum):

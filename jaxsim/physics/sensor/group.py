@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.enums import ObjType, SensorType
-from jaxsim.structure import Structure, derived
+from jaxsim.model.structure import Structure, derived
 
 
 @dataclass(frozen=True, eq=False)

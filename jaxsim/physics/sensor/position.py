@@ -5,17 +5,17 @@ Each function gives the outputs of a group of sensors, as `SensorGroup.places` s
 
 import jax.numpy as jnp
 
-from jaxsim.data import Data
 from jaxsim.enums import SensorType
 from jaxsim.math import Quat, Vec
-from jaxsim.model import Model
-from jaxsim.physics.energy import potential_energy
-from jaxsim.physics.kinds import by_kind
-from jaxsim.physics.limit_state import joint_limit, tendon_limit
-from jaxsim.physics.objects import object_mat, object_pos, object_quat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.objects import object_mat, object_pos, object_quat
+from jaxsim.physics.passive.energy import potential_energy
 from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
-from jaxsim.physics.tree import take
 
 
 def _magnetometer(m: Model, d: Data, g: SensorGroup):

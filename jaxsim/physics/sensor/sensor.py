@@ -9,19 +9,19 @@ from collections.abc import Callable, Mapping
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
 from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType
-from jaxsim.model import Model
-from jaxsim.physics.kinds import join
-from jaxsim.physics.postconstraint import body_acceleration, body_forces
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.body.subtree import subtree_vel
 from jaxsim.physics.refusal import Refusal, plugin_name, refuse
 from jaxsim.physics.sensor.acceleration import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
+from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
 from jaxsim.physics.sensor.group import has_sensor, sensor_groups
 from jaxsim.physics.sensor.position import POSITION
 from jaxsim.physics.sensor.shape_query import INSIDE
 from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY
-from jaxsim.physics.subtree import subtree_vel
-from jaxsim.physics.tree import column, take
 
 Table = Mapping[SensorType, Callable]
 

@@ -3,14 +3,14 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.data import Data
 from jaxsim.math import Vec
-from jaxsim.model import Model
-from jaxsim.physics.constraint_force import contact_force, contact_side
-from jaxsim.physics.kinds import by_kind
-from jaxsim.physics.products import apply
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import take
 from jaxsim.physics.sensor.shape_query import RAY, ray_meets
-from jaxsim.physics.tree import take
+from jaxsim.physics.solver.constraint_force import contact_force, contact_side
 
 
 def touch(m: Model, d: Data, site: np.ndarray):

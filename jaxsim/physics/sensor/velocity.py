@@ -3,15 +3,15 @@
 Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
 """
 
-from jaxsim.data import Data
 from jaxsim.enums import SensorType
-from jaxsim.model import Model
-from jaxsim.physics.energy import kinetic_energy
-from jaxsim.physics.limit_state import joint_limit, tendon_limit
-from jaxsim.physics.objects import object_mat, object_pos, object_velocity
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.objects import object_mat, object_pos, object_velocity
+from jaxsim.physics.passive.energy import kinetic_energy
 from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
 from jaxsim.physics.sensor.position import of_world
-from jaxsim.physics.tree import take
 
 
 def _velocimeter(m: Model, d: Data, g: SensorGroup):

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.enums import ConeType, ConstraintType
-from jaxsim.math import MINVAL
+from jaxsim.enums import MINVAL, ConeType, ConstraintType
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import sum_used
+from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.rows import ContactRows, DenseRows, DofRows
-from jaxsim.physics.pin import pin
-from jaxsim.physics.products import sum_used
-from jaxsim.physics.tree import total
 
 
 class OneSided(NamedTuple):

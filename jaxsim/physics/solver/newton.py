@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.rows import Rows
-from jaxsim.physics.factor import solve_spd
-from jaxsim.physics.pin import pin
-from jaxsim.physics.products import apply
 from jaxsim.physics.solver.along import line
 from jaxsim.physics.solver.linesearch import line_search
 from jaxsim.physics.solver.problem import (
@@ -29,7 +30,6 @@ from jaxsim.physics.solver.problem import (
     pieces_at,
     residual,
 )
-from jaxsim.physics.tree import total
 
 
 class Settings(NamedTuple):

@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.physics.constraint.rows import ContactRows, DofRows, Rows
-from jaxsim.physics.pin import pin
-from jaxsim.physics.products import (
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import (
     apply,
     apply_basis,
     apply_basis_transpose,
@@ -16,8 +15,9 @@ from jaxsim.physics.products import (
     gram,
     gram_basis,
 )
+from jaxsim.physics.arrays.select import take, total, weighted_sum
+from jaxsim.physics.constraint.rows import ContactRows, DofRows, Rows
 from jaxsim.physics.solver.cost import evaluate
-from jaxsim.physics.tree import take, total, weighted_sum
 
 
 class Problem(NamedTuple):

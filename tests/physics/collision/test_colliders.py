@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from physics.collision.two_geoms import draw, name, placed, random_quat
 
-from jaxsim.data import FAR
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Vec
+from jaxsim.model.data import FAR
 from jaxsim.physics.collision.table import COLLIDERS
 
 POSITION = 1e-7  # [m] and for normals; the clipping of boxes grows a face by 1e-9 of its size

@@ -8,15 +8,15 @@ import pytest
 from physics.oracle import data
 
 import jaxsim
-from jaxsim.bridge import put_model
-from jaxsim.data import FAR
 from jaxsim.enums import WarningType
+from jaxsim.io.bridge import put_model
 from jaxsim.math import Rot, Vec
+from jaxsim.model.data import FAR
+from jaxsim.physics.arrays.native import pack, unpack
 from jaxsim.physics.collision.broadphase import near
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.layout import layout
+from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.collision.shape import Placed
-from jaxsim.physics.native import pack, unpack
 
 N = 6  # bodies of a heap
 TOLERANCE = 1e-7  # positions; parameters are copies and means

@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from jaxsim.bridge import put_model
 from jaxsim.enums import DisableBit, GeomType
+from jaxsim.io.bridge import put_model
 from jaxsim.physics.collision.pairs import candidate_pairs
 
 SHAPES = ("sphere", "capsule", "box")

@@ -1,6 +1,7 @@
 """Worlds with no, some and many contacts, side by side: each has the oracle's acceleration.
 
-With the worlds last contacts are taken a few at a time as far as some world has one (products.py).
+With the worlds last contacts are taken a few at a time as far as some world has one
+(arrays/products.py).
 """
 
 from pathlib import Path
@@ -11,8 +12,8 @@ import mujoco
 import numpy as np
 
 import jaxsim
-from jaxsim.physics.pin import few
-from jaxsim.physics.products import CHUNK
+from jaxsim.physics.arrays.pin import few
+from jaxsim.physics.arrays.products import CHUNK
 
 PILE = Path(jaxsim.__file__).parent.parent / "configs" / "pile.xml"
 STEPS = (0, 60, 100, 300, 600)  # in the air, the first ones down, ..., at rest

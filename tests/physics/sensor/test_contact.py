@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.bridge import put_data, put_model
+from jaxsim.io.bridge import put_data, put_model
 
 FIELDS = "found force torque dist pos normal tangent"
 SPEEDS = " linvel angvel"  # not of the net force

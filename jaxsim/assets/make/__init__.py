@@ -1,0 +1,1 @@
+"""Assets that no file contains: built-in shapes and textures."""

@@ -1,0 +1,144 @@
+"""Built-in textures: gradients, checkers and flat colors, with marks on them.
+
+XML reference, asset/texture/builtin. The six sides of a cube stand below each other, in the order
+right, left, up, down, front, back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from jaxsim.assets.make.random64 import uniform
+
+SIDES = 6
+_UP, _DOWN = 2, 3
+_PART = 2**18  # pixels whose colors are worked out together
+
+
+def pattern(
+    kind: str, sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray
+) -> np.ndarray:
+    """Draws a built-in pattern.
+
+    Args:
+      kind: "gradient", "checker" or "flat".
+      sides: 1 for a flat image, 6 for a cube.
+      height: rows of a side.
+      width: columns of a side.
+      rgb1: first color, (3,) in [0, 1].
+      rgb2: second color, likewise.
+
+    Returns:
+      Pixels, (sides, height, width, 3), uint8.
+    """
+    return _PATTERNS[kind](sides, height, width, np.asarray(rgb1), np.asarray(rgb2))
+
+
+def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> None:
+    """Puts marks on a pattern of any number of sides, in place.
+
+    Args:
+      image: pixels, (sides, height, width, 3), uint8.
+      kind: "none", "edge", "cross" or "random".
+      rgb: color of the marks, (3,).
+      probability: part of the pixels that random marks take.
+    """
+    sides, height, width, _ = image.shape
+    color = color_bytes(rgb)
+    if kind == "edge":
+        image[:, [0, -1]] = color
+        image[:, :, [0, -1]] = color
+    elif kind == "cross":
+        image[:, height // 2] = color
+        image[:, :, width // 2] = color
+    elif kind == "random":
+        count = sides * height * width
+        chosen = np.unpackbits(_chosen(count, probability), count=count).view(bool)
+        image[chosen.reshape(image.shape[:3])] = color
+
+
+@lru_cache(maxsize=8)
+def _chosen(n: int, probability: float) -> np.ndarray:
+    """Which of n pixels have a random mark, as bits: always the same, in every texture."""
+    blocks = [numbers < probability for numbers in uniform(n)]
+    return np.packbits(np.concatenate(blocks))
+
+
+def color_bytes(rgb: np.ndarray) -> np.ndarray:
+    """Colors as bytes: cut off, not rounded; outside [0, 1] they wrap around, as in MuJoCo."""
+    return (255 * np.asarray(rgb, np.float64)).astype(np.int64).astype(np.uint8)
+
+
+def _flat(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
+    image = np.empty((sides, height, width, 3), np.uint8)
+    image[:] = color_bytes(rgb1)
+    if sides == SIDES:
+        image[_DOWN] = color_bytes(rgb2)
+    return image
+
+
+def _checker(sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
+    """Two by two fields; on front and back of a cube they are the other way around."""
+    upper = np.arange(height)[:, None] < height // 2
+    second = upper != (np.arange(width) < width // 2)
+    colors = np.stack([color_bytes(rgb1), color_bytes(rgb2)])
+    image = np.empty((sides, height, width, 3), np.uint8)
+    image[:] = np.where(second[..., None], colors[1], colors[0])
+    if sides == SIDES:
+        image[4:] = np.where(second[..., None], colors[0], colors[1])
+    return image
+
+
+def _gradient(
+    sides: int, height: int, width: int, rgb1: np.ndarray, rgb2: np.ndarray
+) -> np.ndarray:
+    """From the center to the rim of an image; on a cube, from the top to the bottom."""
+    if min(height, width) == 1:  # neither center nor rim: black, as in MuJoCo
+        return np.zeros((sides, height, width, 3), np.uint8)
+    image = np.empty((sides, height, width, 3), np.uint8)
+    # part by part, since the numbers take much more memory than the bytes made of them
+    columns = min(width, _PART)
+    rows = max(1, _PART // columns)
+    for top in range(0, height, rows):
+        for left in range(0, width, columns):
+            part = image[:, top : top + rows, left : left + columns]
+            x, y = _ticks(width, left, part.shape[2])[None], _ticks(height, top, part.shape[1])
+            for side, place in _places(sides, x, y[:, None]).items():
+                part[side] = _blend(_sigmoid(place), rgb1, rgb2)
+    return image
+
+
+def _places(sides: int, x: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
+    """How far from the first color to the second the pixels of each side are, from 0 to 1."""
+    radius = np.hypot(x, y)
+    if sides == 1:
+        return {0: np.minimum(radius, 1.0)}
+    up = np.arctan(radius) / np.pi
+    beside = 0.5 + np.arctan2(y, np.hypot(x, 1.0)) / np.pi
+    return {**dict.fromkeys(range(SIDES), beside), _UP: up, _DOWN: 1 - up}
+
+
+def _blend(share: np.ndarray, rgb1: np.ndarray, rgb2: np.ndarray) -> np.ndarray:
+    channels = zip(rgb1, rgb2, strict=True)
+    return np.stack([color_bytes(a * (1 - share) + b * share) for a, b in channels], axis=-1)
+
+
+def _ticks(n: int, start: int, count: int) -> np.ndarray:
+    """Places of some of n pixels, the first of all at -1 and the last at 1."""
+    return 2 * np.arange(start, min(n, start + count)) / (n - 1) - 1
+
+
+def _sigmoid(place: np.ndarray) -> np.ndarray:
+    """A smooth rise from 0 to 1, steepest in the middle."""
+    u = 2 * place - 1
+    return 0.5 + u / np.sqrt(2 * (1 + u**2))
+
+
+_PATTERNS: dict[str, Callable[[int, int, int, np.ndarray, np.ndarray], np.ndarray]] = {
+    "flat": _flat,
+    "checker": _checker,
+    "gradient": _gradient,
+}

@@ -1,0 +1,1 @@
+"""File formats: meshes, images, height fields, skins and archives of arrays, from bytes."""

@@ -1,0 +1,70 @@
+"""From the bytes of a mesh file to its surface: which reader reads which file."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim.assets.read.msh import read_msh
+from jaxsim.assets.read.obj import read_obj
+from jaxsim.assets.read.stl import read_stl
+from jaxsim.assets.read.volume import read_gmsh_surface
+from jaxsim.assets.source import data_uri
+from jaxsim.assets.surface import Surface
+from jaxsim.errors import AssetError
+
+_READERS: dict[str, Callable[[bytes], Surface]] = {
+    ".stl": read_stl,
+    ".obj": read_obj,
+    ".msh": read_msh,
+    ".gmsh": read_gmsh_surface,
+}
+
+_TYPES = {
+    "model/stl": ".stl",
+    "model/obj": ".obj",
+    "model/vnd.mujoco.msh": ".msh",
+    "model/vnd.gmsh": ".gmsh",
+}
+
+# Forms that people try, and that have more in them than one mesh.
+_SCENES = (".dae", ".fbx", ".glb", ".gltf", ".ply", ".off", ".usd", ".usda", ".usdc", ".usdz")
+
+
+def read_surface(name: str, data: bytes, content_type: str | None = None) -> Surface:
+    """Reads a mesh file.
+
+    Args:
+      name: its name. As in MuJoCo, its extension decides how it is read where that is known.
+      data: its contents.
+      content_type: media type, for a name that does not tell.
+
+    Raises:
+      AssetError: it is of an unknown kind, or its contents are not what its kind asks for.
+    """
+    surface = _reader(name, content_type or data_uri.content_type(name))(data)
+    bad = np.argwhere(~np.isfinite(surface.vertex))
+    if len(bad):
+        raise AssetError(f"'{name}': a coordinate of vertex {bad[0][0]} is not a finite number")
+    return surface
+
+
+def extension(name: str) -> str:
+    """The extension of a file in lower case, with its dot; a name that is all dot has it too."""
+    base = posixpath.basename(name.replace("\\", "/"))
+    return base[base.rfind(".") :].lower() if "." in base else ""
+
+
+def _reader(name: str, content_type: str | None) -> Callable[[bytes], Surface]:
+    kind = extension(name)
+    if kind not in _READERS and content_type is not None:
+        kind = _TYPES.get(content_type.strip().lower(), kind)
+    if kind in _READERS:
+        return _READERS[kind]
+    remedy = f"convert it to one of {', '.join(_READERS)}"
+    if kind in _SCENES:
+        raise AssetError(f"'{name}': {kind[1:]} files are not read; {remedy}")
+    types = ", ".join(_TYPES)
+    raise AssetError(f"'{name}' is no mesh file that can be read; {remedy}, or name one of {types}")

@@ -1,0 +1,71 @@
+"""Images: PNG files to arrays of bytes. Decoding takes Pillow, from the extra `images`."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import struct
+from typing import Any
+
+import numpy as np
+
+from jaxsim.assets.read.png import check_png
+from jaxsim.errors import AssetError
+
+_MODES = {
+    1: "RGB",
+    3: "RGB",
+    4: "RGBA",
+}  # what Pillow calls an image of that many channels, or more
+
+# What Pillow raises is not one kind of error.
+_UNREAD = (OSError, SyntaxError, ValueError, struct.error)
+
+
+class NoDecoder(AssetError):
+    """The package that decodes images is not installed."""
+
+
+def read_png(data: bytes, nchannel: int) -> np.ndarray:
+    """Decodes a PNG image.
+
+    Of an image in color, one channel is the red one, as in MuJoCo; a gray image has three equal
+    channels. Where an image has no opacity, the fourth channel is 255. Deep images lose their low
+    bits.
+
+    Args:
+      data: contents of the file.
+      nchannel: 1, 3 or 4.
+
+    Returns:
+      Pixels from the top left corner, (height, width, nchannel), uint8.
+
+    Raises:
+      AssetError: it is damaged or too large.
+      NoDecoder: Pillow is not installed.
+    """
+    if nchannel not in _MODES:
+        raise AssetError(f"an image has 1, 3 or 4 channels, not {nchannel}")
+    png, mode = check_png(data, nchannel), _MODES[nchannel]
+    reader = _pillow()
+    try:
+        # not by Image.open, which has limits of its own
+        with reader.PngImageFile(io.BytesIO(png.data)) as image:
+            if image.mode.startswith("I"):  # 16 bits of gray, which converting would cut to white
+                gray = (np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8)
+                opaque = np.full_like(gray, 255)
+                pixels = np.stack([gray, gray, gray, opaque][:nchannel], axis=-1)
+            else:
+                converted = image if image.mode == mode else image.convert(mode)
+                pixels = np.asarray(converted)[:, :, :nchannel]
+    except _UNREAD as error:
+        raise AssetError(f"the PNG image cannot be decoded: {error}") from None
+    return np.ascontiguousarray(pixels)
+
+
+def _pillow() -> Any:
+    try:
+        return importlib.import_module("PIL.PngImagePlugin")
+    except ImportError:
+        remedy = "pip install 'jaxsim-engine[images]'"
+        raise NoDecoder(f"PNG images are decoded by Pillow, which is missing: {remedy}") from None

@@ -1,0 +1,166 @@
+"""Providers: where files named by a URI come from.
+
+A provider has a prefix, which is the scheme of the URIs that it reads: one for `http` reads
+`http://host/arm.obj` and `HTTP:arm.obj`, but neither `https://host/arm.obj` nor `http/arm.obj`.
+Once registered it serves every file that a model names: the model itself, what it includes or
+attaches, and its assets. Registered here: `data:`, files written out inside their own name.
+
+    register_provider("http", open=urllib.request.urlopen)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxsim.assets.source import data_uri
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")  # RFC 3986, section 3.1
+
+
+class ResourceError(Exception):
+    """A file that cannot be had; the message says why, and where it was looked for."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """How files of one scheme are read.
+
+    Attributes:
+      prefix: the scheme, in small letters and without its colon.
+      open: name -> handle; the name is the whole URI, as the model writes it. It raises where there
+        is no such file, or returns None or False.
+      read: handle -> contents.
+      close: handle -> anything; called once for every handle, also where reading failed.
+      getdir: name -> the folder that relative names in the file start from; None: the name up to
+        its last slash, or the last one before `::` if it is inside an archive. It must not raise.
+      modified: name, time in seconds since the epoch -> whether the file has changed since; None:
+        it never does.
+    """
+
+    prefix: str
+    open: Callable[[str], Any]
+    read: Callable[[Any], bytes]
+    close: Callable[[Any], Any]
+    getdir: Callable[[str], str] | None = None
+    modified: Callable[[str, float], bool] | None = None
+
+    def contents(self, name: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+          ResourceError: the provider has no such file, or failed.
+        """
+        handle = self._call("open", self.open, name, name)
+        if handle is None or handle is False:
+            raise ResourceError(f"the provider of '{self.prefix}:' has no '{shown(name)}'")
+        try:
+            data = self._call("read", self.read, name, handle)
+        finally:
+            self._call("close", self.close, name, handle)
+        if not isinstance(data, bytes | bytearray | memoryview):
+            kind = type(data).__name__
+            message = f"the provider of '{self.prefix}:' gave {kind} for '{shown(name)}'"
+            raise ResourceError(f"{message}, expected bytes")
+        return bytes(data)
+
+    def changed(self, name: str, since: float) -> bool:
+        """Whether a file has changed after a time, in seconds since the epoch."""
+        if self.modified is None:
+            return False
+        return bool(self._call("ask for changes of", self.modified, name, name, since))
+
+    def folder(self, name: str) -> str:
+        """The folder that relative names in a file start from."""
+        if self.getdir is not None:
+            return str(self.getdir(name))
+        inside, mark, archive = name.partition("::")
+        folder = inside[: inside.rfind("/") + 1] or f"{self.prefix}:"
+        return f"{folder}{mark}{archive}"
+
+    def _call(self, what: str, function: Callable[..., Any], name: str, *args: Any) -> Any:
+        """Calls the provider's code, which is not ours: whatever it raises is its failure."""
+        try:
+            return function(*args)
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            raise ResourceError(f"cannot {what} '{shown(name)}': {reason}") from error
+
+
+_providers: dict[str, Provider] = {}
+
+
+def register_provider(
+    prefix: str,
+    *,
+    open: Callable[[str], Any],
+    read: Callable[[Any], bytes] | None = None,
+    close: Callable[[Any], Any] | None = None,
+    getdir: Callable[[str], str] | None = None,
+    modified: Callable[[str, float], bool] | None = None,
+) -> None:
+    """Registers a provider of files, for all models loaded from now on.
+
+    Args:
+      prefix: scheme of the URIs, without the colon; capitals do not matter.
+      open: name -> handle; raises where there is no such file.
+      read: handle -> bytes; None: `handle.read()`.
+      close: handle -> anything; None: `handle.close()`.
+      getdir: name -> folder; None: the name up to its last slash.
+      modified: name, seconds since the epoch -> whether the file has changed; None: never.
+
+    Raises:
+      ValueError: the prefix is not the scheme of a URI, or has another provider.
+    """
+    if not _SCHEME.fullmatch(prefix):
+        rule = "a letter, then letters, digits, '+', '-' or '.', without the colon"
+        raise ValueError(f"prefix: '{prefix}' is not the scheme of a URI; it is {rule}")
+    provider = Provider(
+        prefix.lower(), open, read or _read_handle, close or _close_handle, getdir, modified
+    )
+    # registering the very same again, as a module that is reloaded may do, changes nothing
+    if _providers.setdefault(provider.prefix, provider) != provider:
+        remedy = "unregister_provider removes it"
+        raise ValueError(f"prefix: '{provider.prefix}' has another provider already; {remedy}")
+
+
+def unregister_provider(prefix: str) -> None:
+    """Removes a provider.
+
+    Raises:
+      KeyError: there is none for this prefix.
+    """
+    del _providers[prefix.lower()]
+
+
+def provider_of(name: str) -> Provider | None:
+    """The provider that reads a name, or None: then it is a path."""
+    scheme, colon, _ = name.partition(":")
+    return _providers.get(scheme.lower()) if colon else None
+
+
+def folder_of(name: str) -> str:
+    """The folder that relative names in a file of a provider start from."""
+    provider = provider_of(name)
+    assert provider is not None
+    return provider.folder(name)
+
+
+def _read_handle(handle: Any) -> bytes:
+    return handle.read()
+
+
+def _close_handle(handle: Any) -> None:
+    handle.close()
+
+
+def shown(name: str) -> str:
+    """A name for a message; that of a `data:` URI may be the whole file."""
+    return name if len(name) <= 120 else f"{name[:100]}... ({len(name)} characters)"
+
+
+register_provider(
+    "data", open=data_uri.decode, read=bytes, close=lambda data: None, getdir=lambda name: ""
+)

@@ -1,0 +1,178 @@
+"""Where the bytes of a file come from: memory, a provider, or the disk, in this order.
+
+Everything that opens a file on behalf of a model comes through here: the model itself, the files
+it includes or attaches, its meshes, images and height fields. A name may be a path or a URI.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from jaxsim.assets.source.provider import ResourceError as ResourceError
+from jaxsim.assets.source.provider import folder_of, provider_of
+
+# What looks like a URI; one letter would be the drive of a Windows path.
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+
+# What relative names cannot leave: `http://host/`, `file:/`, `http:`; in an archive, its scheme.
+_ROOT = re.compile(r"[^:]*:(?:(//[^/]*/?)|/?)")
+_ARCHIVE_ROOT = re.compile(r"[^:]*:(//)?")
+
+
+class Resources:
+    """The files a model may refer to.
+
+    A name that is not found in memory as it is written is looked up there without its path, as
+    MuJoCo does: `meshes/arm.stl` finds `arm.stl` and `other/arm.stl`. Letters count as they are
+    written; where that finds nothing, a single name that differs only in capitals is taken.
+
+    Args:
+      files: contents of files in memory, by name.
+      folder: folder, or URI, that relative names start from; "" is the current folder.
+    """
+
+    def __init__(self, files: Mapping[str, bytes] | None = None, folder: str = ""):
+        self.files: Mapping[str, bytes] = {} if files is None else files
+        self.folder = folder
+        self._bare: dict[str, list[str]] | None = None
+
+    def read(self, name: str) -> bytes:
+        """Contents of a file.
+
+        Raises:
+          ResourceError: there is no such file, or it cannot be read; the message says where it was
+            looked for.
+        """
+        found = self.find(name, (self.folder,))
+        if found is None:
+            raise ResourceError(self._missing(name))
+        return found[1]
+
+    def find(self, name: str, folders: Sequence[str]) -> tuple[str, bytes] | None:
+        """Path and contents of the first file of this name, seen from each folder in turn.
+
+        Returns None where there is no such file.
+
+        Raises:
+          ResourceError: there is one, but it cannot be read.
+        """
+        paths = list(dict.fromkeys(join(folder, name) for folder in folders))
+        for key in self._keys(paths, name):
+            data = self.files.get(key)
+            if data is not None:
+                return key, _checked(key, data)
+        for path in paths:
+            provider = provider_of(path)
+            data = provider.contents(path) if provider else _from_disk(path)
+            if data is not None:
+                return path, data
+        return None
+
+    def modified(self, name: str, since: float) -> bool:
+        """Whether a file has changed after a time, in seconds since the epoch.
+
+        What is in memory, or comes from a provider that cannot tell, has not.
+        """
+        path = join(self.folder, name)
+        if any(key in self.files for key in self._keys([path], name)):
+            return False
+        provider = provider_of(path)
+        if provider:
+            return provider.changed(path, since)
+        try:
+            return os.path.getmtime(path) > since
+        except OSError as error:
+            raise ResourceError(f"'{path}' cannot be read: {error.strerror}") from None
+
+    def _keys(self, paths: Sequence[str], name: str) -> Iterator[str]:
+        """The names under which a file may be in memory, the best first."""
+        yield from paths
+        yield name
+        slashed = posixpath.normpath(name.replace("\\", "/"))
+        yield slashed
+        bare = posixpath.basename(slashed)
+        yield bare
+        alike = self._alike(bare)
+        if len(alike) == 1:
+            yield alike[0]
+
+    def _alike(self, bare: str) -> list[str]:
+        """Names in memory that end in this one; whatever their capitals, if none is exact."""
+        if self._bare is None:
+            self._bare = {}
+            for key in self.files:
+                self._bare.setdefault(posixpath.basename(key).casefold(), []).append(key)
+        names = self._bare.get(bare.casefold(), [])
+        return [key for key in names if posixpath.basename(key) == bare] or names
+
+    def _missing(self, name: str) -> str:
+        """Says where a file was looked for, and what may be the matter."""
+        scheme = _URI.match(name) or _URI.match(self.folder)
+        path = name if _URI.match(name) else join(self.folder, name)
+        places = [f"the {len(self.files)} files in memory"] if len(self.files) else []
+        places.append(f"'{path}'")
+        message = f"cannot find '{name}'; looked in {' and '.join(places)}"
+        alike = self._alike(posixpath.basename(name.replace("\\", "/")))
+        if len(alike) > 1:
+            return f"{message}; {' and '.join(map(repr, alike))} are in memory: give the path"
+        if scheme and not provider_of(path):
+            remedy = "jaxsim.register_provider adds one"
+            return f"{message}; no provider is registered for '{scheme[1]}:', {remedy}"
+        return f"{message}, which is a folder" if os.path.isdir(path) else message
+
+
+def join(folder: str, name: str) -> str:
+    """A name seen from a folder, either of which may be a URI; `..` and `.` are worked out.
+
+    A relative name cannot leave the host of a URI, or an archive: surplus `..` are dropped, as in a
+    browser. What follows `::`, as in `zip://arm::/data/robots.zip`, is the archive, and stays.
+    """
+    if provider_of(name):
+        return name
+    if not provider_of(folder):
+        return os.path.normpath(os.path.join(folder, name))
+    inside, mark, archive = folder.partition("::")
+    root = (_ARCHIVE_ROOT if mark else _ROOT).match(inside)
+    assert root is not None, "a provider's name has a scheme"
+    start = root[0] + "/" if root[1] and not root[0].endswith("/") else root[0]
+    # below "/", so that what leads above it ends there
+    path = posixpath.normpath(posixpath.join("/", inside[root.end() :], name.replace("\\", "/")))
+    return f"{start}{path[1:]}{mark}{archive}"
+
+
+def is_uri(name: str) -> bool:
+    """Whether a name has the form of a URI, whether or not a provider reads it."""
+    return _URI.match(name) is not None
+
+
+def folder_name(path: str) -> str:
+    """The folder of a file, which relative names in it start from; of a path or a URI."""
+    return folder_of(path) if provider_of(path) else os.path.dirname(path)
+
+
+def _checked(key: str, data: object) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    kind = type(data).__name__
+    raise ResourceError(f"the file '{key}' in memory is of type {kind}; give its bytes")
+
+
+def _from_disk(path: str) -> bytes | None:
+    if "\0" in path:
+        raise ResourceError(f"{path!r} cannot be read: embedded null byte")
+    try:
+        if not os.path.isfile(path):
+            slashed = path.replace("\\", "/")
+            if slashed == path or not os.path.isfile(slashed):
+                return None
+            path = slashed
+        with open(path, "rb") as stream:
+            return stream.read()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ResourceError(f"'{path}' cannot be read: {reason}") from None

@@ -1,0 +1,82 @@
+"""The shape of geoms and sites that are a mesh, or a primitive fitted to one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.mesh.fit import AROUND_BOX, TO_INERTIA, inertia_box
+from jaxsim.compile.asset.mesh.mesh import Mesh
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.pose import Pose, here, pose_of
+from jaxsim.compile.geometry.primitive import Solid, primitive
+from jaxsim.compile.geometry.quaternion import IDENTITY
+from jaxsim.compile.geometry.shape import Geometry, check_size, unknown
+from jaxsim.enums import GeomType
+from jaxsim.spec import SpecElement
+
+
+def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
+    """A geom of type mesh or sdf, or a site of type mesh.
+
+    A geom stands where the file has its points. A site, in the oracle, has the mesh's own frame at
+    the place that is written.
+    """
+    if element.get("mesh") is None:
+        c.fault(element, f"type='{kind.name.lower()}' needs mesh, the name of a mesh")
+        return unknown(kind)
+    if element.get("shellinertia") == "true":
+        c.fault(element, "shellinertia is for primitive shapes; set inertia='shell' of the mesh")
+    if element.get("fromto") is not None:
+        c.fault(element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos")
+    dataid = c.find_own("mesh", element, "mesh")
+    if dataid < 0:
+        return unknown(kind)
+    mesh: Mesh = c.work["mesh"][dataid]
+    low, high = mesh.bounds
+    size = np.maximum(np.abs(low), np.abs(high))
+    moved = mesh.pose if element.tag == "geom" else here()
+    aabb = np.concatenate([(high + low) / 2, (high - low) / 2])
+    return Geometry(
+        kind=kind,
+        size=size,
+        pose=pose_of(c, element).apply(moved),
+        solid=Solid(mesh.content, mesh.moments, aabb, float(np.linalg.norm(size))),
+        dataid=dataid,
+        moved=moved,
+    )
+
+
+def fitted(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
+    """A primitive geom that names a mesh: as large as the mesh, and where the mesh is.
+
+    `fitaabb` takes the bounding box of the mesh, otherwise the box with its inertia decides.
+    """
+    if element.get("fromto") is not None:
+        c.fault(element, "both mesh and fromto give its size; remove one of them")
+        return unknown(kind)
+    if kind not in TO_INERTIA:
+        c.fault(element, f"a {kind.name.lower()} cannot be fitted to a mesh; use a solid shape")
+        return unknown(kind)
+    dataid = c.find_own("mesh", element, "mesh")
+    if dataid < 0:
+        return unknown(kind)
+    mesh: Mesh = c.work["mesh"][dataid]
+    if c.settings_of(element).fitaabb:
+        low, high = mesh.bounds
+        moved = mesh.pose.apply(Pose((high + low) / 2, IDENTITY))
+        half = AROUND_BOX[kind](*(high - low) / 2)
+    else:
+        moved = mesh.pose
+        half = TO_INERTIA[kind](*inertia_box(mesh.moments))
+    size = np.zeros(3)
+    given = np.atleast_1d(element.get("size"))
+    size[: len(given)] = given
+    size[: len(half)] = float(element.get("fitscale")) * np.array(half)
+    check_size(c, element, kind, size)
+    return Geometry(
+        kind=kind,
+        size=size,
+        pose=pose_of(c, element).apply(moved),
+        solid=primitive(kind, size, shell=element.get("shellinertia") == "true"),
+        moved=moved,
+    )

@@ -1,0 +1,56 @@
+"""The fields `oct_*`: signed distances around the meshes whose geoms collide by them.
+
+A mesh that a plugin makes has none: the plugin itself says how far a point is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxsim.assets.mesh.distance import SurfaceDistance
+from jaxsim.assets.octree.build import Octree, octree
+from jaxsim.compile.asset.mesh.mesh import Mesh
+from jaxsim.compile.asset.mesh.sdf import made_by_plugin
+from jaxsim.compile.context import Compilation
+
+NO_TREE = -1  # address of a mesh without octree
+
+
+def octrees(c: Compilation) -> None:
+    """All fields of octrees."""
+    geoms = [geom for body in c.bodies for geom in body.geoms if geom.get("type") == "sdf"]
+    named = {geom.get("mesh") for geom in geoms}
+    trees = [
+        _tree(mesh) if element.asset_name in named and not made_by_plugin(element) else None
+        for element, mesh in zip(c.elements["mesh"], c.work["mesh"], strict=True)
+    ]
+    c.fields.update(octree_fields(trees))
+
+
+def octree_fields(trees: list[Octree | None]) -> dict[str, Any]:
+    """The octrees of all meshes end to end; children count from the first cell of their tree."""
+    num = np.array([0 if tree is None else len(tree.value) for tree in trees], np.int32)
+    start = np.where(num > 0, np.cumsum(num) - num, NO_TREE)
+    made = [tree for tree in trees if tree is not None]
+    return {
+        "noct": int(num.sum()),
+        "mesh_octadr": start.astype(np.int32),
+        "mesh_octnum": num,
+        "oct_depth": _joined([tree.cells.level for tree in made], np.int32),
+        "oct_child": _joined([tree.cells.child for tree in made], np.int32, 8),
+        "oct_aabb": _joined([tree.cells.aabb for tree in made], np.float64, 6),
+        "oct_coeff": _joined([tree.value for tree in made], np.float64, 8),
+    }
+
+
+def _tree(mesh: Mesh) -> Octree:
+    face = mesh.placement.turned(mesh.surface.face)
+    return octree(mesh.vertex[face], *mesh.bounds, SurfaceDistance(mesh.vertex, face))
+
+
+def _joined(parts: list[np.ndarray], dtype: type, width: int = 0) -> np.ndarray:
+    """Arrays end to end, (n,) or (n, width); also of no arrays."""
+    empty: np.ndarray = np.zeros((0, width) if width else 0, dtype)
+    return np.concatenate([empty, *parts]).astype(dtype)

@@ -1,0 +1,44 @@
+"""The surface of a mesh that an `sdf` plugin makes, from the settings of the plugin's instance.
+
+It takes the place of lists of vertices, normals and faces and of a built-in shape, as in MuJoCo;
+texture coordinates stay. Such a mesh keeps the frame of its plugin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.sdf.shapes import SHAPES, settings
+from jaxsim.assets.sdf.surface import sdf_surface
+from jaxsim.assets.surface import Surface
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.whole.plugins import plugin_child
+from jaxsim.errors import AssetError
+from jaxsim.spec import SpecElement
+
+
+def made_by_plugin(element: SpecElement) -> bool:
+    """Whether a plugin makes the mesh."""
+    return plugin_child(element) is not None
+
+
+def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
+    """The surface, or None where the plugin has a fault that has been reported.
+
+    Raises:
+      AssetError: the settings give no surface, or the mesh has what it cannot have.
+    """
+    instance = c.work["plugin"].get(plugin_child(element))
+    if instance is None or instance.plugin.serves != "sdf" or instance.fault:
+        return None
+    if element.get("file") is not None:
+        raise AssetError("both plugin and file make its surface; remove one of them")
+    scale = element.get("scale")
+    if np.any(scale != np.ones(3)):
+        raise AssetError(
+            f"scale='{numbers(scale)}' is not for meshes of plugins, whose signed distance it would"
+            " not change; set the sizes of the plugin instead"
+        )
+    shape = SHAPES[instance.plugin.name]
+    return sdf_surface(shape, settings(shape, instance.config))

@@ -1,0 +1,47 @@
+"""Alignment of free bodies: the frame of a free body without children becomes its inertial frame.
+
+Asked for by `<freejoint align>` or `<compiler alignfree>`; M of such a body is diagonal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.orientation import IDENTITY
+from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.enums import JointType
+
+
+def align_free(c: Compilation) -> None:
+    """Moves the frames of aligned bodies, and keeps what is fixed to them where it was."""
+    f = c.fields
+    for joint in np.flatnonzero(f["jnt_type"] == JointType.FREE):
+        body = int(f["jnt_bodyid"][joint])
+        wanted = c.elements["joint"][joint].own("align") or "auto"
+        align = (
+            c.settings_of(c.elements["joint"][joint]).alignfree
+            if wanted == "auto"
+            else wanted == "true"
+        )
+        if align and not c.bodies[body].bodies:
+            _align(c, body, int(f["jnt_qposadr"][joint]))
+
+
+def _align(c: Compilation, body: int, qposadr: int) -> None:
+    f = c.fields
+    inertial = Pose(f["body_ipos"][body].copy(), f["body_iquat"][body].copy())
+    placed = Pose(f["body_pos"][body], f["body_quat"][body]).apply(inertial)
+    f["body_pos"][body], f["body_quat"][body] = placed
+    f["body_ipos"][body], f["body_iquat"][body] = np.zeros(3), IDENTITY
+    for name in ("qpos0", "qpos_spring"):
+        f[name][qposadr : qposadr + 7] = np.concatenate(placed)
+    back = inertial.inverse()
+    for kind in ("geom", "site", "cam"):
+        for i in np.flatnonzero(f[f"{kind}_bodyid"] == body):
+            moved = back.apply(Pose(f[f"{kind}_pos"][i], f[f"{kind}_quat"][i]))
+            f[f"{kind}_pos"][i], f[f"{kind}_quat"][i] = moved
+    for i in np.flatnonzero(f["light_bodyid"] == body):
+        f["light_pos"][i] = back.point(f["light_pos"][i])
+        f["light_dir"][i] = rotate(back.quat, f["light_dir"][i])

@@ -1,0 +1,65 @@
+"""The kinematic tree: bodies in depth-first order, their parents, poses, and mocap ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+
+import numpy as np
+
+from jaxsim.compile.columns import user_data
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.pose import pose_of, written_pose
+from jaxsim.compile.whole.plugins import plugin_id
+from jaxsim.spec import Body
+
+
+def bodies(c: Compilation) -> None:
+    """Ids and names of bodies, their parents, poses, gravity compensation and mocap ids."""
+    c.bodies = c.spec.bodies
+    elements = [body.element for body in c.bodies]
+    c.register("body", elements, [body.name for body in c.bodies])
+    _refuse_contents(c)
+
+    # The world is where it is; a URDF file can give it a pose all the same, which is kept.
+    poses = [(pose_of if body.id else written_pose)(c, body.element) for body in c.bodies]
+    mocap = [body.id > 0 and body.element.get("mocap") == "true" for body in c.bodies]
+    gravcomp = [0.0 if body.id == 0 else body.element.get("gravcomp") or 0.0 for body in c.bodies]
+    for body in c.bodies:
+        if mocap[body.id] and (body.joints or body.depth != 1):
+            c.fault(
+                body.element,
+                "a mocap body must be a child of the world without joints; "
+                "remove mocap='true', or its joints, or move it to the top",
+            )
+    c.fields.update(
+        nbody=len(c.bodies),
+        nmocap=sum(mocap),
+        body_parentid=np.array([b.parent.id if b.parent else 0 for b in c.bodies], np.int32),
+        body_pos=np.array([pose.pos for pose in poses]),
+        body_quat=np.array([pose.quat for pose in poses]),
+        body_gravcomp=np.array(gravcomp, np.float64),
+        ngravcomp=int(np.count_nonzero(gravcomp)),
+        body_mocapid=np.where(mocap, np.cumsum(mocap) - 1, -1).astype(np.int32),
+        body_plugin=np.array([plugin_id(c, e) for e in elements], np.int32),
+    )
+    user_data(c, "body", "body", [None if body.id == 0 else body.element for body in c.bodies])
+
+
+def address_table(owners: Iterable[Sized], start: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and first addresses of the lists of each body, laid end to end; -1 if empty."""
+    count = np.array([len(items) for items in owners], np.int32)
+    first = start + np.cumsum(count) - count
+    return count, np.where(count > 0, first, -1).astype(np.int32)
+
+
+def owners(bodies: list[Body], group: str) -> np.ndarray:
+    """The body id of each element of a group such as "geoms", in order of the bodies."""
+    ids = [body.id for body in bodies for _ in getattr(body, group)]
+    return np.array(ids, np.int32)
+
+
+def _refuse_contents(c: Compilation) -> None:
+    for body in c.bodies:
+        for element in body.others:
+            if element.tag != "plugin":
+                c.fault(element, "is not supported inside a body; remove it")

@@ -1,0 +1,134 @@
+"""Mass and inertia of bodies, from `<inertial>` or the geoms: `body_ipos` to `body_inertia`.
+
+The inertial frame of a body has its origin in the center of mass and its axes along the principal
+axes of inertia. A body with one geom takes the geom's frame as it is; with more, the tensor of all
+is brought to principal axes, the largest moment first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.geometry.pose import Pose, here, pose_of, written_pose
+from jaxsim.compile.geometry.principal import principal_axes
+from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.enums import MINVAL
+from jaxsim.spec import Body, SpecElement
+
+LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
+ROUNDING = 1e-14  # a moment of inertia that may be zero but for rounding (MuJoCo's mjEPS)
+
+
+def masses(c: Compilation) -> None:
+    """`body_mass` [kg], `body_inertia` [kg m^2], `body_ipos` [m], `body_iquat`."""
+    n = len(c.bodies)
+    mass, inertia = np.zeros(n), np.zeros((n, 3))
+    poses = [here() for _ in c.bodies]
+    for body in c.bodies:
+        own = inertia_of(c, body) if body.id or body.inertial else None
+        if own is not None:  # the world of a URDF model may have an inertia, which moves nothing
+            own = bounded(c, body, own) if body.id else own
+            mass[body.id], inertia[body.id], poses[body.id] = own
+    total = mass.sum()
+    if c.settings.settotalmass > 0 and total > 0:
+        scale = c.settings.settotalmass / max(total, MINVAL)
+        mass, inertia = mass * scale, inertia * scale
+    c.fields.update(
+        body_mass=mass,
+        body_inertia=inertia,
+        body_ipos=np.array([pose.pos for pose in poses]),
+        body_iquat=np.array([pose.quat for pose in poses]),
+    )
+
+
+Inertia = tuple[float, np.ndarray, Pose]
+
+
+def bounded(c: Compilation, body: Body, own: Inertia) -> Inertia:
+    """Mass and moments raised to the least that `<compiler>` allows, and balanced if it asks so."""
+    mass, moments, pose = own
+    settings = c.settings_of(body.element)
+    moments = np.maximum(moments, settings.boundinertia)
+    return max(mass, settings.boundmass), _balanced(c, body, moments), pose
+
+
+def inertia_of(c: Compilation, body: Body) -> Inertia:
+    """Mass, principal moments and inertial frame of a body, as `inertiafromgeom` rules."""
+    rule = c.settings_of(body.element).inertiafromgeom if body.id else "false"
+    if rule == "true" or (rule == "auto" and body.inertial is None):
+        inferred = _from_geoms(c, body)
+        if inferred is not None:
+            return inferred
+    if body.inertial is not None:
+        return _from_inertial(c, body.inertial)
+    # Without mass any frame would do; the oracle takes the numbers of the body's own pose.
+    return 0.0, np.zeros(3), written_pose(c, body.element)
+
+
+def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
+    pose = pose_of(c, element)
+    mass = float(element.get("mass"))
+    full, diagonal = element.get("fullinertia"), element.get("diaginertia")
+    if full is None:
+        return mass, np.zeros(3) if diagonal is None else np.array(diagonal, float), pose
+    if element.own("diaginertia") is not None:
+        c.fault(element, "both diaginertia and fullinertia are given; remove one of them")
+    if not np.all(np.isfinite(full)):
+        c.fault(element, f"fullinertia='{numbers(full)}' must be finite numbers")
+        return mass, np.zeros(3), pose
+    xx, yy, zz, xy, xz, yz = full
+    moments, quat = principal_axes(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    # a bound repairs what is zero but for rounding
+    bound = c.settings_of(element).boundinertia
+    least = -ROUNDING * max(1.0, moments[0]) if bound > 0 else ROUNDING
+    if not moments[2] >= least:
+        given = numbers(moments)
+        c.fault(
+            element, f"fullinertia must be positive definite; its principal moments are '{given}'"
+        )
+    return mass, moments, pose.apply(Pose(np.zeros(3), quat))
+
+
+def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
+    """The inertia of a body's geoms together; None if no geom of the groups asked for has mass."""
+    f, work = c.fields, c.work
+    first, last = c.settings_of(body.element).inertiagrouprange
+    start, count = f["body_geomadr"][body.id], f["body_geomnum"][body.id]
+    ids = np.arange(start, start + count) if count else np.zeros(0, int)
+    ids = ids[(f["geom_group"][ids] >= first) & (f["geom_group"][ids] <= last)]
+    for i in ids[work["geom_mass"][ids] < 0]:
+        c.fault(c.elements["geom"][i], "mass and density must not be negative")
+    ids = ids[work["geom_mass"][ids] > LIGHTEST]
+    if len(ids) == 0:
+        return None
+    mass, inertia = work["geom_mass"][ids], work["geom_inertia"][ids]
+    pos, quat = f["geom_pos"][ids], f["geom_quat"][ids]
+    if len(ids) == 1:
+        return float(mass[0]), inertia[0], Pose(pos[0].copy(), quat[0].copy())
+
+    total = mass.sum()
+    com = mass @ pos / total
+    R = to_matrix(quat)
+    own = np.einsum("nij,nj,nkj->ik", R, inertia, R)
+    arm = pos - com
+    moved = np.einsum("n,ni,ni->", mass, arm, arm) * np.eye(3) - np.einsum(
+        "n,ni,nj->ij", mass, arm, arm
+    )
+    moments, axes = principal_axes(own + moved)
+    return float(total), moments, Pose(com, axes)
+
+
+def _balanced(c: Compilation, body: Body, inertia: np.ndarray) -> np.ndarray:
+    """Moments of a real body satisfy A + B >= C; others are averaged if asked for, else refused."""
+    if np.all(inertia.sum() - 2 * inertia >= -MINVAL):
+        return inertia
+    if c.settings_of(body.element).balanceinertia and np.all(np.isfinite(inertia)):
+        return np.full(3, inertia.mean())
+    c.fault(
+        body.inertial or body.element,
+        f"principal moments '{numbers(inertia)}' are of no real body: one exceeds the sum of "
+        "the others; correct them, or set <compiler balanceinertia='true'/>",
+    )
+    return inertia

@@ -1,0 +1,224 @@
+"""What follows from the shape of the tree: roots, welds, kinematic trees, and the pattern of M.
+
+Bodies are in depth-first order, so a parent always comes before its children, and one forward or
+backward sweep over the ids carries a value down or up the tree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.quaternion import IDENTITY
+from jaxsim.compile.reference.pose import subtree_sum
+from jaxsim.enums import MINVAL, JointType, SameFrame, TrnType, WrapType
+
+_ZERO = 1e-14  # a component of an axis below this is zero
+_SAME = 1e-6  # frames and points whose components are this close are the same
+
+
+def tree(c: Compilation) -> None:
+    """Roots, weld and tree ids, subtree masses, and the parents of dofs."""
+    f = c.fields
+    parent, dofnum, mocap = f["body_parentid"], f["body_dofnum"], f["body_mocapid"] >= 0
+    n = f["nbody"]
+    root, weld, treeid = np.zeros(n, np.int32), np.zeros(n, np.int32), np.full(n, -1, np.int32)
+    last_dof = np.full(n, -1, np.int32)  # the dof that moves a body most directly
+    ntree = 0
+    for body in range(1, n):
+        above = parent[body]
+        root[body] = body if above == 0 else root[above]
+        weld[body] = body if dofnum[body] or mocap[body] else weld[above]
+        treeid[body], last_dof[body] = treeid[above], last_dof[above]
+        if dofnum[body]:
+            if treeid[above] < 0:
+                treeid[body] = ntree
+                ntree += 1
+            last_dof[body] = f["body_dofadr"][body] + dofnum[body] - 1
+    # A dof follows the one before it in its body, the first of a body the last one above.
+    owner, first = f["dof_bodyid"], f["body_dofadr"]
+    dofs = np.arange(f["nv"])
+    dof_parent = np.where(dofs == first[owner], last_dof[parent[owner]], dofs - 1)
+    f.update(
+        ntree=ntree,
+        body_rootid=root,
+        body_weldid=weld,
+        body_treeid=treeid,
+        body_subtreemass=subtree_sum(parent, f["body_mass"]),
+        dof_parentid=dof_parent.astype(np.int32),
+        dof_treeid=treeid[owner].astype(np.int32),
+    )
+    _tree_addresses(c)
+    _check_static(c)
+    _check_masses(c)
+
+
+def frames(c: Compilation) -> None:
+    """`*_sameframe`, `body_simple`: which frames coincide, and which bodies have a diagonal M."""
+    f = c.fields
+    f["body_sameframe"] = _body_sameframe(f["body_ipos"], f["body_iquat"])
+    for kind in ("geom", "site"):
+        owner = f[f"{kind}_bodyid"]
+        f[f"{kind}_sameframe"] = _sameframe(
+            f[f"{kind}_pos"], f[f"{kind}_quat"], f["body_ipos"][owner], f["body_iquat"][owner]
+        )
+    f["body_simple"] = _simple(c)
+    f["body_sameframe"][0] = SameFrame.BODY  # even of a world that a URDF model gave an inertia
+
+
+def pattern(c: Compilation) -> None:
+    """The sparse pattern of the inertia matrix M, and the counts of related patterns.
+
+    `nM`: pairs (dof, ancestor or itself), stored from `dof_Madr`. `nC`: those of M in rows, where
+    a simple dof has its diagonal alone. `nD`: all pairs of dofs on one branch; `nB`: pairs of a
+    body and a dof on one branch, the world being on all.
+    """
+    f = c.fields
+    nv, parent = f["nv"], f["dof_parentid"]
+    simple = f["body_simple"][f["dof_bodyid"]] > 0
+    depth = np.ones(nv, np.int64)  # ancestors of a dof, itself included
+    rows: list[np.ndarray] = []
+    for dof in range(nv):
+        above = rows[parent[dof]] if parent[dof] >= 0 else np.zeros(0, np.int32)
+        depth[dof] = 1 + (depth[parent[dof]] if parent[dof] >= 0 else 0)
+        rows.append(np.append(above, dof).astype(np.int32))
+    columns = [row[-1:] if flat else row for row, flat in zip(rows, simple, strict=True)]
+    nonzero = np.array([len(row) for row in columns], np.int32)
+    run = np.zeros(nv + 1, np.int32)
+    for dof in range(nv - 1, -1, -1):
+        run[dof] = run[dof + 1] + 1 if simple[dof] else 0
+    f.update(
+        nM=int(depth.sum()),
+        nC=int(nonzero.sum()),
+        nD=int(2 * depth.sum() - nv),
+        nB=_body_dof_pairs(c, depth),
+        dof_Madr=(np.cumsum(depth) - depth).astype(np.int32),
+        dof_simplenum=run[:nv],
+        M_rownnz=nonzero,
+        M_rowadr=(np.cumsum(nonzero) - nonzero).astype(np.int32),
+        M_colind=np.concatenate([*columns, np.zeros(0, np.int32)]),
+    )
+
+
+def _body_dof_pairs(c: Compilation, depth: np.ndarray) -> int:
+    """Pairs of a body and a dof above it, in it or below it."""
+    f = c.fields
+    n = f["nbody"]
+    above = np.zeros(n, np.int64)
+    for body in range(1, n):
+        num, adr = f["body_dofnum"][body], f["body_dofadr"][body]
+        above[body] = depth[adr + num - 1] if num else above[f["body_parentid"][body]]
+    within = subtree_sum(f["body_parentid"], f["body_dofnum"]).astype(np.int64)
+    return int((above + within - f["body_dofnum"]).sum())
+
+
+def _tree_addresses(c: Compilation) -> None:
+    """First body and dof of each kinematic tree, and how many it has."""
+    f = c.fields
+    for name, ids in (("body", f["body_treeid"]), ("dof", f["dof_treeid"])):
+        moving = np.flatnonzero(ids >= 0)
+        count = np.bincount(ids[moving], minlength=f["ntree"])
+        first = np.full(f["ntree"], f["n" + name] if name == "body" else f["nv"], np.int32)
+        np.minimum.at(first, ids[moving], moving)
+        f[f"tree_{name}adr"] = first.astype(np.int32)
+        f[f"tree_{name}num"] = count.astype(np.int32)
+
+
+def _check_static(c: Compilation) -> None:
+    """Planes have no end, so they cannot move."""
+    f = c.fields
+    for i, element in enumerate(c.elements["geom"]):
+        if element.get("type") == "plane" and f["body_treeid"][f["geom_bodyid"][i]] >= 0:
+            c.fault(element, "a plane cannot move; put it in a body without joints, or use a box")
+
+
+def _check_masses(c: Compilation) -> None:
+    """A body that moves needs mass and inertia, its own or of a body welded to it."""
+    f = c.fields
+    heavy = (f["body_mass"] >= MINVAL) & np.all(f["body_inertia"] >= MINVAL, axis=1)
+    carried = heavy.copy()
+    for body in range(f["nbody"] - 1, 0, -1):
+        if carried[body] and not f["body_dofnum"][body]:
+            carried[f["body_parentid"][body]] = True
+    for empty in np.flatnonzero((f["body_dofnum"] > 0) & ~carried):
+        c.fault(
+            c.elements["body"][empty],
+            f"it moves, but has mass {f['body_mass'][empty]:g} and principal moments of inertia "
+            f"{' '.join(f'{x:g}' for x in f['body_inertia'][empty])}; all must be positive: "
+            "add geoms or <inertial>",
+        )
+
+
+def _simple(c: Compilation) -> np.ndarray:
+    """0; 1 for bodies whose block of M is diagonal, 2 if they have slides alone; (nbody,)."""
+    f = c.fields
+    parent = f["body_parentid"]
+    leaf = np.ones(f["nbody"], bool)
+    leaf[parent[1:]] = False
+    allowed = np.array([b.id == 0 or b.element.get("simple") != "false" for b in c.bodies])
+    shallow = (f["body_treeid"][parent] < 0) & (parent[parent] == 0)
+    simple = shallow & leaf & (f["body_sameframe"] == SameFrame.BODY) & allowed
+    kinds, owner = f["jnt_type"], f["jnt_bodyid"]
+    turning = np.isin(kinds, (JointType.HINGE, JointType.BALL, JointType.FREE))
+    axial = np.isin(kinds, (JointType.HINGE, JointType.SLIDE))
+    skew = axial & (np.count_nonzero(np.abs(f["jnt_axis"]) > _ZERO, axis=1) > 1)
+    away = np.any(np.abs(f["jnt_pos"]) >= _SAME, axis=1) & (kinds != JointType.FREE)
+    simple[owner[skew | away]] = False
+    turns = np.bincount(owner[turning], minlength=f["nbody"])
+    simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a turn
+    simple[0] = f["body_sameframe"][0] == SameFrame.BODY
+    simple[_under_heavy_tendons(f)] = False
+    slides_only = (f["body_dofnum"] > 0) & (turns == 0)
+    return (simple * np.where(slides_only, 2, 1)).astype(np.uint8)
+
+
+def _under_heavy_tendons(f: dict) -> np.ndarray:
+    """Bodies with a joint, site or geom on the path of a tendon that has inertia.
+
+    The inertia may be its own, or that of an actuator which acts on it.
+    """
+    armature = np.array(f["tendon_armature"], np.float64)
+    acting = f["actuator_trntype"] == TrnType.TENDON
+    np.add.at(armature, f["actuator_trnid"][acting, 0], np.abs(f["actuator_armature"][acting]))
+    heavy = np.repeat(armature != 0, f["tendon_num"])
+    found = []
+    for kinds, owner in (
+        ((WrapType.JOINT,), "jnt_bodyid"),
+        ((WrapType.SITE,), "site_bodyid"),
+        ((WrapType.SPHERE, WrapType.CYLINDER), "geom_bodyid"),
+    ):
+        found.append(f[owner][f["wrap_objid"][heavy & np.isin(f["wrap_type"], kinds)]])
+    return np.concatenate(found)
+
+
+def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
+    upright = _upright(iquat)
+    centered = _identical(ipos, np.zeros(3))
+    same = np.where(centered, SameFrame.BODY, SameFrame.BODYROT)
+    return np.where(upright, same, SameFrame.NONE).astype(np.uint8)
+
+
+def _sameframe(
+    pos: np.ndarray, quat: np.ndarray, ipos: np.ndarray, iquat: np.ndarray
+) -> np.ndarray:
+    """Which frame of the body a geom or site shares; its own comes before the inertial one."""
+    upright = _upright(quat)
+    sign = np.where(np.sum(quat * iquat, axis=1, keepdims=True) < 0, -1, 1)
+    principal = _identical(quat * sign, iquat)
+    conditions = [
+        upright & _identical(pos, np.zeros(3)),
+        upright,
+        principal & _identical(pos, ipos),
+        principal,
+    ]
+    values = [SameFrame.BODY, SameFrame.BODYROT, SameFrame.INERTIA, SameFrame.INERTIAROT]
+    return np.select(conditions, values, SameFrame.NONE).astype(np.uint8)
+
+
+def _identical(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.all(np.abs(a - b) < _SAME, axis=1)
+
+
+def _upright(quat: np.ndarray) -> np.ndarray:
+    """Whether a rotation is none; both of its quaternions count."""
+    return _identical(quat * np.where(quat[:, :1] < 0, -1, 1), IDENTITY)

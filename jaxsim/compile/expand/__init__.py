@@ -1,0 +1,1 @@
+"""What is written in short is written out: attachments, replicates, classes; bodies are joined."""

@@ -1,0 +1,211 @@
+"""`<attach>`: reads the models that parts are taken from, and puts the parts in their places.
+
+Keyframes that come along hold numbers for the model they were written in; when the addresses of
+joints are known, `attached_keys` spreads them over the whole model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.expand.classes import classes
+from jaxsim.compile.expand.conflict import resolve_conflicts
+from jaxsim.compile.expand.replicate import replicate
+from jaxsim.compile.flex.flexcomp import expand_flexcomp
+from jaxsim.compile.whole.bounds import MAX_ELEMENTS, counted, grows
+from jaxsim.compile.whole.settings import settings
+from jaxsim.enums import JointType
+from jaxsim.errors import ModelError
+from jaxsim.mjcf import read_file
+from jaxsim.spec import Spec, SpecElement
+from jaxsim.spec.attach import attach_copy, attach_model
+from jaxsim.spec.layout import Layout
+from jaxsim.spec.references import definition
+from jaxsim.spec.users import known_before
+
+MAX_DEPTH = 32  # of models that attach models
+
+
+def attach(c: Compilation) -> None:
+    """Replaces every `<attach>` by the part of a model that it asks for, and every `<flexcomp>`.
+
+    Both bring flexes and constraints along, whose ids are in the order of the document.
+    """
+    for place in [element for element in c.spec.walk() if element.tag in ("attach", "flexcomp")]:
+        if counted(c)[0] > MAX_ELEMENTS:
+            break
+        if place.tag == "flexcomp":
+            expand_flexcomp(c, place)
+        elif place.own("model") is None:
+            _attach_own(c, place)
+        else:
+            _attach_other(c, place)
+    for section in c.spec.sections("asset"):
+        section.children = [child for child in section.children if child.tag != "model"]
+
+
+def _attach_own(c: Compilation, place: SpecElement) -> None:
+    part = _part(c, c.spec, place)
+    if part is None:
+        return
+    if part in place.ancestors():
+        c.fault(
+            place, "it would attach what it stands in; attach a body or frame that is elsewhere"
+        )
+        return
+    if definition(part) not in known_before(c.spec, place):
+        c.fault(place, f"{part.label} stands after it; move it before the <attach>")
+        return
+    if grows(c, place, sum(1 for _ in part.walk())):
+        attach_copy(place, part, place.get("prefix"))
+
+
+def _attach_other(c: Compilation, place: SpecElement) -> None:
+    model = _model(c, place)
+    child = None if model is None else _read(c, model)
+    if child is None:
+        return
+    named = place.own("body") or place.own("frame")
+    part = _part(c, child, place) if named else None
+    if not grows(c, place, sum(1 for _ in (part or child).walk())):
+        return
+    if part is not None or not named:
+        resolve_conflicts(c, place, child)
+        attach_model(place, child, part, place.get("prefix"))
+
+
+def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:
+    """The body or frame of a model that an `<attach>` names."""
+    for tag in ("body", "frame"):
+        name = place.own(tag)
+        if name is not None:
+            found = spec.find(tag, name)
+            if found is None:
+                c.fault(place, f"{tag}='{name}' names no {tag} of the model that is attached")
+            return found
+    c.fault(place, "it names no body or frame of this model; add body='...' or model='...'")
+    return None
+
+
+def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
+    """The `<asset><model>` that an `<attach>` names."""
+    name = place.own("model")
+    for element in c.spec.section("asset"):
+        if element.tag == "model" and (element.name or _read_name(c, element)) == name:
+            return element
+    c.fault(
+        place, f"model='{name}' names no <model> of the assets; add <model name='{name}' file=.../>"
+    )
+    return None
+
+
+def _read_name(c: Compilation, model: SpecElement) -> str | None:
+    root = _tree(c, model)
+    return None if root is None else root.attrs.get("model")
+
+
+def _tree(c: Compilation, model: SpecElement):
+    """The element tree of a model's file, read once."""
+    cache = c.work.setdefault("models", {})
+    path = c.spec.path_of(model.get("file"))
+    if path not in cache:
+        try:
+            cache[path] = read_file(path, c.spec.files)
+        except ModelError as error:
+            for problem in error.problems:
+                c.problems.add(problem.place, problem.message)
+            cache[path] = None
+    return cache[path]
+
+
+def _read(c: Compilation, model: SpecElement) -> Spec | None:
+    """A fresh Spec of a model that is attached, itself free of `<attach>` and `<replicate>`."""
+    root = _tree(c, model)
+    if root is None:
+        return None
+    depth = c.work.get("attach_depth", 0) + 1
+    if depth > MAX_DEPTH:
+        c.fault(model, f"models attach each other more than {MAX_DEPTH} deep; is there a circle?")
+        return None
+    spec = Spec.from_element(root, path=c.spec.path_of(model.get("file")), files=c.spec.files)
+    inner = Compilation(spec=spec, problems=c.problems)
+    inner.work.update(models=c.work["models"], attach_depth=depth, elements=counted(c))
+    for step in (settings, classes, attach, replicate):
+        step(inner)
+    return spec
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """A keyframe vector: what it runs over, how many numbers each has, and where they start."""
+
+    attr: str
+    elements: tuple[SpecElement, ...]
+    sizes: list[int]
+    addresses: dict[SpecElement, int]
+    rest: np.ndarray
+
+
+def attached_keys(c: Compilation) -> None:
+    """Rewrites the vectors of attached keyframes for the whole model; the rest is as at rest."""
+    for key in c.spec.section("keyframe"):
+        if key.layout is None:
+            continue
+        for vector in _vectors(c, key.layout):
+            given = key.own(vector.attr)
+            if given is not None:
+                key.attrs[vector.attr] = _spread(c, key, vector, np.atleast_1d(given))
+
+
+def _vectors(c: Compilation, layout: Layout) -> list[_Vector]:
+    f = c.fields
+    kinds = [JointType[(joint.get("type") or "free").upper()] for joint in layout.joints]
+    joints: dict[SpecElement, int] = {e: i for i, e in enumerate(c.elements["joint"])}
+    qpos = {e: f["jnt_qposadr"][i] for e, i in joints.items()}
+    qvel = {e: f["jnt_dofadr"][i] for e, i in joints.items()}
+    controls = {e: f["actuator_ctrladr"][i] for i, e in enumerate(c.elements["actuator"])}
+    number = {e: int(f["actuator_ctrlnum"][i]) for i, e in enumerate(c.elements["actuator"])}
+    mocap = {e: f["body_mocapid"][i] for i, e in enumerate(c.elements["body"])}
+    moved = np.argsort(f["body_mocapid"])[-f["nmocap"] :] if f["nmocap"] else np.zeros(0, int)
+    rest_pos, rest_quat = f["body_pos"][moved].ravel(), f["body_quat"][moved].ravel()
+    return [
+        _Vector("qpos", layout.joints, [k.nq for k in kinds], qpos, f["qpos0"]),
+        _Vector("qvel", layout.joints, [k.nv for k in kinds], qvel, np.zeros(f["nv"])),
+        _Vector(
+            "ctrl",
+            layout.actuators,
+            [number.get(e, 1) for e in layout.actuators],
+            controls,
+            np.zeros(f["nu"]),
+        ),
+        _Vector(
+            "mpos",
+            layout.mocaps,
+            [3] * len(layout.mocaps),
+            {e: 3 * i for e, i in mocap.items()},
+            rest_pos,
+        ),
+        _Vector(
+            "mquat",
+            layout.mocaps,
+            [4] * len(layout.mocaps),
+            {e: 4 * i for e, i in mocap.items()},
+            rest_quat,
+        ),
+    ]
+
+
+def _spread(c: Compilation, key: SpecElement, vector: _Vector, given: np.ndarray) -> np.ndarray:
+    if len(given) != sum(vector.sizes):
+        c.fault(key, f"{vector.attr} needs {sum(vector.sizes)} numbers, got {len(given)}")
+    full, start = vector.rest.copy(), 0
+    for element, size in zip(vector.elements, vector.sizes, strict=True):
+        adr = vector.addresses.get(element)
+        part = given[start : start + size]
+        if adr is not None and len(part) == size:
+            full[adr : adr + size] = part
+        start += size
+    return full

@@ -1,0 +1,91 @@
+"""`<compiler discardvisual>`: what can only be seen goes, what the bodies weigh stays.
+
+Geoms that cannot touch anything go, with all materials and textures and the meshes nobody uses any
+more; what another element names is kept. The inertia of a body that lost a geom which it was
+inferred from becomes its `<inertial>`.
+"""
+
+from __future__ import annotations
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.expand.known_inertia import known_inertia, weighing_geoms
+from jaxsim.spec import Body, SpecElement
+from jaxsim.spec.references import Name, references
+
+_LOOKS = ("material", "texture")
+_SHAPES = ("geom", "site")
+
+
+def discard_visual(c: Compilation) -> None:
+    """Takes the visual elements out of the tree, if the model asks for it."""
+    if not c.settings.discardvisual:
+        return
+    named = _named(c)
+    for body in c.spec.bodies:
+        visual = [geom for geom in body.geoms if _is_visual(geom, named)]
+        if set(visual) & set(weighing_geoms(c, body)) and not _keep_inertia(c, body):
+            return
+        for geom in visual:
+            geom.remove()
+    _discard_looks(c, named)
+    _discard_meshes(c, named)
+
+
+def _named(c: Compilation) -> set[Name]:
+    """What sensors, tuples, tendons and the like name; shapes and looks name each other too."""
+    found = set()
+    for element in c.spec.walk():
+        if element.tag in _SHAPES and element.defined_kind in _SHAPES:
+            continue
+        if any(above.tag == "default" for above in element.ancestors()):
+            continue
+        found |= {
+            name for attr, name in references(element) if attr not in _LOOKS or name[0] != attr
+        }
+    return found
+
+
+def _is_visual(geom: SpecElement, named: set[Name]) -> bool:
+    return not (
+        geom.get("contype")
+        or geom.get("conaffinity")
+        or geom.get("fluidshape") == "ellipsoid"
+        or ("geom", geom.name) in named
+    )
+
+
+def _keep_inertia(c: Compilation, body: Body) -> bool:
+    """Writes down the inertia of a body; a fault where the model wants it from the geoms only."""
+    if c.settings_of(body.element).inertiafromgeom == "true":
+        c.fault(
+            body.element,
+            "discardvisual would drop geoms that its inertia is inferred from; "
+            "give them mass='0', or set <compiler inertiafromgeom='auto'/>",
+        )
+        return False
+    known = known_inertia(c)
+    if known:
+        known[body.id].write(body)
+    return bool(known)
+
+
+def _discard_looks(c: Compilation, named: set[Name]) -> None:
+    """Materials, textures, and the attributes and layers that refer to them."""
+    for section in c.spec.sections("asset"):
+        for asset in [e for e in section.children if e.tag in _LOOKS]:
+            if (asset.tag, asset.asset_name) not in named:
+                asset.remove()
+    for element in list(c.spec.walk()):
+        if element.tag == "layer":
+            element.remove()
+        for attr, (kind, _) in list(references(element)):
+            if attr == kind and attr in _LOOKS:
+                del element.attrs[attr]
+
+
+def _discard_meshes(c: Compilation, named: set[Name]) -> None:
+    used = {e.get("mesh") for body in c.spec.bodies for e in (*body.geoms, *body.sites)}
+    for section in c.spec.sections("asset"):
+        for asset in [e for e in section.children if e.tag == "mesh"]:
+            if asset.asset_name not in used and ("mesh", asset.asset_name) not in named:
+                asset.remove()

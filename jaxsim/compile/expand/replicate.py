@@ -1,0 +1,56 @@
+"""Where the copies of a `<replicate>` go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.orientation import from_euler
+from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.whole.bounds import MAX_ELEMENTS
+from jaxsim.spec import SpecElement
+from jaxsim.spec.replicate import expand_replicates
+
+
+def replicate(c: Compilation) -> None:
+    """Expands the replicates of the model."""
+    if _copies(c) > MAX_ELEMENTS:
+        place = next(e for e in c.spec.walk() if e.tag == "replicate")
+        c.fault(place, f"replicates ask for more than {MAX_ELEMENTS} elements; lower their counts")
+        return
+    expand_replicates(c.spec, lambda element: _placement(c, element))
+
+
+def _placement(c: Compilation, element: SpecElement) -> list[Pose]:
+    """Poses of the copies; the first stays where it is written.
+
+    Copy i is turned by i times the angles, and moved against copy i - 1 in its frame.
+    """
+    offset, angles = (_three(element.get(attr)) for attr in ("offset", "euler"))
+    settings = c.settings_of(element)
+    pos, poses = np.zeros(3), []
+    for i in range(int(element.get("count"))):
+        quat = from_euler(i * settings.radians(angles), settings.eulerseq)
+        poses.append(Pose(pos, quat))
+        pos = pos + rotate(quat, offset)
+    return poses
+
+
+def _three(value: np.ndarray | None) -> np.ndarray:
+    return np.zeros(3) if value is None else np.array(value, float)
+
+
+def _copies(c: Compilation) -> int:
+    """How many elements the replicates make in all.
+
+    The inner ones are expanded first, even where the outer one then makes no copy of them.
+    """
+    total, stack = 0, [(c.spec.root, 1)]
+    while stack:
+        element, times = stack.pop()
+        if element.tag == "replicate":
+            times = min(times * max(1, int(element.get("count"))), MAX_ELEMENTS + 1)
+        total += times
+        stack.extend((child, times) for child in element.children)
+    return total

@@ -1,0 +1,1 @@
+"""Poses and shapes: quaternions, orientations, principal axes, volumes, virtual masses."""

@@ -1,0 +1,129 @@
+"""Orientations: the unit quaternion (w, x, y, z) of every way in which MJCF spells one.
+
+Follows "Frame orientations" of MuJoCo's modeling chapter. An element takes the spelling of the
+strongest layer that has one: its own, else that of the innermost default class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.quaternion import IDENTITY, NEARLY, multiply, normalize
+from jaxsim.enums import MINVAL
+from jaxsim.spec import SpecElement
+
+SHORT = 1e-14  # a vector whose square is less has no direction (MuJoCo's mjEPS)
+_AXES = dict(zip("xyz", np.eye(3), strict=True))
+_PARALLEL = 1e-10  # below this sine a z axis counts as vertical, as in MuJoCo's compiler
+
+
+def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
+    """The quaternion that an element's orientation attributes spell, (4,); identity without any."""
+    for layer in reversed(element.layers()):
+        given = [attr for attr in SPELLINGS if attr in layer.attrs]
+        if len(given) > 1:
+            c.fault(layer, f"{' and '.join(given)} both give an orientation; keep one of them")
+        for attr in given:
+            quat = SPELLINGS[attr](c, element, np.array(layer.attrs[attr], float))
+            return IDENTITY.copy() if quat is None else quat
+    return IDENTITY.copy()
+
+
+def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
+    """The rotation by `angle` [rad] around the unit vector `axis`, (3,)."""
+    return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * np.asarray(axis))])
+
+
+def from_z_axis(z: np.ndarray) -> np.ndarray:
+    """The smallest rotation from (0, 0, 1) to the direction of z; half a turn goes around x."""
+    axis = np.array([-z[1], z[0], 0.0])
+    sine = np.linalg.norm(axis)
+    axis = axis / sine if sine > _PARALLEL else np.array([1.0, 0.0, 0.0])
+    return from_axis_angle(axis, np.arctan2(sine, z[2]))
+
+
+def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
+    """Three rotations [rad] in a row; axes in lower case turn with the frame, in upper case not."""
+    quat = IDENTITY
+    for angle, letter in zip(angles, sequence, strict=True):
+        turn = from_axis_angle(_AXES[letter.lower()], angle)
+        quat = multiply(quat, turn) if letter.islower() else multiply(turn, quat)
+    return normalize(quat)
+
+
+def from_matrix(R: np.ndarray) -> np.ndarray:
+    """The quaternion of a rotation matrix (3, 3).
+
+    w is positive if the trace is, else the component of the axis with the largest entry on the
+    diagonal, the last of equal ones: the signs show in `qpos0` and are MuJoCo's.
+    """
+    xx, yy, zz = np.diag(R)
+    squares = np.array([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz])
+    a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    d, e, f = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
+    # Row i holds 4 q_i times (w, x, y, z); that of a large component is the most accurate.
+    rows = ((0, a, b, c), (a, 0, d, e), (b, d, 0, f), (c, e, f, 0))
+    leading = 0 if xx + yy + zz > 0 else 3 - int(np.argmax((zz, yy, xx)))
+    quat = np.array(rows[leading], float)
+    quat[leading] = squares[leading]
+    return normalize(quat)
+
+
+Spelling = Callable[[Compilation, SpecElement, np.ndarray], np.ndarray | None]
+
+
+def _quat(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
+    if np.any(value):
+        return value.copy() if np.linalg.norm(value) < MINVAL else normalize(value)
+    c.fault(element, "quat must not be zero; '1 0 0 0' is no rotation")
+    return None
+
+
+def _axisangle(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
+    axis = unit(c, element, "the axis of axisangle", value[:3])
+    return None if axis is None else from_axis_angle(axis, c.settings_of(element).radians(value[3]))
+
+
+def _euler(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
+    settings = c.settings_of(element)
+    return from_euler(settings.radians(value), settings.eulerseq)
+
+
+def _xyaxes(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
+    x = unit(c, element, "the x axis of xyaxes", value[:3])
+    if x is None:
+        return None
+    y = value[3:] - x * (x @ value[3:])
+    y = unit(c, element, "the part of the y axis of xyaxes that is normal to the x axis", y)
+    return None if y is None else from_matrix(np.stack([x, y, np.cross(x, y)], axis=1))
+
+
+def _zaxis(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
+    z = unit(c, element, "zaxis", value)
+    return None if z is None else from_z_axis(z)
+
+
+SPELLINGS: dict[str, Spelling] = {
+    "quat": _quat,
+    "axisangle": _axisangle,
+    "euler": _euler,
+    "xyaxes": _xyaxes,
+    "zaxis": _zaxis,
+}
+
+
+def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.ndarray | None:
+    """v at length 1; a vector without direction is a fault of the element, and gives None."""
+    length = float(np.linalg.norm(v))
+    if not v @ v >= SHORT:
+        c.fault(element, f"{what} has no direction ('{numbers(v)}'); give a longer vector")
+        return None
+    return v if abs(length - 1.0) <= NEARLY else v / length
+
+
+def numbers(v: np.ndarray) -> str:
+    """An array as MJCF writes it, for messages."""
+    return " ".join(f"{x:g}" for x in np.atleast_1d(v))

@@ -1,0 +1,170 @@
+"""Primitive shapes: volume, inertia, bounding box and bounding radius from the size parameters.
+
+A shape is solid, or a shell whose mass sits on its surface. Inertia is about the center, in the
+frame of the shape, for a total mass of 1: moments of the uniform solid or surface (any mechanics
+handbook). Lengths in m; `size` is MuJoCo's: radius, half lengths, or semi-axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.enums import MAXVAL, GeomType
+
+_SPHEROID_POWER = 1.6075  # exponent of Knud Thomsen's formula for the area of an ellipsoid
+_SHELL_THICKNESS = (
+    1e-6  # of the thin ellipsoid shell [m], the value that gives the oracle's inertia
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """What follows from a shape and its size.
+
+    Attributes:
+      content: volume [m^3] of a solid, area [m^2] of a shell; density times this is the mass.
+      inertia: principal moments per mass [m^2], (3,).
+      aabb: center and half sizes of the bounding box in the shape's frame [m], (6,).
+      rbound: radius of the bounding sphere about the center [m]; 0 for an unbounded shape.
+    """
+
+    content: float
+    inertia: np.ndarray
+    aabb: np.ndarray
+    rbound: float
+
+
+def primitive(kind: GeomType, size: np.ndarray, shell: bool = False) -> Solid:
+    """A primitive shape of the given size, (3,)."""
+    content, inertia = (_SHELLS if shell else _SOLIDS)[kind](*size)
+    box, rbound = _BOUNDS[kind](*size)
+    return Solid(float(content), np.array(inertia, float), np.array(box, float), float(rbound))
+
+
+def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
+    """Semi-axes of the ellipsoid that stands for a primitive in the fluid model, (3,)."""
+    x, y, z = size
+    match kind:
+        case GeomType.SPHERE:
+            return np.array([x, x, x])
+        case GeomType.CAPSULE:
+            return np.array([x, x, x + y])
+        case GeomType.CYLINDER:
+            return np.array([x, x, y])
+    return np.array([x, y, z])
+
+
+# --- mass distribution: (content, moments per mass) ---
+
+Moments = tuple[float, tuple[float, ...]]
+
+
+def _nothing(*_: float) -> Moments:
+    return 0.0, (0.0, 0.0, 0.0)
+
+
+def _ball(r: float, *_: float) -> Moments:
+    return 4 / 3 * np.pi * r**3, (0.4 * r**2,) * 3
+
+
+def _sphere_shell(r: float, *_: float) -> Moments:
+    return 4 * np.pi * r**2, (2 / 3 * r**2,) * 3
+
+
+def _capsule(r: float, half: float, *_: float) -> Moments:
+    """A cylinder and two half balls, whose centers of mass are 3/8 r above the cylinder's ends."""
+    barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
+    axial = barrel * r**2 / 2 + caps * 0.4 * r**2
+    across = barrel * (r**2 / 4 + half**2 / 3) + caps * (0.4 * r**2 + half**2 + 0.75 * half * r)
+    return barrel + caps, _per_mass(barrel + caps, across, across, axial)
+
+
+def _capsule_shell(r: float, half: float, *_: float) -> Moments:
+    """An open tube and two half spheres, whose centers of mass are r/2 above the tube's ends."""
+    tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
+    axial = tube * r**2 + caps * 2 / 3 * r**2
+    across = tube * (r**2 / 2 + half**2 / 3) + caps * (2 / 3 * r**2 + half**2 + half * r)
+    return tube + caps, _per_mass(tube + caps, across, across, axial)
+
+
+def _cylinder(r: float, half: float, *_: float) -> Moments:
+    across = r**2 / 4 + half**2 / 3
+    return 2 * np.pi * r**2 * half, (across, across, r**2 / 2)
+
+
+def _cylinder_shell(r: float, half: float, *_: float) -> Moments:
+    """A tube closed by two disks."""
+    tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
+    axial = tube * r**2 + disks * r**2 / 2
+    across = tube * (r**2 / 2 + half**2 / 3) + disks * (r**2 / 4 + half**2)
+    return tube + disks, _per_mass(tube + disks, across, across, axial)
+
+
+def _ellipsoid(x: float, y: float, z: float) -> Moments:
+    moments = (y**2 + z**2) / 5, (x**2 + z**2) / 5, (x**2 + y**2) / 5
+    return 4 / 3 * np.pi * x * y * z, moments
+
+
+def _ellipsoid_shell(x: float, y: float, z: float) -> Moments:
+    """The area by Thomsen's formula, the moments as those of a thin layer of even thickness."""
+    p = _SPHEROID_POWER
+    mean = ((x * y) ** p + (x * z) ** p + (y * z) ** p) / 3
+    inner, inner_moments = _ellipsoid(x, y, z)
+    outer, outer_moments = _ellipsoid(*(axis + _SHELL_THICKNESS for axis in (x, y, z)))
+    layer = outer * np.array(outer_moments) - inner * np.array(inner_moments)
+    return 4 * np.pi * mean ** (1 / p), tuple(layer / (outer - inner))
+
+
+def _box(x: float, y: float, z: float) -> Moments:
+    return 8 * x * y * z, ((y**2 + z**2) / 3, (x**2 + z**2) / 3, (x**2 + y**2) / 3)
+
+
+def _box_shell(x: float, y: float, z: float) -> Moments:
+    """Six rectangles: a pair across each axis."""
+    sides = np.array([8 * y * z, 8 * x * z, 8 * x * y])
+    squares = np.array([x**2, y**2, z**2])
+    # Mean square of a coordinate over a pair of sides: at the wall where the pair is across that
+    # axis, a third of the wall's value elsewhere.
+    second = [sides @ np.where(np.arange(3) == i, squares[i], squares[i] / 3) for i in range(3)]
+    total = sides.sum()
+    xx, yy, zz = second
+    return total, _per_mass(total, yy + zz, xx + zz, xx + yy)
+
+
+def _per_mass(content: float, *moments: float) -> tuple[float, ...]:
+    return tuple(moment / content if content > 0 else 0.0 for moment in moments)
+
+
+_SOLIDS: dict[GeomType, Callable[..., Moments]] = {
+    GeomType.PLANE: _nothing,
+    GeomType.SPHERE: _ball,
+    GeomType.CAPSULE: _capsule,
+    GeomType.ELLIPSOID: _ellipsoid,
+    GeomType.CYLINDER: _cylinder,
+    GeomType.BOX: _box,
+}
+
+_SHELLS: dict[GeomType, Callable[..., Moments]] = {
+    GeomType.PLANE: _nothing,
+    GeomType.SPHERE: _sphere_shell,
+    GeomType.CAPSULE: _capsule_shell,
+    GeomType.ELLIPSOID: _ellipsoid_shell,
+    GeomType.CYLINDER: _cylinder_shell,
+    GeomType.BOX: _box_shell,
+}
+
+# --- bounds: (box center and half sizes, bounding radius) ---
+
+Bounds = tuple[tuple[float, ...], float]
+
+_BOUNDS: dict[GeomType, Callable[[float, float, float], Bounds]] = {
+    GeomType.PLANE: lambda x, y, z: ((0, 0, -MAXVAL / 2, MAXVAL, MAXVAL, MAXVAL / 2), 0.0),
+    GeomType.SPHERE: lambda r, *_: ((0, 0, 0, r, r, r), r),
+    GeomType.CAPSULE: lambda r, half, _: ((0, 0, 0, r, r, r + half), r + half),
+    GeomType.ELLIPSOID: lambda x, y, z: ((0, 0, 0, x, y, z), max(x, y, z)),
+    GeomType.CYLINDER: lambda r, half, _: ((0, 0, 0, r, r, half), np.hypot(r, half)),
+    GeomType.BOX: lambda x, y, z: ((0, 0, 0, x, y, z), np.sqrt(x**2 + y**2 + z**2)),
+}

@@ -1,0 +1,60 @@
+"""Principal axes of a symmetric 3x3 tensor by Jacobi rotations, as a quaternion.
+
+Each rotation removes the largest off-diagonal entry by the smaller of its two angles (Golub and
+Van Loan, *Matrix Computations*, 8.5). The moments come out in falling order. Axes of a tensor are
+unique only up to sign and, for equal moments, up to a rotation; turning a frame step by step from
+the given axes, and reordering it by quarter turns, lands on the same one as MuJoCo does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.geometry.quaternion import IDENTITY, multiply, normalize, to_matrix
+
+_CONVERGED = 1e-15  # largest off-diagonal entry, relative to the largest entry
+_MAX_ROTATIONS = 500
+
+
+def principal_axes(
+    tensor: np.ndarray, converged: float = _CONVERGED
+) -> tuple[np.ndarray, np.ndarray]:
+    """Principal moments in falling order, (3,), and the quaternion of their frame, (4,).
+
+    The columns of the rotation matrix R are the axes: tensor = R diag(moments) R^T.
+
+    Args:
+      tensor: symmetric, (3, 3).
+      converged: off-diagonal entries that count as zero, as a share of the largest entry.
+    """
+    quat, D = IDENTITY.copy(), tensor
+    tolerance = converged * np.abs(tensor).max()
+    for _ in range(_MAX_ROTATIONS):
+        row, column = max(((1, 2), (0, 2), (0, 1)), key=lambda pair: abs(D[pair]))
+        if abs(D[row, column]) <= tolerance:
+            break
+        # The smaller rotation in the plane of row and column that makes their entry vanish.
+        ratio = (D[column, column] - D[row, row]) / (2 * D[row, column])
+        tangent = (1 if ratio >= 0 else -1) / (abs(ratio) + np.hypot(1, ratio))
+        axis = 3 - row - column
+        angle = np.arctan(tangent if axis == 1 else -tangent)
+        turn = np.zeros(4)
+        turn[0], turn[1 + axis] = np.cos(angle / 2), np.sin(angle / 2)
+        quat = normalize(multiply(quat, turn))
+        R = to_matrix(quat)
+        D = R.T @ tensor @ R
+    return _sorted(np.diag(D).copy(), quat, tolerance)
+
+
+def _sorted(
+    moments: np.ndarray, quat: np.ndarray, tolerance: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Exchanges neighbors that rise, each by a quarter turn about the third axis."""
+    for first in (0, 1, 0):
+        second = first + 1
+        if moments[first] + tolerance < moments[second]:
+            moments[[first, second]] = moments[[second, first]]
+            turn = np.array([np.sqrt(0.5), 0.0, 0.0, 0.0])
+            turn[1 + (first + 2) % 3] = np.sqrt(0.5)
+            quat = normalize(multiply(quat, turn))
+    return moments, quat

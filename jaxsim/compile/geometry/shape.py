@@ -1,0 +1,108 @@
+"""The shape and place of one geom or site: read from its type, size, pose and fromto."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.geometry.pose import Pose, fromto, here, pose_of
+from jaxsim.compile.geometry.primitive import Solid, primitive
+from jaxsim.enums import GeomType
+from jaxsim.spec import SpecElement
+
+TYPES = {
+    "plane": GeomType.PLANE,
+    "hfield": GeomType.HFIELD,
+    "sphere": GeomType.SPHERE,
+    "capsule": GeomType.CAPSULE,
+    "ellipsoid": GeomType.ELLIPSOID,
+    "cylinder": GeomType.CYLINDER,
+    "box": GeomType.BOX,
+    "mesh": GeomType.MESH,
+    "sdf": GeomType.SDF,
+}
+
+# How many of the three sizes a shape needs, and what they are.
+_SIZES = {
+    GeomType.SPHERE: (1, "the radius"),
+    GeomType.CAPSULE: (2, "the radius and half the length of the straight part"),
+    GeomType.ELLIPSOID: (3, "the three radii"),
+    GeomType.CYLINDER: (2, "the radius and half the height"),
+    GeomType.BOX: (3, "half the three sides"),
+}
+
+# Shapes that can stretch from one point to another, and the size that becomes half their distance.
+_STRETCHED = {
+    GeomType.CAPSULE: 1,
+    GeomType.CYLINDER: 1,
+    GeomType.ELLIPSOID: 2,
+    GeomType.BOX: 2,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """A geom's shape in its body.
+
+    Attributes:
+      kind: the type in the model; a primitive fitted to a mesh has the primitive's.
+      size: MuJoCo's size parameters [m], (3,).
+      pose: frame of the shape in the body.
+      solid: mass distribution and bounds.
+      dataid: id of the mesh or height field, -1 for a primitive.
+      moved: that frame as seen from the one that the element gives, None where they are the same.
+    """
+
+    kind: GeomType
+    size: np.ndarray
+    pose: Pose
+    solid: Solid
+    dataid: int = -1
+    moved: Pose | None = None
+
+
+def unknown(kind: GeomType) -> Geometry:
+    """Stands for the shape of an element with a fault, so that others can still be found."""
+    return Geometry(kind, np.zeros(3), here(), Solid(0.0, np.zeros(3), np.zeros(6), 0.0))
+
+
+def drawn(c: Compilation, element: SpecElement, kind: GeomType, shell: bool = False) -> Geometry:
+    """A primitive of the size and pose that its element gives."""
+    size, pose = size_and_pose(c, element, kind)
+    check_size(c, element, kind, size)
+    return Geometry(kind, size, pose, primitive(kind, size, shell))
+
+
+def check_size(c: Compilation, element: SpecElement, kind: GeomType, size: np.ndarray) -> None:
+    """The sizes that a primitive needs must be positive."""
+    if kind in _SIZES:
+        count, meaning = _SIZES[kind]
+        if not np.all(size[:count] > 0):
+            given = numbers(size[:count])
+            c.fault(element, f"size needs {meaning}, all positive; got '{given}'")
+    elif not size[2] > 0:
+        c.fault(
+            element, "the third size of a plane, its grid spacing, must be positive, as in '0 0 1'"
+        )
+
+
+def size_and_pose(c: Compilation, element: SpecElement, kind: GeomType) -> tuple[np.ndarray, Pose]:
+    """The three sizes and the pose, from `fromto` where it is given."""
+    size = np.zeros(3)
+    given = np.atleast_1d(element.get("size"))
+    size[: len(given)] = given
+    if element.get("fromto") is None:
+        return size, pose_of(c, element)
+    if kind not in _STRETCHED:
+        c.fault(
+            element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos and size"
+        )
+        return size, pose_of(c, element)
+    pose, half = fromto(c, element)
+    along = _STRETCHED[kind]
+    size[1:along] = size[0]
+    size[along] = half
+    return size, pose

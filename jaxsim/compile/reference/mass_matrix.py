@@ -1,0 +1,226 @@
+"""The joint-space inertia matrix at `qpos0`, block by block, and its inverse.
+
+M couples only dofs of one kinematic tree, so it is held as one dense block per tree, and blocks of
+equal size are worked on together: a chain of a thousand dofs is one large block, a thousand free
+bodies are a batch of 6 x 6 blocks.
+
+    M[i, j] = cdof[i] . I(body of i) cdof[j],    j an ancestor of i or i itself,
+
+with I the inertia of everything that dof i moves (composite rigid body algorithm; Featherstone, ch.
+6.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from jaxsim.compile.geometry import quaternion
+from jaxsim.compile.reference.pose import Reference, subtree_sum
+from jaxsim.enums import MINVAL
+
+# A dof depends on others but for rounding if less than this share of its inertia (its square root)
+# is left when those are eliminated.
+_DEPENDENT = 1e-7
+
+
+class MassMatrix:
+    """M at the reference pose, with its inverse; `blocks` are the trees' dofs."""
+
+    def __init__(self, reference: Reference, armature: np.ndarray):
+        """Builds M.
+
+        Args:
+          reference: the model at `qpos0`.
+          armature: rotor inertia of each dof, actuators included, (nv,) [kg or kg m^2].
+        """
+        self.reference = reference
+        self.nv = int(reference.fields["nv"])
+        self.blocks = _tree_dofs(reference)
+        self._home = np.zeros((self.nv, 2), dtype=np.int64)  # dof -> (block, place in it)
+        for number, dofs in enumerate(self.blocks):
+            self._home[dofs] = np.stack([np.full(len(dofs), number), np.arange(len(dofs))], axis=1)
+        self.related = [self._related(dofs) for dofs in self.blocks]
+        self.M = self._composite(armature)
+        self.roots: dict[int, np.ndarray] = {}  # of singular blocks: R with M^-1 = R^T R
+
+    def _related(self, dofs: np.ndarray) -> np.ndarray:
+        """Which pairs of dofs of a block are on one branch of the tree, (n, n)."""
+        parents = self.reference.fields["dof_parentid"]
+        above = np.zeros((len(dofs), len(dofs)), dtype=bool)
+        for i, dof in enumerate(dofs):
+            if parents[dof] >= 0:
+                above[i] = above[self._home[parents[dof], 1]]
+            above[i, i] = True
+        return above | above.T
+
+    def _composite(self, armature: np.ndarray) -> list[np.ndarray]:
+        """The blocks of M."""
+        fields, cdof = self.reference.fields, self.reference.cdof
+        inertia = subtree_sum(fields["body_parentid"], _spatial_inertia(self.reference))
+        force = np.einsum("nij,nj->ni", inertia[fields["dof_bodyid"]], cdof)
+        blocks = []
+        for dofs, related in zip(self.blocks, self.related, strict=True):
+            # the inertia that counts is that of the dof farther from the root: the larger index
+            lower = np.tril(force[dofs] @ cdof[dofs].T * related)
+            blocks.append(lower + np.tril(lower, -1).T + np.diag(armature[dofs]))
+        return blocks
+
+    def diagonal(self) -> np.ndarray:
+        """Diagonal of M, (nv,)."""
+        return self._spread([np.diagonal(block) for block in self.M])
+
+    def add_outer(self, dofs: np.ndarray, values: np.ndarray, scale: float) -> None:
+        """Adds scale * J J^T for a Jacobian J with `values` at `dofs`, inside the pattern of M.
+
+        As in MuJoCo, what a tendon's armature would couple across branches or trees is left out.
+        """
+        home = self._home[dofs]
+        for number in np.unique(home[:, 0]):
+            here = home[:, 0] == number
+            place = np.ix_(home[here, 1], home[here, 1])
+            outer = scale * np.outer(values[here], values[here])
+            self.M[number][place] += outer * self.related[number][place]
+        self.__dict__.pop("inverse", None)
+
+    @cached_property
+    def inverse(self) -> list[np.ndarray]:
+        """The blocks of the inverse of M."""
+        inverse: list[np.ndarray] = [np.zeros((0, 0))] * len(self.M)
+        self.roots.clear()
+        for alike in _by_size(self.M):
+            blocks, singular = _invert(np.stack([self.M[k] for k in alike]))
+            for number, block in zip(alike, blocks, strict=True):
+                inverse[number] = block
+            self.roots.update((alike[place], root) for place, root in singular.items())
+        return inverse
+
+    def inverse_diagonal(self) -> np.ndarray:
+        """Diagonal of the inverse of M, (nv,)."""
+        return self._spread([np.diagonal(block) for block in self.inverse])
+
+    def solve(self, dofs: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The product of the inverse of M with sparse rows.
+
+        Args:
+          dofs: the dofs at which the rows are not zero, (n,).
+          values: the rows there, (k, n).
+
+        Returns:
+          The products, (k, nv).
+        """
+        out = np.zeros((len(values), self.nv))
+        for home, here in self._split(dofs):
+            out[:, self.blocks[home]] = (
+                values[:, here] @ self.inverse[home][self._home[dofs[here], 1]]
+            )
+        return out
+
+    def sandwich(self, dofs: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """J M^-1 J^T for sparse rows `values` (k, n) at `dofs` (n,); (k, k)."""
+        out = np.zeros((len(values), len(values)))
+        for home, here in self._split(dofs):
+            place, row = self._home[dofs[here], 1], values[:, here]
+            inverse = self.inverse[home]
+            if home in self.roots:
+                half = row @ self.roots[home][:, place].T
+                out += half @ half.T
+            else:
+                out += row @ inverse[np.ix_(place, place)] @ row.T
+        return out
+
+    def _split(self, dofs: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The blocks that some dofs belong to, with the positions of those dofs."""
+        home = self._home[dofs, 0]
+        for number in sorted(set(home.tolist())):
+            yield number, np.flatnonzero(home == number)
+
+    def _spread(self, values: list[np.ndarray]) -> np.ndarray:
+        out = np.zeros(self.nv)
+        for dofs, value in zip(self.blocks, values, strict=True):
+            out[dofs] = value
+        return out
+
+
+def _tree_dofs(reference: Reference) -> list[np.ndarray]:
+    """The dofs of each kinematic tree, ascending."""
+    parents = reference.fields["dof_parentid"]
+    root = np.arange(len(parents))
+    for dof, parent in enumerate(parents):
+        if parent >= 0:
+            root[dof] = root[parent]
+    order = np.argsort(root, kind="stable")
+    cuts = np.flatnonzero(np.diff(root[order])) + 1
+    return np.split(order, cuts) if len(order) else []
+
+
+def _by_size(blocks: list[np.ndarray]) -> list[list[int]]:
+    """Numbers of the blocks, grouped by size."""
+    groups: dict[int, list[int]] = {}
+    for number, block in enumerate(blocks):
+        groups.setdefault(len(block), []).append(number)
+    return list(groups.values())
+
+
+def _invert(blocks: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """Inverses of symmetric positive definite blocks (k, n, n), and roots of the singular ones."""
+    diagonal = np.diagonal(blocks, axis1=1, axis2=2)
+    # a dof without inertia gets the least that MuJoCo allows
+    floor = np.maximum(diagonal, MINVAL)
+    blocks = np.where(np.eye(blocks.shape[1], dtype=bool), floor[:, :, None], blocks)
+    unit = 1.0 / np.sqrt(floor)
+    try:
+        factor = np.linalg.cholesky(blocks * unit[:, :, None] * unit[:, None, :])
+        independent = np.diagonal(factor, axis1=1, axis2=2).min(axis=1, initial=1.0) > _DEPENDENT
+        factor = np.linalg.inv(factor) * unit[:, None, :]
+        inverse = np.swapaxes(factor, 1, 2) @ factor
+    except np.linalg.LinAlgError:
+        inverse, independent = np.zeros(blocks.shape), np.zeros(len(blocks), bool)
+    roots = {int(k): _singular_root(blocks[k]) for k in np.flatnonzero(~independent)}
+    for number, root in roots.items():
+        inverse[number] = root.T @ root
+    return inverse, roots
+
+
+def _singular_root(block: np.ndarray) -> np.ndarray:
+    """R with M^-1 = R^T R for a block (n, n) whose dofs are not independent, as MuJoCo has it.
+
+    Dofs are eliminated from the last to the first, M = L^T D L, and what is left of the inertia of
+    one counts as the least that is allowed. R = D^-1/2 L^-T keeps directions that move nothing from
+    cancelling against each other.
+    """
+    L, D = np.tril(block), np.zeros(len(block))
+    for dof in reversed(range(len(block))):
+        D[dof] = max(L[dof, dof], MINVAL)
+        L[:dof, :dof] -= np.tril(np.outer(L[dof, :dof], L[dof, :dof]) / D[dof])
+        L[dof, : dof + 1] = np.append(L[dof, :dof] / D[dof], 1.0)
+    inverse: np.ndarray = solve_triangular(
+        L, np.eye(len(L)), lower=True, unit_diagonal=True, check_finite=False
+    )
+    return inverse.T / np.sqrt(D)[:, None]
+
+
+def _spatial_inertia(reference: Reference) -> np.ndarray:
+    """Spatial inertia of each body about the center of mass of its tree, (nbody, 6, 6)."""
+    f = reference.fields
+    R = quaternion.to_matrix(reference.turn(np.arange(f["nbody"]), f["body_iquat"]))
+    mass = f["body_mass"]
+    arm = reference.xipos - reference.subtree_com[f["body_rootid"]]
+    cross = _skew(arm)
+    inertia = np.zeros((f["nbody"], 6, 6))
+    inertia[:, :3, :3] = np.einsum("nij,nj,nkj->nik", R, f["body_inertia"], R)
+    inertia[:, :3, :3] -= mass[:, None, None] * (cross @ cross)
+    inertia[:, :3, 3:] = mass[:, None, None] * cross
+    inertia[:, 3:, :3] = -mass[:, None, None] * cross
+    inertia[:, 3:, 3:] = mass[:, None, None] * np.eye(3)
+    return inertia
+
+
+def _skew(v: np.ndarray) -> np.ndarray:
+    """Matrices of the cross product with v, (n, 3) -> (n, 3, 3)."""
+    out = np.zeros((len(v), 3, 3))
+    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]
+    return out - np.swapaxes(out, 1, 2)

@@ -1,0 +1,59 @@
+"""`stat`: the scale of a model, its size, place and inertia in the reference pose.
+
+What `<statistic>` gives stands; the rest is measured. `meaninertia` is the mean of M's diagonal,
+`meanmass` and `meansize` are means over bodies, and `extent` and `center` [m] are those of the box
+around bodies, their centers of mass, joints, sites and geoms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.reference.constants import Constants
+from jaxsim.enums import MINVAL, GeomType
+from jaxsim.model.derived import (
+    FINITE_PLANE,
+    INFINITE_PLANE,
+    NO_EXTENT,
+    NO_INERTIA,
+    NO_MASS,
+    NO_SIZE,
+)
+
+
+def statistics(constants: Constants) -> dict[str, float | np.ndarray]:
+    """All statistics of a model, from its fields."""
+    f = constants.fields
+    center, extent = _box(constants)
+    several = f["nbody"] > 1
+    meansize = float(constants.body_length[1:].mean()) if several else NO_SIZE
+    return {
+        "meaninertia": float(constants.inertia.diagonal().mean()) if f["nv"] else NO_INERTIA,
+        "meanmass": float(f["body_mass"][1:].mean()) if several else NO_MASS,
+        "meansize": meansize,
+        "extent": NO_EXTENT if extent < MINVAL else max(extent, 2.0 * meansize),
+        "center": center,
+    }
+
+
+def _box(constants: Constants) -> tuple[np.ndarray, float]:
+    """Center (3,) and largest side of the box around a model."""
+    f, reference = constants.fields, constants.reference
+    places = [reference.xpos[1:], reference.xipos[1:], reference.xanchor, reference.site_xpos]
+    radii = [np.zeros(len(p)) for p in places]
+    places.append(reference.geom_xpos)
+    radii.append(_geom_radius(f))
+    points, radius = np.concatenate(places), np.concatenate(radii)[:, None]
+    if not len(points):
+        return np.zeros(3), 0.0
+    low, high = np.min(points - radius, axis=0), np.max(points + radius, axis=0)
+    return 0.5 * (low + high), float(np.max(high - low))
+
+
+def _geom_radius(f) -> np.ndarray:
+    """Radius that each geom counts with, (ngeom,) [m]."""
+    size = f["geom_size"][:, :2]
+    plane = np.where(
+        (size > 0).any(axis=1), FINITE_PLANE * size.max(axis=1, initial=0), INFINITE_PLANE
+    )
+    return np.where(f["geom_type"] == GeomType.PLANE, plane, f["geom_rbound"])

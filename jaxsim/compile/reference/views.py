@@ -1,0 +1,33 @@
+"""Where cameras and lights are at `qpos0`, for those that follow a body.
+
+    *_pos0     position relative to the body, in the world frame
+    *_poscom0  position relative to the center of mass of the body's subtree, or its target's
+    cam_mat0, light_dir0   orientation
+
+They stand as they are fixed to their bodies, whatever their mode says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.geometry import quaternion
+from jaxsim.compile.reference.pose import Reference
+
+
+def views(reference: Reference) -> dict[str, np.ndarray]:
+    """The derived fields of cameras and lights by name."""
+    f = reference.fields
+    found: dict[str, np.ndarray] = {}
+    for kind in ("cam", "light"):
+        body = f[f"{kind}_bodyid"]
+        place = reference.place(body, f[f"{kind}_pos"])
+        found[f"{kind}_pos0"] = place - reference.xpos[body]
+        target = f[f"{kind}_targetbodyid"]
+        found[f"{kind}_poscom0"] = (
+            place - reference.subtree_com[np.where(target >= 0, target, body)]
+        )
+    frames = reference.turn(f["cam_bodyid"], f["cam_quat"])
+    found["cam_mat0"] = quaternion.to_matrix(frames).reshape(-1, 9)
+    found["light_dir0"] = quaternion.rotate(reference.xquat[f["light_bodyid"]], f["light_dir"])
+    return found

@@ -1,0 +1,139 @@
+"""Shortest paths around a sphere or an endless cylinder, for tendons that wrap.
+
+Both are problems of a circle in a plane: the plane through the center and the two ends for a
+sphere, the plane across the axis for a cylinder, where the path rises evenly along the axis. With
+no side site the path takes the shorter way around, and wraps only if the straight segment would
+cross the circle. A side site s fixes the way: the path winds around the center by the same angle as
+end -> s -> end does (MuJoCo 4.0). A side site inside the circle asks for a path that touches the
+circle from within.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import MINVAL, WrapType
+
+
+class Arc(NamedTuple):
+    """Where a path meets a geom: two points in the geom's frame, and the length between."""
+
+    enter: np.ndarray
+    leave: np.ndarray
+    length: float
+
+
+def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) -> Arc | None:
+    """The part of a path that lies on a geom.
+
+    Args:
+      kind: WrapType.SPHERE or WrapType.CYLINDER (along z).
+      radius: of the geom [m].
+      ends: the points before and after, in the geom's frame, (2, 3).
+      side: the side site in the geom's frame, (3,), or None.
+
+    Returns:
+      The arc, or None when the path goes straight from end to end.
+    """
+    if radius < MINVAL:
+        return None
+    plane = _across(ends, side) if kind == WrapType.SPHERE else np.eye(3)[:2]
+    flat = ends @ plane.T
+    if side is None:
+        inside, flat_side = False, None
+    else:
+        # for a cylinder too, MuJoCo measures from the center and not from the axis
+        flat_side, inside = plane @ side, bool(np.linalg.norm(side) < radius)
+    found = _touch_within(flat, radius) if inside else _around(flat, radius, flat_side)
+    if found is None:
+        return None
+    points, angle = found
+    length = radius * angle
+    out = points @ plane
+    if kind == WrapType.CYLINDER:
+        # the height grows in proportion to the length of the path in the plane
+        legs = np.linalg.norm(points - flat, axis=1)
+        rise = (ends[1, 2] - ends[0, 2]) / (legs[0] + length + legs[1])
+        out[:, 2] = ends[0, 2] + rise * legs[0], ends[1, 2] - rise * legs[1]
+        length = float(np.hypot(length, out[1, 2] - out[0, 2]))
+    return Arc(out[0], out[1], length)
+
+
+def _across(ends: np.ndarray, side: np.ndarray | None) -> np.ndarray:
+    """An orthonormal basis (2, 3) of the plane through the center and both ends."""
+    x = ends[0] / max(np.linalg.norm(ends[0]), MINVAL)
+    normal = np.cross(ends[0], ends[1])
+    norm = np.linalg.norm(normal)
+    if norm < MINVAL:
+        # ends and center in line: any plane through them, by the axis most across
+        other = np.zeros(3)
+        other[np.argmin(np.abs(x))] = 1.0
+        normal = np.cross(x, other)
+        norm = np.maximum(np.linalg.norm(normal), MINVAL)
+    return np.stack([x, np.cross(normal / norm, x)])
+
+
+def _around(
+    ends: np.ndarray, radius: float, side: np.ndarray | None
+) -> tuple[np.ndarray, float] | None:
+    """Tangent points (2, 2) and the angle between them, for the path outside of a circle."""
+    distance = np.linalg.norm(ends, axis=1)
+    if (distance < radius).any():
+        return None
+    if side is None or np.linalg.norm(side) < MINVAL:
+        turn = _angle(ends[0], ends[1])
+    else:
+        turn = _angle(ends[0], side) + _angle(side, ends[1])
+    to_tangent = np.arccos(np.minimum(radius / distance, 1.0))
+    angle = abs(turn) - to_tangent.sum()
+    if angle <= 0:
+        return None
+    tangent = np.arctan2(ends[:, 1], ends[:, 0]) + np.sign(turn) * to_tangent * np.array(
+        [1.0, -1.0]
+    )
+    return radius * np.stack([np.cos(tangent), np.sin(tangent)], axis=1), float(angle)
+
+
+def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] | None:
+    """The point of a circle, twice, at which the shortest path through the circle is reflected.
+
+    The path meets the circle under equal angles. As the point moves from the direction of one end
+    to that of the other, one angle grows and the other shrinks: halving finds where they agree.
+    """
+    distance = np.linalg.norm(ends, axis=1)
+    if (distance <= radius).any() or _segment_distance(ends) <= radius:
+        return None
+    total = _angle(ends[0], ends[1])
+    sign, total = np.sign(total), abs(total)
+
+    def tilt(angle: float, length: float) -> float:
+        """Angle between the normal at a point of the circle and the direction to an end."""
+        return np.arctan2(length * np.sin(angle), length * np.cos(angle) - radius)
+
+    low, high = 0.0, total
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if tilt(middle, distance[0]) < tilt(total - middle, distance[1]):
+            low = middle
+        else:
+            high = middle
+    at = np.arctan2(ends[0, 1], ends[0, 0]) + sign * 0.5 * (low + high)
+    point = radius * np.array([np.cos(at), np.sin(at)])
+    return np.stack([point, point]), 0.0
+
+
+def _segment_distance(ends: np.ndarray) -> float:
+    """Distance from the origin to the segment between two points."""
+    along = ends[1] - ends[0]
+    square = along @ along
+    if square < MINVAL:
+        return float(np.linalg.norm(ends[0]))
+    share = np.clip(-(ends[0] @ along) / square, 0.0, 1.0)
+    return float(np.linalg.norm(ends[0] + share * along))
+
+
+def _angle(a: np.ndarray, b: np.ndarray) -> float:
+    """The angle from a to b, counterclockwise, in [-pi, pi]."""
+    return float(np.arctan2(a[0] * b[1] - a[1] * b[0], a @ b))

@@ -1,0 +1,1 @@
+"""What joins bodies: tendons, equalities, contact pairs; and the sensors."""

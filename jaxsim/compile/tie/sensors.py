@@ -1,0 +1,367 @@
+"""Sensors: `sensor_*`, from one table of what each element measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.compile.columns import Column, copy_columns, user_data
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.whole.bounds import fits
+from jaxsim.compile.whole.history import history
+from jaxsim.compile.whole.plugins import plugin_ids
+from jaxsim.enums import ConDataField, DataType, JointType, ObjType, RayDataField, SensorType, Stage
+from jaxsim.extend.plugin_types import grid_readings
+from jaxsim.spec import SpecElement
+
+_COLUMNS = (
+    Column("sensor_cutoff", "cutoff"),
+    Column("sensor_noise", "noise"),
+    Column("sensor_delay", "delay"),
+    Column("sensor_interval", "interval", 2),
+)
+
+
+class Target(NamedTuple):
+    """An object that a sensor refers to: its kind and id."""
+
+    objtype: ObjType
+    objid: int
+
+
+NO_OBJECT = Target(ObjType.UNKNOWN, -1)
+
+
+class Reading(NamedTuple):
+    """What a sensor reports, and of what."""
+
+    type: SensorType
+    datatype: DataType
+    stage: Stage
+    dim: int
+    obj: Target = NO_OBJECT
+    ref: Target = NO_OBJECT
+    intprm: tuple[int, int, int] = (0, 0, 0)
+
+
+def sensors(c: Compilation) -> None:
+    """All fields of sensors."""
+    elements = c.spec.section("sensor")
+    c.register("sensor", elements, [sensor.name for sensor in elements])
+    readings = []
+    for e in elements:
+        kind = _KINDS[e.tag]
+        readings.append(kind.read(c, e, kind))
+    dim = _dims(c, elements, readings)
+    c.fields.update(
+        nsensor=len(readings),
+        nsensordata=int(dim.sum()),
+        sensor_type=np.array([r.type for r in readings], np.int32),
+        sensor_datatype=np.array([r.datatype for r in readings], np.int32),
+        sensor_needstage=np.array([r.stage for r in readings], np.int32),
+        sensor_objtype=np.array([r.obj.objtype for r in readings], np.int32),
+        sensor_objid=np.array([r.obj.objid for r in readings], np.int32),
+        sensor_reftype=np.array([r.ref.objtype for r in readings], np.int32),
+        sensor_refid=np.array([r.ref.objid for r in readings], np.int32),
+        sensor_intprm=np.array([r.intprm for r in readings], np.int32).reshape(-1, 3),
+        sensor_dim=dim,
+        sensor_adr=(np.cumsum(dim) - dim).astype(np.int32),
+        sensor_plugin=plugin_ids(c, elements),
+    )
+    copy_columns(c, elements, _COLUMNS)
+    for e, reading in zip(elements, readings, strict=True):
+        _check(c, e, reading)
+    c.fields["nhistory"] = history(c, "sensor", elements, dim, c.fields["nhistory"])
+    user_data(c, "sensor", "sensor", elements)
+
+
+def _dims(c: Compilation, elements: Sequence[SpecElement], readings: list[Reading]) -> np.ndarray:
+    """Numbers that each sensor reports; none, and a fault, when they are too many together."""
+    total = 0
+    for e, reading in zip(elements, readings, strict=True):
+        total += reading.dim
+        if not fits(c, e, "with the sensors before it, sensordata", total):
+            return np.zeros(len(readings), np.int32)
+    return np.array([r.dim for r in readings], np.int32)
+
+
+def _check(c: Compilation, e: SpecElement, reading: Reading) -> None:
+    """Bounds of the attributes that all sensors share."""
+    cutoff = e.get("cutoff") or 0
+    if cutoff < 0 or (e.get("noise") or 0) < 0:
+        c.fault(e, "cutoff and noise must not be negative")
+    direction = reading.datatype in (DataType.AXIS, DataType.QUATERNION)
+    if cutoff > 0 and direction and reading.type != SensorType.GEOMNORMAL:
+        c.fault(e, "a cutoff has no meaning for an axis or a quaternion; remove it")
+    interval = e.get("interval")
+    period, phase = (*np.atleast_1d(interval), 0.0, 0.0)[:2] if interval is not None else (0.0, 0.0)
+    if period < 0 or phase > 0 or (period > 0 and phase <= -period):
+        c.fault(e, f"interval='{period:g} {phase:g}' must be a period and a phase in (-period, 0]")
+
+
+class Kind(NamedTuple):
+    """A row of the table: how to read an element, and what its readings are."""
+
+    type: SensorType
+    read: Callable[[Compilation, SpecElement, Kind], Reading]
+    stage: Stage = Stage.POS
+    dim: int = 1
+    datatype: DataType = DataType.REAL
+    target: str = ""
+
+    def reading(self, obj: Target, ref: Target = NO_OBJECT, **changes) -> Reading:
+        """The readings of this kind, of an object and relative to another."""
+        values = {"datatype": self.datatype, "stage": self.stage, "dim": self.dim, **changes}
+        return Reading(type=self.type, obj=obj, ref=ref, **values)
+
+
+def _one(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """A sensor of the one object that an attribute names."""
+    return kind.reading(
+        Target(ObjType[kind.target.upper()], c.find_own(kind.target, e, kind.target))
+    )
+
+
+def _scalar_joint(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    return _joint_of(c, e, kind, (JointType.SLIDE, JointType.HINGE), "a hinge or a slide")
+
+
+def _ball_joint(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    return _joint_of(c, e, kind, (JointType.BALL,), "a ball joint")
+
+
+def _joint_of(c: Compilation, e: SpecElement, kind: Kind, types: tuple, what: str) -> Reading:
+    joint = c.find_own("joint", e, "joint")
+    if joint >= 0 and c.fields["jnt_type"][joint] not in types:
+        c.fault(e, f"joint='{e.get('joint')}' must be {what}")
+    return kind.reading(Target(ObjType.JOINT, joint))
+
+
+def _limit(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """A sensor of the limit of a joint or tendon, which must have one."""
+    target = c.find_own(kind.target, e, kind.target)
+    limited = c.fields[{"joint": "jnt_limited", "tendon": "tendon_limited"}[kind.target]]
+    if target >= 0 and not limited[target]:
+        c.fault(e, f"{kind.target}='{e.get(kind.target)}' has no limit; give it a range")
+    return kind.reading(Target(ObjType[kind.target.upper()], target))
+
+
+def _actuator(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """One value for each force output."""
+    actuator = c.find_own("actuator", e, "actuator")
+    dim = int(c.fields["actuator_outnum"][actuator]) if actuator >= 0 else 1
+    return kind.reading(Target(ObjType.ACTUATOR, actuator), dim=dim)
+
+
+def _named(c: Compilation, e: SpecElement, typeattr: str, nameattr: str) -> Target:
+    """The object whose kind and name two attributes give."""
+    keyword, name = e.get(typeattr), e.get(nameattr)
+    if not keyword or not name:
+        return NO_OBJECT
+    kind = "body" if keyword == "xbody" else keyword
+    return Target(ObjType[keyword.upper()], c.find(kind, name, e, nameattr))
+
+
+def _frame(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    return kind.reading(_named(c, e, "objtype", "objname"), _named(c, e, "reftype", "refname"))
+
+
+def _inside(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    site = Target(ObjType.SITE, c.find_own("site", e, "site"))
+    enclosed = e.get("enclosed") == "true"
+    datatype = DataType.REAL if enclosed else DataType.POSITIVE
+    obj = _named(c, e, "objtype", "objname")
+    return kind.reading(obj, site, datatype=datatype, intprm=(int(enclosed), 0, 0))
+
+
+_SIDES = {
+    "site": ObjType.SITE,
+    "geom": ObjType.GEOM,
+    "body": ObjType.BODY,
+    "subtree": ObjType.XBODY,
+}
+
+
+def _side(c: Compilation, e: SpecElement, number: str) -> Target:
+    """One side of a sensor between two things: a geom, body, subtree or the inside of a site."""
+    for what, objtype in _SIDES.items():
+        attr = "site" if what == "site" else what + number
+        if e.own(attr) and (what != "site" or number == "1"):
+            return Target(objtype, c.find_own("body" if what == "subtree" else what, e, attr))
+    return NO_OBJECT
+
+
+def _between(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    first, second = _side(c, e, "1"), _side(c, e, "2")
+    if first == second and first.objid >= 0:
+        c.fault(e, "its two sides are the same; name two different ones")
+    return kind.reading(first, second)
+
+
+def _projection(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    site = Target(ObjType.SITE, c.find_own("site", e, "site"))
+    return kind.reading(site, _camera(c, e))
+
+
+def _camera(c: Compilation, e: SpecElement) -> Target:
+    """The camera that a sensor counts the pixels of."""
+    camera = c.find_own("camera", e, "camera")
+    if camera >= 0 and np.any(c.fields["cam_resolution"][camera] <= 0):
+        c.fault(e, f"camera='{e.get('camera')}' needs a resolution, in pixels")
+    return Target(ObjType.CAMERA, camera)
+
+
+def _data_bits(c: Compilation, e: SpecElement, fields: type[IntEnum], default: str) -> int:
+    """`data`, a list of fields in their order, as bits."""
+    words = (e.get("data") or default).split()
+    known = [field.name.lower() for field in fields]
+    bits = [known.index(word) for word in words if word in known]
+    if len(bits) != len(words) or bits != sorted(set(bits)):
+        c.fault(e, f"data='{e.get('data')}': write each field once, in the order {' '.join(known)}")
+    return sum(1 << bit for bit in set(bits))
+
+
+_RAY_WIDTH = dict.fromkeys(RayDataField, 3) | {RayDataField.DIST: 1, RayDataField.DEPTH: 1}
+_CON_WIDTH = dict.fromkeys(ConDataField, 3) | {ConDataField.FOUND: 1, ConDataField.DIST: 1}
+
+
+def _width(bits: int, widths: dict) -> int:
+    return sum(width for field, width in widths.items() if bits >> field & 1)
+
+
+def _rangefinder(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """One ray from a site, or one from each pixel of a camera."""
+    bits = _data_bits(c, e, RayDataField, "dist")
+    if e.own("camera"):
+        obj = _camera(c, e)
+        pixels = c.fields["cam_resolution"][obj.objid] if obj.objid >= 0 else np.ones(1)
+        rays = int(np.prod(pixels, dtype=np.int64))
+    else:
+        obj, rays = Target(ObjType.SITE, c.find_own("site", e, "site")), 1
+    return kind.reading(obj, dim=rays * _width(bits, _RAY_WIDTH), intprm=(bits, 0, 0))
+
+
+_REDUCE = {"none": 0, "mindist": 1, "maxforce": 2, "netforce": 3}
+_BY_FORCE = ("maxforce", "netforce")
+
+
+def _contact(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """Contacts between two sides; the stage is that of the latest quantity it asks for."""
+    bits = _data_bits(c, e, ConDataField, "found")
+    num, reduce = int(e.get("num") or 1), e.get("reduce") or "none"
+    if e.get("num") is not None and e.get("num") <= 0:
+        c.fault(e, f"num='{e.get('num')}' must be positive")
+
+    def asks(*fields: ConDataField) -> bool:
+        return any(bits >> field & 1 for field in fields)
+
+    stage = Stage.POS
+    if asks(ConDataField.LINVEL, ConDataField.ANGVEL):
+        stage = Stage.VEL
+    if asks(ConDataField.FORCE, ConDataField.TORQUE) or reduce in _BY_FORCE:
+        stage = Stage.ACC
+    return kind.reading(
+        _side(c, e, "1"),
+        _side(c, e, "2"),
+        stage=stage,
+        dim=num * _width(bits, _CON_WIDTH),
+        intprm=(bits, _REDUCE[reduce], num),
+    )
+
+
+def _global(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    return kind.reading(NO_OBJECT)
+
+
+def _tactile(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """Three values for each vertex of a mesh."""
+    mesh = c.find_own("mesh", e, "mesh")
+    vertices = int(c.fields["mesh_vertnum"][mesh]) if mesh >= 0 else 0
+    geom = Target(ObjType.GEOM, c.find_own("geom", e, "geom"))
+    return kind.reading(Target(ObjType.MESH, mesh), geom, dim=3 * vertices)
+
+
+_USER_DIMS = {DataType.AXIS: 3, DataType.QUATERNION: 4}
+
+
+def _user(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    dim = int(e.get("dim"))
+    if not fits(c, e, "dim", dim):
+        dim = 0
+    datatype = DataType[(e.get("datatype") or "real").upper()]
+    if dim < 0:
+        c.fault(e, f"dim='{dim}' must not be negative")
+    if dim != _USER_DIMS.get(datatype, dim):
+        c.fault(e, f"dim='{dim}' must be {_USER_DIMS[datatype]} for datatype='{e.get('datatype')}'")
+    stage = Stage[(e.get("needstage") or "acc").upper()]
+    obj = _named(c, e, "objtype", "objname")
+    return kind.reading(obj, datatype=datatype, stage=stage, dim=max(dim, 0))
+
+
+def _plugin(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
+    """A touch grid, the one sensor plugin that is known."""
+    obj = _named(c, e, "objtype", "objname")
+    if obj.objtype != ObjType.SITE:
+        c.fault(e, "a touch grid is attached to a site: objtype='site' and its objname")
+    instance = c.work["plugin"].get(e)
+    dim = 0 if instance is None else grid_readings(instance.config)
+    return kind.reading(obj, _named(c, e, "reftype", "refname"), dim=dim)
+
+
+S, R = SensorType, DataType
+POS, VEL, ACC = Stage.POS, Stage.VEL, Stage.ACC
+
+_KINDS: dict[str, Kind] = {
+    "touch": Kind(S.TOUCH, _one, ACC, 1, R.POSITIVE, "site"),
+    "accelerometer": Kind(S.ACCELEROMETER, _one, ACC, 3, target="site"),
+    "velocimeter": Kind(S.VELOCIMETER, _one, VEL, 3, target="site"),
+    "gyro": Kind(S.GYRO, _one, VEL, 3, target="site"),
+    "force": Kind(S.FORCE, _one, ACC, 3, target="site"),
+    "torque": Kind(S.TORQUE, _one, ACC, 3, target="site"),
+    "magnetometer": Kind(S.MAGNETOMETER, _one, POS, 3, target="site"),
+    "rangefinder": Kind(S.RANGEFINDER, _rangefinder),
+    "camprojection": Kind(S.CAMPROJECTION, _projection, POS, 2),
+    "jointpos": Kind(S.JOINTPOS, _scalar_joint, POS),
+    "jointvel": Kind(S.JOINTVEL, _scalar_joint, VEL),
+    "tendonpos": Kind(S.TENDONPOS, _one, POS, target="tendon"),
+    "tendonvel": Kind(S.TENDONVEL, _one, VEL, target="tendon"),
+    "actuatorpos": Kind(S.ACTUATORPOS, _actuator, POS),
+    "actuatorvel": Kind(S.ACTUATORVEL, _actuator, VEL),
+    "actuatorfrc": Kind(S.ACTUATORFRC, _actuator, ACC),
+    "jointactuatorfrc": Kind(S.JOINTACTFRC, _scalar_joint, ACC),
+    "tendonactuatorfrc": Kind(S.TENDONACTFRC, _one, ACC, target="tendon"),
+    "ballquat": Kind(S.BALLQUAT, _ball_joint, POS, 4, R.QUATERNION),
+    "ballangvel": Kind(S.BALLANGVEL, _ball_joint, VEL, 3),
+    "jointlimitpos": Kind(S.JOINTLIMITPOS, _limit, POS, target="joint"),
+    "jointlimitvel": Kind(S.JOINTLIMITVEL, _limit, VEL, target="joint"),
+    "jointlimitfrc": Kind(S.JOINTLIMITFRC, _limit, ACC, target="joint"),
+    "tendonlimitpos": Kind(S.TENDONLIMITPOS, _limit, POS, target="tendon"),
+    "tendonlimitvel": Kind(S.TENDONLIMITVEL, _limit, VEL, target="tendon"),
+    "tendonlimitfrc": Kind(S.TENDONLIMITFRC, _limit, ACC, target="tendon"),
+    "framepos": Kind(S.FRAMEPOS, _frame, POS, 3),
+    "framequat": Kind(S.FRAMEQUAT, _frame, POS, 4, R.QUATERNION),
+    "framexaxis": Kind(S.FRAMEXAXIS, _frame, POS, 3, R.AXIS),
+    "frameyaxis": Kind(S.FRAMEYAXIS, _frame, POS, 3, R.AXIS),
+    "framezaxis": Kind(S.FRAMEZAXIS, _frame, POS, 3, R.AXIS),
+    "framelinvel": Kind(S.FRAMELINVEL, _frame, VEL, 3),
+    "frameangvel": Kind(S.FRAMEANGVEL, _frame, VEL, 3),
+    "framelinacc": Kind(S.FRAMELINACC, _frame, ACC, 3),
+    "frameangacc": Kind(S.FRAMEANGACC, _frame, ACC, 3),
+    "subtreecom": Kind(S.SUBTREECOM, _one, POS, 3, target="body"),
+    "subtreelinvel": Kind(S.SUBTREELINVEL, _one, VEL, 3, target="body"),
+    "subtreeangmom": Kind(S.SUBTREEANGMOM, _one, VEL, 3, target="body"),
+    "insidesite": Kind(S.INSIDESITE, _inside, POS),
+    "distance": Kind(S.GEOMDIST, _between, POS),
+    "normal": Kind(S.GEOMNORMAL, _between, POS, 3, R.AXIS),
+    "fromto": Kind(S.GEOMFROMTO, _between, POS, 6),
+    "contact": Kind(S.CONTACT, _contact),
+    "e_potential": Kind(S.E_POTENTIAL, _global, POS),
+    "e_kinetic": Kind(S.E_KINETIC, _global, POS),
+    "clock": Kind(S.CLOCK, _global, POS),
+    "tactile": Kind(S.TACTILE, _tactile, VEL),
+    "user": Kind(S.USER, _user),
+    "plugin": Kind(S.PLUGIN, _plugin, ACC),
+}

@@ -1,0 +1,188 @@
+"""Plugin instances: `plugin*`, and which elements each of them serves.
+
+Instances that `<extension>` declares come first; every element that names a plugin instead of an
+instance has one of its own, in the order in which MuJoCo reads a model: assets, actuators, sensors,
+bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.extend.plugin_types import NUMBER, PLUGINS, PluginType, pid_activations
+from jaxsim.mjcf.values import suggest
+from jaxsim.spec import SpecElement
+
+# what a plugin is to serve, by the element that it is attached to
+_SERVES = {"mesh": "sdf", "geom": "sdf", "actuator": "actuator", "sensor": "sensor"}
+_PASSIVE = "passive force"
+
+
+@dataclass(eq=False)
+class Instance:
+    """An instance: its plugin, its settings, and the element that has it."""
+
+    plugin: PluginType
+    config: dict[str, str]
+    element: SpecElement
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with its settings, or ""."""
+        return self.plugin.check(self.config)
+
+
+def plugins(c: Compilation) -> None:
+    """All fields of plugins; `c.work["plugin"]` has the instance of each element that has one."""
+    declared = _declared(c)
+    found: list[tuple[str, Instance]] = [
+        (child.name or "", _instance(c, child, e.own("plugin")))
+        for e in declared
+        for child in e.children
+        if e.own("plugin") in NUMBER
+    ]
+    named = {name: i for i, (name, _) in enumerate(found)}
+    known = {e.own("plugin") for e in declared}
+    of_element: dict[SpecElement, int] = {}
+    for e, serves in _attached(c):
+        number = _number(c, e, serves, known, named, found)
+        if number >= 0:
+            of_element[e] = number
+    c.register("plugin", [i.element for _, i in found], [name for name, _ in found])
+    instances = [instance for _, instance in found]
+    c.work["plugin"] = {e: instances[number] for e, number in of_element.items()}
+    c.work["plugin id"] = of_element
+    _fields(c, instances)
+    for instance in instances:
+        if instance.fault:
+            c.fault(instance.element, f"{instance.plugin.name}: {instance.fault}")
+
+
+def plugin_id(c: Compilation, element: SpecElement | None) -> int:
+    """The instance that serves an element through its `<plugin>` child, or -1."""
+    return c.work["plugin id"].get(plugin_child(element), -1)
+
+
+def plugin_child(element: SpecElement | None) -> SpecElement | None:
+    """The `<plugin>` inside an element, or None; of several the first counts, as in MuJoCo."""
+    children = element.children if element is not None else []
+    return next((child for child in children if _is_plugin(child)), None)
+
+
+def plugin_ids(c: Compilation, elements: list[SpecElement]) -> np.ndarray:
+    """The instances that are elements themselves, as actuators and sensors are; -1 for others."""
+    return np.array([c.work["plugin id"].get(e, -1) for e in elements], np.int32)
+
+
+def check_activations(c: Compilation, element: SpecElement, extra: int, states: int) -> None:
+    """An actuator plugin must have as many activations as it keeps, and `extra` by its dyntype."""
+    instance = c.work["plugin"].get(element)
+    if instance is not None:
+        wanted = pid_activations(instance.config) + extra
+        if states != wanted:
+            c.fault(element, f"this plugin has {wanted} activations; write actdim='{wanted}'")
+
+
+def _declared(c: Compilation) -> list[SpecElement]:
+    """The plugins that `<extension>` declares; unknown ones are faults."""
+    elements = c.spec.section("extension")
+    for e in elements:
+        if e.own("plugin") not in NUMBER:
+            near = suggest(str(e.own("plugin")), NUMBER)
+            remedy = f"did you mean '{near}'?" if near else f"known are {', '.join(NUMBER)}"
+            c.fault(e, f"plugin='{e.own('plugin')}' is not known; {remedy}")
+    return elements
+
+
+def _attached(c: Compilation) -> Iterator[tuple[SpecElement, str]]:
+    """Every element that refers to a plugin, and what the plugin is to serve."""
+    for e in c.spec.section("asset"):
+        child = plugin_child(e)
+        if child is not None:
+            yield child, _SERVES.get(e.tag, "")
+    for section in ("actuator", "sensor"):
+        yield from ((e, _SERVES[section]) for e in c.spec.section(section) if _is_plugin(e))
+    for world in c.spec.sections("worldbody"):
+        for e in world.walk():
+            child = plugin_child(e)
+            if child is not None:
+                yield child, _SERVES.get(e.tag, _PASSIVE)
+
+
+def _is_plugin(e: SpecElement) -> bool:
+    return e.tag == "plugin"
+
+
+def _number(
+    c: Compilation,
+    e: SpecElement,
+    serves: str,
+    known: set[str],
+    named: dict[str, int],
+    found: list[tuple[str, Instance]],
+) -> int:
+    """The instance an element refers to, made if it names a plugin alone; -1 after a fault."""
+    name, plugin = e.own("instance"), e.own("plugin")
+    if name is not None:
+        if name not in named:
+            near = suggest(name, named)
+            remedy = f"; did you mean '{near}'?" if near else "; declare it in <extension>"
+            c.fault(e, f"instance='{name}' names no instance of a plugin{remedy}")
+            return -1
+        if plugin is not None and plugin not in known:
+            c.fault(e, f"plugin='{plugin}' is not declared; remove it, the instance says enough")
+        number = named[name]
+    elif plugin is None:
+        c.fault(e, "it needs plugin, or the instance of one that <extension> declares")
+        return -1
+    elif plugin not in known:
+        c.fault(e, f"plugin='{plugin}' must be declared: <extension><plugin plugin='{plugin}'/>")
+        return -1
+    elif plugin not in NUMBER:
+        return -1  # reported where it was declared
+    else:
+        number = len(found)
+        found.append(("", _instance(c, e, plugin)))
+    can = found[number][1].plugin
+    if can.serves != serves:
+        c.fault(e, f"{can.name} is for {can.serves}s; it cannot serve a {serves or 'thing'} here")
+    return number
+
+
+def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
+    """An instance with the settings that its element gives."""
+    kind = PLUGINS[NUMBER[plugin]]
+    config: dict[str, str] = {}
+    for child in e.children:
+        key = child.own("key")
+        if key in config:
+            c.fault(child, f"key='{key}' is given twice; remove one")
+        elif key not in kind.keys:
+            near = suggest(key, kind.keys)
+            remedy = f"did you mean '{near}'?" if near else f"it has {', '.join(kind.keys)}"
+            c.fault(child, f"key='{key}' is no setting of {plugin}; {remedy}")
+        config[key] = child.own("value")
+    return Instance(kind, config, e)
+
+
+def _fields(c: Compilation, instances: list[Instance]) -> None:
+    """`plugin_attr` has the settings of an instance as texts, each ended by a zero byte."""
+    texts = [
+        b"".join(i.config.get(key, "").encode() + b"\0" for key in i.plugin.keys) for i in instances
+    ]
+    length = np.array([len(text) for text in texts], np.int32)
+    number = [NUMBER[i.plugin.name] for i in instances]
+    c.fields.update(
+        nplugin=len(instances),
+        npluginattr=int(length.sum()),
+        npluginstate=0,
+        plugin=np.array(number, np.int32),
+        plugin_stateadr=np.zeros(len(instances), np.int32),
+        plugin_statenum=np.zeros(len(instances), np.int32),
+        plugin_attr=np.frombuffer(b"".join(texts), np.int8).copy(),
+        plugin_attradr=(np.cumsum(length) - length).astype(np.int32),
+    )

@@ -1,0 +1,83 @@
+"""Takes the frames out of a compiled model: what stood in them gets its pose in the body."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.orientation import SPELLINGS
+from jaxsim.compile.geometry.pose import Pose, frame_pose, pose_of
+from jaxsim.compile.write.inertials import write_inertials
+from jaxsim.spec import Spec, SpecElement
+
+_POSED = ("body", "geom", "site", "camera", "inertial")
+
+
+def write_frames(c: Compilation, spec: Spec) -> None:
+    """Replaces every frame of the spec of a finished compilation by its contents."""
+    frames = [element for element in spec.walk() if element.tag == "frame"]
+    framed = [child for frame in frames for child in frame.children if child.tag != "frame"]
+    poses = {e: pose_of(c, e) for e in framed if e.tag in _POSED and e.get("fromto") is None}
+    outer = {e: frame_pose(c, e) for e in framed}
+    stretched = [e for e in framed if e.get("fromto") is not None]
+    for element in stretched:
+        _write_ends(element, outer[element])
+    for element, pose in poses.items():
+        write_pose(element, pose.pos, pose.quat)
+    for i, joint in enumerate(c.elements["joint"]):
+        if joint in outer and joint.tag == "joint":
+            joint.set("pos", c.fields["jnt_pos"][i])
+            joint.set("axis", c.fields["jnt_axis"][i])
+    for i, light in enumerate(c.elements["light"]):
+        if light in outer:
+            light.set("pos", c.fields["light_pos"][i])
+            light.set("dir", c.fields["light_dir"][i])
+    for frame in frames:
+        _dissolve(frame)
+    full = [body for body in c.bodies if body.inertial in outer and _is_full(body.inertial)]
+    write_inertials(c, full)
+
+
+def write_fromto(spec: Spec) -> None:
+    """Moves every `fromto` from the default classes to the elements that take it from there.
+
+    An element cannot take back what its class says, and a pose excludes `fromto`.
+    """
+    elements = [e for e in spec.walk() if e.tag in ("geom", "site")]
+    for element in elements:
+        if element.parent.tag != "default" and element.is_set("fromto"):
+            element.set("fromto", element.get("fromto"))
+    for element in elements:
+        if element.parent.tag == "default":
+            element.unset("fromto")
+
+
+def write_pose(element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> None:
+    """Gives an element a pose in its parent, in place of all that it had."""
+    for attr in (*SPELLINGS, "fromto"):
+        element.unset(attr)
+    element.set("pos", pos)
+    element.set("quat", quat)
+
+
+def _write_ends(element: SpecElement, frame: Pose) -> None:
+    """The two ends of an element, seen from the body."""
+    ends = np.asarray(element.get("fromto"), float)
+    element.set("fromto", np.concatenate([frame.point(ends[:3]), frame.point(ends[3:])]))
+
+
+def _is_full(inertial: SpecElement | None) -> bool:
+    return inertial is not None and "fullinertia" in inertial.attrs
+
+
+def _dissolve(frame: SpecElement) -> None:
+    """Puts the contents of a frame in its place; they keep the class it gave them."""
+    parent, index = frame.parent, frame.parent.children.index(frame)
+    childclass = frame.attrs.get("childclass")
+    for i, child in enumerate(list(frame.children)):
+        inside = child.row.attribute("childclass") is not None
+        attr = "childclass" if inside else "class"
+        if childclass is not None and child.row.attribute(attr) is not None:
+            child.attrs.setdefault(attr, childclass)
+        parent.adopt(child, index + i)
+    frame.remove()

@@ -1,0 +1,213 @@
+"""Writes changed numbers of the parts of a compiled model on their elements; see `write_back`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.asset.hfields import write_heights
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.pose import Pose, pose_of
+from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.write.changes import Changes
+from jaxsim.compile.write.frames import write_pose
+from jaxsim.compile.write.general import as_general
+from jaxsim.compile.write.inertials import write_inertials
+from jaxsim.enums import EqType, JointType, WrapType
+from jaxsim.spec import Spec, SpecElement
+
+_SCALAR = (JointType.HINGE, JointType.SLIDE)
+
+
+def write_poses(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Poses and sizes; all elements are out of their frames."""
+    new = changes.new
+    for kind, prefix in (("body", "body"), ("geom", "geom"), ("site", "site"), ("camera", "cam")):
+        for i in changes.rows(f"{prefix}_pos", f"{prefix}_quat"):
+            element: SpecElement = c.elements[kind][i]
+            if element.parent is None or element.tag == "worldbody":
+                continue
+            pose = Pose(new[f"{prefix}_pos"][i], new[f"{prefix}_quat"][i])
+            if kind == "geom" and element.get("mesh") is not None:
+                pose = pose.apply(_shift(c, element, i).inverse())
+            if element.get("fromto") is not None:
+                element.set("size", changes.new[f"{prefix}_size"][i])
+            write_pose(element, pose.pos, pose.quat)
+    for kind in ("geom", "site"):
+        for i in changes.rows(f"{kind}_size"):
+            element = c.elements[kind][i]
+            if element.get("fromto") is not None:
+                write_pose(element, new[f"{kind}_pos"][i], new[f"{kind}_quat"][i])
+            element.set("size", new[f"{kind}_size"][i])
+    for i in changes.rows("jnt_pos", "jnt_axis"):
+        set_if_there(c.elements["joint"][i], "pos", new["jnt_pos"][i])
+        set_if_there(c.elements["joint"][i], "axis", new["jnt_axis"][i])
+    for i in changes.rows("light_pos", "light_dir"):
+        c.elements["light"][i].update(pos=new["light_pos"][i], dir=new["light_dir"][i])
+
+
+def _shift(c: Compilation, element: SpecElement, i: int) -> Pose:
+    """Pose of the frame of a mesh geom in the frame that its element gives."""
+    compiled = Pose(c.fields["geom_pos"][i], c.fields["geom_quat"][i])
+    return pose_of(c, element).inverse().apply(compiled)
+
+
+# Settings that change what inertias are written, or keep them from being read.
+_WEIGHING = {
+    "inertiafromgeom": "auto",
+    "settotalmass": -1.0,
+    "boundmass": 0.0,
+    "boundinertia": 0.0,
+    "balanceinertia": "false",
+}
+
+
+def write_inertia(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Mass and inertia, as `<inertial>`; of all bodies, where a setting would change them again."""
+    rows = changes.rows("body_mass", "body_ipos", "body_iquat", "body_inertia")
+    bodies = [c.bodies[i] for i in rows if i > 0]
+    unlike = [name for name, none in _WEIGHING.items() if flat.setting("compiler", name) != none]
+    if unlike:
+        bodies = c.bodies[1:]
+        for section in flat.sections("compiler"):
+            for name in unlike:
+                section.unset(name)
+    write_inertials(c, bodies, changes.new)
+
+
+_USERS = {
+    "body": "body",
+    "jnt": "joint",
+    "geom": "geom",
+    "site": "site",
+    "cam": "camera",
+    "tendon": "tendon",
+    "actuator": "actuator",
+    "sensor": "sensor",
+}
+
+# Attributes that are copied as they are, where the compiler does not do it by a table of its own.
+_COPIES = {
+    "body_gravcomp": ("body", "gravcomp"),
+    "geom_rgba": ("geom", "rgba"),
+    "site_rgba": ("site", "rgba"),
+    "tendon_rgba": ("tendon", "rgba"),
+    "tendon_width": ("tendon", "width"),
+    "hfield_size": ("hfield", "size"),
+    **{f"{prefix}_user": (kind, "user") for prefix, kind in _USERS.items()},
+}
+COPIED_FIELDS = tuple(_COPIES)
+
+
+def write_copies(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Gravity compensation, colours, sizes of height fields, numbers of the user."""
+    for field, (kind, attr) in _COPIES.items():
+        for i in changes.rows(field):
+            set_if_there(c.elements[kind][i], attr, changes.new[field][i])
+
+
+def set_if_there(element: SpecElement, attr: str, value: np.ndarray) -> None:
+    """Gives an attribute its value, unless elements such as this cannot say it."""
+    if element.row is not None and element.row.attribute(attr) is not None:
+        element.set(attr, value)
+
+
+GEOM_FIELDS = ("geom_fluid", "geom_surfacevel", "hfield_data")
+
+
+def write_geoms(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Coefficients of the fluid, velocities of surfaces, heights."""
+    new = changes.new
+    geoms: list[SpecElement] = c.elements["geom"]
+    for i in changes.rows("geom_fluid"):
+        immersed = new["geom_fluid"][i, 0] > 0
+        geoms[i].set("fluidshape", "ellipsoid" if immersed else "none")
+        geoms[i].set("fluidcoef", new["geom_fluid"][i, 1:6])
+    for i in changes.rows("geom_surfacevel"):
+        velocity = new["geom_surfacevel"][i]
+        if geoms[i].get("mesh") is not None:  # from the frame of the mesh to that of the element
+            pos, quat = _shift(c, geoms[i], i)
+            linear, angular = rotate(quat, velocity[:3]), rotate(quat, velocity[3:])
+            velocity = np.concatenate([linear - np.cross(angular, pos), angular])
+        geoms[i].set("surfacevel", velocity)
+    changed = changes.rows("hfield_data")
+    for i, element in enumerate(c.elements["hfield"]):
+        adr, shape = new["hfield_adr"][i], (new["hfield_nrow"][i], new["hfield_ncol"][i])
+        heights = new["hfield_data"][adr : adr + np.prod(shape)].reshape(shape)
+        if any(adr <= row < adr + heights.size for row in changed):
+            write_heights(element, heights)
+
+
+def write_joints(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Ranges, references and yields of joints; angles are in radians."""
+    new = changes.new
+    joints: list[SpecElement] = c.elements["joint"]
+    for i in changes.rows("jnt_range"):
+        set_if_there(joints[i], "range", new["jnt_range"][i])
+    for i in changes.rows("jnt_springyield"):
+        set_if_there(joints[i], "springyield", new["jnt_springyield"][i])
+    owner = {int(adr): i for i, adr in enumerate(new["jnt_qposadr"])}
+    for field, attr in (("qpos0", "ref"), ("qpos_spring", "springref")):
+        for adr in changes.rows(field):
+            i = owner.get(adr, -1)
+            if i >= 0 and new["jnt_type"][i] in _SCALAR:
+                joints[i].set(attr, new[field][adr])
+
+
+def write_tendons(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Spring lengths, coefficients of joints and divisors of pulleys."""
+    new = changes.new
+    for i in changes.rows("tendon_lengthspring"):
+        c.elements["tendon"][i].set("springlength", new["tendon_lengthspring"][i])
+    path = [wrap for tendon in c.elements["tendon"] for wrap in tendon.children]
+    attrs = {WrapType.JOINT: "coef", WrapType.PULLEY: "divisor"}
+    for i in changes.rows("wrap_prm"):
+        attr = attrs.get(new["wrap_type"][i])
+        if attr is not None:
+            path[i].set(attr, new["wrap_prm"][i])
+
+
+_PARAMETERS = tuple(f"actuator_{name}" for name in ("dynprm", "gainprm", "biasprm"))
+_BLOCKS = {
+    "actuator_ctrlrange": "actuator_ctrladr",
+    "actuator_gear": "actuator_outadr",
+    "actuator_lengthrange": "actuator_outadr",
+}
+ACTUATOR_FIELDS = (*_PARAMETERS, *_BLOCKS, "actuator_forcerange", "actuator_actrange")
+
+
+def write_actuators(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Parameters, as `<general>`, and what there is one of for each control or output."""
+    new = changes.new
+    general = set(changes.rows(*_PARAMETERS, "actuator_forcerange", "actuator_actrange"))
+    first = {f: {int(adr): i for i, adr in enumerate(new[of])} for f, of in _BLOCKS.items()}
+    for row in changes.rows("actuator_ctrlrange"):
+        starts = first["actuator_ctrlrange"]
+        general.add(starts[max(adr for adr in starts if adr <= row)])
+    for i in sorted(general):
+        as_general(c, i, new)
+    for field in ("actuator_gear", "actuator_lengthrange"):
+        for row in changes.rows(field):
+            if row in first[field]:
+                i = first[field][row]
+                attr = field.removeprefix("actuator_")
+                set_if_there(c.elements["actuator"][i], attr, new[field][row])
+
+
+# Where the attributes of a constraint stand in `eq_data`.
+_EQUALITY = {
+    EqType.CONNECT: {"anchor": slice(0, 3)},
+    EqType.WELD: {"anchor": slice(0, 3), "relpose": slice(3, 10), "torquescale": slice(10, 11)},
+    EqType.JOINT: {"polycoef": slice(0, 5)},
+    EqType.TENDON: {"polycoef": slice(0, 5)},
+}
+
+
+def write_equalities(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Anchors, poses and polynomials; constraints between sites have theirs in the sites."""
+    for i in changes.rows("eq_data"):
+        element: SpecElement = c.elements["equality"][i]
+        data, old = changes.new["eq_data"][i], changes.base["eq_data"][i]
+        for attr, where in _EQUALITY.get(changes.base["eq_type"][i], {}).items():
+            between_sites = "site1" in element.attrs and attr != "torquescale"
+            if not between_sites and not np.array_equal(data[where], old[where]):
+                element.set(attr, data[where])

@@ -1,0 +1,68 @@
+"""Rewrites a compiled model with its angles in radians.
+
+What the compiler makes of degrees comes back bit for bit when it is written in radians; the other
+way round it would not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.body.joints import ANGULAR, TYPES
+from jaxsim.compile.context import Compilation
+from jaxsim.enums import JointType
+from jaxsim.spec import Spec, SpecElement
+from jaxsim.spec.defaults import MAIN, class_elements
+
+# Numbers of an orientation that are angles.
+_SPELLED = {"axisangle": slice(3, 4), "euler": slice(0, 3)}
+
+# Attributes of joints that are angles for the joints that turn, and the fields that hold them.
+_JOINT = ("range", "ref", "springref", "springyield")
+
+
+def write_radians(c: Compilation, spec: Spec) -> None:
+    """Puts all angles of the spec of a finished compilation into radians."""
+    _joints(c)
+    for element in spec.walk():
+        settings = c.settings_of(element)
+        for attr, where in _SPELLED.items():
+            if attr in element.attrs and settings.degree:
+                element.attrs[attr][where] = settings.radians(element.attrs[attr][where])
+        if element.tag == "joint" and element.parent.tag == "default" and settings.degree:
+            _entry(c, spec, element)
+    for section in spec.sections("compiler"):
+        section.unset("angle")
+    spec.at("compiler").set("angle", "radian")
+    c.use_radians()
+
+
+def _joints(c: Compilation) -> None:
+    """Writes the angles of joints in degrees on the joints themselves."""
+    f = c.fields
+    for i, joint in enumerate(c.elements["joint"]):
+        kind = JointType(f["jnt_type"][i])
+        if joint.tag == "freejoint" or not c.settings_of(joint).degree:
+            continue
+        adr = f["jnt_qposadr"][i]
+        values = {"range": f["jnt_range"][i], "springyield": f["jnt_springyield"][i]}
+        if kind in (JointType.HINGE, JointType.SLIDE):
+            values |= {"ref": f["qpos0"][adr], "springref": f["qpos_spring"][adr]}
+        for attr, value in values.items():
+            own = attr in joint.attrs
+            if joint.is_set(attr) and (kind in ANGULAR or not own):
+                joint.set(attr, value)
+
+
+def _entry(c: Compilation, spec: Spec, entry: SpecElement) -> None:
+    """The entry of a default class, if the joints it is for turn."""
+    kind = "hinge"
+    for part in class_elements(spec, entry.parent.attrs.get("class", MAIN)):
+        for other in part.find_all("joint"):
+            kind = other.attrs.get("type", kind)
+    if TYPES[kind] not in ANGULAR:
+        return
+    for attr in _JOINT:
+        if attr in entry.attrs:
+            angle = np.asarray(entry.attrs[attr], float)
+            entry.set(attr, c.settings_of(entry).radians(angle))

@@ -1,0 +1,301 @@
+"""Writes changed numbers of a compiled model back into its Spec, as MuJoCo's `saveLastXML` does.
+
+Whatever an element can say is written on it; the result, compiled, has the same numbers, which is
+checked before it is given out. Numbers that follow from others, such as `body_subtreemass`, cannot
+be written: they are right if they follow from the others, and refused if not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsim.compile.columns import Column
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.run import run
+from jaxsim.compile.write.changes import Changes, differ
+from jaxsim.compile.write.flatten import flattened
+from jaxsim.compile.write.flexes import FLEX_FIELDS, write_flexes
+from jaxsim.compile.write.frames import write_frames, write_fromto
+from jaxsim.compile.write.looks import (
+    CAMERA_FIELDS,
+    MATERIAL_FIELDS,
+    SKIN_FIELDS,
+    write_cameras,
+    write_materials,
+    write_skins,
+)
+from jaxsim.compile.write.model import (
+    KEY_FIELDS,
+    write_custom,
+    write_keys,
+    write_options,
+    write_statistic,
+)
+from jaxsim.compile.write.parts import (
+    ACTUATOR_FIELDS,
+    COPIED_FIELDS,
+    GEOM_FIELDS,
+    set_if_there,
+    write_actuators,
+    write_copies,
+    write_equalities,
+    write_geoms,
+    write_inertia,
+    write_joints,
+    write_poses,
+    write_tendons,
+)
+from jaxsim.compile.write.radians import write_radians
+from jaxsim.compile.write.unwritten import PARTLY, UNWRITTEN
+from jaxsim.spec import Spec, SpecElement
+
+Tables = Mapping[str, Any]
+
+# How often what follows from new numbers, and should be as it was, is written as well.
+_ROUNDS = 3
+
+# Relative error that a number may have that follows from others, by the precision it came in.
+_FOLLOWS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}
+# Error of the place of a geom that is a mesh, in m or as a part of a quaternion, by precision.
+_FITTED = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+# What follows in part from other numbers, and moves with them unless it is given itself.
+_MEASURED = {"eq_data", "geom_fluid", "cam_fovy", "cam_intrinsic"}
+# What is normalized when it is compiled.
+_UNIT = ("quat", "axis", "dir", "qpos", "qpos0", "qpos_spring", "eq_data", "vertweight")
+
+# Fields that not all elements say: the kind, and which of it do not.
+_UNSAID: dict[str, tuple[str, Callable[[SpecElement], bool]]] = {
+    "geom_size": ("geom", lambda e: bool(e.get("mesh") or e.get("hfield"))),
+    "tendon_width": ("tendon", lambda e: e.tag == "fixed"),
+}
+
+# Angles of joints, and places of what may stand in a frame.
+_ANGLES = ("jnt_range", "jnt_springyield", "qpos0", "qpos_spring")
+_PLACES = tuple(
+    f"{kind}_{what}" for kind in ("body", "geom", "site", "cam") for what in ("pos", "quat")
+)
+_PLACES += ("jnt_pos", "jnt_axis", "light_pos", "light_dir", "geom_size", "site_size")
+
+
+def flatten(spec: Spec) -> Spec:
+    """The model as it was compiled: all that was expanded in it is written out, nothing else.
+
+    Args:
+      spec: the model, which stays as it is.
+
+    Raises:
+      ModelError: the model cannot be compiled, or a part of it was attached from a model whose
+        compiler settings cannot be said in one file with those of this model.
+    """
+    return write_back(spec, {})
+
+
+def write_back(
+    spec: Spec, fields: Tables, opt: Tables | None = None, stat: Tables | None = None
+) -> Spec:
+    """A Spec that compiles to these numbers.
+
+    Args:
+      spec: the model that the numbers belong to; it stays as it is.
+      fields: fields under MuJoCo's names; those of the compiled model that are absent, or are
+        equal in the precision they come in, are left alone.
+      opt: options, likewise.
+      stat: statistics, likewise.
+
+    Returns:
+      The model with all that was expanded in it, and the changed numbers written on its elements.
+
+    Raises:
+      ModelError: the model, or the changed model, cannot be compiled.
+      ValueError: a field has another size than that of the model, or numbers that MJCF cannot say.
+    """
+    c = run(spec)
+    changes = Changes(c.fields, fields)
+    options, statistics = Changes(c.opt, opt or {}), Changes(c.stat, stat or {})
+    wanted = {name: changes.new[name] for name in _written(c) - (_MEASURED - changes.names)}
+    flat = flattened(c)
+    write_options(options, flat)
+    write_statistic(statistics, flat)
+    todo = changes
+    for rest in reversed(range(_ROUNDS)):
+        _write(c, todo, flat)
+        again = run(flat)
+        if _resized(wanted, again.fields):
+            break
+        todo = Changes(again.fields, wanted)
+        if not (todo and rest):
+            break
+        # numbers that the compiler has worked out of those that are new: they are written too
+        c, flat = again, flattened(again)
+    wrong = _not_there(c, wanted | changes.changed(), changes, again.fields)
+    wrong += _not_there(c, options.changed(), options, again.opt)
+    wrong += _not_there(c, statistics.changed(), statistics, again.stat)
+    if wrong:
+        raise ValueError("MJCF cannot say these numbers: " + "; ".join(wrong))
+    return flat
+
+
+def _write(c: Compilation, changes: Changes, flat: Spec) -> None:
+    """Writes all changes on the elements of the flat spec of a compilation."""
+    if changes.names.intersection(_ANGLES):
+        write_radians(c, flat)
+    if changes.names.intersection(_PLACES):
+        write_fromto(flat)
+        write_frames(c, flat)
+    _write_springs(c, changes)
+    _write_columns(c, changes)
+    for writer in _WRITERS:
+        if changes.names.intersection(writer.fields):
+            writer.write(c, changes, flat)
+
+
+class _Writer(NamedTuple):
+    """A function that writes changes of certain fields on the elements of the flat model."""
+
+    fields: tuple[str, ...]
+    write: Callable[[Compilation, Changes, Spec], None]
+
+
+_WRITERS = (
+    _Writer(_PLACES, write_poses),
+    _Writer(("body_mass", "body_ipos", "body_iquat", "body_inertia"), write_inertia),
+    _Writer(_ANGLES, write_joints),
+    _Writer(("tendon_lengthspring", "wrap_prm"), write_tendons),
+    _Writer(ACTUATOR_FIELDS, write_actuators),
+    _Writer(("eq_data",), write_equalities),
+    _Writer(("numeric_data", "tuple_objprm"), write_custom),
+    _Writer(KEY_FIELDS, write_keys),
+    _Writer(COPIED_FIELDS, write_copies),
+    _Writer(GEOM_FIELDS, write_geoms),
+    _Writer(CAMERA_FIELDS, write_cameras),
+    _Writer(MATERIAL_FIELDS, write_materials),
+    _Writer(SKIN_FIELDS, write_skins),
+    _Writer(FLEX_FIELDS, write_flexes),
+)
+
+# Fields that hold the second and third coefficient of what another field holds the first of.
+_HIGHER = {
+    f"{kind}_{what}": f"{kind}_{what}poly"
+    for kind, what in (
+        ("jnt", "stiffness"),
+        ("dof", "damping"),
+        ("tendon", "stiffness"),
+        ("tendon", "damping"),
+        ("actuator", "damping"),
+    )
+}
+
+
+def _write_springs(c: Compilation, changes: Changes) -> None:
+    """Writes stiffness and damping, where they came from `springdamper`."""
+    new = changes.new
+    rows = set(changes.rows("jnt_stiffness", "jnt_stiffnesspoly"))
+    rows |= {int(new["dof_jntid"][i]) for i in changes.rows("dof_damping", "dof_dampingpoly")}
+    for i in rows:
+        joint = c.elements["joint"][i]
+        if np.any(joint.get("springdamper")):
+            dof = new["jnt_dofadr"][i]
+            joint.set("springdamper", [0, 0])
+            joint.set("stiffness", [new["jnt_stiffness"][i], *new["jnt_stiffnesspoly"][i]])
+            joint.set("damping", [new["dof_damping"][dof], *new["dof_dampingpoly"][dof]])
+
+
+def _write_columns(c: Compilation, changes: Changes) -> None:
+    """What is a plain copy of an attribute goes back to it."""
+    joints = {
+        e: i
+        for elements, column in c.copied
+        if column.field == "jnt_solref"
+        for i, e in enumerate(elements)
+    }
+    for elements, column in c.copied:
+        assert isinstance(column, Column)
+        higher = _HIGHER.get(column.field)
+        for i in changes.rows(column.field, *([higher] if higher else [])):
+            value = changes.new[column.field][i]
+            if higher:
+                value = np.concatenate([[value], changes.new[higher][i]])
+            if column.keywords is not None:
+                value = next(word for word, k in column.keywords.items() if k == value)
+            elif column.dtype is bool:
+                value = bool(value)
+            element = elements[i]
+            if element.spec is None and element in joints:  # it stands for a <freejoint>
+                element = _as_joint(c.elements["joint"][joints[element]])
+            elif element.spec is None:  # a part of a flex that nobody has written
+                c.elements["flex"][i].adopt(element)
+            set_if_there(element, column.attr, value)
+
+
+def _as_joint(element: SpecElement) -> SpecElement:
+    """Makes a `<freejoint>` the `<joint>` it stands for, which takes nothing from its class."""
+    if element.tag != "joint":
+        element.tag, element.row = "joint", element.parent.row.child("joint")
+        element.attrs["type"] = "free"
+        for name in {name for layer in element.layers()[:-1] for name in layer.attrs}:
+            default = element.row.attribute(name).default
+            if name not in element.attrs and default is not None:
+                element.set(name, default)
+        if element.attrs.pop("align", "auto") != "auto":
+            raise ValueError(f"{element.label} is aligned, which takes nothing but a <freejoint>")
+    return element
+
+
+def _resized(given: Tables, compiled: Tables) -> list[str]:
+    """Fields that have another size than before."""
+    return [name for name, value in given.items() if np.size(compiled[name]) != np.size(value)]
+
+
+def _not_there(c: Compilation, given: Tables, changes: Changes, compiled: Tables) -> list[str]:
+    """Numbers that the written model does not have."""
+    wrong = []
+    for name, value in sorted(given.items()):
+        value = np.asarray(value)
+        if name not in compiled or np.size(compiled[name]) != value.size:
+            wrong.append(f"{name} is not of the same size: another number of things yields")
+            continue
+        want = np.asarray(changes.new[name])
+        got = np.asarray(compiled[name]).reshape(want.shape)
+        missed = differ(got, value)
+        if missed.any() and want.dtype.kind == "f":
+            missed &= ~_near(c, name, got, want, value.dtype, name in changes.names)
+        if missed.any():
+            rows = sorted(set(np.argwhere(missed)[:, 0].tolist()))[:5] if got.ndim else []
+            place = f" (row {', '.join(map(str, rows))})" if rows else ""
+            reason = UNWRITTEN.get(name) or PARTLY.get(name)
+            wrong.append(name + place + (f": {reason}" if reason else ""))
+    return wrong
+
+
+def _near(
+    c: Compilation, name: str, got: np.ndarray, want: np.ndarray, dtype: np.dtype, changed: bool
+) -> np.ndarray:
+    """Where a number is as good as the one wanted: exact, if it is written.
+
+    What has not been `changed` may follow from what has.
+    """
+    if name.endswith(_UNIT):
+        eps = max(float(np.finfo(kind).eps) for kind in (dtype, got.dtype))
+        near = np.isclose(got, want, rtol=4 * eps, atol=1e-16)
+    elif name in _written(c) or name in c.opt or name in c.stat:
+        near = got == want
+    else:
+        near = np.isclose(got, want, rtol=_FOLLOWS.get(dtype, 0.0), atol=0)
+    if name in ("geom_pos", "geom_quat", "geom_surfacevel"):
+        # the frame of a mesh is not that of its element, and numbers go from one to the other
+        fitted = np.array([[e.get("mesh") is not None] for e in c.elements["geom"]])
+        near |= fitted & np.isclose(got, want, rtol=0, atol=_FITTED.get(dtype, 0.0))
+    if name in _UNSAID and not changed:
+        kind, unsaid = _UNSAID[name]
+        rows = np.array([unsaid(e) for e in c.elements[kind]], bool)
+        near |= rows.reshape(-1, *[1] * (near.ndim - 1))
+    return near
+
+
+def _written(c: Compilation) -> set[str]:
+    """The fields that attributes say."""
+    names = {column.field for _, column in c.copied} | set(_HIGHER.values())
+    return names.union(*(writer.fields for writer in _WRITERS)) & c.fields.keys()

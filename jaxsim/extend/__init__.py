@@ -1,0 +1,1 @@
+"""What extends the engine: the plugins that are known."""

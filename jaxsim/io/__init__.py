@@ -1,0 +1,1 @@
+"""In and out: loading, assembling, saving; models and states of MuJoCo."""

@@ -1,0 +1,163 @@
+"""From tables of numbers to a Model: real numbers become array leaves, the rest the structure.
+
+Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a compiled model of
+MuJoCo's (`bridge`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
+"""
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim.enums import WrapType
+from jaxsim.errors import Place, UnsupportedWarning
+from jaxsim.io.unsupported import Places, unsupported
+from jaxsim.mjcf.values import suggest
+from jaxsim.model.fields import Record
+from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.structure import Structure
+from jaxsim.model.switches import Free, flags, freed
+from jaxsim.physics.collision.plan import layout
+
+Tables = Mapping[str, Any]
+
+# Where the files of a model are: the same model in another folder is the same program.
+OF_PLACE = re.compile(r"n?paths|\w+_pathadr")
+
+
+def assemble(
+    fields: Tables,
+    opt: Tables,
+    stat: Tables,
+    names: Mapping[str, tuple[str, ...]],
+    *,
+    contacts: int | None = None,
+    origin: str | None = None,
+    places: Places | None = None,
+) -> Model:
+    """Makes the Model of compiled tables.
+
+    Args:
+      fields: arrays and counts under MuJoCo's mjModel names.
+      opt: simulation options, by name.
+      stat: statistics, by name.
+      names: names of the objects of each kind, by id.
+      contacts: contacts a world has room for; None: chosen from the candidate pairs.
+      origin: file the model came from, for messages.
+      places: where the objects of each kind were written, by id, for messages.
+
+    Returns:
+      The Model. Leaves have the default precision of JAX: float32, or float64 under x64.
+
+    Warns:
+      UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
+    """
+    sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
+    leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
+    tables = {
+        name: _table(value)
+        for name, value in fields.items()
+        if name not in leaves and not OF_PLACE.fullmatch(name)
+    }
+    tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
+    tables["wrap_sideid"] = _side_sites(fields)
+    tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items()))
+
+    # All on the host until the structure is complete: then it goes to the device at once.
+    m = Model(
+        structure=Structure(tables),
+        opt=_record(Option, opt, sizes),
+        stat=_record(Statistic, stat, sizes),
+        **leaves,
+    )
+    # at least one place, so that `d.contact` has the same form in every model
+    capacity = max(1, layout(m).capacity if contacts is None else int(contacts))
+    refusals = unsupported(m, places or {}, origin)
+    m = m.replace(structure=m.structure.replace(ncontact=capacity, **refusals))
+    if m.unsupported:
+        warn_unsupported(m.unsupported)
+    return jax.device_put(m)
+
+
+def freed_model(m: Model, free: Free) -> Model:
+    """A model of whose numbers some may change from zero.
+
+    Args:
+      m: the model.
+      free: names of real fields, or "all", as for `load_model`.
+
+    Raises:
+      ValueError: there is no such field.
+    """
+    if free != "all":
+        free = [free] if isinstance(free, str) else list(free)
+        known = {n for n, f in Model.fields.items() if not f.static and f.nested is None}
+        known |= {f"opt.{n}" for n, f in Option.fields.items() if not f.static}
+        unknown = [name for name in free if name not in known]
+        if unknown:
+            near = suggest(unknown[0], known)
+            remedy = f"; did you mean {near!r}?" if near else ""
+            raise ValueError(f"free: a model has no real field {unknown[0]!r}{remedy}")
+    return m.replace(structure=freed(m.structure, free))
+
+
+def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> None:
+    """Says at once what a simulation would be refused for."""
+    file, line, message = refusals[0]
+    more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
+    text = f"{Place(file, line)}: {message}{more}; the model can be read, but not simulated"
+    warnings.warn(text, UnsupportedWarning, stacklevel=4)
+
+
+def undeclared(fields: Tables) -> list[str]:
+    """Real-valued arrays of a compiled model that `Model` does not declare as leaves.
+
+    They are kept in the structure, where they can be read but not batched or differentiated.
+    """
+    real = (n for n, v in fields.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f")
+    return sorted(name for name in real if name not in Model.fields)
+
+
+def _side_sites(fields: Tables) -> np.ndarray:
+    """[nwrap]: the site beside a wrapping geom, which MuJoCo keeps among real numbers; or -1."""
+    wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
+    side = np.where(wraps, fields["wrap_prm"], -1)
+    return np.maximum(np.rint(side), -1).astype(np.int32)
+
+
+def _real_fields(record: type[Record], given: Tables):
+    """The declared array fields that were given; the others stay None."""
+    return (
+        (name, f)
+        for name, f in record.fields.items()
+        if not f.static and f.nested is None and name in given
+    )
+
+
+def _record(record: type[Record], given: Tables, sizes: Mapping[str, int]) -> Any:
+    values = {name: _leaf(name, f, given[name], sizes) for name, f in _real_fields(record, given)}
+    statics = {n: int(given[n]) for n, f in record.fields.items() if f.static and n in given}
+    return record(**values, **statics)
+
+
+def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
+    # converted and copied by numpy: JAX would compile a program for each shape
+    value = np.array(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
+    dims = field.dims(sizes)
+    if value.size != np.prod(dims, dtype=int):
+        raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
+    return value.reshape(dims)
+
+
+def _is_count(value) -> bool:
+    return np.ndim(value) == 0 and isinstance(value, int | np.integer)
+
+
+def _table(value):
+    """A structure table: plain Python where there is one number, numpy otherwise."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    return value.item() if isinstance(value, np.generic | np.ndarray) else value

@@ -1,0 +1,45 @@
+"""Whether model and state of an exchange belong together."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxsim.model.data import Contact, Data
+from jaxsim.model.fields import Record
+
+
+def check_same_model(function: str, model: Any, data: Any) -> None:
+    """Raises ValueError if an MjData was not made for an MjModel of this structure."""
+    sizes = ("nq", "nv", "nu", "na", "nbody", "ngeom", "nsite")
+    of_data = data.model
+    if data.signature == model.signature and all(
+        getattr(model, n) == getattr(of_data, n) for n in sizes
+    ):
+        return
+    theirs, ours = (", ".join(f"{n}={getattr(m, n)}" for n in sizes) for m in (of_data, model))
+    raise ValueError(
+        f"{function}: the MjData is one of another model: it has {theirs}; the model has {ours}"
+    )
+
+
+def check_one_world(function: str, model: Any, d: Data) -> None:
+    """Raises ValueError if a Data has not the shapes of one world of an MjModel."""
+    check_shapes(function, model, d, "")
+    if d.contact is not None:
+        check_shapes(function, model, d.contact, "contact.")
+
+
+def check_shapes(function: str, model: Any, record: Record, prefix: str) -> None:
+    """As `check_one_world`, for one record; how many contacts it has room for is its own."""
+    room = record.dist.shape[0] if isinstance(record, Contact) and record.dist.ndim else 0
+    for name, field in record.fields.items():
+        value = getattr(record, name)
+        if field.static or field.nested is not None or value is None:
+            continue
+        symbols = {n for n in field.shape if isinstance(n, str)}
+        sizes = {n: room if n == "ncontact" else int(getattr(model, n)) for n in symbols}
+        if np.shape(value) != field.dims(sizes):
+            raise ValueError(
+                f"{function}: {prefix}{name}: has shape {np.shape(value)}, one world of the model "
+                f"{field.dims(sizes)}"
+            )

@@ -1,0 +1,185 @@
+"""A Data becomes a state of MuJoCo's, with everything that one has.
+
+MuJoCo keeps more than a Data does: factors of the mass matrix, rows of constraints, buffers. Its
+own functions compute them for the state that the results of `d` belong to; then what `d` has is
+written over them.
+"""
+
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim.io.bridge.check import check_one_world, check_same_model
+from jaxsim.io.bridge.sparse import pattern
+from jaxsim.model.data import Contact, Data
+from jaxsim.model.make_data import ALWAYS
+
+# what MuJoCo keeps a second time, in the order of its constraint islands
+OF_ISLANDS = {
+    "iacc": "qacc",
+    "iacc_smooth": "qacc_smooth",
+    "ifrc_smooth": "qfrc_smooth",
+    "ifrc_constraint": "qfrc_constraint",
+}
+# what a contact of geoms has in every field that belongs to flexes and moving surfaces
+NO_FLEX = {"flex": -1, "elem": -1, "vert": -1, "surfacevel": 0, "adhesion": 0, "efc_address": -1}
+
+
+def get_data(model: Any, d: Data) -> Any:
+    """A `mujoco.MjData` of one world, or a list of them if `d` has a leading axis of worlds.
+
+    Raises:
+      ValueError: the state is not one of this model.
+    """
+    if np.ndim(d.time):
+        d = jax.device_get(d)
+        worlds = range(np.shape(d.time)[0])
+        return [get_data(model, jax.tree.map(lambda x, i=i: x[i], d)) for i in worlds]
+    data = _package(model).MjData(model)
+    get_data_into(data, model, d)
+    return data
+
+
+def get_data_into(data: Any, model: Any, d: Data) -> None:
+    """Writes one world into a `mujoco.MjData`: state, inputs, and results.
+
+    What `d` does not keep is computed by MuJoCo for the state that its results belong to: the one
+    in `d` after `forward`, the one before it after `step`. Constraint rows are those of the
+    contacts in `d`, with the forces that belong to `d.qacc`. Where the results belong to neither
+    state, as after a step of Runge-Kutta, contacts are written without rows (`nefc` is 0): call
+    `forward` first.
+
+    Args:
+      data: the `mujoco.MjData` that is overwritten.
+      model: its `mujoco.MjModel`.
+      d: one world.
+
+    Raises:
+      ValueError: the state, or `data`, is not one of this model.
+    """
+    check_same_model("get_data_into", model, data)
+    check_one_world("get_data_into", model, d)
+    d = jax.device_get(d)
+    mujoco = _package(model)
+    belongs = _restore(mujoco, model, data, d)
+    if d.contact is not None:
+        _write_contacts(mujoco, data, d)
+    if belongs:
+        mujoco.mj_makeConstraint(model, data)
+        mujoco.mj_island(model, data)
+        mujoco.mj_projectConstraint(model, data)
+        mujoco.mj_referenceConstraint(model, data)
+        _row_forces(mujoco, model, data, d)
+    for name, field in Data.fields.items():
+        if field.nested is None and getattr(d, name) is not None and hasattr(data, name):
+            _write(model, data, name, getattr(d, name))
+    for own, whole in OF_ISLANDS.items():
+        getattr(data, own)[:] = getattr(data, whole)[data.map_idof2dof[: data.nidof]]
+    data.iefc_force[:] = data.efc_force[data.map_iefc2efc]
+    if d.M is not None:
+        mujoco.mj_factorM(model, data)
+
+
+def _package(model: Any) -> Any:
+    """MuJoCo's Python package, of the caller who has the model."""
+    return sys.modules[type(model).__module__.partition(".")[0]]
+
+
+def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
+    """Lets MuJoCo compute everything for the state that the results of `d` belong to.
+
+    Returns:
+      Whether that state was found: either that of `d`, or the one before a step. A step moves qpos
+      along the new velocity; the old one follows from the velocities of the bodies.
+    """
+    for name in ALWAYS - {"solver_niter"}:
+        _write(model, data, name, getattr(d, name))
+    mujoco.mj_forward(model, data)
+    if _has_results(data, d):
+        return True
+    mujoco.mj_integratePos(model, data.qpos, np.array(d.qvel, float), -model.opt.timestep)
+    if d.act_dot is not None:
+        data.act -= model.opt.timestep * d.act_dot
+    mujoco.mj_forward(model, data)
+    if d.cvel is not None:
+        data.qvel[:] = _velocity(model, data, np.asarray(d.cvel, float))
+        mujoco.mj_forward(model, data)
+    if d.cvel is not None and _has_results(data, d):
+        return True
+    data.qpos[:], data.qvel[:], data.act[:] = d.qpos, d.qvel, d.act
+    mujoco.mj_forward(model, data)
+    mujoco._functions._realloc_con_efc(data, 0, 0, 0)
+    return False
+
+
+def _has_results(data: Any, d: Data) -> bool:
+    """Whether poses and velocities of the bodies are those in `d`, as far as it keeps them."""
+    precise = 1e-9 if np.asarray(d.qpos).dtype == np.float64 else 1e-4
+    return all(
+        np.allclose(getattr(data, name), mine, rtol=precise, atol=precise)
+        for name in ("xpos", "xquat", "cvel")
+        if (mine := getattr(d, name)) is not None
+    )
+
+
+def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
+    """Generalized velocity with which the bodies move as given, (nv,).
+
+    A body's velocity is the sum over the dofs between it and the world.
+    """
+    moves = np.zeros((model.nbody, model.nv))
+    for body in range(1, model.nbody):
+        moves[body] = moves[model.body_parentid[body]]
+        first = model.body_dofadr[body]
+        moves[body, first : first + model.body_dofnum[body]] = 1
+    matrix = (moves[:, None] * data.cdof.T).reshape(-1, model.nv)
+    return np.linalg.lstsq(matrix, cvel.ravel(), rcond=None)[0]
+
+
+def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
+    """The contacts of `d`, without rows."""
+    count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.geom[:, 0] >= 0))
+    mujoco._functions._realloc_con_efc(data, count, 0, 0)
+    into = data.contact
+    for name in Contact.fields:
+        values = getattr(into, name)
+        values[...] = np.asarray(getattr(d.contact, name))[:count].reshape(values.shape)
+    for name, value in NO_FLEX.items():
+        getattr(into, name)[...] = value
+    into.geom1[...], into.geom2[...] = into.geom.T
+    into.exclude[...] = into.dist >= into.includemargin
+
+
+def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
+    """State and force of the rows at the acceleration of `d`; what they lack without it."""
+    if data.nefc and d.qacc_smooth is not None:
+        mujoco.mj_mulJacVec(model, data, data.efc_b, np.asarray(d.qacc_smooth, float))
+        data.efc_b[:] -= data.efc_aref
+    if data.nefc and d.qacc is not None:
+        residual = np.zeros(data.nefc)
+        mujoco.mj_mulJacVec(model, data, residual, np.asarray(d.qacc, float))
+        mujoco.mj_constraintUpdate(model, data, residual - data.efc_aref, np.zeros(1), 1)
+
+
+def _write(model: Any, data: Any, name: str, value: Any) -> None:
+    """Writes one field of a Data."""
+    if name in COUNTS:
+        return
+    value, into = np.asarray(value), getattr(data, name)
+    if name == "warning":
+        for warning, number in zip(into, value, strict=False):
+            warning.number = int(number)
+    elif name == "solver_niter":
+        into[:] = 0
+        into[0] = value
+    elif (at := pattern(name, model, data)) is not None:
+        into[: len(at.row)] = value[at]
+    elif isinstance(into, np.ndarray):
+        into[...] = value.reshape(into.shape)
+    else:
+        setattr(data, name, value.item())
+
+
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc")  # they follow from the contacts and rows there are

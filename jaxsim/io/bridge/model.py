@@ -1,0 +1,102 @@
+"""A compiled MuJoCo model becomes a Model, of the same structure as if it were loaded here."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from jaxsim.compile.reference.constants import Constants
+from jaxsim.compile.reference.statistics import statistics
+from jaxsim.io.assemble import assemble, freed_model
+from jaxsim.model.derived import STATISTICS
+from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.switches import Free
+from jaxsim.physics.arguments import check_room
+
+# kinds of objects, and how their name tables are called in mjModel
+NAME_TABLES = {
+    "body": "body",
+    "joint": "jnt",
+    "geom": "geom",
+    "site": "site",
+    "camera": "cam",
+    "light": "light",
+    "flex": "flex",
+    "mesh": "mesh",
+    "skin": "skin",
+    "hfield": "hfield",
+    "texture": "tex",
+    "material": "mat",
+    "pair": "pair",
+    "exclude": "exclude",
+    "equality": "eq",
+    "tendon": "tendon",
+    "actuator": "actuator",
+    "sensor": "sensor",
+    "numeric": "numeric",
+    "text": "text",
+    "tuple": "tuple",
+    "key": "key",
+    "plugin": "plugin",
+}
+
+# what a Model has as array leaves
+LEAVES = frozenset(n for n, f in Model.fields.items() if not f.static and f.nested is None)
+
+# Integer tables that the compiler does not make either: bounding volumes, buffers, addresses of
+# texts, layouts of the sparse matrices of the C library.
+NOT_READ = re.compile(
+    r"bvh_.*|name_.*adr|names_map|.*_(pathadr|bvhadr|bvhnum)"
+    r"|n(buffer|narena|names|names_map|paths|signature|bvh.*|efm.*|J(?!fe|ten).*)"
+    r"|signature|narena|njmax|nconmax|_.*|[BD]_.*|map[DM]2[DM]|efm.*"
+)
+
+
+def put_model(model: Any, *, contacts: int | None = None, free: Free = ()) -> Model:
+    """Makes a Model of a compiled MuJoCo model.
+
+    Args:
+      model: a `mujoco.MjModel`.
+      contacts: contacts a world has room for; None: chosen from the candidate pairs.
+      free: real fields that may change from zero, as for `load_model`.
+
+    Returns:
+      The same model, with every field this package knows.
+
+    Warns:
+      UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
+    """
+    check_room(contacts)
+    fields: dict[str, Any] = {}
+    for name in dir(model):
+        value = getattr(model, name)
+        if name in LEAVES or (_is_whole(value) and not NOT_READ.fullmatch(name)):
+            fields[name] = value
+    fields |= {"text_data": model.text_data, "stat_given": _statistics_given(fields, model.stat)}
+    m = assemble(
+        fields,
+        {name: getattr(model.opt, name) for name in Option.fields},
+        {name: getattr(model.stat, name) for name in Statistic.fields},
+        {kind: _names(model, table) for kind, table in NAME_TABLES.items()},
+        contacts=contacts,
+    )
+    return freed_model(m, free)
+
+
+def _names(model: Any, table: str) -> tuple[str, ...]:
+    text = model.names
+    addresses = getattr(model, f"name_{table}adr")
+    return tuple(text[a : text.index(b"\0", a)].decode() for a in addresses)
+
+
+def _statistics_given(fields: dict[str, Any], stat: Any) -> np.ndarray:
+    """Which of `STATISTICS` are not what the model measures: mjModel does not say it otherwise."""
+    measured = statistics(Constants(fields))
+    same = (np.allclose(getattr(stat, n), measured[n], rtol=1e-6, atol=1e-9) for n in STATISTICS)
+    return ~np.fromiter(same, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a count, or a table of integers or flags."""
+    table = isinstance(value, np.ndarray) and value.dtype.kind in "iub"
+    return table or isinstance(value, int | np.integer)

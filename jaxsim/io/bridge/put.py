@@ -1,0 +1,65 @@
+"""A state of MuJoCo's becomes a Data, with the results that were computed for it."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.io.bridge.check import check_same_model
+from jaxsim.io.bridge.model import put_model
+from jaxsim.io.bridge.sparse import OWNERS, dense
+from jaxsim.model.data import Contact, Data
+from jaxsim.model.make_data import Keep, make_data
+
+
+def put_data(model: Any, data: Any, *, contacts: int | None = None, keep: Keep = "default") -> Data:
+    """Makes a Data of a state of MuJoCo's, with the results that were computed for it.
+
+    Args:
+      model: the `mujoco.MjModel` of the state.
+      data: a `mujoco.MjData`.
+      contacts: contacts a world has room for, as given to `put_model`.
+      keep: the results to keep, as in `make_data`.
+
+    Raises:
+      ValueError: the state is one of another model.
+    """
+    check_same_model("put_data", model, data)
+    d = make_data(put_model(model, contacts=contacts), keep)
+    given: dict[str, Any] = {
+        name: _like(mine, _theirs(name, model, data, mine.shape))
+        for name, field in Data.fields.items()
+        if field.nested is None and (mine := getattr(d, name)) is not None
+        if hasattr(data, name)
+    }
+    if d.contact is not None:
+        given["contact"] = _contacts(d.contact, data.contact)
+    return d.replace(**given)
+
+
+def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
+    """The value of a field of mjData in full."""
+    if name in OWNERS:
+        return dense(name, model, data, shape)
+    if name == "warning":
+        return [w.number for w in data.warning][: shape[0]]
+    if name == "solver_niter":  # by islands there, one number here
+        return np.max(data.solver_niter, initial=0)
+    return getattr(data, name)
+
+
+def _like(mine: jax.Array, theirs: Any) -> jax.Array:
+    """A copy of their value in our shape and type; the next step there overwrites the original."""
+    return jnp.array(np.reshape(theirs, mine.shape), dtype=mine.dtype)
+
+
+def _contacts(empty: Contact, found: Any) -> Contact:
+    """Copies MuJoCo's contacts into the slots there are."""
+    count = min(len(found.dist), len(empty.dist))
+    filled = {}
+    for name in Contact.fields:
+        slots = getattr(empty, name)
+        values = np.asarray(getattr(found, name))[:count].reshape(count, *slots.shape[1:])
+        filled[name] = slots.at[:count].set(jnp.asarray(values, dtype=slots.dtype))
+    return empty.replace(**filled)

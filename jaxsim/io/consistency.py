@@ -1,0 +1,277 @@
+"""Whether the parts of a model fit each other: a model from a file may say anything of itself.
+
+What is checked is what the engine relies on without asking: lengths, ids, addresses and kinds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.errors import AssetError
+from jaxsim.io import tables
+from jaxsim.model.fields import Record
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+
+_MOST = np.iinfo(np.int32).max
+_WIDTHS = {  # numbers of a joint in qpos and in qvel
+    JointType.FREE: (7, 6),
+    JointType.BALL: (4, 3),
+    JointType.SLIDE: (1, 1),
+    JointType.HINGE: (1, 1),
+}
+
+
+def check_model(m: Model) -> None:
+    """Refuses a model whose parts do not fit each other.
+
+    Raises:
+      AssetError: with the name of the table, the value, and what was expected.
+    """
+    check_structure(m.structure)
+    sizes = {name: getattr(m, name) for name in tables.COUNTS}
+    for record in (m, m.opt, m.stat):
+        _check_leaves(record, sizes)
+    for name, field in m.opt.fields.items():
+        value = getattr(m.opt, name)
+        if field.static and (type(value) is not int or not 0 <= value <= _MOST):
+            raise AssetError(f"opt.{name} is {value!r}, expected a number from 0 to {_MOST}")
+    for name, kinds in tables.OPTION_KINDS.items():
+        _check_kind(f"opt.{name}", np.array([getattr(m.opt, name)]), kinds)
+
+
+def check_structure(s: Structure) -> None:
+    """The same for the structure alone."""
+    for check in (
+        _check_counts,
+        _check_lengths,
+        _check_ids,
+        _check_spans,
+        _check_images,
+        _check_joints,
+        _check_local,
+        _check_polygons,
+        _check_kinds,
+        _check_objects,
+        _check_names,
+    ):
+        check(s)
+
+
+def _check_leaves(record: Record, sizes: dict[str, int]) -> None:
+    """Leaves have the shape that is declared, after the axes of a batch; one may be left out."""
+    for name, field in record.fields.items():
+        value = getattr(record, name)
+        if field.static or field.nested is not None or value is None:
+            continue
+        dims = field.dims(sizes)
+        shape = getattr(value, "shape", None)
+        if shape is None or value.dtype.kind != "f":
+            raise AssetError(f"{name} is {value!r}, expected an array of real numbers")
+        if shape[len(shape) - len(dims) :] != dims or len(shape) < len(dims):
+            raise AssetError(f"{name} has the shape {shape}, expected {dims}")
+
+
+def _check_counts(s: Structure) -> None:
+    for name in tables.COUNTS:
+        if name not in s:
+            raise AssetError(f"{name} is missing")
+        value = getattr(s, name)
+        if type(value) is not int or not 0 <= value <= _MOST:
+            raise AssetError(f"{name} is {value!r}, expected a count up to {_MOST}")
+    if not s.nbody or not s.ncontact:
+        raise AssetError("nbody and ncontact are at least 1: there is a world")
+
+
+def _check_lengths(s: Structure) -> None:
+    for name, axes in tables.AXES.items():
+        if name not in s:
+            raise AssetError(f"{name} is missing")
+        _check_length(s, name, axes)
+    for name in s:
+        flag = None if name in tables.AXES else re.fullmatch(tables.FLAG, name)
+        if flag:
+            _check_length(s, name, (tables.COUNT_OF_PREFIX.get(flag[1], f"n{flag[1]}"),))
+        elif name.startswith("flg_") and type(getattr(s, name)) is not bool:
+            raise AssetError(f"{name} is {getattr(s, name)!r}, expected True or False")
+
+
+def _check_length(s: Structure, name: str, axes: tuple[str | int, ...]) -> None:
+    value = getattr(s, name)
+    expected = tuple(n if isinstance(n, int) else getattr(s, n) for n in axes)
+    if isinstance(value, bytes):
+        if (len(value),) != expected:
+            raise AssetError(f"{name} has {len(value)} bytes, expected {expected[0]}")
+        return
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iub":
+        raise AssetError(f"{name} is {str(value)[:40]!r}, expected a table of whole numbers")
+    if value.shape != expected:
+        raise AssetError(f"{name} has the shape {value.shape}, expected {expected}")
+
+
+def _check_ids(s: Structure) -> None:
+    for names, count, least in tables.IDS:
+        for name in names.split():
+            _check_between(name, getattr(s, name), least, getattr(s, count) - 1, count)
+    for name in tables.PARENTS:
+        parent = _whole(s, name)
+        # the world is its own parent
+        late = np.flatnonzero(parent >= np.maximum(np.arange(len(parent)), 1))
+        late = late[(late > 0) | (name != "body_parentid")]
+        if len(late):
+            raise AssetError(f"{name}[{late[0]}] is {parent[late[0]]}; parents stand before")
+
+
+def _check_spans(s: Structure) -> None:
+    for adr, num, count, marked in tables.SPANS:
+        start, length, most = _whole(s, adr), _whole(s, num), getattr(s, count)
+        _check_between(num, length, 0, most, count)
+        used = length > 0
+        _check_between(adr, start, -1, most, count)
+        if marked and ((start == -1) == used).any():
+            raise AssetError(f"{adr} is {start}, {num} is {length}; a part that is empty is at -1")
+        _check_between(adr, np.where(used, start, 0), 0, most, count)
+        _check_between(f"{adr} + {num}", np.where(used, start + length, 0), 0, most, count)
+    for adr, count in tables.STARTS.items():
+        _check_between(adr, getattr(s, adr), -1, getattr(s, count), count)
+    if s.sensor_dim.sum() != s.nsensordata:
+        raise AssetError(f"nsensordata is {s.nsensordata}, the sensors have {s.sensor_dim.sum()}")
+
+
+def _check_images(s: Structure) -> None:
+    """Height fields and textures lie within their data."""
+    for kind, sizes, count in (
+        ("hfield", ("hfield_nrow", "hfield_ncol"), "nhfielddata"),
+        ("tex", ("tex_height", "tex_width", "tex_nchannel"), "ntexdata"),
+    ):
+        adr, most = _whole(s, f"{kind}_adr"), getattr(s, count)
+        for name in sizes:
+            _check_between(name, getattr(s, name), 0, _MOST, "what there can be")
+        # as real numbers: the product of three may be beyond all integers
+        length = np.prod([_whole(s, name).astype(np.float64) for name in sizes], axis=0)
+        _check_between(f"{kind}_adr and size", np.where(adr >= 0, adr + length, 0), 0, most, count)
+
+
+def _check_joints(s: Structure) -> None:
+    _check_kind("jnt_type", s.jnt_type, JointType)
+    width = np.array([_WIDTHS[JointType(kind)] for kind in s.jnt_type], int).reshape(-1, 2)
+    for i, (adr, count) in enumerate((("jnt_qposadr", "nq"), ("jnt_dofadr", "nv"))):
+        start, most = _whole(s, adr), getattr(s, count)
+        _check_between(adr, start, 0, most, count)
+        _check_between(f"{adr} and its width", start + width[:, i], 0, most, count)
+        if width[:, i].sum() != most:
+            raise AssetError(f"{count} is {most}, the joints have {width[:, i].sum()}")
+
+
+def _check_local(s: Structure) -> None:
+    for name, span, num in tables.LOCAL:
+        values = _whole(s, name)
+        most = np.zeros(len(values), np.int64)
+        most[_rows(s, *span)] = np.repeat(getattr(s, num), getattr(s, span[1]))
+        _check_below(name, values, most[:, None])
+    _check_below("mesh_extrema", _whole(s, "mesh_extrema"), s.mesh_vertnum[:, None])
+
+
+def _check_polygons(s: Structure) -> None:
+    """The corners of a polygon are among those of its mesh, and the polygons of a corner too."""
+    for item, entry, owned, num in (
+        ("mesh_poly", "mesh_polyvert", "mesh_polyvert", "mesh_vertnum"),
+        ("mesh_vert", "mesh_polymap", "mesh_polymap", "mesh_polynum"),
+    ):
+        most_of_item = np.zeros(len(getattr(s, f"{owned}adr")), np.int64)
+        most_of_item[_rows(s, f"{item}adr", f"{item}num")] = np.repeat(
+            getattr(s, num), getattr(s, f"{item}num")
+        )
+        values = _whole(s, entry)
+        most = np.zeros(len(values), np.int64)
+        most[_rows(s, f"{owned}adr", f"{owned}num")] = np.repeat(
+            most_of_item, getattr(s, f"{owned}num")
+        )
+        _check_below(entry, values, most)
+
+
+def _rows(s: Structure, adr: str, num: str) -> np.ndarray:
+    """The rows of all spans, one span after the other."""
+    start, length = _whole(s, adr), _whole(s, num)
+    before = np.cumsum(length) - length
+    return np.repeat(start - before, length) + np.arange(length.sum())
+
+
+def _check_kinds(s: Structure) -> None:
+    for name, kinds in tables.KINDS.items():
+        _check_kind(name, getattr(s, name), kinds)
+
+
+def _check_objects(s: Structure) -> None:
+    for name, kind, counts, least, column in tables.OBJECTS:
+        ids, kinds = getattr(s, name), getattr(s, kind)
+        ids = ids[:, column] if ids.ndim == 2 else ids
+        for value in counts.keys() & set(kinds.tolist()):
+            some = np.where(kinds == value, ids, 0)
+            _check_between(name, some, least, getattr(s, counts[value]) - 1, counts[value])
+
+
+def _check_names(s: Structure) -> None:
+    places: tuple = (str | None, int | None, str)
+    for table, form in (
+        ("names", (str, tuple)),
+        ("refusals", places),
+        ("contact_refusals", places),
+    ):
+        rows = getattr(s, table) if table in s else None
+        if not isinstance(rows, tuple):
+            raise AssetError(f"{table} is missing")
+        for row in rows:
+            if not _is_row(row, form):
+                raise AssetError(f"{table} has an entry {str(row)[:40]!r}")
+    known = dict(s.names)
+    for kind, names in known.items():
+        if not all(isinstance(name, str) for name in names):
+            raise AssetError(f"a name of {kind} is no text")
+    for kind, count in tables.NAMED.items():
+        if len(known.get(kind, ())) != getattr(s, count):
+            raise AssetError(
+                f"{len(known.get(kind, ()))} names of {kind}, {count} is {getattr(s, count)}"
+            )
+
+
+def _is_row(row: object, form: tuple) -> bool:
+    """Whether a value is a tuple of values of these types."""
+    if not isinstance(row, tuple) or len(row) != len(form):
+        return False
+    return all(isinstance(value, kind) for value, kind in zip(row, form, strict=True))
+
+
+def _whole(s: Structure, name: str) -> np.ndarray:
+    """A table wide enough to add up its numbers."""
+    return np.asarray(getattr(s, name)).astype(np.int64)
+
+
+def _check_kind(name: str, values: np.ndarray, kinds: Iterable[int]) -> None:
+    found = set(values.ravel().tolist())
+    if not found.issubset(kinds):
+        known = sorted(int(kind) for kind in kinds)
+        bad = np.argwhere(~np.isin(values, known))
+        raise AssetError(f"{_at(name, values, bad)}, expected one of {known}")
+
+
+def _check_below(name: str, values: np.ndarray, most: np.ndarray) -> None:
+    wrong = (values < -1) | (values >= most)
+    if wrong.any():
+        raise AssetError(f"{_at(name, values, np.argwhere(wrong))}, more than its owner has")
+
+
+def _check_between(name: str, values: np.ndarray, least: int, most: int, count: str) -> None:
+    # the common case first: a model has two hundred tables
+    if values.size and (values.min() < least or values.max() > most):
+        bad = np.argwhere((values < least) | (values > most))
+        raise AssetError(f"{_at(name, values, bad)}, expected {least} to {most} ({count})")
+
+
+def _at(name: str, values: np.ndarray, bad: np.ndarray) -> str:
+    """The first of the places where a table is wrong, and what stands there."""
+    return f"{name}[{', '.join(map(str, bad[0]))}] is {values[tuple(bad[0])]}"

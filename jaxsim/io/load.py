@@ -1,0 +1,106 @@
+"""Loads a model: MJCF or URDF -> compiled tables -> Model, or a saved one. The front door."""
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from typing import Any
+
+from jaxsim.assets.source.provider import shown
+from jaxsim.compile import compile_file, compile_spec, compile_string
+from jaxsim.io.assemble import assemble, freed_model
+from jaxsim.io.save import from_bytes, is_saved
+from jaxsim.mjcf import file_contents
+from jaxsim.model.model import Model
+from jaxsim.model.switches import Free
+from jaxsim.physics.arguments import check_room
+from jaxsim.physics.constants.length_range import find_length_ranges
+from jaxsim.spec import Spec
+
+
+def load_model(
+    source: str | PathLike[str] | Spec,
+    assets: Mapping[str, bytes] | None = None,
+    *,
+    contacts: int | None = None,
+    free: Free = (),
+) -> Model:
+    """Loads a model from an MJCF file, MJCF text, a `Spec`, or a file that `save_model` wrote.
+
+    Args:
+      source: path of the file, its name in `assets`, a URI that a registered provider reads, the
+        XML text itself (then its first character is `<`), or an editable model.
+      assets: contents of files, by the name the model gives them, in a dict or a `Vfs`; looked up
+        before the disk.
+      contacts: number of contacts a world has room for. None: chosen from the candidate pairs of
+        the model, or as it was saved. A step that finds more keeps the deepest and counts the
+        overflow in `d.warning`.
+      free: names of real fields that may change after loading though they are zero now, such as
+        "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
+        program (no row in the solver, no forces of a medium), and `Model.replace` refuses to set
+        it. Name here what you batch, randomize or differentiate; `model/switches.py` has the table.
+
+    Returns:
+      The compiled model, in the default precision of JAX.
+
+    Raises:
+      ModelError: the model cannot be read or compiled; lists every fault with its place.
+      ValueError: an argument is not one of those above.
+
+    Warns:
+      UnsupportedWarning: the model has what the physics cannot simulate. It can be looked at,
+        changed and saved; `make_data` refuses it, with the place of each such thing.
+    """
+    check_room(contacts)
+    _check_source(source, assets)
+    if isinstance(source, Spec):
+        if assets is not None:
+            raise ValueError("assets: a Spec has its own; set spec.files")
+        compiled, origin = compile_spec(source), source.path or None
+    elif is_xml_text(source):
+        compiled, origin = compile_string(str(source), assets), None
+    else:
+        origin = fspath(source)
+        data = file_contents(origin, assets)
+        if is_saved(data):
+            return freed_model(_with_room(from_bytes(data, origin), contacts), free)
+        compiled = compile_file(origin, assets, data)
+    m = assemble(
+        compiled.fields,
+        compiled.opt,
+        compiled.stat,
+        compiled.names,
+        contacts=contacts,
+        origin=None if origin is None else shown(origin),
+        places=compiled.places,
+    )
+    wanted = compiled.length_ranges
+    return freed_model(m if wanted is None else find_length_ranges(m, wanted), free)
+
+
+def _check_source(source: Any, assets: Any) -> None:
+    """Raises ValueError for what is neither a source nor assets."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        raise ValueError(
+            "source: expected a path, XML text or a Spec, got bytes; the contents of a file are an "
+            "asset: load_model('model.xml', {'model.xml': contents})"
+        )
+    if not isinstance(source, str | PathLike | Spec):
+        kind = type(source).__name__
+        remedy = "; jaxsim.put_model takes it" if kind == "MjModel" else ""
+        raise ValueError(f"source: expected a path, XML text or a Spec, got {kind}{remedy}")
+    if not isinstance(assets, Mapping | None):
+        raise ValueError(
+            f"assets: expected the contents of files by name, in a dict or a Vfs, got "
+            f"{type(assets).__name__}"
+        )
+
+
+def is_xml_text(source: str | PathLike[str]) -> bool:
+    """Whether a model source is the text itself rather than a path."""
+    return isinstance(source, str) and source.lstrip().startswith("<")
+
+
+def _with_room(m: Model, contacts: int | None) -> Model:
+    """A saved model with room for another number of contacts, if one is given."""
+    if contacts is None:
+        return m
+    return m.replace(structure=m.structure.replace(ncontact=max(1, contacts)))

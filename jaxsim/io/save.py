@@ -1,0 +1,191 @@
+"""Compiled models in files: saved whole or not at all, and loaded bit for bit, without compiling.
+
+    save_model(m, "robot.jxm")
+    m = load_model("robot.jxm")
+
+A file holds the leaves and the structure of one Model, batched leaves with their batch. It fits the
+jaxsim that wrote it: another one whose Model has other fields refuses it, and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import jax
+import numpy as np
+
+from jaxsim.errors import AssetError, ModelError, Place, Problem
+from jaxsim.io.assemble import warn_unsupported
+from jaxsim.io.consistency import check_model
+from jaxsim.io.jxm import is_jxm, pack, unpack
+from jaxsim.model.fields import Record
+from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.structure import Structure
+
+_DISTRIBUTION = "jaxsim-engine"
+
+
+def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
+    """Saves a compiled model; `load_model` reads it back, equal bit for bit.
+
+    Args:
+      m: the model; its leaves may have batch axes.
+      target: path of the file, `.jxm` by custom, or a binary stream that is open for writing. A
+        file of this name is replaced when the new one is complete.
+
+    Raises:
+      ValueError: a leaf has a type that cannot be saved.
+      OSError: the file cannot be written; what was there before is as it was.
+    """
+    data = to_bytes(m)
+    if hasattr(target, "write"):
+        target.write(data)
+        return
+    path = Path(target)
+    part = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        part.write_bytes(data)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def to_bytes(m: Model) -> bytes:
+    """What `save_model` writes: to keep in memory, or to send elsewhere."""
+    arrays: list[np.ndarray] = []
+    header = {
+        "jaxsim": version(_DISTRIBUTION),
+        "precision": np.dtype(m.qpos0.dtype).name,
+        "model": _encoded(m, arrays),
+    }
+    return pack(header, arrays)
+
+
+def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
+    """The model that `to_bytes` or `save_model` wrote.
+
+    A model saved in another precision than JAX works in now is converted: to single precision by
+    rounding, which is what compiling it now would give; to double precision exactly, with a
+    warning, since its numbers keep the accuracy they were saved with.
+
+    Args:
+      data: contents of the file.
+      name: stands for the file in messages.
+
+    Raises:
+      ModelError: not a saved model, a damaged one, or one that another jaxsim wrote.
+
+    Warns:
+      UnsupportedWarning: the model can be read, but not simulated.
+    """
+    try:
+        header, arrays = unpack(data)
+        m = _model(header, arrays, name)
+    except AssetError as error:
+        raise ModelError(Problem(Place(name), str(error))) from None
+    if m.unsupported:
+        warn_unsupported(m.unsupported)
+    return m
+
+
+def is_saved(data: bytes) -> bool:
+    """Whether the contents of a file are those of a saved model, be they damaged or not."""
+    return is_jxm(data)
+
+
+def _encoded(value: Any, arrays: list[np.ndarray]) -> Any:
+    """A part of a model as JSON; an array in it goes to `arrays`, and its number stays."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, np.ndarray | jax.Array):
+        arrays.append(np.asarray(value))
+        return {"array": len(arrays) - 1}
+    if isinstance(value, bytes):
+        arrays.append(np.frombuffer(value, np.uint8))
+        return {"bytes": len(arrays) - 1}
+    if isinstance(value, tuple):
+        return [_encoded(item, arrays) for item in value]
+    if isinstance(value, Record):
+        return {name: _encoded(getattr(value, name), arrays) for name in value.fields}
+    if isinstance(value, Structure):
+        return {name: _encoded(getattr(value, name), arrays) for name in value}
+    raise ValueError(f"{value!r} of type {type(value).__name__} in a model cannot be saved")
+
+
+def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
+    """The model of a header and its arrays; AssetError if this jaxsim has no such model."""
+    try:
+        _check_writer(header)
+        wanted = jax.dtypes.canonicalize_dtype(np.float64)
+        saved = np.dtype(header["precision"])
+        if saved.itemsize < wanted.itemsize:
+            message = f"{name}: saved in {saved.name}, and no more accurate now in {wanted.name}"
+            warnings.warn(f"{message}; save it again from {wanted.name}", stacklevel=4)
+
+        def leaf(value):
+            """Leaves in the model's precision follow that of JAX; all others are as they were."""
+            if not isinstance(value, np.ndarray):
+                return value
+            # converted by numpy: JAX would compile a program for each shape
+            return np.array(value, wanted if value.dtype == saved else value.dtype)
+
+        m = _record(Model, header["model"], arrays, leaf)
+    except AssetError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        message = f"it does not describe a model ({error})"
+        raise AssetError(f"damaged: {message}; compile the model again and save it") from None
+    try:
+        check_model(m)
+    except AssetError as error:
+        raise AssetError(f"damaged: {error}; compile the model again and save it") from None
+    return jax.device_put(m)
+
+
+def _check_writer(header: dict[str, Any]) -> None:
+    """Refuses the model of another jaxsim: what its stages would look for may not be there."""
+    written, ours = header["jaxsim"], version(_DISTRIBUTION)
+    remedy = "compile the model again and save it with this one"
+    if written.split(".")[:2] != ours.split(".")[:2]:
+        raise AssetError(f"saved by jaxsim {written}, this is {ours}; {remedy}")
+    model = header["model"]
+    if "refusals" not in model["structure"]:
+        raise KeyError("refusals")
+    for record, given in ((Model, model), (Option, model["opt"]), (Statistic, model["stat"])):
+        differ = sorted(record.fields.keys() ^ given.keys())
+        if differ:
+            names = ", ".join(differ[:5])
+            other = f"another jaxsim {written}, whose {record.__name__} differs in {names}"
+            raise AssetError(f"saved by {other}; {remedy}")
+
+
+def _record(
+    kind: type[Record], given: dict[str, Any], arrays: list[np.ndarray], leaf: Callable
+) -> Any:
+    """A record of what `_encoded` made of it."""
+    values: dict[str, Any] = {}
+    for name, field in kind.fields.items():
+        value = given[name]
+        if field.nested is not None and value is not None:
+            values[name] = _record(field.nested, value, arrays, leaf)
+        elif name == "structure":
+            values[name] = Structure({key: _decoded(v, arrays) for key, v in value.items()})
+        else:
+            values[name] = leaf(_decoded(value, arrays))
+    return kind(**values)
+
+
+def _decoded(value: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(value, dict) and "bytes" in value:
+        return arrays[value["bytes"]].tobytes()
+    if isinstance(value, dict):
+        return arrays[value["array"]]
+    if isinstance(value, list):
+        return tuple(_decoded(item, arrays) for item in value)
+    return value

@@ -1,0 +1,86 @@
+"""What the physics cannot run yet, found when a model is made.
+
+A physics module that handles only a part of what MJCF can say has a function `refusals(m)`, which
+gives one message for each thing it cannot simulate: the element with its name, and the remedy. The
+model keeps them, with their places: it can be looked at, changed and saved, and `make_data` and the
+functions of the physics refuse it. What concerns contacts is kept apart: it stands while the flags
+of the model let it have contacts, as they are at the time of the call.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from jaxsim.enums import EnableBit
+from jaxsim.errors import Place
+from jaxsim.model.model import NO_CONTACTS, Model
+from jaxsim.physics.actuator import actuation, transmission
+from jaxsim.physics.collision import contacts
+from jaxsim.physics.constraint import equality
+from jaxsim.physics.integrate import integrate
+from jaxsim.physics.passive import passive
+from jaxsim.physics.refusal import Refusal
+from jaxsim.physics.sensor import sensor
+from jaxsim.physics.tendon import tendon
+
+# flags that change the motion, and what they ask for
+FLAGS = {
+    EnableBit.SLEEP: "sleeping trees",
+    EnableBit.DIAGEXACT: "the exact diagonal of the constraint inertia",
+    EnableBit.IPC: "barrier contacts",
+    EnableBit.SPECULATIVE: "speculative contacts",
+}
+
+
+Refusals = tuple[tuple[str | None, int | None, str], ...]
+Places = Mapping[str, Sequence[Place]]
+
+
+def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refusals]:
+    """Everything in a model that cannot be simulated, as tables of the structure.
+
+    Args:
+      m: the model.
+      places: where the objects of each kind were written, by id; kinds may be absent.
+      origin: the model's own file, for what has no place.
+
+    Returns:
+      `refusals`: file, line and message of each; `contact_refusals`: of what would be one with
+      contacts.
+    """
+
+    def placed(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:
+        for refusal in found:
+            known = places.get(refusal.kind or "", ())
+            place = known[refusal.number] if refusal.number < len(known) else Place(origin)
+            yield place.file, place.line, refusal.message
+
+    touching = m.opt.replace(disableflags=m.opt.disableflags & ~NO_CONTACTS)
+    return {
+        "refusals": tuple(r for refusals in REFUSALS for r in placed(refusals(m))),
+        "contact_refusals": tuple(
+            placed(contacts.refusals(m.converted({"opt": touching}, native=False)))
+        ),
+    }
+
+
+def _options(m: Model) -> Iterable[Refusal]:
+    """Options that are not simulated."""
+    for flag, meaning in FLAGS.items():
+        if m.opt.enableflags & flag:
+            name = str(flag.name).lower()
+            yield Refusal(
+                f"option flag {name} ({meaning}) is not supported; remove {name}='enable'"
+            )
+    if m.opt.noslip_iterations:
+        yield Refusal("option noslip_iterations: the no-slip solver is not supported; set it to 0")
+
+
+REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
+    _options,
+    integrate.refusals,
+    tendon.refusals,
+    transmission.refusals,
+    passive.refusals,
+    actuation.refusals,
+    equality.refusals,
+    sensor.refusals,
+)

@@ -1,0 +1,1 @@
+"""The records: fields, Model, Data, their static structure, names and descriptions."""

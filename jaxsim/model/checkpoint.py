@@ -1,0 +1,74 @@
+"""Model and Data as plain dicts of arrays, for libraries that save such: flax, orbax, numpy.
+
+    state = jaxsim.state_dict(d)                     # to be saved
+    d = jaxsim.from_state_dict(like, state)          # like: any Data of this model and batch
+
+Those libraries know dicts and arrays, and orbax refuses arrays of size zero, of which every model
+has some (no tendons, no cameras). The dict leaves them out; what is static is not in it either.
+`save_model` keeps a model whole, in a file of its own.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.fields import Record
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+def state_dict(record: Record) -> dict[str, Any]:
+    """The arrays of a Model or a Data by field, without those of size zero.
+
+    A field that is a record of its own is a dict. Leaves that are shapes (`jax.eval_shape`) give a
+    dict of shapes, into which orbax restores.
+    """
+    found: dict[str, Any] = {}
+    for name, value in _present(record):
+        if isinstance(value, Record):
+            found[name] = state_dict(value)
+        elif np.size(value) if np.isscalar(value) else value.size:
+            found[name] = value
+    return found
+
+
+def from_state_dict(like: AnyRecord, state: Mapping[str, Any]) -> AnyRecord:
+    """The record that `state_dict` was given.
+
+    Args:
+      like: a record of the same model with the same fields and batch; its numbers do not matter.
+      state: what `state_dict` made.
+
+    Raises:
+      ValueError: a field is missing, is not one of `like`, or has another shape.
+    """
+    return _filled(like, state, "")
+
+
+def _filled(like: Any, state: Mapping[str, Any], prefix: str) -> Any:
+    values: dict[str, Any] = {}
+    rest = dict(state)
+    for name, old in _present(like):
+        if isinstance(old, Record):
+            values[name] = _filled(old, rest.pop(name, {}), f"{prefix}{name}.")
+        elif np.size(old) if np.isscalar(old) else old.size:
+            if name not in rest:
+                raise ValueError(f"state: {prefix}{name} is missing")
+            values[name] = new = rest.pop(name)
+            if np.shape(new) != np.shape(old):
+                shapes = f"expected shape {np.shape(old)}, got {np.shape(new)}"
+                raise ValueError(f"state: {prefix}{name}: {shapes}")
+        elif isinstance(old, jax.ShapeDtypeStruct):
+            values[name] = jnp.zeros(old.shape, old.dtype)
+    if rest:
+        raise ValueError(f"state: {prefix}{sorted(rest)[0]} is no field of the given record")
+    return like.converted(values, native=False)
+
+
+def _present(record: Record) -> list[tuple[str, Any]]:
+    """The fields with arrays that a record has."""
+    values = ((name, getattr(record, name)) for name, f in record.fields.items() if not f.static)
+    return [(name, value) for name, value in values if value is not None]

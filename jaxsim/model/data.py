@@ -1,0 +1,149 @@
+"""The state of a world and what is computed from it.
+
+MuJoCo's names. `make_data` allocates the state and the results people read; a field that is None is
+not carried from step to step (and costs nothing); `make_data(m, keep="all")` carries every one.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.model.fields import Record, array, nested, work
+
+FAR = 1e10  # distance at a place without a contact [m]
+
+
+class Contact(Record):
+    """Contacts, padded to the model's capacity; the first `ncon` are real.
+
+    Past them `dist` is `FAR` and `geom` is -1; the other values mean nothing.
+    """
+
+    dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
+    pos = array("ncontact", kind="vec", unit="m", doc="point midway between the surfaces")
+    frame = array("ncontact", kind="rot", doc="rows: normal from geom 1 to geom 2, two tangents")
+    geom = array("ncontact", 2, dtype="int", doc="ids of the geoms; -1 past the last contact")
+    dim = array("ncontact", dtype="int", doc="dimension of the contact force: 1, 3, 4 or 6")
+    includemargin = array("ncontact", unit="m", doc="the contact pushes when dist is below this")
+    friction = array("ncontact", 5, doc="friction: tangent 1, 2, spin, roll 1, 2")
+    solref = array("ncontact", 2, doc="reference, normal direction")
+    solreffriction = array("ncontact", 2, doc="reference, friction directions")
+    solimp = array("ncontact", 5, doc="impedance")
+
+
+class Data(Record):
+    """State, inputs and results of one world."""
+
+    # state
+    time = array(unit="s", doc="simulation time")
+    qpos = array("nq", unit="m or rad", doc="configuration")
+    qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
+    act = array("na", doc="actuator activation")
+    qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
+    # inputs
+    ctrl = array("nu", doc="control")
+    qfrc_applied = array("nv", unit="N or N m", doc="applied generalized force")
+    xfrc_applied = array(
+        "nbody", 6, unit="N, N m", doc="applied force and torque at the body's com"
+    )
+    eq_active = array("neq", dtype="bool", doc="whether an equality constraint is active")
+    mocap_pos = array("nmocap", kind="vec", unit="m", doc="position of mocap bodies")
+    mocap_quat = array("nmocap", kind="quat", doc="orientation of mocap bodies")
+    userdata = array("nuserdata", doc="user data, not touched by the engine")
+    # diagnostics
+    warning = array(7, dtype="int", doc="number of times each WarningType occurred")
+    solver_niter = array(dtype="int", doc="solver iterations of the last step")
+    solver_fwdinv = array(2, unit="N or N m", doc="norms: inverse - forward, under the fwdinv flag")
+
+    # poses
+    xpos = array("nbody", kind="vec", unit="m", doc="position of body frames")
+    xquat = array("nbody", kind="quat", doc="orientation of body frames")
+    xmat = array("nbody", kind="rot", doc="orientation of body frames")
+    xipos = array("nbody", kind="vec", unit="m", doc="position of body centres of mass")
+    ximat = array("nbody", kind="rot", doc="orientation of body inertial frames")
+    xanchor = array("njnt", kind="vec", unit="m", doc="position of joint anchors")
+    xaxis = array("njnt", kind="vec", doc="joint axes")
+    geom_xpos = array("ngeom", kind="vec", unit="m", doc="position of geoms")
+    geom_xmat = array("ngeom", kind="rot", doc="orientation of geoms")
+    site_xpos = array("nsite", kind="vec", unit="m", doc="position of sites")
+    site_xmat = array("nsite", kind="rot", doc="orientation of sites")
+    cam_xpos = array("ncam", kind="vec", unit="m", doc="position of cameras")
+    cam_xmat = array("ncam", kind="rot", doc="orientation of cameras")
+    subtree_com = array("nbody", kind="vec", unit="m", doc="centre of mass of subtrees")
+    cdof = array("nv", kind="spatial", doc="motion axis of dofs, com-based", keep=False)
+    cinert = array(
+        "nbody", kind="inertia", unit="kg m^2, kg m, kg", doc="inertia, com-based", keep=False
+    )
+    crb = array("nbody", kind="inertia", unit="kg m^2, kg m, kg", doc="subtree inertia", keep=False)
+    M = array("nv", "nv", unit="kg or kg m^2", doc="mass matrix", keep=False)
+    ten_length = array("ntendon", unit="m", doc="tendon lengths")
+    ten_J = array("ntendon", "nv", doc="tendon Jacobian", keep=False)
+    actuator_length = array("nout", unit="m or rad", doc="actuator lengths")
+    actuator_moment = array("nout", "nv", doc="actuator moment arms", keep=False)
+
+    # contacts and constraints
+    contact = nested(Contact, "contacts")
+    ncon = array(dtype="int", doc="number of contacts found")
+    ne = array(dtype="int", doc="number of equality rows")
+    nf = array(dtype="int", doc="number of friction-loss rows")
+    nl = array(dtype="int", doc="number of limit rows")
+    nefc = array(dtype="int", doc="number of constraint rows")
+
+    # velocities
+    cvel = array("nbody", kind="spatial", unit="rad/s, m/s", doc="body velocity, com-based")
+    cdof_dot = array("nv", kind="spatial", doc="time derivative of cdof", keep=False)
+    ten_velocity = array("ntendon", unit="m/s", doc="tendon velocities")
+    actuator_velocity = array("nout", unit="m/s or rad/s", doc="actuator velocities")
+    subtree_linvel = array(
+        "nbody", kind="vec", unit="m/s", doc="velocity of subtree com", keep=False
+    )
+    subtree_angmom = array(
+        "nbody", kind="vec", unit="kg m^2/s", doc="angular momentum about subtree com", keep=False
+    )
+
+    # forces
+    qfrc_bias = array("nv", unit="N or N m", doc="Coriolis, centrifugal and gravity force")
+    qfrc_spring = array("nv", unit="N or N m", doc="passive spring force", keep=False)
+    qfrc_damper = array("nv", unit="N or N m", doc="passive damper force", keep=False)
+    qfrc_gravcomp = array("nv", unit="N or N m", doc="gravity compensation force", keep=False)
+    qfrc_fluid = array("nv", unit="N or N m", doc="fluid force", keep=False)
+    qfrc_passive = array("nv", unit="N or N m", doc="total passive force")
+    act_dot = array("na", doc="time derivative of the activation")
+    actuator_force = array("nout", unit="N or N m", doc="actuator forces")
+    qfrc_actuator = array("nv", unit="N or N m", doc="actuator force on the dofs")
+    qfrc_smooth = array("nv", unit="N or N m", doc="all forces except constraint forces")
+    qacc_smooth = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration without constraints")
+    qfrc_constraint = array("nv", unit="N or N m", doc="constraint force")
+    qacc = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration")
+    qfrc_inverse = array("nv", unit="N or N m", doc="force that explains qacc")
+    cacc = array(
+        "nbody", kind="spatial", unit="rad/s^2, m/s^2", doc="body acceleration", keep=False
+    )
+    cfrc_int = array(
+        "nbody", kind="spatial", unit="N m, N", doc="force from the parent", keep=False
+    )
+    cfrc_ext = array("nbody", kind="spatial", unit="N m, N", doc="external force", keep=False)
+
+    # outputs
+    sensordata = array("nsensordata", doc="sensor outputs")
+    energy = array(2, unit="J", doc="potential and kinetic energy, under the energy flag")
+
+    found: Any = work(
+        "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
+    )
+    rows: Any = work("constraint rows of the solver (constraint/rows.py)")
+
+
+# what a world always has: its state, its inputs and the counters of a step
+ALWAYS = frozenset(
+    "time qpos qvel act qacc_warmstart "
+    "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
+    "warning solver_niter".split()
+)
+
+
+def no_contacts(like: Contact) -> Contact:
+    """As many places as `like` has, without a contact."""
+    empty: Contact = jax.tree.map(jnp.zeros_like, like)
+    return empty.replace(dist=jnp.full_like(like.dist, FAR), geom=jnp.full_like(like.geom, -1))

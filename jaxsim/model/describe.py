@@ -1,0 +1,78 @@
+"""What a model has, and what it costs, for a person to read."""
+
+import jax
+import numpy as np
+
+from jaxsim.enums import (
+    ConeType,
+    EqType,
+    GeomType,
+    IntegratorType,
+    JointType,
+    SensorType,
+    SolverType,
+    TrnType,
+)
+from jaxsim.errors import SHOWN, Place
+from jaxsim.model.data import Data
+from jaxsim.model.make_data import Keep, make_data
+from jaxsim.model.model import Model
+
+
+def describe(m: Model) -> str:
+    """A short description: sizes, kinds, options, and bytes a world."""
+    rows = {
+        "bodies": f"{m.nbody - 1}, mass {float(m.body_mass.sum()):.4g} kg",
+        "joints": f"{m.njnt}{_kinds(JointType, m.jnt_type)}",
+        "dofs": f"{m.nv} (nq {m.nq})",
+        "geoms": f"{m.ngeom}{_kinds(GeomType, m.geom_type)}",
+        "contacts": f"room for {m.ncontact} a world",
+        "actuators": f"{m.nu}{_kinds(TrnType, m.actuator_trntype)}",
+        "tendons": str(m.ntendon),
+        "equalities": f"{m.neq}{_kinds(EqType, m.eq_type)}",
+        "sensors": f"{m.nsensor}{_kinds(SensorType, m.sensor_type)}",
+        "key frames": f"{m.nkey}{_named(m.names.get('key', []))}",
+        "time step": f"{float(m.opt.timestep):g} s, {_word(IntegratorType, m.opt.integrator)}",
+        "solver": (
+            f"{_word(SolverType, m.opt.solver)}, {m.opt.iterations} iterations, "
+            f"{_word(ConeType, m.opt.cone)} cones"
+        ),
+        "state": f"{bytes_per_world(m)} bytes a world, {m.qpos0.dtype}",
+    }
+    shown = {name: text for name, text in rows.items() if text not in ("", "0")}
+    lines = [f"{name:11} {text}" for name, text in shown.items()]
+    return "\n".join([*lines, *_not_simulated(m)])
+
+
+def bytes_per_world(m: Model, keep: Keep = "default") -> int:
+    """Bytes that a step carries from one to the next, for one world."""
+    # a state it has all the same
+    m = m.replace(structure=m.structure.replace(refusals=(), contact_refusals=()))
+    d: Data = jax.eval_shape(lambda: make_data(m, keep))
+    return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(d))
+
+
+def _not_simulated(m: Model) -> list[str]:
+    """What a simulation is refused for."""
+    if not m.unsupported:
+        return []
+    lines = [f"  {Place(file, line)}: {what}" for file, line, what in m.unsupported[:SHOWN]]
+    more = len(m.unsupported) - len(lines)
+    return ["cannot be simulated:", *lines, *([f"  ... and {more} more"] if more else [])]
+
+
+def _kinds(enum, types: np.ndarray) -> str:
+    """How many there are of each kind: " (2 free, 19 hinge)"."""
+    values, counts = np.unique(types, return_counts=True)
+    each = (f"{n} {_word(enum, v)}" for v, n in zip(values, counts, strict=True))
+    text = ", ".join(each)
+    return f" ({text})" if text else ""
+
+
+def _word(enum, value) -> str:
+    return enum(int(value)).name.lower()
+
+
+def _named(names) -> str:
+    text = ", ".join(n for n in names if n)
+    return f" ({text})" if text else ""

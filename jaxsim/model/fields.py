@@ -1,0 +1,266 @@
+"""How a field of Model or Data is declared: once, with its shape, unit and meaning.
+
+A record class lists its fields in its body; allocation, shape checks, documentation and the
+conversion between public arrays and the form used inside the physics all read that list.
+
+    class Data(Record):
+        qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
+        xpos = array("nbody", kind="vec", unit="m", doc="position of each body frame")
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+
+# trailing shape of the public array for each kind of value
+KINDS: dict[str, tuple[int, ...]] = {
+    "real": (),
+    "vec": (3,),
+    "quat": (4,),
+    "rot": (3, 3),
+    "spatial": (6,),
+    "inertia": (10,),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """Declaration of one field.
+
+    Attributes:
+      shape: sizes of the item axes, as symbols ("nbody") or numbers; `()` is one per world.
+      kind: what an item is; its key in `KINDS` gives the last axes of the public array.
+      dtype: "float" (the model's precision), "int" or "bool".
+      unit: unit of the values.
+      doc: meaning, in one line.
+      keep: whether `make_data` allocates it by default.
+      static: decides the shape of the program: hashed, never traced.
+      nested: the record class of the value, for a field that is itself a record.
+    """
+
+    shape: tuple[str | int, ...] = ()
+    kind: str = "real"
+    dtype: str = "float"
+    unit: str = ""
+    doc: str = ""
+    keep: bool = True
+    static: bool = False
+    nested: type | None = None
+
+    def dims(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The public shape, with symbols looked up in `sizes`."""
+        own = tuple(n if isinstance(n, int) else int(sizes[n]) for n in self.shape)
+        return own + KINDS[self.kind]
+
+
+def array(*shape: str | int, kind="real", dtype="float", unit="", doc="", keep=True) -> Any:
+    """Declares a traced array field."""
+    return Field(shape, kind, dtype, unit, doc, keep)
+
+
+def static(doc: str = "") -> Any:
+    """Declares a static field: a Python value that is part of the program's identity."""
+    return Field(doc=doc, static=True)
+
+
+def nested(record: type, doc: str = "") -> Any:
+    """Declares a field that is a record of its own."""
+    return Field(doc=doc, nested=record)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Declaration of a working value, see `work`."""
+
+    doc: str
+
+
+def work(doc: str) -> Any:
+    """Declares a working value: what one stage hands to the next within a call.
+
+    It is no field: it is not part of the pytree, and what is given to the caller has none.
+    """
+    return Work(doc)
+
+
+class Record:
+    """An immutable set of declared fields; a pytree whose static fields are its identity.
+
+    A field that is not given is None: an empty subtree, so two records with different fields
+    present have different tree structures and never share a compiled program by accident.
+    """
+
+    fields: ClassVar[dict[str, Field]] = {}
+    working: ClassVar[dict[str, Work]] = {}
+    _leaves: ClassVar[tuple[str, ...]] = ()
+    _statics: ClassVar[tuple[str, ...]] = ()
+    _native: bool  # in the form used inside the physics, see arrays/native.py
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = {name: f for name, f in vars(cls).items() if isinstance(f, Field)}
+        between = {name: w for name, w in vars(cls).items() if isinstance(w, Work)}
+        for name in (*own, *between):
+            delattr(cls, name)
+        cls.fields = {**cls.fields, **own}
+        cls.working = {**cls.working, **between}
+        cls._leaves = tuple(n for n, f in cls.fields.items() if not f.static)
+        statics = tuple(n for n, f in cls.fields.items() if f.static)
+        cls._statics = (*statics, "_native")
+        jax.tree_util.register_pytree_with_keys(
+            cls, cls._flatten_with_keys, cls._unflatten, flatten_func=cls._flatten
+        )
+
+    def __init__(self, **values):
+        unknown = values.keys() - self.fields.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)[0]!r}")
+        store = self.__dict__
+        for name in (*self.fields, *self.working):
+            store[name] = values.get(name)
+        store["_native"] = False
+
+    def replace(self, **values) -> Self:
+        """A copy with some fields changed.
+
+        Raises:
+          ValueError: a value has not the declared shape; leading axes of a batch may precede it.
+            Values without a shape, such as the axes of a vmap, stand for themselves.
+        """
+        unknown = values.keys() - self.fields.keys() - self.working.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)[0]!r}")
+        if not self._native:
+            self._check(values)
+        return self.converted(values, self._native)
+
+    def converted(self, values: Mapping[str, Any], native: bool) -> Self:
+        """A copy with some fields changed, in the public or the physics' form; not checked."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.__dict__.update(values)
+        new.__dict__["_native"] = native
+        return new
+
+    def _check(self, values: Mapping[str, Any]) -> None:
+        """Raises ValueError if new values do not fit."""
+        sizes = self._sizes(values)
+        for name, value in values.items():
+            if name in self.fields:
+                check_field(name, self.fields[name], value, self.__dict__[name], sizes)
+
+    def _sizes(self, values: Mapping[str, Any]) -> Mapping[str, int]:
+        """The sizes that the symbols in declarations stand for, as far as the record knows them."""
+        del values
+        return {}
+
+    def __setattr__(self, name, value):
+        raise AttributeError(
+            f"{type(self).__name__} is immutable: use .replace({name}=...) to get a changed copy"
+        )
+
+    # pytree protocol
+    def _flatten(self):
+        store = self.__dict__
+        return tuple(store[n] for n in self._leaves), tuple(store[n] for n in self._statics)
+
+    def _flatten_with_keys(self):
+        children, aux = self._flatten()
+        keys = (jax.tree_util.GetAttrKey(n) for n in self._leaves)
+        return tuple(zip(keys, children, strict=True)), aux
+
+    @classmethod
+    def _unflatten(cls, aux, children):
+        new = object.__new__(cls)
+        new.__dict__.update(zip(cls._leaves, children, strict=True))
+        new.__dict__.update(zip(cls._statics, aux, strict=True))
+        new.__dict__.update(dict.fromkeys(cls.working))
+        return new
+
+    def __repr__(self) -> str:
+        values = ((n, self.__dict__[n]) for n in self.fields)
+        shown = (f"{n}={brief(v)}" for n, v in values if v is not None and _size(v))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -> None:
+    """Raises ValueError if a new value of a field has not the declared shape.
+
+    Only what has a shape is looked at: transformations of JAX put axes, flags and other objects in
+    the place of arrays. A number has one where it takes the place of an array.
+
+    Args:
+      name: of the field.
+      field: its declaration.
+      value: the new value; leading axes of a batch may precede the declared shape.
+      old: the value that it replaces.
+      sizes: what symbols in the declaration stand for; one that is absent is as long as it was.
+    """
+    if field.static:
+        if isinstance(value, jax.Array | np.ndarray):
+            raise ValueError(
+                f"{name}: is static, it decides the shape of the program: expected a Python value, "
+                f"got {brief(value)}"
+            )
+        return
+    shape = _shape_of(value, old)
+    if shape is None:
+        return
+    if field.nested is not None:
+        raise ValueError(f"{name}: expected a {field.nested.__name__}, got {brief(value)}")
+    expected = _expected(field, old, sizes)
+    have = shape[max(len(shape) - len(expected), 0) :]
+    if len(have) < len(expected) or any(
+        n not in (None, k) for n, k in zip(expected, have, strict=True)
+    ):
+        raise ValueError(
+            f"{name}: expected shape {_shown(field, expected)}, with any leading axes of a batch; "
+            f"got {brief(value)}"
+        )
+
+
+def _shape_of(value, old) -> tuple[int, ...] | None:
+    """The shape of what has one; None for anything else."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return tuple(value.shape)
+    if isinstance(value, int | float) and not isinstance(value, bool) and hasattr(old, "dtype"):
+        return ()
+    return None
+
+
+def _expected(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, ...]:
+    """The declared shape; None for a size that nobody knows."""
+    own = len(field.shape)
+    rank = own + len(KINDS[field.kind])
+    before = tuple(old.shape[-rank:]) if rank and hasattr(old, "dtype") else ()
+    known = before[:own] if len(before) == rank else (None,) * own
+    items = (
+        n if isinstance(n, int) else sizes.get(n, k)
+        for n, k in zip(field.shape, known, strict=True)
+    )
+    return (*items, *KINDS[field.kind])
+
+
+def _shown(field: Field, expected: tuple[int | None, ...]) -> str:
+    """A shape for a message, with the symbol of a size that is not known."""
+    names = (*field.shape, *KINDS[field.kind])
+    sizes = [str(n) if k is None else str(k) for n, k in zip(names, expected, strict=True)]
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _size(value) -> int:
+    return value.size if hasattr(value, "size") else 1
+
+
+def brief(value) -> str:
+    """A value for a person: the type and shape of an array instead of its numbers."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}{list(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= BRIEF or isinstance(value, Record) else text[:BRIEF] + "..."
+
+
+BRIEF = 60  # characters of what is no array

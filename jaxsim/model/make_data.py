@@ -1,0 +1,119 @@
+"""Allocates the state of a world, and puts it back to the start."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.errors import Place, Problem, UnsupportedError
+from jaxsim.model.data import ALWAYS, Data, no_contacts
+from jaxsim.model.fields import Field
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+
+Keep = Literal["default", "all"] | Iterable[str]
+
+
+def make_data(m: Model, keep: Keep = "default") -> Data:
+    """The state of one world at the reference configuration, at rest.
+
+    Args:
+      m: the model.
+      keep: which results a step carries besides the state and the inputs: "default", what people
+        commonly read; "all"; or the names of the fields. What is not kept costs no memory.
+
+    Returns:
+      Data with `qpos = qpos0`, mocap bodies at their poses in the model and everything else zero.
+      Use `jax.vmap` over a batch of qpos, or `jax.tree.map`, to make many worlds.
+
+    Raises:
+      UnsupportedError: the model has what the physics cannot simulate; every such thing is listed
+        with its place.
+      ValueError: `keep` names a field that Data does not have.
+    """
+    check_supported(m)
+    kept = _kept_names(keep)
+    values = {n: _zeros(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
+    return _start(m, Data(**values))
+
+
+def check_supported(m: Model) -> None:
+    """Raises UnsupportedError if the physics cannot simulate a model with the flags that it has.
+
+    Flags may change after a world was made: what they switch on is refused then.
+    """
+    if m.unsupported:
+        raise UnsupportedError(Problem(Place(f, line), what) for f, line, what in m.unsupported)
+
+
+def reset_data(m: Model, d: Data) -> Data:
+    """The start of the same world: as `make_data`, with the fields that `d` keeps."""
+    return make_data(
+        m, [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
+    )
+
+
+def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
+    """The state of a key frame.
+
+    Args:
+      m: the model.
+      d: a world, whose kept fields the result has.
+      key: name or number of the key frame; the number may be traced.
+    """
+    if isinstance(key, str):
+        key = name2id(m, "key", key)
+    elif isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
+        raise ValueError(f"key: the model has {m.nkey} key frames, there is no number {key}")
+    return reset_data(m, d).replace(
+        time=m.key_time[key],
+        qpos=m.key_qpos[key],
+        qvel=m.key_qvel[key],
+        act=m.key_act[key],
+        ctrl=m.key_ctrl[key],
+        mocap_pos=m.key_mpos[key],
+        mocap_quat=m.key_mquat[key],
+    )
+
+
+def _kept_names(keep: Keep) -> frozenset[str]:
+    if keep == "default":
+        return frozenset(n for n, f in Data.fields.items() if f.keep)
+    if keep == "all":
+        return frozenset(Data.fields)
+    if isinstance(keep, str):
+        raise ValueError(f"keep: expected 'default', 'all' or names of fields, got {keep!r}")
+    names = frozenset(keep)
+    unknown = sorted(names - Data.fields.keys())
+    if unknown:
+        raise ValueError(f"keep: Data has no field {unknown[0]!r}")
+    return ALWAYS | names
+
+
+def _start(m: Model, d: Data) -> Data:
+    """The values at the start that are not zero."""
+    # a copy: two arguments of a program may not be one buffer if one of them is donated
+    qpos = jnp.array(m.qpos0, copy=True)
+    d = d.replace(qpos=qpos, eq_active=jax.device_put(np.array(m.eq_active0, bool)))
+    if m.nmocap:
+        bodies = np.flatnonzero(m.body_mocapid >= 0)
+        bodies = bodies[np.argsort(m.body_mocapid[bodies])]
+        quat = m.body_quat[bodies]
+        quat = quat / jnp.linalg.norm(quat, axis=-1, keepdims=True)
+        d = d.replace(mocap_pos=m.body_pos[bodies], mocap_quat=quat)
+    if d.contact is not None:
+        d = d.replace(contact=no_contacts(d.contact))
+    return d
+
+
+def _zeros(m: Model, field: Field) -> Any:
+    """A field of zeros; for a nested record, a record of them."""
+    if field.nested is not None:
+        record: Any = field.nested
+        return record(**{name: _zeros(m, f) for name, f in record.fields.items()})
+    dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
+    sizes = {symbol: getattr(m, symbol) for symbol in field.shape if isinstance(symbol, str)}
+    # made by numpy: JAX would compile a program for each shape
+    return jax.device_put(np.zeros(field.dims(sizes), dtype))

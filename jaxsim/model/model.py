@@ -1,0 +1,335 @@
+"""The compiled model: real numbers as arrays, everything else in one static structure.
+
+Every field below can be batched, randomised and differentiated. What decides the shape of the
+program (counts, types, parents, addresses, flags) is in `structure` and reads the same way:
+`m.nv`, `m.jnt_type`, `m.body_parentid`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxsim.enums import DisableBit
+from jaxsim.model.fields import Record, array, nested, static
+from jaxsim.model.structure import Structure
+from jaxsim.model.switches import check_switches
+
+NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
+
+
+class Option(Record):
+    """Simulation options, `m.opt`. Real numbers are traced; enums and limits are static."""
+
+    timestep = array(unit="s", doc="length of a step")
+    impratio = array(doc="ratio of frictional to normal constraint impedance, elliptic cones")
+    tolerance = array(doc="solver stops when scaled improvement and gradient are below this")
+    ls_tolerance = array(doc="line search stops when the scaled slope is below this")
+    noslip_tolerance = array(doc="termination of the no-slip solver")
+    ccd_tolerance = array(unit="m", doc="accuracy of the general convex collision")
+    sleep_tolerance = array(unit="m/s", doc="speed below which a tree may sleep")
+    gravity = array(kind="vec", unit="m/s^2", doc="gravitational acceleration")
+    wind = array(kind="vec", unit="m/s", doc="velocity of the medium")
+    magnetic = array(kind="vec", unit="T", doc="global magnetic flux")
+    density = array(unit="kg/m^3", doc="density of the medium")
+    viscosity = array(unit="Pa s", doc="viscosity of the medium")
+    o_margin = array(unit="m", doc="contact margin under the override flag")
+    o_solref = array(2, doc="contact solref under the override flag")
+    o_solimp = array(5, doc="contact solimp under the override flag")
+    o_friction = array(5, doc="contact friction under the override flag")
+    integrator: int = static("IntegratorType")
+    cone: int = static("ConeType")
+    jacobian: int = static("JacobianType; no effect, the storage is chosen by the structure")
+    solver: int = static("SolverType; no effect: Newton finds the same minimum for all")
+    iterations: int = static("limit of solver iterations")
+    ls_iterations: int = static("limit of line search evaluations in a solver iteration")
+    noslip_iterations: int = static("limit of no-slip iterations")
+    ccd_iterations: int = static("limit of convex collision iterations")
+    sdf_iterations: int = static("limit of descent iterations in a distance-field collision")
+    sdf_initpoints: int = static("starting points of a distance-field collision")
+    disableflags: int = static("DisableBit")
+    enableflags: int = static("EnableBit")
+    disableactuator: int = static("bit i set: actuators of group i are off")
+
+
+class Statistic(Record):
+    """Sizes and masses typical of the model, `m.stat`."""
+
+    meaninertia = array(unit="kg or kg m^2", doc="mean of the diagonal of the mass matrix at qpos0")
+    meanmass = array(unit="kg", doc="mean body mass")
+    meansize = array(unit="m", doc="mean body size")
+    extent = array(unit="m", doc="spatial extent")
+    center = array(kind="vec", unit="m", doc="centre of the model")
+
+
+class Model(Record):
+    """A compiled model; a pytree of arrays around one static structure."""
+
+    structure: Structure = static("counts, types, parents, addresses, limits")
+    opt: Option = nested(Option, "simulation options")
+    stat: Statistic = nested(Statistic, "model statistics")
+
+    qpos0 = array("nq", unit="m or rad", doc="configuration at the reference pose")
+    qpos_spring = array("nq", unit="m or rad", doc="configuration at which springs are at rest")
+
+    body_pos = array("nbody", kind="vec", unit="m", doc="frame position in the parent body")
+    body_quat = array("nbody", kind="quat", doc="frame orientation in the parent body")
+    body_ipos = array("nbody", kind="vec", unit="m", doc="centre of mass in the body frame")
+    body_iquat = array("nbody", kind="quat", doc="principal axes of inertia in the body frame")
+    body_mass = array("nbody", unit="kg", doc="mass")
+    body_subtreemass = array("nbody", unit="kg", doc="mass of the body and its descendants")
+    body_inertia = array("nbody", kind="vec", unit="kg m^2", doc="principal moments of inertia")
+    body_invweight0 = array(
+        "nbody", 2, unit="1/kg, 1/(kg m^2)", doc="mean inverse inertia at qpos0"
+    )
+    body_gravcomp = array("nbody", doc="part of the weight that is compensated")
+    body_margin = array("nbody", unit="m", doc="largest margin plus gap of its geoms")
+    body_user = array("nbody", "nuser_body", doc="user data")
+
+    jnt_pos = array("njnt", kind="vec", unit="m", doc="anchor in the body frame")
+    jnt_axis = array("njnt", kind="vec", doc="axis in the body frame, unit length")
+    jnt_range = array("njnt", 2, unit="m or rad", doc="lower and upper limit")
+    jnt_margin = array("njnt", unit="m or rad", doc="distance at which a limit becomes active")
+    jnt_solref = array("njnt", 2, doc="reference of the limit constraint")
+    jnt_solimp = array("njnt", 5, doc="impedance of the limit constraint")
+    jnt_stiffness = array("njnt", unit="N/m or N m/rad", doc="linear spring coefficient")
+    jnt_stiffnesspoly = array("njnt", 2, doc="spring coefficients of higher order")
+    jnt_springyield = array("njnt", doc="deflection at which the spring yields; 0: never")
+    jnt_actfrcrange = array("njnt", 2, unit="N or N m", doc="range of the total actuator force")
+    jnt_user = array("njnt", "nuser_jnt", doc="user data")
+
+    dof_solref = array("nv", 2, doc="reference of the friction-loss constraint")
+    dof_solimp = array("nv", 5, doc="impedance of the friction-loss constraint")
+    dof_frictionloss = array("nv", unit="N or N m", doc="dry friction")
+    dof_armature = array("nv", unit="kg or kg m^2", doc="reflected inertia of the drive")
+    dof_damping = array("nv", unit="N s/m or N m s/rad", doc="linear damping coefficient")
+    dof_dampingpoly = array("nv", 2, doc="damping coefficients of higher order")
+    dof_invweight0 = array("nv", unit="1/kg or 1/(kg m^2)", doc="mean inverse inertia at qpos0")
+    dof_M0 = array("nv", unit="kg or kg m^2", doc="diagonal of the mass matrix at qpos0")
+    dof_length = array("nv", unit="m", doc="length that turns a rotation into a displacement")
+
+    geom_size = array("ngeom", 3, unit="m", doc="size parameters of the shape")
+    geom_pos = array("ngeom", kind="vec", unit="m", doc="position in the body frame")
+    geom_quat = array("ngeom", kind="quat", doc="orientation in the body frame")
+    geom_rbound = array("ngeom", unit="m", doc="radius of the bounding sphere; 0: unbounded")
+    geom_aabb = array(
+        "ngeom", 6, unit="m", doc="bounding box in the geom frame: centre, half sizes"
+    )
+    geom_friction = array("ngeom", 3, doc="sliding, torsional, rolling friction")
+    geom_margin = array("ngeom", unit="m", doc="contacts push when closer than this")
+    geom_gap = array("ngeom", unit="m", doc="contacts are found when closer than margin + gap")
+    geom_solmix = array("ngeom", doc="weight of its parameters in a pair")
+    geom_solref = array("ngeom", 2, doc="reference of the contact constraint")
+    geom_solimp = array("ngeom", 5, doc="impedance of the contact constraint")
+    geom_surfacevel = array(
+        "ngeom", 6, unit="m/s, rad/s", doc="velocity of the surface, local frame"
+    )
+    geom_adhesion = array("ngeom", unit="N", doc="adhesive force of its contacts")
+    geom_fluid = array("ngeom", 12, doc="fluid interaction of the ellipsoid model")
+    geom_rgba = array("ngeom", 4, doc="colour and opacity")
+    geom_user = array("ngeom", "nuser_geom", doc="user data")
+
+    site_pos = array("nsite", kind="vec", unit="m", doc="position in the body frame")
+    site_quat = array("nsite", kind="quat", doc="orientation in the body frame")
+    site_size = array("nsite", 3, unit="m", doc="size parameters of the shape")
+    site_rgba = array("nsite", 4, doc="colour and opacity")
+    site_user = array("nsite", "nuser_site", doc="user data")
+
+    cam_pos = array("ncam", kind="vec", unit="m", doc="position in the body frame")
+    cam_quat = array("ncam", kind="quat", doc="orientation in the body frame")
+    cam_poscom0 = array(
+        "ncam", kind="vec", unit="m", doc="position relative to the subtree at qpos0"
+    )
+    cam_pos0 = array("ncam", kind="vec", unit="m", doc="position relative to the body at qpos0")
+    cam_mat0 = array("ncam", kind="rot", doc="orientation at qpos0")
+    cam_fovy = array("ncam", unit="deg or m", doc="vertical field of view")
+    cam_ipd = array("ncam", unit="m", doc="distance between the eyes of a stereo view")
+    cam_sensorsize = array("ncam", 2, unit="m", doc="size of the sensor; 0: none")
+    cam_intrinsic = array("ncam", 4, unit="m", doc="focal lengths and principal point")
+    cam_user = array("ncam", "nuser_cam", doc="user data")
+    light_pos = array("nlight", kind="vec", unit="m", doc="position in the body frame")
+    light_dir = array("nlight", kind="vec", doc="direction in the body frame")
+    light_poscom0 = array(
+        "nlight", kind="vec", unit="m", doc="position relative to the subtree at qpos0"
+    )
+    light_pos0 = array("nlight", kind="vec", unit="m", doc="position relative to the body at qpos0")
+    light_dir0 = array("nlight", kind="vec", doc="direction at qpos0")
+    light_bulbradius = array("nlight", unit="m", doc="radius of the source, for soft shadows")
+    light_intensity = array("nlight", unit="cd", doc="intensity")
+    light_range = array("nlight", unit="m", doc="distance that the light reaches")
+    light_attenuation = array("nlight", 3, doc="constant, linear and quadratic attenuation")
+    light_cutoff = array("nlight", unit="deg", doc="half angle of a spot's cone")
+    light_softness = array("nlight", doc="softness of a spot's edge")
+    light_exponent = array("nlight", doc="concentration of a spot")
+    light_ambient = array("nlight", 3, doc="ambient colour")
+    light_diffuse = array("nlight", 3, doc="diffuse colour")
+    light_specular = array("nlight", 3, doc="specular colour")
+
+    mesh_vert = array("nmeshvert", kind="vec", unit="m", doc="vertices in the frame of the mesh")
+    mesh_normal = array("nmeshnormal", kind="vec", doc="normals in the frame of the mesh")
+    mesh_texcoord = array("nmeshtexcoord", 2, doc="texture coordinates")
+    mesh_scale = array("nmesh", kind="vec", doc="factors on the vertices of the file")
+    mesh_pos = array("nmesh", kind="vec", unit="m", doc="origin of the mesh's frame in the file")
+    mesh_quat = array("nmesh", kind="quat", doc="orientation of the mesh's frame in the file")
+    mesh_polynormal = array("nmeshpoly", kind="vec", doc="outward normals of the hull's polygons")
+    oct_aabb = array(
+        "noct", 6, unit="m", doc="center and half sides of a cell, in the mesh's frame"
+    )
+    oct_coeff = array("noct", 8, unit="m", doc="signed distance at a cell's corners, x first")
+    hfield_size = array("nhfield", 4, unit="m", doc="half sides, height, depth of the base")
+    hfield_data = array("nhfielddata", doc="heights row by row, between 0 and 1")
+
+    skin_rgba = array("nskin", 4, doc="colour and opacity")
+    skin_inflate = array("nskin", unit="m", doc="offset of the vertices along their normals")
+    skin_vert = array("nskinvert", kind="vec", unit="m", doc="vertices when the skin was bound")
+    skin_texcoord = array("nskintexvert", 2, doc="texture coordinates")
+    skin_bonebindpos = array("nskinbone", kind="vec", unit="m", doc="bodies when it was bound")
+    skin_bonebindquat = array("nskinbone", kind="quat", doc="their orientation then")
+    skin_bonevertweight = array("nskinbonevert", doc="weights of the bones in their vertices")
+
+    mat_texrepeat = array("nmat", 2, doc="repetitions of the texture")
+    mat_emission = array("nmat", doc="strength of the light given off")
+    mat_specular = array("nmat", doc="strength of highlights")
+    mat_shininess = array("nmat", doc="sharpness of highlights")
+    mat_reflectance = array("nmat", doc="strength of mirror images")
+    mat_metallic = array("nmat", doc="metalness; negative: not given")
+    mat_roughness = array("nmat", doc="roughness; negative: not given")
+    mat_rgba = array("nmat", 4, doc="colour and opacity")
+
+    flex_solmix = array("nflex", doc="weight of its parameters in a pair")
+    flex_solref = array("nflex", 2, doc="reference of the contact constraint")
+    flex_solimp = array("nflex", 5, doc="impedance of the contact constraint")
+    flex_friction = array("nflex", 3, doc="sliding, torsional, rolling friction")
+    flex_margin = array("nflex", unit="m", doc="contacts push when closer than this")
+    flex_gap = array("nflex", unit="m", doc="contacts are found when closer than margin + gap")
+    flex_radius = array("nflex", unit="m", doc="radius around the elements")
+    flex_size = array("nflex", 3, unit="m", doc="half sizes of the box around it at qpos0")
+    flex_damping = array("nflex", unit="s", doc="damping in proportion to the stiffness")
+    flex_yield = array("nflex", 2, doc="strains at which stretching and bending yield; 0: never")
+    flex_edgestiffness = array("nflex", unit="N/m", doc="stiffness of the edges")
+    flex_edgedamping = array("nflex", unit="N s/m", doc="damping of the edges")
+    flex_rgba = array("nflex", 4, doc="colour and opacity")
+    flex_vert = array("nflexvert", kind="vec", unit="m", doc="vertices in their bodies")
+    flex_vert0 = array("nflexvert", kind="vec", doc="vertices at qpos0, 0 to 1 in their box")
+    flex_node = array("nflexnode", kind="vec", unit="m", doc="nodes in their bodies")
+    flex_node0 = array("nflexnode", kind="vec", unit="m", doc="nodes at qpos0")
+    flexedge_length0 = array("nflexedge", unit="m", doc="lengths of the edges at qpos0")
+    flexedge_invweight0 = array("nflexedge", unit="1/kg", doc="inverse inertia of the edges")
+    flex_stiffness = array("nflexstiffness", doc="stretching energy of the elements")
+    flex_bending = array("nflexbending", doc="bending energy of shells and rods")
+    flex_texcoord = array("nflextexcoord", 2, doc="texture coordinates")
+
+    pair_solref = array("npair", 2, doc="reference of the contact, normal direction")
+    pair_solreffriction = array("npair", 2, doc="reference of the contact, friction directions")
+    pair_solimp = array("npair", 5, doc="impedance of the contact")
+    pair_margin = array("npair", unit="m", doc="contacts push when closer than this")
+    pair_gap = array("npair", unit="m", doc="contacts are found when closer than margin + gap")
+    pair_adhesion = array("npair", unit="N", doc="adhesive force of the contacts")
+    pair_friction = array("npair", 5, doc="friction: tangent 1, 2, spin, roll 1, 2")
+
+    eq_solref = array("neq", 2, doc="reference of the constraint")
+    eq_solimp = array("neq", 5, doc="impedance of the constraint")
+    eq_data = array("neq", 12, doc="anchor, relative pose or polynomial of the constraint")
+
+    tendon_solref_lim = array("ntendon", 2, doc="reference of the limit constraint")
+    tendon_solimp_lim = array("ntendon", 5, doc="impedance of the limit constraint")
+    tendon_solref_fri = array("ntendon", 2, doc="reference of the friction-loss constraint")
+    tendon_solimp_fri = array("ntendon", 5, doc="impedance of the friction-loss constraint")
+    tendon_range = array("ntendon", 2, unit="m", doc="limits of the length")
+    tendon_actfrcrange = array("ntendon", 2, unit="N", doc="range of the total actuator force")
+    tendon_margin = array("ntendon", unit="m", doc="distance at which a limit becomes active")
+    tendon_stiffness = array("ntendon", unit="N/m", doc="linear spring coefficient")
+    tendon_stiffnesspoly = array("ntendon", 2, doc="spring coefficients of higher order")
+    tendon_damping = array("ntendon", unit="N s/m", doc="linear damping coefficient")
+    tendon_dampingpoly = array("ntendon", 2, doc="damping coefficients of higher order")
+    tendon_armature = array("ntendon", unit="kg", doc="inertia of motion along the tendon")
+    tendon_frictionloss = array("ntendon", unit="N", doc="dry friction")
+    tendon_lengthspring = array(
+        "ntendon", 2, unit="m", doc="lengths between which the spring rests"
+    )
+    tendon_springyield = array("ntendon", doc="deflection at which the spring yields; 0: never")
+    tendon_length0 = array("ntendon", unit="m", doc="length at qpos0")
+    tendon_invweight0 = array("ntendon", unit="1/kg", doc="inverse inertia at qpos0")
+    tendon_width = array("ntendon", unit="m", doc="drawn width")
+    tendon_rgba = array("ntendon", 4, doc="colour and opacity")
+    tendon_user = array("ntendon", "nuser_tendon", doc="user data")
+    wrap_prm = array("nwrap", doc="joint coefficient, pulley divisor or side site of a path point")
+
+    actuator_cranklength = array("nactuator", unit="m", doc="crank length of a slider-crank")
+    actuator_dynprm = array("nactuator", 10, doc="parameters of the activation dynamics")
+    actuator_gainprm = array("nactuator", 10, doc="parameters of the gain")
+    actuator_biasprm = array("nactuator", 10, doc="parameters of the bias")
+    actuator_actrange = array("nactuator", 2, doc="range of the activation")
+    actuator_forcerange = array("nactuator", 2, unit="N or N m", doc="range of the force")
+    actuator_delay = array("nactuator", unit="s", doc="delay of the control")
+    actuator_damping = array("nactuator", doc="damping added to its joint or tendon")
+    actuator_dampingpoly = array("nactuator", 2, doc="damping coefficients of higher order")
+    actuator_armature = array("nactuator", doc="armature added to its joint or tendon")
+    actuator_user = array("nactuator", "nuser_actuator", doc="user data")
+    actuator_ctrlrange = array("nu", 2, doc="range of the control")
+    actuator_gear = array("nout", 6, doc="scale of length and force")
+    actuator_acc0 = array("nout", doc="acceleration from unit force at qpos0")
+    actuator_length0 = array("nout", unit="m or rad", doc="length at qpos0")
+    actuator_lengthrange = array("nout", 2, unit="m or rad", doc="feasible range of the length")
+
+    sensor_cutoff = array("nsensor", doc="limit of the output; 0: none")
+    sensor_noise = array(
+        "nsensor", doc="standard deviation of the noise; not applied by the engine"
+    )
+    sensor_delay = array("nsensor", unit="s", doc="delay of the output")
+    sensor_interval = array("nsensor", 2, unit="s", doc="period and phase of the sampling")
+    sensor_user = array("nsensor", "nuser_sensor", doc="user data")
+
+    numeric_data = array("nnumericdata", doc="custom numbers")
+    tuple_objprm = array("ntupledata", doc="parameters of the objects in custom tuples")
+    key_time = array("nkey", unit="s", doc="time of the key frame")
+    key_qpos = array("nkey", "nq", unit="m or rad", doc="configuration of the key frame")
+    key_qvel = array("nkey", "nv", unit="m/s or rad/s", doc="velocity of the key frame")
+    key_act = array("nkey", "na", doc="activation of the key frame")
+    key_mpos = array("nkey", "nmocap", 3, unit="m", doc="mocap positions of the key frame")
+    key_mquat = array("nkey", "nmocap", 4, doc="mocap orientations of the key frame")
+    key_plastic = array("nkey", "nplastic", doc="yielded springs of the key frame")
+    key_ctrl = array("nkey", "nu", doc="controls of the key frame")
+
+    def _check(self, values: Mapping[str, Any]) -> None:
+        """Raises ValueError if new values do not fit the declarations, or this structure."""
+        super()._check(values)
+        structure: Structure = values.get("structure", self.structure)
+        if structure is None or structure.refusals or structure.contact_refusals:
+            return  # such a model is looked at and changed, not simulated
+        opt = values.get("opt")
+        options = {}
+        if isinstance(opt, Option):  # an axis of vmap may stand for all of them
+            options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
+        changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
+        check_switches(structure, changed, self.fields)
+
+    def _now(self, name: str) -> Any:
+        """The present value of a field, or of an option, "opt.density"."""
+        owner, _, option = name.partition(".")
+        return getattr(getattr(self, owner), option) if option else self.__dict__.get(name)
+
+    def _sizes(self, values: Mapping[str, Any]) -> Mapping[str, int]:
+        structure: Structure = values.get("structure", self.structure)
+        return structure.sizes
+
+    def __getattr__(self, name: str) -> Any:
+        """Static tables read like fields: `m.nv`, `m.jnt_type`."""
+        if name.startswith("_") or name == "structure":
+            raise AttributeError(name)
+        return getattr(self.structure, name)
+
+    def __repr__(self) -> str:
+        """Sizes and precision; `describe` says more."""
+        return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
+
+    @property
+    def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
+        """File, line and message of all that it cannot be simulated for, with its flags."""
+        s = self.structure
+        return (
+            s.refusals if self.opt.disableflags & NO_CONTACTS else s.refusals + s.contact_refusals
+        )
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """Names by object type and id; "" for an object without a name."""
+        return {kind: list(names) for kind, names in self.structure.names}

@@ -1,0 +1,195 @@
+"""Symmetric positive definite systems `[n, n, *W]`: the one place that factors matrices.
+
+Many worlds are factored together by panels of columns, written out. A few worlds, and matrices for
+which that program would be long, go to the platform's library one matrix at a time: XLA:CPU hands
+the matrices of one call to all its threads and waits for them in one of these, so that as many
+calls at once as there are threads wait forever (jaxlib 0.10). A large matrix it divides among
+threads of its own, which wait for each other busily: beside other work on the machine 300 dofs took
+0.6 to 160 ms. So it only gets what it factors alone, and products do the rest.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+from jaxsim.physics.arrays.pin import few, pin
+from jaxsim.physics.arrays.select import HIGHEST
+
+PANEL = 4
+ALONE = 192  # largest matrix that the library factors on the thread that calls it
+BLOCK = 128  # size of the blocks of larger ones
+WRITE_OUT = 48  # largest matrix that is factored by written-out panels
+
+
+def solve_spd(A, b):
+    """x with A x = b.
+
+    Args:
+      A: symmetric positive definite `[n, n, *W]`.
+      b: right-hand side `[n, *W]`.
+
+    Returns:
+      `[n, *W]`.
+    """
+    n = A.shape[0]
+    if n == 0:
+        return b
+    if A.ndim == 2:
+        return _solve(A, b)
+    if n <= WRITE_OUT and not few(b):
+        return _panel_solve(A, b)
+    size = max(A.shape[-1], b.shape[-1])
+    A = jnp.broadcast_to(A, (n, n, size))
+    b = jnp.broadcast_to(b, (n, size))
+    return jax.vmap(_solve, in_axes=-1, out_axes=-1)(A, b)
+
+
+def inverse_spd(A):
+    """The inverse of a symmetric positive definite matrix, `[n, n, *W]`: for what is done once."""
+    n = A.shape[0]
+    if n == 0:
+        return A
+    unit = jnp.eye(n, dtype=A.dtype)
+    if A.ndim == 2:
+        return _solve(A, unit)
+    return jax.vmap(_solve, in_axes=(-1, None), out_axes=-1)(A, unit)
+
+
+def _solve(A, b):
+    """Of one world, `[n, n]` and `[n]` or `[n, k]`; its derivative is that of the solution."""
+    return lax.custom_linear_solve(
+        lambda x: _times(A, x),
+        b,
+        lambda _, y: _by_library(A, y),
+        symmetric=True,
+    )
+
+
+def _cholesky_solve(A, b):
+    columns = b.reshape(len(b), -1)
+    solve = _block_solve if len(A) > ALONE and jax.default_backend() == "cpu" else _whole_solve
+    return solve(A, columns).reshape(b.shape)
+
+
+def _whole_solve(A, b):
+    L = lax.linalg.cholesky(A, symmetrize_input=False)
+    y = lax.linalg.triangular_solve(L, b, left_side=True, lower=True)
+    return lax.linalg.triangular_solve(L, y, left_side=True, lower=True, transpose_a=True)
+
+
+def _block_solve(A, b):
+    """Right-looking Cholesky by square blocks, with the inverses of the blocks on the diagonal."""
+    blocks = []
+    while len(A):
+        width = min(BLOCK, len(A))
+        inverse = _inverse_lower(lax.linalg.cholesky(A[:width, :width], symmetrize_input=False))
+        below = _times(A[width:, :width], inverse.T)
+        y = _times(inverse, b[:width])
+        blocks.append((inverse, below, y))
+        A = A[width:, width:] - _times(below, below.T)
+        b = b[width:] - _times(below, y)
+    x = b  # empty
+    for inverse, below, y in reversed(blocks):
+        x = jnp.concatenate([_times(inverse.T, y - _times(below.T, x)), x])
+    return x
+
+
+def _inverse_lower(L):
+    """The inverse of a lower triangular matrix, from its diagonal in blocks of 1, 2, 4, ...
+
+    [A 0]^-1   [     A^-1         0 ]
+    [B C]    = [-C^-1 B A^-1   C^-1 ]
+    """
+    n, size = len(L), 1
+    full = 1 << (n - 1).bit_length()
+    L = jnp.eye(full, dtype=L.dtype).at[:n, :n].set(L)
+    inverse = (1 / jnp.diagonal(L))[:, None, None]
+    while size < full:
+        pairs = np.arange(full // (2 * size))
+        B = L.reshape(len(pairs), 2, size, len(pairs), 2, size)[pairs, 1, :, pairs, 0]
+        A, C = inverse[::2], inverse[1::2]
+        upper = jnp.concatenate([A, jnp.zeros_like(A)], axis=2)
+        lower = jnp.concatenate([-_times(_times(C, B), A), C], axis=2)
+        inverse = jnp.concatenate([upper, lower], axis=1)
+        size *= 2
+    return inverse[0, :n, :n]
+
+
+def _times(A, B):
+    return jnp.matmul(A, B, precision=HIGHEST)
+
+
+_by_library = custom_vmap(_cholesky_solve)
+
+
+@_by_library.def_vmap
+def _one_after_another(size, batched, A, b):
+    A, b = (
+        x if own else jnp.broadcast_to(x, (size, *x.shape))
+        for x, own in zip((A, b), batched, strict=True)
+    )
+    if jax.default_backend() != "cpu":
+        return jax.vmap(_cholesky_solve)(A, b), True
+    if size == 1:
+        return _by_library(A[0], b[0])[None], True
+    return lax.map(lambda system: _by_library(*system), (A, b)), True
+
+
+def _panel_solve(A, b):
+    """Right-looking Cholesky by panels of columns; b rides along as one more row.
+
+    The row of b in the factor is L^-1 b, so that forward substitution needs no code of its own.
+    Everything that a later panel reads is pinned: left to itself XLA would recompute the whole
+    history of an entry in each of its users.
+    """
+    n = A.shape[0]
+    A = jnp.concatenate([jnp.broadcast_to(A, (n, n, *b.shape[1:])), b[None]])
+    panels = []
+    for start in range(0, n, PANEL):
+        width = min(PANEL, n - start)
+        columns = pin(_factor_columns(A, width), b)
+        panels.append(columns)
+        if start + width < n:
+            A = A[width:, width:]
+            for column in columns:
+                tail = column[width:]
+                A = A - tail[:, None] * tail[None, :-1]
+            A = pin(A, b)
+    return _back_substitute(panels, b)
+
+
+def _factor_columns(A, width: int) -> list:
+    """The first columns of the factor, from the diagonal block down; above the diagonal: noise."""
+    columns: list = []
+    for t in range(width):
+        c = A[:, t]
+        for column in columns:
+            c = c - column * column[t][None]
+        columns.append(c * lax.rsqrt(c[t : t + 1]))
+    return columns
+
+
+def _back_substitute(panels: list, like):
+    """x from L' x = y, panel by panel from the last; y is the last row."""
+    x = None
+    for columns in reversed(panels):
+        width = len(columns)
+        rest = []
+        for column in columns:
+            v = column[-1:]
+            if x is not None:
+                for i in range(x.shape[0]):
+                    v = v - (column[width + i] * x[i])[None]
+            rest.append(v)
+        rest = pin(rest, like)
+        out: list = [None] * width
+        for t in reversed(range(width)):
+            v = rest[t]
+            for u in range(t + 1, width):
+                v = v - columns[t][u][None] * out[u]
+            out[t] = v / columns[t][t : t + 1]
+        block = jnp.concatenate(out)
+        x = pin(block if x is None else jnp.concatenate([block, x]), like)
+    return x

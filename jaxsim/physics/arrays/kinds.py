@@ -1,0 +1,35 @@
+"""One computation per kind of item: grouped, then put back in the order of the items."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.physics.arrays.select import take
+
+
+def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like):
+    """Values of items whose formula depends on their kind.
+
+    Args:
+      kind: kind of each item `[n]`, a constant table.
+      table: formula of each kind, `ids [k] -> [k, *W]`.
+      like: an array `[..., *W]`, for the worlds and the dtype.
+
+    Returns:
+      `[n, *W]`.
+    """
+    ids = [np.flatnonzero(kind == k) for k in np.unique(kind)]
+    pieces = [table[kind[i[0]]](i) for i in ids]
+    if not pieces:
+        return like[:0]
+    return take(join(pieces), np.argsort(np.concatenate(ids)))
+
+
+def join(pieces: list):
+    """Pieces one after another; what is the same in all worlds is spread if others are not."""
+    if len(pieces) == 1:
+        return pieces[0]
+    worlds = np.broadcast_shapes(*(p.shape[1:] for p in pieces))
+    return jnp.concatenate([jnp.broadcast_to(p, (p.shape[0], *worlds)) for p in pieces])

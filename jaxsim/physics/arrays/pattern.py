@@ -1,0 +1,61 @@
+"""Matrices `[rows, nv]` with a known pattern of zeros: tendon Jacobians and actuator moments.
+
+Most entries of such a matrix are always zero: a motor moves one dof, a tendon a few. Stages compute
+and multiply the other entries only; the full matrix is assembled for those who ask for it.
+"""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.physics.arrays.select import take, weighted_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Places that can be non-zero, ordered by row and column.
+
+    Attributes:
+      row: row of each entry, `[nnz]`.
+      col: column of each entry, `[nnz]`.
+      shape: rows and columns of the matrix.
+    """
+
+    row: np.ndarray
+    col: np.ndarray
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, mask: np.ndarray) -> "Pattern":
+        """Pattern of the true places of a matrix."""
+        row, col = np.nonzero(mask)
+        return cls(row, col, mask.shape)
+
+    def dense(self, entries):
+        """The matrix `[rows, nv, *W]` with the given entries `[nnz, *W]`."""
+        worlds = entries.shape[1:]
+        if not len(self.row):
+            return jnp.zeros((*self.shape, *worlds), entries.dtype)
+        place = np.full(self.shape, len(self.row))
+        place[self.row, self.col] = np.arange(len(self.row))
+        padded = jnp.concatenate([entries, jnp.zeros_like(entries[:1])])
+        return take(padded, place.ravel()).reshape(*self.shape, *worlds)
+
+    def entries(self, matrix):
+        """The entries of a full matrix `[rows, nv, *W]`."""
+        flat = matrix.reshape(self.shape[0] * self.shape[1], *matrix.shape[2:])
+        return take(flat, self.row * self.shape[1] + self.col)
+
+    def apply(self, entries, x):
+        """The matrix times `x` `[nv, *W]`."""
+        return weighted_sum(_member(self.row, self.shape[0]), entries * take(x, self.col))
+
+    def apply_transpose(self, entries, f):
+        """The transposed matrix times `f` `[rows, *W]`."""
+        return weighted_sum(_member(self.col, self.shape[1]), entries * take(f, self.row))
+
+
+def _member(group: np.ndarray, count: int) -> np.ndarray:
+    """`[count, n]`: 1 where item j belongs to group i."""
+    return 1.0 * (np.arange(count)[:, None] == group)

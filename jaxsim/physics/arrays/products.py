@@ -1,0 +1,171 @@
+"""Products of traced matrices with the worlds last: J x, J' f and J' G.
+
+With the worlds last XLA has no fast contraction of its own: written out as a sum of products of
+rows it makes one loop over memory, vectorised over worlds. One world, and sums too long to write
+out, go through dots.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.select import HIGHEST, total
+
+WRITE_OUT = 128  # longest sum that is written out
+
+
+def apply(J, x):
+    """J x: `[n, nv, *W]`, `[nv, *W]` -> `[n, *W]`."""
+    n = J.shape[1]
+    if J.ndim == 2:
+        return jnp.matmul(J, x, precision=HIGHEST)
+    if n > WRITE_OUT:
+        return _worlds_dot(J, x, ((1,), (0,)))
+    return _sum(lambda i: J[:, i] * x[i][None], n)
+
+
+def apply_transpose(J, f):
+    """J' f: `[n, nv, *W]`, `[n, *W]` -> `[nv, *W]`."""
+    n = J.shape[0]
+    if J.ndim == 2:
+        return jnp.matmul(f, J, precision=HIGHEST)
+    if n > WRITE_OUT:
+        return _worlds_dot(J, f, ((0,), (0,)))
+    return _sum(lambda r: J[r] * f[r][None], n)
+
+
+def gram(J, G):
+    """J' G: two `[n, nv, *W]` -> `[nv, nv, *W]`."""
+    n = J.shape[0]
+    if J.ndim == 2:
+        return jnp.matmul(J.T, G, precision=HIGHEST)
+    if n > WRITE_OUT:
+        return _worlds_dot(J, G, ((0,), (0,)))
+    return _sum(lambda r: J[r][:, None] * G[r][None], n)
+
+
+def apply_basis(J, x, used=None):
+    """J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`.
+
+    `used` as in `chunks`: beyond it the result is zero.
+    """
+
+    def put(out, first, J):
+        return lax.dynamic_update_slice_in_dim(out, _apply_rows(J, x), first, axis=1)
+
+    if used is None or J.shape[1] <= CHUNK:
+        return _apply_rows(J, x)
+    count = J.shape[1]
+    start = jnp.zeros((J.shape[0], count + -count % CHUNK, *x.shape[1:]), J.dtype)
+    return chunks(put, start, used, (J, 1))[:, :count]
+
+
+def apply_basis_transpose(J, f: list, used=None):
+    """J' f of contacts, f a list over the basis of `[ncon, *W]` -> `[nv, *W]`."""
+
+    def add(out, _, J, f):
+        return out + apply_transpose(_rows(J), jnp.concatenate(f))
+
+    start = jnp.zeros(J.shape[2:], J.dtype)
+    return chunks(add, start, used, (J, 1), (f, 0))
+
+
+def gram_basis(H, J, weight: list, used=None):
+    """H + J' W J of contacts.
+
+    Args:
+      H: `[nv, nv, *W]`.
+      J: `[basis, ncon, nv, *W]`.
+      weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
+      used: as in `chunks`.
+    """
+
+    def add(H, _, J, weight):
+        size = J.shape[0]
+        rows = [sum(weight[j][k][:, None] * J[k] for k in range(size)) for j in range(size)]
+        return H + gram(_rows(J), jnp.concatenate(pin(rows, H)))
+
+    return chunks(add, H, used, (J, 1), (weight, 0))
+
+
+def sum_used(numbers: Callable, tree, axis: int, used=None):
+    """The sums over contacts of what `numbers(tree)` gives: `[ncon, *W]` each -> `[1, *W]` each."""
+
+    def add(out, _, part):
+        return tuple(a + total(b) for a, b in zip(out, numbers(part), strict=True))
+
+    shapes = jax.eval_shape(numbers, tree)
+    start = tuple(jnp.zeros((1, *s.shape[1:]), s.dtype) for s in shapes)
+    return chunks(add, start, used, (tree, axis))
+
+
+CHUNK = 8  # contacts that are taken together
+
+
+def chunks(add: Callable, start, used, *items: tuple):
+    """Goes through the contacts eight at a time, as far as some world has one.
+
+    So the program is that of eight contacts, and the time follows the contacts that are there, not
+    the room for them. Only the worlds-last form, which is never differentiated, may loop so.
+
+    Args:
+      add: `(out, first, *parts) -> out`, for the contacts from number `first` on.
+      start: the first `out`.
+      used: contacts up to the last that counts in any world, int scalar. None: take all at once.
+      items: pairs (arrays, the axis that numbers the contacts).
+    """
+    count = jax.tree.leaves(items[0][0])[0].shape[items[0][1]]
+    if used is None or count <= CHUNK:
+        return add(start, 0, *(tree for tree, _ in items))
+    padded = [_padded(tree, axis, -count % CHUNK) for tree, axis in items]
+
+    def chunk(k, out):
+        first = k * CHUNK
+        parts = (_slice(t, first, axis) for t, (_, axis) in zip(padded, items, strict=True))
+        return add(out, first, *parts)
+
+    return lax.fori_loop(0, (used + CHUNK - 1) // CHUNK, chunk, start)
+
+
+def _padded(tree, axis: int, pad: int):
+    if not pad:
+        return tree
+
+    def longer(a):
+        return jnp.pad(a, [(0, pad if k == axis else 0) for k in range(a.ndim)])
+
+    return jax.tree.map(longer, tree)
+
+
+def _slice(tree, first, axis: int):
+    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, CHUNK, axis), tree)
+
+
+def _apply_rows(J, x):
+    return apply(_rows(J), x).reshape(*J.shape[:2], *x.shape[1:])
+
+
+def _rows(J):
+    """`[basis, ncon, nv, *W]` as `[basis ncon, nv, *W]`."""
+    return J.reshape(-1, *J.shape[2:])
+
+
+def _sum(term, n: int):
+    out = term(0)
+    for k in range(1, n):
+        out = out + term(k)
+    return out
+
+
+def _worlds_dot(a, b, contract):
+    """Contraction with the last axis of both as batch."""
+    batch = ((a.ndim - 1,), (b.ndim - 1,))
+    dtype = jnp.result_type(a, b)
+    size = max(a.shape[-1], b.shape[-1])
+    a = jnp.broadcast_to(a, (*a.shape[:-1], size)).astype(dtype)
+    b = jnp.broadcast_to(b, (*b.shape[:-1], size)).astype(dtype)
+    out = lax.dot_general(a, b, (contract, batch), precision=HIGHEST)
+    return jnp.moveaxis(out, 0, -1)

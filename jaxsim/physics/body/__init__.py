@@ -1,0 +1,1 @@
+"""Rigid bodies: poses, inertias, velocities, the recursions of the tree."""

@@ -1,0 +1,25 @@
+"""Generalized force of forces and torques that act on bodies."""
+
+from jaxsim.math import Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.topology import descendants
+
+
+def xfrc_force(m: Model, d: Data):
+    """J' of the applied body forces `d.xfrc_applied`, which act at the bodies' centres of mass.
+
+    tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b
+    """
+    x = d.xfrc_applied
+    force, torque = Vec(*(x[:, k] for k in range(3))), Vec(*(x[:, k + 3] for k in range(3)))
+    return wrench_force(m, d, force, torque, d.xipos)
+
+
+def wrench_force(m: Model, d: Data, force: Vec, torque: Vec, point: Vec):
+    """Generalized force `[nv, *W]` of one force, torque and point of application per body."""
+    arm = point - take(d.subtree_com, m.body_rootid)
+    wrench = Spatial.of(torque + arm.cross(force), force)
+    subtree = weighted_sum(descendants(m), wrench)
+    return d.cdof.dot(take(subtree, m.dof_bodyid))

@@ -1,0 +1,132 @@
+"""Advancing a configuration along a velocity, and the difference of two configurations."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.math import Quat, Vec
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.topology import joints_of
+
+
+def integrate_pos(m: Model, qpos, qvel, dt):
+    """qpos after moving at a constant velocity for a time.
+
+    Scalar joints move linearly; orientations turn by the exponential of the angular velocity, which
+    is in the moving frame.
+
+    Args:
+      m: model.
+      qpos: configuration `[nq, *W]`.
+      qvel: velocity `[nv, *W]`.
+      dt: time `[1, *W]`.
+
+    Returns:
+      Configuration `[nq, *W]`; quaternions are normalized.
+    """
+    s = m.structure
+    step = qvel * dt
+    if not len(joints_of(s, JointType.FREE, JointType.BALL)):
+        return qpos + step
+    # coordinates that move linearly take the step of their dof, the others none
+    dof, linear = _linear(s)
+    moved = qpos + jnp.where(_mask(linear, qpos), take(step, dof), 0)
+    adr, first = _rotations(s)
+    q = Quat(*(take(qpos, adr + k) for k in range(4)))
+    turn = Quat.from_rotation_vector(Vec(*(take(step, first + k) for k in range(3))))
+    turned = (q.normalize() * turn).normalize()
+    return place(moved, adr, turned.parts)
+
+
+def differentiate_pos(m: Model, dt, qpos1, qpos2):
+    """The velocity that leads from one configuration to another in a time; `[nv, *W]`.
+
+    The inverse of `integrate_pos`; rotations take the shorter way.
+    """
+    s = m.structure
+    adr_of_dof, linear = _linear_dofs(s)
+    out = jnp.where(_mask(linear, qpos1), take(qpos2, adr_of_dof) - take(qpos1, adr_of_dof), 0)
+    if len(joints_of(s, JointType.FREE, JointType.BALL)):
+        adr, first = _rotations(s)
+        a = Quat(*(take(qpos1, adr + k) for k in range(4))).normalize()
+        b = Quat(*(take(qpos2, adr + k) for k in range(4))).normalize()
+        turn = (a.conj * b).rotation_vector()
+        out = place(out, first, turn.parts)
+    return out / dt
+
+
+def displacement_rate(m: Model, step, qvel):
+    """How fast the displacement changes that leads from a fixed configuration to a moving one.
+
+    The configuration is `integrate_pos(m, qpos, step, 1)` and moves with `qvel`. Linear coordinates
+    have step_dot = qvel. A rotation vector u, with omega in the moving frame, has
+
+        u_dot = omega + u x omega / 2 + c(|u|) u x (u x omega),   c(r) = (1 - r/2 cot(r/2)) / r^2
+
+    the inverse of the exponential's differential (Munthe-Kaas, Runge-Kutta methods on Lie groups,
+    BIT 38, 1998).
+
+    Args:
+      m: model.
+      step: displacement `[nv, *W]`.
+      qvel: velocity `[nv, *W]`.
+
+    Returns:
+      `[nv, *W]`.
+    """
+    s = m.structure
+    if not len(joints_of(s, JointType.FREE, JointType.BALL)):
+        return qvel
+    _, first = _rotations(s)
+    u, omega = (Vec(*(take(x, first + k) for k in range(3))) for x in (step, qvel))
+    square = u.dot(u)
+    small = square < 1e-3
+    half = 0.5 * jnp.sqrt(jnp.where(small, 1.0, square))
+    series = 1 / 12 + square / 720 + square * square / 30240
+    c = jnp.where(small, series, (1 - half / jnp.tan(half)) / jnp.where(small, 1.0, square))
+    across = u.cross(omega)
+    rate = omega + across.scale(0.5) + u.cross(across).scale(c)
+    return place(qvel, first, rate.parts)
+
+
+def place(x, first: np.ndarray, parts):
+    """`x` with items `first + k` replaced by part k: a selection, cheaper than a scatter."""
+    n, count = x.shape[0], len(first)
+    source = np.arange(n)
+    for k in range(len(parts)):
+        source[first + k] = n + k * count + np.arange(count)
+    return take(jnp.concatenate([x, *parts]), source)
+
+
+def _rotations(s) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses of the quaternions in qpos and of their angular velocities in qvel."""
+    joint = joints_of(s, JointType.FREE, JointType.BALL)
+    free = 3 * (s.jnt_type[joint] == JointType.FREE)
+    return s.jnt_qposadr[joint] + free, s.jnt_dofadr[joint] + free
+
+
+def _linear(s) -> tuple[np.ndarray, np.ndarray]:
+    """For each coordinate its dof, and whether it moves linearly."""
+    dof, linear = np.zeros(s.nq, int), np.ones(s.nq, bool)
+    for j in range(s.njnt):
+        q, v = s.jnt_qposadr[j], s.jnt_dofadr[j]
+        n = 3 if s.jnt_type[j] == JointType.FREE else 1
+        dof[q : q + n] = v + np.arange(n)
+        quat = {JointType.FREE: q + 3, JointType.BALL: q}.get(JointType(s.jnt_type[j]))
+        if quat is not None:
+            linear[quat : quat + 4] = False
+    return dof, linear
+
+
+def _linear_dofs(s) -> tuple[np.ndarray, np.ndarray]:
+    """For each dof its coordinate, and whether the coordinate moves linearly."""
+    dof, linear = _linear(s)
+    adr, moves = np.zeros(s.nv, int), np.zeros(s.nv, bool)
+    adr[dof[linear]] = np.flatnonzero(linear)
+    moves[dof[linear]] = True
+    return adr, moves
+
+
+def _mask(table: np.ndarray, like) -> np.ndarray:
+    return table.reshape(-1, *(1,) * (like.ndim - 1))

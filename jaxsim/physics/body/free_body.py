@@ -1,0 +1,25 @@
+"""Standalone free bodies: those with a free joint and nothing jointed on them.
+
+MuJoCo's documentation, Computation: Gyroscopic derivatives for free bodies. Such a body shares no
+entry of the mass matrix with the rest: its six dofs are a small system of their own.
+"""
+
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.topology import descendants, joints_of
+
+
+@derived
+def free_body_dofs(s: Structure) -> np.ndarray:
+    """[6, k]: dofs of the standalone free bodies, one body a column."""
+    joint = joints_of(s, JointType.FREE)
+    body = s.jnt_bodyid[joint]
+    dofs_on_it = descendants(s)[body] @ s.body_dofnum
+    return s.jnt_dofadr[joint[dofs_on_it == 6]] + np.arange(6)[:, None]
+
+
+def blocks(matrix, dofs: np.ndarray):
+    """The blocks `[6, 6, k, *W]` of a matrix `[nv, nv, *W]`, one per column of `dofs` `[6, k]`."""
+    return matrix.at[dofs[:, None], dofs[None]].get(mode="promise_in_bounds")

@@ -1,0 +1,94 @@
+"""Centres of mass, com-based inertias and motion axes, and the joint-space inertia matrix."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL, JointType
+from jaxsim.math import Inertia, Spatial, Vec, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import gram
+from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.topology import descendants, dof_ancestors, dof_slot
+
+
+def com_pos(m: Model, d: Data) -> Data:
+    """Centres of mass of subtrees, and inertias and motion axes about those of the trees.
+
+        subtree_com[b] = sum(mass[i] xipos[i]) / sum(mass[i]),   i in the subtree of b
+
+    A massless subtree has no centre of mass; it keeps its own `xipos`, as MuJoCo does.
+    """
+    mass = m.body_mass
+    moment = weighted_sum(descendants(m), d.xipos.scale(mass))
+    subtree = weighted_sum(descendants(m), mass)
+    heavy = subtree > MINVAL
+    inverse = 1 / jnp.where(heavy, subtree, 1.0)
+    com = select(heavy, moment.scale(inverse), d.xipos)
+    origin = take(com, m.body_rootid)
+    cinert = Inertia.about(m.body_inertia, d.ximat, mass, d.xipos - origin)
+    cinert, cdof = pin((cinert, _motion_axes(m, d, origin)), d.qpos)
+    return d.replace(subtree_com=com, cinert=cinert, cdof=cdof)
+
+
+def _motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
+    """Spatial velocity of the tree's reference point per unit speed of each dof."""
+    joint, body, slot = m.dof_jntid, m.dof_bodyid, dof_slot(m)
+    kind = m.jnt_type[joint]
+    axis = take(d.xaxis, joint)
+    turn = np.isin(kind, (JointType.BALL, JointType.HINGE))
+    free = kind == JointType.FREE
+    if np.any(free | (kind == JointType.BALL)):
+        # rotations of ball and free joints are about the axes of the body they move
+        columns = take(d.xmat, body).cols
+        first = np.where(free, 3, 0)
+        for k in range(3):
+            here = (free | (kind == JointType.BALL)) & (slot - first == k)
+            axis = select(column(here, axis), columns[k], axis)
+        turn = turn | (free & (slot >= 3))
+    rotates = column(turn, axis)
+    zero = axis.map(jnp.zeros_like)
+    offset = take(origin, body) - take(d.xanchor, joint)
+    rot = select(rotates, axis, zero)
+    lin = select(rotates, axis.cross(offset), axis)
+    if free.any():
+        # translations of a free joint are along the world's axes
+        move = column(free & (slot < 3), axis)
+        unit = Vec(*(column(1.0 * (slot == k), axis) for k in range(3)))
+        lin = select(move, Vec(*(jnp.broadcast_to(u, axis.shape) for u in unit.parts)), lin)
+    return Spatial.of(rot, lin)
+
+
+def crb(m: Model, d: Data) -> Data:
+    """Joint-space inertia by the composite-rigid-body method (Featherstone, ch. 6).
+
+        M[i, j] = cdof[j] . (crb[body of i] cdof[i]),   j an ancestor dof of i (or i itself)
+
+    plus armature on the diagonal, and the inertia of motion along tendons; what a tendon would
+    couple across branches or trees is left out, as in MuJoCo.
+    """
+    # the world has no row: it is no part of any tree
+    moving = descendants(m) * (np.arange(m.nbody) > 0)[:, None]
+    composite = weighted_sum(moving, d.cinert)
+    force = take(composite, m.dof_bodyid) @ d.cdof
+    below = sum(
+        axis[None, :] * f[:, None] for axis, f in zip(d.cdof.parts, force.parts, strict=True)
+    )
+    lower = _square(dof_ancestors(m), below)
+    above = sum(
+        axis[:, None] * f[None, :] for axis, f in zip(d.cdof.parts, force.parts, strict=True)
+    )
+    M = jnp.where(lower, below, jnp.where(_square(dof_ancestors(m).T, below), above, 0))
+    M = M + _square(np.eye(m.nv), M) * dof_armature(m)[:, None]
+    if m.ntendon:
+        along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
+        M = M + jnp.where(lower | _square(dof_ancestors(m).T, M), along, 0)
+    return d.replace(crb=composite, M=pin(M, d.qpos))
+
+
+def _square(table: np.ndarray, like) -> np.ndarray:
+    """A constant `[n, n]` table beside a matrix `[n, n, *W]`."""
+    a = table.astype(like.dtype) if table.dtype == np.float64 else table
+    return a.reshape(a.shape + (1,) * (like.ndim - 2))

@@ -1,0 +1,169 @@
+"""Poses of bodies, joints, geoms and sites in the world, from qpos.
+
+A body's pose in its parent depends on its own joints only, so all of them are found at once; the
+poses in the world are then one scan over the levels of the tree.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.enums import JointType
+from jaxsim.math import Quat, Vec, concat, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.topology import joint_slot, joint_table, joints_of, levels
+
+
+def kinematics(m: Model, d: Data) -> Data:
+    """Forward kinematics (MuJoCo's documentation, Computation: Kinematics).
+
+    xpos[b], xquat[b] = pose of parent * pose of b in its parent, joints applied in order
+    """
+    pos, quat, anchor, axis = _local(m, d)
+    xpos, xquat = _compose(m, pos, quat)
+
+    # joints: their anchors and axes are known in the parent's frame
+    parent = m.body_parentid[m.jnt_bodyid]
+    ppos, pquat = take((xpos, xquat), parent)
+
+    gpos, gquat = take((xpos, xquat), m.geom_bodyid)
+    spos, squat = take((xpos, xquat), m.site_bodyid)
+    return d.replace(
+        xpos=xpos,
+        xquat=xquat,
+        xmat=xquat.matrix(),
+        xanchor=ppos + pquat.rotate(anchor),
+        xaxis=pquat.rotate(axis),
+        xipos=xpos + xquat.rotate(m.body_ipos),
+        ximat=(xquat * m.body_iquat).matrix(),
+        geom_xpos=gpos + gquat.rotate(m.geom_pos),
+        geom_xmat=(gquat * m.geom_quat).matrix(),
+        site_xpos=spos + squat.rotate(m.site_pos),
+        site_xmat=(squat * m.site_quat).matrix(),
+    )
+
+
+def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
+    """Body poses in their parents, joint anchors and axes in the parent of the joint's body."""
+    shape = (m.nbody, *d.qpos.shape[1:])
+    pos = m.body_pos.map(lambda a: jnp.broadcast_to(a, shape))
+    quat = m.body_quat.map(lambda a: jnp.broadcast_to(a, shape))
+    if m.nmocap:
+        pos, quat = _place_mocap(m, d, pos, quat)
+    if not m.njnt:
+        return pos, quat, pos[:0], pos[:0]
+    pos, quat, anchor, axis = _apply_joints(m, d, pos, quat)
+    free = joints_of(m.structure, JointType.FREE)
+    if len(free):
+        pos, quat = _place_free(m, d, free, pos, quat)
+        # a free joint has the body's own position as anchor and the vertical as axis
+        is_free = column(m.jnt_type == JointType.FREE, pos)
+        anchor = select(is_free, take(pos, m.jnt_bodyid), anchor)
+        up = (0.0, 0.0, 1.0)
+        axis = Vec(*(jnp.where(is_free, u, a) for u, a in zip(up, axis.parts, strict=True)))
+    return pos, quat, anchor, axis
+
+
+def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, Vec, Vec]:
+    """Moves all bodies by their first joints, then by their second ones, and so on.
+
+    Returns the poses, and the anchors and axes of the joints as they were met.
+    """
+    has, joint = joint_table(m)
+    slots = len(joint)
+    motion = (m.jnt_pos, m.jnt_axis, *pin(_joint_motion(m, d), d.qpos))
+    motion = jax.tree.map(
+        lambda a: a.reshape(slots, m.nbody, *a.shape[1:]), take(motion, joint.ravel())
+    )
+
+    def move(pose, slot):
+        pos, quat = pose
+        has, point, axis, turn, shift = slot
+        anchor, axis = pos + quat.rotate(point), quat.rotate(axis)
+        turned = quat * turn
+        moved = anchor + axis.scale(shift) - turned.rotate(point)
+        pose = select(has, moved, pos), select(has, turned, quat)
+        return pose, (anchor, axis)
+
+    rank = has.shape + (1,) * (d.qpos.ndim - 1)
+    if slots == 1:
+        first = jax.tree.map(lambda a: a[0], (has.reshape(rank), *motion))
+        (pos, quat), met = move((pos, quat), first)
+    else:
+        (pos, quat), met = lax.scan(move, (pos, quat), (has.reshape(rank), *motion))
+        met = jax.tree.map(lambda a: a.reshape(slots * m.nbody, *a.shape[2:]), met)
+    anchor, axis = take(met, joint_slot(m) * m.nbody + m.jnt_bodyid)
+    return pos, quat, anchor, axis
+
+
+def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
+    """Rotation of each joint, and translation along its axis; nothing for a free joint."""
+    kind = m.jnt_type
+    scalar = np.isin(kind, (JointType.SLIDE, JointType.HINGE))
+    adr = np.where(scalar, m.jnt_qposadr, 0)
+    value = take(d.qpos, adr) - take(m.qpos0, adr)
+    angle = jnp.where(column(kind == JointType.HINGE, value), value, 0)
+    shift = jnp.where(column(kind == JointType.SLIDE, value), value, 0)
+    turn = Quat.from_axis_angle(m.jnt_axis, angle)
+    ball = kind == JointType.BALL
+    if ball.any():
+        adr = np.where(ball, m.jnt_qposadr, 0)
+        own = Quat(*(take(d.qpos, np.minimum(adr + k, m.nq - 1)) for k in range(4)))
+        turn = select(column(ball, value), own.normalize(), turn)
+    return turn, shift
+
+
+def _place_free(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+    """The pose of a free body is its qpos."""
+    adr = np.zeros(m.nbody, int)
+    adr[m.jnt_bodyid[free]] = m.jnt_qposadr[free]
+    here = np.zeros(m.nbody, bool)
+    here[m.jnt_bodyid[free]] = True
+    mask = column(here, pos)
+    q = [take(d.qpos, adr + k) for k in range(7)]
+    return select(mask, Vec(*q[:3]), pos), select(mask, Quat(*q[3:]).normalize(), quat)
+
+
+def _place_mocap(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+    """The pose of a mocap body is its input."""
+    index = np.maximum(m.body_mocapid, 0)
+    mask = column(m.body_mocapid >= 0, pos)
+    pos = select(mask, take(d.mocap_pos, index), pos)
+    return pos, select(mask, take(d.mocap_quat.normalize(), index), quat)
+
+
+def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+    """Poses in the world from poses in the parents."""
+    tree = levels(m)
+    world = pos.map(lambda a: jnp.zeros_like(a[:1]))
+    upright = Quat(*(jnp.full_like(world.x, k == 0) for k in range(4)))
+    pieces = [(world, upright), (take(pos, tree.roots), take(quat, tree.roots))]
+    depth, width = tree.body.shape
+    if depth:
+
+        def descend(above, level):
+            parent, p, q = level
+            ppos, pquat = jax.tree.map(lambda a: a[parent], above)
+            here = (ppos + pquat.rotate(p), pquat * q)
+            return here, here
+
+        start = jax.tree.map(lambda a: _widen(a, width, tree.parent[0]), pieces[1])
+        parents = tree.parent.copy()
+        if len(tree.roots) > width:
+            parents[0] = np.arange(width)
+        local = jax.tree.map(lambda a: a[tree.body], (pos, quat))
+        _, poses = lax.scan(descend, start, (parents, *local))
+        pieces.append(jax.tree.map(lambda a: a.reshape(depth * width, *a.shape[2:]), poses))
+    return take(concat(pieces), tree.order)
+
+
+def _widen(roots, width: int, parent: np.ndarray):
+    """The level of the roots as wide as the deeper ones: padded, or only the parents in use."""
+    n = roots.shape[0]
+    if n > width:
+        return roots[parent]
+    return jnp.pad(roots, [(0, width - n)] + [(0, 0)] * (roots.ndim - 1))

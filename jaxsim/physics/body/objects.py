@@ -1,0 +1,97 @@
+"""Frames of model objects: pose, velocity, acceleration of bodies, geoms, sites and cameras.
+
+An object of type BODY is the body's inertial frame, XBODY its own frame. All results are in world
+axes.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import ObjType
+from jaxsim.math import Quat, Rot, Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take
+
+
+class _Frame(NamedTuple):
+    """How the frame of an object is found, each `(m, d, ids) -> value`."""
+
+    body: Callable
+    pos: Callable
+    mat: Callable
+    quat: Callable
+
+
+def _on_body(bodyid: str, pos: str, mat: str, quat: str) -> _Frame:
+    return _Frame(
+        body=lambda m, ids: getattr(m, bodyid)[ids],
+        pos=lambda d, ids: take(getattr(d, pos), ids),
+        mat=lambda d, ids: take(getattr(d, mat), ids),
+        quat=lambda m, d, ids: take(d.xquat, getattr(m, bodyid)[ids]) * take(getattr(m, quat), ids),
+    )
+
+
+FRAMES = {
+    ObjType.BODY: _Frame(
+        body=lambda m, ids: ids,
+        pos=lambda d, ids: take(d.xipos, ids),
+        mat=lambda d, ids: take(d.ximat, ids),
+        quat=lambda m, d, ids: take(d.xquat, ids) * take(m.body_iquat, ids),
+    ),
+    ObjType.XBODY: _Frame(
+        body=lambda m, ids: ids,
+        pos=lambda d, ids: take(d.xpos, ids),
+        mat=lambda d, ids: take(d.xmat, ids),
+        quat=lambda m, d, ids: take(d.xquat, ids),
+    ),
+    ObjType.GEOM: _on_body("geom_bodyid", "geom_xpos", "geom_xmat", "geom_quat"),
+    ObjType.SITE: _on_body("site_bodyid", "site_xpos", "site_xmat", "site_quat"),
+    ObjType.CAMERA: _on_body("cam_bodyid", "cam_xpos", "cam_xmat", "cam_quat"),
+}
+
+
+def object_body(m: Model, kind: ObjType, ids: np.ndarray) -> np.ndarray:
+    """Bodies that objects are fixed to, `[n]`."""
+    return FRAMES[kind].body(m, ids)
+
+
+def object_pos(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Vec:
+    """Positions [m]."""
+    return FRAMES[kind].pos(d, ids)
+
+
+def object_mat(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Rot:
+    """Orientations as matrices."""
+    return FRAMES[kind].mat(d, ids)
+
+
+def object_quat(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Quat:
+    """Orientations as quaternions."""
+    return FRAMES[kind].quat(m, d, ids)
+
+
+def object_velocity(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
+    """Angular velocity [rad/s], and velocity of the objects' origins [m/s]."""
+    body = object_body(m, kind, ids)
+    v = take(d.cvel, body)
+    return Spatial.of(v.rot, v.at(_arm(m, d, kind, ids, body)))
+
+
+def object_acceleration(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
+    """Angular acceleration [rad/s^2], and acceleration of the objects' origins [m/s^2].
+
+    As an accelerometer feels it: with the upward acceleration that stands for gravity.
+
+        linear = a + alpha x r + omega x v,   v the velocity of the origin
+    """
+    body = object_body(m, kind, ids)
+    arm = _arm(m, d, kind, ids, body)
+    a, v = take(d.cacc, body), take(d.cvel, body)
+    return Spatial.of(a.rot, a.at(arm) + v.rot.cross(v.at(arm)))
+
+
+def _arm(m: Model, d: Data, kind: ObjType, ids: np.ndarray, body: np.ndarray) -> Vec:
+    return object_pos(m, d, kind, ids) - take(d.subtree_com, m.body_rootid[body])

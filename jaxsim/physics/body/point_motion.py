@@ -1,0 +1,69 @@
+"""Motion of points fixed in bodies: Jacobian, velocity and velocity-dependent acceleration."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.math import Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.topology import ancestors
+
+
+class Motion(NamedTuple):
+    """How a vector x of each of n points changes, in world axes: x' = J qvel, x'' = J qacc + drift.
+
+    Attributes:
+      J: `[n, nv, *W]`.
+      velocity: J qvel, `[n, *W]`.
+      drift: J-dot qvel, `[n, *W]`.
+    """
+
+    J: Vec
+    velocity: Vec
+    drift: Vec
+
+
+def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motion, Motion]:
+    """Motion of points, and rotation of their bodies.
+
+        velocity v = u + w x r,   r from the reference point of the body's twist (w, u) to the point
+        drift      = a + alpha x r + w x v,   (alpha, a) the sum of cdof_dot qvel over moving dofs
+
+    Args:
+      m: model.
+      d: data with cdof, cdof_dot, cvel and subtree_com.
+      body: constant `[n]` body of each point.
+      point: position in the world `[n, *W]`.
+
+    Returns:
+      Linear [m, s] and angular [rad, s] motion.
+    """
+    linear, angular = point_jacobian(m, d, body, point)
+    moves = ancestors(m)[body]
+    arm = point - take(d.subtree_com, m.body_rootid[body])
+    twist = take(d.cvel, body)
+    velocity = twist.at(arm)
+    drift = weighted_sum(moves, d.cdof_dot.scale(d.qvel))
+    linear_drift = drift.at(arm) + twist.rot.cross(velocity)
+    return Motion(linear, velocity, linear_drift), Motion(angular, twist.rot, drift.rot)
+
+
+def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec, Vec]:
+    """Jacobians of points, and of the rotation of their bodies.
+
+    Args:
+      m: model.
+      d: data with cdof and subtree_com.
+      body: constant `[n]` body of each point.
+      point: position in the world `[n, *W]`.
+
+    Returns:
+      Linear and angular velocity per unit speed of each dof, `[n, nv, *W]`.
+    """
+    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    arms = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
+    axis = Spatial(*(a[None] for a in d.cdof.parts))
+    mask = column(ancestors(m)[body], point)
+    return axis.at(arms).scale(mask), axis.rot.scale(mask)

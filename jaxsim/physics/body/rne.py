@@ -1,0 +1,65 @@
+"""Body velocities and the bias force, about the centre of mass of each tree."""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import DisableBit
+from jaxsim.math import Spatial
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.tendon.bias import tendon_bias
+from jaxsim.physics.topology import ancestors, descendants, dofs_before
+
+
+def com_vel(m: Model, d: Data) -> Data:
+    """Spatial velocities and the rate of change of the motion axes.
+
+    cvel[b] = sum(cdof[i] qvel[i]),  i moves b
+    cdof_dot[i] = v x cdof[i],       v the velocity of what carries axis i
+    """
+    flow = d.cdof.scale(d.qvel)
+    cvel = weighted_sum(ancestors(m), flow)
+    carrier = weighted_sum(dofs_before(m), flow)
+    return d.replace(cvel=cvel, cdof_dot=carrier.cross_motion(d.cdof))
+
+
+def bias(m: Model, d: Data) -> Data:
+    """Coriolis, centrifugal and gravity force: inverse dynamics at zero acceleration."""
+    force, along = rne(m, d), tendon_bias(m, d)
+    return d.replace(qfrc_bias=force if along is None else force + along)
+
+
+def rne(m: Model, d: Data, qacc=None):
+    """Recursive Newton-Euler, the recursions as sums (Featherstone, ch. 5).
+
+        a[b] = -gravity + sum(cdof_dot[i] qvel[i] + cdof[i] qacc[i]),   i moves b
+        f[b] = I[b] a[b] + v[b] x* (I[b] v[b])
+        tau[i] = cdof[i] . sum(f[b]),                                   i moves b
+
+    Args:
+      m: model.
+      d: data with cinert, cdof, cdof_dot, cvel.
+      qacc: acceleration `[nv, *W]`, or None for zero.
+
+    Returns:
+      Generalized force `[nv, *W]`, without armature and tendon inertia.
+    """
+    drift = d.cdof_dot.scale(d.qvel)
+    if qacc is not None:
+        drift = drift + d.cdof.scale(qacc)
+    force = body_force(m, d, base_acceleration(m, weighted_sum(ancestors(m), drift)))
+    subtree = weighted_sum(descendants(m), force)
+    return d.cdof.dot(take(subtree, m.dof_bodyid))
+
+
+def base_acceleration(m: Model, acc: Spatial) -> Spatial:
+    """Adds the upward acceleration of the world that stands for gravity."""
+    if m.opt.disableflags & DisableBit.GRAVITY:
+        return acc
+    return Spatial.of(acc.rot, acc.lin - m.opt.gravity)
+
+
+def body_force(m: Model, d: Data, acc: Spatial) -> Spatial:
+    """Force that gives each body its acceleration; the world's is zero."""
+    force = d.cinert @ acc + d.cvel.cross_force(d.cinert @ d.cvel)
+    return force.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))

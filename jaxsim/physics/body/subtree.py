@@ -1,0 +1,45 @@
+"""Momentum of subtrees: velocity of their centres of mass, angular momentum about these."""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import MINVAL
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.topology import descendants
+
+
+def subtree_vel(m: Model, d: Data) -> Data:
+    """Velocities and angular momenta of all subtrees.
+
+    (H, P) = sum(cinert[i] cvel[i]),      i in the subtree; H about the com of the tree
+    subtree_linvel = P / mass
+    subtree_angmom = H - (subtree_com - com of the tree) x P
+    """
+    momentum = weighted_sum(descendants(m), d.cinert @ d.cvel)
+    mass = weighted_sum(descendants(m), m.body_mass)
+    offset = d.subtree_com - take(d.subtree_com, m.body_rootid)
+    if m.nbody > 1:
+        # the world's subtree is of several trees, whose reference points differ
+        momentum = _world_about_its_com(m, d, momentum)
+        offset = offset.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))
+    H, P = momentum.rot, momentum.lin
+    return d.replace(
+        subtree_linvel=P.scale(1 / jnp.maximum(mass, MINVAL)),
+        subtree_angmom=H - offset.cross(P),
+    )
+
+
+def _world_about_its_com(m: Model, d: Data, momentum):
+    """Replaces the world's entry: the momenta of all trees, about the common centre of mass."""
+    roots = (m.body_parentid == 0) & (m.body_rootid != 0)
+    centre = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
+        lambda a: jnp.broadcast_to(a, (m.nbody, *a.shape[1:]))
+    )
+    shift = centre.cross(momentum.lin)
+    angular = momentum.rot + shift
+    whole = weighted_sum(1.0 * roots[None], angular)
+    parts = [
+        jnp.concatenate([w, a[1:]]) for w, a in zip(whole.parts, momentum.rot.parts, strict=True)
+    ]
+    return type(momentum)(*parts, *momentum.lin.parts)

@@ -1,0 +1,115 @@
+"""The static plan of the collision stage: pairs by kind, their budgets, room for contacts."""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.collision.capacity import contact_capacity, pair_budget
+from jaxsim.physics.collision.pairs import Kind, Pairs, candidate_pairs
+from jaxsim.physics.collision.table import COLLIDERS, NEVER, Collider
+
+
+class Group(NamedTuple):
+    """Pairs of one kind.
+
+    Attributes:
+      kind: types of the geoms.
+      collider: what finds their contacts.
+      pairs: their indices among all pairs, ascending.
+      budget: how many of them go through the narrow phase.
+    """
+
+    kind: Kind
+    collider: Collider
+    pairs: np.ndarray
+    budget: int
+
+    @property
+    def all(self) -> bool:
+        """Every pair goes through the narrow phase."""
+        return self.budget == len(self.pairs)
+
+    @property
+    def points(self) -> int:
+        """Candidate contacts."""
+        return self.budget * self.collider.slots
+
+
+class Layout(NamedTuple):
+    """The plan of a model.
+
+    Attributes:
+      pairs: candidate pairs in MuJoCo's order, without those that no function collides.
+      groups: by kind.
+      capacity: contacts a world has room for.
+      geom_bodyid: body of each geom.
+    """
+
+    pairs: Pairs
+    groups: tuple[Group, ...]
+    capacity: int
+    geom_bodyid: np.ndarray
+
+    @property
+    def all(self) -> bool:
+        """Every candidate contact has its own place."""
+        return self.capacity >= sum(g.points for g in self.groups)
+
+    def order(self) -> np.ndarray:
+        """Candidate contacts in MuJoCo's order: by pair, then by point.
+
+        Which pairs are in the places of a group with a budget depends on the state; they count as
+        the first of the group, so all of its contacts stay together.
+        """
+        pair = [
+            _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0])) for g in self.groups
+        ]
+        place = [_per_point(g, np.arange(g.budget)) for g in self.groups]
+        return np.lexsort((*(np.concatenate(a) for a in (place, pair)),))
+
+
+def _per_point(group: Group, per_pair: np.ndarray) -> np.ndarray:
+    """One value for each candidate contact of a group: all first points, then all second."""
+    return np.tile(per_pair, group.collider.slots)
+
+
+def layout(m: Model) -> Layout:
+    """The plan of a model, made once."""
+    s = m.structure
+    capacity = s.ncontact if "ncontact" in s else None
+    return _layout(s, int(m.opt.disableflags), capacity)
+
+
+_candidates = functools.lru_cache(maxsize=8)(candidate_pairs)
+
+
+@functools.lru_cache(maxsize=64)
+def _layout(s: Structure, disableflags: int, capacity: int | None) -> Layout:
+    pairs = _candidates(s, disableflags)
+    kinds = pairs.by_kind(s.geom_type)
+    missing = [of_kind for kind, of_kind in kinds.items() if kind not in COLLIDERS]
+    if missing:
+        pairs = pairs.without(np.concatenate(missing))
+        kinds = pairs.by_kind(s.geom_type)
+    groups = tuple(
+        Group(kind, COLLIDERS[kind], of_kind, pair_budget(s, pairs, kind, of_kind))
+        for kind, of_kind in kinds.items()
+    )
+    if capacity is None:
+        capacity = contact_capacity(s, pairs)
+    return Layout(pairs, groups, capacity, s.geom_bodyid)
+
+
+def uncollidable(m: Model) -> dict[Kind, Pairs]:
+    """Candidate pairs for which there is no collider, though MuJoCo has one, by kind."""
+    s = m.structure
+    pairs = _candidates(s, int(m.opt.disableflags))
+    return {
+        kind: Pairs(*(field[of_kind] for field in pairs))
+        for kind, of_kind in pairs.by_kind(s.geom_type).items()
+        if kind not in COLLIDERS and (GeomType(kind[0]), GeomType(kind[1])) not in NEVER
+    }

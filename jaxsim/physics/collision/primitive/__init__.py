@@ -1,0 +1,1 @@
+"""Narrow phase of primitive shapes, pair by pair."""

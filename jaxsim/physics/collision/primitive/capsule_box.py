@@ -1,0 +1,212 @@
+"""Contacts of a capsule with a box: at most two spheres on the capsule's axis that touch the box.
+
+Everything is computed in the frame of the box, where the axis is the segment p + t d, |t| <= 1. The
+first sphere sits at the point of the segment nearest to the box. A second one supports a capsule
+that lies along a face or an edge: it sits where the segment ends, or leaves that face or edge.
+
+The nearest point is an end over a face (or inside the box), or it faces one of the twelve edges.
+Which of these it is, and along what the segment runs from there, is decided first and without
+derivatives; both parameters t are then computed for what was chosen, so that a gradient goes
+through one formula.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.math import Vec, select
+from jaxsim.physics.arrays.once import decide, decode, encode, once
+from jaxsim.physics.collision.primitive.sphere import in_world, sphere_at_box
+from jaxsim.physics.collision.shape import Placed, Touch, pick, slots, touch_if, turned
+
+NEVER = 1e6  # in half lengths of the capsule: a side that it does not reach
+
+
+class Feature(NamedTuple):
+    """What the nearest point of the segment faces.
+
+    Coordinates start with `axis` in what follows: the normal of the face or the direction of the
+    edge.
+    """
+
+    end: jax.Array  # an end of the segment (-1 or 1) over a face or inside, or 0: an edge
+    axis: jax.Array  # of the face or edge: 0, 1, 2
+    sides: tuple[jax.Array, jax.Array]  # where the edge lies on the other coordinates: -1 or 1
+
+    @classmethod
+    def decode(cls, digits: list[jax.Array], dtype) -> "Feature":
+        """From its digits in the code of the choice."""
+        end, axis, side1, side2 = digits
+        return cls((end - 1).astype(dtype), axis, (_sign(side1, dtype), _sign(side2, dtype)))
+
+
+class Run(NamedTuple):
+    """Along what the segment runs from there.
+
+    Along a coordinate that `limits`, it runs until it leaves the box; from a `corner` that is one
+    width of the box, whatever its present place.
+    """
+
+    second: jax.Array  # there is a second contact
+    way: jax.Array  # at greater (1) or smaller (-1) t
+    limits: tuple[jax.Array, jax.Array, jax.Array]
+    corner: jax.Array  # the nearest point faces the end of an edge
+
+    def encode(self) -> tuple[jax.Array, ...]:
+        """Its digits in the code of the choice."""
+        return self.second, self.way > 0, *self.limits, self.corner
+
+    @classmethod
+    def decode(cls, digits: list[jax.Array], dtype) -> "Run":
+        """The inverse of `encode`."""
+        second, way, x, y, z, corner = digits
+        return cls(second == 1, _sign(way, dtype), (x == 1, y == 1, z == 1), corner == 1)
+
+
+def _sign(digit, dtype):
+    """1 where the digit is 1, else -1."""
+    return (2 * digit - 1).astype(dtype)
+
+
+def capsule_box(capsule: Placed, box: Placed) -> Touch:
+    """A contact at the nearest point, and one more where the capsule lies along the box."""
+    p, d = once(_in_box, capsule, box)
+    code = decide(_choose, p, d, box.size)
+    t = jnp.stack(once(_points, code, p, d, box.size))
+    second = decode(code, 10)[4] == 1
+    p, d, box, radius = slots((p, d, box, capsule.size.x))
+    touch = sphere_at_box(p + d.scale(t), radius, box.size)
+    return touch_if(jnp.stack([second | True, second]), in_world(touch, box))
+
+
+def _in_box(capsule: Placed, box: Placed):
+    """Centre and half axis of the capsule in the frame of the box."""
+    half = capsule.axis.scale(capsule.size.y)
+    return box.rot.T @ (capsule.pos - box.pos), box.rot.T @ half
+
+
+def _points(code, p: Vec, d: Vec, size: Vec):
+    """Parameters of both spheres."""
+    digits = decode(code, 10)
+    feature, run = Feature.decode(digits[:4], d.x.dtype), Run.decode(digits[4:], d.x.dtype)
+    p, d, size = (Vec(*turned(v.parts, feature.axis)) for v in (p, d, size))
+    at_end = feature.end != 0
+    t = jnp.where(at_end, feature.end, _nearest_on_edge(p, d, size, *feature.sides).t)
+
+    reach = 1 - run.way * t  # to the end of the segment
+    whole = (run.corner, ~at_end, ~at_end)
+    for x, speed, half, limits, width in zip(
+        (p + d.scale(t)).parts, d.parts, size.parts, run.limits, whole, strict=True
+    ):
+        ahead = half - x * jnp.where(speed * run.way > 0, 1.0, -1.0)
+        distance = jnp.where(width, 2 * half, ahead)
+        reach = jnp.minimum(reach, jnp.where(limits, _ratio(distance, jnp.abs(speed)), NEVER))
+    return t, t + run.way * reach
+
+
+def _choose(p: Vec, d: Vec, size: Vec):
+    """Finds the nearest feature of the box, and along what the segment runs from there; encoded."""
+    found = _nearest_feature(p, d, size)
+    feature = Feature.decode(decode(found, 4), d.x.dtype)
+    turn_p, turn_d, turn_size = (Vec(*turned(v.parts, feature.axis)) for v in (p, d, size))
+    end, corner = feature.end, _nearest_on_edge(turn_p, turn_d, turn_size, *feature.sides).corner
+    away = Run(_over_face(p + d.scale(end), size), -end, (end == 0, end != 0, end != 0), end != end)
+    at_corner = _from_corner(turn_d, corner, feature.sides)
+    run = select(corner != 0, at_corner, _from_edge(turn_d, feature.sides))
+    return encode((*decode(found, 4), *select(end != 0, away, run).encode()))
+
+
+def _over_face(point: Vec, size: Vec):
+    """Whether a point is outside, given that it is not beyond two faces."""
+    x, y, z = (jnp.abs(c) > s for c, s in zip(point.parts, size.parts, strict=True))
+    return x | y | z
+
+
+def _from_corner(d: Vec, corner, sides) -> Run:
+    """The segment faces a corner.
+
+    Where its direction points out of the box (or into it) in all three coordinates, it runs along
+    nothing. Else one coordinate differs from the other two: the direction of an edge, if it
+    dominates, or the normal of the face along which the segment runs inwards.
+    """
+    out = tuple((c > 0) == (s > 0) for c, s in zip(d.parts, (corner, *sides), strict=True))
+    odd = jnp.where(out[1] == out[2], 0, jnp.where(out[0] == out[2], 1, 2))
+    second = (out[0] != out[1]) | (out[1] != out[2])
+    by_edge = 2 * pick(odd, d.parts) ** 2 > d.dot(d)
+    way = jnp.where(pick(odd, out) ^ by_edge, 1.0, -1.0).astype(d.x.dtype)
+    return Run(second, way, tuple((odd == k) == by_edge for k in range(3)), odd >= 0)
+
+
+def _from_edge(d: Vec, sides) -> Run:
+    """The segment faces an edge: where it crosses, it runs over the face that it enters faster."""
+    out1, out2 = ((c > 0) == (s > 0) for c, s in zip(d.parts[1:], sides, strict=True))
+    first = jnp.abs(d.y) > jnp.abs(d.z)
+    way = jnp.where(jnp.where(first, out1, out2), -1.0, 1.0).astype(d.x.dtype)
+    return Run(out1 != out2, way, (first | True, first, ~first), first & False)
+
+
+def _nearest_feature(p: Vec, d: Vec, size: Vec):
+    """The nearest of two ends and twelve edges, of equally near ones the first; encoded."""
+    one = jnp.ones_like(d.x + size.x)
+    zero = jnp.zeros(one.shape, jnp.int32)
+    found, best = zero, one * jnp.inf
+
+    for end in (-1, 1):
+        point = p + d.scale(end * one)
+        gap = [jnp.abs(c) - s for c, s in zip(point.parts, size.parts, strict=True)]
+        outer = Vec(*(jnp.maximum(g, 0.0) for g in gap))
+        beyond = [(g > 0).astype(jnp.int32) for g in gap]
+        face = beyond[1] + 2 * beyond[2]  # where it is beyond at most one
+        square = jnp.where(sum(beyond) <= 1, outer.dot(outer), jnp.inf)
+        found = jnp.where(square < best, encode((zero + end + 1, face, zero, zero)), found)
+        best = jnp.minimum(square, best)
+
+    def four_edges(k, state):
+        """One edge of each axis: on the sides that the bits of k say."""
+        found, best = state
+        bits = k >> 1, k & 1
+        for axis in range(3):
+            edge = (Vec(*turned(v.parts, axis)) for v in (p, d, size))
+            square = _nearest_on_edge(*edge, *(_sign(b, one.dtype) * one for b in bits)).square
+            code = encode((zero + 1, zero + axis, zero + bits[0], zero + bits[1]))
+            found = jnp.where(square < best, code, found)
+            best = jnp.minimum(square, best)
+        return found, best
+
+    return lax.fori_loop(0, 4, four_edges, (found, best))[0]
+
+
+class Nearest(NamedTuple):
+    """The nearest points of the segment and one edge of the box."""
+
+    t: jax.Array  # on the segment
+    corner: jax.Array  # 1 or -1: the nearest point of the edge's line is beyond that end; else 0
+    square: jax.Array  # squared distance
+
+
+def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1, side2) -> Nearest:
+    """Nearest points of the segment and the edge along x at (side1 size.y, side2 size.z)."""
+    y, z = side1 * size.y - p.y, side2 * size.z - p.z
+    across = d.y * d.y + d.z * d.z
+    length = across + d.x * d.x
+    parallel = across <= (16 * jnp.finfo(length.dtype).eps) ** 2 * length
+
+    # of the two lines; then clipped to the edge, then to the segment, then to the edge again
+    far = jnp.where(p.x * d.x > 0, NEVER, -NEVER)
+    t = jnp.where(parallel, far, (y * d.y + z * d.z) / jnp.where(parallel, 1.0, across))
+    line = p.x + t * d.x
+    x = jnp.clip(line, -size.x, size.x)
+    to_end = ((x - p.x) * d.x + y * d.y + z * d.z) / jnp.where(length == 0, 1.0, length)
+    t = jnp.clip(jnp.where(x == line, t, to_end), -1.0, 1.0)
+    here = p.x + t * d.x
+    x = jnp.clip(here, -size.x, size.x)
+    gap = Vec(here - x, y - t * d.y, z - t * d.z)
+    corner = jnp.where(x == here, jnp.sign(line - jnp.clip(line, -size.x, size.x)), jnp.sign(x))
+    return Nearest(t, corner, gap.dot(gap))
+
+
+def _ratio(a, b):
+    small = b < 1e-12
+    return jnp.where(small, NEVER, a / jnp.where(small, 1.0, b))

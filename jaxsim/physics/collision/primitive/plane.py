@@ -1,0 +1,104 @@
+"""Contacts of a plane with the convex geoms.
+
+A plane bounds the half space below it. The depth of a point is its height over the plane, so each
+collider only finds the points of the other geom that can be lowest; the normal is the plane's.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.math import Vec, select
+from jaxsim.math.guard import safe_divide
+from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.collision.shape import Placed, Touch, per_slot, slots
+
+
+def _touch(plane: Placed, points: Vec, radius=0.0, tangent: Vec | None = None) -> Touch:
+    """Contacts of spheres about `points` `[k, n, *W]`; a radius of 0 is the point itself."""
+    plane = slots(plane)
+    n = plane.axis
+    dist = n.dot(points - plane.pos) - radius
+    return Touch(dist, points - n.scale(0.5 * dist + radius), n, tangent)
+
+
+def plane_sphere(plane: Placed, sphere: Placed) -> Touch:
+    """The lowest point of the sphere."""
+    sphere = slots(sphere)
+    return _touch(plane, sphere.pos, sphere.size.x)
+
+
+def plane_capsule(plane: Placed, capsule: Placed) -> Touch:
+    """The lowest points of the two end spheres; the first tangent lies along the capsule."""
+    end = per_slot((1, -1), capsule.size.y)
+    capsule = slots(capsule)
+    ends = capsule.pos + capsule.axis.scale(end * capsule.size.y)
+    return _touch(plane, ends, capsule.size.x, capsule.axis)
+
+
+def plane_ellipsoid(plane: Placed, ellipsoid: Placed) -> Touch:
+    """The lowest point: -S u, where semi-axes S stretch a unit sphere with normal u along S n."""
+    n, s = ellipsoid.rot.T @ plane.axis, ellipsoid.size
+    u = Vec(s.x * n.x, s.y * n.y, s.z * n.z).normalize()
+    lowest = ellipsoid.pos - ellipsoid.rot @ Vec(s.x * u.x, s.y * u.y, s.z * u.z)
+    return _touch(plane, slots(lowest))
+
+
+def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
+    """The lowest point of either rim, and two more on the lower rim, 120 degrees to its sides."""
+    n = plane.axis
+    radius, half = cylinder.size.x, cylinder.size.y
+
+    axis = cylinder.axis
+    up = n.dot(axis)
+    lower = axis.scale(jnp.where(up > 0, -1.0, 1.0))  # to the cap that faces the plane
+
+    # the way down in a disk is -n without its part along the axis; a level disk has none: take any
+    down = axis.scale(up) - n
+    length = down.norm()
+    level = length < 4096 * jnp.finfo(length.dtype).eps
+    down = select(level, cylinder.rot.cols[0], down.scale(safe_divide(1.0, length)))
+    side = down.cross(lower)
+
+    # points by their parts along the axis, down and to the side
+    root = 0.75**0.5
+    points = slots(cylinder.pos)
+    for direction, extent, parts in (
+        (lower, half, (1, -1, 1, 1)),
+        (down, radius, (1, 1, -0.5, -0.5)),
+        (side, radius, (0, 0, root, -root)),
+    ):
+        points = points + slots(direction).scale(per_slot(parts, radius) * slots(extent))
+    return _touch(plane, points)
+
+
+def plane_box(plane: Placed, box: Placed) -> Touch:
+    """The lower end of each of the four space diagonals, in the order of the corners."""
+    sides = [c.scale(s) for c, s in zip(box.rot.cols, box.size.parts, strict=True)]
+    heights = tuple(plane.axis.dot(side) for side in sides)
+    corner = decide(_lower_corners, heights)
+    points = slots(box.pos)
+    for bit, side in enumerate(slots(sides)):
+        points = points + side.scale(_sign(corner, bit, side.x.dtype))
+    return _touch(plane, points)
+
+
+def _lower_corners(heights):
+    """Lower corners `[4, n, *W]`, ascending: bit k of a corner's number is its side of axis k.
+
+    Args:
+      heights: how far each half side of the box goes up, `[n, *W]` three times.
+    """
+    rows = []
+    for corner in range(4):  # the other end of its diagonal is corner 7 - corner
+        signs = (_sign(corner, bit, None) for bit in range(3))
+        up = sum(sign * height for sign, height in zip(signs, heights, strict=True))
+        rows.append(jnp.where(up > 0, 7 - corner, corner))
+    # five exchanges sort four numbers
+    for i, j in ((0, 1), (2, 3), (0, 2), (1, 3), (1, 2)):
+        rows[i], rows[j] = jnp.minimum(rows[i], rows[j]), jnp.maximum(rows[i], rows[j])
+    return jnp.stack(rows)
+
+
+def _sign(corner, bit: int, dtype):
+    """On which side of an axis a corner is, -1 or 1."""
+    sign = 2 * (corner >> bit & 1) - 1
+    return sign if dtype is None else sign.astype(dtype)

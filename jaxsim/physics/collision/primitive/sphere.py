@@ -1,0 +1,135 @@
+"""Contacts of spheres and capsules among themselves, and of a sphere with a cylinder or a box.
+
+Nearly everything here is the contact of two spheres: a capsule is touched where a sphere on its
+axis would be, and the side and rim of a cylinder where a sphere on its axis or a point would be.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.math import Vec, select
+from jaxsim.math.guard import safe_divide
+from jaxsim.physics.arrays.once import once
+from jaxsim.physics.collision.primitive.segment import nearest_on_segment, nearest_on_segments
+from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
+
+PARALLEL = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in two points
+
+
+def spheres(pos1: Vec, radius1, pos2: Vec, radius2, between: Vec) -> Touch:
+    """Contact of two spheres; concentric ones are pushed apart along the unit vector `between`."""
+    gap = pos2 - pos1
+    normal = gap.normalize(fallback=between)
+    dist = gap.norm() - radius1 - radius2
+    return Touch(dist, pos1 + normal.scale(radius1 + 0.5 * dist), normal)
+
+
+def between_axes(a: Placed, b: Placed) -> Vec:
+    """The way in which geoms with coinciding centres are pushed apart: normal to both z axes."""
+    return a.axis.cross(b.axis).normalize()
+
+
+def sphere_sphere(a: Placed, b: Placed) -> Touch:
+    """One contact on the line of the centres."""
+    return slots(spheres(a.pos, a.size.x, b.pos, b.size.x, between_axes(a, b)))
+
+
+def sphere_capsule(sphere: Placed, capsule: Placed) -> Touch:
+    """One contact, with the sphere about the nearest point of the capsule's axis."""
+    along = nearest_on_segment(sphere.pos - capsule.pos, capsule.axis, capsule.size.y)
+    center = capsule.pos + capsule.axis.scale(along)
+    between = between_axes(sphere, capsule)
+    return slots(spheres(sphere.pos, sphere.size.x, center, capsule.size.x, between))
+
+
+def capsule_capsule(a: Placed, b: Placed) -> Touch:
+    """Contact at the nearest points of the axes; of parallel ones, at both ends of the overlap."""
+    s, t, exists = once(_nearest_on_axes, a, b)
+    a, b, between = slots((a, b, once(between_axes, a, b)))
+    pos1, pos2 = a.pos + a.axis.scale(s), b.pos + b.axis.scale(t)
+    return touch_if(exists, spheres(pos1, a.size.x, pos2, b.size.x, between))
+
+
+def _nearest_on_axes(a: Placed, b: Placed):
+    """Where both contacts are on the axes, `[2, n, *W]` parameters, and whether they exist."""
+    offset = b.pos - a.pos
+    u, v = a.axis, b.axis
+    half1, half2 = a.size.y, b.size.y
+    across = u.cross(v)
+    parallel = across.dot(across) <= PARALLEL
+    s, t = nearest_on_segments(offset, u, half1, v, half2)
+
+    # parallel: the stretch of the first axis between the ends of the second, clipped to the first
+    cosine = u.dot(v)
+    end = jnp.where(cosine > 0, half2, -half2)
+    first, last = offset.dot(u) - end * cosine, offset.dot(u) + end * cosine
+    low, high = jnp.clip(first, -half1, half1), jnp.clip(last, -half1, half1)
+
+    def beside(s, whole, end):
+        """The point of the second axis nearest to `s` on the first: its end, where `s` is whole."""
+        return jnp.where(s == whole, end, nearest_on_segment(u.scale(s) - offset, v, half2))
+
+    s = jnp.stack([jnp.where(parallel, low, s), high])
+    t = jnp.stack([jnp.where(parallel, beside(low, first, -end), t), beside(high, last, end)])
+    return s, t, jnp.stack([parallel | True, parallel])
+
+
+def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:
+    """One contact, with the round side, a cap or a rim."""
+    radius, half = cylinder.size.x, cylinder.size.y
+    axis = cylinder.axis
+    offset = sphere.pos - cylinder.pos
+    along = offset.dot(axis)
+    across = offset - axis.scale(along)
+    distance = across.norm()
+    up = jnp.where(along > 0, 1.0, -1.0)
+
+    # from inside the way out is through the nearer of cap and side
+    beside, above = jnp.abs(along) < half, distance < radius
+    cap = above & (~beside | (half - jnp.abs(along) < radius - distance))
+    side = beside & ~cap
+
+    # the side is a sphere about a point of the axis, the rim a point
+    rim = axis.scale(up * half) + across.scale(safe_divide(radius, distance))
+    center = cylinder.pos + select(side, axis.scale(along), rim)
+    between = between_axes(sphere, cylinder)
+    round_ = spheres(sphere.pos, sphere.size.x, center, jnp.where(side, radius, 0.0), between)
+
+    down = axis.scale(-up)
+    dist = jnp.abs(along) - half - sphere.size.x
+    flat = Touch(dist, sphere.pos + down.scale(sphere.size.x + 0.5 * dist), down)
+    return slots(select(cap, flat, round_))
+
+
+def sphere_box(sphere: Placed, box: Placed) -> Touch:
+    """One contact, with the nearest point of the box; from inside, through the nearest face."""
+    center = box.rot.T @ (sphere.pos - box.pos)
+    return slots(in_world(sphere_at_box(center, sphere.size.x, box.size), box))
+
+
+def sphere_at_box(center: Vec, radius, size: Vec) -> Touch:
+    """Contact of a sphere with a box in the frame of the box."""
+    pairs = tuple(zip(center.parts, size.parts, strict=True))
+    gap = Vec(*(jnp.clip(c, -s, s) - c for c, s in pairs))
+    outer = gap.norm()
+    out = outer > 0
+
+    # inside: the depth under the nearest face (of equal ones the first axis) and the way inwards
+    x, y, z = (s - jnp.abs(c) for c, s in pairs)
+    by_x = (x <= y) & (x <= z)
+    by_y = ~by_x & (y <= z)
+    inner = jnp.where(by_x, x, jnp.where(by_y, y, z))
+    inwards = center.map(lambda c: jnp.where(c > 0, -1.0, 1.0))
+    push = Vec(
+        jnp.where(by_x, inwards.x, 0.0),
+        jnp.where(by_y, inwards.y, 0.0),
+        jnp.where(by_x | by_y, 0.0, inwards.z),
+    )
+
+    normal = select(out, gap.scale(safe_divide(1.0, outer)), push)
+    dist = jnp.where(out, outer, -inner) - radius
+    return Touch(dist, center + normal.scale(radius + 0.5 * dist), normal)
+
+
+def in_world(touch: Touch, frame: Placed) -> Touch:
+    """A contact found in the frame of a geom, seen from the world."""
+    return touch._replace(pos=frame.pos + frame.rot @ touch.pos, normal=frame.rot @ touch.normal)

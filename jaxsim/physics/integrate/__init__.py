@@ -1,0 +1,1 @@
+"""The step in time, and the inertia that implicit integration sees."""

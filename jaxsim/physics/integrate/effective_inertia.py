@@ -1,0 +1,105 @@
+"""The inertia that a step sees when forces are implicit in velocity.
+
+MuJoCo's documentation, Computation: Numerical integration. With D = -d force / d qvel the velocity
+after a step of length h is
+
+    qvel + h a,   (M + h D) a = qfrc_smooth + qfrc_constraint
+
+An integrator is which forces are in D.
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from jaxsim.enums import DisableBit, IntegratorType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.elimination import solve_general
+from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.configuration import place
+from jaxsim.physics.body.free_body import blocks, free_body_dofs
+from jaxsim.physics.integrate.velocity_derivative import (
+    bias_derivative,
+    diagonal,
+    smooth_derivative,
+)
+from jaxsim.physics.passive.damper import dof_damping_rate
+
+
+class EffectiveInertia(NamedTuple):
+    """M + h D.
+
+    Attributes:
+      matrix: `[nv, nv, *W]`.
+      symmetric: whether the matrix is.
+      dofs: constant `[6, k]`: dofs of standalone free bodies, whose rows `own` replaces.
+      own: their blocks `[6, 6, k, *W]`, without symmetry; None: no such rows.
+    """
+
+    matrix: jax.Array
+    symmetric: bool
+    dofs: np.ndarray | None = None
+    own: jax.Array | None = None
+
+    def solve(self, force):
+        """The acceleration `[nv, *W]` of a force."""
+        out = solve_spd(self.matrix, force) if self.symmetric else solve_general(self.matrix, force)
+        return out if self.own is None else self._with_rows(out, solve_general, force)
+
+    def multiply(self, acc):
+        """The force `[nv, *W]` of an acceleration."""
+        out = apply(self.matrix, acc)
+        return out if self.own is None else self._with_rows(out, apply, acc)
+
+    def _with_rows(self, out, function, x):
+        assert self.dofs is not None  # they come with `own`
+        own = take(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
+        return place(out, self.dofs[0], list(function(self.own, own)))
+
+
+def effective_inertia(m: Model, d: Data) -> EffectiveInertia | None:
+    """The effective inertia of the model's integrator; None: it is the mass matrix itself.
+
+    Needs everything that follows from the velocity, and the actuator forces.
+    """
+    make = IMPLICIT.get(IntegratorType(m.opt.integrator))
+    return make(m, d) if make and m.nv else None
+
+
+def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
+    """Euler: the dampers of the dofs, with what actuators reflect into them."""
+    off = m.opt.disableflags & (DisableBit.EULERDAMP | DisableBit.DAMPER)
+    if off or not m.flg_damping:
+        return None
+    return EffectiveInertia(d.M + m.opt.timestep[None] * diagonal(dof_damping_rate(m, d)), True)
+
+
+def _fast(m: Model, d: Data) -> EffectiveInertia:
+    """implicitfast: passive and actuator forces, made symmetric; free bodies as under implicit.
+
+    A spinning free body would gain energy if its gyroscopic force were explicit.
+    """
+    D = -m.opt.timestep[None] * smooth_derivative(m, d)
+    matrix = d.M + 0.5 * (D + D.swapaxes(0, 1))
+    dofs = free_body_dofs(m)
+    if not dofs.size:
+        return EffectiveInertia(matrix, True)
+    own = blocks(d.M + D, dofs) + m.opt.timestep[None, None] * bias_derivative(m, d, dofs)
+    return EffectiveInertia(matrix, True, dofs, own)
+
+
+def _full(m: Model, d: Data) -> EffectiveInertia:
+    """implicit: passive, actuator and bias forces."""
+    D = smooth_derivative(m, d) - bias_derivative(m, d, np.arange(m.nv))
+    return EffectiveInertia(d.M - m.opt.timestep[None] * D, False)
+
+
+IMPLICIT = {
+    IntegratorType.EULER: _dof_damping,
+    IntegratorType.IMPLICITFAST: _fast,
+    IntegratorType.IMPLICIT: _full,
+}

@@ -1,0 +1,82 @@
+"""One time step: checks, forward dynamics, integration."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MAXVAL, DisableBit, EnableBit, IntegratorType, WarningType
+from jaxsim.math import select
+from jaxsim.model.data import ALWAYS, Data, no_contacts
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column, take, total
+from jaxsim.physics.forward import forward
+from jaxsim.physics.integrate.integrate import INTEGRATORS
+from jaxsim.physics.inverse import compare_fwd_inv
+
+RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
+ZERO_AT_START = (
+    *("time", "qvel", "act", "qacc_warmstart", "userdata"),
+    *("ctrl", "qfrc_applied", "xfrc_applied"),
+)
+
+
+def step(m: Model, d: Data) -> Data:
+    """Advances one world by `m.opt.timestep`.
+
+    A state that is not finite, or too large, is put back to the model's start and counted in
+    `d.warning`, unless the autoreset flag is off. A world whose acceleration is bad is put back
+    and waits there for the next step: it is as `make_data` gives it. The counters of warnings are
+    never put back, so that they say what happened in a whole run.
+    """
+    d = _check(m, d, d.qpos, WarningType.BADQPOS)
+    d = _check(m, d, d.qvel, WarningType.BADQVEL)
+    d = forward(m, d)
+    d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
+    bad = _is_bad(d.qacc)
+    new = INTEGRATORS[IntegratorType(m.opt.integrator)](m, d)
+    new = _reset_where(m, bad, new, WarningType.BADQACC)
+    return new if m.opt.disableflags & DisableBit.AUTORESET else _without_results(bad, new)
+
+
+def _check(m: Model, d: Data, x, warning: WarningType) -> Data:
+    return _reset_where(m, _is_bad(x), d, warning)
+
+
+def _is_bad(x):
+    """Worlds with a number that is not finite or too large, `[1, *W]` bool."""
+    wrong = ~(jnp.abs(x) < MAXVAL)
+    return total(wrong.astype(x.dtype)) > 0
+
+
+def _reset_where(m: Model, bad, d: Data, warning: WarningType) -> Data:
+    """Counts the bad worlds and puts their state and inputs back to the start."""
+    here = np.arange(len(WarningType)) == warning
+    count = d.warning + column(here.astype(np.int32), d.warning) * bad.astype(jnp.int32)
+    d = d.replace(warning=count)
+    if m.opt.disableflags & DisableBit.AUTORESET:
+        return d
+    start = start_state(m, d)
+    kept = {name: select(bad, value, getattr(d, name)) for name, value in start.items()}
+    return d.replace(**kept)
+
+
+def _without_results(bad, d: Data) -> Data:
+    """Clears what was computed for the bad worlds, which does not belong to the start."""
+    names = [n for n in (*RESULTS, "solver_niter") if getattr(d, n) is not None]
+    results = {n: getattr(d, n) for n in names}
+    none = jax.tree.map(jnp.zeros_like, results)
+    if d.contact is not None:
+        none["contact"] = no_contacts(d.contact)
+    return d.replace(**select(bad, none, results))
+
+
+def start_state(m: Model, d: Data) -> dict:
+    """State and inputs of a world at the start, in the form of the physics."""
+    out: dict = {name: jnp.zeros_like(getattr(d, name)) for name in ZERO_AT_START}
+    out["qpos"] = m.qpos0
+    out["eq_active"] = column(np.array(m.eq_active0, bool), d.qpos)
+    if m.nmocap:
+        body = np.argsort(np.where(m.body_mocapid < 0, m.nbody, m.body_mocapid))[: m.nmocap]
+        out["mocap_pos"] = take(m.body_pos, body)
+        out["mocap_quat"] = take(m.body_quat, body).normalize()
+    return out

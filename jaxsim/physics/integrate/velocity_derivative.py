@@ -1,0 +1,202 @@
+"""Derivatives of the smooth forces by velocity, which the implicit integrators need.
+
+MuJoCo's documentation, Computation: Numerical integration. Matrices are `[row, column, *W]` with
+the derivative of force `row` by velocity `column`. They are zero between dofs that are not on one
+chain of the tree, as the mass matrix is: a tendon or actuator across two chains is not implicit.
+"""
+
+from functools import reduce
+from operator import add
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit
+from jaxsim.math import Inertia, Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.actuator.actuation import free_force
+from jaxsim.physics.actuator.saturation import saturated
+from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.pattern import Pattern
+from jaxsim.physics.arrays.products import gram
+from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.passive.damper import dof_damping_rate, tendon_damping_rate
+from jaxsim.physics.passive.fluid import fluid_wrench
+from jaxsim.physics.tendon.path import tendon_pattern
+from jaxsim.physics.topology import ancestors, descendants, dof_ancestors, dofs_before
+
+
+def smooth_derivative(m: Model, d: Data):
+    """d (qfrc_passive + qfrc_actuator) / d qvel, `[nv, nv, *W]`."""
+    out = jnp.zeros_like(d.M)
+    if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
+        out = out + _along_rows(moment_pattern(m), d.actuator_moment, _actuator_slope(m, d))
+    if not m.opt.disableflags & DisableBit.DAMPER:
+        if m.ntendon:
+            out = out - _along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
+        out = out - diagonal(dof_damping_rate(m, d))
+    out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
+    off = DisableBit.SPRING | DisableBit.DAMPER  # both together turn all passive forces off
+    if m.flg_fluid and m.opt.disableflags & off != off:
+        out = out + _between(m, d, np.arange(m.nv), _fluid_response(m, d))
+    return out
+
+
+def bias_derivative(m: Model, d: Data, dofs: np.ndarray):
+    """d qfrc_bias / d qvel between some dofs: Coriolis, centrifugal and gyroscopic terms.
+
+    The equations of `rne`, derived by the speed of a dof j that moves body b; s is cdof, v[b] the
+    velocity of the body and w[j] that of the dofs whose axes j does not turn:
+
+        dv[b] = s[j]
+        da[b] = s_dot[j] + s[j] x (v[b] - w[j])
+        df[b] = I da[b] + s[j] x* (I v[b]) + v[b] x* (I s[j])
+              = I (s_dot[j] + w[j] x s[j]) + B[b] s[j],   B as in `_gyroscopic`
+
+    Args:
+      m: model.
+      d: data with cinert, crb, cdof, cdof_dot, cvel.
+      dofs: constant `[k, *sets]`: sets of k dofs, each set on its own.
+
+    Returns:
+      `[k, k, *sets, *W]`.
+    """
+    beside = weighted_sum(_not_turned(m), d.cdof.scale(d.qvel))
+    rate = d.cdof_dot + beside.cross_motion(d.cdof)
+    return _between(m, d, dofs, _gyroscopic(d.cinert, d.cvel), rate)
+
+
+def diagonal(values):
+    """The matrix `[n, n, *W]` of a diagonal `[n, *W]`."""
+    return column(np.eye(values.shape[0]), values) * values[:, None]
+
+
+def _actuator_slope(m: Model, d: Data):
+    """Derivative of each actuator's force by its own velocity, zero at its limits; `[nout, *W]`."""
+
+    def force(velocity):
+        return free_force(m, d.replace(actuator_velocity=velocity))
+
+    v = d.actuator_velocity
+    _, slope = jax.jvp(force, (v,), (jnp.ones_like(v),))
+    return jnp.where(saturated(m, d), 0, slope)
+
+
+def _along_rows(pattern: Pattern, matrix, weight):
+    """A' diag(weight) A for a matrix A `[rows, nv, *W]`; a row of one entry is on the diagonal."""
+    entries = pattern.entries(matrix)
+    alone = np.bincount(pattern.row, minlength=pattern.shape[0]) == 1
+    place = np.flatnonzero(alone[pattern.row])
+    member = 1.0 * (np.arange(pattern.shape[1])[:, None] == pattern.col[place])
+    single = take(entries, place)
+    out = diagonal(weighted_sum(member, single * single * take(weight, pattern.row[place])))
+    several = np.unique(pattern.row[~alone[pattern.row]])
+    if len(several):
+        rows = take(matrix, several)
+        out = out + gram(rows, take(weight, several)[:, None] * rows)
+    return out
+
+
+def _gyroscopic(inertia: Inertia, v: Spatial) -> list[Spatial]:
+    """Columns of B s = I (s x v) + s x* (I v) + v x* (I s), a wrench for each part of s.
+
+    With inertia J, first moment h and momentum p about the point of reference, v = (omega, u) and
+    a turn a of s, Jacobi's identity leaves
+
+        torque = omega x (2 J a - tr(J) a) + 2 (h.u) a - 2 (h.a) u
+        force = 2 a x p
+
+    and nothing for the linear part of s.
+    """
+    xx, yy, zz, xy, xz, yz, hx, hy, hz, _ = inertia.parts
+    omega, u, p = v.rot, v.lin, (inertia @ v).lin
+    along = 2 * Vec(hx, hy, hz).dot(u)
+    none = jnp.zeros_like(along)
+    turns = (
+        Vec(xx - yy - zz, 2 * xy, 2 * xz),
+        Vec(2 * xy, yy - xx - zz, 2 * yz),
+        Vec(2 * xz, 2 * yz, zz - xx - yy),
+    )
+    diagonals = Vec(along, none, none), Vec(none, along, none), Vec(none, none, along)
+    forces = Vec(none, -p.z, p.y), Vec(p.z, none, -p.x), Vec(-p.y, p.x, none)
+    return [
+        Spatial.of(omega.cross(turn) + own - u.scale(2 * h), force + force)
+        for turn, own, h, force in zip(turns, diagonals, (hx, hy, hz), forces, strict=True)
+    ]
+
+
+def _fluid_response(m: Model, d: Data) -> list[Spatial]:
+    """Change of the medium's wrench on each body per unit of each component of its velocity."""
+
+    def wrench(cvel: Spatial) -> Spatial:
+        force, torque = fluid_wrench(m, d.replace(cvel=cvel))
+        arm = d.xipos - take(d.subtree_com, m.body_rootid)
+        return Spatial.of(torque + arm.cross(force), force)
+
+    _, change = jax.linearize(wrench, d.cvel)
+    units = jax.tree.map(lambda *a: jnp.stack(a), *_units(d.cvel))
+    every = jax.vmap(change)(units)
+    return [every[k] for k in range(6)]
+
+
+def _between(m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate=None):
+    """Generalized derivatives from those of the bodies' wrenches by their velocities.
+
+        out[i, j] = s[i] . sum(B[b] s[j] + I[b] rate[j]),   i and j move b
+
+    Args:
+      m, d: model and data.
+      dofs: constant `[k, *sets]`.
+      columns: B by columns, wrenches `[nbody, *W]` about the centre of mass of the tree, for the
+        first parts of s; for the others it is zero.
+      rate: change of the acceleration of what j moves per unit speed of j, `[nv, *W]`; None: none.
+
+    Returns:
+      `[k, k, *sets, *W]`, zero where no body is moved by both.
+    """
+
+    def of_dofs(x):
+        return jax.tree.map(lambda a: take(a, dofs.ravel()).reshape(*dofs.shape, *a.shape[1:]), x)
+
+    def of_subtrees(x):
+        body, place = np.unique(m.dof_bodyid[dofs].ravel(), return_inverse=True)
+        whole = take(weighted_sum(descendants(m)[body], x), place.ravel())
+        return jax.tree.map(lambda a: a.reshape(*dofs.shape, *a.shape[1:]), whole)
+
+    # the deeper dof of a pair says which bodies both move
+    axis = of_dofs(d.cdof)
+    response = [of_subtrees(c) for c in columns]
+    parts = axis.parts[: len(columns)]
+    below = sum(axis.dot(c)[:, None] * part[None] for c, part in zip(response, parts, strict=True))
+    force = reduce(add, (c.scale(part) for c, part in zip(response, parts, strict=True)))
+    if rate is not None:
+        inertia, own = of_subtrees(d.cinert), of_dofs(rate)
+        below = below + (inertia @ axis)[:, None].dot(own[None])
+        force = force + inertia @ own
+    above = axis[:, None].dot(force[None])
+    deeper = dof_ancestors(m)[dofs[:, None], dofs[None]]
+    lower, upper = (column(a, d.qvel) for a in (deeper, deeper.swapaxes(0, 1)))
+    return jnp.where(lower, below, jnp.where(upper, above, 0))
+
+
+def _units(like: Spatial) -> list[Spatial]:
+    """The six unit velocities, for every body."""
+    one, zero = jnp.ones_like(like.rx), jnp.zeros_like(like.rx)
+    return [Spatial(*(one if i == k else zero for i in range(6))) for k in range(6)]
+
+
+@derived
+def _on_chain(s: Structure) -> np.ndarray:
+    """[nv, nv] bool: one of the dofs moves the other."""
+    below = dof_ancestors(s)
+    return below | below.T
+
+
+@derived
+def _not_turned(s: Structure) -> np.ndarray:
+    """[nv, nv]: 1 where the column's dof moves the row's body, and the row's leaves its axis."""
+    moves = ancestors(s)[s.dof_bodyid].astype(bool)
+    return 1.0 * (moves & ~dofs_before(s).T.astype(bool))

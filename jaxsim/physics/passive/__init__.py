@@ -1,0 +1,1 @@
+"""Passive forces: springs, dampers, gravity compensation, a medium; energies."""

@@ -1,0 +1,53 @@
+"""Dampers of dofs and tendons, with what actuators reflect into them.
+
+MuJoCo's documentation, Computation: Polynomial forces. At a velocity v
+
+    force = -(a v + b v |v| + c v^3)
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import DisableBit
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.actuator.reflected import dof_damping, tendon_damping
+from jaxsim.physics.tendon.path import tendon_pattern
+
+
+def damper_force(m: Model, d: Data):
+    """Generalized force of all dampers `[nv, *W]`."""
+    if m.opt.disableflags & DisableBit.DAMPER:
+        return jnp.zeros_like(d.qvel)
+    force = -d.qvel * _slope(jnp.abs(d.qvel), dof_damping(m))
+    if m.ntendon:
+        pattern = tendon_pattern(m)
+        force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_damper(m, d))
+    return force
+
+
+def tendon_damper(m: Model, d: Data):
+    """Force of each tendon's damper along its length, `[ntendon, *W]` [N]."""
+    if m.opt.disableflags & DisableBit.DAMPER:
+        return jnp.zeros_like(d.ten_length)
+    v = d.ten_velocity
+    return -v * _slope(jnp.abs(v), tendon_damping(m))
+
+
+def dof_damping_rate(m: Model, d: Data):
+    """Minus the derivative of the dofs' damper force by their velocity, `[nv, *W]`."""
+    a, b, c = dof_damping(m)
+    v = jnp.abs(d.qvel)
+    return a + v * (2 * b + v * 3 * c)
+
+
+def tendon_damping_rate(m: Model, d: Data):
+    """Minus the derivative of the tendons' damper force by their velocity, `[ntendon, *W]`."""
+    a, b, c = tendon_damping(m)
+    v = jnp.abs(d.ten_velocity)
+    return a + v * (2 * b + v * 3 * c)
+
+
+def _slope(speed, coef):
+    """Force over velocity."""
+    a, b, c = coef
+    return a + speed * (b + speed * c)

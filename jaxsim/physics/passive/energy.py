@@ -1,0 +1,40 @@
+"""Potential and kinetic energy, `d.energy`."""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import DisableBit
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import total
+from jaxsim.physics.passive.spring import spring_energy
+
+
+def energy_pos(m: Model, d: Data) -> Data:
+    """d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J]."""
+    kinetic = jnp.zeros_like(d.time) if d.energy is None else d.energy[1:]
+    return d.replace(energy=jnp.concatenate([potential_energy(m, d), kinetic]))
+
+
+def energy_vel(m: Model, d: Data) -> Data:
+    """d.energy[1] = qvel . M qvel / 2 [J]."""
+    potential = jnp.zeros_like(d.time) if d.energy is None else d.energy[:1]
+    return d.replace(energy=jnp.concatenate([potential, kinetic_energy(m, d)]))
+
+
+def potential_energy(m: Model, d: Data):
+    """Energy of position in gravity and in springs, `[1, *W]`."""
+    energy = spring_energy(m, d)
+    if not m.opt.disableflags & DisableBit.GRAVITY:
+        energy = energy - total(m.body_mass * d.xipos.dot(m.opt.gravity))
+    return energy
+
+
+def kinetic_energy(m: Model, d: Data):
+    """qvel . M qvel / 2, `[1, *W]`.
+
+    Not the sum over bodies and tendons: M leaves out what tendons couple across branches.
+    """
+    if not m.nv:
+        return jnp.zeros_like(d.time)
+    return 0.5 * total(d.qvel * apply(d.M, d.qvel))

@@ -1,0 +1,158 @@
+"""Forces of a medium on moving bodies: MuJoCo's documentation, Computation: Fluid forces.
+
+A body with geoms of fluid shape `ellipsoid` feels the medium through them; any other body is taken
+as the box of its inertia.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL, GeomType
+from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.body.applied import wrench_force
+
+PI = float(np.pi)
+
+
+def fluid_force(m: Model, d: Data):
+    """Generalized force of the medium `[nv, *W]`; zero in a model compiled without one."""
+    if not m.flg_fluid:
+        return jnp.zeros_like(d.qvel)
+    return wrench_force(m, d, *fluid_wrench(m, d), d.xipos)
+
+
+def fluid_wrench(m: Model, d: Data) -> tuple[Vec, Vec]:
+    """Force and torque of the medium on each body at its centre of mass, in the world."""
+    force, torque = _box_forces(m, d)
+    geom, body = fluid_geoms(m)
+    if len(geom):
+        push, turn = _ellipsoid_forces(m, d, geom)
+        arm = take(d.geom_xpos, geom) - take(d.xipos, m.geom_bodyid[geom])
+        force = force + weighted_sum(body, push)
+        torque = torque + weighted_sum(body, turn + arm.cross(push))
+    return force, torque
+
+
+@derived
+def fluid_geoms(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Geoms of the ellipsoid model, and `[nbody, k]`: 1 where a geom is the body's."""
+    geom = np.flatnonzero(s.geom_hasfluid)
+    return geom, 1.0 * (np.arange(s.nbody)[:, None] == s.geom_bodyid[geom])
+
+
+def _velocity(m: Model, d: Data, body: np.ndarray, point: Vec, R: Rot) -> tuple[Vec, Vec]:
+    """Angular velocity, and velocity of a point against the medium, in a local frame."""
+    v = take(d.cvel, body)
+    at = v.at(point - take(d.subtree_com, m.body_rootid[body]))
+    against = Vec(*(a - w for a, w in zip(at.parts, m.opt.wind.parts, strict=True)))
+    return R.T @ v.rot, R.T @ against
+
+
+def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
+    """Force and torque on each body at its centre of mass, in the world (Inertia model).
+
+    With half sizes r of the box of equal inertia, and r_eq their mean:
+
+        f_i = -2 rho r_j r_k |v_i| v_i                         - 6 beta pi r_eq v_i
+        g_i = -rho / 2 r_i (r_j^4 + r_k^4) |omega_i| omega_i  - 8 beta pi r_eq^3 omega_i
+    """
+    rho, beta = m.opt.density, m.opt.viscosity
+    omega, v = _velocity(m, d, np.arange(m.nbody), d.xipos, d.ximat)
+    ix, iy, iz = m.body_inertia.parts
+    mass = jnp.maximum(m.body_mass, MINVAL)
+    x, y, z = (
+        safe_sqrt(1.5 * jnp.maximum(MINVAL, a) / mass)
+        for a in (iy + iz - ix, iz + ix - iy, ix + iy - iz)
+    )
+    mean = (x + y + z) / 3
+    area = Vec(y * z, z * x, x * y)
+    swept = Vec(x * (y**4 + z**4), y * (z**4 + x**4), z * (x**4 + y**4))
+    through_body = (m.body_mass > MINVAL) & column(fluid_geoms(m)[1].sum(1) == 0, mass)
+    push = _opposed(v, area.scale(2 * rho), 6 * PI * beta * mean)
+    turn = _opposed(omega, swept.scale(0.5 * rho), 8 * PI * beta * mean**3)
+    zero = push.map(jnp.zeros_like)
+    return select(through_body, d.ximat @ push, zero), select(through_body, d.ximat @ turn, zero)
+
+
+def _opposed(v: Vec, quadratic: Vec, linear) -> Vec:
+    """-(quadratic_i |v_i| + linear) v_i."""
+    pairs = zip(v.parts, quadratic.parts, strict=True)
+    return Vec(*(-(q * jnp.abs(a) + linear) * a for a, q in pairs))
+
+
+def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray) -> tuple[Vec, Vec]:
+    """Force and torque on each geom at its centre, in the world (Ellipsoid model).
+
+    The added mass is that of steady motion: its acceleration terms are left out, as in MuJoCo.
+    """
+    R = take(d.geom_xmat, geom)
+    omega, v = _velocity(m, d, m.geom_bodyid[geom], take(d.geom_xpos, geom), R)
+    rho, beta = m.opt.density, m.opt.viscosity
+    fluid = take(m.geom_fluid, geom)
+    interaction, blunt, slender, angular, kutta, magnus = (fluid[:, k] for k in range(6))
+    mass = Vec(*(rho * fluid[:, 6 + k] for k in range(3)))
+    inertia = Vec(*(rho * fluid[:, 9 + k] for k in range(3)))
+    r = Vec(*(_semi_axis(m, geom, k) for k in range(3)))
+    x, y, z = r.parts
+
+    # added mass
+    p, h = _times(mass, v), _times(inertia, omega)
+    push = p.cross(omega)
+    turn = p.cross(v) + h.cross(omega)
+
+    # lift: of the spinning body (Magnus), and of a sharp trailing edge (Kutta)
+    push = push + omega.cross(v).scale(magnus * rho * (4 / 3) * PI * x * y * z)
+    speed = v.norm()
+    normal = Vec(y * z / x * v.x, z * x / y * v.y, x * y / z * v.z)
+    # projected area pi |(y z)^2 v_x, ..| / |y z v_x, ..|, and its normal's part along v
+    sides = Vec(y * z, z * x, x * y)
+    near = _times(sides, v)
+    area = PI * safe_divide(_times(sides, near).norm(), near.norm())
+    unit = normal.scale(safe_divide(jnp.ones_like(speed), normal.norm()))
+    along = safe_divide(v.dot(unit), speed)
+    push = push + unit.cross(v).cross(v).scale(kutta * rho * area * along)
+
+    # drag: quadratic in the speed, and linear for a sphere of equal size
+    largest = jnp.maximum(jnp.maximum(x, y), z)
+    smallest = jnp.minimum(jnp.minimum(x, y), z)
+    middle = x + y + z - largest - smallest
+    most = PI * largest * middle
+    mean = (x + y + z) / 3
+    blunted = blunt * area + slender * (most - area)
+    push = push - v.scale(rho * blunted * speed + 6 * PI * beta * mean)
+    turned = Vec(
+        x * jnp.maximum(y, z) ** 4, y * jnp.maximum(z, x) ** 4, z * jnp.maximum(x, y) ** 4
+    ).scale(8 / 15 * PI)
+    limit = jnp.maximum(jnp.maximum(turned.x, turned.y), turned.z)
+    resisted = turned.map(lambda a: angular * a + slender * (limit - a))
+    drag = _times(resisted, omega).norm()
+    turn = turn - omega.scale(rho * drag + 8 * PI * beta * mean**3)
+    return (R @ push).scale(interaction), (R @ turn).scale(interaction)
+
+
+def _semi_axis(m: Model, geom: np.ndarray, k: int):
+    """Semi-axis k of the ellipsoid that stands for a geom."""
+    size = take(m.geom_size, geom)
+    sphere = lambda i: size[i, 0]  # noqa: E731
+    capsule = lambda i: size[i, 0] if k < 2 else size[i, 0] + size[i, 1]  # noqa: E731
+    cylinder = lambda i: size[i, 0] if k < 2 else size[i, 1]  # noqa: E731
+    own = lambda i: size[i, k]  # noqa: E731
+    table = {
+        GeomType.SPHERE: sphere,
+        GeomType.CAPSULE: capsule,
+        GeomType.CYLINDER: cylinder,
+        GeomType.ELLIPSOID: own,
+        GeomType.BOX: own,
+        GeomType.MESH: own,
+    }
+    return by_kind(m.geom_type[geom], table, size[:, 0])
+
+
+def _times(a: Vec, b: Vec) -> Vec:
+    """Products of equal components."""
+    return Vec(*(p * q for p, q in zip(a.parts, b.parts, strict=True)))

@@ -1,0 +1,63 @@
+"""Passive forces: springs, dampers, gravity compensation, and the medium.
+
+MuJoCo's documentation, Computation: Passive forces.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import DisableBit
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column
+from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.passive.damper import damper_force
+from jaxsim.physics.passive.fluid import fluid_force
+from jaxsim.physics.passive.spring import spring_force
+from jaxsim.physics.refusal import Refusal, refuse
+
+
+def passive(m: Model, d: Data) -> Data:
+    """qfrc_passive = qfrc_spring + qfrc_damper + qfrc_gravcomp + qfrc_fluid.
+
+    Gravity compensation of joints that get it through their actuators is left out of the sum. With
+    springs and dampers both disabled, all of it is zero.
+    """
+    zero = jnp.zeros_like(d.qvel)
+    off = DisableBit.SPRING | DisableBit.DAMPER
+    if m.opt.disableflags & off == off:
+        parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid"), zero)
+    else:
+        parts = {
+            "spring": spring_force(m, d),
+            "damper": damper_force(m, d),
+            "gravcomp": _gravcomp(m, d),
+            "fluid": fluid_force(m, d),
+        }
+    whole = parts["spring"] + parts["damper"] + parts["fluid"]
+    if m.flg_gravcomp:
+        through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
+        whole = whole + jnp.where(through, 0, parts["gravcomp"])
+    return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
+
+
+def refusals(m: Model) -> list[Refusal]:
+    """What of the passive forces is not simulated, named."""
+    found = [
+        refuse(m, "joint", j, "springyield (a plastic spring) is not supported; remove it")
+        for j in range(m.njnt)
+        if m.jnt_plasticadr[j] >= 0
+    ]
+    if m.flg_adhesion:
+        what = "geom or pair with adhesion: adhesive contacts are not supported; remove it"
+        found.append(Refusal(what))
+    return found + [refuse(m, "flex", f, "flexes are not supported") for f in range(m.nflex)]
+
+
+def _gravcomp(m: Model, d: Data):
+    """Upward force at each body's centre of mass, a part of its weight; `[nv, *W]`."""
+    if not m.flg_gravcomp or m.opt.disableflags & DisableBit.GRAVITY:
+        return jnp.zeros_like(d.qvel)
+    weight = -m.body_mass * m.body_gravcomp
+    force = Vec(*(g * weight for g in m.opt.gravity.parts))
+    return wrench_force(m, d, force, force.map(jnp.zeros_like), d.xipos)

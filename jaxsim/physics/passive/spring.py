@@ -1,0 +1,140 @@
+"""Springs of joints and tendons: their forces and the energy they store.
+
+MuJoCo's documentation, Computation: Passive forces, Polynomial forces. At a displacement x
+
+    force = -(k x + b x^2 + c x^3),   energy = k x^2 / 2 + b x^3 / 3 + c x^4 / 4
+
+A ball joint, and each half of a free joint, is displaced by a vector: force and energy follow from
+its length, along its direction.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit, JointType
+from jaxsim.math import Quat, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.select import take, total
+from jaxsim.physics.tendon.path import tendon_pattern
+from jaxsim.physics.topology import joints_of
+
+
+def spring_force(m: Model, d: Data):
+    """Generalized force of all springs `[nv, *W]`."""
+    if m.opt.disableflags & DisableBit.SPRING or not m.nv:
+        return jnp.zeros_like(d.qvel)
+    pieces = []
+    for motion, joint in spring_groups(m):
+        x, coef = _displacement(m, d, motion, joint), _joint_coef(m, joint)
+        if motion is SCALAR:
+            pieces.append(-x * _slope(x, coef))
+        else:
+            pieces += [*(-x.scale(_slope(x.norm(), coef))).parts]
+    force = take(join(pieces), _dof_order(m))
+    if m.ntendon:
+        pattern = tendon_pattern(m)
+        force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_spring(m, d))
+    return force
+
+
+def tendon_spring(m: Model, d: Data):
+    """Force of each tendon's spring along its length, `[ntendon, *W]` [N]."""
+    if m.opt.disableflags & DisableBit.SPRING:
+        return jnp.zeros_like(d.ten_length)
+    x = _stretch(m, d)
+    return -x * _slope(x, _tendon_coef(m))
+
+
+def spring_energy(m: Model, d: Data):
+    """Energy stored in all springs, `[1, *W]` [J]."""
+    if m.opt.disableflags & DisableBit.SPRING or not m.nv:
+        return jnp.zeros_like(d.time)
+    energy = 0 * d.time
+    for motion, joint in spring_groups(m):
+        x = _displacement(m, d, motion, joint)
+        energy = energy + total(_stored(x if motion is SCALAR else x.norm(), _joint_coef(m, joint)))
+    if m.ntendon:
+        energy = energy + total(_stored(_stretch(m, d), _tendon_coef(m)))
+    return energy
+
+
+class Motion(NamedTuple):
+    """A part of a joint's motion that one spring law holds for.
+
+    Attributes:
+      kinds: joints that have it.
+      qpos, dof: where it starts among the joint's coordinates and dofs, by kind.
+      size: its dofs.
+    """
+
+    kinds: tuple[JointType, ...]
+    qpos: dict[JointType, int]
+    dof: dict[JointType, int]
+    size: int
+
+
+SCALAR = Motion((JointType.SLIDE, JointType.HINGE), {}, {}, 1)
+SHIFT = Motion((JointType.FREE,), {}, {}, 3)
+TURN = Motion((JointType.BALL, JointType.FREE), {JointType.FREE: 3}, {JointType.FREE: 3}, 3)
+
+
+@derived
+def spring_groups(s: Structure) -> list[tuple[Motion, np.ndarray]]:
+    """The joints of each motion the model has."""
+    groups = [(motion, joints_of(s, *motion.kinds)) for motion in (SCALAR, SHIFT, TURN)]
+    return [(motion, joint) for motion, joint in groups if len(joint)]
+
+
+@derived
+def _dof_order(s: Structure) -> np.ndarray:
+    """[nv]: where each dof stands in the pieces of `spring_groups`."""
+    dofs = []
+    for motion, joint in spring_groups(s):
+        first = s.jnt_dofadr[joint] + _offset(s, motion.dof, joint)
+        dofs += [first + k for k in range(motion.size)]
+    return np.argsort(np.concatenate(dofs))
+
+
+def _offset(s, table: dict[JointType, int], joint: np.ndarray) -> np.ndarray:
+    return np.array([table.get(JointType(k), 0) for k in s.jnt_type[joint]], int)
+
+
+def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray):
+    """Joint positions beside those at rest: `[k, *W]`, or a Vec of them."""
+    adr = m.jnt_qposadr[joint] + _offset(m, motion.qpos, joint)
+    if motion is TURN:
+        now, rest = (Quat(*(take(q, adr + k) for k in range(4))) for q in (d.qpos, m.qpos_spring))
+        return (rest.conj * now.normalize()).rotation_vector()
+    shift = [take(d.qpos, adr + k) - take(m.qpos_spring, adr + k) for k in range(motion.size)]
+    return shift[0] if motion is SCALAR else Vec(*shift)
+
+
+def _stretch(m: Model, d: Data):
+    """Tendon lengths beyond the range in which the spring rests, `[ntendon, *W]`."""
+    lower, upper = m.tendon_lengthspring[:, 0], m.tendon_lengthspring[:, 1]
+    return jnp.maximum(d.ten_length - upper, 0) + jnp.minimum(d.ten_length - lower, 0)
+
+
+def _joint_coef(m: Model, joint: np.ndarray):
+    poly = take(m.jnt_stiffnesspoly, joint)
+    return take(m.jnt_stiffness, joint), poly[:, 0], poly[:, 1]
+
+
+def _tendon_coef(m: Model):
+    return m.tendon_stiffness, m.tendon_stiffnesspoly[:, 0], m.tendon_stiffnesspoly[:, 1]
+
+
+def _slope(x, coef):
+    """Force over displacement."""
+    k, b, c = coef
+    return k + x * (b + x * c)
+
+
+def _stored(x, coef):
+    k, b, c = coef
+    return x * x * (k / 2 + x * (b / 3 + x * c / 4))

@@ -1,0 +1,1 @@
+"""What may be asked of a state beside the stages of a step."""

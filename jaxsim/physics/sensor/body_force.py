@@ -1,0 +1,53 @@
+"""Body accelerations and the forces between bodies, once the acceleration is known."""
+
+import jax.numpy as jnp
+
+from jaxsim.math import Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.body.rne import base_acceleration, body_force
+from jaxsim.physics.solver.constraint_force import contact_force, contact_wrench, equality_wrench
+from jaxsim.physics.tendon.force import tendon_wrench
+from jaxsim.physics.topology import ancestors, descendants
+
+
+def body_acceleration(m: Model, d: Data) -> Data:
+    """Spatial accelerations about the centres of mass of the trees.
+
+    cacc[b] = -gravity + sum(cdof_dot[i] qvel[i] + cdof[i] qacc[i]),   i moves b
+    """
+    drift = d.cdof_dot.scale(d.qvel) + d.cdof.scale(d.qacc)
+    return d.replace(cacc=base_acceleration(m, weighted_sum(ancestors(m), drift)))
+
+
+def body_forces(m: Model, d: Data) -> Data:
+    """Wrenches on bodies, torque first, about the centres of mass of the trees.
+
+        cfrc_ext[b] = applied wrench + wrenches of contacts, connects, welds and spatial tendons
+        cfrc_int[b] = sum(I[c] a[c] + v[c] x* (I[c] v[c]) - cfrc_ext[c]),   c in the subtree of b
+
+    `cfrc_int` is what the parent exerts on the body through its joints. Needs `cacc`.
+    """
+    external = _external(m, d)
+    net = body_force(m, d, d.cacc) - external
+    return d.replace(cfrc_ext=external, cfrc_int=weighted_sum(descendants(m), net))
+
+
+def _external(m: Model, d: Data) -> Spatial:
+    x = d.xfrc_applied
+    force, torque = Vec(*(x[:, k] for k in range(3))), Vec(*(x[:, k + 3] for k in range(3)))
+    wrench = Spatial.of(torque + d.xipos.cross(force), force)
+    touch = contact_force(d)
+    if touch is not None:
+        wrench = wrench + contact_wrench(m, d, touch)
+    held = equality_wrench(m, d)
+    if held is not None:
+        wrench = wrench + held
+    strung = tendon_wrench(m, d)
+    if strung is not None:
+        wrench = wrench + strung
+    # from the origin of the world to the centres of mass of the trees; nothing moves the world
+    origin = take(d.subtree_com, m.body_rootid)
+    wrench = Spatial.of(wrench.rot - origin.cross(wrench.lin), wrench.lin)
+    return wrench.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))

@@ -1,0 +1,83 @@
+"""How far joints and tendons are from their limits, for the sensors of limits.
+
+A limit is active when its distance is below the margin; the sensors read the distance minus the
+margin and its rate of change, or zero while no limit is active. Where both sides are active, the
+lower one is read.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit, JointType
+from jaxsim.math import Quat, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.select import column, take
+
+
+class LimitState(NamedTuple):
+    """Distance minus margin `[n, *W]`, and its rate; zero where no limit is active."""
+
+    pos: jax.Array
+    vel: jax.Array
+
+
+def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
+    """State of the limits of joints (slide, hinge, ball)."""
+    margin = take(m.jnt_margin, joint)
+    lower, upper = (take(m.jnt_range[:, k], joint) for k in range(2))
+
+    def scalar(i: np.ndarray):
+        value = take(d.qpos, m.jnt_qposadr[joint[i]])
+        rate = take(d.qvel, m.jnt_dofadr[joint[i]])
+        return _two_sided(value, rate, take(lower, i), take(upper, i), take(margin, i))
+
+    def ball(i: np.ndarray):
+        adr, dof = m.jnt_qposadr[joint[i]], m.jnt_dofadr[joint[i]]
+        turn = Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize().rotation_vector()
+        rate = turn.normalize().dot(Vec(*(take(d.qvel, dof + k) for k in range(3))))
+        limit = jnp.maximum(take(lower, i), take(upper, i))
+        return _one_sided(limit - turn.norm(), -rate, take(margin, i))
+
+    kinds = {JointType.SLIDE: scalar, JointType.HINGE: scalar, JointType.BALL: ball}
+    off = DisableBit.LIMIT | DisableBit.CONSTRAINT
+    limited = m.jnt_limited[joint].astype(bool) & (not m.opt.disableflags & off)
+    return _by_kind(m.jnt_type[joint], kinds, limited, d.qpos)
+
+
+def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
+    """State of the limits of tendons."""
+    off = DisableBit.LIMIT | DisableBit.CONSTRAINT
+    limited = m.tendon_limited[tendon].astype(bool) & (not m.opt.disableflags & off)
+
+    def both(i: np.ndarray):
+        t = tendon[i]
+        lower, upper = (take(m.tendon_range[:, k], t) for k in range(2))
+        length, rate = take(d.ten_length, t), take(d.ten_velocity, t)
+        return _two_sided(length, rate, lower, upper, take(m.tendon_margin, t))
+
+    return _by_kind(np.zeros(len(tendon), int), {0: both}, limited, d.qpos)
+
+
+def _by_kind(kind: np.ndarray, kinds: dict, limited: np.ndarray, like) -> LimitState:
+    def read(name: str):
+        table = {k: lambda i, f=f: getattr(f(i), name) for k, f in kinds.items()}
+        return by_kind(kind, table, like)
+
+    values = (read(name) for name in LimitState._fields)
+    return LimitState(*(jnp.where(column(limited, v), v, 0) for v in values))
+
+
+def _two_sided(value, rate, lower, upper, margin) -> LimitState:
+    low, high = _one_sided(value - lower, rate, margin), _one_sided(upper - value, -rate, margin)
+    below = value - lower < margin
+    return LimitState(*(jnp.where(below, a, b) for a, b in zip(low, high, strict=True)))
+
+
+def _one_sided(distance, rate, margin) -> LimitState:
+    active = distance < margin
+    return LimitState(jnp.where(active, distance - margin, 0), jnp.where(active, rate, 0))

@@ -1,0 +1,111 @@
+"""Forces of the constraint rows at the solution, by what they act on.
+
+The solver returns their sum on the dofs; a row's own force follows from its residual at `qacc`.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import ConstraintType, EqType
+from jaxsim.math import Quat, Spatial, Vec, concat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
+from jaxsim.physics.constraint.rows import ContactRows, DenseRows, DofRows
+from jaxsim.physics.solver.problem import Problem, pieces_at, residual
+
+
+def row_forces(d: Data) -> list[tuple]:
+    """Each block of rows with its force: `[n, *W]`, or a list over the contact basis."""
+    if d.rows is None or d.rows.empty:
+        return []
+    problem = Problem(d.M, d.qfrc_smooth, d.rows)
+    pieces = pieces_at(problem, residual(problem, d.qacc))
+    return [(block, piece.force) for block, piece in zip(problem.blocks, pieces, strict=True)]
+
+
+def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray):
+    """Force of the limits of joints or tendons `[n, *W]`; zero without a limit."""
+    force = jnp.zeros((len(ids), *d.qvel.shape[1:]), d.qvel.dtype)
+    for block, f in row_forces(d):
+        if isinstance(block, DofRows | DenseRows) and block.type == kind:
+            force = force + weighted_sum(1.0 * (ids[:, None] == block.id), f)
+    return force
+
+
+def contact_force(d: Data) -> list | None:
+    """Force of each contact of `d.found` on its second geom, over the basis of its frame.
+
+    Returns:
+      Arrays `[ncontact, *W]` for normal, two tangents [N], spin and two rolls [N m]; as many as the
+      largest contact dimension needs. None for a model without contacts.
+    """
+    for block, force in row_forces(d):
+        if isinstance(block, ContactRows):
+            return force
+    return None
+
+
+def contact_side(m: Model, d: Data, body: np.ndarray):
+    """Which geom of each contact is on some bodies: 1 the second, -1 the first, 0 none.
+
+    Args:
+      m: model.
+      d: data with contacts found.
+      body: constant `[n]` bodies.
+
+    Returns:
+      `[n, ncontact, *W]`.
+    """
+    c, dtype = d.found, d.found.dist.dtype
+    first, second = (jnp.where(c.exists, c.each(b), -1) for b in (c.body1, c.body2))
+    body = body.astype(first.dtype).reshape(-1, *(1,) * first.ndim)
+    return (body == second[None]).astype(dtype) - (body == first[None]).astype(dtype)
+
+
+def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
+    """Torque and force on each body from its contacts `[nbody, *W]`, at the origin of the world."""
+    frame = d.found.frame
+    parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
+    push, turn = frame.T @ Vec(*parts[:3]), frame.T @ Vec(*parts[3:])
+    wrench = Spatial.of(turn + d.found.pos.cross(push), push)
+    side = contact_side(m, d, np.arange(m.nbody))
+    return wrench.map(lambda a: apply(side, a))
+
+
+def equality_wrench(m: Model, d: Data) -> Spatial | None:
+    """Torque and force on each body from connects and welds, at the origin of the world.
+
+    A weld's rotational rows act on half the vector part of q2* q1, so that their torque is
+    torquescale / 2 vec(q2 f q1*).
+    """
+    total = None
+    for block, f in row_forces(d):
+        if not isinstance(block, DenseRows) or block.type != ConstraintType.EQUALITY:
+            continue
+        kind = m.eq_type[block.id[0]]
+        if kind in (EqType.CONNECT, EqType.WELD):
+            wrench = _held(m, d, block.id, f, kind)
+            total = wrench if total is None else total + wrench
+    return total
+
+
+def _held(m: Model, d: Data, rows: np.ndarray, f, kind: EqType) -> Spatial:
+    """Wrenches of connects or welds on all bodies; `f` holds first rows of all, second rows, ..."""
+    ids = rows[: len(rows) // (3 if kind == EqType.CONNECT else 6)]
+    n = len(ids)
+    first, second = attachments(m, d, ids)
+    parts = [f[k * n : (k + 1) * n] for k in range(len(rows) // n)]
+    push = Vec(*parts[:3])
+    turn = push.map(jnp.zeros_like)
+    if kind == EqType.WELD:
+        pure = Quat(jnp.zeros_like(push.x), *parts[3:])
+        scale = 0.5 * take(m.eq_data[:, TORQUE_SCALE], ids)
+        turn = (second.quat * pure * first.quat.conj).vec.scale(scale)
+    on_first = Spatial.of(turn + first.point.cross(push), push)
+    on_second = -Spatial.of(turn + second.point.cross(push), push)
+    body = np.concatenate([first.body, second.body])
+    member = 1.0 * (np.arange(m.nbody)[:, None] == body)
+    return weighted_sum(member, concat([on_first, on_second]))

@@ -1,0 +1,1 @@
+"""Tendons: their paths, lengths and Jacobians, and what they exert on bodies."""

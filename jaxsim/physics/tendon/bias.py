@@ -1,0 +1,64 @@
+"""Bias force of the inertia of motion along tendons.
+
+A tendon with armature a has the kinetic energy a (ten_J qvel)^2 / 2. Its Jacobian turns with the
+legs, so that there is an inertial force without any acceleration of the dofs. MuJoCo's
+documentation, XML reference: tendon/spatial/armature.
+"""
+
+import numpy as np
+
+from jaxsim.enums import ObjType
+from jaxsim.math import safe_divide
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.actuator.reflected import has_drive, tendon_armature
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.body.objects import object_acceleration, object_velocity
+from jaxsim.physics.tendon.path import Legs, inverse_divisor, legs, tendon_pattern
+from jaxsim.physics.topology import ancestors
+
+
+def tendon_bias(m: Model, d: Data):
+    """ten_J' armature (d ten_J/dt qvel), `[nv, *W]`; None for a model without such tendons."""
+    drift = tendon_drift(m, d)
+    if drift is None:
+        return None
+    pattern = tendon_pattern(m)
+    return pattern.apply_transpose(pattern.entries(d.ten_J), tendon_armature(m) * drift)
+
+
+def tendon_drift(m: Model, d: Data):
+    """d ten_J/dt qvel, `[ntendon, *W]` [m/s^2]: how lengths accelerate when dofs do not; or None.
+
+    A leg of length l along u, whose ends move apart with velocity w and, at zero acceleration of
+    the dofs, acceleration b, contributes
+
+        u . b + (w - u (u . w)) . w / l
+
+    A fixed tendon has a constant Jacobian. One that wraps around a geom cannot have armature.
+    """
+    group = _straight(m)
+    if not len(group):
+        return None
+    still = d.replace(cacc=weighted_sum(ancestors(m), d.cdof_dot.scale(d.qvel)))
+    ends = group.site0, group.site1
+    x0, x1 = (take(d.site_xpos, site) for site in ends)
+    v0, v1 = (object_velocity(m, d, ObjType.SITE, site).lin for site in ends)
+    a0, a1 = (object_acceleration(m, still, ObjType.SITE, site).lin for site in ends)
+    line, apart = x1 - x0, v1 - v0
+    along = line.normalize()
+    across = apart - along.scale(along.dot(apart))
+    rate = along.dot(a1 - a0) + safe_divide(across.dot(apart), line.norm())
+    owner = 1.0 * (np.arange(m.ntendon)[:, None] == group.tendon)
+    return weighted_sum(owner, rate * inverse_divisor(m, group))
+
+
+@derived
+def _straight(s: Structure) -> Legs:
+    """The legs, between two bodies, of tendons with inertia that wrap around nothing."""
+    every = legs(s)
+    wrapping = every.tendon[every.geom >= 0]
+    apart = s.site_bodyid[every.site0] != s.site_bodyid[every.site1]
+    inert = s.tendon_hasarmature | has_drive(s)
+    return every.where(apart & inert[every.tendon] & ~np.isin(every.tendon, wrapping))

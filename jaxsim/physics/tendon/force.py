@@ -1,0 +1,83 @@
+"""What spatial tendons exert on bodies: all forces along them, at the points where they pull.
+
+The generalized forces of tendons come from their Jacobians; `cfrc_ext` and the force sensors need
+the forces themselves. MuJoCo's mj_rnePostConstraint has them since 4.0.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import ConstraintType, EqType, TrnType
+from jaxsim.math import Spatial
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.actuator.reflected import tendon_armature
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.constraint.equality import tendon_residual
+from jaxsim.physics.constraint.rows import DenseRows
+from jaxsim.physics.constraint.tendon import limit_distance
+from jaxsim.physics.passive.damper import tendon_damper
+from jaxsim.physics.passive.spring import tendon_spring
+from jaxsim.physics.solver.constraint_force import row_forces
+from jaxsim.physics.tendon.bias import tendon_drift
+from jaxsim.physics.tendon.path import legs, tendon_pattern
+from jaxsim.physics.tendon.tendon import pulls
+
+
+def tendon_wrench(m: Model, d: Data) -> Spatial | None:
+    """Torque and force on each body from spatial tendons, `[nbody, *W]`, at the world's origin.
+
+    Needs `qacc`. None for a model without spatial tendons.
+    """
+    if not len(legs(m)):
+        return None
+    pull = pulls(m, d)
+    force = pull.force.scale(take(_along(m, d), pull.tendon))
+    member = 1.0 * (np.arange(m.nbody)[:, None] == pull.body)
+    return weighted_sum(member, Spatial.of(pull.point.cross(force), force))
+
+
+def _along(m: Model, d: Data):
+    """The whole force along each tendon `[ntendon, *W]` [N]: negative if it pulls together."""
+    return (
+        tendon_spring(m, d)
+        + tendon_damper(m, d)
+        + _of_actuators(m, d)
+        + _of_constraints(m, d)
+        - _of_inertia(m, d)
+    )
+
+
+def _of_actuators(m: Model, d: Data):
+    actuator = np.flatnonzero(m.actuator_trntype == TrnType.TENDON)
+    mine = m.actuator_trnid[actuator, 0] == np.arange(m.ntendon)[:, None]
+    output = m.actuator_outadr[actuator]
+    force = take(m.actuator_gear[:, 0], output) * take(d.actuator_force, output)
+    return weighted_sum(1.0 * mine, force)
+
+
+def _of_constraints(m: Model, d: Data):
+    """Dry friction, limits and couplings: the force of a row times its slope by the length."""
+    whole = jnp.zeros_like(d.ten_length)
+    for block, force in row_forces(d):
+        if not isinstance(block, DenseRows):
+            continue
+        on, share = block.id, force
+        if block.type == ConstraintType.LIMIT_TENDON:
+            share = force * limit_distance(m, d)[1]
+        elif block.type == ConstraintType.EQUALITY and m.eq_type[block.id[0]] == EqType.TENDON:
+            _, slope = tendon_residual(m, d, block.id)
+            on = np.concatenate([m.eq_obj1id[block.id], m.eq_obj2id[block.id]])
+            share = jnp.concatenate([force, -slope * force])
+        elif block.type != ConstraintType.FRICTION_TENDON:
+            continue
+        whole = whole + weighted_sum(1.0 * (on == np.arange(m.ntendon)[:, None]), share)
+    return whole
+
+
+def _of_inertia(m: Model, d: Data):
+    """armature (ten_J qacc + d ten_J/dt qvel)."""
+    pattern = tendon_pattern(m)
+    acc = pattern.apply(pattern.entries(d.ten_J), d.qacc)
+    drift = tendon_drift(m, d)
+    return tendon_armature(m) * (acc if drift is None else acc + drift)

@@ -1,0 +1,132 @@
+"""Paths of tendons as tables: fixed terms, straight legs and legs that may wrap around a geom."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import WrapType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.pattern import Pattern
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.topology import ancestors
+
+
+@dataclass(frozen=True, eq=False)
+class FixedTerms:
+    """Terms `coefficient * joint position` of the fixed tendons.
+
+    Attributes:
+      tendon, wrap: tendon of each term, and its place in the wrap tables (its coefficient).
+      qpos, dof: address of the joint in qpos and qvel.
+    """
+
+    tendon: np.ndarray
+    wrap: np.ndarray
+    qpos: np.ndarray
+    dof: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Legs:
+    """Pieces of spatial tendons between two sites, `[n]` each.
+
+    Attributes:
+      tendon: tendon of the leg.
+      site0, site1: its ends.
+      pulley: place in the wrap tables of the pulley whose divisor holds here; -1: none.
+      geom: geom in the way; -1 for a straight leg.
+      side: site that says on which side of the geom to pass; -1: none.
+      kind: WrapType of the geom.
+    """
+
+    tendon: np.ndarray
+    site0: np.ndarray
+    site1: np.ndarray
+    pulley: np.ndarray
+    geom: np.ndarray
+    side: np.ndarray
+    kind: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.tendon)
+
+    def where(self, mask: np.ndarray) -> "Legs":
+        """The legs at the true places of a mask."""
+        return Legs(*(getattr(self, n)[mask] for n in self.__dataclass_fields__))
+
+
+@derived
+def tendon_of_wrap(s: Structure) -> np.ndarray:
+    """[nwrap]: tendon whose path each wrap object is on."""
+    return np.repeat(np.arange(s.ntendon), s.tendon_num)
+
+
+@derived
+def fixed_terms(s: Structure) -> FixedTerms:
+    """All terms of all fixed tendons."""
+    wrap = np.flatnonzero(s.wrap_type == WrapType.JOINT)
+    joint = s.wrap_objid[wrap]
+    return FixedTerms(tendon_of_wrap(s)[wrap], wrap, s.jnt_qposadr[joint], s.jnt_dofadr[joint])
+
+
+@derived
+def legs(s: Structure) -> Legs:
+    """The path between two sites is straight, or leads past one geom; a pulley starts it anew."""
+    rows = []
+    for t in range(s.ntendon):
+        site, pulley, obstacle = -1, -1, None
+        for w in range(s.tendon_adr[t], s.tendon_adr[t] + s.tendon_num[t]):
+            kind, obj = s.wrap_type[w], s.wrap_objid[w]
+            if kind == WrapType.PULLEY:
+                site, pulley = -1, w
+            elif kind in (WrapType.SPHERE, WrapType.CYLINDER):
+                obstacle = (obj, s.wrap_sideid[w], kind)
+            elif kind == WrapType.SITE:
+                if site >= 0:
+                    rows.append((t, site, obj, pulley, *(obstacle or (-1, -1, WrapType.NONE))))
+                site, obstacle = obj, None
+    table = np.array(rows, int).reshape(-1, 7)
+    return Legs(*table.T)
+
+
+@derived
+def leg_groups(s: Structure) -> list[tuple[WrapType, bool, Legs]]:
+    """Legs by kind of geom and whether they have a side site; straight legs first."""
+    every = legs(s)
+    groups = []
+    for kind in (WrapType.NONE, WrapType.SPHERE, WrapType.CYLINDER):
+        for sided in (False, True):
+            chosen = every.where((every.kind == kind) & ((every.side >= 0) == sided))
+            if len(chosen):
+                groups.append((kind, sided, chosen))
+    return groups
+
+
+@derived
+def tendon_pattern(s: Structure) -> Pattern:
+    """Dofs that can change the length of each tendon.
+
+    A dof that moves all bodies of a spatial tendon moves it as a whole.
+    """
+    mask = np.zeros((s.ntendon, s.nv), bool)
+    terms = fixed_terms(s)
+    mask[terms.tendon, terms.dof] = True
+    moves = ancestors(s).astype(bool)
+    every = legs(s)
+    for t in np.unique(every.tendon):
+        path = every.where(every.tendon == t)
+        site = np.concatenate([path.site0, path.site1])
+        geom = path.geom[path.geom >= 0]
+        body = np.concatenate([s.site_bodyid[site], s.geom_bodyid[geom]])
+        mask[t] = moves[body].any(0) & ~moves[body].all(0)
+    return Pattern.of(mask)
+
+
+def inverse_divisor(m: Model, group: Legs):
+    """What a leg contributes to the length: 1 / divisor of the pulley before it, or 1."""
+    if (group.pulley < 0).all():
+        return jnp.ones((len(group), *m.wrap_prm.shape[1:]), m.wrap_prm.dtype)
+    padded = jnp.concatenate([m.wrap_prm, jnp.ones_like(m.wrap_prm[:1])])
+    return 1 / take(padded, np.where(group.pulley < 0, m.nwrap, group.pulley))

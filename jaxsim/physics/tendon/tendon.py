@@ -1,0 +1,161 @@
+"""Tendons: length, Jacobian and velocity.
+
+A fixed tendon is a weighted sum of joint positions. A spatial tendon is a string through sites,
+around geoms and over pulleys; each leg of it pulls on the bodies at its ends, and the Jacobian is
+the generalized force of a unit tension, with the sign of a push (virtual work).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import WrapType
+from jaxsim.math import Spatial, Vec, concat, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.tendon.path import (
+    Legs,
+    fixed_terms,
+    inverse_divisor,
+    leg_groups,
+    legs,
+    tendon_pattern,
+)
+from jaxsim.physics.tendon.wrap import wrap
+from jaxsim.physics.topology import ancestors
+
+
+def tendon(m: Model, d: Data) -> Data:
+    """Lengths and Jacobians of all tendons.
+
+    fixed:    ten_length = sum(coef qpos),           ten_J = coef
+    spatial:  ten_length = sum(leg length / divisor)
+              ten_J[i] = sum(force . velocity of its point per unit speed of dof i)
+    """
+    if not m.ntendon:
+        none = d.qpos[:0]
+        return d.replace(ten_length=none, ten_J=tendon_pattern(m).dense(none))
+    length, entries = _fixed(m, d)
+    if len(legs(m)):
+        more, pull = _spatial(m, d)
+        length, entries = length + more, entries + pull
+    return d.replace(ten_length=length, ten_J=tendon_pattern(m).dense(entries))
+
+
+def tendon_velocity(m: Model, d: Data) -> Data:
+    """ten_velocity = ten_J qvel."""
+    if not m.ntendon:
+        return d.replace(ten_velocity=d.qvel[:0])
+    pattern = tendon_pattern(m)
+    return d.replace(ten_velocity=pattern.apply(pattern.entries(d.ten_J), d.qvel))
+
+
+def _fixed(m: Model, d: Data):
+    """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the fixed tendons."""
+    terms, pattern = fixed_terms(m), tendon_pattern(m)
+    coef = take(m.wrap_prm, terms.wrap)
+    owner = 1.0 * (np.arange(m.ntendon)[:, None] == terms.tendon)
+    length = weighted_sum(owner, coef * take(d.qpos, terms.qpos))
+    here = (pattern.row[:, None] == terms.tendon) & (pattern.col[:, None] == terms.dof)
+    return length, weighted_sum(1.0 * here, coef)
+
+
+class Pull(NamedTuple):
+    """Forces on points of bodies that push a tendon longer by a unit force along its length;
+    `tendon` and `body` are constant tables."""
+
+    tendon: np.ndarray
+    body: np.ndarray
+    point: Vec
+    force: Vec
+
+
+def _spatial(m: Model, d: Data):
+    """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the spatial tendons."""
+    lengths, pull = _legs(m, d)
+    order = np.concatenate([group.tendon for _, _, group in leg_groups(m)])
+    owner = 1.0 * (np.arange(m.ntendon)[:, None] == order)
+    arm = pull.point - take(d.subtree_com, m.body_rootid[pull.body])
+    wrench = weighted_sum(_pull_members(m), Spatial.of(arm.cross(pull.force), pull.force))
+    entries = take(d.cdof, tendon_pattern(m).col).dot(wrench)
+    return weighted_sum(owner, lengths), entries
+
+
+def pulls(m: Model, d: Data) -> Pull:
+    """Forces of the spatial tendons on bodies."""
+    return _legs(m, d)[1]
+
+
+def _legs(m: Model, d: Data):
+    """Lengths of all legs of spatial tendons by group, and the forces on their ends and geoms."""
+    lengths, parts = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
+    every = [pull for part in parts for pull in part]
+    return concat(lengths), Pull(
+        np.concatenate([p.tendon for p in every]),
+        np.concatenate([p.body for p in every]),
+        concat(p.point for p in every),
+        concat(p.force for p in every),
+    )
+
+
+@derived
+def _pull_members(s: Structure) -> np.ndarray:
+    """[nnz, npull]: 1 where a force is of the entry's tendon, on a body that its dof moves."""
+    tendon: list[np.ndarray] = []
+    body: list[np.ndarray] = []
+    for kind, _, group in leg_groups(s):
+        ends = [s.site_bodyid[group.site0], s.site_bodyid[group.site1]]
+        if kind != WrapType.NONE:
+            ends += [s.geom_bodyid[group.geom]] * 2
+        tendon += [group.tendon] * len(ends)
+        body += ends
+    pattern, moves = tendon_pattern(s), ancestors(s)
+    own = pattern.row[:, None] == np.concatenate(tendon)
+    return own * moves.T[pattern.col][:, np.concatenate(body)]
+
+
+def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs):
+    """Lengths of legs of one kind, and the forces on their ends and on the geoms."""
+    x0, x1 = take(d.site_xpos, group.site0), take(d.site_xpos, group.site1)
+    body0, body1 = m.site_bodyid[group.site0], m.site_bodyid[group.site1]
+    part = inverse_divisor(m, group)
+    line = x1 - x0
+    if kind == WrapType.NONE:
+        push = line.normalize().scale(part)
+        length = line.norm() * part
+        return length, [
+            Pull(group.tendon, body0, x0, -push),
+            Pull(group.tendon, body1, x1, push),
+        ]
+
+    centre, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
+    radius = take(m.geom_size[:, 0], group.geom)
+    side = take(d.site_xpos, group.side) if sided else None
+    touch = wrap(kind, x0, x1, centre, R, radius, side)
+    to, fro = touch.first - x0, x1 - touch.last
+    bent = to.norm() + touch.surface + fro.norm()
+    length = jnp.where(touch.touches, bent, line.norm()) * part
+    # a leg that does not touch pulls both ways on the geom's centre: nothing
+    push0 = select(touch.touches, to, line).normalize().scale(part)
+    push1 = select(touch.touches, fro, line).normalize().scale(part)
+    body = m.geom_bodyid[group.geom]
+    length, push0, push1 = pin((length, push0, push1), length)
+    return length, [
+        Pull(group.tendon, body0, x0, -push0),
+        Pull(group.tendon, body1, x1, push1),
+        Pull(group.tendon, body, touch.first, push0),
+        Pull(group.tendon, body, touch.last, -push1),
+    ]
+
+
+def refusals(m: Model) -> list[Refusal]:
+    """What of the tendons is not simulated, named."""
+    return [
+        refuse(m, "tendon", t, "springyield (a plastic spring) is not supported; remove it")
+        for t in np.flatnonzero(m.tendon_plasticadr >= 0)
+    ]

@@ -1,0 +1,142 @@
+"""What the tree says about sums: constant matrices and level tables, derived from the structure."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.model.structure import Structure, derived
+
+
+@derived
+def descendants(s: Structure) -> np.ndarray:
+    """[nbody, nbody]: 1 where the column's body is in the subtree of the row's body."""
+    inside = np.eye(s.nbody)
+    for body in range(s.nbody - 1, 0, -1):
+        inside[s.body_parentid[body]] += inside[body]
+    return inside
+
+
+@derived
+def ancestors(s: Structure) -> np.ndarray:
+    """[nbody, nv]: 1 where the column's dof moves the row's body."""
+    moves = np.zeros((s.nbody, s.nv))
+    for body in range(1, s.nbody):
+        moves[body] = moves[s.body_parentid[body]]
+        first, count = s.body_dofadr[body], s.body_dofnum[body]
+        if count:
+            moves[body, first : first + count] = 1
+    return moves
+
+
+@derived
+def dof_ancestors(s: Structure) -> np.ndarray:
+    """[nv, nv] bool: the column's dof is the row's dof or one of its ancestors."""
+    mask = np.eye(s.nv, dtype=bool)
+    for dof in range(s.nv):
+        parent = s.dof_parentid[dof]
+        if parent >= 0:
+            mask[dof] |= mask[parent]
+    return mask
+
+
+@derived
+def dofs_before(s: Structure) -> np.ndarray:
+    """[nv, nv]: 1 where the column's dof moves the axis of the row's dof.
+
+    The axes of a ball joint, and the rotations of a free joint, are fixed in the body they move:
+    each follows all dofs up to the joint, none of the others in the joint. The translations of
+    a free joint are world axes, which nothing moves.
+    """
+    before = np.zeros((s.nv, s.nv))
+    for dof in range(s.nv):
+        joint = s.dof_jntid[dof]
+        first, kind = s.jnt_dofadr[joint], s.jnt_type[joint]
+        if kind == JointType.FREE:
+            if dof - first < 3:
+                continue
+            before[dof, first : first + 3] = 1
+        else:
+            start = first if kind == JointType.BALL else dof
+            parent = s.dof_parentid[start]
+            if parent >= 0:
+                before[dof] = dof_ancestors(s)[parent]
+    return before
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Bodies by depth, for the recursion of the poses.
+
+    Attributes:
+      roots: children of the world.
+      body: `[depth, width]` bodies of the deeper levels, padded with the first of the level.
+      parent: `[depth, width]` place of each body's parent in the level above (for the first level
+        here: in `roots`).
+      order: `[nbody]` place of each body in (world, roots, levels).
+    """
+
+    roots: np.ndarray
+    body: np.ndarray
+    parent: np.ndarray
+    order: np.ndarray
+
+
+@derived
+def levels(s: Structure) -> Levels:
+    """The bodies of the model by depth."""
+    depth = np.zeros(s.nbody, int)
+    for b in range(1, s.nbody):
+        depth[b] = depth[s.body_parentid[b]] + 1
+    by_level = [np.flatnonzero(depth == k) for k in range(1, depth.max(initial=0) + 1)]
+    roots = by_level[0] if by_level else np.zeros(0, int)
+    deeper = by_level[1:]
+    width = max((len(v) for v in deeper), default=0)
+    body = np.array([np.r_[v, np.full(width - len(v), v[0])] for v in deeper], int)
+    body = body.reshape(len(deeper), width)
+    place = np.zeros(s.nbody, int)
+    order = np.zeros(s.nbody, int)
+    for k, level in enumerate(by_level):
+        place[level] = np.arange(len(level))
+        start = 1 if k == 0 else 1 + len(roots) + (k - 1) * width
+        order[level] = start + place[level]
+    parent = place[s.body_parentid[body]] if deeper else body
+    return Levels(roots, body, parent, order)
+
+
+@derived
+def joint_slot(s: Structure) -> np.ndarray:
+    """[njnt]: rank of each joint among the joints of its body."""
+    return np.arange(s.njnt) - s.body_jntadr[s.jnt_bodyid]
+
+
+@derived
+def joint_table(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """[slots, nbody]: whether a body has a first, second, ... joint, and which; free ones do not
+    count, and where there is none the joint is any."""
+    slot = np.arange(int(s.body_jntnum.max(initial=0)))[:, None]
+    is_free = np.zeros(s.nbody, bool)
+    is_free[s.jnt_bodyid[joints_of(s, JointType.FREE)]] = True
+    has = (s.body_jntnum > slot) & ~is_free
+    return has, np.where(has, s.body_jntadr + slot, 0)
+
+
+@derived
+def dof_slot(s: Structure) -> np.ndarray:
+    """[nv]: rank of each dof among the dofs of its joint."""
+    return np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
+
+
+def joints_of(s: Structure, *kinds: JointType) -> np.ndarray:
+    """Ids of the joints of some kinds."""
+    return np.flatnonzero(np.isin(s.jnt_type, kinds))
+
+
+def grouped(owner: np.ndarray, count: int) -> np.ndarray:
+    """[count, most]: the items of each owner, padded with the number of the item after the last."""
+    order = np.argsort(owner, kind="stable")
+    number = np.bincount(owner, minlength=count)
+    table = np.full((count, number.max(initial=0) + 1), len(owner))
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
+    table[owner[order], place] = order
+    return table

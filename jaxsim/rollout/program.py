@@ -1,0 +1,190 @@
+"""Many steps of many worlds, for a person who waits.
+
+The program returns to the host after every chunk of steps, so that progress can be shown, records
+written to disk and the run interrupted. One compiled program serves chunks of every length.
+"""
+
+import functools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics import step
+from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.arrays.native import tile_size
+from jaxsim.rollout.scan import Records, check_record
+
+AXIS = "worlds"
+
+
+class Control(Protocol):
+    """A source of controls for many worlds; a pytree."""
+
+    def at(self, i: jax.Array) -> jax.Array:
+        """Controls of all worlds at step `i`, (worlds, nu)."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some steps of many worlds.
+
+    Attributes:
+      start: number of steps before this chunk.
+      steps: number of steps in it.
+      d: the worlds after it.
+      records: the recorded fields after each of its steps, (steps, worlds, ...).
+    """
+
+    start: int
+    steps: int
+    d: Data
+    records: Records
+
+
+class BatchProgram:
+    """The compiled program that advances many worlds.
+
+    The worlds are divided among the devices, and on a CPU, device by device, into tiles whose state
+    fits in its cache. Worlds do not communicate.
+
+    Args:
+      m: the model, the same for all worlds.
+      d: the worlds, with a leading axis; only shapes are read.
+      ctrl: controls of each step. None: `d.ctrl` at every step.
+      size: steps of a chunk.
+      record: names of the fields of Data to record.
+
+    Attributes:
+      devices: number of devices that share the work.
+      tile: worlds that a device advances together.
+      trace_seconds: time to trace the program.
+      compile_seconds: time to compile it.
+      temporary_bytes: memory that it needs on all devices, besides its arguments and results.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        d: Data,
+        ctrl: Control | None = None,
+        *,
+        size: int = 20,
+        record: Sequence[str] = (),
+    ):
+        check_model("BatchProgram", m)
+        leading = np.shape(d.time)[:1] if isinstance(d, Data) else ()
+        if not leading:
+            raise ValueError(
+                "BatchProgram: d: expected many worlds, got one; make them with "
+                "jaxsim.replicate(d, worlds)"
+            )
+        check_data("BatchProgram", m, d, leading)
+        check_record(d, record)
+        (worlds,) = leading
+        if check_count("BatchProgram: size", size) < 1:
+            raise ValueError("BatchProgram: size: a chunk has at least one step, got 0")
+        self.size = size
+        self.devices = _divisor(worlds, jax.device_count())
+        self.tile = tile_size(m, worlds // self.devices)
+        mesh = Mesh(np.array(jax.devices()[: self.devices]), (AXIS,))
+        self._by_world = NamedSharding(mesh, P(AXIS))
+        self._everywhere = NamedSharding(mesh, P())
+        self._m, self._ctrl = jax.device_put((m, ctrl), self._everywhere)
+
+        advance = functools.partial(_advance, tile=self.tile, record=tuple(record))
+        by_step = P(None, AXIS)
+        sharded = jax.shard_map(
+            advance,
+            mesh=mesh,
+            in_specs=(P(), P(AXIS), by_step, P()),
+            out_specs=(P(AXIS), by_step),
+            check_vma=False,
+        )
+
+        def chunk(m, d, ctrl, start, count):
+            if ctrl is None:
+                rows = jnp.broadcast_to(d.ctrl, (size, *d.ctrl.shape))
+            else:
+                rows = jax.vmap(ctrl.at)(start + jnp.arange(size, dtype=jnp.int32))
+            return sharded(m, d, rows, count)
+
+        begin = time.perf_counter()
+        lowered = jax.jit(chunk).lower(*self._arguments(d, 0, 0))
+        traced = time.perf_counter()
+        self._program = lowered.compile()
+        self.trace_seconds = traced - begin
+        self.compile_seconds = time.perf_counter() - traced
+        memory = self._program.memory_analysis()
+        self.temporary_bytes = self.devices * memory.temp_size_in_bytes if memory else 0
+
+    def run(self, d: Data, steps: int) -> Iterator[Chunk]:
+        """Advances the worlds by `steps` steps, and hands them over after every chunk."""
+        steps = check_count("run: steps", steps)
+        for start in range(0, steps, self.size):
+            count = min(self.size, steps - start)
+            d, records = self._program(*self._arguments(d, start, count))
+            yield Chunk(start, count, d, {name: x[:count] for name, x in records.items()})
+
+    def _arguments(self, d: Data, start: int, count: int) -> tuple:
+        """The arguments of the program, on the devices it expects them on."""
+        numbers = jax.device_put((np.int32(start), np.int32(count)), self._everywhere)
+        return self._m, jax.device_put(d, self._by_world), self._ctrl, *numbers
+
+
+def replicate(d: Data, worlds: int) -> Data:
+    """The same world many times, with a leading axis."""
+    worlds = check_count("replicate: worlds", worlds)
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
+
+
+def _advance(m: Model, d: Data, ctrl, count, *, tile: int, record) -> tuple[Data, Records]:
+    """The worlds of one device after `count` steps, and their records, `(size, worlds, ...)`.
+
+    Args:
+      m: the model.
+      d: the worlds of this device.
+      ctrl: their controls, (size, worlds, nu).
+      count: number of steps, at most `size`.
+      tile: worlds that are advanced together.
+      record: names of the recorded fields.
+    """
+    many = jax.vmap(step, in_axes=(None, 0))
+
+    def advance_tile(arguments):
+        d, ctrl = arguments
+
+        def advance(i, carry):
+            d, records = carry
+            d = many(m, d.replace(ctrl=ctrl[i]))
+            return d, {name: x.at[i].set(getattr(d, name)) for name, x in records.items()}
+
+        slots = {
+            n: jnp.zeros((len(ctrl), *getattr(d, n).shape), getattr(d, n).dtype) for n in record
+        }
+        return lax.fori_loop(jnp.zeros_like(count), count, advance, (d, slots))
+
+    worlds, size = d.time.shape[0], len(ctrl)
+    tiles = worlds // tile
+    by_tile = jnp.moveaxis(ctrl.reshape(size, tiles, tile, *ctrl.shape[2:]), 1, 0)
+    split = jax.tree.map(lambda x: x.reshape(tiles, tile, *x.shape[1:]), d)
+    d, records = lax.map(advance_tile, (split, by_tile))
+    d = jax.tree.map(lambda x: x.reshape(worlds, *x.shape[2:]), d)
+    records = jax.tree.map(
+        lambda x: jnp.moveaxis(x, 0, 1).reshape(size, worlds, *x.shape[3:]), records
+    )
+    return d, records
+
+
+def _divisor(n: int, limit: int) -> int:
+    """The largest divisor of `n` that is at most `limit`."""
+    return next(k for k in range(min(n, limit), 0, -1) if n % k == 0)

@@ -1,0 +1,67 @@
+"""Many steps of one world as one function, to be used under jit, vmap and grad."""
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+from jax import lax
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics import step
+from jaxsim.physics.arguments import check_count, check_data, check_model
+
+Records = dict[str, jax.Array]
+
+
+def rollout(
+    m: Model,
+    d: Data,
+    steps: int | None = None,
+    ctrl: jax.Array | None = None,
+    *,
+    record: Sequence[str] = (),
+) -> tuple[Data, Records]:
+    """Advances one world by several steps.
+
+    Args:
+      m: the model.
+      d: the world at the start.
+      steps: how many steps; None: as many as `ctrl` has rows.
+      ctrl: controls, (steps, nu), one row a step. None: `d.ctrl` at every step.
+      record: names of the fields of Data to record.
+
+    Returns:
+      The world at the end, and the recorded fields after each step, each with a leading axis of
+      steps.
+
+    Raises:
+      ValueError: `steps` and `ctrl` do not fit together, or a field cannot be recorded.
+    """
+    if ctrl is None and steps is None:
+        raise ValueError("rollout: give the number of steps, or ctrl with one row a step")
+    if steps is not None:
+        steps = check_count("rollout: steps", steps)
+    check_model("rollout", m)
+    check_data("rollout", m, d)
+    if ctrl is not None:
+        steps = np.shape(ctrl)[0] if steps is None and np.ndim(ctrl) else steps
+        if np.shape(ctrl) != (steps, m.nu):
+            raise ValueError(f"ctrl: expected shape ({steps}, {m.nu}), got {np.shape(ctrl)}")
+    check_record(d, record)
+
+    def advance(d: Data, ctrl_now):
+        if ctrl_now is not None:
+            d = d.replace(ctrl=ctrl_now)
+        d = step(m, d)
+        return d, {name: getattr(d, name) for name in record}
+
+    return lax.scan(advance, d, ctrl, length=steps)
+
+
+def check_record(d: Data, record: Sequence[str]) -> None:
+    """Raises ValueError if a field cannot be recorded."""
+    for name in record:
+        if not isinstance(getattr(d, name, None), jax.Array):
+            hint = "; keep it: make_data(m, keep=...)" if name in Data.fields else ""
+            raise ValueError(f"record: this Data does not carry {name!r}{hint}")

@@ -1,0 +1,262 @@
+"""Recorded motion on disk: a .npz file that is written as a whole or not at all.
+
+A file holds one array per recorded field, (records, worlds, ...), and a `header` of JSON text that
+says what they are. Records are spooled to a temporary folder beside the file while the simulation
+runs, so memory does not grow with its length; the finished file is renamed into place at the end.
+Where that cannot be done, what was simulated is kept in another place, and the error names it.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxsim.assets.read.npz import read_npz
+
+FORMAT, VERSION = "jaxsim trajectory", 1
+FINISHED = "finished.npz"
+
+
+@dataclass(frozen=True, repr=False)
+class Trajectory:
+    """A recorded motion.
+
+    Attributes:
+      header: "model" (its name), "timestep", "every" (steps between records), "worlds", "records",
+        "nq", "nv", "nu".
+      fields: the recorded arrays by name, each (records, worlds, ...).
+    """
+
+    header: dict[str, Any]
+    fields: dict[str, np.ndarray]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.fields[name]
+
+    def __repr__(self) -> str:
+        told = ("model", "records", "worlds", "timestep", "every")
+        says = [f"{name}={self.header[name]!r}" for name in told if name in self.header]
+        arrays = [f"{name}={x.dtype}{list(x.shape)}" for name, x in self.fields.items()]
+        return f"Trajectory({', '.join(says + arrays)})"
+
+
+class NotWrittenError(OSError):
+    """A trajectory could not be written where it should be.
+
+    Attributes:
+      kept: where the records are all the same: a trajectory, or a folder of raw arrays.
+    """
+
+    def __init__(self, path: Path, reason: OSError, kept: Path, records: int):
+        self.kept = kept
+        what = (
+            "the file" if kept.suffix == ".npz" else "raw arrays, with header.json, in the folder"
+        )
+        super().__init__(
+            f"'{path}' cannot be written: {reason.strerror or reason}; "
+            f"{records} records of each world are kept in {what} '{kept}'"
+        )
+
+
+class TrajectoryWriter:
+    """Writes a trajectory; a context manager. Leaving it by an exception leaves no file.
+
+    Where the path is a link, the file that it leads to is written.
+
+    Args:
+      path: the file to write.
+      header: what `Trajectory.header` says, without the number of records.
+
+    Raises:
+      OSError: on entering: the file cannot be written.
+      NotWrittenError: on adding records, or at the end: it cannot be written any more.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]):
+        self.path = Path(path)
+        self.records = 0
+        self._header = dict(header)
+        self._shapes: dict[str, tuple[tuple[int, ...], np.dtype]] = {}
+
+    def __enter__(self) -> "TrajectoryWriter":
+        self._target = target_of(self.path)
+        name = self._target.name
+        self._spool = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=self._target.parent))
+        self._files: dict[str, Any] = {}
+        self._keep_spool = False
+        return self
+
+    def append(self, chunk: Mapping[str, Any]) -> None:
+        """Adds some records: arrays (records, worlds, ...) of the same fields as before."""
+        arrays = {name: np.ascontiguousarray(values) for name, values in chunk.items()}
+        for name, values in arrays.items():
+            shape = values.shape[1:], values.dtype
+            if self._shapes.setdefault(name, shape) != shape:
+                raise ValueError(f"{name}: records of shape {shape}, before {self._shapes[name]}")
+        try:
+            for name, values in arrays.items():
+                self._add(name, values)
+        except OSError as error:
+            raise self._rescued(error) from error
+        self.records += len(next(iter(arrays.values())))
+
+    def _add(self, name: str, values: np.ndarray) -> None:
+        if name not in self._files:
+            # unbuffered: what does not fit on the disk is known at once
+            self._files[name] = (self._spool / name).open("wb", buffering=0)
+        left = values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
+        while left:
+            left = left[self._files[name].write(left) :]
+
+    def __exit__(self, kind, error, trace) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            self._close()
+            if not self._keep_spool:
+                shutil.rmtree(self._spool, ignore_errors=True)
+
+    def _finish(self) -> None:
+        try:
+            finished = self._spool / FINISHED
+            self._write(finished)
+            os.replace(finished, self._target)
+        except OSError as error:
+            raise self._rescued(error) from error
+
+    def _close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def _write(self, finished: Path) -> None:
+        text = {"format": FORMAT, "version": VERSION, "records": self.records, **self._header}
+        header = np.array(json.dumps({**text, "fields": list(self._shapes)}))
+        with zipfile.ZipFile(finished, "w", allowZip64=True) as archive:
+            with archive.open("header.npy", "w") as member:
+                np.lib.format.write_array(member, header)
+            for name, (shape, dtype) in self._shapes.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    description = {
+                        "descr": np.lib.format.dtype_to_descr(dtype),
+                        "fortran_order": False,
+                        "shape": (self.records, *shape),
+                    }
+                    np.lib.format.write_array_header_1_0(member, description)
+                    left = self.records * int(np.prod(shape)) * dtype.itemsize
+                    # no further: the last records of a field may lack those of another one
+                    with (self._spool / name).open("rb") as raw:
+                        while left > 0:
+                            block = raw.read(min(left, 1 << 20))
+                            if not block:
+                                raise OSError(f"the records of '{name}' are gone from the disk")
+                            member.write(block)
+                            left -= len(block)
+
+    def _rescued(self, reason: OSError) -> NotWrittenError:
+        """Keeps the records where there is room for them; the error that says where."""
+        (self._spool / FINISHED).unlink(missing_ok=True)  # room for what follows
+        for place in self._other_places():
+            try:
+                self._write(place)
+            except OSError:
+                place.unlink(missing_ok=True)
+            else:
+                return NotWrittenError(self.path, reason, place, self.records)
+        return NotWrittenError(self.path, reason, self._kept_as_it_is(), self.records)
+
+    def _other_places(self) -> Iterator[Path]:
+        """Names that are free: beside the file, then among the temporary files."""
+        for folder in (self._target.parent, Path(tempfile.gettempdir())):
+            for i in range(1, 1000):
+                place = folder / f"{self._target.stem}-{i}.npz"
+                if not os.path.lexists(place):
+                    yield place
+                    break
+
+    def _kept_as_it_is(self) -> Path:
+        """The folder of the raw arrays, under a name that is seen."""
+        self._keep_spool = True
+        fields = {
+            name: {"dtype": dtype.str, "shape": [self.records, *shape]}
+            for name, (shape, dtype) in self._shapes.items()
+        }
+        kept = self._spool.with_name(self._spool.name.lstrip("."))
+        # the numbers are what counts; they stay, whatever else the disk refuses
+        with contextlib.suppress(OSError):
+            (self._spool / "header.json").write_text(json.dumps({**self._header, "fields": fields}))
+            os.replace(self._spool, kept)
+            self._spool = kept
+        return self._spool
+
+
+def target_of(path: str | os.PathLike[str]) -> Path:
+    """The file that writing to a path makes or replaces, links followed; its folder is tried.
+
+    Raises:
+      OSError: there can be no such file, or its folder cannot be written to.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"'{path}' is a folder; name a file")
+    if target.exists() and not target.is_file():
+        raise OSError(f"'{path}' is no plain file; name another one")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder '{target.parent}'; create it first")
+    try:
+        with tempfile.NamedTemporaryFile(prefix=f".{target.name}-", dir=target.parent) as trial:
+            trial.write(b"\0")
+            trial.flush()
+    except OSError as error:
+        raise OSError(f"'{target.parent}' cannot be written to: {error.strerror}") from None
+    return target
+
+
+def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
+    """Reads a trajectory and checks that it is whole.
+
+    Raises:
+      ValueError: the file is not a trajectory, is damaged, or of a newer version.
+      OSError: the file cannot be read.
+    """
+    arrays = read_npz(path)
+    header = _header(path, arrays.pop("header", None))
+    first = header["records"], header["worlds"]
+    for name in header["fields"]:
+        if name not in arrays:
+            raise ValueError(f"{path}: damaged: the array '{name}' is missing")
+        if arrays[name].shape[:2] != first:
+            shape = arrays[name].shape
+            raise ValueError(f"{path}: damaged: '{name}' has shape {shape}, expected {first} first")
+    return Trajectory(header, {name: arrays[name] for name in header["fields"]})
+
+
+def _header(path: str | os.PathLike[str], text: np.ndarray | None) -> dict[str, Any]:
+    """The header of a trajectory, if it is one."""
+    foreign = f"{path}: not a jaxsim trajectory: "
+    if text is None:
+        raise ValueError(f"{foreign}it has no header")
+    try:
+        header = json.loads(str(text))
+    except (ValueError, RecursionError):
+        raise ValueError(f"{foreign}its header is not JSON") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"{foreign}its header names another format")
+    if header.get("version") != VERSION:
+        raise ValueError(
+            f"{path}: version {header.get('version')} of the format; this jaxsim reads {VERSION}"
+        )
+    for name, kind in (("records", int), ("worlds", int), ("fields", list)):
+        if not isinstance(header.get(name), kind):
+            raise ValueError(f"{path}: damaged: its header says no '{name}'")
+    if not all(isinstance(name, str) for name in header["fields"]):
+        raise ValueError(f"{path}: damaged: its header names fields by what are no names")
+    return header

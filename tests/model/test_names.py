@@ -1,0 +1,65 @@
+"""Names to ids and back."""
+
+import re
+
+import mujoco
+import pytest
+
+from jaxsim.enums import ObjType
+from jaxsim.io.bridge import put_model
+from jaxsim.io.load import load_model
+from jaxsim.model.names import id2name, name2id
+
+XML = """
+<mujoco>
+  <worldbody>
+    <body name="upper">
+      <joint name="shoulder"/>
+      <geom size="1"/>
+      <body name="lower"><joint/><geom name="ball" size="1"/></body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def m():
+    return put_model(mujoco.MjModel.from_xml_string(XML))
+
+
+def test_name_to_id_and_back(m):
+    assert name2id(m, ObjType.BODY, "lower") == 2
+    assert name2id(m, "body", "lower") == 2
+    assert id2name(m, ObjType.XBODY, 0) == "world"
+    assert id2name(m, "geom", 1) == "ball"
+
+
+def test_what_has_no_name(m):
+    assert id2name(m, "joint", 1) is None
+    assert id2name(m, "joint", 99) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        ("joint", "sholder", "no joint is named 'sholder'; did you mean 'shoulder'?"),
+        ("joint", "", "no joint is named ''; there are: shoulder"),
+        (ObjType.KEY, "home", "no key is named 'home'; there are: none"),
+        ("joints", "slide", "no kind of object is called 'joints'; did you mean 'joint'?"),
+        (ObjType.DOF, "slide", "no kind of object is called 'dof'; there are: "),
+    ],
+)
+def test_what_is_not_there_is_said(m, kind, name, message):
+    """A -1 would silently read the last entry of a table."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        name2id(m, kind, name)
+
+
+def test_a_name_of_a_kind_that_is_not_there(m):
+    with pytest.raises(ValueError, match="no kind of object is called 'joints'"):
+        id2name(m, "joints", 0)
+
+
+def test_both_ways_to_a_model_have_the_same_kinds(m):
+    assert m.structure.names == load_model(XML).structure.names

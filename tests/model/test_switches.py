@@ -1,0 +1,163 @@
+"""Numbers that are zero in the file and set later count as if they had been in the file."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import jaxsim
+from jaxsim.compile.write.unwritten import UNWRITTEN
+from jaxsim.model.switches import FIXED, SWITCHES
+
+# Everything that can be zero is.
+PLAIN = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="3 3 .1" condim="4"/>
+    <body name="base" pos="0 0 .29"><freejoint/><geom name="foot" size=".3"/>
+      <body name="arm" pos=".4 0 .1">
+        <joint name="h" axis="0 1 0" range="-20 20" pos="0 .1 0"/>
+        <geom name="upper" type="capsule" size=".05 .1" pos=".1 0 0"/>
+        <site name="s0" pos=".2 0 .1"/>
+        <body name="hand" pos=".3 0 0"><joint name="b" type="ball"/>
+          <geom type="box" size=".05 .04 .03" pos=".05 0 0"/><site name="s1" pos=".1 0 0"/></body>
+      </body>
+    </body>
+    <body name="cart" pos="2 0 .5"><joint name="x" type="slide" axis="1 0 0" range="-.5 .01"/>
+      <geom size=".1"/><site name="s2"/></body>
+  </worldbody>
+  <equality><joint joint1="h" joint2="x" active="false"/></equality>
+  <tendon>
+    <fixed name="f" range="-.2 .02"><joint joint="h" coef="1"/><joint joint="x" coef="1"/></fixed>
+    <spatial name="s"><site site="s0"/><site site="s2"/></spatial>
+  </tendon>
+  <actuator><motor name="drive" joint="x"/><general name="pull" tendon="s"/></actuator>
+  <sensor><framelinacc objtype="site" objname="s1"/><touch site="s0"/><jointlimitfrc joint="x"/>
+    <tendonlimitfrc tendon="f"/><actuatorfrc actuator="pull"/></sensor>
+</mujoco>"""
+VALUE = 0.03  # what zeros become
+TOLERANCE = 1e-6  # of the solver's acceleration; what has no effect is off by orders more
+
+
+@pytest.fixture(scope="module")
+def plain():
+    spec = jaxsim.Spec.from_string(PLAIN)
+    return spec, jaxsim.load_model(spec, free="all")
+
+
+def changed(m: jaxsim.Model, name: str, value) -> jaxsim.Model:
+    if name.startswith("opt."):
+        return m.replace(opt=m.opt.replace(**{name[4:]: value}))
+    return m.replace(**{name: value})
+
+
+def leaves(m: jaxsim.Model) -> dict[str, jax.Array]:
+    """The real fields of a model and its options, by name."""
+    paths = jax.tree.leaves_with_path(m)
+    return {jax.tree_util.keystr(path).lstrip("."): np.asarray(leaf) for path, leaf in paths}
+
+
+def from_zero(spec, m: jaxsim.Model, name: str, leaf: np.ndarray):
+    """The model with the zeros of a leaf set, and its MJCF: all together if MJCF can say it, else
+    those of the items that it can say."""
+    zeros = np.argwhere(leaf == 0)
+    items = [zeros] + [zeros[zeros[:, 0] == i] for i in np.unique(zeros[:, 0])] if leaf.ndim else []
+    for places in items or [zeros]:
+        value = leaf.copy()
+        value[tuple(places.T)] = VALUE
+        new = changed(m, name, jnp.asarray(value))
+        try:
+            yield new, jaxsim.write_back(spec, new).to_xml()
+        except (ValueError, jaxsim.ModelError):
+            continue
+        if places is zeros:
+            return
+
+
+def test_a_number_set_from_zero_is_that_number_in_the_file(plain):
+    spec, m = plain
+    d = jaxsim.make_data(m)
+    rng = np.random.default_rng(3)
+    start = d.replace(qvel=jnp.asarray(rng.normal(size=m.nv)), ctrl=jnp.asarray([0.3, -0.2]))
+    advance = jax.jit(lambda m: jaxsim.step(jaxsim.set_const(m), start))
+    refused = {name for switch in FIXED for name in switch.fields}
+    tried, wrong = set(), []
+    for name, leaf in leaves(m).items():
+        if name in refused or name in UNWRITTEN or name.startswith("stat."):
+            continue
+        if not (leaf == 0).any():
+            continue
+        for new, xml in from_zero(spec, m, name, leaf):
+            model = mujoco.MjModel.from_xml_string(xml)
+            there = mujoco.MjData(model)
+            there.qpos[:], there.qvel[:], there.ctrl[:] = start.qpos, start.qvel, start.ctrl
+            mujoco.mj_step(model, there)
+            here = advance(new)
+            tried.add(name)
+            for field in ("qacc", "qvel", "sensordata", "qfrc_passive", "qfrc_actuator"):
+                a, b = np.asarray(getattr(here, field)), getattr(there, field)
+                error = np.abs(a - b).max() / (1 + np.abs(b).max())
+                if error > TOLERANCE:
+                    wrong.append(f"{name}: {field} differs by {error:.1e}")
+    assert not wrong, "\n".join(wrong)
+    switched = {name for switch in SWITCHES for name in switch.fields}
+    assert switched <= tried, switched - tried
+
+
+def test_what_the_program_has_no_place_for_is_refused():
+    m = jaxsim.load_model(PLAIN)
+    for switch in (*SWITCHES, *FIXED):
+        for name in switch.fields:
+            leaf = leaves(m)[name]
+            if not leaf.size:
+                continue
+            remedy = "free=" if switch in SWITCHES else "before it is loaded"
+            for value in (np.full_like(leaf, VALUE), np.stack([leaf, leaf + VALUE])):
+                if name.startswith("opt.") and value.ndim > leaf.ndim:
+                    value = jnp.asarray(value)
+                with pytest.raises(ValueError, match=f"{name}: was 0 .*{remedy}"):
+                    changed(m, name, value)
+            with pytest.raises(ValueError, match=f"{name}: was 0 .*{remedy}"):
+                jax.jit(lambda v, name=name: changed(m, name, v).qpos0)(leaf)
+            changed(m, name, leaf)  # what stays zero is no change
+
+
+def test_only_items_without_a_place_are_refused():
+    m = jaxsim.load_model(PLAIN, free=["opt.density"])
+    m.replace(opt=m.opt.replace(density=jnp.asarray(1.2)))
+    xml = PLAIN.replace('name="x"', 'name="x" frictionloss="1"')
+    m = jaxsim.load_model(xml)
+    assert not m.dof_hasfriction[:-1].any()
+    m.replace(dof_frictionloss=m.dof_frictionloss * 3)
+    jax.jit(lambda k: m.replace(dof_frictionloss=m.dof_frictionloss * k).qpos0)(2.0)
+    with pytest.raises(ValueError, match="of item 6 is not zero"):
+        m.replace(dof_frictionloss=m.dof_frictionloss.at[6].set(1.0))
+
+
+def test_free_fields_survive_saving_and_are_checked(tmp_path):
+    m = jaxsim.load_model(PLAIN, free=("dof_frictionloss",))
+    jaxsim.save_model(m, tmp_path / "m.jxm")
+    again = jaxsim.load_model(tmp_path / "m.jxm")
+    again.replace(dof_frictionloss=m.dof_frictionloss + 1)
+    with pytest.raises(ValueError, match="did you mean 'dof_frictionloss'"):
+        jaxsim.load_model(PLAIN, free=("dof_friction_loss",))
+    jaxsim.save_model(jaxsim.load_model(PLAIN), tmp_path / "plain.jxm")
+    freed = jaxsim.load_model(tmp_path / "plain.jxm", free="dof_frictionloss")
+    freed.replace(dof_frictionloss=m.dof_frictionloss + 1)
+
+
+def test_a_gradient_from_zero_is_that_of_the_difference():
+    m = jaxsim.load_model(PLAIN, free=("body_gravcomp", "opt.viscosity"))
+    start = jaxsim.make_data(m).replace(qvel=jnp.linspace(-1, 1, m.nv))
+
+    def height(x):
+        new = m.replace(
+            body_gravcomp=m.body_gravcomp + x, opt=m.opt.replace(viscosity=m.opt.viscosity + x)
+        )
+        return jaxsim.forward(new, start).qacc[6]
+
+    slope = jax.jit(jax.grad(height))(0.0)
+    high, low = jax.jit(jax.vmap(height))(jnp.array([1e-5, 0.0]))
+    assert abs(slope) > 1e-3
+    np.testing.assert_allclose(slope, (high - low) / 1e-5, rtol=1e-3)

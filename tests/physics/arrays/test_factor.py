@@ -1,0 +1,63 @@
+"""Solutions of symmetric positive definite systems, for every number of worlds."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsim.physics.arrays.factor import inverse_spd, solve_spd
+
+AT_ONCE = """
+import jax, jax.numpy as jnp
+from jaxsim.physics.arrays.factor import solve_spd
+matrices = [jnp.eye(60)[:, :, None] * (k + 1.0) + jnp.ones((60, 60, 64)) for k in range(8)]
+def turn(_, xs):
+    return [solve_spd(A, 1 + 0.01 * x) for A, x in zip(matrices, xs)]
+start = [jnp.ones((60, 64)) for _ in matrices]
+print(jax.jit(lambda xs: jax.lax.fori_loop(0, 40, turn, xs))(start)[0].shape)
+"""
+
+
+def system(n: int, worlds: tuple[int, ...]):
+    rng = np.random.default_rng(n)
+    root = rng.standard_normal((*worlds, n, n))
+    A = root @ np.swapaxes(root, -1, -2) + n * np.eye(n)
+    return np.moveaxis(A, (-2, -1), (0, 1)), rng.standard_normal((n, *worlds))
+
+
+@pytest.mark.parametrize(
+    ("n", "worlds"),
+    [(1, ()), (7, ()), (7, (1,)), (7, (3,)), (30, (9,)), (60, (6,)), (300, ()), (193, (2,))],
+)
+def test_solution_and_inverse(n, worlds):
+    A, b = system(n, worlds)
+    x = jax.jit(solve_spd)(A, b)
+    np.testing.assert_allclose(np.einsum("ij...,j...->i...", A, x), b, rtol=1e-11, atol=1e-12)
+    unit = np.broadcast_to(np.eye(n).reshape(n, n, *(1 for _ in worlds)), A.shape)
+    product = np.einsum("ij...,jk...->ik...", A, jax.jit(inverse_spd)(A))
+    np.testing.assert_allclose(product, unit, atol=1e-12)
+
+
+def test_derivatives_under_vmap():
+    """Both modes against central differences, for worlds that are batched by JAX itself."""
+    A, b = (np.moveaxis(x, -1, 0) for x in system(6, (4,)))
+    step = np.random.default_rng(1).standard_normal(A.shape)
+    step = step + np.swapaxes(step, 1, 2)
+    value = jax.vmap(lambda A, b: jnp.sum(solve_spd(A, b) ** 2))
+    reverse = jax.jit(jax.grad(lambda A: value(A, b).sum()))(A)
+    _, forward = jax.jit(lambda A, t: jax.jvp(lambda A: value(A, b), (A,), (t,)))(A, step)
+    h = 1e-6
+    central = (value(A + h * step, b) - value(A - h * step, b)) / (2 * h)
+    np.testing.assert_allclose(forward, central, rtol=1e-7)
+    np.testing.assert_allclose(np.sum(reverse * step, axis=(1, 2)), forward, rtol=1e-11)
+
+
+def test_many_solutions_at_once_come_to_an_end():
+    """More batches at a time than XLA has threads, which its own factorization waits for."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_ONCE], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "(60, 64)", done.stderr
