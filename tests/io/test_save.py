@@ -6,7 +6,6 @@ import json
 import os
 import random
 import struct
-import time
 
 import jax
 import jax.numpy as jnp
@@ -285,20 +284,3 @@ def signed(data: bytes, content, size: int) -> bytes:
     file = bytearray(front + bytes(32) + padded + rest)
     file[32:64] = _digest(file)
     return bytes(file)
-
-
-def test_loading_is_faster_than_compiling():
-    """By a factor of three for a chain; two leaves room for a busy machine."""
-    link = "<body pos='0 0 0.1'><joint axis='0 1 0'/><geom size='0.05'/>"
-    text = f"<mujoco><worldbody>{60 * link}{60 * '</body>'}</worldbody></mujoco>"
-    data = to_bytes(arm(text))
-
-    def seconds(make) -> float:
-        times = []
-        for _ in range(5):
-            start = time.process_time()
-            make()
-            times.append(time.process_time() - start)
-        return min(times)
-
-    assert seconds(lambda: from_bytes(data)) < 0.5 * seconds(lambda: arm(text))

@@ -3,7 +3,6 @@
 import inspect
 import resource
 import sys
-import time
 
 import pytest
 
@@ -82,12 +81,11 @@ TOO_MUCH = {
 @pytest.mark.parametrize("what", TOO_MUCH)
 def test_refused_before_memory_is_spent(what):
     text, message = TOO_MUCH[what]
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ModelError) as error:
         compile_string(text)
     assert message in str(error.value)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
-    assert time.perf_counter() - start < 5
 
 
 def test_models_that_attach_each_other_twice():
@@ -102,10 +100,8 @@ def test_models_that_attach_each_other_twice():
     files["30.xml"] = (
         f"<mujoco><worldbody><body name='b'>{BALL}</body></worldbody></mujoco>".encode()
     )
-    start = time.perf_counter()
     with pytest.raises(ModelError, match="the model grows beyond 250000 elements here"):
         compile_string(files["0.xml"].decode(), files)
-    assert time.perf_counter() - start < 60
 
 
 def _around(inside: str, tag: str, count: int, attrs: str = "") -> str:
