@@ -16,6 +16,7 @@ from jaxsim.io import tables
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
+from jaxsim.model.switches import FIXED, SWITCHES
 
 _MOST = np.iinfo(np.int32).max
 _WIDTHS = {  # numbers of a joint in qpos and in qvel
@@ -88,6 +89,9 @@ def _check_counts(s: Structure) -> None:
 
 
 def _check_lengths(s: Structure) -> None:
+    for switch in (*SWITCHES, *FIXED):
+        if switch.flag not in s:
+            raise AssetError(f"{switch.flag} is missing")
     for name, axes in tables.AXES.items():
         if name not in s:
             raise AssetError(f"{name} is missing")

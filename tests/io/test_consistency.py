@@ -9,7 +9,9 @@ from mujoco.introspect.structs import STRUCTS
 import jaxsim
 from jaxsim.errors import AssetError
 from jaxsim.io import tables
-from jaxsim.io.consistency import check_model
+from jaxsim.io.consistency import check_model, check_structure
+from jaxsim.model.structure import Structure
+from jaxsim.model.switches import FIXED, SWITCHES
 
 RICH = """
 <mujoco>
@@ -180,3 +182,12 @@ def test_parts_that_do_not_fit_each_other(rich, change, message):
     table = np.zeros_like(getattr(rich, name))
     table[...] = value
     assert message in forged(rich, **{name: table})
+
+
+def test_a_missing_switch(rich):
+    """Without a flag the program would stop in the middle of a trace."""
+    s = rich.structure
+    for switch in (*SWITCHES, *FIXED):
+        rest = Structure({name: getattr(s, name) for name in s if name != switch.flag})
+        with pytest.raises(AssetError, match=f"{switch.flag} is missing"):
+            check_structure(rest)

@@ -62,7 +62,8 @@ def test_a_state_that_does_not_fit(m):
 
 @pytest.mark.filterwarnings("ignore")
 def test_flax(record):
-    flax = pytest.importorskip("flax.serialization")
+    from flax import serialization as flax
+
     state = jaxsim.state_dict(record)
     assert flax.to_state_dict(state).keys() == state.keys()
     back = flax.from_bytes(jaxsim.state_dict(blank(record)), flax.to_bytes(state))
@@ -71,7 +72,8 @@ def test_flax(record):
 
 @pytest.mark.filterwarnings("ignore")
 def test_orbax(record, tmp_path):
-    orbax = pytest.importorskip("orbax.checkpoint")
+    from orbax import checkpoint as orbax
+
     with orbax.StandardCheckpointer() as saver:
         saver.save(tmp_path / "state", jaxsim.state_dict(record))
         saver.wait_until_finished()

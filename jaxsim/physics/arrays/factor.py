@@ -5,7 +5,7 @@ which that program would be long, go to the platform's library one matrix at a t
 the matrices of one call to all its threads and waits for them in one of these, so that as many
 calls at once as there are threads wait forever (jaxlib 0.10). A large matrix it divides among
 threads of its own, which wait for each other busily: beside other work on the machine 300 dofs took
-0.6 to 160 ms. So it only gets what it factors alone, and products do the rest.
+0.6 to 160 ms. So it only factors what it takes alone, and products do the rest.
 """
 
 import jax
