@@ -7,6 +7,12 @@ from jaxsim.assets.source.provider import unregister_provider as unregister_prov
 from jaxsim.assets.source.vfs import Vfs as Vfs
 from jaxsim.compile import flatten as flatten
 from jaxsim.errors import ModelError as ModelError
+from jaxsim.extend.plugin import Attached as Attached
+from jaxsim.extend.plugin import Plugin as Plugin
+from jaxsim.extend.registry import register_collider as register_collider
+from jaxsim.extend.registry import register_plugin as register_plugin
+from jaxsim.extend.registry import unregister_collider as unregister_collider
+from jaxsim.extend.registry import unregister_plugin as unregister_plugin
 from jaxsim.io.bridge import get_data as get_data
 from jaxsim.io.bridge import get_data_into as get_data_into
 from jaxsim.io.bridge import put_data as put_data
@@ -28,6 +34,9 @@ from jaxsim.model.model import Option as Option
 from jaxsim.model.model import Statistic as Statistic
 from jaxsim.model.names import id2name as id2name
 from jaxsim.model.names import name2id as name2id
+from jaxsim.model.warning import WarningCount as WarningCount
+from jaxsim.model.warning import check as check
+from jaxsim.model.warning import warning_counts as warning_counts
 from jaxsim.physics.api import com_pos as com_pos
 from jaxsim.physics.api import com_vel as com_vel
 from jaxsim.physics.api import constraint_rows as constraint_rows
@@ -54,6 +63,7 @@ from jaxsim.physics.api import step as step
 from jaxsim.physics.api import subtree_vel as subtree_vel
 from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import transmission as transmission
+from jaxsim.physics.arrays.platform import for_platform as for_platform
 from jaxsim.physics.constants.set_const import set_const as set_const
 from jaxsim.rollout.program import BatchProgram as BatchProgram
 from jaxsim.rollout.program import replicate as replicate

@@ -4,20 +4,10 @@ import jax
 import numpy as np
 
 from jaxsim.cli.progress import thousands
-from jaxsim.enums import JointType, WarningType
+from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-
-# what each counter means, and what to do about it
-WARNINGS = {
-    WarningType.INERTIA: ("singular mass matrix", "check masses and armature"),
-    WarningType.CONTACTFULL: ("more contacts than there is room for", "use a larger --contacts"),
-    WarningType.CNSTRFULL: ("more constraints than there is room for", "use a larger --contacts"),
-    WarningType.BADQPOS: ("reset: position not finite or too large", "use a smaller time step"),
-    WarningType.BADQVEL: ("reset: velocity not finite or too large", "use a smaller time step"),
-    WarningType.BADQACC: ("reset: acceleration not finite or too large", "use a smaller time step"),
-    WarningType.BADCTRL: ("control not finite, taken as zero", "check the controls"),
-}
+from jaxsim.model.warning import warning_counts
 
 
 def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
@@ -63,14 +53,11 @@ def _contacts(m: Model, d: Data):
 
 def _warnings(d: Data):
     """What went wrong, and how often."""
-    total = d.warning.sum(axis=0)
-    if not total.any():
+    counts = warning_counts(d)
+    if not counts:
         yield "warnings", "none: no resets, no overflow"
-    for kind, (meaning, remedy) in WARNINGS.items():
-        if total[kind]:
-            hit = int((d.warning[:, kind] > 0).sum())
-            text = f"{int(total[kind])} times in {hit} of {len(d.warning)} worlds: {meaning}"
-            yield "warning", f"{text}; {remedy}"
+    for count in counts:
+        yield "warning", str(count)
 
 
 def _duration(seconds: float) -> str:

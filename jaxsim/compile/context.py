@@ -46,6 +46,7 @@ class Compilation:
     frames: dict[SpecElement, Any] = field(default_factory=dict)  # poses found (geometry/pose.py)
     work: dict[str, Any] = field(default_factory=dict)  # what later passes need and no field holds
     length_ranges: LengthRanges | None = None
+    plugins: tuple[str, ...] = ()  # the plugin of each instance
     problems: Problems = field(default_factory=Problems)
     # plain copies of attributes: elements in order of rows, and the column (compile/columns.py)
     copied: list[tuple[list[SpecElement], Any]] = field(default_factory=list)
@@ -109,7 +110,8 @@ class Compiled:
     """The result of a compilation: arrays under MuJoCo's names, and names and places by id.
 
     `length_ranges` are ranges of actuator lengths that are not in `fields` yet: it takes a
-    simulation to find them (reference/length_range.py).
+    simulation to find them (reference/length_range.py). `plugins` names the plugin of each
+    instance.
     """
 
     fields: MappingProxyType[str, Any]
@@ -118,6 +120,7 @@ class Compiled:
     names: MappingProxyType[str, tuple[str, ...]]
     places: MappingProxyType[str, tuple[Place, ...]]
     length_ranges: LengthRanges | None = None
+    plugins: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, c: Compilation) -> Compiled:
@@ -138,4 +141,5 @@ class Compiled:
                 }
             ),
             length_ranges=c.length_ranges,
+            plugins=c.plugins,
         )

@@ -1,1 +1,1 @@
-"""What extends the engine: the plugins that are known."""
+"""What extends the engine: rows for plugins and colliders, those of MuJoCo and those of users."""

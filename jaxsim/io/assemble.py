@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxsim.enums import WrapType
 from jaxsim.errors import Place, UnsupportedWarning
+from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.unsupported import Places, unsupported
 from jaxsim.mjcf.values import suggest
 from jaxsim.model.fields import Record
@@ -37,6 +38,7 @@ def assemble(
     contacts: int | None = None,
     origin: str | None = None,
     places: Places | None = None,
+    plugins: Sequence[str] = (),
 ) -> Model:
     """Makes the Model of compiled tables.
 
@@ -48,6 +50,7 @@ def assemble(
       contacts: contacts a world has room for; None: chosen from the candidate pairs.
       origin: file the model came from, for messages.
       places: where the objects of each kind were written, by id, for messages.
+      plugins: name of the plugin of each instance.
 
     Returns:
       The Model. Leaves have the default precision of JAX: float32, or float64 under x64.
@@ -65,6 +68,9 @@ def assemble(
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables["wrap_sideid"] = _side_sites(fields)
     tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items()))
+
+    tables["plugin_keys"] = tuple(plugin_key(name) for name in plugins)
+    tables["collider_keys"] = collider_keys()
 
     # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(

@@ -71,6 +71,7 @@ def load_model(
         contacts=contacts,
         origin=None if origin is None else shown(origin),
         places=compiled.places,
+        plugins=compiled.plugins,
     )
     wanted = compiled.length_ranges
     return freed_model(m if wanted is None else find_length_ranges(m, wanted), free)

@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 from jaxsim.errors import AssetError, ModelError, Place, Problem
+from jaxsim.extend.registry import renewed
 from jaxsim.io.assemble import warn_unsupported
 from jaxsim.io.consistency import check_model
 from jaxsim.io.jxm import is_jxm, pack, unpack
@@ -175,10 +176,20 @@ def _record(
         if field.nested is not None and value is not None:
             values[name] = _record(field.nested, value, arrays, leaf)
         elif name == "structure":
-            values[name] = Structure({key: _decoded(v, arrays) for key, v in value.items()})
+            values[name] = _structure({key: _decoded(v, arrays) for key, v in value.items()})
         else:
             values[name] = leaf(_decoded(value, arrays))
     return kind(**values)
+
+
+def _structure(tables: dict[str, Any]) -> Structure:
+    """The structure, with the rows of plugins and colliders that are registered here."""
+    try:
+        keys = renewed(tables["plugin_keys"], tables["collider_keys"])
+    except ValueError as error:
+        raise AssetError(str(error)) from None
+    tables["plugin_keys"], tables["collider_keys"] = keys
+    return Structure(tables)
 
 
 def _decoded(value: Any, arrays: list[np.ndarray]) -> Any:

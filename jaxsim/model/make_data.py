@@ -1,6 +1,6 @@
 """Allocates the state of a world, and puts it back to the start."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import jax
@@ -12,8 +12,9 @@ from jaxsim.model.data import ALWAYS, Data, no_contacts
 from jaxsim.model.fields import Field
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.start import start_state
 
-Keep = Literal["default", "all"] | Iterable[str]
+Keep = Literal["default", "all"] | Iterable[str | Callable]
 
 
 def make_data(m: Model, keep: Keep = "default") -> Data:
@@ -22,7 +23,8 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
     Args:
       m: the model.
       keep: which results a step carries besides the state and the inputs: "default", what people
-        commonly read; "all"; or the names of the fields. What is not kept costs no memory.
+        commonly read; "all"; or a list of fields by name and of stages, `keep=["xpos", crb]`: what
+        `jaxsim.crb` reads and writes. What is not kept costs no memory.
 
     Returns:
       Data with `qpos = qpos0`, mocap bodies at their poses in the model and everything else zero.
@@ -85,7 +87,11 @@ def _kept_names(keep: Keep) -> frozenset[str]:
         return frozenset(Data.fields)
     if isinstance(keep, str):
         raise ValueError(f"keep: expected 'default', 'all' or names of fields, got {keep!r}")
-    names = frozenset(keep)
+    names = frozenset(
+        name
+        for item in keep
+        for name in ([item] if isinstance(item, str) else getattr(item, "carries", [repr(item)]))
+    )
     unknown = sorted(names - Data.fields.keys())
     if unknown:
         raise ValueError(f"keep: Data has no field {unknown[0]!r}")
@@ -94,15 +100,9 @@ def _kept_names(keep: Keep) -> frozenset[str]:
 
 def _start(m: Model, d: Data) -> Data:
     """The values at the start that are not zero."""
-    # a copy: two arguments of a program may not be one buffer if one of them is donated
-    qpos = jnp.array(m.qpos0, copy=True)
-    d = d.replace(qpos=qpos, eq_active=jax.device_put(np.array(m.eq_active0, bool)))
-    if m.nmocap:
-        bodies = np.flatnonzero(m.body_mocapid >= 0)
-        bodies = bodies[np.argsort(m.body_mocapid[bodies])]
-        quat = m.body_quat[bodies]
-        quat = quat / jnp.linalg.norm(quat, axis=-1, keepdims=True)
-        d = d.replace(mocap_pos=m.body_pos[bodies], mocap_quat=quat)
+    start = start_state(m)
+    # copies: two arguments of a program may not be one buffer if one of them is donated
+    d = d.replace(**{name: jnp.array(value, copy=True) for name, value in start.items()})
     if d.contact is not None:
         d = d.replace(contact=no_contacts(d.contact))
     return d

@@ -36,18 +36,22 @@ from jaxsim.physics.passive.passive import passive as _passive
 from jaxsim.physics.query import jacobian as body_jacobian
 from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
+from jaxsim.physics.stage import STAGES, Stage, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
 
-def _public(core: Callable, carries: str = "") -> Callable:
+def _public(core: Callable) -> Callable:
     """The public form of a function of the physics.
+
+    What it reads and writes is declared at the function itself (stage.py); `carries` of the public
+    function says it to `make_data(keep=...)`.
 
     Args:
       core: takes unpacked records and arrays `[items, *W]`.
-      carries: fields that the function reads or whose value is its result.
     """
     native, signature = worlds(core), inspect.signature(core)
     names, name = tuple(signature.parameters), core.__name__.lstrip("_")
+    stage = STAGES.get(core.__name__, NO_STAGE)
 
     @functools.wraps(core)
     def function(*args, **named):
@@ -57,20 +61,29 @@ def _public(core: Callable, carries: str = "") -> Callable:
         for argument, value in zip(names[1:], args[1:], strict=False):
             if argument == "d":
                 check_data(name, m, value)
-                _check_carries(name, value, carries.split())
+                _check_carries(name, value, stage)
             else:
                 check_array(name, m, argument, value)
         arrays = (a if isinstance(a, Data) else _items(a, m.qpos0.dtype) for a in args[1:])
         return _apart(native(m, *arrays))
 
+    vars(function)["carries"] = stage.carries
     return function
 
 
-def _check_carries(name: str, d: Data, fields: list[str]) -> None:
-    absent = [field for field in fields if getattr(d, field) is None]
+NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
+
+
+def _check_carries(name: str, d: Data, stage: Stage) -> None:
+    """Refuses a Data without what is read, or without any place for the result."""
+    absent = [field for field in sorted(stage.needs) if getattr(d, field) is None]
+    results = sorted(stage.carries - stage.needs)
+    if not absent and all(getattr(d, field) is None for field in results):
+        absent = results
     if absent:
         raise ValueError(
-            f"{name}: this Data does not carry {absent[0]!r}; keep it: make_data(m, keep=...)"
+            f"{name}: this Data does not carry {absent[0]!r}; keep it: "
+            f"make_data(m, keep=[jaxsim.{name}])"
         )
 
 
@@ -99,24 +112,21 @@ def _apart(out):
 
 step = _public(_step)
 forward = _public(_forward)
-inverse = _public(_inverse, "qacc qfrc_inverse")
-constraint_rows = _public(_constraint_rows, "qacc")
+inverse = _public(_inverse)
+constraint_rows = _public(_constraint_rows)
 
 # stages
 kinematics = _public(_kinematics)
-com_pos = _public(_com_pos, "xpos xmat xipos ximat xanchor xaxis cdof cinert subtree_com")
-tendon = _public(_tendon, "site_xpos geom_xpos geom_xmat subtree_com cdof ten_length ten_J")
-crb = _public(_crb, "cdof cinert ten_J crb M")
-transmission = _public(
-    _transmission,
-    "xquat site_xpos site_xmat subtree_com cdof ten_length ten_J actuator_length actuator_moment",
-)
-com_vel = _public(_com_vel, "cdof cvel cdof_dot")
-passive = _public(_passive, "xipos ximat geom_xpos geom_xmat cvel cdof ten_J qfrc_passive")
-fwd_actuation = _public(_actuation, "actuator_length actuator_velocity actuator_moment")
-subtree_vel = _public(_subtree_vel, "xipos cvel subtree_com subtree_linvel subtree_angmom")
-energy_pos = _public(_energy_pos, "xipos energy")
-energy_vel = _public(_energy_vel, "M energy")
+com_pos = _public(_com_pos)
+tendon = _public(_tendon)
+crb = _public(_crb)
+transmission = _public(_transmission)
+com_vel = _public(_com_vel)
+passive = _public(_passive)
+fwd_actuation = _public(_actuation)
+subtree_vel = _public(_subtree_vel)
+energy_pos = _public(_energy_pos)
+energy_vel = _public(_energy_vel)
 
 # configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2)
 integrate_pos = _public(_integrate_pos)
@@ -147,9 +157,10 @@ def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:
     return _rne_acc(m, d) if flg_acc else _rne_bias(m, d)
 
 
+@stage(reads="cdof cinert cvel cdof_dot qacc qvel")
 def _rne_at_qacc(m: Model, d: Data):
     return _rne(m, d, d.qacc)
 
 
-_rne_bias = _public(_rne, "cinert cdof cdof_dot cvel")
-_rne_acc = _public(_rne_at_qacc, "cinert cdof cdof_dot cvel qacc")
+_rne_bias = _public(_rne)
+_rne_acc = _public(_rne_at_qacc)

@@ -24,6 +24,7 @@ from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.newton import Settings, solve
 from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
 
@@ -67,6 +68,10 @@ def fwd_actuation(m: Model, d: Data) -> Data:
     return actuation(m, d)
 
 
+@stage(
+    reads="qfrc_applied xfrc_applied xipos subtree_com cdof qfrc_bias qfrc_passive qfrc_actuator",
+    writes="qfrc_smooth",
+)
 def fwd_acceleration(m: Model, d: Data) -> Data:
     """Force of everything except constraints.
 
@@ -76,6 +81,10 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
     return d.replace(qfrc_smooth=force)
 
 
+@stage(
+    reads="qacc_warmstart M qfrc_smooth rows",
+    writes="solver_niter qacc_smooth qfrc_constraint qacc",
+)
 def fwd_constraint(m: Model, d: Data) -> Data:
     """Acceleration without and with constraints; constraint force.
 

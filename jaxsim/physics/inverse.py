@@ -19,9 +19,17 @@ from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.solver.problem import Problem, constraint_force, pieces_at, residual
+from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.stage import stage
 
 
+@stage(
+    reads=(
+        "time qpos qvel xfrc_applied eq_active mocap_pos mocap_quat warning actuator_force "
+        "qfrc_actuator qacc sensordata energy"
+    ),
+    writes="qfrc_constraint qfrc_inverse sensordata energy",
+)
 def inverse(m: Model, d: Data) -> Data:
     """Inverse dynamics: `qfrc_inverse` from qpos, qvel and qacc.
 
@@ -42,6 +50,13 @@ def inverse(m: Model, d: Data) -> Data:
     return sensor_acc(m, d.replace(qfrc_inverse=force)).replace(qacc=given)
 
 
+@stage(
+    reads=(
+        "qfrc_applied xfrc_applied xipos subtree_com cdof M nefc qfrc_bias qfrc_passive "
+        "qfrc_actuator qfrc_constraint qacc qfrc_inverse rows"
+    ),
+    writes="solver_fwdinv qfrc_inverse",
+)
 def compare_fwd_inv(m: Model, d: Data) -> Data:
     """What forward and inverse dynamics disagree in, after the forward dynamics.
 
@@ -80,10 +95,10 @@ def continuous_acceleration(m: Model, d: Data):
     return d.qacc if inertia is None else solve_spd(d.M, inertia.multiply(d.qacc))
 
 
+@stage(reads="qacc rows ", writes="qfrc_constraint")
 def inv_constraint(m: Model, d: Data) -> Data:
     """Constraint force at `qacc`: J' f, with f minus the gradient of each row's cost."""
     if not m.nv or d.rows.empty:
         return d.replace(qfrc_constraint=jnp.zeros_like(d.qacc))
     problem = Problem(d.M, d.qacc, d.rows)
-    force = constraint_force(problem, pieces_at(problem, residual(problem, d.qacc)))
-    return d.replace(qfrc_constraint=force)
+    return d.replace(qfrc_constraint=problem.force_at(d.qacc))

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.extend.plugin_types import PLUGINS
 from jaxsim.model.model import Model
 
 
@@ -32,9 +31,3 @@ def named(m: Model, kind: str, index: int | np.integer) -> str:
     names = m.names.get(kind, ())
     name = names[index] if index < len(names) else ""
     return f"{kind} '{name}'" if name else f"{kind} {index}"
-
-
-def plugin_name(m: Model, instance: int | np.integer) -> str:
-    """The plugin of an instance, for a message; a stranger has a number only."""
-    number = m.plugin[instance]
-    return f"the plugin {PLUGINS[number].name if number < len(PLUGINS) else number}"

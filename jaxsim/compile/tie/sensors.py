@@ -14,7 +14,6 @@ from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
 from jaxsim.compile.whole.plugins import plugin_ids
 from jaxsim.enums import ConDataField, DataType, JointType, ObjType, RayDataField, SensorType, Stage
-from jaxsim.extend.plugin_types import grid_readings
 from jaxsim.spec import SpecElement
 
 _COLUMNS = (
@@ -302,13 +301,16 @@ def _user(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _plugin(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """A touch grid, the one sensor plugin that is known."""
-    obj = _named(c, e, "objtype", "objname")
-    if obj.objtype != ObjType.SITE:
-        c.fault(e, "a touch grid is attached to a site: objtype='site' and its objname")
+    """What a plugin reports, and when: its row says so."""
+    obj, ref = _named(c, e, "objtype", "objname"), _named(c, e, "reftype", "refname")
     instance = c.work["plugin"].get(e)
-    dim = 0 if instance is None else grid_readings(instance.config)
-    return kind.reading(obj, _named(c, e, "reftype", "refname"), dim=dim)
+    if instance is None:
+        return kind.reading(obj, ref, dim=0)
+    plugin = instance.plugin
+    if plugin.objtype not in (None, obj.objtype):
+        what = plugin.objtype.name.lower()
+        c.fault(e, f"{plugin.name} is attached to a {what}: objtype='{what}' and its objname")
+    return kind.reading(obj, ref, stage=plugin.stage, dim=plugin.readings(instance.config))
 
 
 S, R = SensorType, DataType

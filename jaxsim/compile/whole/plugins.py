@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.extend.plugin_types import NUMBER, PLUGINS, PluginType, pid_activations
+from jaxsim.extend.plugin import Plugin
+from jaxsim.extend.registry import plugins as known_plugins
 from jaxsim.mjcf.values import suggest
 from jaxsim.spec import SpecElement
 
@@ -26,7 +27,7 @@ _PASSIVE = "passive force"
 class Instance:
     """An instance: its plugin, its settings, and the element that has it."""
 
-    plugin: PluginType
+    plugin: Plugin
     config: dict[str, str]
     element: SpecElement
 
@@ -43,7 +44,7 @@ def plugins(c: Compilation) -> None:
         (child.name or "", _instance(c, child, e.own("plugin")))
         for e in declared
         for child in e.children
-        if e.own("plugin") in NUMBER
+        if e.own("plugin") in known_plugins()
     ]
     named = {name: i for i, (name, _) in enumerate(found)}
     known = {e.own("plugin") for e in declared}
@@ -82,7 +83,7 @@ def check_activations(c: Compilation, element: SpecElement, extra: int, states: 
     """An actuator plugin must have as many activations as it keeps, and `extra` by its dyntype."""
     instance = c.work["plugin"].get(element)
     if instance is not None:
-        wanted = pid_activations(instance.config) + extra
+        wanted = instance.plugin.activations(instance.config) + extra
         if states != wanted:
             c.fault(element, f"this plugin has {wanted} activations; write actdim='{wanted}'")
 
@@ -91,10 +92,11 @@ def _declared(c: Compilation) -> list[SpecElement]:
     """The plugins that `<extension>` declares; unknown ones are faults."""
     elements = c.spec.section("extension")
     for e in elements:
-        if e.own("plugin") not in NUMBER:
-            near = suggest(str(e.own("plugin")), NUMBER)
-            remedy = f"did you mean '{near}'?" if near else f"known are {', '.join(NUMBER)}"
-            c.fault(e, f"plugin='{e.own('plugin')}' is not known; {remedy}")
+        name, all_known = str(e.own("plugin")), known_plugins()
+        if name not in all_known:
+            near = suggest(name, all_known)
+            remedy = f"did you mean '{near}'?" if near else f"known are {', '.join(all_known)}"
+            c.fault(e, f"plugin='{name}' is not known; {remedy} register_plugin adds one")
     return elements
 
 
@@ -142,7 +144,7 @@ def _number(
     elif plugin not in known:
         c.fault(e, f"plugin='{plugin}' must be declared: <extension><plugin plugin='{plugin}'/>")
         return -1
-    elif plugin not in NUMBER:
+    elif plugin not in known_plugins():
         return -1  # reported where it was declared
     else:
         number = len(found)
@@ -155,15 +157,15 @@ def _number(
 
 def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
     """An instance with the settings that its element gives."""
-    kind = PLUGINS[NUMBER[plugin]]
+    kind = known_plugins()[plugin]
     config: dict[str, str] = {}
     for child in e.children:
         key = child.own("key")
         if key in config:
             c.fault(child, f"key='{key}' is given twice; remove one")
-        elif key not in kind.keys:
-            near = suggest(key, kind.keys)
-            remedy = f"did you mean '{near}'?" if near else f"it has {', '.join(kind.keys)}"
+        elif key not in kind.settings:
+            near = suggest(key, kind.settings)
+            remedy = f"did you mean '{near}'?" if near else f"it has {', '.join(kind.settings)}"
             c.fault(child, f"key='{key}' is no setting of {plugin}; {remedy}")
         config[key] = child.own("value")
     return Instance(kind, config, e)
@@ -172,10 +174,13 @@ def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
 def _fields(c: Compilation, instances: list[Instance]) -> None:
     """`plugin_attr` has the settings of an instance as texts, each ended by a zero byte."""
     texts = [
-        b"".join(i.config.get(key, "").encode() + b"\0" for key in i.plugin.keys) for i in instances
+        b"".join(i.config.get(key, "").encode() + b"\0" for key in i.plugin.settings)
+        for i in instances
     ]
     length = np.array([len(text) for text in texts], np.int32)
-    number = [NUMBER[i.plugin.name] for i in instances]
+    place = {name: number for number, name in enumerate(known_plugins())}
+    number = [place[i.plugin.name] for i in instances]
+    c.plugins = tuple(i.plugin.name for i in instances)
     c.fields.update(
         nplugin=len(instances),
         npluginattr=int(length.sum()),

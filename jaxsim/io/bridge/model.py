@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxsim.compile.reference.constants import Constants
 from jaxsim.compile.reference.statistics import statistics
+from jaxsim.extend.known import KNOWN
 from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model, Option, Statistic
@@ -79,8 +80,14 @@ def put_model(model: Any, *, contacts: int | None = None, free: Free = ()) -> Mo
         {name: getattr(model.stat, name) for name in Statistic.fields},
         {kind: _names(model, table) for kind, table in NAME_TABLES.items()},
         contacts=contacts,
+        plugins=[_plugin(number) for number in model.plugin],
     )
     return freed_model(m, free)
+
+
+def _plugin(number: int) -> str:
+    """The plugin that MuJoCo numbers so, if it is one of its own."""
+    return KNOWN[number].name if number < len(KNOWN) else f"number {number}"
 
 
 def _names(model: Any, table: str) -> tuple[str, ...]:

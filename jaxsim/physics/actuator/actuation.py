@@ -25,9 +25,17 @@ from jaxsim.physics.actuator.activation import next_activation as next_activatio
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.kinds import by_kind
 from jaxsim.physics.arrays.select import column, take, total, weighted_sum
-from jaxsim.physics.refusal import Refusal, plugin_name, refuse
+from jaxsim.physics.plugin import attached, compute, instances
+from jaxsim.physics.plugin import lack as plugin_lack
+from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.stage import stage
+from jaxsim.physics.warning import count
 
 
+@stage(
+    reads="act ctrl warning actuator_length actuator_moment actuator_velocity",
+    writes="warning act_dot actuator_force qfrc_actuator",
+)
 def actuation(m: Model, d: Data) -> Data:
     """Activation rates, actuator forces and their sum on the dofs.
 
@@ -67,7 +75,8 @@ def refusals(m: Model) -> list[Refusal]:
             if number not in known
         ]
         if m.actuator_plugin[i] >= 0:
-            lacks = [plugin_name(m, m.actuator_plugin[i])]
+            what = plugin_lack(m, m.actuator_plugin[i])
+            lacks = [what] if what else []
         elif not lacks and (m.actuator_ctrlnum[i] != 1 or m.actuator_outnum[i] != 1):
             lacks = ["several controls or outputs"]
         elif not lacks and m.actuator_actnum[i] > 1:
@@ -89,9 +98,7 @@ def _control(m: Model, d: Data):
         clipped = jnp.clip(ctrl, m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1])
         ctrl = clipped if limited.all() else jnp.where(column(limited, ctrl), clipped, ctrl)
     bad = total((~(jnp.abs(ctrl) <= MAXVAL)).astype(ctrl.dtype)) > 0
-    here = np.arange(len(WarningType)) == WarningType.BADCTRL
-    warning = d.warning + column(here.astype(np.int32), d.warning) * bad.astype(np.int32)
-    return d.replace(warning=warning), take(jnp.where(bad, 0, ctrl), m.actuator_ctrladr)
+    return count(d, WarningType.BADCTRL, bad), take(jnp.where(bad, 0, ctrl), m.actuator_ctrladr)
 
 
 def _force(m: Model, d: Data, ctrl):
@@ -111,9 +118,19 @@ def _free_force(m: Model, d: Data, ctrl):
     bias = by_kind(
         m.actuator_biastype, {k: lambda i, f=f: f(m, d, i) for k, f in BIASES.items()}, ctrl
     )
-    force = gain * _input(m, d, ctrl) + bias
+    given = _input(m, d, ctrl)
+    force = _with_plugins(m, d, gain * given + bias, given)
     off = disabled(m)
     return jnp.where(column(off, force), 0, force) if off.any() else force
+
+
+def _with_plugins(m: Model, d: Data, force, given):
+    """The forces with those that plugins compute in their places."""
+    for instance in instances(m, m.actuator_plugin):
+        served = attached(m, instance, m.actuator_plugin)
+        own = compute(m, d, instance, served, served.id.shape, take(given, served.id))
+        force = force.at[served.id].set(own)
+    return force
 
 
 def _input(m: Model, d: Data, ctrl):

@@ -19,10 +19,15 @@ from jaxsim.physics.arrays.kinds import join
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
 
 
+@stage(
+    reads="qpos xquat site_xpos site_xmat subtree_com cdof ten_length ten_J",
+    writes="actuator_length actuator_moment",
+)
 def transmission(m: Model, d: Data) -> Data:
     """Actuator lengths and moments.
 
@@ -41,6 +46,7 @@ def transmission(m: Model, d: Data) -> Data:
     return d.replace(actuator_length=length, actuator_moment=plan.pattern.dense(entries))
 
 
+@stage(reads="qvel actuator_moment ", writes="actuator_velocity")
 def actuator_velocity(m: Model, d: Data) -> Data:
     """actuator_velocity = actuator_moment qvel; zero when actuation is off, as in MuJoCo."""
     if not m.nout or m.opt.disableflags & DisableBit.ACTUATION:

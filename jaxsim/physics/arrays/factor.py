@@ -15,6 +15,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.pin import few, pin
+from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import HIGHEST
 
 PANEL = 4
@@ -69,7 +70,7 @@ def _solve(A, b):
 
 def _cholesky_solve(A, b):
     columns = b.reshape(len(b), -1)
-    solve = _block_solve if len(A) > ALONE and jax.default_backend() == "cpu" else _whole_solve
+    solve = _block_solve if len(A) > ALONE and platform().blocks else _whole_solve
     return solve(A, columns).reshape(b.shape)
 
 
@@ -130,7 +131,7 @@ def _one_after_another(size, batched, A, b):
         x if own else jnp.broadcast_to(x, (size, *x.shape))
         for x, own in zip((A, b), batched, strict=True)
     )
-    if jax.default_backend() != "cpu":
+    if not platform().blocks:
         return jax.vmap(_cholesky_solve)(A, b), True
     if size == 1:
         return _by_library(A[0], b[0])[None], True

@@ -12,6 +12,7 @@ world as one item) and arrays `[items, *W]`. `worlds` makes the public function 
 
 import functools
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +21,12 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
+from jaxsim.model.data import Data
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.platform import platform
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 VALUES: dict[str, type[Components]] = {
     "vec": Vec,
@@ -32,13 +37,13 @@ VALUES: dict[str, type[Components]] = {
 }
 
 
-def unpack(record: Record, rank: int) -> Record:
+def unpack(record: AnyRecord, rank: int) -> AnyRecord:
     """A record with public arrays (worlds last, `rank` world axes) in the form of the physics."""
     values = {n: _unpack(f, getattr(record, n), rank) for n, f in record.fields.items()}
     return record.converted(values, native=True)
 
 
-def pack(record: Record, like: Record) -> Record:
+def pack(record: AnyRecord, like: Record) -> AnyRecord:
     """The inverse of `unpack`, for the fields that are present in `like`."""
     values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
     return record.converted(values | dict.fromkeys(record.working), native=False)
@@ -167,6 +172,28 @@ def _no_tangent(primals, tangents):
     return _any_batched(*primals), np.zeros((), jax.dtypes.float0)
 
 
+def as_one_world(function: Callable, m: Model, d: Data, *more):
+    """Calls a function of one world, in the public form, from inside the physics.
+
+    Args:
+      function: `(m, d, *more) -> array` of one world.
+      m, d: in the form of the physics; working values are left out.
+      more: arrays `[n, *W]`.
+
+    Returns:
+      Its result `[..., *W]`.
+    """
+    arguments = (pack(m, m), pack(d, d), *more)
+    worlds = arguments[1].qpos.shape[1:]
+    if not worlds:
+        return function(*arguments)
+    (size,) = worlds
+    own = jax.tree.map(lambda a: a.shape[-1] == size, arguments)
+    axes = jax.tree.map(lambda is_own: -1 if is_own else None, own)
+    arguments = jax.tree.map(lambda a, is_own: a if is_own else a[..., 0], arguments, own)
+    return jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
+
+
 TILES = (32, 256)  # least and most worlds that a CPU takes at a time
 CACHE = 768 * 1024  # bytes of a core's cache that one matrix of all worlds of a tile may take
 
@@ -180,7 +207,7 @@ def tile_size(m: Model, worlds: int) -> int:
     least, most = TILES
     matrix = m.nv**2 * m.qpos0.dtype.itemsize
     most = min(max(CACHE // max(matrix, 1), least), most)
-    if worlds <= most or jax.default_backend() != "cpu":
+    if worlds <= most or not platform().tiles:
         return worlds
     tile = max(n for n in range(1, most + 1) if worlds % n == 0)
     return tile if 4 * tile >= most else worlds

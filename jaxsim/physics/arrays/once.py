@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.physics.arrays.platform import platform
+
 
 def once(function: Callable, *operands):
     """`function(*operands)`, evaluated exactly once; differentiable.
@@ -24,7 +26,7 @@ def once(function: Callable, *operands):
     `function` is traced once for operands of the same shape: it has to be pure and made once too.
     """
     traced = _traced(function)
-    if jax.default_backend() != "cpu":
+    if not platform().recomputes:
         return traced(*operands)
 
     def never(*operands):

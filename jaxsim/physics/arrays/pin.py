@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.physics.arrays.platform import platform
+
 FEW = 4  # worlds for which a conditional costs more than the repetitions that it avoids
 
 
@@ -27,7 +29,7 @@ def pin(tree, like):
       like: an array of the physics: with worlds last (`[items, worlds]`) values are pinned; for a
         few worlds, where everything is small, they are not.
     """
-    if few(like) or jax.default_backend() != "cpu":
+    if few(like) or not platform().recomputes:
         return tree
     true = lax.optimization_barrier(jnp.ones((), bool))
     return lax.cond(true, lambda t: t, _anything_else, tree)

@@ -10,8 +10,10 @@ from jaxsim.math import Rot, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.stage import stage
 
 
+@stage(reads="xpos xquat subtree_com ", writes="cam_xpos cam_xmat")
 def camera(m: Model, d: Data) -> Data:
     """Positions and orientations of cameras; they look along -z, with y up.
 

@@ -11,9 +11,11 @@ from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import descendants, dof_ancestors, dof_slot
 
 
+@stage(reads="xmat xipos ximat xanchor xaxis ", writes="subtree_com cdof cinert")
 def com_pos(m: Model, d: Data) -> Data:
     """Centres of mass of subtrees, and inertias and motion axes about those of the trees.
 
@@ -61,6 +63,7 @@ def _motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
     return Spatial.of(rot, lin)
 
 
+@stage(reads="cdof cinert ten_J ", writes="crb M")
 def crb(m: Model, d: Data) -> Data:
     """Joint-space inertia by the composite-rigid-body method (Featherstone, ch. 6).
 

@@ -15,9 +15,14 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import joint_slot, joint_table, joints_of, levels
 
 
+@stage(
+    reads="qpos mocap_pos mocap_quat",
+    writes="xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat",
+)
 def kinematics(m: Model, d: Data) -> Data:
     """Forward kinematics (MuJoCo's documentation, Computation: Kinematics).
 

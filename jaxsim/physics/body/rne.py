@@ -7,10 +7,12 @@ from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.bias import tendon_bias
 from jaxsim.physics.topology import ancestors, descendants, dofs_before
 
 
+@stage(reads="qvel cdof ", writes="cvel cdof_dot")
 def com_vel(m: Model, d: Data) -> Data:
     """Spatial velocities and the rate of change of the motion axes.
 
@@ -23,12 +25,14 @@ def com_vel(m: Model, d: Data) -> Data:
     return d.replace(cvel=cvel, cdof_dot=carrier.cross_motion(d.cdof))
 
 
+@stage(reads="qvel site_xpos subtree_com cdof cinert ten_J cvel cdof_dot ", writes="qfrc_bias")
 def bias(m: Model, d: Data) -> Data:
     """Coriolis, centrifugal and gravity force: inverse dynamics at zero acceleration."""
     force, along = rne(m, d), tendon_bias(m, d)
     return d.replace(qfrc_bias=force if along is None else force + along)
 
 
+@stage(reads="qvel cdof cinert cvel cdof_dot")
 def rne(m: Model, d: Data, qacc=None):
     """Recursive Newton-Euler, the recursions as sums (Featherstone, ch. 5).
 

@@ -6,9 +6,11 @@ from jaxsim.enums import MINVAL
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import descendants
 
 
+@stage(reads="subtree_com cinert cvel ", writes="subtree_linvel subtree_angmom")
 def subtree_vel(m: Model, d: Data) -> Data:
     """Velocities and angular momenta of all subtrees.
 

@@ -1,9 +1,10 @@
 """Keeping the items that matter: in each world the deepest few of many, in order."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from jaxsim.physics.arrays.platform import platform
 
 
 def first_true(mask, order: np.ndarray, size: int):
@@ -18,7 +19,7 @@ def first_true(mask, order: np.ndarray, size: int):
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
       `[1, *W]`, which may exceed `size`.
     """
-    if mask.ndim == 1 or jax.default_backend() != "cpu":
+    if mask.ndim == 1 or not platform().scans:
         return _by_sort(mask, order, size)
     return _by_scan(mask, order, size)
 
@@ -43,7 +44,7 @@ def deepest(mask, dist, size: int):
     if size >= len(mask):
         return mask
     dist = lax.stop_gradient(dist)
-    if jax.default_backend() != "cpu":
+    if not platform().branches:
         return cut(mask, dist)
     overflow = jnp.sum(mask, axis=0, dtype=jnp.int32) > size
     return lax.cond(jnp.any(overflow), cut, lambda mask, dist: mask, mask, dist)

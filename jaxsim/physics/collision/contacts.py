@@ -10,14 +10,17 @@ from jaxsim.model.data import FAR, Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.collision.driver import Contacts, collide
+from jaxsim.physics.collision.driver import Found, collide
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.plan import layout, uncollidable
 from jaxsim.physics.collision.shape import Placed
 from jaxsim.physics.refusal import Refusal, named, refuse
+from jaxsim.physics.stage import stage
+from jaxsim.physics.warning import count
 
 
+@stage(reads="warning geom_xpos geom_xmat ", writes="warning contact ncon found")
 def collision(m: Model, d: Data) -> Data:
     """Finds the contacts; what has no place is counted in `d.warning`.
 
@@ -31,41 +34,38 @@ def collision(m: Model, d: Data) -> Data:
     if found is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, found=None)
-    full = np.arange(len(WarningType)) == WarningType.CONTACTFULL
-    overflow = (found.lost > 0).astype(jnp.int32)
-    warning = d.warning + column(full.astype(np.int32), found.lost) * overflow
+    d = count(d, WarningType.CONTACTFULL, found.lost > 0)
     return d.replace(
-        ncon=jnp.minimum(found.found, plan.capacity),
+        ncon=jnp.minimum(found.ncon, plan.capacity),
         contact=None if d.contact is None else _listed(d, found),
         found=found,
-        warning=warning,
     )
 
 
-def _listed(d: Data, found: Contacts) -> Contact:
+def _listed(d: Data, found: Found) -> Contact:
     """Contacts in the public form: those that exist first, without gaps."""
-    places, worlds = d.contact.dist.shape[0], found.dist.shape[1:]
+    c, places = found.contacts, d.contact.dist.shape[0]
+    worlds = c.dist.shape[1:]
 
     def stack(parts):
-        return jnp.stack([jnp.broadcast_to(p, found.dist.shape) for p in parts], axis=1)
+        return jnp.stack([jnp.broadcast_to(p, c.dist.shape) for p in parts], axis=1)
 
     contact = d.contact.replace(
-        dist=found.dist,
-        pos=found.pos,
-        frame=found.frame,
-        geom=stack(jnp.where(found.exists, found.each(g), -1) for g in (found.geom1, found.geom2)),
-        dim=jnp.broadcast_to(found.dim, found.dist.shape),
-        includemargin=jnp.broadcast_to(found.includemargin, found.dist.shape),
-        friction=stack(found.friction),
-        solref=stack(found.solref),
-        solreffriction=stack(found.solreffriction),
-        solimp=stack(found.solimp),
+        dist=c.dist,
+        pos=c.pos,
+        frame=c.frame,
+        geom=stack(jnp.where(c.exists, c.each(geom), -1) for geom in c.geom),
+        dim=jnp.broadcast_to(c.dim, c.dist.shape),
+        includemargin=jnp.broadcast_to(c.includemargin, c.dist.shape),
+        friction=stack(c.friction),
+        solref=stack(c.solref),
+        solreffriction=stack(c.solreffriction),
+        solimp=stack(c.solimp),
     )
-    if found.packed and len(found.dist) == places:
+    if found.packed and len(c.dist) == places:
         return contact
-    order = np.arange(len(found.dist))
-    index, count = first_true(found.exists, order, places)
-    filled = column(np.arange(places, dtype=np.int32), count) < count
+    index, number = first_true(c.exists, np.arange(len(c.dist)), places)
+    filled = column(np.arange(places, dtype=np.int32), number) < number
 
     def moved(a):
         inner = a.ndim - 1 - len(worlds)

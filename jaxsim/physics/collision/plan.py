@@ -10,7 +10,8 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.pairs import Kind, Pairs, candidate_pairs
-from jaxsim.physics.collision.table import COLLIDERS, NEVER, Collider
+from jaxsim.physics.collision.table import NEVER, Collider
+from jaxsim.physics.collision.user import colliders, user_rows
 
 
 class Group(NamedTuple):
@@ -80,6 +81,7 @@ def _per_point(group: Group, per_pair: np.ndarray) -> np.ndarray:
 def layout(m: Model) -> Layout:
     """The plan of a model, made once."""
     s = m.structure
+    user_rows(s)  # is asked each time: they may be gone
     capacity = s.ncontact if "ncontact" in s else None
     return _layout(s, int(m.opt.disableflags), capacity)
 
@@ -90,13 +92,13 @@ _candidates = functools.lru_cache(maxsize=8)(candidate_pairs)
 @functools.lru_cache(maxsize=64)
 def _layout(s: Structure, disableflags: int, capacity: int | None) -> Layout:
     pairs = _candidates(s, disableflags)
-    kinds = pairs.by_kind(s.geom_type)
-    missing = [of_kind for kind, of_kind in kinds.items() if kind not in COLLIDERS]
+    known, kinds = colliders(s), pairs.by_kind(s.geom_type)
+    missing = [of_kind for kind, of_kind in kinds.items() if kind not in known]
     if missing:
         pairs = pairs.without(np.concatenate(missing))
         kinds = pairs.by_kind(s.geom_type)
     groups = tuple(
-        Group(kind, COLLIDERS[kind], of_kind, pair_budget(s, pairs, kind, of_kind))
+        Group(kind, known[kind], of_kind, pair_budget(s, pairs, kind, of_kind))
         for kind, of_kind in kinds.items()
     )
     if capacity is None:
@@ -111,5 +113,5 @@ def uncollidable(m: Model) -> dict[Kind, Pairs]:
     return {
         kind: Pairs(*(field[of_kind] for field in pairs))
         for kind, of_kind in pairs.by_kind(s.geom_type).items()
-        if kind not in COLLIDERS and (GeomType(kind[0]), GeomType(kind[1])) not in NEVER
+        if kind not in colliders(s) and (GeomType(kind[0]), GeomType(kind[1])) not in NEVER
     }

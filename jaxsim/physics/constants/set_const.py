@@ -13,6 +13,7 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.derived import AUTOMATIC, STATISTICS
 from jaxsim.model.model import Model, Statistic
+from jaxsim.model.start import mocap_bodies
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype, transmission
 from jaxsim.physics.arrays.native import pack_values, worlds
@@ -106,7 +107,7 @@ def _pose(m: Model, qpos, stages=STAGES) -> Data:
     leaves = [getattr(m, n) for n, f in Model.fields.items() if not f.static and f.nested is None]
     shapes = [a.shape[-1] for a in leaves if a is not None and qpos.ndim > 1]
     many = (max(shapes),) if shapes else ()
-    mocap = _mocap_bodies(m)
+    mocap = mocap_bodies(m)
     d = Data(
         qpos=jnp.broadcast_to(qpos, (m.nq, *many)),
         mocap_pos=take(m.body_pos, mocap),
@@ -115,13 +116,6 @@ def _pose(m: Model, qpos, stages=STAGES) -> Data:
     for stage in stages:
         d = stage(m, d)
     return d
-
-
-@derived
-def _mocap_bodies(s: Structure) -> np.ndarray:
-    """[nmocap]: the bodies in the order of their mocap ids."""
-    bodies = np.flatnonzero(s.body_mocapid >= 0)
-    return bodies[np.argsort(s.body_mocapid[bodies])]
 
 
 def _body_margin(m: Model):

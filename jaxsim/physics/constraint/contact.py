@@ -1,28 +1,29 @@
 """Rows of contacts: the Jacobian of each contact's basis, regularization and reference."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import MINVAL, ConeType
+from jaxsim.enums import MINVAL, ConeType, ConstraintType
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
-from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.plan import layout
+from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
-from jaxsim.physics.constraint.rows import ContactRows
+from jaxsim.physics.constraint.jacobian import BasisJacobian
+from jaxsim.physics.constraint.rows import Block, ContactRows
 from jaxsim.physics.topology import ancestors
 
 
-def contact_rows(m: Model, d: Data, c: Contacts) -> ContactRows:
+def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     """Rows of the contacts of a state.
 
         velocity along basis vector k = frame[k] . (v2 - v1)   at the contact point, k < 3
@@ -30,25 +31,31 @@ def contact_rows(m: Model, d: Data, c: Contacts) -> ContactRows:
 
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
-    dims = layout(m).pairs.dim  # that contacts of the model can have
+    c, dims = found.contacts, layout(m).pairs.dim  # that contacts of the model can have
     size = int(dims.max())
     used = _used(c.active) if c.active.ndim > 1 else None
-    if used is not None and c.packed and len(c.active) % CHUNK == 0:
+    if used is not None and found.packed and len(c.active) % CHUNK == 0:
         parts = _by_chunks(m, d, c, size, used)
     else:
         parts = _parts(m, d, c, size)
     flat = c.dim == 1 if size > 1 and dims.min() == 1 else None
-    return ContactRows(m.opt.cone, *parts, flat=flat, used=used)
+    pyramids = m.opt.cone == ConeType.PYRAMIDAL
+    return Block(
+        ConstraintType.CONTACT_PYRAMIDAL if pyramids else ConstraintType.CONTACT_ELLIPTIC,
+        (),
+        BasisJacobian(parts.J, used),
+        (Pyramid if pyramids else Elliptic)(parts.D, parts.mu, flat, used),
+        parts.aref,
+    )
 
 
 class _Parts(NamedTuple):
-    """What is computed of ContactRows, see there."""
+    """What is computed of the rows: fields of BasisJacobian, of Pyramid or Elliptic, of Block."""
 
     J: jax.Array
-    D: jax.Array
+    D: Any
     aref: list
     mu: list
-    Dt: list | None
 
 
 def _used(active):
@@ -59,13 +66,11 @@ def _used(active):
 
 def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used) -> _Parts:
     """The rows of the contacts that are used; the rest is zero."""
-    whole = {name: getattr(c, name) for name in ("packed", "found", "lost")}
-    of_contact = {k: v for k, v in c._asdict().items() if k not in whole}
 
-    def build(part) -> _Parts:
-        return _parts(m, d, Contacts(**part, **whole), size)
+    def build(part: Contacts) -> _Parts:
+        return _parts(m, d, part, size)
 
-    def put(out: _Parts, first, part) -> _Parts:
+    def put(out: _Parts, first, part: Contacts) -> _Parts:
         new = build(part)
         J = lax.dynamic_update_slice_in_dim(out.J, new.J, first, axis=1)
         rest = jax.tree.map(
@@ -73,15 +78,16 @@ def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used) -> _Parts:
         )
         return _Parts(J, *rest)
 
-    shapes = jax.eval_shape(build, of_contact)
+    shapes = jax.eval_shape(build, c)
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
-    return chunks(put, start, used, (of_contact, 0))
+    return chunks(put, start, used, (c, 0))
 
 
 def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
     J = pin(_jacobian(m, d, c, size), d.qvel)
     velocity = list(apply_basis(J, d.qvel))
-    tran = pick(m.body_invweight0[:, 0], c.body1) + pick(m.body_invweight0[:, 0], c.body2)
+    first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
+    tran = first + second
     violation = c.dist - c.includemargin
     imp = impedance(c.solimp, violation)
     K, B = stiffness_damping(m, c.solref, c.solimp[1])
@@ -91,15 +97,14 @@ def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
     ]
     push = -B * velocity[0] - K * imp * violation
     if m.opt.cone == ConeType.PYRAMIDAL:
-        D = _pyramid(m, c, tran, imp)
-        return _Parts(J, D, [push] + [-B * v for v in velocity[1:]], mu, None)
-    Dt = _cone(m, c, tran, imp, mu)
+        return _Parts(J, _pyramid(m, c, tran, imp), [push] + [-B * v for v in velocity[1:]], mu)
     # friction rows may have a damping of their own
     own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
     _, Bf = stiffness_damping(m, c.solreffriction, c.solimp[1])
     Bf = jnp.where(own, Bf, B)
     slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
-    return _Parts(J, Dt[0], [push] + [-Bf * v for v in velocity[1:]], [slope, *mu[1:]], Dt)
+    aref = [push] + [-Bf * v for v in velocity[1:]]
+    return _Parts(J, _cone(m, c, tran, imp, mu), aref, [slope, *mu[1:]])
 
 
 def _pyramid(m: Model, c: Contacts, tran, imp):
@@ -114,16 +119,16 @@ def _pyramid(m: Model, c: Contacts, tran, imp):
 def _cone(m: Model, c: Contacts, tran, imp, mu: list) -> list:
     """Friction directions of an elliptic cone have regularizations tied to the normal's."""
     R = 1 / regularize(imp, tran)
-    Dt = [jnp.where(c.active, 1 / R, 0)]
+    D = [jnp.where(c.active, 1 / R, 0)]
     Rt = R / m.opt.impratio
     for k in range(1, len(mu)):
         ratio = jnp.where(mu[k] > 0, c.friction[0] / jnp.where(mu[k] > 0, mu[k], 1.0), 0)
         used = c.active & (c.dim > k)
-        Dt.append(jnp.where(used, 1 / jnp.maximum(MINVAL, Rt * ratio * ratio), 0))
-    return Dt
+        D.append(jnp.where(used, 1 / jnp.maximum(MINVAL, Rt * ratio * ratio), 0))
+    return D
 
 
-def _jacobian(m: Model, d: Data, c, size: int):
+def _jacobian(m: Model, d: Data, c: Contacts, size: int):
     """Basis Jacobians `[size, ncon, nv, *W]`."""
     sign = _sides(m, c)
     cdof = d.cdof
@@ -139,37 +144,7 @@ def _jacobian(m: Model, d: Data, c, size: int):
     return jnp.stack(pin(rows, d.qvel))
 
 
-def _sides(m: Model, c):
+def _sides(m: Model, c: Contacts):
     """+1 where a dof moves the second body only, -1 the first only, 0 both or none."""
-    if isinstance(c.body1, np.ndarray):
-        moves = ancestors(m)
-        return column(moves[c.body2] - moves[c.body1], c.dist)
-    words = _words(m)
-    like = jnp.zeros((1, *c.dist.shape[1:]), jnp.uint32)
-    second = [pick(column(w, like), c.body2) for w in words]
-    first = [pick(column(w, like), c.body1) for w in words]
-    dof = np.arange(m.nv)
-    shift = column((dof % 32).astype(np.uint32), like)[None]
-
-    def bits(word):
-        spread = jnp.concatenate(
-            [
-                jnp.broadcast_to(w[:, None], (w.shape[0], min(32, m.nv - 32 * k), *w.shape[1:]))
-                for k, w in enumerate(word)
-            ],
-            axis=1,
-        )
-        return ((spread >> shift) & 1).astype(c.dist.dtype)
-
-    return bits(second) - bits(first)
-
-
-@derived
-def _words(s: Structure) -> list[np.ndarray]:
-    """`ancestors` as bits: per 32 dofs one word a body."""
-    moves = ancestors(s).astype(np.uint64)
-    words = []
-    for start in range(0, s.nv, 32):
-        block = moves[:, start : start + 32]
-        words.append((block << np.arange(block.shape[1], dtype=np.uint64)).sum(1).astype(np.uint32))
-    return words
+    first, second = (body.bits(ancestors(m), c.dist) for body in c.body)
+    return second - first

@@ -17,14 +17,16 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.point_motion import Motion, point_motion
+from jaxsim.physics.constraint.cost import Quadratic
 from jaxsim.physics.constraint.impedance import columns, impedance, regularize, stiffness_damping
-from jaxsim.physics.constraint.rows import DenseRows
+from jaxsim.physics.constraint.jacobian import DenseJacobian
+from jaxsim.physics.constraint.rows import SingleRows, block
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
 
 
-def connects(m: Model, d: Data) -> DenseRows | None:
+def connects(m: Model, d: Data) -> SingleRows | None:
     """Two points coincide: residual = p1 - p2."""
     ids = members(m, EqType.CONNECT)
     if not len(ids):
@@ -33,7 +35,7 @@ def connects(m: Model, d: Data) -> DenseRows | None:
     return _rows(m, d, ids, _points(m, first, second))
 
 
-def welds(m: Model, d: Data) -> DenseRows | None:
+def welds(m: Model, d: Data) -> SingleRows | None:
     """Two frames coincide.
 
     residual = (p1 - p2, s vec(q)),   q = q2* q1,   s the torque scale
@@ -57,7 +59,7 @@ def welds(m: Model, d: Data) -> DenseRows | None:
     return _rows(m, d, ids, _points(m, first, second) + _vector(residual, turn, weight))
 
 
-def joint_couplings(m: Model, d: Data) -> DenseRows | None:
+def joint_couplings(m: Model, d: Data) -> SingleRows | None:
     """A joint follows a polynomial of another, both measured from qpos0: residual = y - f(x)."""
     ids = members(m, EqType.JOINT)
     if not len(ids):
@@ -77,7 +79,7 @@ def joint_couplings(m: Model, d: Data) -> DenseRows | None:
     return _rows(m, d, ids, [_Row(y - value, J, velocity, 0.0, weight)])
 
 
-def tendon_couplings(m: Model, d: Data) -> DenseRows | None:
+def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
     """A tendon's length follows a polynomial of another's, both measured from qpos0."""
     ids = members(m, EqType.TENDON)
     if not len(ids):
@@ -265,7 +267,7 @@ class _Row(NamedTuple):
     weight: jax.Array
 
 
-def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> DenseRows:
+def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> SingleRows:
     """First rows of all constraints, second rows of all, ...
 
         aref = -B velocity - K imp residual - drift
@@ -282,11 +284,10 @@ def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> DenseRows:
     active = take(d.eq_active, ids)
     D = [jnp.where(active, regularize(imp, r.weight), 0) for r in rows]
     aref = [-B * r.velocity - K * imp * r.residual - r.drift for r in rows]
-    return DenseRows(
+    return block(
         ConstraintType.EQUALITY,
         np.tile(ids, len(rows)),
-        J=jnp.concatenate([r.J for r in rows]),
-        D=jnp.concatenate(D),
-        aref=jnp.concatenate(aref),
-        floss=None,
+        DenseJacobian(jnp.concatenate([r.J for r in rows])),
+        Quadratic(jnp.concatenate(D)),
+        jnp.concatenate(aref),
     )

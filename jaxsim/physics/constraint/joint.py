@@ -9,12 +9,14 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.constraint.impedance import columns, friction_terms
+from jaxsim.physics.constraint.jacobian import DenseJacobian, DofJacobian
 from jaxsim.physics.constraint.limit import distance, limit_terms, sides
-from jaxsim.physics.constraint.rows import DenseRows, DofRows
+from jaxsim.physics.constraint.rows import SingleRows, block
 
 
-def dof_friction(m: Model, d: Data) -> DofRows | None:
+def dof_friction(m: Model, d: Data) -> SingleRows | None:
     """Rows of the dofs with friction loss (those whose compiled friction loss is positive)."""
     dof = np.flatnonzero(m.dof_hasfriction)
     if not len(dof) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
@@ -23,7 +25,8 @@ def dof_friction(m: Model, d: Data) -> DofRows | None:
     solref, solimp = columns(take(m.dof_solref, dof)), columns(take(m.dof_solimp, dof))
     qvel = take(d.qvel, dof)
     D, aref = friction_terms(m, solref, solimp, floss, qvel, take(m.dof_invweight0, dof))
-    return DofRows(ConstraintType.FRICTION_DOF, dof, dof, jnp.ones_like(qvel), D, aref, floss)
+    J = DofJacobian(tuple(dof.tolist()), jnp.ones_like(qvel))
+    return block(ConstraintType.FRICTION_DOF, dof, J, Huber(D, floss), aref)
 
 
 @derived
@@ -33,7 +36,7 @@ def scalar_limits(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return sides(np.flatnonzero(s.jnt_limited.astype(bool) & scalar), s.jnt_hasmargin)
 
 
-def scalar_joint_limits(m: Model, d: Data) -> DofRows | None:
+def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
     """Limits of slide and hinge joints: the distance to a side is the row's position."""
     joint, side = scalar_limits(m)
     if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
@@ -42,10 +45,11 @@ def scalar_joint_limits(m: Model, d: Data) -> DofRows | None:
     dist, sign = distance(value, span, side)
     dof = m.jnt_dofadr[joint]
     D, aref = _limit(m, joint, dist, sign * take(d.qvel, dof), take(m.dof_invweight0, dof))
-    return DofRows(ConstraintType.LIMIT_JOINT, joint, dof, sign, D, aref, None)
+    J = DofJacobian(tuple(dof.tolist()), sign)
+    return block(ConstraintType.LIMIT_JOINT, joint, J, OneSided(D), aref)
 
 
-def ball_limits(m: Model, d: Data) -> DenseRows | None:
+def ball_limits(m: Model, d: Data) -> SingleRows | None:
     """Limits of ball joints: the angle of rotation stays below the larger bound."""
     joint = np.flatnonzero(m.jnt_limited.astype(bool) & (m.jnt_type == JointType.BALL))
     if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
@@ -64,7 +68,7 @@ def ball_limits(m: Model, d: Data) -> DenseRows | None:
         J = J - here * axis.parts[k][:, None]
         speed = speed - axis.parts[k] * take(d.qvel, dof + k)
     D, aref = _limit(m, joint, dist, speed, take(m.dof_invweight0, dof))
-    return DenseRows(ConstraintType.LIMIT_JOINT, joint, J, D, aref, None)
+    return block(ConstraintType.LIMIT_JOINT, joint, DenseJacobian(J), OneSided(D), aref)
 
 
 def _limit(m: Model, joint: np.ndarray, dist, speed, invweight):

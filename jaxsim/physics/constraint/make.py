@@ -2,18 +2,20 @@
 
 import jax.numpy as jnp
 
-from jaxsim.enums import ConeType, ConstraintType, DisableBit
+from jaxsim.enums import ConstraintType, DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.contact import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
 from jaxsim.physics.constraint.rows import Rows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
+from jaxsim.physics.stage import stage
 
-DOF_ROWS = (dof_friction, scalar_joint_limits)
-DENSE_ROWS = (
+# what builds rows, in the order of the blocks; None where the model has none
+BUILDERS = (
+    dof_friction,
+    scalar_joint_limits,
     connects,
     welds,
     joint_couplings,
@@ -32,39 +34,31 @@ COUNT = {
 }
 
 
+@stage(
+    reads=(
+        "qpos qvel eq_active xpos xquat subtree_com cdof ten_length ten_J cvel cdof_dot "
+        "ten_velocity found"
+    ),
+    writes="ne nf nl nefc rows",
+)
 def make_constraint(m: Model, d: Data) -> Data:
     """Builds the rows of equalities, friction loss, limits and contacts at the present state.
 
     Needs the motion axes, the velocities, the tendons and the contacts of `d`.
     """
     if m.opt.disableflags & DisableBit.CONSTRAINT:
-        return _count(m, d.replace(rows=Rows()))
-    dof = tuple(r for build in DOF_ROWS if (r := build(m, d)) is not None)
-    dense = tuple(q for build in DENSE_ROWS if (q := build(m, d)) is not None)
-    contact = () if d.found is None else (contact_rows(m, d, d.found),)
-    return _count(m, d.replace(rows=Rows(dof, dense, contact)))
+        return _count(d.replace(rows=Rows()))
+    single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
+    contact = None if d.found is None else contact_rows(m, d, d.found)
+    return _count(d.replace(rows=Rows(single, contact)))
 
 
-def _count(m: Model, d: Data) -> Data:
+def _count(d: Data) -> Data:
     """ne, nf, nl, nefc: rows that are active, by kind."""
     zero = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
     n = dict.fromkeys(COUNT.values(), zero)
-    rows = d.rows
-    for block in (*rows.dof, *rows.dense):
-        n[COUNT[block.type]] += _active(block.D)
-    nc = zero
-    for block in rows.contact:
-        if block.cone == ConeType.ELLIPTIC:
-            nc = nc + sum(_active(D) for D in block.Dt)
-        else:
-            if len(block.J) == 1:
-                nc = nc + _active(block.D)
-            elif block.flat is not None:
-                nc = nc + _active(jnp.where(block.flat, block.D, 0))
-            nc = nc + sum(2 * _active(jnp.where(mu > 0, block.D, 0)) for mu in block.mu[1:])
+    for block in d.rows.single:
+        n[COUNT[block.type]] += block.cost.active()
+    contact = d.rows.contact
+    nc = zero if contact is None else contact.cost.active()
     return d.replace(**n, nefc=sum(n.values(), nc))
-
-
-def _active(D):
-    """Rows with a regularization, `[1, *W]`; a float sum, exact below 2^24 rows."""
-    return total((D > 0).astype(D.dtype)).astype(jnp.int32)

@@ -7,13 +7,15 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.constraint.impedance import columns, friction_terms
+from jaxsim.physics.constraint.jacobian import DenseJacobian
 from jaxsim.physics.constraint.limit import distance, limit_terms, sides
-from jaxsim.physics.constraint.rows import DenseRows
+from jaxsim.physics.constraint.rows import SingleRows, block
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
-def tendon_friction(m: Model, d: Data) -> DenseRows | None:
+def tendon_friction(m: Model, d: Data) -> SingleRows | None:
     """Rows of the tendons with friction loss (those whose compiled friction loss is positive)."""
     tendon = np.flatnonzero(m.tendon_hasfriction & _moves(m))
     if not len(tendon) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
@@ -23,10 +25,11 @@ def tendon_friction(m: Model, d: Data) -> DenseRows | None:
     solimp = columns(take(m.tendon_solimp_fri, tendon))
     speed, weight = take(d.ten_velocity, tendon), take(m.tendon_invweight0, tendon)
     D, aref = friction_terms(m, solref, solimp, floss, speed, weight)
-    return DenseRows(ConstraintType.FRICTION_TENDON, tendon, take(d.ten_J, tendon), D, aref, floss)
+    J = DenseJacobian(take(d.ten_J, tendon))
+    return block(ConstraintType.FRICTION_TENDON, tendon, J, Huber(D, floss), aref)
 
 
-def tendon_limits(m: Model, d: Data) -> DenseRows | None:
+def tendon_limits(m: Model, d: Data) -> SingleRows | None:
     """Limits of tendon lengths: the distance to a side is the row's position."""
     tendon = _limited(m)[0]
     if not len(tendon) or m.opt.disableflags & DisableBit.LIMIT:
@@ -37,8 +40,8 @@ def tendon_limits(m: Model, d: Data) -> DenseRows | None:
     solimp = columns(take(m.tendon_solimp_lim, tendon))
     margin, weight = take(m.tendon_margin, tendon), take(m.tendon_invweight0, tendon)
     D, aref = limit_terms(m, solref, solimp, dist, margin, speed, weight)
-    J = sign[:, None] * take(d.ten_J, tendon)
-    return DenseRows(ConstraintType.LIMIT_TENDON, tendon, J, D, aref, None)
+    J = DenseJacobian(sign[:, None] * take(d.ten_J, tendon))
+    return block(ConstraintType.LIMIT_TENDON, tendon, J, OneSided(D), aref)
 
 
 def limit_distance(m: Model, d: Data):

@@ -2,16 +2,17 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxsim.enums import MAXVAL, DisableBit, EnableBit, IntegratorType, WarningType
 from jaxsim.math import select
 from jaxsim.model.data import ALWAYS, Data, no_contacts
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import column, take, total
+from jaxsim.model.start import start_state
+from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.forward import forward
 from jaxsim.physics.integrate.integrate import INTEGRATORS
 from jaxsim.physics.inverse import compare_fwd_inv
+from jaxsim.physics.warning import count
 
 RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
 ZERO_AT_START = (
@@ -50,12 +51,12 @@ def _is_bad(x):
 
 def _reset_where(m: Model, bad, d: Data, warning: WarningType) -> Data:
     """Counts the bad worlds and puts their state and inputs back to the start."""
-    here = np.arange(len(WarningType)) == warning
-    count = d.warning + column(here.astype(np.int32), d.warning) * bad.astype(jnp.int32)
-    d = d.replace(warning=count)
+    d = count(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d
-    start = start_state(m, d)
+    zero = {name: jnp.zeros_like(getattr(d, name)) for name in ZERO_AT_START}
+    start = zero | start_state(m)
+    start["eq_active"] = column(start["eq_active"], d.qpos)
     kept = {name: select(bad, value, getattr(d, name)) for name, value in start.items()}
     return d.replace(**kept)
 
@@ -68,15 +69,3 @@ def _without_results(bad, d: Data) -> Data:
     if d.contact is not None:
         none["contact"] = no_contacts(d.contact)
     return d.replace(**select(bad, none, results))
-
-
-def start_state(m: Model, d: Data) -> dict:
-    """State and inputs of a world at the start, in the form of the physics."""
-    out: dict = {name: jnp.zeros_like(getattr(d, name)) for name in ZERO_AT_START}
-    out["qpos"] = m.qpos0
-    out["eq_active"] = column(np.array(m.eq_active0, bool), d.qpos)
-    if m.nmocap:
-        body = np.argsort(np.where(m.body_mocapid < 0, m.nbody, m.body_mocapid))[: m.nmocap]
-        out["mocap_pos"] = take(m.body_pos, body)
-        out["mocap_quat"] = take(m.body_quat, body).normalize()
-    return out

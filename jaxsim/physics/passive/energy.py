@@ -8,14 +8,17 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.passive.spring import spring_energy
+from jaxsim.physics.stage import stage
 
 
+@stage(reads="time qpos xipos ten_length energy ", writes="energy")
 def energy_pos(m: Model, d: Data) -> Data:
     """d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J]."""
     kinetic = jnp.zeros_like(d.time) if d.energy is None else d.energy[1:]
     return d.replace(energy=jnp.concatenate([potential_energy(m, d), kinetic]))
 
 
+@stage(reads="qvel M energy ", writes="energy")
 def energy_vel(m: Model, d: Data) -> Data:
     """d.energy[1] = qvel . M qvel / 2 [J]."""
     potential = jnp.zeros_like(d.time) if d.energy is None else d.energy[:1]

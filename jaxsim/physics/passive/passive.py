@@ -4,6 +4,7 @@ MuJoCo's documentation, Computation: Passive forces.
 """
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.enums import DisableBit
 from jaxsim.math import Vec
@@ -14,11 +15,20 @@ from jaxsim.physics.body.applied import wrench_force
 from jaxsim.physics.passive.damper import damper_force
 from jaxsim.physics.passive.fluid import fluid_force
 from jaxsim.physics.passive.spring import spring_force
+from jaxsim.physics.plugin import attached, compute, instances, lack
 from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.stage import stage
 
 
+@stage(
+    reads=(
+        "qpos qvel xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
+        "ten_velocity"
+    ),
+    writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_passive",
+)
 def passive(m: Model, d: Data) -> Data:
-    """qfrc_passive = qfrc_spring + qfrc_damper + qfrc_gravcomp + qfrc_fluid.
+    """qfrc_passive = qfrc_spring + qfrc_damper + qfrc_gravcomp + qfrc_fluid + forces of plugins.
 
     Gravity compensation of joints that get it through their actuators is left out of the sum. With
     springs and dampers both disabled, all of it is zero.
@@ -38,6 +48,9 @@ def passive(m: Model, d: Data) -> Data:
     if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
+    for instance in instances(m, m.body_plugin):
+        served = attached(m, instance, m.body_plugin)
+        whole = whole + compute(m, d, instance, served, (m.nv,))
     return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
 
 
@@ -47,6 +60,11 @@ def refusals(m: Model) -> list[Refusal]:
         refuse(m, "joint", j, "springyield (a plastic spring) is not supported; remove it")
         for j in range(m.njnt)
         if m.jnt_plasticadr[j] >= 0
+    ]
+    found += [
+        refuse(m, "body", b, f"{what} is not supported")
+        for b in np.flatnonzero(m.body_plugin >= 0)
+        if (what := lack(m, m.body_plugin[b]))
     ]
     if m.flg_adhesion:
         what = "geom or pair with adhesion: adhesive contacts are not supported; remove it"

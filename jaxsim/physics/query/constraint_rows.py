@@ -4,20 +4,23 @@ The solver keeps rows by structure; here they are written out under the names of
 friction pyramids included. What is not active stays in its place, marked so.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import ConeType, ConstraintType
+from jaxsim.enums import ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.constraint.rows import ContactRows, DenseRows, DofRows, Rows
+from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.cost import Huber, OneSided
+from jaxsim.physics.constraint.rows import ContactRows, Rows, SingleRows
 from jaxsim.physics.forward import fwd_position, fwd_velocity
-from jaxsim.physics.solver.cost import evaluate
+from jaxsim.physics.stage import stage
 
 
 class ConstraintRows(NamedTuple):
@@ -44,6 +47,7 @@ class ConstraintRows(NamedTuple):
     efc_force: jax.Array
 
 
+@stage(reads="qpos qvel mocap_pos mocap_quat eq_active qacc")
 def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """The constraint rows at the state of `d`, with the forces that belong to `d.qacc`.
 
@@ -52,17 +56,18 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """
     d = fwd_position(m, d)
     d = fwd_velocity(m, d)
-    return _listed(d.rows, d.qacc, None if d.found is None else d.found.exists)
+    return _listed(d.rows, d.qacc, None if d.found is None else d.found.contacts.exists)
 
 
 def _listed(rows: Rows, qacc, exists) -> ConstraintRows:
     """The list of some rows; `exists` says which places for contacts have one."""
-    single: tuple[DofRows | DenseRows, ...] = (*rows.dof, *rows.dense)
-    listed = _join([_none(qacc), *(_one(block, qacc) for block in single)], qacc)
-    listed = [take(f, np.lexsort(_keys(single))) for f in listed]
-    number = None if exists is None else jnp.cumsum(exists, axis=0, dtype=jnp.int32) - 1
-    contacts = [CONES[ConeType(c.cone)](c, number, qacc) for c in rows.contact]
-    return ConstraintRows(*_join([listed, *contacts], qacc))
+    listed = _join([_none(qacc), *(_one(block, qacc) for block in rows.single)], qacc)
+    listed = [take(f, np.lexsort(_keys(rows.single))) for f in listed]
+    if rows.contact is None:
+        return ConstraintRows(*listed)
+    number = jnp.cumsum(exists, axis=0, dtype=jnp.int32) - 1
+    contacts = OF_CONTACTS[type(rows.contact.cost)](rows.contact, rows.contact.cost, number, qacc)
+    return ConstraintRows(*_join([listed, contacts], qacc))
 
 
 def _none(qacc) -> list:
@@ -72,67 +77,60 @@ def _none(qacc) -> list:
     return [whole > 0, whole, whole, real[:, None] * qacc[None], real, real, real, real]
 
 
-def _keys(blocks: tuple) -> tuple[np.ndarray, ...]:
+def _keys(blocks: tuple[SingleRows, ...]) -> tuple[np.ndarray, ...]:
     """Sorting keys of the rows that are not of contacts, the last the most important."""
     none = np.zeros(0, int)
     kind = np.concatenate([none, *(np.full(len(b.id), b.type) for b in blocks)])
-    owner = np.concatenate([none, *(b.id for b in blocks)])
+    owner = np.concatenate([none, *(b.ids for b in blocks)])
     return np.arange(len(kind)), owner, kind
 
 
-def _one(block: DofRows | DenseRows, qacc) -> list:
+def _one(block: SingleRows, qacc) -> list:
     """The fields of ConstraintRows for a block that has one row in each of its places."""
-    like, n = qacc, len(block.id)
-    J: jax.Array | np.ndarray
-    if isinstance(block, DofRows):
-        J = column(np.eye(qacc.shape[0])[block.dof], like) * block.sign[:, None]
-    else:
-        J = block.J
-    force = evaluate(block, apply(J, qacc) - block.aref).force
-    floss = jnp.zeros_like(block.D) if block.floss is None else block.floss
-    kind = column(np.full(n, block.type, np.int32), like)
-    return [block.D > 0, kind, column(block.id.astype(np.int32), like), J, block.D, block.aref,
-            floss, force]  # fmt: skip
+    cost, kind = block.cost, column(np.full(len(block.id), block.type, np.int32), qacc)
+    force = cost.at(block.minus_reference(block.J.times(qacc))).force
+    floss = cost.floss if isinstance(cost, Huber) else jnp.zeros_like(cost.D)
+    owner = column(block.ids.astype(np.int32), qacc)
+    J = block.J.dense(len(qacc))
+    return [cost.D > 0, kind, owner, J, cost.D, block.aref, floss, force]
 
 
-def _pyramid(block: ContactRows, number, qacc) -> list:
+def _pyramid(block: ContactRows, cost: Pyramid, number, qacc) -> list:
     """Edges +1, -1, +2, -2, ... of each contact."""
-    edges = [(k, sign) for k in range(1, len(block.J)) for sign in (1, -1)] or [(0, 1)]
+    basis = block.J.basis
+    edges = [(k, sign) for k in range(1, len(basis)) for sign in (1, -1)] or [(0, 1)]
     rows = []
     for place, (k, sign) in enumerate(edges):
-        slope = sign * block.mu[k]
-        J = block.J[0] + slope[:, None] * block.J[k]
+        slope = sign * cost.mu[k]
+        J = basis[0] + slope[:, None] * basis[k]
         aref = block.aref[0] + slope * block.aref[k]
+        edge = cost.edges(k)
         # a frictionless contact, whose slopes are zero, has one row: its normal
-        used = block.mu[k] > 0
-        if place == 0:
-            used = used | _frictionless(block)
-        D = jnp.where(used, block.D, 0)
-        r = apply(J, qacc) - aref
-        rows.append(_contact(block, number, J, D, aref, jnp.where(r < 0, -D * r, 0)))
+        if place == 0 and cost.normal is not None:
+            edge = OneSided(edge.D + cost.normal.D)
+        force = edge.at(apply(J, qacc) - aref).force
+        rows.append(_contact(block, number, J, edge.D, aref, force))
     return _by_contact(rows, qacc)
 
 
-def _cone(block: ContactRows, number, qacc) -> list:
+def _cone(block: ContactRows, cost: Elliptic, number, qacc) -> list:
     """Normal, tangents, spin and roll of each contact."""
-    r = [apply(J, qacc) - aref for J, aref in zip(block.J, block.aref, strict=True)]
-    force = evaluate(block, r).force
-    assert block.Dt is not None  # only pyramids have none
-    fields = zip(block.J, block.Dt, block.aref, force, strict=True)
+    basis = block.J.basis
+    force = cost.at([apply(J, qacc) - a for J, a in zip(basis, block.aref, strict=True)]).force
+    fields = zip(basis, cost.D, block.aref, force, strict=True)
     return _by_contact([_contact(block, number, *f) for f in fields], qacc)
 
 
 def _contact(block: ContactRows, number, J, D, aref, force) -> list:
     """The fields of ConstraintRows for one row of every contact; `number` is the contact's."""
     flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
-    frictional = np.int32(KINDS[ConeType(block.cone)])
-    kind = jnp.where(_frictionless(block), flat, frictional)
-    return [D > 0, kind, number, J, D, aref, jnp.zeros_like(D), force]
+    kind = jnp.where(_frictionless(block.cost), flat, np.int32(block.type))
+    return [D > 0, jnp.broadcast_to(kind, D.shape), number, J, D, aref, jnp.zeros_like(D), force]
 
 
-def _frictionless(block: ContactRows):
-    """Contacts of one row `[ncon, *W]`."""
-    return jnp.full(block.D.shape, len(block.J) == 1) if block.flat is None else block.flat
+def _frictionless(cost: Pyramid | Elliptic):
+    """Contacts of one row: all, or those that say so."""
+    return len(cost.mu) == 1 if cost.flat is None else cost.flat
 
 
 def _by_contact(rows: list, qacc) -> list:
@@ -152,8 +150,4 @@ def _join(blocks: list, like) -> list:
     return [jnp.concatenate([spread(a) for a in f]) for f in zip(*blocks, strict=True)]
 
 
-KINDS = {
-    ConeType.PYRAMIDAL: ConstraintType.CONTACT_PYRAMIDAL,
-    ConeType.ELLIPTIC: ConstraintType.CONTACT_ELLIPTIC,
-}
-CONES = {ConeType.PYRAMIDAL: _pyramid, ConeType.ELLIPTIC: _cone}
+OF_CONTACTS: dict[type, Callable] = {Pyramid: _pyramid, Elliptic: _cone}

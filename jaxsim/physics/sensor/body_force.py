@@ -8,10 +8,12 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.rne import base_acceleration, body_force
 from jaxsim.physics.solver.constraint_force import contact_force, contact_wrench, equality_wrench
+from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.force import tendon_wrench
 from jaxsim.physics.topology import ancestors, descendants
 
 
+@stage(reads="qvel cdof cdof_dot qacc ", writes="cacc")
 def body_acceleration(m: Model, d: Data) -> Data:
     """Spatial accelerations about the centres of mass of the trees.
 
@@ -21,6 +23,13 @@ def body_acceleration(m: Model, d: Data) -> Data:
     return d.replace(cacc=base_acceleration(m, weighted_sum(ancestors(m), drift)))
 
 
+@stage(
+    reads=(
+        "qvel xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos subtree_com cinert "
+        "ten_length ten_J cvel cdof_dot ten_velocity actuator_force qacc cacc found rows"
+    ),
+    writes="cfrc_int cfrc_ext",
+)
 def body_forces(m: Model, d: Data) -> Data:
     """Wrenches on bodies, torque first, about the centres of mass of the trees.
 

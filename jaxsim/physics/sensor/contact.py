@@ -70,7 +70,7 @@ def contact_sensors(m: Model, d: Data, g: SensorGroup):
 
 
 def _contacts(d: Data) -> _Contacts:
-    c = d.found
+    c = d.found.contacts
     zero = jnp.zeros_like(c.dist)
     force = contact_force(d) or []
     parts = [*force, *[zero] * (6 - len(force))]
@@ -79,8 +79,8 @@ def _contacts(d: Data) -> _Contacts:
         dist=c.dist,
         pos=c.pos,
         frame=c.frame,
-        geom=(c.each(c.geom1), c.each(c.geom2)),
-        body=(c.each(c.body1), c.each(c.body2)),
+        geom=(c.each(c.geom[0]), c.each(c.geom[1])),
+        body=(c.each(c.body[0]), c.each(c.body[1])),
         force=Vec(*parts[:3]),
         torque=Vec(*parts[3:]),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.enums import ObjType, SensorType
+from jaxsim.enums import ObjType, SensorType, Stage
 from jaxsim.model.structure import Structure, derived
 
 
@@ -18,6 +18,8 @@ class SensorGroup:
       ids: the sensors, `[n]`.
       objtype, objid: what they are attached to.
       reftype, refid: the frame they are seen from; None and -1: the world.
+      stage: of the forward dynamics, in which they are computed.
+      plugin: the instance that serves them, or -1.
       places: where in `sensordata` their outputs go: one array `[n]` for each number of a sensor;
         for contact sensors one, of all numbers of the first sensor, of the second, ...
     """
@@ -28,6 +30,8 @@ class SensorGroup:
     objid: np.ndarray
     reftype: ObjType | None
     refid: np.ndarray
+    stage: Stage
+    plugin: int
     places: tuple[np.ndarray, ...]
 
 
@@ -37,17 +41,26 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
     if not s.nsensor:
         return []
     reftype = np.where(s.sensor_refid >= 0, s.sensor_reftype, -1)
-    key = np.column_stack([s.sensor_type, s.sensor_objtype, reftype, s.sensor_dim, s.sensor_intprm])
+    kind = s.sensor_type, s.sensor_objtype, reftype, s.sensor_needstage, s.sensor_plugin
+    key = np.column_stack([*kind, s.sensor_dim, s.sensor_intprm])
     key[s.sensor_type == SensorType.CONTACT, 1:] = 0
     groups = []
     for row in np.unique(key, axis=0):
         kind, obj, ref = row[:3]
         ids = np.flatnonzero((key == row).all(1))
-        seen_from = ObjType(ref) if ref >= 0 else None
-        objid, refid = s.sensor_objid[ids], s.sensor_refid[ids]
-        places = _places(s, SensorType(kind), ids)
-        group = SensorGroup(SensorType(kind), ids, ObjType(obj), objid, seen_from, refid, places)
-        groups.append(group)
+        groups.append(
+            SensorGroup(
+                type=SensorType(kind),
+                ids=ids,
+                objtype=ObjType(obj),
+                objid=s.sensor_objid[ids],
+                reftype=ObjType(ref) if ref >= 0 else None,
+                refid=s.sensor_refid[ids],
+                stage=Stage(s.sensor_needstage[ids[0]]),
+                plugin=int(s.sensor_plugin[ids[0]]),
+                places=_places(s, SensorType(kind), ids),
+            )
+        )
     return groups
 
 

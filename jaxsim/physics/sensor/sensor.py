@@ -4,46 +4,75 @@ MuJoCo's documentation, XML reference: sensor. Sensors of one kind are computed 
 numbers of a stage are put in place at once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType
+from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType, Stage
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.kinds import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.subtree import subtree_vel
-from jaxsim.physics.refusal import Refusal, plugin_name, refuse
+from jaxsim.physics.plugin import lack as plugin_lack
+from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sensor.acceleration import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
-from jaxsim.physics.sensor.group import has_sensor, sensor_groups
+from jaxsim.physics.sensor.group import SensorGroup, has_sensor, sensor_groups
+from jaxsim.physics.sensor.plugin import plugin_sensors
 from jaxsim.physics.sensor.position import POSITION
 from jaxsim.physics.sensor.shape_query import INSIDE
 from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY
+from jaxsim.physics.stage import stage
 
-Table = Mapping[SensorType, Callable]
+TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
+    Stage.POS: POSITION,
+    Stage.VEL: VELOCITY,
+    Stage.ACC: ACCELERATION,
+}
 
 
 def sensor(m: Model, d: Data) -> Data:
     """All sensors, after the acceleration is known."""
-    return _read(m, _prepare_acc(m, _prepare_vel(m, d)), POSITION | VELOCITY | ACCELERATION)
+    return _read(m, _prepare_acc(m, _prepare_vel(m, d)), *TABLES)
 
 
+@stage(
+    reads=(
+        "time qpos xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos site_xmat "
+        "cam_xpos cam_xmat subtree_com ten_length actuator_length sensordata"
+    ),
+    writes="sensordata",
+)
 def sensor_pos(m: Model, d: Data) -> Data:
     """Sensors that need the configuration only."""
-    return _read(m, d, POSITION)
+    return _read(m, d, Stage.POS)
 
 
+@stage(
+    reads=(
+        "qpos qvel xpos xipos ximat geom_xpos site_xpos site_xmat cam_xpos subtree_com cinert "
+        "M ten_length cvel ten_velocity actuator_velocity sensordata"
+    ),
+    writes="subtree_linvel subtree_angmom sensordata",
+)
 def sensor_vel(m: Model, d: Data) -> Data:
     """Sensors that need the velocity."""
-    return _read(m, _prepare_vel(m, d), VELOCITY)
+    return _read(m, _prepare_vel(m, d), Stage.VEL)
 
 
+@stage(
+    reads=(
+        "qvel xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
+        "subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force "
+        "qfrc_actuator qacc sensordata found rows"
+    ),
+    writes="cacc cfrc_int cfrc_ext sensordata",
+)
 def sensor_acc(m: Model, d: Data) -> Data:
     """Sensors that need the acceleration."""
-    return _read(m, _prepare_acc(m, d), ACCELERATION)
+    return _read(m, _prepare_acc(m, d), Stage.ACC)
 
 
 def refusals(m: Model) -> list[Refusal]:
@@ -53,7 +82,7 @@ def refusals(m: Model) -> list[Refusal]:
     for i, kind in enumerate(m.sensor_type):
         lack = None
         if kind == SensorType.PLUGIN:
-            lack = plugin_name(m, m.sensor_plugin[i])
+            lack = plugin_lack(m, m.sensor_plugin[i])
         elif kind not in known:
             lack = f"sensor type {SensorType(kind).name.lower()}"
         elif m.sensor_historyadr[i] >= 0:
@@ -89,14 +118,15 @@ def _prepare_acc(m: Model, d: Data) -> Data:
     return body_forces(m, d) if forces else d
 
 
-def _read(m: Model, d: Data, table: Table) -> Data:
-    """Writes the outputs of the sensors in a table; the others keep theirs."""
+def _read(m: Model, d: Data, *stages: Stage) -> Data:
+    """Writes the outputs of the sensors of some stages; the others keep theirs."""
     if m.opt.disableflags & DisableBit.SENSOR:
         return d
-    groups = [g for g in sensor_groups(m) if g.type in table]
+    found = [(g, _function(g, stages)) for g in sensor_groups(m)]
+    groups = [g for g, function in found if function is not None]
     if not groups:
         return d
-    outputs = [out for g in groups for out in table[g.type](m, d, g)]
+    outputs = [out for g, function in found if function is not None for out in function(m, d, g)]
     place = np.concatenate([place for g in groups for place in g.places])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _cut(m, owner, join(outputs))
@@ -107,6 +137,14 @@ def _read(m: Model, d: Data, table: Table) -> Data:
     kept = np.flatnonzero(source < 0)
     source[kept] = len(place) + np.arange(len(kept))
     return d.replace(sensordata=take(join([values, take(d.sensordata, kept)]), source))
+
+
+def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:
+    """What computes a group in one of some stages; None: another stage does."""
+    if g.type == SensorType.PLUGIN:
+        return plugin_sensors if g.stage in stages else None
+    tables = (TABLES[stage] for stage in stages)
+    return next((table[g.type] for table in tables if g.type in table), None)
 
 
 def _cut(m: Model, owner: np.ndarray, values):

@@ -22,7 +22,7 @@ def touch(m: Model, d: Data, site: np.ndarray):
     force = contact_force(d)
     if force is None:
         return jnp.zeros((len(site), *d.qpos.shape[1:]), d.qpos.dtype)
-    normal = force[0]
+    normal, contacts = force[0], d.found.contacts
 
     def felt(i: np.ndarray, kind):
         one = site[i]
@@ -31,9 +31,9 @@ def touch(m: Model, d: Data, site: np.ndarray):
         R = take(d.site_xmat, one).map(lambda a: a[:, None])
         place = take(d.site_xpos, one)
         offset = Vec(
-            *(p[None] - c[:, None] for p, c in zip(d.found.pos.parts, place.parts, strict=True))
+            *(p[None] - c[:, None] for p, c in zip(contacts.pos.parts, place.parts, strict=True))
         )
-        axis = d.found.frame.rows[0].map(lambda a: a[None])
+        axis = contacts.frame.rows[0].map(lambda a: a[None])
         size = take(m.site_size, one)[:, :, None]
         meets = ray_meets(kind, size, R.T @ offset, (R.T @ axis).scale(out))
         return apply(meets.astype(normal.dtype), jnp.maximum(normal, 0))

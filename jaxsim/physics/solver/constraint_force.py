@@ -3,6 +3,8 @@
 The solver returns their sum on the dofs; a row's own force follows from its residual at `qacc`.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,25 +15,25 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
-from jaxsim.physics.constraint.rows import ContactRows, DenseRows, DofRows
-from jaxsim.physics.solver.problem import Problem, pieces_at, residual
+from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.solver.problem import Problem
 
 
-def row_forces(d: Data) -> list[tuple]:
+def row_forces(d: Data) -> list[tuple[Block, Any]]:
     """Each block of rows with its force: `[n, *W]`, or a list over the contact basis."""
     if d.rows is None or d.rows.empty:
         return []
     problem = Problem(d.M, d.qfrc_smooth, d.rows)
-    pieces = pieces_at(problem, residual(problem, d.qacc))
-    return [(block, piece.force) for block, piece in zip(problem.blocks, pieces, strict=True)]
+    pieces = problem.pieces(problem.residual(d.qacc))
+    return [(block, piece.force) for block, piece in zip(d.rows.blocks, pieces, strict=True)]
 
 
 def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray):
     """Force of the limits of joints or tendons `[n, *W]`; zero without a limit."""
     force = jnp.zeros((len(ids), *d.qvel.shape[1:]), d.qvel.dtype)
     for block, f in row_forces(d):
-        if isinstance(block, DofRows | DenseRows) and block.type == kind:
-            force = force + weighted_sum(1.0 * (ids[:, None] == block.id), f)
+        if block.type == kind:
+            force = force + weighted_sum(1.0 * (ids[:, None] == block.ids), f)
     return force
 
 
@@ -42,10 +44,8 @@ def contact_force(d: Data) -> list | None:
       Arrays `[ncontact, *W]` for normal, two tangents [N], spin and two rolls [N m]; as many as the
       largest contact dimension needs. None for a model without contacts.
     """
-    for block, force in row_forces(d):
-        if isinstance(block, ContactRows):
-            return force
-    return None
+    forces = row_forces(d)
+    return forces[-1][1] if forces and d.rows.contact is not None else None
 
 
 def contact_side(m: Model, d: Data, body: np.ndarray):
@@ -59,18 +59,18 @@ def contact_side(m: Model, d: Data, body: np.ndarray):
     Returns:
       `[n, ncontact, *W]`.
     """
-    c, dtype = d.found, d.found.dist.dtype
-    first, second = (jnp.where(c.exists, c.each(b), -1) for b in (c.body1, c.body2))
+    c, dtype = d.found.contacts, d.qpos.dtype
+    first, second = (jnp.where(c.exists, c.each(body), -1) for body in c.body)
     body = body.astype(first.dtype).reshape(-1, *(1,) * first.ndim)
     return (body == second[None]).astype(dtype) - (body == first[None]).astype(dtype)
 
 
 def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
     """Torque and force on each body from its contacts `[nbody, *W]`, at the origin of the world."""
-    frame = d.found.frame
+    c = d.found.contacts
     parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
-    push, turn = frame.T @ Vec(*parts[:3]), frame.T @ Vec(*parts[3:])
-    wrench = Spatial.of(turn + d.found.pos.cross(push), push)
+    push, turn = c.frame.T @ Vec(*parts[:3]), c.frame.T @ Vec(*parts[3:])
+    wrench = Spatial.of(turn + c.pos.cross(push), push)
     side = contact_side(m, d, np.arange(m.nbody))
     return wrench.map(lambda a: apply(side, a))
 
@@ -83,11 +83,11 @@ def equality_wrench(m: Model, d: Data) -> Spatial | None:
     """
     total = None
     for block, f in row_forces(d):
-        if not isinstance(block, DenseRows) or block.type != ConstraintType.EQUALITY:
+        if block.type != ConstraintType.EQUALITY:
             continue
         kind = m.eq_type[block.id[0]]
         if kind in (EqType.CONNECT, EqType.WELD):
-            wrench = _held(m, d, block.id, f, kind)
+            wrench = _held(m, d, block.ids, f, kind)
             total = wrench if total is None else total + wrench
     return total
 

@@ -1,26 +1,20 @@
-"""The constrained dynamics of one step as a convex problem in the acceleration."""
+"""The constrained dynamics of one step as a convex problem in the acceleration.
 
-from typing import NamedTuple
+What concerns a kind of rows is asked of the block (constraint/rows.py); here are the sums.
+"""
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.products import (
-    apply,
-    apply_basis,
-    apply_basis_transpose,
-    apply_transpose,
-    gram,
-    gram_basis,
-)
-from jaxsim.physics.arrays.select import take, total, weighted_sum
-from jaxsim.physics.constraint.rows import ContactRows, DofRows, Rows
-from jaxsim.physics.solver.cost import evaluate
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import total
+from jaxsim.physics.constraint.cost import Parabola, Piece
+from jaxsim.physics.constraint.rows import Rows
 
 
-class Problem(NamedTuple):
+@node()
+class Problem:
     """minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),  with M a0 = smooth.
 
     Attributes:
@@ -29,86 +23,64 @@ class Problem(NamedTuple):
       rows: constraint rows.
     """
 
-    M: jnp.ndarray
-    smooth: jnp.ndarray
+    M: jax.Array
+    smooth: jax.Array
     rows: Rows
 
-    @property
-    def blocks(self) -> tuple:
-        """All blocks of rows, in the order in which lists by block have them."""
-        return (*self.rows.dof, *self.rows.dense, *self.rows.contact)
+    def times(self, x) -> list:
+        """J x, block by block."""
+        return [block.J.times(x) for block in self.rows.blocks]
+
+    def residual(self, x) -> list:
+        """J x - aref, block by block."""
+        return self.minus_reference(self.times(x))
+
+    def minus_reference(self, Jx: list) -> list:
+        """J x - aref from J x."""
+        return [b.minus_reference(y) for b, y in zip(self.rows.blocks, Jx, strict=True)]
+
+    def pieces(self, r: list) -> list[Piece]:
+        """Force, cost and curvature of each block at its residual."""
+        return [block.cost.at(x) for block, x in zip(self.rows.blocks, r, strict=True)]
+
+    def force(self, pieces: list[Piece]):
+        """J' f, `[nv, *W]`."""
+        out = jnp.zeros_like(self.smooth)
+        for block, piece in zip(self.rows.blocks, pieces, strict=True):
+            out = out + block.J.transposed(piece.force, out.shape[0])
+        return out
+
+    def force_at(self, x):
+        """J' f at an acceleration."""
+        return self.force(self.pieces(self.residual(x)))
+
+    def hessian(self, pieces: list[Piece]):
+        """M + J' W J, `[nv, nv, *W]`, W the curvature of the cost."""
+        H = self.M
+        for block, piece in zip(self.rows.blocks, pieces, strict=True):
+            H = block.J.add_gram(H, piece.weight)
+        return H
+
+    def along(self, at: "Point", move: "Point") -> list:
+        """The cost along at + step move, as pieces to be summed; each has `derivatives(step)`."""
+        slope, bend = total((at.Mx - self.smooth) * move.x), total(move.x * move.Mx)
+        rows = zip(self.rows.blocks, at.r, move.r, strict=True)
+        return [Parabola(slope, bend), *(block.cost.along(r, v) for block, r, v in rows)]
+
+    def cost(self, at: "Point"):
+        """Cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""
+        pieces = self.pieces(at.r)
+        return total((0.5 * at.Mx - self.smooth) * at.x) + sum(total(p.cost) for p in pieces)
+
+    def point(self, x) -> "Point":
+        """An acceleration and what belongs to it."""
+        return Point(x, apply(self.M, x), self.residual(x))
 
 
-def multiply(p: Problem, x) -> list:
-    """J x, block by block."""
-    return [_multiply(block, x) for block in p.blocks]
+@node()
+class Point:
+    """An acceleration with M x and the residuals there; also a direction, with M v and J v."""
 
-
-def residual(p: Problem, x) -> list:
-    """J x - aref, block by block."""
-    return minus_reference(p, multiply(p, x))
-
-
-def minus_reference(p: Problem, Jx: list) -> list:
-    """J x - aref from J x."""
-    arefs = [block.aref for block in p.blocks]
-    return jax.tree.map(lambda a, b: a - b, Jx, arefs)
-
-
-def _multiply(block, x):
-    if isinstance(block, DofRows):
-        return block.sign * take(x, block.dof)
-    if isinstance(block, ContactRows):
-        return list(apply_basis(block.J, x, block.used))
-    return apply(block.J, x)
-
-
-def constraint_force(p: Problem, pieces: list):
-    """J' f, `[nv, *W]`."""
-    out = jnp.zeros_like(p.smooth)
-    for block, piece in zip(p.blocks, pieces, strict=True):
-        if isinstance(block, DofRows):
-            out = out + _to_dofs(block.dof, block.sign * piece.force, out.shape[0])
-        elif isinstance(block, ContactRows):
-            out = out + apply_basis_transpose(block.J, piece.force, block.used)
-        else:
-            out = out + apply_transpose(block.J, piece.force)
-    return out
-
-
-def hessian(p: Problem, pieces: list):
-    """M + J' W J, `[nv, nv, *W]`, W the curvature of the cost."""
-    nv = p.M.shape[0]
-    H = p.M
-    diagonal = None
-    for block, piece in zip(p.blocks, pieces, strict=True):
-        if isinstance(block, DofRows):
-            own = _to_dofs(block.dof, piece.weight, nv)
-            diagonal = own if diagonal is None else diagonal + own
-        elif isinstance(block, ContactRows):
-            H = gram_basis(H, block.J, piece.weight, block.used)
-        else:
-            H = H + gram(block.J, pin(piece.weight[:, None] * block.J, p.smooth))
-    if diagonal is not None:
-        eye = np.eye(nv, dtype=H.dtype).reshape(nv, nv, *(1,) * (H.ndim - 2))
-        H = H + eye * diagonal[:, None]
-    return H
-
-
-def pieces_at(p: Problem, r: list) -> list:
-    """Force, cost and curvature of each block at its residual."""
-    return [evaluate(block, x) for block, x in zip(p.blocks, r, strict=True)]
-
-
-def constraint_cost(pieces: list):
-    """Sum of the rows' costs, `[1, *W]`."""
-    return sum(total(piece.cost) for piece in pieces)
-
-
-def _to_dofs(dof: np.ndarray, a, nv: int):
-    """Sums one number a row onto its dof (a dof may have several rows)."""
-    if np.array_equal(dof, np.arange(nv)):
-        return a
-    place = np.zeros((nv, len(dof)))
-    place[dof, np.arange(len(dof))] = 1
-    return weighted_sum(place, a)
+    x: jax.Array
+    Mx: jax.Array
+    r: list

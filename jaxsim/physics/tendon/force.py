@@ -14,7 +14,6 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import tendon_armature
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.constraint.equality import tendon_residual
-from jaxsim.physics.constraint.rows import DenseRows
 from jaxsim.physics.constraint.tendon import limit_distance
 from jaxsim.physics.passive.damper import tendon_damper
 from jaxsim.physics.passive.spring import tendon_spring
@@ -60,14 +59,12 @@ def _of_constraints(m: Model, d: Data):
     """Dry friction, limits and couplings: the force of a row times its slope by the length."""
     whole = jnp.zeros_like(d.ten_length)
     for block, force in row_forces(d):
-        if not isinstance(block, DenseRows):
-            continue
-        on, share = block.id, force
+        on, share = block.ids, force
         if block.type == ConstraintType.LIMIT_TENDON:
             share = force * limit_distance(m, d)[1]
         elif block.type == ConstraintType.EQUALITY and m.eq_type[block.id[0]] == EqType.TENDON:
-            _, slope = tendon_residual(m, d, block.id)
-            on = np.concatenate([m.eq_obj1id[block.id], m.eq_obj2id[block.id]])
+            _, slope = tendon_residual(m, d, on)
+            on = np.concatenate([m.eq_obj1id[on], m.eq_obj2id[on]])
             share = jnp.concatenate([force, -slope * force])
         elif block.type != ConstraintType.FRICTION_TENDON:
             continue

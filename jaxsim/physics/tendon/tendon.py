@@ -18,6 +18,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import (
     Legs,
     fixed_terms,
@@ -30,6 +31,7 @@ from jaxsim.physics.tendon.wrap import wrap
 from jaxsim.physics.topology import ancestors
 
 
+@stage(reads="qpos geom_xpos geom_xmat site_xpos subtree_com cdof ", writes="ten_length ten_J")
 def tendon(m: Model, d: Data) -> Data:
     """Lengths and Jacobians of all tendons.
 
@@ -47,6 +49,7 @@ def tendon(m: Model, d: Data) -> Data:
     return d.replace(ten_length=length, ten_J=tendon_pattern(m).dense(entries))
 
 
+@stage(reads="qvel ten_J ", writes="ten_velocity")
 def tendon_velocity(m: Model, d: Data) -> Data:
     """ten_velocity = ten_J qvel."""
     if not m.ntendon:

@@ -1,4 +1,4 @@
-"""The engine plugins that are known: MuJoCo's own, by name, with what a model says of them.
+"""The engine plugins of MuJoCo, with what a model says of them.
 
 A plugin is code that no model file contains. These are compiled, so that a model with them can be
 read, changed and saved; whether they can be simulated is for the physics to say. A plugin's number
@@ -7,35 +7,17 @@ is its place in this list, as in MuJoCo's Python package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from jaxsim.assets.sdf.shapes import SHAPES, Shape, settings
+from jaxsim.enums import ObjType
 from jaxsim.errors import AssetError
+from jaxsim.extend.plugin import Config, Plugin, without_defaults
 
 FOV = (180.0, 90.0)  # largest fields of view of a touch grid [deg]
 CHANNELS = 6  # most channels of a touch grid
-
-Config = Mapping[str, str]
-
-
-class PluginType(NamedTuple):
-    """What is known of a plugin.
-
-    Attributes:
-      name: its identifier.
-      serves: what it can be attached to: "actuator", "sensor" or "sdf".
-      keys: its settings, in their order in `plugin_attr`.
-      check: what is wrong with the settings of an instance, or "".
-    """
-
-    name: str
-    serves: str
-    keys: tuple[str, ...]
-    check: Callable[[Config], str] = lambda _: ""
 
 
 def pid_activations(config: Config) -> int:
@@ -89,15 +71,24 @@ def _numbers(config: Config, key: str, count: int) -> np.ndarray:
     return out
 
 
-PLUGINS = (
-    PluginType("mujoco.pid", "actuator", ("kp", "ki", "kd", "imax", "slewmax"), _check_pid),
-    PluginType(
-        "mujoco.sensor.touch_grid", "sensor", ("nchannel", "size", "fov", "gamma"), _check_grid
+KNOWN = (
+    Plugin(
+        "mujoco.pid",
+        "actuator",
+        without_defaults(("kp", "ki", "kd", "imax", "slewmax")),
+        _check_pid,
+        activations=pid_activations,
+    ),
+    Plugin(
+        "mujoco.sensor.touch_grid",
+        "sensor",
+        without_defaults(("nchannel", "size", "fov", "gamma")),
+        _check_grid,
+        readings=grid_readings,
+        objtype=ObjType.SITE,
     ),
     *(
-        PluginType(name, "sdf", tuple(shape.settings), partial(_check_shape, shape))
+        Plugin(name, "sdf", without_defaults(tuple(shape.settings)), partial(_check_shape, shape))
         for name, shape in SHAPES.items()
     ),
 )
-
-NUMBER = {plugin.name: number for number, plugin in enumerate(PLUGINS)}

@@ -1,0 +1,35 @@
+"""The state of a world at the start, where it is not zero."""
+
+import jax
+import numpy as np
+
+from jaxsim.math import Quat
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+
+
+@derived
+def mocap_bodies(s: Structure) -> np.ndarray:
+    """[nmocap]: the bodies in the order of their mocap ids."""
+    bodies = np.flatnonzero(s.body_mocapid >= 0)
+    return bodies[np.argsort(s.body_mocapid[bodies])]
+
+
+def start_state(m: Model) -> dict:
+    """Fields of Data at the start that are not zero, in the form that the model has.
+
+    Bodies that are moved from outside (mocap) begin where the model has them. In the form of the
+    physics poses are components, elsewhere arrays.
+    """
+    bodies = mocap_bodies(m)
+    pos, quat = jax.tree.map(lambda a: a[bodies], (m.body_pos, m.body_quat))
+    if isinstance(quat, Quat):
+        quat = quat.normalize()
+    else:
+        quat = Quat.from_array(quat, axis=1).normalize().to_array(axis=1)
+    return {
+        "qpos": m.qpos0,
+        "eq_active": np.array(m.eq_active0, bool),
+        "mocap_pos": pos,
+        "mocap_quat": quat,
+    }

@@ -1,0 +1,90 @@
+"""What the counters of `Data.warning` mean, and reading them on the host.
+
+Nothing raises inside a step: what goes wrong there is counted, world by world. `check` raises after
+the fact, `warning_counts` reports.
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from jaxsim.enums import WarningType
+from jaxsim.model.data import Data
+
+
+class Meaning(NamedTuple):
+    """What a counter counts, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
+ROOM = "make more room: load_model(..., contacts=N)"
+MEANINGS = {
+    WarningType.INERTIA: Meaning("singular mass matrix", "check masses and armature"),
+    WarningType.CONTACTFULL: Meaning("more contacts than there is room for", ROOM),
+    WarningType.CNSTRFULL: Meaning("more constraints than there is room for", ROOM),
+    WarningType.BADQPOS: Meaning(
+        "reset: position not finite or too large", "use a smaller time step"
+    ),
+    WarningType.BADQVEL: Meaning(
+        "reset: velocity not finite or too large", "use a smaller time step"
+    ),
+    WarningType.BADQACC: Meaning(
+        "reset: acceleration not finite or too large", "use a smaller time step"
+    ),
+    WarningType.BADCTRL: Meaning("control not finite, taken as zero", "check the controls"),
+}
+
+
+class WarningCount(NamedTuple):
+    """A counter that is not zero.
+
+    Attributes:
+      type: what went wrong.
+      times: how often, in all worlds together.
+      worlds: indices of the worlds where it did, over all leading axes counted as one.
+      of: number of worlds.
+    """
+
+    type: WarningType
+    times: int
+    worlds: np.ndarray
+    of: int
+
+    def __str__(self) -> str:
+        meaning = MEANINGS[self.type]
+        where = f" in {len(self.worlds)} of {self.of} worlds" if self.of > 1 else ""
+        return f"{self.times} times{where}: {meaning.what}; {meaning.remedy}"
+
+
+def warning_counts(d: Data) -> list[WarningCount]:
+    """What went wrong in some worlds since `make_data`.
+
+    Args:
+      d: one world or a batch, outside jit: the counters are read on the host.
+    """
+    counts = np.asarray(jax.device_get(d.warning))
+    counts = counts.reshape(-1, counts.shape[-1])
+    return [
+        WarningCount(kind, int(n.sum()), np.flatnonzero(n), len(n))
+        for kind in WarningType
+        if (n := counts[:, kind]).any()
+    ]
+
+
+def check(d: Data) -> None:
+    """Raises if something went wrong in a step of these worlds.
+
+    Args:
+      d: one world or a batch, outside jit: the counters are read on the host.
+
+    Raises:
+      RuntimeError: a counter of `d.warning` is not zero; names each, with the first world where
+        it happened and the remedy.
+    """
+    found = warning_counts(d)
+    if found:
+        lines = [f"{n.type.name}: {n} (first: world {n.worlds[0]})" for n in found]
+        raise RuntimeError("\n".join(["the simulation warns:", *lines]))

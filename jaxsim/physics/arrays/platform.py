@@ -1,0 +1,58 @@
+"""What the numerical code does differently on different platforms: decided here, nowhere else.
+
+A program is made for the platform that it will run on. Unless told otherwise that is JAX's default;
+`for_platform` names another, such as a GPU that is not in the machine that compiles:
+
+    with jaxsim.for_platform("cuda"):
+        lowered = jax.jit(jaxsim.step).trace(m, d).lower(lowering_platforms=("cuda",))
+
+Programs made before are not used again for another platform: the name is part of JAX's caches.
+"""
+
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import jax
+
+
+class Platform(NamedTuple):
+    """How code is best written for a platform.
+
+    Attributes:
+      recomputes: the compiler's fusion recomputes cheap values in each of their users, so that what
+        has many users is made in a branch of its own (pin.py, once.py).
+      tiles: many worlds are taken in parts that fit the cache of a core (native.py).
+      branches: a branch that depends on data is cheap; elsewhere it would wait for the host.
+      scans: a scan over items is cheap; elsewhere one sort takes fewer kernels.
+      blocks: large systems of equations are solved one after another, by blocks: the library would
+        wake threads for each small one (factor.py).
+    """
+
+    recomputes: bool
+    tiles: bool
+    branches: bool
+    scans: bool
+    blocks: bool
+
+
+PLATFORMS = {"cpu": Platform(recomputes=True, tiles=True, branches=True, scans=True, blocks=True)}
+ELSEWHERE = Platform(recomputes=False, tiles=False, branches=False, scans=False, blocks=False)
+NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
+
+_told = jax.make_user_context(default_value=None)
+
+
+def for_platform(name: str) -> AbstractContextManager:
+    """A context in which programs are made for a platform: "cpu", "cuda", "rocm" or "tpu".
+
+    Raises:
+      ValueError: there is no such platform.
+    """
+    if name not in NAMES:
+        raise ValueError(f"for_platform: {name!r} is no platform; expected one of {NAMES}")
+    return _told(name)
+
+
+def platform() -> Platform:
+    """How to write code for the platform that the program being made is for."""
+    return PLATFORMS.get(_told.value or jax.default_backend(), ELSEWHERE)

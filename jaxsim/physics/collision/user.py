@@ -1,0 +1,78 @@
+"""Colliders of users in the form of the narrow phase; `extend/registry.py` has the rows."""
+
+from collections.abc import Callable, Mapping
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.extend.registry import Collider as UserCollider
+from jaxsim.extend.registry import collider_of
+from jaxsim.math import Vec
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.collision.shape import Placed, Touch
+from jaxsim.physics.collision.table import COLLIDERS, Collider
+
+
+def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:
+    """The colliders of users that a model was loaded with.
+
+    Raises:
+      ValueError: one of them is not registered any more, or anew.
+    """
+    rows = {}
+    for key in s.collider_keys:
+        row = collider_of(key)
+        if row is None:
+            raise ValueError(
+                f"the collider of geom types {key[:2]} is not the one that the model was loaded "
+                "with; register it, and load the model again"
+            )
+        rows[key[:2]] = row
+    return rows
+
+
+@derived
+def colliders(s: Structure) -> Mapping[tuple[int, int], Collider]:
+    """What finds the contacts of each two types of geoms in a model: its users' rows, and ours."""
+    own = {
+        kind: Collider(_of_pairs(row.collide, row.slots), row.slots)
+        for kind, row in user_rows(s).items()
+    }
+    return {**COLLIDERS, **own}
+
+
+def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch]:
+    """A function of one pair of geoms as one of all pairs and worlds."""
+
+    def one_pair(*geoms):
+        dist, pos, normal = (jnp.asarray(a) for a in collide(*geoms))
+        shapes = dist.shape, pos.shape, normal.shape
+        if shapes != ((slots,), (slots, 3), (slots, 3)):
+            raise ValueError(
+                f"the collider returned shapes {shapes}; expected ({slots},), ({slots}, 3) twice"
+            )
+        return dist, pos, normal
+
+    def all_pairs(a: Placed, b: Placed) -> Touch:
+        given = [x for g in (a, b) for x in (g.size.to_array(1), g.pos.to_array(1), _matrix(g))]
+        worlds = jnp.broadcast_shapes(*(x.shape[-1:] for x in given)) if a.pos.x.ndim > 1 else ()
+        function: Callable = jax.vmap(one_pair)
+        if worlds:
+            given = [jnp.broadcast_to(x, (*x.shape[:-1], *worlds)) for x in given]
+            function = jax.vmap(function, in_axes=-1, out_axes=-1)
+        dist, pos, normal = function(*given)
+        return Touch(jnp.moveaxis(dist, 1, 0), _points(pos), _points(normal))
+
+    return all_pairs
+
+
+def _matrix(g: Placed):
+    """Orientations `[n, 3, 3, *W]`."""
+    a = g.rot.to_array(1)
+    return a.reshape(a.shape[0], 3, 3, *a.shape[2:])
+
+
+def _points(a) -> Vec:
+    """`[n, slots, 3, *W]` as a vector of `[slots, n, *W]`."""
+    a = jnp.moveaxis(a, 1, 0)
+    return Vec(a[:, :, 0], a[:, :, 1], a[:, :, 2])

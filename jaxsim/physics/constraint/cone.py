@@ -1,0 +1,229 @@
+"""Costs of contacts with friction: pyramids and elliptic cones, over the basis of each contact.
+
+MuJoCo's documentation, Computation: Constraint model, Friction cones. Residuals and forces are
+lists over the basis (normal, tangents, spin, rolls) of `[ncon, *W]`.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import safe_sqrt
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.constraint.cost import OneSided, OneSidedLine, Piece, Summed, active
+
+
+@node()
+class Pyramid:
+    """Edges r0 +- mu[k] r[k], each one-sided.
+
+    Attributes:
+      D: `[ncon, *W]` inverse regularization of all edges of a contact; 0: not active.
+      mu: list over the basis of friction coefficients `[ncon, *W]`; zero for the normal and beyond
+        the contact's own dimension.
+      flat: `[ncon, *W]` bool: frictionless (one row, the normal); None where the model's contacts
+        all have friction, or none has.
+      used: contacts up to the last that pushes in any world, int scalar; None: not known.
+    """
+
+    D: jax.Array
+    mu: list[jax.Array]
+    flat: jax.Array | None
+    used: jax.Array | None
+
+    def edges(self, k: int) -> OneSided:
+        """The two edges along basis vector `k` of the contacts that have it."""
+        return OneSided(jnp.where(self.mu[k] > 0, self.D, 0))
+
+    @property
+    def normal(self) -> OneSided | None:
+        """The row of frictionless contacts; None where there is none."""
+        if len(self.mu) == 1:
+            return OneSided(self.D)
+        return None if self.flat is None else OneSided(jnp.where(self.flat, self.D, 0))
+
+    def at(self, r: list) -> Piece:
+        """Force, cost and curvature at a residual, summed onto the basis."""
+        size, zero = len(r), jnp.zeros_like(r[0])
+        push, cost, stiff = (zero,) * 3 if self.normal is None else self.normal.at(r[0])
+        force, weight = [zero] * size, [[zero] * size for _ in range(size)]
+        for k in range(1, size):
+            mu, edges = self.mu[k], self.edges(k)
+            up, down = edges.at(r[0] + mu * r[k]), edges.at(r[0] - mu * r[k])
+            push = push + up.force + down.force
+            cost = cost + up.cost + down.cost
+            stiff = stiff + up.weight + down.weight
+            force[k] = mu * (up.force - down.force)
+            weight[0][k] = weight[k][0] = mu * (up.weight - down.weight)
+            weight[k][k] = mu * mu * (up.weight + down.weight)
+        force[0], weight[0][0] = push, stiff
+        return Piece(force, cost, weight)
+
+    def along(self, r: list, v: list) -> Summed:
+        """The cost along r + step v."""
+        lines = []
+        for k in range(1, len(r)):
+            both = (self.mu[k], -self.mu[k])
+            lines += [self.edges(k).line(r[0] + mu * r[k], v[0] + mu * v[k]) for mu in both]
+        if self.normal is not None:
+            lines.append(self.normal.line(r[0], v[0]))
+        rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
+        return Summed(pin(EdgesLine(rows), r[0]), 1, self.used)
+
+    def active(self):
+        """Rows that take part, `[1, *W]`."""
+        edges = [2 * self.edges(k).active() for k in range(1, len(self.mu))]
+        return sum(edges) if self.normal is None else sum(edges, self.normal.active())
+
+
+class EdgesLine(NamedTuple):
+    """The edges of pyramids along a line: `[edges, ncon, *W]`."""
+
+    rows: OneSidedLine
+
+    def derivatives(self, step):
+        """Derivatives of the cost of each contact with respect to the step, `[ncon, *W]`."""
+        first, second = self.rows.derivatives(step[None])
+        return sum(first), sum(second)
+
+
+@node()
+class Elliptic:
+    """Elliptic cone: free above it, quadratic below its dual, and distance to it between.
+
+    With N = mu r0 and U_k = friction_k r_k, T = |U|:  free where N >= mu T, quadratic where
+    mu N + T <= 0, else cost = 1/2 Dm (N - mu T)^2 with Dm = D / (mu^2 (1 + mu^2)).
+
+    Attributes:
+      D: list over the basis of inverse regularizations `[ncon, *W]`; 0: not active.
+      mu: list over the basis `[ncon, *W]`: the slope after regularization, then the friction
+        coefficients, zero beyond the contact's own dimension.
+      flat, used: as in `Pyramid`.
+    """
+
+    D: list[jax.Array]
+    mu: list[jax.Array]
+    flat: jax.Array | None
+    used: jax.Array | None
+
+    def at(self, r: list) -> Piece:
+        """Force, cost and curvature at a residual."""
+        size, mu = len(r), self.mu[0]
+        if size == 1:
+            one = OneSided(self.D[0]).at(r[0])
+            return Piece([one.force], one.cost, [[one.weight]])
+        U = [s * x for s, x in zip(self.mu, r, strict=True)]
+        N = U[0]
+        T = safe_sqrt(sum(u * u for u in U[1:]))
+        free = mu * T <= N
+        below = (mu * N + T <= 0) & ~free
+        if self.flat is not None:
+            free = jnp.where(self.flat, r[0] >= 0, free)
+            below = jnp.where(self.flat, r[0] < 0, below)
+        middle = ~(free | below)
+        Dm = self._stiffness(middle)
+        gap = N - mu * T
+        unit = [u / jnp.where(T > 0, T, 1.0) for u in U]  # unit[0] is not used
+
+        quad = [jnp.where(below, D, 0) for D in self.D]
+        force = [-q * x for q, x in zip(quad, r, strict=True)]
+        cost = sum(0.5 * q * x * x for q, x in zip(quad, r, strict=True)) + 0.5 * Dm * gap * gap
+        force[0] = force[0] - Dm * gap * mu
+        for k in range(1, size):
+            force[k] = force[k] + Dm * gap * mu * unit[k] * self.mu[k]
+        return Piece(force, cost, self._curvature(Dm, gap, T, unit, quad))
+
+    def _stiffness(self, where):
+        """Dm of the contacts named; mu is 0 where there is no contact: divide only elsewhere."""
+        mu = self.mu[0]
+        return jnp.where(where, self.D[0], 0) / jnp.where(where, mu * mu * (1 + mu * mu), 1.0)
+
+    def _curvature(self, Dm, gap, T, unit: list, quad: list) -> list[list]:
+        """Second derivatives of the cost, symmetric."""
+        size, mu = len(unit), self.mu[0]
+        weight = [[jnp.zeros_like(gap)] * size for _ in range(size)]
+        weight[0][0] = quad[0] + Dm * mu * mu
+        bend = -mu * gap / jnp.where(T > 0, T, 1.0)
+        for j in range(1, size):
+            weight[0][j] = weight[j][0] = -Dm * mu * unit[j] * mu * self.mu[j]
+            for k in range(1, j + 1):
+                curve = mu * mu * unit[j] * unit[k] + bend * (float(j == k) - unit[j] * unit[k])
+                w = Dm * curve * self.mu[j] * self.mu[k]
+                weight[j][k] = weight[k][j] = w + quad[j] if j == k else w
+        return weight
+
+    def along(self, r: list, v: list) -> Summed:
+        """The cost along r + step v."""
+        normal = OneSided(self.D[0]).line(r[0], v[0])
+        if len(r) == 1:
+            return Summed(pin(normal, r[0]), 0, self.used)
+        mu = self.mu[0]
+        U = [f * x for f, x in zip(self.mu[1:], r[1:], strict=True)]
+        V = [f * y for f, y in zip(self.mu[1:], v[1:], strict=True)]
+        weighted = [D * y for D, y in zip(self.D, v, strict=True)]
+        line = ConeLine(
+            N0=mu * r[0],
+            N1=mu * v[0],
+            UU=_dot(U, U),
+            UV=_dot(U, V),
+            VV=_dot(V, V),
+            slope=_dot(r, weighted),
+            bend=_dot(v, weighted),
+            mu=mu,
+            Dm=self._stiffness(mu > 0),
+            alone=None if self.flat is None else (self.flat, normal),
+        )
+        return Summed(pin(line, r[0]), 0, self.used)
+
+    def active(self):
+        """Rows that take part, `[1, *W]`."""
+        return sum(active(D) for D in self.D)
+
+
+def _dot(a: list, b: list):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+class ConeLine(NamedTuple):
+    """Elliptic cones along a line `[ncon, *W]`, see `Elliptic`.
+
+    With N = mu r0 and U = friction r, N = N0 + step N1 and U'U = UU + 2 step UV + step^2 VV; slope
+    and bend are those of the quadratic below the cone; `alone` says which contacts are
+    frictionless, and has their normals.
+    """
+
+    N0: jax.Array
+    N1: jax.Array
+    UU: jax.Array
+    UV: jax.Array
+    VV: jax.Array
+    slope: jax.Array
+    bend: jax.Array
+    mu: jax.Array
+    Dm: jax.Array
+    alone: tuple[jax.Array, OneSidedLine] | None
+
+    def derivatives(self, step):
+        """Derivatives of the cost of each contact with respect to the step, `[ncon, *W]`."""
+        N = self.N0 + step * self.N1
+        square = self.UU + step * (2 * self.UV + step * self.VV)
+        apart = square > MINVAL * MINVAL
+        T = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1.0)), 0)
+        mu = self.mu
+        free = mu * T <= N
+        below = (mu * N + T <= 0) & ~free
+        per_T = jnp.where(apart, 1 / jnp.where(apart, T, 1.0), 0)
+        dT = (self.UV + step * self.VV) * per_T
+        gap, dgap = N - mu * T, self.N1 - mu * dT
+        bend = self.Dm * (dgap * dgap - gap * mu * (self.VV - dT * dT) * per_T)
+        first = jnp.where(below, self.slope + step * self.bend, self.Dm * gap * dgap)
+        second = jnp.where(below, self.bend, bend)
+        first, second = jnp.where(free, 0, first), jnp.where(free, 0, second)
+        if self.alone is None:
+            return first, second
+        flat, normal = self.alone
+        one, two = normal.derivatives(step)
+        return jnp.where(flat, one, first), jnp.where(flat, two, second)

@@ -1,0 +1,183 @@
+"""Costs of the residual r = J x - aref of a constraint row, one class for each shape.
+
+MuJoCo's documentation, Computation: Constraint model, "Primal problem": the solver minimizes
+
+    1/2 (x - a0)' M (x - a0) + sum_i s_i(J_i x - aref_i),    M a0 = qfrc_smooth
+
+where s is a quadratic (equality), a quadratic on one side (limits, edges of contacts), a Huber
+function (dry friction) or the dual of an elliptic cone (cone.py). Forces are -ds/dr.
+
+The line search asks for derivatives of s(r + step v) again and again: `along` makes the few
+numbers they depend on once for a line, an evaluation then costs a handful of operations a row.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import sum_used
+from jaxsim.physics.arrays.select import total
+
+
+class Piece(NamedTuple):
+    """What a block of rows contributes at a residual.
+
+    Attributes:
+      force: -ds/dr: `[n, *W]`, or a list over the contact basis.
+      cost: `[n, *W]`.
+      weight: d2s/dr2: `[n, *W]`, or for contacts a symmetric matrix of `[n, *W]` as nested lists.
+    """
+
+    force: Any
+    cost: Any
+    weight: Any
+
+
+class Summed(NamedTuple):
+    """A cost along a line as a sum over rows.
+
+    Attributes:
+      rows: has `derivatives(step)`: the first and second with respect to the step, `[n, *W]`.
+      axis: of its arrays that numbers the rows.
+      used: rows that can count, int scalar, or None for all.
+    """
+
+    rows: Any
+    axis: int = 0
+    used: jax.Array | None = None
+
+    def derivatives(self, step):
+        """First and second derivative of the sum, `[1, *W]`."""
+        return sum_used(lambda part: part.derivatives(step), self.rows, self.axis, self.used)
+
+
+class Parabola(NamedTuple):
+    """A quadratic along a line, summed over rows: its derivatives at step 0, `[1, *W]`."""
+
+    slope: jax.Array
+    bend: jax.Array
+
+    def derivatives(self, step):
+        """First and second derivative, `[1, *W]`."""
+        return self.slope + step * self.bend, self.bend
+
+
+@node()
+class Quadratic:
+    """Equalities: D r^2 / 2. D is the inverse regularization `[n, *W]`, 0 where not active."""
+
+    D: jax.Array
+
+    def at(self, r) -> Piece:
+        """Force, cost and curvature at a residual `[n, *W]`."""
+        return Piece(-self.D * r, 0.5 * self.D * r * r, self.D)
+
+    def along(self, r, v) -> Parabola:
+        """The cost along r + step v."""
+        return Parabola(total(self.D * r * v), total(self.D * v * v))
+
+    def active(self):
+        """Rows that take part, `[1, *W]`."""
+        return active(self.D)
+
+
+@node()
+class OneSided:
+    """Limits, and edges of contacts: D r^2 / 2 where r < 0, else free. D as in Quadratic."""
+
+    D: jax.Array
+
+    def at(self, r) -> Piece:
+        """Force, cost and curvature at a residual `[n, *W]`."""
+        weight = jnp.where(r < 0, self.D, 0)
+        force = -weight * r
+        return Piece(force, -0.5 * force * r, weight)
+
+    def line(self, r, v) -> "OneSidedLine":
+        """The cost of each row along r + step v."""
+        return OneSidedLine(r, v, self.D * r * v, self.D * v * v)
+
+    def along(self, r, v) -> Summed:
+        """The cost along r + step v."""
+        return Summed(pin(self.line(r, v), r))
+
+    def active(self):
+        """Rows that take part, `[1, *W]`."""
+        return active(self.D)
+
+
+class OneSidedLine(NamedTuple):
+    """Rows `[n, *W]` that push where r + step v < 0; slope and bend are D r v and D v v."""
+
+    r: jax.Array
+    v: jax.Array
+    slope: jax.Array
+    bend: jax.Array
+
+    def derivatives(self, step):
+        """First and second derivative of each row's cost with respect to the step, `[n, *W]`."""
+        pushes = self.r + step * self.v < 0
+        return (
+            jnp.where(pushes, self.slope + step * self.bend, 0),
+            jnp.where(pushes, self.bend, 0),
+        )
+
+
+@node()
+class Huber:
+    """Dry friction: quadratic near zero, of slope floss beyond.
+
+    Attributes:
+      D: as in Quadratic.
+      floss: bound of the force `[n, *W]` [N or N m].
+    """
+
+    D: jax.Array
+    floss: jax.Array
+
+    def at(self, r) -> Piece:
+        """Force, cost and curvature at a residual `[n, *W]`."""
+        D, floss = self.D, self.floss
+        inside = jnp.abs(D * r) < floss
+        force = jnp.where(inside, -D * r, jnp.where(D > 0, -jnp.sign(r) * floss, 0))
+        bend = 0.5 * floss * floss / jnp.where(D > 0, D, 1.0)
+        cost = jnp.where(inside, 0.5 * D * r * r, jnp.where(D > 0, jnp.abs(r) * floss - bend, 0))
+        return Piece(force, cost, jnp.where(inside, D, 0))
+
+    def along(self, r, v) -> Summed:
+        """The cost along r + step v."""
+        line = HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)
+        return Summed(pin(line, r))
+
+    def active(self):
+        """Rows that take part, `[1, *W]`."""
+        return active(self.D)
+
+
+class HuberLine(NamedTuple):
+    """Rows of dry friction `[n, *W]`: slope and bend are D r v and D v v, within the bound."""
+
+    r: jax.Array
+    v: jax.Array
+    slope: jax.Array
+    bend: jax.Array
+    D: jax.Array
+    floss: jax.Array
+
+    def derivatives(self, step):
+        """First and second derivative of each row's cost with respect to the step, `[n, *W]`."""
+        r = self.r + step * self.v
+        inside = jnp.abs(self.D * r) < self.floss
+        beyond = jnp.where(self.D > 0, jnp.sign(r) * self.floss * self.v, 0)
+        return (
+            jnp.where(inside, self.slope + step * self.bend, beyond),
+            jnp.where(inside, self.bend, 0),
+        )
+
+
+def active(D):
+    """Rows with a regularization, `[1, *W]`; a float sum, exact below 2^24 rows."""
+    return total((D > 0).astype(D.dtype)).astype(jnp.int32)

@@ -1,0 +1,112 @@
+"""Jacobians of constraint rows, each in the form that its structure allows.
+
+All three answer the questions of the solver: J x, J' f and H + J' W J.
+"""
+
+import jax
+import numpy as np
+
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import (
+    apply,
+    apply_basis,
+    apply_basis_transpose,
+    apply_transpose,
+    gram,
+    gram_basis,
+)
+from jaxsim.physics.arrays.select import column, take, weighted_sum
+
+
+@node("dof")
+class DofJacobian:
+    """Rows that touch one dof each: dry friction and joint limits.
+
+    Attributes:
+      dof: the dof of each row.
+      sign: `[n, *W]` the row's entry there, 1 or -1.
+    """
+
+    dof: tuple[int, ...]
+    sign: jax.Array
+
+    def times(self, x):
+        """J x, `[nv, *W]` -> `[n, *W]`."""
+        return self.sign * take(x, self.dof)
+
+    def transposed(self, f, nv: int):
+        """J' f, `[n, *W]` -> `[nv, *W]`."""
+        return self._to_dofs(self.sign * f, nv)
+
+    def add_gram(self, H, weight):
+        """H + J' W J, a diagonal: the signs are squared away."""
+        nv = H.shape[0]
+        eye = np.eye(nv, dtype=H.dtype).reshape(nv, nv, *(1,) * (H.ndim - 2))
+        return H + eye * self._to_dofs(weight, nv)[:, None]
+
+    def dense(self, nv: int):
+        """The matrix `[n, nv, *W]`."""
+        return column(np.eye(nv)[list(self.dof)], self.sign) * self.sign[:, None]
+
+    def _to_dofs(self, a, nv: int):
+        """Sums one number a row onto its dof (a dof may have several rows)."""
+        if self.dof == tuple(range(nv)):
+            return a
+        place = np.zeros((nv, len(self.dof)))
+        place[self.dof, np.arange(len(self.dof))] = 1
+        return weighted_sum(place, a)
+
+
+@node()
+class DenseJacobian:
+    """Rows with a matrix `[n, nv, *W]`: equalities, tendons, limits of ball joints."""
+
+    matrix: jax.Array
+
+    def times(self, x):
+        """J x, `[nv, *W]` -> `[n, *W]`."""
+        return apply(self.matrix, x)
+
+    def transposed(self, f, nv: int):
+        """J' f, `[n, *W]` -> `[nv, *W]`."""
+        del nv
+        return apply_transpose(self.matrix, f)
+
+    def add_gram(self, H, weight):
+        """H + J' W J."""
+        return H + gram(self.matrix, pin(weight[:, None] * self.matrix, H[0]))
+
+    def dense(self, nv: int):
+        """The matrix `[n, nv, *W]`."""
+        del nv
+        return self.matrix
+
+
+@node()
+class BasisJacobian:
+    """Contacts in their basis: normal, two tangents, spin, two rolls.
+
+    The edges of a friction pyramid are combinations of the basis, so that 4, 6 or 10 rows take
+    products of 3, 4 or 6. Vectors over rows are lists over the basis of `[ncon, *W]`.
+
+    Attributes:
+      basis: `[size, ncon, nv, *W]`.
+      used: contacts up to the last that pushes in any world, int scalar; None: not known.
+    """
+
+    basis: jax.Array
+    used: jax.Array | None
+
+    def times(self, x) -> list:
+        """J x, `[nv, *W]` -> list of `[ncon, *W]`."""
+        return list(apply_basis(self.basis, x, self.used))
+
+    def transposed(self, f: list, nv: int):
+        """J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
+        del nv
+        return apply_basis_transpose(self.basis, f, self.used)
+
+    def add_gram(self, H, weight: list):
+        """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
+        return gram_basis(H, self.basis, weight, self.used)

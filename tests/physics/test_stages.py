@@ -1,0 +1,138 @@
+"""What the stages declare to read and to write is what their traced programs read and write."""
+
+from collections import defaultdict
+from functools import cache
+
+import jax
+import numpy as np
+import pytest
+from jax.interpreters import partial_eval
+from test_every_output import CASES, DEFAULTS, MODEL, sensors
+from test_model_leaves import MODELS
+
+import jaxsim
+from jaxsim.model.data import ALWAYS, Data
+from jaxsim.physics import api
+from jaxsim.physics.actuator.actuation import actuation
+from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
+from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.body.camera import camera
+from jaxsim.physics.body.inertia import com_pos, crb
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.body.rne import bias, com_vel, rne
+from jaxsim.physics.body.subtree import subtree_vel
+from jaxsim.physics.collision.contacts import collision
+from jaxsim.physics.constraint.make import make_constraint
+from jaxsim.physics.forward import forward, fwd_acceleration, fwd_constraint
+from jaxsim.physics.integrate.step import step
+from jaxsim.physics.inverse import compare_fwd_inv, inv_constraint, inverse
+from jaxsim.physics.passive.energy import energy_pos, energy_vel
+from jaxsim.physics.passive.passive import passive
+from jaxsim.physics.query.constraint_rows import constraint_rows
+from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
+from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.stage import STAGES
+from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
+
+PLAIN = (
+    *(kinematics, com_pos, camera, tendon, crb, collision, transmission, tendon_velocity),
+    *(actuator_velocity, com_vel, passive, bias, make_constraint, actuation, fwd_acceleration),
+    *(fwd_constraint, sensor_pos, sensor_vel, sensor_acc, energy_pos, energy_vel, subtree_vel),
+    *(body_acceleration, body_forces, inv_constraint, compare_fwd_inv, rne),
+)
+# made of several stages: what they declare to write is what they are for
+COMPOSITE = (inverse, constraint_rows)
+NAMES = (*Data.fields, *Data.working)
+
+
+@cache
+def scenes() -> list:
+    """Models with a Data of shapes, with all fields and the working values of a step."""
+    texts = [
+        MODEL.format(**{**DEFAULTS, **CASES[case], "integrator": case, "sensors": sensors()})
+        for case in CASES
+    ]
+    out = []
+    for text in [*texts, MODELS["machine"]]:
+        m = jaxsim.load_model(text)
+        m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
+        parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
+        out.append((m, d, parts))
+    return out
+
+
+def values(d: Data) -> dict:
+    return {name: getattr(d, name) for name in NAMES}
+
+
+def truth(function, m, d, parts) -> tuple[set, set]:
+    """Fields on which the results of a function depend, and fields that it changes."""
+
+    def run(parts):
+        out = function(m, d.converted(parts, native=True))
+        return values(out) if isinstance(out, Data) else {"result": out}
+
+    def owners(tree):
+        return [name for name in sorted(tree) for _ in jax.tree.leaves(tree[name])]
+
+    closed, shapes = jax.make_jaxpr(run, return_shape=True)(parts)
+    jaxpr = closed.jaxpr
+    given, made = defaultdict(list), defaultdict(list)
+    for name, variable in zip(owners(parts), jaxpr.invars, strict=True):
+        given[name].append(id(variable))
+    for name, variable in zip(owners(shapes), jaxpr.outvars, strict=True):
+        made[name].append(id(variable))
+    written = {name for name in made if made[name] != given[name]}
+    _, used = partial_eval.dce_jaxpr(jaxpr, [name in written for name in owners(shapes)])
+    read = {name for name, is_used in zip(owners(parts), used, strict=True) if is_used}
+    return read, written - {"result"}
+
+
+@cache
+def truth_of_all(function) -> tuple[frozenset, frozenset]:
+    """Of all models together."""
+    found = [truth(function, *scene) for scene in scenes()]
+    return tuple(frozenset().union(*sets) for sets in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("function", PLAIN, ids=lambda f: f.__name__)
+def test_a_stage_reads_and_writes_what_it_declares(function):
+    read, written = truth_of_all(function)
+    declared = STAGES[function.__name__]
+    assert sorted(read) == sorted(declared.reads)
+    assert sorted(written) == sorted(declared.writes)
+
+
+@pytest.mark.parametrize("function", COMPOSITE, ids=lambda f: f.__name__)
+def test_a_function_made_of_stages_reads_what_it_declares(function):
+    read, written = truth_of_all(function)
+    declared = STAGES[function.__name__]
+    assert sorted(read) == sorted(declared.reads)
+    assert declared.writes <= written
+
+
+@pytest.mark.parametrize("function", [step, forward], ids=lambda f: f.__name__)
+def test_a_step_depends_on_state_and_inputs_alone(function):
+    read, written = truth_of_all(function)
+    assert read - written <= ALWAYS  # what is written piece by piece counts as read
+
+
+def test_every_declaration_is_tested():
+    tested = {function.__name__ for function in (*PLAIN, *COMPOSITE)}
+    assert STAGES.keys() == tested | {"_rne_at_qacc"}
+
+
+def test_the_fields_of_a_stage_are_enough_to_call_it():
+    m = jaxsim.load_model(MODELS["machine"])
+    for name in ("com_pos", "crb", "com_vel", "subtree_vel"):
+        function = getattr(api, name)
+        chain = [jaxsim.kinematics, jaxsim.com_pos, jaxsim.tendon, jaxsim.com_vel]
+        d = jaxsim.make_data(m, keep=[*chain, function])
+        for before in chain:
+            d = before(m, d)
+        full = jaxsim.make_data(m, keep="all")
+        for before in chain:
+            full = before(m, full)
+        got, expected = function(m, d), function(m, full)
+        for field in STAGES[name].writes:
+            assert np.array_equal(getattr(got, field), getattr(expected, field)), (name, field)
