@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jaxsim.compile.actuator.actuators import actuators
-from jaxsim.compile.asset.assets import assets
-from jaxsim.compile.asset.hfields import hfields
 from jaxsim.compile.asset.materials import materials
-from jaxsim.compile.asset.mesh.meshes import meshes
 from jaxsim.compile.asset.mesh.octrees import octrees
 from jaxsim.compile.asset.paths import paths
 from jaxsim.compile.asset.skins import skins
 from jaxsim.compile.asset.textures import textures
 from jaxsim.compile.body.align import align_free
-from jaxsim.compile.body.bodies import bodies
 from jaxsim.compile.body.cameras import cameras
-from jaxsim.compile.body.geoms import geoms
 from jaxsim.compile.body.joints import joints
 from jaxsim.compile.body.lights import lights
 from jaxsim.compile.body.masses import masses
@@ -41,13 +34,11 @@ from jaxsim.compile.tie.contacts import contacts
 from jaxsim.compile.tie.equalities import equalities
 from jaxsim.compile.tie.sensors import sensors
 from jaxsim.compile.tie.tendons import tendons
+from jaxsim.compile.weighing import WEIGHING, Pass
 from jaxsim.compile.whole.custom import custom
 from jaxsim.compile.whole.keyframes import keyframes
 from jaxsim.compile.whole.option import option, statistic
-from jaxsim.compile.whole.plugins import plugins
 from jaxsim.compile.whole.settings import settings
-
-Pass = Callable[[Compilation], None]
 
 
 def freeze(c: Compilation) -> None:
@@ -71,18 +62,13 @@ PASSES: tuple[Pass, ...] = (
     fuse_static,
     freeze,
     # the tree and what is fixed to it
-    plugins,
-    assets,
-    bodies,
+    *WEIGHING,
     textures,
     materials,
-    hfields,
-    meshes,
     octrees,
     skins,
     paths,
     joints,
-    geoms,
     sites,
     cameras,
     lights,

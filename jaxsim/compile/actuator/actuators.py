@@ -10,15 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.actuator import dcmotor
+from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType
 from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, is_on
 from jaxsim.compile.actuator.targets import inherited_range, transmission
-from jaxsim.compile.actuator.types import (
-    GENERAL,
-    PLUGIN,
-    ActuatorType,
-    actuator_type,
-    check_classes,
-)
+from jaxsim.compile.actuator.types import actuator_types
 from jaxsim.compile.body.joints import higher
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
@@ -43,9 +38,8 @@ _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 def actuators(c: Compilation) -> None:
     """All fields of actuators that do not need the reference pose."""
     elements = c.spec.section("actuator")
-    check_classes(c)
     c.register("actuator", elements, [actuator.name for actuator in elements])
-    types = [actuator_type(c, e) for e in elements]
+    types = actuator_types(c, elements)
     c.problems.raise_if_any()  # what follows takes the types as they are
     transmissions = [transmission(c, e, t) for e, t in zip(elements, types, strict=True)]
     pairs = list(zip(elements, types, strict=True))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.compile.actuator import dcmotor
-from jaxsim.compile.actuator.types import ActuatorType
+from jaxsim.compile.actuator.actuator_type import ActuatorType
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import CtrlChart, CtrlInput, DynType, GainType
 from jaxsim.spec import SpecElement

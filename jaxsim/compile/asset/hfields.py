@@ -9,7 +9,7 @@ from jaxsim.assets.source.limits import check_limit
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.pose import pose_of
+from jaxsim.compile.geometry.placed import pose_of
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.compile.geometry.shape import Geometry, unknown
 from jaxsim.enums import GeomType

@@ -30,7 +30,7 @@ def paths(c: Compilation) -> None:
 
 
 def _path(c: Compilation, element: SpecElement, kind: str) -> str:
-    file = element.get("file") or c.work.get("written_out", {}).get(element)
+    file = element.get("file") or c.written_out.get(element)
     return asset_path(c, element, file, kind) if file else ""
 
 

@@ -8,7 +8,7 @@ from jaxsim.compile.body.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.pose import pose_of
+from jaxsim.compile.geometry.placed import pose_of
 from jaxsim.enums import CamLight
 from jaxsim.spec import SpecElement
 

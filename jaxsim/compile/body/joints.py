@@ -10,7 +10,8 @@ from jaxsim.compile.body.bodies import address_table, owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY, numbers, unit
-from jaxsim.compile.geometry.pose import Pose, frame_pose
+from jaxsim.compile.geometry.placed import frame_pose
+from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import rotate
 from jaxsim.enums import JointType
 from jaxsim.spec import Body, SpecElement

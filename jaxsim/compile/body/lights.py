@@ -9,7 +9,7 @@ from jaxsim.compile.body.cameras import MODES
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import unit
-from jaxsim.compile.geometry.pose import frame_pose
+from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.compile.geometry.quaternion import rotate
 from jaxsim.spec import SpecElement
 

@@ -34,7 +34,7 @@ def sleep(c: Compilation) -> None:
             awake[trees], tied[trees] = True, tendon
     for actuator in range(f["nactuator"]):
         awake[_actuator_trees(f, actuator, tendons)] = True
-    for flex in c.work.get("flexes", ()):
+    for flex in c.flexes:
         # MuJoCo looks for the stiffness of a rod, which an interpolated one does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
         if not (resists or _held(f, flex.id)):

@@ -8,7 +8,7 @@ inferred from becomes its `<inertial>`.
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.expand.known_inertia import known_inertia, weighing_geoms
+from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import Name, references
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.expand.known_inertia import KnownInertia, known_inertia, weighing_geoms
+from jaxsim.compile.expand.known_inertia import KnownInertia
+from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
 from jaxsim.compile.geometry.orientation import numbers
 from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.principal import principal_axes

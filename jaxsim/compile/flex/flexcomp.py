@@ -21,7 +21,8 @@ from jaxsim.compile.flex.cells import ORDERS, node_masses
 from jaxsim.compile.flex.files import file_points
 from jaxsim.compile.flex.pins import pinned
 from jaxsim.compile.flex.rod_twist import add_twist_bodies
-from jaxsim.compile.geometry.pose import Pose, frame_pose, here, pose_of
+from jaxsim.compile.geometry.placed import frame_pose, pose_of
+from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.whole.bounds import grows
 from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
@@ -353,7 +354,7 @@ def _strained(e: SpecElement) -> list[tuple[int, ...]]:
 
 def _own_section(c: Compilation, tag: str) -> SpecElement:
     """The section for what flexcomps make, which comes after what is written out."""
-    made = c.work.setdefault("flexcomp_sections", {})
+    made = c.flexcomp_sections
     if tag not in made:
         made[tag] = c.spec.root.adopt(SpecElement(tag, row=c.spec.root.row.child(tag)))
     return made[tag]

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import frame_pose
+from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN
 
@@ -93,12 +93,11 @@ def _twist_body(c: Compilation, e: SpecElement, name: str, inertia: float) -> Sp
 
 def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
     """Puts a body after the body of the world, or the part of it, that the rod is written in."""
-    last = c.work.setdefault("twist_places", {})
     top = e
     for ancestor in e.ancestors():
         if ancestor.tag == "body":
             top = ancestor
-    before = last.get(top, top)
+    before = c.twist_places.get(top, top)
     siblings = top.parent
     if siblings.tag == "frame":
         undo = frame_pose(c, top).inverse()
@@ -106,4 +105,4 @@ def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
         body.unframed = True
     # A rod in the world itself is still in its place here, behind the bodies of its points.
     siblings.adopt(body, siblings.children.index(before) + 1)
-    last[top] = body
+    c.twist_places[top] = body

@@ -25,7 +25,7 @@ from jaxsim.model.derived import AUTOMATIC
 def derive(c: Compilation) -> None:
     """Spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
     spring_lengths(c)
-    constants = c.work["constants"] = Constants(c.fields)
+    constants = c.constants = Constants(c.fields)
     damping_ratios(c, constants)
     length_ranges(c)
     c.fields.update(constants.all())

@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import Pose, here, written_pose
+from jaxsim.compile.geometry.placed import written_pose
+from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.quaternion import to_matrix
-from jaxsim.compile.scale.factors import ONE, Scales
+from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement
 

@@ -306,7 +306,7 @@ def _plugin(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     obj = _named(c, e, "objtype", "objname")
     if obj.objtype != ObjType.SITE:
         c.fault(e, "a touch grid is attached to a site: objtype='site' and its objname")
-    instance = c.work["plugin"].get(e)
+    instance = c.instances.of(e)
     dim = 0 if instance is None else grid_readings(instance.config)
     return kind.reading(obj, _named(c, e, "reftype", "refname"), dim=dim)
 

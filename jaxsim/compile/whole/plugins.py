@@ -8,12 +8,12 @@ bodies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.extend.plugin_types import NUMBER, PLUGINS, PluginType, pid_activations
+from jaxsim.compile.whole.instances import Instance, Instances
+from jaxsim.extend.plugin_types import NUMBER, PLUGINS, pid_activations
 from jaxsim.mjcf.values import suggest
 from jaxsim.spec import SpecElement
 
@@ -22,22 +22,8 @@ _SERVES = {"mesh": "sdf", "geom": "sdf", "actuator": "actuator", "sensor": "sens
 _PASSIVE = "passive force"
 
 
-@dataclass(eq=False)
-class Instance:
-    """An instance: its plugin, its settings, and the element that has it."""
-
-    plugin: PluginType
-    config: dict[str, str]
-    element: SpecElement
-
-    @property
-    def fault(self) -> str:
-        """What is wrong with its settings, or ""."""
-        return self.plugin.check(self.config)
-
-
 def plugins(c: Compilation) -> None:
-    """All fields of plugins; `c.work["plugin"]` has the instance of each element that has one."""
+    """All fields of plugins, and the instances themselves."""
     declared = _declared(c)
     found: list[tuple[str, Instance]] = [
         (child.name or "", _instance(c, child, e.own("plugin")))
@@ -47,15 +33,14 @@ def plugins(c: Compilation) -> None:
     ]
     named = {name: i for i, (name, _) in enumerate(found)}
     known = {e.own("plugin") for e in declared}
-    of_element: dict[SpecElement, int] = {}
+    of_element: dict[SpecElement | None, int] = {}
     for e, serves in _attached(c):
         number = _number(c, e, serves, known, named, found)
         if number >= 0:
             of_element[e] = number
     c.register("plugin", [i.element for _, i in found], [name for name, _ in found])
     instances = [instance for _, instance in found]
-    c.work["plugin"] = {e: instances[number] for e, number in of_element.items()}
-    c.work["plugin id"] = of_element
+    c.instances = Instances(instances, of_element)
     _fields(c, instances)
     for instance in instances:
         if instance.fault:
@@ -64,7 +49,7 @@ def plugins(c: Compilation) -> None:
 
 def plugin_id(c: Compilation, element: SpecElement | None) -> int:
     """The instance that serves an element through its `<plugin>` child, or -1."""
-    return c.work["plugin id"].get(plugin_child(element), -1)
+    return c.instances.ids.get(plugin_child(element), -1)
 
 
 def plugin_child(element: SpecElement | None) -> SpecElement | None:
@@ -75,12 +60,12 @@ def plugin_child(element: SpecElement | None) -> SpecElement | None:
 
 def plugin_ids(c: Compilation, elements: list[SpecElement]) -> np.ndarray:
     """The instances that are elements themselves, as actuators and sensors are; -1 for others."""
-    return np.array([c.work["plugin id"].get(e, -1) for e in elements], np.int32)
+    return np.array([c.instances.ids.get(e, -1) for e in elements], np.int32)
 
 
 def check_activations(c: Compilation, element: SpecElement, extra: int, states: int) -> None:
     """An actuator plugin must have as many activations as it keeps, and `extra` by its dyntype."""
-    instance = c.work["plugin"].get(element)
+    instance = c.instances.of(element)
     if instance is not None:
         wanted = pid_activations(instance.config) + extra
         if states != wanted:

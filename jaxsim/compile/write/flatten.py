@@ -17,7 +17,7 @@ from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import SPELLINGS, orientation
 from jaxsim.compile.scale.assets import write_stretched
-from jaxsim.compile.whole.settings import Settings
+from jaxsim.compile.settings import Settings
 from jaxsim.compile.write.general import as_general
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.compile.write.radians import write_radians

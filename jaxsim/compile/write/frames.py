@@ -6,7 +6,8 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import SPELLINGS
-from jaxsim.compile.geometry.pose import Pose, frame_pose, pose_of
+from jaxsim.compile.geometry.placed import frame_pose, pose_of
+from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.spec import Spec, SpecElement
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from jaxsim.compile.asset.hfields import write_heights
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import Pose, pose_of
+from jaxsim.compile.geometry.placed import pose_of
+from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import rotate
 from jaxsim.compile.write.changes import Changes
 from jaxsim.compile.write.frames import write_pose
 from jaxsim.compile.write.general import as_general
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.enums import EqType, JointType, WrapType
-from jaxsim.spec import Spec, SpecElement
+from jaxsim.spec import Body, Spec, SpecElement
 
 _SCALAR = (JointType.HINGE, JointType.SLIDE)
 
@@ -64,7 +67,7 @@ _WEIGHING = {
 def write_inertia(c: Compilation, changes: Changes, flat: Spec) -> None:
     """Mass and inertia, as `<inertial>`; of all bodies, where a setting would change them again."""
     rows = changes.rows("body_mass", "body_ipos", "body_iquat", "body_inertia")
-    bodies = [c.bodies[i] for i in rows if i > 0]
+    bodies: Sequence[Body] = [c.bodies[i] for i in rows if i > 0]
     unlike = [name for name, none in _WEIGHING.items() if flat.setting("compiler", name) != none]
     if unlike:
         bodies = c.bodies[1:]

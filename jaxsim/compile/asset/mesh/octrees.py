@@ -24,7 +24,7 @@ def octrees(c: Compilation) -> None:
     named = {geom.get("mesh") for geom in geoms}
     trees = [
         _tree(mesh) if element.asset_name in named and not made_by_plugin(element) else None
-        for element, mesh in zip(c.elements["mesh"], c.work["mesh"], strict=True)
+        for element, mesh in zip(c.elements["mesh"], c.meshes, strict=True)
     ]
     c.fields.update(octree_fields(trees))
 
