@@ -10,7 +10,7 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.spec import SpecElement
-from jaxsim.spec.defaults import Inherited
+from jaxsim.spec.element import Inherited
 
 _Value = np.ndarray | float | int | bool
 

@@ -57,7 +57,7 @@ def _class_types(c: Compilation, name: str, known: Classes) -> list[ActuatorType
     if name in known:
         return known[name]
     types = [ActuatorType()]
-    for part in class_elements(c.spec, name):
+    for part in class_elements(c.spec.root, name):
         if part.parent is not None and part.parent.tag == "default":
             types.append(types[-1].copy())
         for entry in part.children:

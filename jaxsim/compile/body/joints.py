@@ -94,7 +94,7 @@ def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:
     attrs: dict[str, Any] = {
         name: element.attrs[name] for name in ("name", "group") if name in element.attrs
     }
-    row = c.spec.root.row.child("worldbody").child("body").child("joint")
+    row = c.spec.root.row.children["worldbody"].children["body"].children["joint"]
     return SpecElement(tag="joint", attrs={**attrs, "type": "free"}, place=element.place, row=row)
 
 

@@ -23,7 +23,7 @@ from jaxsim.mjcf import read_file
 from jaxsim.mjcf.element import Element, Value
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.attach import attach_copy, attach_model
-from jaxsim.spec.layout import Layout
+from jaxsim.spec.element import Layout
 from jaxsim.spec.references import definition
 from jaxsim.spec.users import known_before
 
@@ -61,7 +61,7 @@ def _attach_own(c: Compilation, place: SpecElement) -> None:
         c.fault(place, f"{part.label} stands after it; move it before the <attach>")
         return
     if grows(c, place, sum(1 for _ in part.walk())):
-        attach_copy(place, part, place.get("prefix"))
+        attach_copy(c.spec, place, part, place.get("prefix"))
 
 
 def _attach_other(c: Compilation, place: SpecElement) -> None:
@@ -75,7 +75,7 @@ def _attach_other(c: Compilation, place: SpecElement) -> None:
         return
     if part is not None or not named:
         resolve_conflicts(c, place, child)
-        attach_model(place, child, part, place.get("prefix"))
+        attach_model(c.spec, place, child, part, place.get("prefix"))
 
 
 def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:

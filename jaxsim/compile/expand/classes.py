@@ -30,14 +30,14 @@ def classes(c: Compilation) -> None:
 
 def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecElement]) -> None:
     name = element.own("class")
-    if name == MAIN or not _continues(element, declared.get(name)):
+    if name == MAIN or not _continues(c, element, declared.get(name)):
         c.fault(element, f"class '{name}' is declared already; rename one, or merge them")
     declared.setdefault(name, element)
 
 
-def _continues(element: SpecElement, first: SpecElement | None) -> bool:
+def _continues(c: Compilation, element: SpecElement, first: SpecElement | None) -> bool:
     """Whether a class is new, or is the main class of one attached model, in several sections."""
     if first is None:
         return True
-    sections = element.parent is first.parent is element.spec.root
+    sections = element.parent is first.parent is c.spec.root
     return sections and element.origin is not None and element.origin is first.origin

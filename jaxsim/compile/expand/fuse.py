@@ -153,21 +153,26 @@ def _dissolve(c: Compilation, body: Body, above: Body, placed: Pose) -> None:
     element = body.element
     if body.inertial is not None:
         body.inertial.remove()
-    own = SpecElement("frame", {"pos": placed.pos, "quat": placed.quat})
+    row = element.row.children["frame"]
+    own = SpecElement(
+        "frame", {"pos": placed.pos, "quat": placed.quat}, place=element.place, row=row
+    )
     childclass = element.attrs.get("childclass") or element.childclass
     if childclass is not None:
         own.attrs["childclass"] = childclass
     _split(element, own)
 
-    nested = SpecElement("frame", {k: v for k, v in element.attrs.items() if k in _OF_FRAMES})
+    kept = {k: v for k, v in element.attrs.items() if k in _OF_FRAMES}
+    nested = SpecElement("frame", kept, place=element.place, row=row)
     nested.origin = element.origin
-    holder, index = element.parent, element.parent.children.index(element)
+    holder = element.holder
+    index = holder.children.index(element)
     for child in list(element.children):
         nested.adopt(child)
     element.remove()
     end = c.spec.last_section("worldbody") if above.id == 0 else above.element
     for frame, parent, place in ((nested, holder, index), (own, end, None)):
-        frame.row, frame.place = parent.row.child("frame"), element.place
+        frame.row = parent.row.children["frame"]
         if frame.children:
             parent.adopt(frame, place)
 

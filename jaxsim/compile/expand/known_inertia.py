@@ -34,7 +34,7 @@ class KnownInertia:
         """Makes this the `<inertial>` of a body."""
         if body.inertial is not None:
             body.inertial.remove()
-        element, row = body.element, body.element.row.child("inertial")
+        element, row = body.element, body.element.row.children["inertial"]
         attrs = {
             "pos": self.frame.pos,
             "quat": self.frame.quat,

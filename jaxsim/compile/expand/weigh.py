@@ -45,8 +45,12 @@ def _weighs(geom: SpecElement) -> bool:
 
 
 def _measure(c: Compilation) -> list[KnownInertia]:
-    inner = Compilation(spec=_reduced(c).freeze(), problems=c.problems)
-    inner.settings, inner.stretched = c.settings, {}
+    spec = c.spec.copy()
+    twin = dict(zip(c.spec.walk(), spec.walk(), strict=True))
+    _reduce(c, spec)
+    inner = Compilation(spec=spec.freeze(), problems=c.problems)
+    inner.settings = c.settings
+    inner.stretched = {twin[element]: linear for element, linear in c.stretched.items()}
     inner.opt.update(c.opt)
     for step in WEIGHING:
         step(inner)
@@ -66,9 +70,8 @@ def _known(inner: Compilation, body: Body) -> KnownInertia:
     return KnownInertia(mass, moments, frame, placed, body.inertial is not None, adjusted)
 
 
-def _reduced(c: Compilation) -> Spec:
-    """A copy with bodies, joints, inertials, and the geoms that bodies get their inertia from."""
-    spec = c.spec.copy()
+def _reduce(c: Compilation, spec: Spec) -> None:
+    """Leaves bodies, joints, inertials, and the geoms that bodies get their inertia from."""
     spec.root.children = [e for e in spec.root.children if e.tag in _KEPT]
     for body in spec.bodies:
         weighing = set(weighing_geoms(c, body))
@@ -79,9 +82,8 @@ def _reduced(c: Compilation) -> Spec:
     meshes = set()
     for element in spec.walk():
         element.attrs.pop("material", None)
-        if element.tag == "geom" and element.parent.tag != "default":
+        if element.tag == "geom" and element.holder.tag != "default":
             meshes.add(element.get("mesh"))
     for section in spec.sections("asset"):
         for asset in [e for e in section.children if e.tag != "mesh" or e.asset_name not in meshes]:
             asset.remove()
-    return spec

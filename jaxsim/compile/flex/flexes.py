@@ -14,7 +14,7 @@ import numpy as np
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, lattice_axes
-from jaxsim.compile.flex.elastic import elastic_fields
+from jaxsim.compile.flex.elastic.elastic import elastic_fields
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.flex.rules import check_elements, check_numbers, check_options
 from jaxsim.compile.flex.topology import topology
@@ -82,7 +82,7 @@ def flexes(c: Compilation) -> None:
 def _child(e: SpecElement, tag: str) -> SpecElement:
     """A child of the flex, or one that gives nothing but defaults."""
     found = e.find(tag)
-    return SpecElement(tag, row=e.row.child(tag), place=e.place) if found is None else found
+    return SpecElement(tag, row=e.row.children[tag], place=e.place) if found is None else found
 
 
 def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Flex | None:

@@ -19,7 +19,7 @@ from jaxsim.spec import SpecElement
 def pose_of(c: Compilation, element: SpecElement) -> Pose:
     """The pose of an element in its body, or of a body in its parent."""
     own = written_pose(c, element)
-    return own if element.parent.tag != "frame" else frame_pose(c, element).apply(own)
+    return own if element.holder.tag != "frame" else frame_pose(c, element).apply(own)
 
 
 def written_pose(c: Compilation, element: SpecElement) -> Pose:
@@ -34,7 +34,7 @@ def frame_pose(c: Compilation, element: SpecElement) -> Pose:
         return here()
     unknown = list(takewhile(lambda frame: frame not in c.frames, element.frames()))
     for frame in reversed(unknown):
-        own, around = written_pose(c, frame), c.frames.get(frame.parent)
+        own, around = written_pose(c, frame), c.frames.get(frame.holder)
         c.frames[frame] = own if around is None else around.apply(own)
     return c.frames[element.parent]
 

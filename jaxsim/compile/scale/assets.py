@@ -75,7 +75,7 @@ def _make(instances: list[_Instance]) -> dict[SpecElement, np.ndarray]:
     made = dict.fromkeys(written, 0)
     for instance in instances:
         asset, linear = instance.asset, instance.linear
-        target = asset if made[asset] == 0 else asset.parent.adopt(asset.copy())
+        target = asset if made[asset] == 0 else asset.holder.adopt(asset.copy())
         if made[asset]:
             target.attrs["name"] = f"{asset.asset_name}@{made[asset]}"
         factors = along_axes(linear, np.eye(3))

@@ -64,7 +64,7 @@ def scale_flex(c: Compilation, flex: SpecElement, scales: Scales) -> None:
     for tag in _PARTS:
         child = flex.find(tag)
         if child is None:
-            child = flex.adopt(SpecElement(tag, place=flex.place, row=flex.row.child(tag)))
+            child = flex.adopt(SpecElement(tag, place=flex.place, row=flex.row.children[tag]))
         multiply(child, scale)
 
 

@@ -56,7 +56,7 @@ def _scale_position(
     if kind == JointType.SLIDE:
         part *= scales.inside[joint].length
     if kind == JointType.FREE:
-        part[:3] = _Place.of(c, joint.parent, scales).map(part[:3])
+        part[:3] = _Place.of(c, joint.holder, scales).map(part[:3])
 
 
 def _scale_velocity(
@@ -67,7 +67,7 @@ def _scale_velocity(
     if kind == JointType.SLIDE:
         part *= scales.inside[joint].length
     if kind == JointType.FREE:
-        part[:3] = _Place.of(c, joint.parent, scales).linear @ part[:3]
+        part[:3] = _Place.of(c, joint.holder, scales).linear @ part[:3]
 
 
 @dataclass(frozen=True, eq=False)

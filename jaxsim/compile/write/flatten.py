@@ -161,7 +161,7 @@ def _write_files(c: Compilation, spec: Spec) -> None:
         if element.tag == "skin" and (origin.prefix or origin.suffix) and element.get("file"):
             write_out(c, element)  # its bones have other names than in the file
         settings = c.settings_of(element)
-        for attr in [a for a in element.attrs if element.row.attribute(a).type == "file"]:
+        for attr in [a for a in element.attrs if element.row.attrs[a].type == "file"]:
             name = element.attrs[attr].replace("\\", "/")
             name = name.rsplit("/", 1)[-1] if settings.strippath else name
             path = join(folder_name(origin.path), join(getattr(settings, folder), name))

@@ -46,10 +46,10 @@ def write_fromto(spec: Spec) -> None:
     """
     elements = [e for e in spec.walk() if e.tag in ("geom", "site")]
     for element in elements:
-        if element.parent.tag != "default" and element.is_set("fromto"):
+        if element.holder.tag != "default" and element.is_set("fromto"):
             element.set("fromto", element.get("fromto"))
     for element in elements:
-        if element.parent.tag == "default":
+        if element.holder.tag == "default":
             element.unset("fromto")
 
 
@@ -73,7 +73,8 @@ def _is_full(inertial: SpecElement | None) -> bool:
 
 def _dissolve(frame: SpecElement) -> None:
     """Puts the contents of a frame in its place; they keep the class it gave them."""
-    parent, index = frame.parent, frame.parent.children.index(frame)
+    parent = frame.holder
+    index = parent.children.index(frame)
     childclass = frame.attrs.get("childclass")
     for i, child in enumerate(list(frame.children)):
         inside = child.row.attribute("childclass") is not None

@@ -22,7 +22,7 @@ def write_options(changes: Changes, flat: Spec) -> None:
     for name in sorted(changes.names):
         value = changes.new[name]
         if name in ENUMS:
-            words = {word.lower(): word for word in section.row.attribute(name).keywords}
+            words = {word.lower(): word for word in section.row.attrs[name].keywords}
             section.set(name, words[ENUMS[name](int(value)).name.lower()])
         elif name in ("disableflags", "enableflags"):
             _write_flags(flat, name, int(changes.base[name]) ^ int(value), int(value))

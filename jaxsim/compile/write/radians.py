@@ -29,7 +29,7 @@ def write_radians(c: Compilation, spec: Spec) -> None:
         for attr, where in _SPELLED.items():
             if attr in element.attrs and settings.degree:
                 element.attrs[attr][where] = settings.radians(element.attrs[attr][where])
-        if element.tag == "joint" and element.parent.tag == "default" and settings.degree:
+        if element.tag == "joint" and element.holder.tag == "default" and settings.degree:
             _entry(c, spec, element)
     for section in spec.sections("compiler"):
         section.unset("angle")
@@ -57,7 +57,7 @@ def _joints(c: Compilation) -> None:
 def _entry(c: Compilation, spec: Spec, entry: SpecElement) -> None:
     """The entry of a default class, if the joints it is for turn."""
     kind = "hinge"
-    for part in class_elements(spec, entry.parent.attrs.get("class", MAIN)):
+    for part in class_elements(spec.root, entry.holder.attrs.get("class", MAIN)):
         for other in part.find_all("joint"):
             kind = other.attrs.get("type", kind)
     if TYPES[kind] not in ANGULAR:

@@ -233,10 +233,10 @@ def _write_columns(c: Compilation, changes: Changes) -> None:
 def _as_joint(element: SpecElement) -> SpecElement:
     """Makes a `<freejoint>` the `<joint>` it stands for, which takes nothing from its class."""
     if element.tag != "joint":
-        element.tag, element.row = "joint", element.parent.row.child("joint")
+        element.tag, element.row = "joint", element.holder.row.children["joint"]
         element.attrs["type"] = "free"
         for name in {name for layer in element.layers()[:-1] for name in layer.attrs}:
-            default = element.row.attribute(name).default
+            default = element.row.attrs[name].default
             if name not in element.attrs and default is not None:
                 element.set(name, default)
         if element.attrs.pop("align", "auto") != "auto":

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.compile.flex.elastic.lattice import lagrange
 from jaxsim.compile.flex.flex import Flex
-from jaxsim.compile.flex.lattice import lagrange
 
 _BEND = 10  # numbers for an edge: two elements, the place in each, stiffness, fold at rest
 
