@@ -1,4 +1,7 @@
-"""The compiler at a glance: its passes, in the order in which they run."""
+"""The compiler at a glance: its passes, in the order in which they run.
+
+Each says at its function what it needs and gives (step.py).
+"""
 
 from __future__ import annotations
 
@@ -30,23 +33,25 @@ from jaxsim.compile.reference.automatic import derive
 from jaxsim.compile.reference.springs import springdamper
 from jaxsim.compile.scale.actuators import scale_actuators, scale_controls
 from jaxsim.compile.scale.frames import scale_frames
+from jaxsim.compile.step import Step, step
 from jaxsim.compile.tie.contacts import contacts
 from jaxsim.compile.tie.equalities import equalities
 from jaxsim.compile.tie.sensors import sensors
 from jaxsim.compile.tie.tendons import tendons
-from jaxsim.compile.weighing import WEIGHING, Pass
+from jaxsim.compile.weighing import WEIGHING
 from jaxsim.compile.whole.custom import custom
 from jaxsim.compile.whole.keyframes import keyframes
 from jaxsim.compile.whole.option import option, statistic
 from jaxsim.compile.whole.settings import settings
 
 
+@step()
 def freeze(c: Compilation) -> None:
     """From here on the tree does not change, and look-ups in it may be remembered."""
     c.spec.freeze()
 
 
-PASSES: tuple[Pass, ...] = (
+PASSES: tuple[Step, ...] = (
     written,
     # what the user sets for the model as a whole
     settings,

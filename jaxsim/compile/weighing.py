@@ -6,16 +6,12 @@ weight of its bodies kept (expand/weigh.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jaxsim.compile.asset.assets import assets
 from jaxsim.compile.asset.hfields import hfields
 from jaxsim.compile.asset.mesh.meshes import meshes
 from jaxsim.compile.body.bodies import bodies
 from jaxsim.compile.body.geoms import geoms
-from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import Step
 from jaxsim.compile.whole.plugins import plugins
 
-Pass = Callable[[Compilation], None]
-
-WEIGHING: tuple[Pass, ...] = (plugins, assets, bodies, hfields, meshes, geoms)
+WEIGHING: tuple[Step, ...] = (plugins, assets, bodies, hfields, meshes, geoms)

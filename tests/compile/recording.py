@@ -59,7 +59,9 @@ class Table(dict):
         return super().__getitem__(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self[key] if key in self else default
+        if key not in self:
+            return default
+        return self[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
         self.log.give((self.name, key))
@@ -114,7 +116,7 @@ def record(spec: Spec, log: Log) -> None:
     log.owner.clear()
     c = Recording(spec.copy(), log)
     for step in PASSES:
-        log.step = step.__name__
+        log.step = step.name
         arrays, tree = _arrays(c), _tree(c.spec)
         step(c)
         c.problems.raise_if_any()

@@ -17,6 +17,7 @@ from jaxsim.compile.actuator.types import actuator_types
 from jaxsim.compile.body.joints import higher
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
 from jaxsim.compile.whole.plugins import check_activations, plugin_ids
@@ -35,6 +36,7 @@ _COLUMNS = (
 _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
+@step(needs="settings plugins bodies joints sites tendons", gives="actuator jnt tendon")
 def actuators(c: Compilation) -> None:
     """All fields of actuators that do not need the reference pose."""
     elements = c.spec.section("actuator")

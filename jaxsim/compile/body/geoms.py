@@ -12,6 +12,7 @@ from jaxsim.compile.geometry.fluid import geom_fluid
 from jaxsim.compile.geometry.primitive import semiaxes
 from jaxsim.compile.geometry.quaternion import conjugate, rotate
 from jaxsim.compile.geometry.shape import TYPES, Geometry, drawn
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.plugins import plugin_id
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
@@ -36,6 +37,10 @@ _COLUMNS = (
 )
 
 
+@step(
+    needs="settings plugins assets bodies hfields meshes",
+    gives="body geom geom_inertia geom_mass",
+)
 def geoms(c: Compilation) -> None:
     """All fields of geoms, and their masses and inertias for the bodies."""
     elements = [geom for body in c.bodies for geom in body.geoms]

@@ -13,6 +13,7 @@ from jaxsim.compile.geometry.orientation import IDENTITY, numbers, unit
 from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.step import step
 from jaxsim.enums import JointType
 from jaxsim.spec import Body, SpecElement
 
@@ -45,6 +46,7 @@ _DOF_COLUMNS = (
 )
 
 
+@step(needs="settings bodies", gives="body dof jnt joint qpos qpos0")
 def joints(c: Compilation) -> None:
     """All fields of joints and dofs that do not need the inertia."""
     elements = [joint for body in c.bodies for joint in body.joints]

@@ -15,6 +15,7 @@ from jaxsim.compile.geometry.placed import pose_of, written_pose
 from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.principal import principal_axes
 from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL
 from jaxsim.spec import Body, SpecElement
 
@@ -22,6 +23,7 @@ LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
 ROUNDING = 1e-14  # a moment of inertia that may be zero but for rounding (MuJoCo's mjEPS)
 
 
+@step(needs="settings bodies geoms", gives="body")
 def masses(c: Compilation) -> None:
     """`body_mass` [kg], `body_inertia` [kg m^2], `body_ipos` [m], `body_iquat`."""
     n = len(c.bodies)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
 
 _POLICIES = {
@@ -22,6 +23,7 @@ _JOINTS = (TrnType.JOINT, TrnType.JOINTINPARENT)
 _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 
 
+@step(needs="bodies geoms joints sites tree tendons actuators flexes equalities", gives="tree")
 def sleep(c: Compilation) -> None:
     """Sets the policy of each tree."""
     f = c.fields

@@ -15,6 +15,7 @@ from jaxsim.compile.expand.classes import classes
 from jaxsim.compile.expand.conflict import resolve_conflicts
 from jaxsim.compile.expand.replicate import replicate
 from jaxsim.compile.flex.flexcomp import expand_flexcomp
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import MAX_ELEMENTS, grows
 from jaxsim.compile.whole.settings import settings
 from jaxsim.enums import JointType
@@ -30,6 +31,7 @@ from jaxsim.spec.users import known_before
 MAX_DEPTH = 32  # of models that attach models
 
 
+@step(needs="settings", gives="spec")
 def attach(c: Compilation) -> None:
     """Replaces every `<attach>` by the part of a model that it asks for, and every `<flexcomp>`.
 
@@ -132,8 +134,8 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
         return None
     spec = Spec.from_element(root, path=c.spec.path_of(model.get("file")), files=c.spec.files)
     inner = Compilation(spec=spec, problems=c.problems, growth=c.growth, depth=c.depth + 1)
-    for step in (settings, classes, attach, replicate):
-        step(inner)
+    for expand in (settings, classes, attach, replicate):
+        expand(inner)
     return spec
 
 
@@ -148,6 +150,7 @@ class _Vector:
     rest: np.ndarray
 
 
+@step(needs="bodies joints align_free actuators", gives="spec")
 def attached_keys(c: Compilation) -> None:
     """Rewrites the vectors of attached keyframes for the whole model; the rest is as at rest."""
     for key in c.spec.section("keyframe"):

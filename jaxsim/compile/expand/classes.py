@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.mjcf.values import suggest
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN
 from jaxsim.spec.references import references
 
 
+@step()
 def classes(c: Compilation) -> None:
     """Checks the declarations of classes and the uses of their names."""
     declared: dict[str, SpecElement] = {}

@@ -17,6 +17,7 @@ from jaxsim.compile.geometry.orientation import numbers
 from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.principal import principal_axes
 from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import references
@@ -25,6 +26,7 @@ from jaxsim.spec.references import references
 _FORCE_SENSORS = ("force", "torque")
 
 
+@step(needs="settings option scale_frames", gives="spec")
 def fuse_static(c: Compilation) -> None:
     """Fuses the static bodies of the tree with their parents, if the model asks for it."""
     if not c.settings.fusestatic:

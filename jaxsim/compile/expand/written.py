@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.mjcf.rules import broken_rules
 
 
+@step()
 def written(c: Compilation) -> None:
     """Checks every element of the model against its row of the schema."""
     for element in c.spec.walk():

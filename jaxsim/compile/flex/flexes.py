@@ -19,6 +19,7 @@ from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.flex.rules import check_elements, check_numbers, check_options
 from jaxsim.compile.flex.topology import topology
 from jaxsim.compile.reference.pose import Reference, reference_pose
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 _SELF = {"none": 0, "narrow": 1, "bvh": 2, "sap": 3, "auto": 4}
@@ -53,6 +54,7 @@ _ELASTICITY_COLUMNS = (Column("flex_damping", "damping"),)
 _ZERO = 1e-15  # coordinates below this are at the center of a body [m]
 
 
+@step(needs="option assets bodies geoms joints masses tendons", gives="flex flexedge flexes")
 def flexes(c: Compilation) -> None:
     """All fields of flexes that the reference pose and the elements give."""
     elements = [e for e in c.spec.section("deformable") if e.tag == "flex"]

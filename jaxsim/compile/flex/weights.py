@@ -12,12 +12,14 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.reference.constants import Constants
+from jaxsim.compile.step import step
 from jaxsim.enums import EqType
 from jaxsim.model.derived import SLIDERS_ONLY
 
 _EDGES, _STRAIN = 1, 3  # flex_edgeequality
 
 
+@step(needs="joints tree frames flexes equalities derive", gives="flex flexedge")
 def flex_weights(c: Compilation) -> None:
     """`flex_edgeequality`, `flexedge_invweight0` and `flexedge_J_*`."""
     f = c.fields

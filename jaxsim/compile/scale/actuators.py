@@ -11,6 +11,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.factors import transmission_scale
 from jaxsim.compile.scale.scales import ONE, KeyScales
+from jaxsim.compile.step import step
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
 from jaxsim.spec import SpecElement
 
@@ -48,6 +49,7 @@ _FIELDS = {
 }
 
 
+@step(needs="scale_frames tendons actuators", gives="actuator key_scales tendon")
 def scale_actuators(c: Compilation) -> None:
     """Multiplies the fields of actuators as the units of what they drive were multiplied."""
     c.key_scales, scales, f = None, c.scales, c.fields
@@ -63,6 +65,7 @@ def scale_actuators(c: Compilation) -> None:
             _scale(c, i, element, scale, angular, c.key_scales)
 
 
+@step(needs="scale_actuators keyframes", gives="key")
 def scale_controls(c: Compilation) -> None:
     """Multiplies the controls and activations that keyframes give."""
     scales, f = c.key_scales, c.fields

@@ -15,6 +15,7 @@ from jaxsim.compile.scale.factors import find_scales, multiply, place_unframed, 
 from jaxsim.compile.scale.keys import scale_keys
 from jaxsim.compile.scale.stretch import STRETCHED, stretch
 from jaxsim.compile.scale.ties import TIES
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 _ATTRS = ("scale", "massscale", "scaling")
@@ -24,6 +25,7 @@ _ANGULAR = ("hinge", "ball")
 _SIZES = {"sphere": "m, 1, 1", "capsule": "m, m, 1", "cylinder": "m, m, 1"}
 
 
+@step(needs="settings", gives="scales spec stretched")
 def scale_frames(c: Compilation) -> None:
     """Carries out the scales of the frames, and keeps those of the elements."""
     c.scales, c.stretched = None, {}

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
 from jaxsim.compile.whole.plugins import plugin_ids
@@ -47,6 +48,10 @@ class Reading(NamedTuple):
     intprm: tuple[int, int, int] = (0, 0, 0)
 
 
+@step(
+    needs="plugins assets bodies meshes geoms joints sites cameras tendons actuators",
+    gives="sensor",
+)
 def sensors(c: Compilation) -> None:
     """All fields of sensors."""
     elements = c.spec.section("sensor")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.instances import Instance, Instances
 from jaxsim.extend.plugin_types import NUMBER, PLUGINS, pid_activations
 from jaxsim.mjcf.values import suggest
@@ -22,6 +23,7 @@ _SERVES = {"mesh": "sdf", "geom": "sdf", "actuator": "actuator", "sensor": "sens
 _PASSIVE = "passive force"
 
 
+@step(gives="instances plugin")
 def plugins(c: Compilation) -> None:
     """All fields of plugins, and the instances themselves."""
     declared = _declared(c)

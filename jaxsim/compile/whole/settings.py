@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.settings import Settings
+from jaxsim.compile.step import step
 
 
+@step(gives="settings")
 def settings(c: Compilation) -> None:
     """Reads the `<compiler>` sections into `c.settings`."""
     given = c.spec.settings("compiler")

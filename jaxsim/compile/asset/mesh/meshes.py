@@ -18,6 +18,7 @@ from jaxsim.compile.asset.mesh.sdf import made_by_plugin, plugin_surface
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
 from jaxsim.compile.geometry.quaternion import normalize
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
@@ -28,6 +29,7 @@ NO_LIMIT = -1
 Shared = dict[tuple[Any, ...], MeshSurface]
 
 
+@step(needs="settings scale_frames plugins assets bodies", gives="mesh meshes")
 def meshes(c: Compilation) -> None:
     """All fields of meshes; and the meshes by id."""
     hulls = _meshes_that_collide(c)
