@@ -21,10 +21,10 @@ from jaxsim.compile.products import Products
 from jaxsim.compile.settings import Settings
 from jaxsim.errors import NOWHERE, Place, Problems
 from jaxsim.mjcf.element import Element
-from jaxsim.mjcf.values import suggest
 from jaxsim.model.derived import LengthRanges
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.origin import Origin
+from jaxsim.words import remedy
 
 
 @dataclass(eq=False)
@@ -122,9 +122,8 @@ class Compilation(Products):
         known = self.ids.get(kind, {})
         if name in known:
             return known[name]
-        near = suggest(str(name), known)
-        remedy = f"; did you mean '{near}'?" if near else ""
-        self.fault(element, f"{attr}='{name}' names no {kind} of this model{remedy}")
+        end = remedy(str(name), known)
+        self.fault(element, f"{attr}='{name}' names no {kind} of this model{end}")
         return -1
 
     def find_own(self, kind: str, element: SpecElement, attr: str) -> int:

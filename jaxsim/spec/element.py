@@ -15,9 +15,10 @@ import numpy as np
 
 from jaxsim.mjcf.element import Element, Value
 from jaxsim.mjcf.schema import Row
-from jaxsim.mjcf.values import BadValue, read_value, suggest
+from jaxsim.mjcf.values import BadValue, read_value
 from jaxsim.mjcf.write import format_value
 from jaxsim.spec.origin import Origin
+from jaxsim.words import remedy, suggest
 
 
 class Owner(Protocol):
@@ -97,9 +98,8 @@ class SpecElement(Element):
         """
         entry = self.row.attribute(attr)
         if entry is None:
-            near = suggest(attr, self.row.attrs)
-            remedy = f"; did you mean '{near}'?" if near else ""
-            raise ValueError(f"{self.label} has no attribute '{attr}'{remedy}")
+            end = remedy(attr, self.row.attrs)
+            raise ValueError(f"{self.label} has no attribute '{attr}'{end}")
         if isinstance(value, bool | np.bool_) and not entry.is_number:
             value = _spelled(bool(value), entry.keywords)
         text = value if isinstance(value, str) else format_value(np.asarray(value).reshape(-1))
@@ -137,8 +137,8 @@ class SpecElement(Element):
         row = self.row.child(tag)
         if row is None:
             near = suggest(tag, self.row.children)
-            remedy = f"did you mean <{near}>?" if near else f"it holds {sorted(self.row.children)}"
-            raise ValueError(f"{self.label} cannot hold <{tag}>; {remedy}")
+            end = f"did you mean <{near}>?" if near else f"it holds {sorted(self.row.children)}"
+            raise ValueError(f"{self.label} cannot hold <{tag}>; {end}")
         if row.instead:
             raise ValueError(f"<{tag}> {row.instead}")
         if row.occurs == "?" and self.find(tag) is not None:

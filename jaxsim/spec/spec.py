@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping
 from jaxsim.assets.source.resource import folder_name, join
 from jaxsim.mjcf import read_file, read_string
 from jaxsim.mjcf.element import Element
-from jaxsim.mjcf.values import suggest
 from jaxsim.mjcf.write import to_xml
 from jaxsim.spec.attach import attach_spec
 from jaxsim.spec.defaults import class_elements
@@ -26,6 +25,7 @@ from jaxsim.spec.delete import delete
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import defined_kinds, rename
 from jaxsim.spec.tree import Tree
+from jaxsim.words import remedy
 
 
 class Spec(Tree):
@@ -187,5 +187,4 @@ class Spec(Tree):
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """There is no object of this name; the message proposes the nearest."""
-    near = suggest(name, known)
-    return f"no {kind} is called '{name}'" + (f"; did you mean '{near}'?" if near else "")
+    return f"no {kind} is called '{name}'{remedy(name, known)}"

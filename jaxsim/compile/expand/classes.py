@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import step
-from jaxsim.mjcf.values import suggest
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN
 from jaxsim.spec.references import references
+from jaxsim.words import remedy
 
 
 @step()
@@ -25,9 +25,8 @@ def classes(c: Compilation) -> None:
             continue
         for attr, (kind, name) in references(element):
             if kind == "default" and name not in known:
-                near = suggest(name, known)
-                remedy = f"; did you mean '{near}'?" if near else ""
-                c.fault(element, f"{attr}='{name}' names no default class{remedy}")
+                end = remedy(name, known)
+                c.fault(element, f"{attr}='{name}' names no default class{end}")
 
 
 def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecElement]) -> None:

@@ -15,8 +15,8 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import step
 from jaxsim.compile.whole.instances import Instance, Instances
 from jaxsim.extend.plugin_types import NUMBER, PLUGINS, pid_activations
-from jaxsim.mjcf.values import suggest
 from jaxsim.spec import SpecElement
+from jaxsim.words import remedy
 
 # what a plugin is to serve, by the element that it is attached to
 _SERVES = {"mesh": "sdf", "geom": "sdf", "actuator": "actuator", "sensor": "sensor"}
@@ -79,9 +79,9 @@ def _declared(c: Compilation) -> list[SpecElement]:
     elements = c.spec.section("extension")
     for e in elements:
         if e.own("plugin") not in NUMBER:
-            near = suggest(str(e.own("plugin")), NUMBER)
-            remedy = f"did you mean '{near}'?" if near else f"known are {', '.join(NUMBER)}"
-            c.fault(e, f"plugin='{e.own('plugin')}' is not known; {remedy}")
+            name = str(e.own("plugin"))
+            end = remedy(name, NUMBER, f"; known are {', '.join(NUMBER)}")
+            c.fault(e, f"plugin='{name}' is not known{end}")
     return elements
 
 
@@ -116,9 +116,8 @@ def _number(
     name, plugin = e.own("instance"), e.own("plugin")
     if name is not None:
         if name not in named:
-            near = suggest(name, named)
-            remedy = f"; did you mean '{near}'?" if near else "; declare it in <extension>"
-            c.fault(e, f"instance='{name}' names no instance of a plugin{remedy}")
+            end = remedy(name, named, "; declare it in <extension>")
+            c.fault(e, f"instance='{name}' names no instance of a plugin{end}")
             return -1
         if plugin is not None and plugin not in known:
             c.fault(e, f"plugin='{plugin}' is not declared; remove it, the instance says enough")
@@ -149,9 +148,8 @@ def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
         if key in config:
             c.fault(child, f"key='{key}' is given twice; remove one")
         elif key not in kind.keys:
-            near = suggest(key, kind.keys)
-            remedy = f"did you mean '{near}'?" if near else f"it has {', '.join(kind.keys)}"
-            c.fault(child, f"key='{key}' is no setting of {plugin}; {remedy}")
+            end = remedy(key, kind.keys, f"; it has {', '.join(kind.keys)}")
+            c.fault(child, f"key='{key}' is no setting of {plugin}{end}")
         config[key] = child.own("value")
     return Instance(kind, config, e)
 
