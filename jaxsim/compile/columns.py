@@ -71,6 +71,15 @@ def _value(value: Any, column: Column) -> _Value:
     return 0 if value is None else np.atleast_1d(value)[0]
 
 
+def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
+    """Second and third coefficient of a polynomial attribute, (n, 2)."""
+    table = np.zeros((len(elements), 2))
+    for row, element in zip(table, elements, strict=True):
+        value = np.atleast_1d(element.get(attr))[1:3]
+        row[: len(value)] = value
+    return table
+
+
 def user_data(
     c: Compilation, kind: str, prefix: str, elements: Sequence[SpecElement | None]
 ) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from jaxsim.compile.actuator import dcmotor
 from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType
-from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, is_on
+from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, needs_range
 from jaxsim.compile.actuator.targets import inherited_range, transmission
 from jaxsim.compile.actuator.types import actuator_types
-from jaxsim.compile.body.joints import higher
-from jaxsim.compile.columns import Column, copy_columns, user_data
+from jaxsim.compile.columns import Column, copy_columns, higher, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limited import is_limited
 from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
@@ -172,7 +172,9 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
         if e.own("saturation") is not None:
             forcelimited[i] = forcerange[i, 0] < forcerange[i, 1]
         else:
-            forcelimited[i] = is_on(c, e, "forcelimited", "forcerange", forcerange[i])
+            forcelimited[i] = is_limited(
+                c, e, "forcelimited", "forcerange", forcerange[i], decided=needs_range(e)
+            )
         if t.gaintype == GainType.SO3 and forcelimited[i] and forcerange[i, 0] != 0:
             c.fault(
                 e,
@@ -180,7 +182,9 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
             )
         if t.inherited is not None and t.dyntype == DynType.INTEGRATOR:
             actrange[i] = t.inherited
-        actlimited[i] = is_on(c, e, "actlimited", "actrange", actrange[i])
+        actlimited[i] = is_limited(
+            c, e, "actlimited", "actrange", actrange[i], decided=needs_range(e)
+        )
         if actlimited[i] and t.dyntype == DynType.NONE:
             c.fault(e, "actrange needs an activation; remove it, or give a dyntype")
     c.fields.update(

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim.compile.asset import assets
-from jaxsim.compile.body.joints import higher, is_limited
-from jaxsim.compile.columns import Column, copy_columns, user_data
+from jaxsim.compile.columns import Column, copy_columns, higher, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limited import is_limited
 from jaxsim.compile.reference.pose import lineage
 from jaxsim.compile.step import step
 from jaxsim.enums import GeomType, JointType, TendonType, WrapType
