@@ -38,13 +38,13 @@ _WHOLE = ("settotalmass", "fusestatic", "discardvisual")
 
 
 def flattened(c: Compilation) -> Spec:
-    """The spec of a finished compilation, which is used up.
+    """The spec of a finished compilation, with nothing left to expand; it is from now on `c.spec`.
 
     Raises:
       ModelError: a part of the model was attached from a model whose compiler settings cannot be
         said in one file with those of this model.
     """
-    spec = Spec(c.spec.root, path=c.spec.path, files=c.spec.files)
+    c.spec = spec = Spec(c.spec.root, path=c.spec.path, files=c.spec.files)  # which may change
     for key in spec.section("keyframe"):
         key.layout = None
     write_stretched(c)
@@ -70,7 +70,7 @@ def _unify(c: Compilation, spec: Spec) -> None:
         if settings.eulerseq != own.eulerseq and "euler" in element.attrs:
             element.attrs["quat"] = orientation(c, element)
             del element.attrs["euler"]
-    write_radians(c, spec)
+    write_radians(c)
     _write_limits(c)
     _write_files(c, spec)
     heavy = {e for e, settings in foreign if any(_differ(own, settings, _WEIGHING))}

@@ -14,9 +14,9 @@ from jaxsim.spec import Spec, SpecElement
 _POSED = ("body", "geom", "site", "camera", "inertial")
 
 
-def write_frames(c: Compilation, spec: Spec) -> None:
+def write_frames(c: Compilation) -> None:
     """Replaces every frame of the spec of a finished compilation by its contents."""
-    frames = [element for element in spec.walk() if element.tag == "frame"]
+    frames = [element for element in c.spec.walk() if element.tag == "frame"]
     framed = [child for frame in frames for child in frame.children if child.tag != "frame"]
     poses = {e: pose_of(c, e) for e in framed if e.tag in _POSED and e.get("fromto") is None}
     outer = {e: frame_pose(c, e) for e in framed}
