@@ -292,6 +292,23 @@ class DataType(IntEnum):
     QUATERNION = 3
 
 
+class Reduce(IntEnum):
+    """Which of the contacts that match a contact sensor reports: `sensor_intprm[1]`."""
+
+    NONE = 0
+    MINDIST = 1
+    MAXFORCE = 2
+    NETFORCE = 3
+
+
+class Interpolation(IntEnum):
+    """How a delayed value is found between samples: `actuator_history[1]`, `sensor_history[1]`."""
+
+    ZOH = 0
+    LINEAR = 1
+    CUBIC = 2
+
+
 class ConDataField(IntEnum):
     """What a contact sensor reports of each contact (mjtConDataField)."""
 
@@ -305,6 +322,11 @@ class ConDataField(IntEnum):
     LINVEL = 7
     ANGVEL = 8
 
+    @property
+    def width(self) -> int:
+        """How many numbers it has."""
+        return 1 if self in (ConDataField.FOUND, ConDataField.DIST) else 3
+
 
 class RayDataField(IntEnum):
     """What a rangefinder reports of each ray (mjtRayDataField)."""
@@ -315,6 +337,11 @@ class RayDataField(IntEnum):
     POINT = 3
     NORMAL = 4
     DEPTH = 5
+
+    @property
+    def width(self) -> int:
+        """How many numbers it has."""
+        return 1 if self in (RayDataField.DIST, RayDataField.DEPTH) else 3
 
 
 class CamLight(IntEnum):

@@ -69,7 +69,8 @@ def test_fusion_does_not_multiply_the_program():
 def test_the_program_does_not_grow_with_equal_things():
     def robots(n: int) -> str:
         robot = """<body pos="{} 0 .5"><freejoint/><geom size=".1"/><body pos=".2 0 0">
-          <joint axis="0 1 0" range="-50 50"/><geom type="capsule" size=".05" fromto="0 0 0 .2 0 0"/>
+          <joint axis="0 1 0" range="-50 50"/>
+          <geom type="capsule" size=".05" fromto="0 0 0 .2 0 0"/>
           <site name="s{}"/></body></body>"""
         sensors = "".join(f'<gyro site="s{k}"/>' for k in range(n))
         bodies = "".join(robot.format(k, k) for k in range(n))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.spec import SpecElement
-from jaxsim.spec.defaults import Inherited
+from jaxsim.spec.element import Inherited
 
 _Value = np.ndarray | float | int | bool
 
@@ -69,6 +69,15 @@ def _value(value: Any, column: Column) -> _Value:
             padded[:count] = np.atleast_1d(value)[:count]
         return padded
     return 0 if value is None else np.atleast_1d(value)[0]
+
+
+def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
+    """Second and third coefficient of a polynomial attribute, (n, 2)."""
+    table = np.zeros((len(elements), 2))
+    for row, element in zip(table, elements, strict=True):
+        value = np.atleast_1d(element.get(attr))[1:3]
+        row[: len(value)] = value
+    return table
 
 
 def user_data(

@@ -10,28 +10,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.whole.settings import Settings
+from jaxsim.assets.source.resource import Resources
+from jaxsim.compile.expand.known_inertia import KnownInertia
+from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.products import Products
+from jaxsim.compile.settings import Settings
 from jaxsim.errors import NOWHERE, Place, Problems
-from jaxsim.mjcf.values import suggest
-from jaxsim.spec import Body, Spec, SpecElement
+from jaxsim.mjcf.element import Element
+from jaxsim.model.derived import LengthRanges
+from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.origin import Origin
-
-if TYPE_CHECKING:
-    from jaxsim.model.derived import LengthRanges
+from jaxsim.words import remedy
 
 
 @dataclass(eq=False)
-class Compilation:
-    """The state of one compilation.
+class Growth:
+    """What a model and all models attached to it share while elements are put into them.
+
+    Attributes:
+      models: contents of the files of attached models by path; None for one that is wrong.
+      elements: how many elements have been put in.
+    """
+
+    models: dict[str, Element | None] = field(default_factory=dict)
+    elements: int = 0
+
+
+@dataclass(eq=False)
+class Compilation(Products):
+    """The state of one compilation: fields, objects, products (products.py), and memory.
 
     `fields` holds arrays and sizes under MuJoCo's mjModel names, in float64, int32 and bool; `opt`
     and `stat` likewise. For each kind of object ("body", "joint", "geom", ...), in order of ids,
-    `elements` has what it was written as, `names` its
-    name or "", and `ids` the way back from a name to the id.
+    `elements` has what it was written as, `names` its name or "", and `ids` the way back from a
+    name to the id.
+
+    What is remembered from one element to the next:
+
+      frames: poses of frames in their bodies, found so far.
+      resources: files, by the path of the model that they belong to and its files in memory.
+      written_out: file of each skin whose numbers have been written on its element.
+      copied: plain copies of attributes: elements in order of rows, and the column (columns.py).
+      known_inertia: of all bodies of the tree as it was written, by id; None if nobody has asked.
+      growth, depth: of models that attach models; how deep inside others this one is.
+      flexcomp_sections: the section for each kind of element that flexcomps are expanded to.
+      twist_places: the last twist body that was put after a body of the world (rod_twist.py).
     """
 
     spec: Spec
@@ -41,15 +68,16 @@ class Compilation:
     ids: dict[str, dict[str, int]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
     elements: dict[str, list[Any]] = field(default_factory=dict)
-    bodies: list[Body] = field(default_factory=list)
-    settings: Settings = field(init=False)
-    frames: dict[SpecElement, Any] = field(default_factory=dict)  # poses found (geometry/pose.py)
-    work: dict[str, Any] = field(default_factory=dict)  # what later passes need and no field holds
-    length_ranges: LengthRanges | None = None
-    plugins: tuple[str, ...] = ()  # the plugin of each instance
     problems: Problems = field(default_factory=Problems)
-    # plain copies of attributes: elements in order of rows, and the column (compile/columns.py)
+    frames: dict[SpecElement, Pose] = field(default_factory=dict)
+    resources: dict[tuple[str, int], Resources] = field(default_factory=dict)
+    written_out: dict[SpecElement, str] = field(default_factory=dict)
     copied: list[tuple[list[SpecElement], Any]] = field(default_factory=list)
+    known_inertia: list[KnownInertia] | None = None
+    growth: Growth = field(default_factory=Growth)
+    depth: int = 0
+    flexcomp_sections: dict[str, SpecElement] = field(default_factory=dict)
+    twist_places: dict[SpecElement, SpecElement] = field(default_factory=dict)
     _foreign: dict[Origin, Settings] = field(default_factory=dict)
 
     def settings_of(self, element: SpecElement | None) -> Settings:
@@ -94,9 +122,8 @@ class Compilation:
         known = self.ids.get(kind, {})
         if name in known:
             return known[name]
-        near = suggest(str(name), known)
-        remedy = f"; did you mean '{near}'?" if near else ""
-        self.fault(element, f"{attr}='{name}' names no {kind} of this model{remedy}")
+        end = remedy(str(name), known)
+        self.fault(element, f"{attr}='{name}' names no {kind} of this model{end}")
         return -1
 
     def find_own(self, kind: str, element: SpecElement, attr: str) -> int:
@@ -141,5 +168,5 @@ class Compiled:
                 }
             ),
             length_ranges=c.length_ranges,
-            plugins=c.plugins,
+            plugins=tuple(instance.plugin.name for instance in c.instances.made),
         )

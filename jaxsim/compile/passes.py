@@ -1,22 +1,18 @@
-"""The compiler at a glance: its passes, in the order in which they run."""
+"""The compiler at a glance: its passes, in the order in which they run.
+
+Each says at its function what it needs and gives (step.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jaxsim.compile.actuator.actuators import actuators
-from jaxsim.compile.asset.assets import assets
-from jaxsim.compile.asset.hfields import hfields
 from jaxsim.compile.asset.materials import materials
-from jaxsim.compile.asset.mesh.meshes import meshes
 from jaxsim.compile.asset.mesh.octrees import octrees
 from jaxsim.compile.asset.paths import paths
 from jaxsim.compile.asset.skins import skins
 from jaxsim.compile.asset.textures import textures
 from jaxsim.compile.body.align import align_free
-from jaxsim.compile.body.bodies import bodies
 from jaxsim.compile.body.cameras import cameras
-from jaxsim.compile.body.geoms import geoms
 from jaxsim.compile.body.joints import joints
 from jaxsim.compile.body.lights import lights
 from jaxsim.compile.body.masses import masses
@@ -37,25 +33,25 @@ from jaxsim.compile.reference.automatic import derive
 from jaxsim.compile.reference.springs import springdamper
 from jaxsim.compile.scale.actuators import scale_actuators, scale_controls
 from jaxsim.compile.scale.frames import scale_frames
+from jaxsim.compile.step import Step, step
 from jaxsim.compile.tie.contacts import contacts
 from jaxsim.compile.tie.equalities import equalities
 from jaxsim.compile.tie.sensors import sensors
 from jaxsim.compile.tie.tendons import tendons
+from jaxsim.compile.weighing import WEIGHING
 from jaxsim.compile.whole.custom import custom
 from jaxsim.compile.whole.keyframes import keyframes
 from jaxsim.compile.whole.option import option, statistic
-from jaxsim.compile.whole.plugins import plugins
 from jaxsim.compile.whole.settings import settings
 
-Pass = Callable[[Compilation], None]
 
-
+@step()
 def freeze(c: Compilation) -> None:
     """From here on the tree does not change, and look-ups in it may be remembered."""
     c.spec.freeze()
 
 
-PASSES: tuple[Pass, ...] = (
+PASSES: tuple[Step, ...] = (
     written,
     # what the user sets for the model as a whole
     settings,
@@ -71,18 +67,13 @@ PASSES: tuple[Pass, ...] = (
     fuse_static,
     freeze,
     # the tree and what is fixed to it
-    plugins,
-    assets,
-    bodies,
+    *WEIGHING,
     textures,
     materials,
-    hfields,
-    meshes,
     octrees,
     skins,
     paths,
     joints,
-    geoms,
     sites,
     cameras,
     lights,

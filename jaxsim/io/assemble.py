@@ -16,12 +16,12 @@ from jaxsim.enums import WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.unsupported import Places, unsupported
-from jaxsim.mjcf.values import suggest
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import Free, flags, freed
 from jaxsim.physics.collision.plan import layout
+from jaxsim.words import remedy
 
 Tables = Mapping[str, Any]
 
@@ -104,9 +104,8 @@ def freed_model(m: Model, free: Free) -> Model:
         known |= {f"opt.{n}" for n, f in Option.fields.items() if not f.static}
         unknown = [name for name in free if name not in known]
         if unknown:
-            near = suggest(unknown[0], known)
-            remedy = f"; did you mean {near!r}?" if near else ""
-            raise ValueError(f"free: a model has no real field {unknown[0]!r}{remedy}")
+            end = remedy(unknown[0], known)
+            raise ValueError(f"free: a model has no real field {unknown[0]!r}{end}")
     return m.replace(structure=freed(m.structure, free))
 
 

@@ -17,7 +17,7 @@ from jaxsim.assets.source.resource import ResourceError, Resources, folder_name
 from jaxsim.errors import ModelError, Problem, Problems
 from jaxsim.mjcf.parse import MAX_DEPTH, Node, parse
 from jaxsim.mjcf.schema import INCLUDE
-from jaxsim.mjcf.values import suggest
+from jaxsim.words import remedy
 
 # Files that include files; each level is a level of recursion here.
 MAX_INCLUDES = 100
@@ -79,9 +79,8 @@ def _included(
 ) -> list[Node]:
     """The elements that an `<include>` stands for; none, and a problem, if it is wrong."""
     for attr in node.attrs.keys() - INCLUDE.attrs.keys():
-        near = suggest(attr, INCLUDE.attrs)
-        remedy = f"did you mean '{near}'?" if near else "remove it"
-        problems.add(node.place, f"<include> has no attribute '{attr}'; {remedy}")
+        end = remedy(attr, INCLUDE.attrs, "; remove it")
+        problems.add(node.place, f"<include> has no attribute '{attr}'{end}")
     try:
         path, data = _open(node, files, folder, level)
     except _RefusedError as error:

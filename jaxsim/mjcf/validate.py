@@ -7,7 +7,6 @@ refers to something, and whether a mass is positive, is for the compiler.
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -19,12 +18,10 @@ from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.rules import broken_rules
 from jaxsim.mjcf.schema import ROOT, Row, walk
-from jaxsim.mjcf.values import BadValue, read_value, suggest
+from jaxsim.mjcf.values import BadValue, read_value
+from jaxsim.words import is_slip, remedy, suggest
 
 _log = logging.getLogger(__name__)
-
-# How alike, from 0 to 1, an attribute of a loose row must be to a known one to be a misspelling.
-_ALIKE = 0.8
 
 # Elements that MuJoCo checks and then forgets when they stand outside the world.
 _LOST = ("body", "frame")
@@ -150,18 +147,16 @@ def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, 
 
 def _passes(name: str, row: Row) -> bool:
     """Whether an unknown attribute is passed over: in a loose row, unless it looks like a slip."""
-    return row.loose and not difflib.get_close_matches(name.lower(), row.attrs, 1, _ALIKE)
+    return row.loose and not is_slip(name, row.attrs)
 
 
 def _unknown_attribute(name: str, row: Row) -> str:
-    near = suggest(name, row.attrs)
-    if near:
-        return f"has no attribute '{name}'; did you mean '{near}'?"
     if not row.attrs:
         return f"has no attributes, got '{name}'"
+    otherwise = f"; remove it, or see the reference of <{row.tag}>"
     if len(row.attrs) <= 12:
-        return f"has no attribute '{name}'; it has: {', '.join(row.attrs)}"
-    return f"has no attribute '{name}'; remove it, or see the reference of <{row.tag}>"
+        otherwise = f"; it has: {', '.join(row.attrs)}"
+    return f"has no attribute '{name}'{remedy(name, row.attrs, otherwise)}"
 
 
 def _misplaced(child: Node, parent: Node, row: Row) -> str:

@@ -7,16 +7,16 @@ that is not given.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from jaxsim.mjcf.element import Value
 from jaxsim.mjcf.parse import clip
 from jaxsim.mjcf.schema import Attr
+from jaxsim.words import remedy
 
 
 class BadValue(Exception):
@@ -30,15 +30,6 @@ def read_value(attr: Attr, text: str) -> Value | None:
       BadValue: the text does not have the form that the attribute asks for.
     """
     return _READERS[attr.type](attr, text)
-
-
-def suggest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` is most likely a misspelling of, or None."""
-    known = list(known)
-    lowered = {name.lower(): name for name in known}
-    if word.lower() in lowered:
-        return lowered[word.lower()]
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
 
 
 def _split(text: str) -> list[str]:
@@ -154,10 +145,8 @@ def _read_keywords(attr: Attr, text: str) -> str | None:
 
 
 def _unknown_word(attr: Attr, word: str, known: tuple[str, ...]) -> BadValue:
-    near = suggest(word.strip(), known)
-    if near:
-        return BadValue(f"{attr.name} cannot be {clip(word)!r}; did you mean '{near}'?")
-    return BadValue(f"{attr.name} cannot be {clip(word)!r}; it is one of: {', '.join(known)}")
+    choices = f"; it is one of: {', '.join(known)}"
+    return BadValue(f"{attr.name} cannot be {clip(word)!r}{remedy(word.strip(), known, choices)}")
 
 
 def _read_text(attr: Attr, text: str) -> str | None:

@@ -5,6 +5,7 @@ The compiler finds them with numpy, the physics with JAX: the rules that both ob
 
 from dataclasses import dataclass
 
+from jaxsim.enums import GeomType
 from jaxsim.errors import Place
 
 SLIDERS_ONLY = 2  # body_simple of a body that only slides, along its own axes
@@ -16,6 +17,15 @@ STATISTICS = ("meaninertia", "meanmass", "meansize", "extent", "center")
 NO_INERTIA, NO_MASS, NO_SIZE, NO_EXTENT = 1.0, 1.0, 0.2, 2.0
 INFINITE_PLANE = 0.01  # half size that a plane without limits counts with [m]
 FINITE_PLANE = 0.1  # share of its size that a plane with limits counts with
+
+# Semi-axes of the ellipsoid that stands for a geom in the fluid model: the places of the sizes that
+# are added up to each of the three. Kinds that are not here have their sizes as semi-axes.
+SEMIAXES = {
+    GeomType.SPHERE: ((0,), (0,), (0,)),
+    GeomType.CAPSULE: ((0,), (0,), (0, 1)),
+    GeomType.CYLINDER: ((0,), (0,), (1,)),
+}
+OWN_SEMIAXES = ((0,), (1,), (2,))
 
 # 15-point Gauss-Kronrod rule on [-1, 1]: the nodes from the end to the middle, and their weights.
 NODES = [

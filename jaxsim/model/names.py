@@ -1,10 +1,10 @@
 """Names of bodies, joints, geoms and the rest: from a name to an id and back."""
 
-import difflib
 from collections.abc import Iterable
 
 from jaxsim.enums import ObjType
 from jaxsim.model.model import Model
+from jaxsim.words import remedy
 
 SHOWN = 20  # names that a message lists
 
@@ -52,8 +52,5 @@ def _kind(kind: ObjType | str) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     """What might have been meant, for the end of a message."""
     known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
     shown = ", ".join(known[:SHOWN]) or "none"
-    return f"; there are: {shown}{', ...' if len(known) > SHOWN else ''}"
+    return remedy(str(name), known, f"; there are: {shown}{', ...' if len(known) > SHOWN else ''}")

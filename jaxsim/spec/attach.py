@@ -9,7 +9,7 @@ actuators, tendons. Elements keep the compiler settings of the model they were w
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from jaxsim.mjcf.write import to_xml
 from jaxsim.spec.defaults import MAIN
@@ -17,13 +17,10 @@ from jaxsim.spec.element import SpecElement
 from jaxsim.spec.layout import record_layouts
 from jaxsim.spec.origin import Origin
 from jaxsim.spec.references import Name, definition, rename
+from jaxsim.spec.tree import Tree
 from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
 
-if TYPE_CHECKING:
-    from jaxsim.spec.spec import Spec
-
 # Sections that come along, each after those whose elements it may refer to.
-_ASSETS = ("asset",)
 _SECTIONS = (
     "deformable",
     "tendon",
@@ -39,15 +36,15 @@ _POSE = ("pos", "quat", "axisangle", "xyaxes", "zaxis", "euler")
 
 
 def attach_spec(
-    spec: Spec,
-    child: Spec,
+    tree: Tree,
+    child: Tree,
     to: SpecElement,
     part: SpecElement | None,
     prefix: str,
     suffix: str,
 ) -> SpecElement:
     """See `Spec.attach`."""
-    if to.spec is not spec:
+    if to.spec is not tree:
         raise ValueError(f"{to.label} is not part of this model; attach to one of its elements")
     if part is not None and (part.spec is not child or part.tag not in ("body", "frame")):
         raise ValueError(f"{part.label} is no body or frame of the model that is attached")
@@ -58,26 +55,29 @@ def attach_spec(
     child = child.copy()
     copied = None if path is None else _descend(child.root, path)
     parts = _take(child, copied, prefix, suffix)
-    own = {name for e in spec.walk() if (name := definition(e))}
+    own = {name for e in tree.walk() if (name := definition(e))}
     for element in (e for tree in (parts.root, *parts.along) for e in tree.walk()):
         name = definition(element)
-        if name in own and _same_asset(spec, element) is None:
+        if name in own and _same_asset(tree, element) is None:
             message = f"a {name[0]} named '{name[1]}' exists already; choose another prefix"
             raise ValueError(message)
-    record_layouts(spec)
-    return _put(_holder(to), parts)
+    record_layouts(tree.root)
+    return _put(tree, _holder(to), parts)
 
 
-def attach_model(place: SpecElement, child: Spec, part: SpecElement | None, prefix: str) -> None:
+def attach_model(
+    tree: Tree, place: SpecElement, child: Tree, part: SpecElement | None, prefix: str
+) -> None:
     """Puts a part of another model in the place of an element; `child` is used up.
 
     Args:
+      tree: the model that the part comes into.
       place: the element that gives way to the part, such as an `<attach>`.
       child: the model, without `<attach>` and `<replicate>` elements.
       part: its body or frame that is attached; None for all it has.
       prefix: put before the names of everything that comes along.
     """
-    _put(place, _take(child, part, prefix, ""))
+    _put(tree, place, _take(child, part, prefix, ""))
 
 
 class _Parts(NamedTuple):
@@ -88,17 +88,17 @@ class _Parts(NamedTuple):
     defaults: list[SpecElement]
 
 
-def _take(child: Spec, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
+def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
     """The part and all that comes along, under the names it will have."""
     origin = Origin(child.settings("compiler"), child.path, child.files, prefix, suffix)
     origins: dict[Origin | None, Origin] = {None: origin}
     for element in child.walk():
         own = element.origin
-        if own not in origins:
+        if own is not None and own not in origins:
             origins[own] = own.within(origin)
         element.origin = origins[own]
     root = _world_frame(child) if part is None else part
-    record_layouts(child)
+    record_layouts(child.root)
     root.attrs.setdefault("childclass", root.childclass or MAIN)
     _name_assets(child)
     inside = {name for e in root.walk() if (name := definition(e))}
@@ -120,43 +120,41 @@ def _take(child: Spec, part: SpecElement | None, prefix: str, suffix: str) -> _P
     return _Parts(root, along, defaults)
 
 
-def _put(place: SpecElement, parts: _Parts) -> SpecElement:
+def _put(tree: Tree, place: SpecElement, parts: _Parts) -> SpecElement:
     """Puts what is attached in the place of an element; returns the part of the tree."""
-    spec = place.spec
     _replace(place, parts.root)
-    for section in _new_defaults(spec, parts.defaults):
-        spec.root.adopt(section)
+    for section in _new_defaults(tree, parts.defaults):
+        tree.root.adopt(section)
     for element in parts.along:
-        if _same_asset(spec, element) is None:
-            spec.last_section(element.parent.tag).adopt(element)
+        if _same_asset(tree, element) is None:
+            tree.last_section(element.holder.tag).adopt(element)
     return parts.root
 
 
-def _same_asset(spec: Spec, element: SpecElement) -> SpecElement | None:
+def _same_asset(tree: Tree, element: SpecElement) -> SpecElement | None:
     """The asset that came along with an earlier part of the same model, or None."""
     kind = element.defined_kind
     if element.parent is None or element.parent.tag != "asset" or kind is None:
         return None
-    there = spec.find(kind, element.name) if element.name else None
+    there = tree.find(kind, element.name) if element.name else None
     same = there is not None and there is not element and to_xml(there) == to_xml(element)
     return there if same else None
 
 
-def _new_defaults(spec: Spec, defaults: list[SpecElement]) -> list[SpecElement]:
+def _new_defaults(tree: Tree, defaults: list[SpecElement]) -> list[SpecElement]:
     """The default sections that have not come along with an earlier part of the same model."""
-    there = {to_xml(section) for section in spec.sections("default")}
+    there = {to_xml(section) for section in tree.sections("default")}
     return [section for section in defaults if to_xml(section) not in there]
 
 
-def attach_copy(place: SpecElement, part: SpecElement, prefix: str) -> None:
+def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) -> None:
     """Puts a copy of a part of the same model in the place of an element."""
-    spec = place.spec
     copy = part.copy()
     inside = {name for e in part.walk() if (name := definition(e))}
     users = []
-    known = known_before(spec, place)
+    known = known_before(tree, place)
     for section in SECTIONS:
-        for element in spec.section(section):
+        for element in tree.section(section):
             if not referred(element) & inside:
                 continue
             elsewhere = outside(element, inside)
@@ -169,7 +167,7 @@ def attach_copy(place: SpecElement, part: SpecElement, prefix: str) -> None:
     copy.attrs.setdefault("childclass", part.childclass or MAIN)
     rename(_replace(place, copy), new)
     for user in users:
-        rename(spec.last_section(user.parent.tag).adopt(user.copy()), new)
+        rename(tree.last_section(user.holder.tag).adopt(user.copy()), new)
 
 
 def _holder(to: SpecElement) -> SpecElement:
@@ -179,9 +177,9 @@ def _holder(to: SpecElement) -> SpecElement:
     poses = {name: to.attrs[name] for name in _POSE if name in to.attrs}
     if "fromto" in to.attrs:
         raise ValueError(f"{to.label} has its pose from fromto; attach to a frame")
-    around = SpecElement("frame", poses, place=to.place, row=to.parent.row.child("frame"))
+    around = SpecElement("frame", poses, place=to.place, row=to.holder.row.children["frame"])
     around.origin = to.origin
-    to.parent.adopt(around, to.parent.children.index(to) + 1)
+    to.holder.adopt(around, to.holder.children.index(to) + 1)
     return around.add("frame")
 
 
@@ -199,12 +197,13 @@ def _descend(element: SpecElement, path: list[int]) -> SpecElement:
 
 def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
     """Puts an element where another is, which goes; returns it."""
-    parent, index = place.parent, place.parent.children.index(place)
+    parent = place.holder
+    index = parent.children.index(place)
     place.remove()
     return parent.adopt(part, index)
 
 
-def _belonging(child: Spec, inside: set[Name]) -> list[SpecElement]:
+def _belonging(child: Tree, inside: set[Name]) -> list[SpecElement]:
     """The elements outside the tree that come along; `inside` gains what they define."""
     along = list(child.section("asset"))
     for section in _SECTIONS:
@@ -222,17 +221,17 @@ def _untouched(names: set[Name]) -> set[Name]:
     return {name for name in names if name == _WORLD or name[0] in kinds}
 
 
-def _world_frame(child: Spec) -> SpecElement:
+def _world_frame(child: Tree) -> SpecElement:
     """The contents of the world, in a frame of their own."""
     worlds = child.sections("worldbody")
-    row = child.root.row.child("worldbody").child("frame")
+    row = child.root.row.children["worldbody"].children["frame"]
     frame = SpecElement("frame", place=child.root.place, row=row)
     for element in [e for world in worlds for e in world.children]:
         frame.adopt(element)
     return (worlds[0] if worlds else child.root).adopt(frame)
 
 
-def _name_assets(child: Spec) -> None:
+def _name_assets(child: Tree) -> None:
     """Writes out the names that assets have from their files, so that they get the prefix."""
     for element in child.section("asset"):
         name = element.asset_name
@@ -240,16 +239,16 @@ def _name_assets(child: Spec) -> None:
             element.attrs["name"] = name
 
 
-def _default_classes(child: Spec) -> set[str]:
+def _default_classes(child: Tree) -> set[str]:
     classes = {e.attrs["class"] for e in child.walk() if e.tag == "default" and "class" in e.attrs}
     return classes | {MAIN}
 
 
-def _named_defaults(child: Spec, origin: Origin) -> list[SpecElement]:
+def _named_defaults(child: Tree, origin: Origin) -> list[SpecElement]:
     """The default sections of a model, out of its tree; those of its main class bear its name."""
     sections = child.sections("default")
     if not sections:
-        sections = [child.root.adopt(SpecElement("default", row=child.root.row.child("default")))]
+        sections = [child.last_section("default")]
         sections[0].origin = origin
     for section in sections:
         section.attrs.setdefault("class", MAIN)

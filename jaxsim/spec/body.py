@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from jaxsim.spec.element import SpecElement
-
-if TYPE_CHECKING:
-    from jaxsim.spec.spec import Spec
 
 _GROUPS = {
     "joint": "joints",
@@ -48,12 +44,12 @@ class Body:
         return "world" if self.parent is None else self.element.name
 
 
-def bodies_of(spec: Spec) -> list[Body]:
-    """All bodies, depth first, the world first."""
-    worlds = spec.root.find_all("worldbody")
+def bodies_of(root: SpecElement) -> list[Body]:
+    """All bodies of a tree, depth first, the world first."""
+    worlds = root.find_all("worldbody")
     if not worlds:
-        row = spec.root.row.child("worldbody")
-        worlds = [SpecElement("worldbody", row=row, place=spec.root.place)]
+        row = root.row.children["worldbody"]
+        worlds = [SpecElement("worldbody", row=row, place=root.place)]
     world = Body(element=worlds[0], id=0, parent=None)
     order = [world]
     nested = [child for element in worlds for child in _fill(world, element)]

@@ -6,15 +6,7 @@ A class is found by name; nested classes inherit. An element uses the class it n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from jaxsim.mjcf.schema import Row
-    from jaxsim.spec.element import SpecElement
-    from jaxsim.spec.spec import Spec
+from jaxsim.spec.element import SpecElement
 
 MAIN = "main"
 
@@ -42,34 +34,6 @@ _FAMILIES: dict[str, dict[str, frozenset[str] | None]] = {
 }
 
 
-class Inherited:
-    """What elements of one row and class have without attributes of their own."""
-
-    def __init__(self, row: Row | None, entries: Sequence[SpecElement]):
-        self.row = row
-        self.entries = entries  # of the default classes, outermost first
-        self._values: dict[str, Any] = {}
-
-    def get(self, attr: str) -> Any:
-        """The schema's default of an attribute, overlaid by the classes; not to be written to."""
-        if attr not in self._values:
-            entry = self.row.attribute(attr) if self.row is not None else None
-            value = entry.default if entry is not None else None
-            for layer in self.entries:
-                if attr in layer.attrs:
-                    value = self.overlaid(attr, value, layer.attrs[attr])
-            self._values[attr] = value
-        return self._values[attr]
-
-    def overlaid(self, attr: str, under: Any, over: Any) -> Any:
-        """One value of an attribute on another: an array of fixed size on its first numbers."""
-        entry = self.row.attribute(attr) if self.row is not None else None
-        arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
-        if entry is None or entry.variable_length or not arrays or len(over) >= len(under):
-            return over
-        return np.concatenate([over, under[len(over) :]])
-
-
 def default_class(element: SpecElement) -> tuple[str, frozenset[str]] | None:
     """The class of an element, and the tags of its entries that apply; None if it takes none."""
     if element.parent is None or element.spec is None:
@@ -81,22 +45,22 @@ def default_class(element: SpecElement) -> tuple[str, frozenset[str]] | None:
     return element.attrs.get("class") or element.childclass or MAIN, tags
 
 
-def class_elements(spec: Spec, name: str) -> list[SpecElement]:
+def class_elements(root: SpecElement, name: str) -> list[SpecElement]:
     """The `<default>` elements that make up a class, outermost first; empty when there is none.
 
     Top-level `<default>` sections belong to `main`, whose name need not be written; those with
     another name are the root of the classes of an attached model. A class inside a section inherits
     from that section and those before it: what a later one adds to the root comes too late for it.
     """
-    top = spec.root.find_all("default")
+    top = root.find_all("default")
     whole = [section for section in top if section.attrs.get("class", MAIN) == name]
     if whole or name == MAIN:
         return whole
     for number, section in enumerate(top):
         for element in section.walk():
             if element.tag == "default" and element.attrs.get("class") == name:
-                root = section.attrs.get("class", MAIN)
-                so_far = [e for e in top[: number + 1] if e.attrs.get("class", MAIN) == root]
+                outermost = section.attrs.get("class", MAIN)
+                so_far = [e for e in top[: number + 1] if e.attrs.get("class", MAIN) == outermost]
                 lineage = [element, *element.ancestors()]
                 return so_far + lineage[: lineage.index(section)][::-1]
     return []

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.layout import record_layouts
 from jaxsim.spec.references import Name, definition, references
-
-if TYPE_CHECKING:
-    from jaxsim.spec.spec import Spec
+from jaxsim.spec.tree import Tree
 
 # Elements outside the tree that connect, drive or measure what stands in it.
 _SECTIONS = ("asset", "deformable", "tendon", "contact", "equality", "actuator", "sensor", "custom")
@@ -18,16 +14,16 @@ _SECTIONS = ("asset", "deformable", "tendon", "contact", "equality", "actuator",
 _MATERIAL = frozenset(("mesh", "hfield", "texture", "material", "plugin", "model", "default"))
 
 
-def delete(spec: Spec, element: SpecElement) -> list[SpecElement]:
+def delete(tree: Tree, element: SpecElement) -> list[SpecElement]:
     """See `Spec.delete`."""
-    if element.spec is not spec or element.parent is None:
-        where = "is the model itself" if element is spec.root else "is not part of this model"
+    if element.spec is not tree or element.parent is None:
+        where = "is the model itself" if element is tree.root else "is not part of this model"
         raise ValueError(f"{element.label} {where}; delete one of the elements of spec.walk()")
-    record_layouts(spec)
+    record_layouts(tree.root)
     gone = _definitions(element)
     element.remove()
     along: list[SpecElement] = []
-    while users := _users(spec, gone):
+    while users := _users(tree, gone):
         for user in users:
             gone |= _definitions(user)
             user.remove()
@@ -40,11 +36,11 @@ def _definitions(element: SpecElement) -> set[Name]:
     return {name for name in found if name[0] not in _MATERIAL}
 
 
-def _users(spec: Spec, gone: set[Name]) -> list[SpecElement]:
+def _users(tree: Tree, gone: set[Name]) -> list[SpecElement]:
     """The elements of the sections that refer to something that is gone."""
     return [
         user
         for section in _SECTIONS
-        for user in spec.section(section)
+        for user in tree.section(section)
         if any(name in gone for e in user.walk() for _, name in references(e))
     ]

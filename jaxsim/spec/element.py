@@ -9,14 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from jaxsim.mjcf.element import Element, Value
-from jaxsim.mjcf.values import BadValue, read_value, suggest
+from jaxsim.mjcf.schema import Row
+from jaxsim.mjcf.values import BadValue, read_value
 from jaxsim.mjcf.write import format_value
-from jaxsim.spec.defaults import Inherited
+from jaxsim.spec.origin import Origin
+from jaxsim.words import remedy, suggest
+
+
+class Owner(Protocol):
+    """The model that an element is part of, as far as the element asks it."""
+
+    def inherited(self, element: SpecElement) -> Inherited:
+        """What the schema and the default classes give an element."""
 
 
 @dataclass(eq=False)
@@ -31,11 +40,11 @@ class SpecElement(Element):
     """
 
     attrs: dict[str, Any] = field(default_factory=dict)
-    row: Any = None  # schema.Row
-    parent: Any = field(default=None, repr=False)  # SpecElement
-    spec: Any = field(default=None, repr=False)  # Spec
-    origin: Any = field(default=None, repr=False)  # Origin
-    layout: Any = field(default=None, repr=False)  # attach.Layout
+    row: Row = field(kw_only=True)
+    parent: SpecElement | None = field(default=None, repr=False)
+    spec: Owner | None = field(default=None, repr=False)
+    origin: Origin | None = field(default=None, repr=False)
+    layout: Layout | None = field(default=None, repr=False)
     unframed: bool = field(default=False, repr=False)
 
     @property
@@ -46,7 +55,7 @@ class SpecElement(Element):
     @property
     def defined_kind(self) -> str | None:
         """The kind of object this element makes, such as `geom` or `actuator`, or None."""
-        attr = self.row.attribute("name") if self.row is not None else None
+        attr = self.row.attribute("name")
         return attr.kind if attr is not None and attr.type == "name" else None
 
     @property
@@ -89,9 +98,8 @@ class SpecElement(Element):
         """
         entry = self.row.attribute(attr)
         if entry is None:
-            near = suggest(attr, self.row.attrs)
-            remedy = f"; did you mean '{near}'?" if near else ""
-            raise ValueError(f"{self.label} has no attribute '{attr}'{remedy}")
+            end = remedy(attr, self.row.attrs)
+            raise ValueError(f"{self.label} has no attribute '{attr}'{end}")
         if isinstance(value, bool | np.bool_) and not entry.is_number:
             value = _spelled(bool(value), entry.keywords)
         text = value if isinstance(value, str) else format_value(np.asarray(value).reshape(-1))
@@ -129,8 +137,8 @@ class SpecElement(Element):
         row = self.row.child(tag)
         if row is None:
             near = suggest(tag, self.row.children)
-            remedy = f"did you mean <{near}>?" if near else f"it holds {sorted(self.row.children)}"
-            raise ValueError(f"{self.label} cannot hold <{tag}>; {remedy}")
+            end = f"did you mean <{near}>?" if near else f"it holds {sorted(self.row.children)}"
+            raise ValueError(f"{self.label} cannot hold <{tag}>; {end}")
         if row.instead:
             raise ValueError(f"<{tag}> {row.instead}")
         if row.occurs == "?" and self.find(tag) is not None:
@@ -139,7 +147,7 @@ class SpecElement(Element):
 
     def remove(self) -> None:
         """Takes the element, with all below it, out of the tree; see also `Spec.delete`."""
-        self.parent.children.remove(self)
+        self.holder.children.remove(self)
         self.parent = None
         for element in self.walk():
             element.spec = None
@@ -151,6 +159,12 @@ class SpecElement(Element):
     def inherited(self) -> Inherited:
         """What the schema and the default classes give this element."""
         return self.spec.inherited(self) if self.spec is not None else Inherited(self.row, ())
+
+    @property
+    def holder(self) -> SpecElement:
+        """The parent, of an element that has one."""
+        assert self.parent is not None, f"{self.label} stands alone"
+        return self.parent
 
     @property
     def childclass(self) -> str | None:
@@ -207,12 +221,50 @@ class SpecElement(Element):
     @classmethod
     def _single(cls, element: Element) -> SpecElement:
         """A copy of one element, without parent and children."""
+        assert element.row is not None, f"{element.label} was not checked"
         attrs = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in element.attrs.items()}
         node = cls(tag=element.tag, attrs=attrs, place=element.place, row=element.row)
         if isinstance(element, SpecElement):
             node.origin, node.layout = element.origin, element.layout
             node.unframed = element.unframed
         return node
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The model that a keyframe was written for: its elements, in order of their ids."""
+
+    joints: tuple[SpecElement, ...]
+    actuators: tuple[SpecElement, ...]
+    mocaps: tuple[SpecElement, ...]
+
+
+class Inherited:
+    """What elements of one row and class have without attributes of their own."""
+
+    def __init__(self, row: Row, entries: Sequence[SpecElement]):
+        self.row = row
+        self.entries = entries  # of the default classes, outermost first
+        self._values: dict[str, Any] = {}
+
+    def get(self, attr: str) -> Any:
+        """The schema's default of an attribute, overlaid by the classes; not to be written to."""
+        if attr not in self._values:
+            entry = self.row.attribute(attr)
+            value = entry.default if entry is not None else None
+            for layer in self.entries:
+                if attr in layer.attrs:
+                    value = self.overlaid(attr, value, layer.attrs[attr])
+            self._values[attr] = value
+        return self._values[attr]
+
+    def overlaid(self, attr: str, under: Any, over: Any) -> Any:
+        """One value of an attribute on another: an array of fixed size on its first numbers."""
+        entry = self.row.attribute(attr)
+        arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
+        if entry is None or entry.variable_length or not arrays or len(over) >= len(under):
+            return over
+        return np.concatenate([over, under[len(over) :]])
 
 
 def _spelled(on: bool, keywords: tuple[str, ...]) -> str:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from jaxsim.mjcf.schema import walk
-
-if TYPE_CHECKING:
-    from jaxsim.spec.element import SpecElement
+from jaxsim.spec.element import SpecElement
 
 # A kind and a name, as in ("joint", "elbow").
 Name = tuple[str, str]
@@ -31,7 +28,7 @@ def defined_kinds() -> frozenset[str]:
 
 def definition(element: SpecElement) -> Name | None:
     """The kind and name that an element defines, or None."""
-    attr = element.row.attribute("name") if element.row is not None else None
+    attr = element.row.attribute("name")
     name = element.attrs.get("name")
     return (attr.kind, name) if attr is not None and attr.type == "name" and name else None
 
@@ -56,6 +53,6 @@ def rename(root: SpecElement, new: dict[Name, str]) -> None:
         for attr, name in list(references(element)):
             if name in new:
                 words = element.attrs[attr]
-                several = element.row.attribute(attr).type == "refs"
+                several = element.row.attrs[attr].type == "refs"
                 parts = words.split() if several else [words]
                 element.attrs[attr] = " ".join(new[name] if w == name[1] else w for w in parts)

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import Name, definition, references, rename
+from jaxsim.spec.tree import Tree
 from jaxsim.spec.users import SECTIONS, is_torn, known_before, outside, referred
-
-if TYPE_CHECKING:
-    from jaxsim.spec.spec import Spec
 
 _log = logging.getLogger(__name__)
 
@@ -29,11 +26,11 @@ _log = logging.getLogger(__name__)
 Placement = Callable[[SpecElement], Sequence[tuple[np.ndarray, np.ndarray]]]
 
 
-def expand_replicates(spec: Spec, placement: Placement) -> None:
+def expand_replicates(tree: Tree, placement: Placement) -> None:
     """Replaces every `<replicate>` by its copies; of nested ones the inner goes first."""
-    found = [element for element in _leaves_first(spec.root) if element.tag == "replicate"]
+    found = [element for element in _leaves_first(tree.root) if element.tag == "replicate"]
     for element in found:
-        _expand(spec, element, placement(element))
+        _expand(tree, element, placement(element))
 
 
 def _leaves_first(root: SpecElement) -> Iterator[SpecElement]:
@@ -47,13 +44,13 @@ def _leaves_first(root: SpecElement) -> Iterator[SpecElement]:
 
 
 def _expand(
-    spec: Spec, element: SpecElement, poses: Sequence[tuple[np.ndarray, np.ndarray]]
+    tree: Tree, element: SpecElement, poses: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> None:
     names = {name for inner in element.walk() if (name := definition(inner))}
     # a camera or light inside looks at a body inside
     targets = {name for inner in element.walk() for _, name in references(inner)}
     targets = {name for name in targets if name[0] == "body"}
-    users = _users(spec, element, names)
+    users = _users(tree, element, names)
     separator, digits = element.attrs.get("sep", ""), len(str(len(poses)))
     suffixes = [f"{separator}{i:0{digits}d}" for i in range(len(poses))]
     renamings = [_renaming(names, suffix) for suffix in suffixes]
@@ -61,24 +58,25 @@ def _expand(
     # The first copy is the original itself, so that what points to its elements stays true.
     contents = [list(element.children)]
     contents += [[child.copy() for child in element.children] for _ in suffixes[1:]]
-    parent, place = element.parent, element.parent.children.index(element)
+    parent = element.holder
+    place = parent.children.index(element)
     del parent.children[place]
     for i, ((pos, quat), children) in enumerate(zip(poses, contents[: len(poses)], strict=True)):
-        frame = parent.adopt(_frame(spec, element, pos, quat), place + i)
+        frame = parent.adopt(_frame(tree, element, pos, quat), place + i)
         for child in children:
             frame.adopt(child)
         rename(frame, renamings[i] | _renaming(targets, suffixes[i]))
 
     # What refers to the contents, once for each copy, at the end of its section.
-    sections = [spec.last_section(user.parent.tag) for user in users]
+    sections = [tree.last_section(user.holder.tag) for user in users]
     batches = [users, *([user.copy() for user in users] for _ in suffixes[1:])]
     for renaming, batch in zip(renamings, batches[: len(suffixes)], strict=True):
         for section, user in zip(sections, batch, strict=True):
             rename(section.adopt(user), renaming)
 
 
-def _frame(spec: Spec, element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> SpecElement:
-    row = spec.root.row.child("worldbody").child("frame")
+def _frame(tree: Tree, element: SpecElement, pos: np.ndarray, quat: np.ndarray) -> SpecElement:
+    row = tree.root.row.children["worldbody"].children["frame"]
     attrs = {"pos": pos, "quat": quat}
     if "childclass" in element.attrs:
         attrs["childclass"] = element.attrs["childclass"]
@@ -89,7 +87,7 @@ def _renaming(names: set[Name], suffix: str) -> dict[Name, str]:
     return {(kind, name): name + suffix for kind, name in names}
 
 
-def _users(spec: Spec, replicate: SpecElement, names: set[Name]) -> list[SpecElement]:
+def _users(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecElement]:
     """The elements that are copied with a replicate, in order; drops those that cannot be.
 
     They refer to one of the names inside, or to an element that does; adds the names they define.
@@ -97,12 +95,12 @@ def _users(spec: Spec, replicate: SpecElement, names: set[Name]) -> list[SpecEle
     users, dropped = [], set[Name]()
     known: set[Name] | None = None
     for section in SECTIONS:
-        for element in spec.section(section):
+        for element in tree.section(section):
             if not referred(element) & (names | dropped):
                 continue
             elsewhere = outside(element, names)
             if elsewhere and known is None:
-                known = known_before(spec, replicate)
+                known = known_before(tree, replicate)
             if known is not None and elsewhere - known - dropped:
                 continue
             defined = set(filter(None, [definition(element)]))

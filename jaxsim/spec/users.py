@@ -7,13 +7,10 @@ copies; an equality, an actuator or a tuple may not. These are MuJoCo's rules.
 from __future__ import annotations
 
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING
 
+from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import Name, definition, references
-
-if TYPE_CHECKING:
-    from jaxsim.spec.element import SpecElement
-    from jaxsim.spec.spec import Spec
+from jaxsim.spec.tree import Tree
 
 # Sections whose elements may refer to the tree, each after those it may refer to. Keyframes are not
 # among them: a key is of the whole model, with all copies in place.
@@ -35,11 +32,11 @@ def outside(element: SpecElement, inside: set[Name]) -> set[Name]:
     return {name for name in referred(element) - inside if name[0] not in _SHARED} - {_WORLD}
 
 
-def known_before(spec: Spec, place: SpecElement) -> set[Name]:
+def known_before(tree: Tree, place: SpecElement) -> set[Name]:
     """What is defined before an element in the tree, and outside the tree."""
-    tree = (element for world in spec.sections("worldbody") for element in world.walk())
-    before = takewhile(lambda element: element is not place, tree)
-    others = (element for section in SECTIONS for element in spec.section(section))
+    bodies = (element for world in tree.sections("worldbody") for element in world.walk())
+    before = takewhile(lambda element: element is not place, bodies)
+    others = (element for section in SECTIONS for element in tree.section(section))
     return set(filter(None, map(definition, chain(before, others))))
 
 

@@ -10,18 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.actuator import dcmotor
-from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, is_on
+from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType
+from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, needs_range
 from jaxsim.compile.actuator.targets import inherited_range, transmission
-from jaxsim.compile.actuator.types import (
-    GENERAL,
-    PLUGIN,
-    ActuatorType,
-    actuator_type,
-    check_classes,
-)
-from jaxsim.compile.body.joints import higher
-from jaxsim.compile.columns import Column, copy_columns, user_data
+from jaxsim.compile.actuator.types import actuator_types
+from jaxsim.compile.columns import Column, copy_columns, higher, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limited import is_limited
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
 from jaxsim.compile.whole.plugins import check_activations, plugin_ids
@@ -40,12 +36,12 @@ _COLUMNS = (
 _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
+@step(needs="settings plugins bodies joints sites tendons", gives="actuator jnt tendon")
 def actuators(c: Compilation) -> None:
     """All fields of actuators that do not need the reference pose."""
     elements = c.spec.section("actuator")
-    check_classes(c)
     c.register("actuator", elements, [actuator.name for actuator in elements])
-    types = [actuator_type(c, e) for e in elements]
+    types = actuator_types(c, elements)
     c.problems.raise_if_any()  # what follows takes the types as they are
     transmissions = [transmission(c, e, t) for e, t in zip(elements, types, strict=True)]
     pairs = list(zip(elements, types, strict=True))
@@ -176,7 +172,9 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
         if e.own("saturation") is not None:
             forcelimited[i] = forcerange[i, 0] < forcerange[i, 1]
         else:
-            forcelimited[i] = is_on(c, e, "forcelimited", "forcerange", forcerange[i])
+            forcelimited[i] = is_limited(
+                c, e, "forcelimited", "forcerange", forcerange[i], decided=needs_range(e)
+            )
         if t.gaintype == GainType.SO3 and forcelimited[i] and forcerange[i, 0] != 0:
             c.fault(
                 e,
@@ -184,7 +182,9 @@ def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> No
             )
         if t.inherited is not None and t.dyntype == DynType.INTEGRATOR:
             actrange[i] = t.inherited
-        actlimited[i] = is_on(c, e, "actlimited", "actrange", actrange[i])
+        actlimited[i] = is_limited(
+            c, e, "actlimited", "actrange", actrange[i], decided=needs_range(e)
+        )
         if actlimited[i] and t.dyntype == DynType.NONE:
             c.fault(e, "actrange needs an activation; remove it, or give a dyntype")
     c.fields.update(

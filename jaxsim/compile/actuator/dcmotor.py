@@ -10,16 +10,12 @@ The states are, as far as they exist: slew, integral, temperature, bristle, curr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from jaxsim.compile.actuator.actuator_type import ActuatorType
+from jaxsim.compile.context import Compilation
 from jaxsim.enums import CtrlInput
-
-if TYPE_CHECKING:
-    from jaxsim.compile.actuator.types import ActuatorType
-    from jaxsim.compile.context import Compilation
-    from jaxsim.spec import SpecElement
+from jaxsim.spec import SpecElement
 
 R, K, TEMPCOEF, REFTEMP, KP, KI, KD, VMAX = range(8)  # in gainprm
 AMPLITUDE, POLES, PHASE, COULOMB, STATIC, STRIBECK = range(6)  # in biasprm

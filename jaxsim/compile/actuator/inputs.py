@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.compile.actuator import dcmotor
-from jaxsim.compile.actuator.types import ActuatorType
+from jaxsim.compile.actuator.actuator_type import ActuatorType
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limited import is_limited
 from jaxsim.enums import CtrlChart, CtrlInput, DynType, GainType
 from jaxsim.spec import SpecElement
 
@@ -72,8 +73,8 @@ def controls_of(c: Compilation, e: SpecElement, t: ActuatorType, spec: int) -> C
     to_act = t.dyntype == DynType.INTEGRATOR
     if t.inherited is not None and not to_act:
         first = t.inherited
-    limited = is_on(c, e, "ctrllimited", "ctrlrange", first)
-    if _written(e, *_ONE_SIDED):
+    limited = is_limited(c, e, "ctrllimited", "ctrlrange", first, decided=needs_range(e))
+    if needs_range(e):
         if not first[0] < first[1]:
             c.fault(e, f"it needs a ctrlrange that rises, got '{first[0]:g} {first[1]:g}'")
         if (first < 0).any() and e.tag in _ONE_SIDED:
@@ -98,25 +99,12 @@ def controls_of(c: Compilation, e: SpecElement, t: ActuatorType, spec: int) -> C
     return Controls(np.tile(first, (count, 1)).reshape(-1, 2), np.full(count, limited, bool))
 
 
-def _written(e: SpecElement, *tags: str) -> bool:
-    """Whether one of these shortcuts is behind the actuator; they turn the control limit on."""
-    return any(layer.tag in tags for layer in e.layers())
+def needs_range(e: SpecElement) -> bool:
+    """Whether a shortcut that cannot do without its control range is behind the actuator.
 
-
-def is_on(c: Compilation, e: SpecElement, flag: str, attr: str, value: np.ndarray) -> bool:
-    """Whether a limit is imposed, by its flag or, where that is 'auto', because its range rises."""
-    keyword = e.get(flag) or "auto"
-    low, high = value
-    undecided = keyword == "auto" and not c.settings.autolimits and (low, high) != (0.0, 0.0)
-    if undecided and not _written(e, *_ONE_SIDED):
-        c.fault(
-            e,
-            f"it has {attr} but not {flag}, and autolimits is off; write {flag}='true' or 'false'",
-        )
-    on = keyword == "true" or (keyword == "auto" and low < high)
-    if on and not low < high:
-        c.fault(e, f"{attr}='{low:g} {high:g}' must rise, because {flag} is on")
-    return bool(on)
+    It turns the control limit on, and no flag is asked for.
+    """
+    return any(layer.tag in _ONE_SIDED for layer in e.layers())
 
 
 def _range(e: SpecElement, attr: str, *aliases: str) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.actuator.types import ActuatorType
+from jaxsim.compile.actuator.actuator_type import ActuatorType
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.tie.tendons import wraps_geom
 from jaxsim.enums import BiasType, GainType, JointType, TrnType

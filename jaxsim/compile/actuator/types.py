@@ -9,20 +9,17 @@ defaults.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from jaxsim.compile.actuator import dcmotor
+from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType, parameters
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import BiasType, CtrlChart, CtrlInput, DynType, GainType
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import ACTUATORS, MAIN, class_elements
-
-NPRM = 10  # length of each parameter vector
-
-GENERAL, PLUGIN = "general", "plugin"
 
 INPUTS = {
     "pos": CtrlInput.POS,
@@ -34,63 +31,33 @@ INPUTS = {
 CHARTS = {"expmap": CtrlChart.EXPMAP, "quat": CtrlChart.QUAT}
 
 
-def parameters(*values: float) -> np.ndarray:
-    """A parameter vector that begins with `values`, (10,)."""
-    out = np.zeros(NPRM)
-    out[: len(values)] = values
-    return out
+# The actuator of each default class and of the classes around it, outermost first.
+Classes = dict[str, list[ActuatorType]]
 
 
-@dataclass
-class ActuatorType:
-    """The part of an actuator that shortcuts own.
+def actuator_types(c: Compilation, elements: Sequence[SpecElement]) -> list[ActuatorType]:
+    """The types of actuators, with what their default classes give them.
 
-    `written` is the element it was last written with. A damping ratio that is yet to be turned into
-    damping stands as a positive `biasprm[2]`; damping itself stands there as a negative number.
+    The classes that nothing uses are read too: what is wrong with them is reported as well.
     """
-
-    written: str = GENERAL
-    dyntype: int = DynType.NONE
-    gaintype: int = GainType.FIXED
-    biastype: int = BiasType.NONE
-    dynprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
-    gainprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
-    biasprm: np.ndarray = field(default_factory=parameters)
-    ctrlspec: int = 0
-    actearly: bool = False
-    inheritrange: float = 0.0
-    velrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    ffrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    forcerange: np.ndarray | None = None  # which the saturation of a dcmotor sets too
-    inherited: np.ndarray | None = None  # the range that inheritrange asks for
-
-    def copy(self) -> ActuatorType:
-        """A copy with vectors of its own."""
-        vectors = ("dynprm", "gainprm", "biasprm", "velrange", "ffrange")
-        return replace(self, **{name: getattr(self, name).copy() for name in vectors})
-
-
-def actuator_type(c: Compilation, element: SpecElement) -> ActuatorType:
-    """The type of an actuator, with what its default class gives it."""
-    classes = _class_types(c, element.own("class") or MAIN)
-    return _read(c, element, classes[-1], classes)
-
-
-def check_classes(c: Compilation) -> None:
-    """Reads the actuators of all default classes, whether or not they are used."""
+    known: Classes = {}
     for section in c.spec.sections("default"):
         for element in section.walk():
             if element.tag == "default" and any(e.tag in ACTUATORS for e in element.children):
-                _class_types(c, element.own("class") or MAIN)
+                _class_types(c, element.own("class") or MAIN, known)
+    types = []
+    for element in elements:
+        around = _class_types(c, element.own("class") or MAIN, known)
+        types.append(_read(c, element, around[-1], around))
+    return types
 
 
-def _class_types(c: Compilation, name: str) -> list[ActuatorType]:
-    """The actuator of a default class and of the classes around it, outermost first."""
-    known = c.work.setdefault("actuator classes", {})
+def _class_types(c: Compilation, name: str, known: Classes) -> list[ActuatorType]:
+    """The types of one class; `known` has those that are read already, and gains this one."""
     if name in known:
         return known[name]
     types = [ActuatorType()]
-    for part in class_elements(c.spec, name):
+    for part in class_elements(c.spec.root, name):
         if part.parent is not None and part.parent.tag == "default":
             types.append(types[-1].copy())
         for entry in part.children:

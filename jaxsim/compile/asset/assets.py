@@ -10,6 +10,7 @@ from jaxsim.compile.asset.hfields import hfield_geometry
 from jaxsim.compile.asset.mesh.mesh_geometry import fitted, mesh_geometry
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.shape import Geometry
+from jaxsim.compile.step import step
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
 
@@ -25,6 +26,7 @@ _COUNTS = {
 }
 
 
+@step(gives="hfield material mesh skin texture")
 def assets(c: Compilation) -> None:
     """Ids and names of the assets, and their counts."""
     section = c.spec.section("asset")

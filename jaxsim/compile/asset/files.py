@@ -66,9 +66,8 @@ def _name(c: Compilation, element: SpecElement, file: str, kind: str) -> str:
 def _resources(c: Compilation, element: SpecElement) -> Resources:
     """The files of the model that an element was written in."""
     source = c.spec if element.origin is None else element.origin
-    known: dict[tuple[str, int], Resources] = c.work.setdefault("resources", {})
     key = (source.path, id(source.files))
-    if key not in known:
+    if key not in c.resources:
         files: Mapping[str, bytes] | None = source.files
-        known[key] = Resources(files, folder_name(source.path))
-    return known[key]
+        c.resources[key] = Resources(files, folder_name(source.path))
+    return c.resources[key]

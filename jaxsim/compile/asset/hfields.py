@@ -9,14 +9,16 @@ from jaxsim.assets.source.limits import check_limit
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.pose import pose_of
+from jaxsim.compile.geometry.placed import pose_of
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.compile.geometry.shape import Geometry, unknown
+from jaxsim.compile.step import step
 from jaxsim.enums import GeomType
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
 
+@step(needs="settings assets", gives="hfield")
 def hfields(c: Compilation) -> None:
     """All fields of height fields; their heights, row by row, follow each other."""
     elements = c.elements["hfield"]

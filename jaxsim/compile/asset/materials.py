@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 # What a texture says about a surface, in the order of MuJoCo's mjtTextureRole.
@@ -24,6 +25,7 @@ ROLES = (
 _SCALARS = ("emission", "specular", "shininess", "reflectance", "metallic", "roughness")
 
 
+@step(needs="assets", gives="mat")
 def materials(c: Compilation) -> None:
     """All fields of materials; their numbers have single precision, as in MuJoCo."""
     elements = c.elements["material"]

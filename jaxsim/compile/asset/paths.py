@@ -6,11 +6,13 @@ import numpy as np
 
 from jaxsim.compile.asset.files import asset_path
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 _PREFIX = {"hfield": "hfield", "mesh": "mesh", "skin": "skin", "texture": "tex"}
 
 
+@step(needs="settings assets", gives="hfield mesh paths skin tex")
 def paths(c: Compilation) -> None:
     """The paths of all files, each ended by a zero; an asset without one has the address -1.
 
@@ -30,7 +32,7 @@ def paths(c: Compilation) -> None:
 
 
 def _path(c: Compilation, element: SpecElement, kind: str) -> str:
-    file = element.get("file") or c.work.get("written_out", {}).get(element)
+    file = element.get("file") or c.written_out.get(element)
     return asset_path(c, element, file, kind) if file else ""
 
 

@@ -37,8 +37,7 @@ def skin_file(c: Compilation, element: SpecElement) -> Skin | None:
 def write_out(c: Compilation, element: SpecElement) -> bool:
     """Puts the numbers of a skin's file on its element, if the file can be read.
 
-    What is wrong with the file is reported when skins are compiled; `c.work["written_out"]` has its
-    name.
+    What is wrong with the file is reported when skins are compiled; `c.written_out` has its name.
     """
     try:
         skin = skin_file(c, element)
@@ -47,7 +46,7 @@ def write_out(c: Compilation, element: SpecElement) -> bool:
     if skin is None:
         return False
     name = element.asset_name
-    c.work.setdefault("written_out", {})[element] = element.attrs.pop("file")
+    c.written_out[element] = element.attrs.pop("file")
     element.attrs.update(vertex=skin.vertex.ravel(), face=skin.face.ravel())
     if name:
         element.attrs["name"] = name

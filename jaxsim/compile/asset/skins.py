@@ -10,6 +10,7 @@ from jaxsim.assets.read.skin import Bone, Skin
 from jaxsim.compile.asset import assets
 from jaxsim.compile.asset.skin_file import skin_file
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
@@ -19,6 +20,7 @@ _DATA = ("vertex", "texcoord", "face")
 _NOTHING = Skin(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 3), np.int32), ())
 
 
+@step(needs="settings assets bodies", gives="skin")
 def skins(c: Compilation) -> None:
     """All fields of skins; the numbers have single precision, as in MuJoCo."""
     elements = c.elements["skin"]

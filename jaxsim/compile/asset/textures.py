@@ -19,6 +19,7 @@ from jaxsim.assets.source import data_uri
 from jaxsim.assets.source.limits import check_limit
 from jaxsim.compile.asset.files import is_in_memory, read_asset
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
@@ -49,6 +50,7 @@ class _Texture:
         return (0, 0) if self.pixels is None else self.pixels.shape[:2]
 
 
+@step(needs="settings assets", gives="tex")
 def textures(c: Compilation) -> None:
     """All fields of textures; their pixels, row by row from the top, follow each other."""
     elements = c.elements["texture"]

@@ -11,9 +11,14 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY
 from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.step import step
 from jaxsim.enums import JointType
 
 
+@step(
+    needs="settings bodies geoms joints sites cameras lights masses",
+    gives="body cam geom light qpos qpos0 site",
+)
 def align_free(c: Compilation) -> None:
     """Moves the frames of aligned bodies, and keeps what is fixed to them where it was."""
     f = c.fields

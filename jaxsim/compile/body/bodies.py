@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 
 import numpy as np
 
 from jaxsim.compile.columns import user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import pose_of, written_pose
+from jaxsim.compile.geometry.placed import pose_of, written_pose
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.plugins import plugin_id
 from jaxsim.spec import Body
 
 
+@step(needs="settings plugins", gives="bodies body")
 def bodies(c: Compilation) -> None:
     """Ids and names of bodies, their parents, poses, gravity compensation and mocap ids."""
     c.bodies = c.spec.bodies
@@ -52,7 +54,7 @@ def address_table(owners: Iterable[Sized], start: int = 0) -> tuple[np.ndarray, 
     return count, np.where(count > 0, first, -1).astype(np.int32)
 
 
-def owners(bodies: list[Body], group: str) -> np.ndarray:
+def owners(bodies: Sequence[Body], group: str) -> np.ndarray:
     """The body id of each element of a group such as "geoms", in order of the bodies."""
     ids = [body.id for body in bodies for _ in getattr(body, group)]
     return np.array(ids, np.int32)

@@ -8,7 +8,8 @@ from jaxsim.compile.body.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.pose import pose_of
+from jaxsim.compile.geometry.placed import pose_of
+from jaxsim.compile.step import step
 from jaxsim.enums import CamLight
 from jaxsim.spec import SpecElement
 
@@ -31,6 +32,7 @@ _COLUMNS = (
 )
 
 
+@step(needs="bodies", gives="cam camera")
 def cameras(c: Compilation) -> None:
     """All fields of cameras that do not need the reference pose."""
     elements = [camera for body in c.bodies for camera in body.cameras]

@@ -12,6 +12,7 @@ from jaxsim.compile.geometry.fluid import geom_fluid
 from jaxsim.compile.geometry.primitive import semiaxes
 from jaxsim.compile.geometry.quaternion import conjugate, rotate
 from jaxsim.compile.geometry.shape import TYPES, Geometry, drawn
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.plugins import plugin_id
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement
@@ -36,8 +37,12 @@ _COLUMNS = (
 )
 
 
+@step(
+    needs="settings plugins assets bodies hfields meshes",
+    gives="body geom geom_inertia geom_mass",
+)
 def geoms(c: Compilation) -> None:
-    """All fields of geoms; `c.work` keeps their masses and inertias for the bodies."""
+    """All fields of geoms, and their masses and inertias for the bodies."""
     elements = [geom for body in c.bodies for geom in body.geoms]
     c.register("geom", elements, [geom.name for geom in elements])
     geometries = [_geometry(c, geom) for geom in elements]
@@ -68,8 +73,8 @@ def geoms(c: Compilation) -> None:
         _check(c, element)
     _bodies_inherit(c)
     masses = [_mass(c, e, g) for e, g in zip(elements, geometries, strict=True)]
-    c.work["geom_mass"] = np.array(masses, np.float64)
-    c.work["geom_inertia"] = np.array(
+    c.geom_mass = np.array(masses, np.float64)
+    c.geom_inertia = np.array(
         [mass * g.solid.inertia for mass, g in zip(masses, geometries, strict=True)]
     ).reshape(-1, 3)
 

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from jaxsim.compile.body.bodies import address_table, owners
-from jaxsim.compile.columns import Column, copy_columns, user_data
+from jaxsim.compile.columns import Column, copy_columns, higher, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY, numbers, unit
-from jaxsim.compile.geometry.pose import Pose, frame_pose
+from jaxsim.compile.geometry.placed import frame_pose
+from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.limited import is_limited
+from jaxsim.compile.step import step
 from jaxsim.enums import JointType
 from jaxsim.spec import Body, SpecElement
 
@@ -44,6 +47,7 @@ _DOF_COLUMNS = (
 )
 
 
+@step(needs="settings bodies", gives="body dof jnt joint qpos qpos0")
 def joints(c: Compilation) -> None:
     """All fields of joints and dofs that do not need the inertia."""
     elements = [joint for body in c.bodies for joint in body.joints]
@@ -93,7 +97,7 @@ def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:
     attrs: dict[str, Any] = {
         name: element.attrs[name] for name in ("name", "group") if name in element.attrs
     }
-    row = c.spec.root.row.child("worldbody").child("body").child("joint")
+    row = c.spec.root.row.children["worldbody"].children["body"].children["joint"]
     return SpecElement(tag="joint", attrs={**attrs, "type": "free"}, place=element.place, row=row)
 
 
@@ -126,15 +130,6 @@ def _check_ball(c: Compilation, body: Body, own: list[JointType]) -> None:
     for kind, joint in list(zip(own, body.joints, strict=True))[own.index(JointType.BALL) + 1 :]:
         if kind in ANGULAR:
             c.fault(joint, "a rotation after a ball joint of the same body is redundant; remove it")
-
-
-def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
-    """Second and third coefficient of a polynomial attribute, (n, 2)."""
-    table = np.zeros((len(elements), 2))
-    for row, element in zip(table, elements, strict=True):
-        value = np.atleast_1d(element.get(attr))[1:3]
-        row[: len(value)] = value
-    return table
 
 
 def _axes(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
@@ -172,28 +167,6 @@ def _limits(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -
         if kind == JointType.BALL and limited[i] and ranges[i, 0] != 0:
             c.fault(joint, f"range of a ball joint must begin with 0, got '{numbers(written)}'")
     c.fields.update(jnt_range=ranges, jnt_limited=limited, jnt_actfrclimited=actfrclimited)
-
-
-def is_limited(
-    c: Compilation, element: SpecElement, flag: str, range_: str, *, rising: bool = True
-) -> bool:
-    """Whether a limit is on: by its flag, or for `auto` when the range rises.
-
-    A range whose limit is on must rise, unless `rising` is off. Without `autolimits` a range needs
-    a flag.
-    """
-    keyword = element.get(flag)
-    low, high = np.array(element.get(range_), float)
-    if keyword == "auto" and not c.settings_of(element).autolimits and (low, high) != (0.0, 0.0):
-        c.fault(
-            element,
-            f"it has {range_} but not {flag}, and autolimits is off; "
-            f"write {flag}='true' or 'false', or remove {range_}",
-        )
-    on = keyword == "true" or (keyword == "auto" and low < high)
-    if on and rising and not low < high:
-        c.fault(element, f"{range_}='{low:g} {high:g}' must rise, because {flag} is on")
-    return on
 
 
 def _yield(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:

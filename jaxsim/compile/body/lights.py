@@ -9,8 +9,9 @@ from jaxsim.compile.body.cameras import MODES
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import unit
-from jaxsim.compile.geometry.pose import frame_pose
+from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 _TYPES = {"spot": 0, "directional": 1, "point": 2, "image": 3}
@@ -32,6 +33,7 @@ _COLUMNS = (
 )
 
 
+@step(needs="bodies", gives="light")
 def lights(c: Compilation) -> None:
     """All fields of lights that do not need the reference pose."""
     elements = [light for body in c.bodies for light in body.lights]

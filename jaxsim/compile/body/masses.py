@@ -11,9 +11,11 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.pose import Pose, here, pose_of, written_pose
+from jaxsim.compile.geometry.placed import pose_of, written_pose
+from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.principal import principal_axes
 from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL
 from jaxsim.spec import Body, SpecElement
 
@@ -21,6 +23,7 @@ LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
 ROUNDING = 1e-14  # a moment of inertia that may be zero but for rounding (MuJoCo's mjEPS)
 
 
+@step(needs="settings bodies geoms", gives="body")
 def masses(c: Compilation) -> None:
     """`body_mass` [kg], `body_inertia` [kg m^2], `body_ipos` [m], `body_iquat`."""
     n = len(c.bodies)
@@ -93,17 +96,17 @@ def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
 
 def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
     """The inertia of a body's geoms together; None if no geom of the groups asked for has mass."""
-    f, work = c.fields, c.work
+    f = c.fields
     first, last = c.settings_of(body.element).inertiagrouprange
     start, count = f["body_geomadr"][body.id], f["body_geomnum"][body.id]
     ids = np.arange(start, start + count) if count else np.zeros(0, int)
     ids = ids[(f["geom_group"][ids] >= first) & (f["geom_group"][ids] <= last)]
-    for i in ids[work["geom_mass"][ids] < 0]:
+    for i in ids[c.geom_mass[ids] < 0]:
         c.fault(c.elements["geom"][i], "mass and density must not be negative")
-    ids = ids[work["geom_mass"][ids] > LIGHTEST]
+    ids = ids[c.geom_mass[ids] > LIGHTEST]
     if len(ids) == 0:
         return None
-    mass, inertia = work["geom_mass"][ids], work["geom_inertia"][ids]
+    mass, inertia = c.geom_mass[ids], c.geom_inertia[ids]
     pos, quat = f["geom_pos"][ids], f["geom_quat"][ids]
     if len(ids) == 1:
         return float(mass[0]), inertia[0], Pose(pos[0].copy(), quat[0].copy())

@@ -9,11 +9,13 @@ from jaxsim.compile.body.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.shape import TYPES, Geometry, drawn
+from jaxsim.compile.step import step
 from jaxsim.enums import GeomType
 
 _COLUMNS = (Column("site_group", "group", dtype=np.int32),)
 
 
+@step(needs="settings assets bodies meshes", gives="site")
 def sites(c: Compilation) -> None:
     """All fields of sites."""
     elements = [site for body in c.bodies for site in body.sites]

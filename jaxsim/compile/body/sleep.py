@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
 
 _POLICIES = {
@@ -22,6 +23,7 @@ _JOINTS = (TrnType.JOINT, TrnType.JOINTINPARENT)
 _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 
 
+@step(needs="bodies geoms joints sites tree tendons actuators flexes equalities", gives="tree")
 def sleep(c: Compilation) -> None:
     """Sets the policy of each tree."""
     f = c.fields
@@ -34,7 +36,7 @@ def sleep(c: Compilation) -> None:
             awake[trees], tied[trees] = True, tendon
     for actuator in range(f["nactuator"]):
         awake[_actuator_trees(f, actuator, tendons)] = True
-    for flex in c.work.get("flexes", ()):
+    for flex in c.flexes:
         # MuJoCo looks for the stiffness of a rod, which an interpolated one does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
         if not (resists or _held(f, flex.id)):

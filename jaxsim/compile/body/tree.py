@@ -11,12 +11,14 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.quaternion import IDENTITY
 from jaxsim.compile.reference.pose import subtree_sum
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL, JointType, SameFrame, TrnType, WrapType
 
 _ZERO = 1e-14  # a component of an axis below this is zero
 _SAME = 1e-6  # frames and points whose components are this close are the same
 
 
+@step(needs="bodies geoms joints masses", gives="body dof tree")
 def tree(c: Compilation) -> None:
     """Roots, weld and tree ids, subtree masses, and the parents of dofs."""
     f = c.fields
@@ -53,6 +55,10 @@ def tree(c: Compilation) -> None:
     _check_masses(c)
 
 
+@step(
+    needs="bodies geoms joints sites masses align_free tree tendons actuators scale_actuators",
+    gives="body geom site",
+)
 def frames(c: Compilation) -> None:
     """`*_sameframe`, `body_simple`: which frames coincide, and which bodies have a diagonal M."""
     f = c.fields
@@ -66,6 +72,7 @@ def frames(c: Compilation) -> None:
     f["body_sameframe"][0] = SameFrame.BODY  # even of a world that a URDF model gave an inertia
 
 
+@step(needs="bodies joints tree frames", gives="M dof")
 def pattern(c: Compilation) -> None:
     """The sparse pattern of the inertia matrix M, and the counts of related patterns.
 

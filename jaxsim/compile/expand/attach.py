@@ -15,27 +15,30 @@ from jaxsim.compile.expand.classes import classes
 from jaxsim.compile.expand.conflict import resolve_conflicts
 from jaxsim.compile.expand.replicate import replicate
 from jaxsim.compile.flex.flexcomp import expand_flexcomp
-from jaxsim.compile.whole.bounds import MAX_ELEMENTS, counted, grows
+from jaxsim.compile.step import step
+from jaxsim.compile.whole.bounds import MAX_ELEMENTS, grows
 from jaxsim.compile.whole.settings import settings
 from jaxsim.enums import JointType
 from jaxsim.errors import ModelError
 from jaxsim.mjcf import read_file
+from jaxsim.mjcf.element import Element, Value
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.attach import attach_copy, attach_model
-from jaxsim.spec.layout import Layout
+from jaxsim.spec.element import Layout
 from jaxsim.spec.references import definition
 from jaxsim.spec.users import known_before
 
 MAX_DEPTH = 32  # of models that attach models
 
 
+@step(needs="settings", gives="spec")
 def attach(c: Compilation) -> None:
     """Replaces every `<attach>` by the part of a model that it asks for, and every `<flexcomp>`.
 
     Both bring flexes and constraints along, whose ids are in the order of the document.
     """
     for place in [element for element in c.spec.walk() if element.tag in ("attach", "flexcomp")]:
-        if counted(c)[0] > MAX_ELEMENTS:
+        if c.growth.elements > MAX_ELEMENTS:
             break
         if place.tag == "flexcomp":
             expand_flexcomp(c, place)
@@ -60,7 +63,7 @@ def _attach_own(c: Compilation, place: SpecElement) -> None:
         c.fault(place, f"{part.label} stands after it; move it before the <attach>")
         return
     if grows(c, place, sum(1 for _ in part.walk())):
-        attach_copy(place, part, place.get("prefix"))
+        attach_copy(c.spec, place, part, place.get("prefix"))
 
 
 def _attach_other(c: Compilation, place: SpecElement) -> None:
@@ -74,7 +77,7 @@ def _attach_other(c: Compilation, place: SpecElement) -> None:
         return
     if part is not None or not named:
         resolve_conflicts(c, place, child)
-        attach_model(place, child, part, place.get("prefix"))
+        attach_model(c.spec, place, child, part, place.get("prefix"))
 
 
 def _part(c: Compilation, spec: Spec, place: SpecElement) -> SpecElement | None:
@@ -102,23 +105,23 @@ def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
     return None
 
 
-def _read_name(c: Compilation, model: SpecElement) -> str | None:
+def _read_name(c: Compilation, model: SpecElement) -> Value | None:
     root = _tree(c, model)
     return None if root is None else root.attrs.get("model")
 
 
-def _tree(c: Compilation, model: SpecElement):
+def _tree(c: Compilation, model: SpecElement) -> Element | None:
     """The element tree of a model's file, read once."""
-    cache = c.work.setdefault("models", {})
+    known = c.growth.models
     path = c.spec.path_of(model.get("file"))
-    if path not in cache:
+    if path not in known:
         try:
-            cache[path] = read_file(path, c.spec.files)
+            known[path] = read_file(path, c.spec.files)
         except ModelError as error:
             for problem in error.problems:
                 c.problems.add(problem.place, problem.message)
-            cache[path] = None
-    return cache[path]
+            known[path] = None
+    return known[path]
 
 
 def _read(c: Compilation, model: SpecElement) -> Spec | None:
@@ -126,15 +129,13 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
     root = _tree(c, model)
     if root is None:
         return None
-    depth = c.work.get("attach_depth", 0) + 1
-    if depth > MAX_DEPTH:
+    if c.depth >= MAX_DEPTH:
         c.fault(model, f"models attach each other more than {MAX_DEPTH} deep; is there a circle?")
         return None
     spec = Spec.from_element(root, path=c.spec.path_of(model.get("file")), files=c.spec.files)
-    inner = Compilation(spec=spec, problems=c.problems)
-    inner.work.update(models=c.work["models"], attach_depth=depth, elements=counted(c))
-    for step in (settings, classes, attach, replicate):
-        step(inner)
+    inner = Compilation(spec=spec, problems=c.problems, growth=c.growth, depth=c.depth + 1)
+    for expand in (settings, classes, attach, replicate):
+        expand(inner)
     return spec
 
 
@@ -149,6 +150,7 @@ class _Vector:
     rest: np.ndarray
 
 
+@step(needs="bodies joints align_free actuators", gives="spec")
 def attached_keys(c: Compilation) -> None:
     """Rewrites the vectors of attached keyframes for the whole model; the rest is as at rest."""
     for key in c.spec.section("keyframe"):

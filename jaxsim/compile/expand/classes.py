@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
-from jaxsim.mjcf.values import suggest
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN
 from jaxsim.spec.references import references
+from jaxsim.words import remedy
 
 
+@step()
 def classes(c: Compilation) -> None:
     """Checks the declarations of classes and the uses of their names."""
     declared: dict[str, SpecElement] = {}
@@ -23,21 +25,20 @@ def classes(c: Compilation) -> None:
             continue
         for attr, (kind, name) in references(element):
             if kind == "default" and name not in known:
-                near = suggest(name, known)
-                remedy = f"; did you mean '{near}'?" if near else ""
-                c.fault(element, f"{attr}='{name}' names no default class{remedy}")
+                end = remedy(name, known)
+                c.fault(element, f"{attr}='{name}' names no default class{end}")
 
 
 def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecElement]) -> None:
     name = element.own("class")
-    if name == MAIN or not _continues(element, declared.get(name)):
+    if name == MAIN or not _continues(c, element, declared.get(name)):
         c.fault(element, f"class '{name}' is declared already; rename one, or merge them")
     declared.setdefault(name, element)
 
 
-def _continues(element: SpecElement, first: SpecElement | None) -> bool:
+def _continues(c: Compilation, element: SpecElement, first: SpecElement | None) -> bool:
     """Whether a class is new, or is the main class of one attached model, in several sections."""
     if first is None:
         return True
-    sections = element.parent is first.parent is element.spec.root
+    sections = element.parent is first.parent is c.spec.root
     return sections and element.origin is not None and element.origin is first.origin

@@ -8,7 +8,8 @@ inferred from becomes its `<inertial>`.
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.expand.known_inertia import known_inertia, weighing_geoms
+from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
+from jaxsim.compile.step import step
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import Name, references
 
@@ -16,6 +17,7 @@ _LOOKS = ("material", "texture")
 _SHAPES = ("geom", "site")
 
 
+@step(needs="settings option scale_frames", gives="spec")
 def discard_visual(c: Compilation) -> None:
     """Takes the visual elements out of the tree, if the model asks for it."""
     if not c.settings.discardvisual:

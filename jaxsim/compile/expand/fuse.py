@@ -11,11 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.expand.known_inertia import KnownInertia, known_inertia, weighing_geoms
+from jaxsim.compile.expand.known_inertia import KnownInertia
+from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
 from jaxsim.compile.geometry.orientation import numbers
 from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.principal import principal_axes
 from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import references
@@ -24,6 +26,7 @@ from jaxsim.spec.references import references
 _FORCE_SENSORS = ("force", "torque")
 
 
+@step(needs="settings option scale_frames", gives="spec")
 def fuse_static(c: Compilation) -> None:
     """Fuses the static bodies of the tree with their parents, if the model asks for it."""
     if not c.settings.fusestatic:
@@ -152,21 +155,26 @@ def _dissolve(c: Compilation, body: Body, above: Body, placed: Pose) -> None:
     element = body.element
     if body.inertial is not None:
         body.inertial.remove()
-    own = SpecElement("frame", {"pos": placed.pos, "quat": placed.quat})
+    row = element.row.children["frame"]
+    own = SpecElement(
+        "frame", {"pos": placed.pos, "quat": placed.quat}, place=element.place, row=row
+    )
     childclass = element.attrs.get("childclass") or element.childclass
     if childclass is not None:
         own.attrs["childclass"] = childclass
     _split(element, own)
 
-    nested = SpecElement("frame", {k: v for k, v in element.attrs.items() if k in _OF_FRAMES})
+    kept = {k: v for k, v in element.attrs.items() if k in _OF_FRAMES}
+    nested = SpecElement("frame", kept, place=element.place, row=row)
     nested.origin = element.origin
-    holder, index = element.parent, element.parent.children.index(element)
+    holder = element.holder
+    index = holder.children.index(element)
     for child in list(element.children):
         nested.adopt(child)
     element.remove()
     end = c.spec.last_section("worldbody") if above.id == 0 else above.element
     for frame, parent, place in ((nested, holder, index), (own, end, None)):
-        frame.row, frame.place = parent.row.child("frame"), element.place
+        frame.row = parent.row.children["frame"]
         if frame.children:
             parent.adopt(frame, place)
 

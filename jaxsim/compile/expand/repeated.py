@@ -6,10 +6,12 @@ Frames get no ids; of what is discarded or fused, only the rest does.
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 from jaxsim.spec.references import Name
 
 
+@step(needs="settings")
 def repeated_names(c: Compilation) -> None:
     """Refuses them, as MuJoCo does."""
     everything = c.settings.discardvisual or c.settings.fusestatic

@@ -8,11 +8,13 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import from_euler
 from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import rotate
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import MAX_ELEMENTS
 from jaxsim.spec import SpecElement
 from jaxsim.spec.replicate import expand_replicates
 
 
+@step(needs="settings", gives="spec")
 def replicate(c: Compilation) -> None:
     """Expands the replicates of the model."""
     if _copies(c) > MAX_ELEMENTS:

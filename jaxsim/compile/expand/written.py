@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.mjcf.rules import broken_rules
 
 
+@step()
 def written(c: Compilation) -> None:
     """Checks every element of the model against its row of the schema."""
     for element in c.spec.walk():
@@ -18,7 +20,7 @@ def written(c: Compilation) -> None:
             if name not in element.attrs:
                 c.fault(element, f"it needs the attribute '{name}'")
         quat = element.attrs.get("quat")
-        if quat is not None and not np.any(quat) and not element.row.attribute("quat").no_effect:
+        if quat is not None and not np.any(quat) and not element.row.attrs["quat"].no_effect:
             c.fault(element, "quat must not be zero; '1 0 0 0' is no rotation")
         vertices = element.attrs.get("maxhullvert", -1)
         if element.parent is not None and element.parent.tag == "default" and -1 != vertices < 4:

@@ -21,7 +21,8 @@ from jaxsim.compile.flex.cells import ORDERS, node_masses
 from jaxsim.compile.flex.files import file_points
 from jaxsim.compile.flex.pins import pinned
 from jaxsim.compile.flex.rod_twist import add_twist_bodies
-from jaxsim.compile.geometry.pose import Pose, frame_pose, here, pose_of
+from jaxsim.compile.geometry.placed import frame_pose, pose_of
+from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.whole.bounds import grows
 from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
@@ -210,7 +211,7 @@ def _only(points: Points, used: np.ndarray) -> Points:
 
 def _flex(c: Compilation, e: SpecElement, points: Points) -> SpecElement:
     """The flex with what it takes over from the flexcomp, still without its bodies."""
-    row = c.spec.root.row.child("deformable").child("flex")
+    row = c.spec.root.row.children["deformable"].children["flex"]
     attrs = {attr: e.attrs[attr] for attr in _PASSED if attr in e.attrs}
     attrs |= {"name": e.attrs.get("name", ""), "dim": points.dim}
     attrs["element"] = points.element.ravel()
@@ -224,7 +225,7 @@ def _flex(c: Compilation, e: SpecElement, points: Points) -> SpecElement:
     for child in e.children:
         if child.tag in _PASSED_CHILDREN:
             copy = child.copy()
-            copy.row = row.child(child.tag)
+            copy.row = row.children[child.tag]
             copy.attrs = {k: v for k, v in copy.attrs.items() if copy.row.attribute(k)}
             flex.adopt(copy)
     return flex
@@ -299,14 +300,14 @@ def _body(
     c: Compilation, e: SpecElement, name: str, pos: np.ndarray, mass: float, axes: np.ndarray
 ) -> SpecElement:
     """A point mass that slides along some axes."""
-    row = c.spec.root.row.child("worldbody").child("body")
+    row = c.spec.root.row.children["worldbody"].children["body"]
     body = SpecElement("body", {"name": name, "pos": pos}, place=e.place, row=row)
     inertia = np.full(3, 2.0 * mass * np.square(e.get("inertiabox")) / 3.0)
     attrs = {"pos": np.zeros(3), "mass": float(mass), "diaginertia": inertia}
-    body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.child("inertial")))
+    body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.children["inertial"]))
     for axis in axes:
         attrs = {"type": "slide", "pos": np.zeros(3), "axis": np.array(axis, float)}
-        body.adopt(SpecElement("joint", attrs, place=e.place, row=row.child("joint")))
+        body.adopt(SpecElement("joint", attrs, place=e.place, row=row.children["joint"]))
     for child in e.children:
         if child.tag == "plugin":
             body.adopt(child.copy())
@@ -315,7 +316,7 @@ def _body(
 
 def _put(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]) -> None:
     """Puts bodies that are posed in the body around before the element, seen through frames."""
-    parent = e.parent
+    parent = e.holder
     undo = frame_pose(c, e).inverse() if parent.tag == "frame" else None
     place = parent.children.index(e)
     for i, body in enumerate(bodies):
@@ -339,7 +340,7 @@ def _constrain(c: Compilation, e: SpecElement, order: int, moving: int) -> None:
     cells = _strained(e) if kind == "strain" and order else [None]
     for cell in cells:
         own = attrs if cell is None else attrs | {"cell": np.array(cell, float)}
-        row = section.row.child(_CONSTRAINTS[kind])
+        row = section.row.children[_CONSTRAINTS[kind]]
         section.adopt(SpecElement(_CONSTRAINTS[kind], dict(own), place=e.place, row=row))
 
 
@@ -353,7 +354,7 @@ def _strained(e: SpecElement) -> list[tuple[int, ...]]:
 
 def _own_section(c: Compilation, tag: str) -> SpecElement:
     """The section for what flexcomps make, which comes after what is written out."""
-    made = c.work.setdefault("flexcomp_sections", {})
+    made = c.flexcomp_sections
     if tag not in made:
-        made[tag] = c.spec.root.adopt(SpecElement(tag, row=c.spec.root.row.child(tag)))
+        made[tag] = c.spec.root.adopt(SpecElement(tag, row=c.spec.root.row.children[tag]))
     return made[tag]

@@ -7,7 +7,6 @@ are those of the reference pose.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +14,12 @@ import numpy as np
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, lattice_axes
-from jaxsim.compile.flex.elastic import elastic_fields
+from jaxsim.compile.flex.elastic.elastic import elastic_fields
+from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.flex.rules import check_elements, check_numbers, check_options
-from jaxsim.compile.flex.topology import Topology, topology
+from jaxsim.compile.flex.topology import topology
 from jaxsim.compile.reference.pose import Reference, reference_pose
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 _SELF = {"none": 0, "narrow": 1, "bvh": 2, "sap": 3, "auto": 4}
@@ -53,68 +54,7 @@ _ELASTICITY_COLUMNS = (Column("flex_damping", "damping"),)
 _ZERO = 1e-15  # coordinates below this are at the center of a body [m]
 
 
-@dataclass(eq=False)
-class Flex:
-    """One flex as it is written, with its children (stand-ins where they are absent).
-
-    Attributes:
-      id: its number.
-      element: the `<flex>`.
-      order: 0, or the order of the interpolation.
-      cellcount: cells of the interpolation, (3,).
-      vertbody, vert: body (-1: interpolated) and place in it of each vertex, (n,), (n, 3).
-      nodebody, node: the same of each node.
-      elem: vertices of the elements, (nelem, dim + 1).
-      topology: its edges and surface.
-      place: positions of the vertices in the reference pose, (n, 3): in the world, for an
-        interpolated flex in axes along its lattice.
-      node_place: positions of the nodes in the same axes, (nnode, 3).
-    """
-
-    id: int
-    element: SpecElement
-    contact: SpecElement
-    edge: SpecElement
-    elasticity: SpecElement
-    order: int
-    cellcount: np.ndarray
-    vertbody: np.ndarray
-    vert: np.ndarray
-    nodebody: np.ndarray
-    node: np.ndarray
-    elem: np.ndarray
-    topology: Topology
-    place: np.ndarray
-    node_place: np.ndarray
-
-    @property
-    def dim(self) -> int:
-        """1: rod, 2: shell, 3: solid."""
-        return self.elem.shape[1] - 1
-
-    @property
-    def is_rod(self) -> bool:
-        """Whether it bends as a rod; one that is interpolated moves as its cells do."""
-        return self.dim == 1 and not self.order
-
-    @property
-    def bodies(self) -> np.ndarray:
-        """The bodies that it hangs on."""
-        return np.unique(self.nodebody if self.order else self.vertbody)
-
-    @property
-    def elastic(self) -> bool:
-        """Whether it has forces of elasticity."""
-        shell = self.dim == 2 and not self.order
-        idle = shell and self.elasticity.get("elastic2d") == "none"
-        return not self.rigid and not idle and self.elasticity.get("young") > 0
-
-    @property
-    def rigid(self) -> bool:
-        """Whether all of it is fixed to one body."""
-        return len(self.bodies) == 1
-
-
+@step(needs="option assets bodies geoms joints masses tendons", gives="flex flexedge flexes")
 def flexes(c: Compilation) -> None:
     """All fields of flexes that the reference pose and the elements give."""
     elements = [e for e in c.spec.section("deformable") if e.tag == "flex"]
@@ -129,7 +69,7 @@ def flexes(c: Compilation) -> None:
     if any(flex is None for flex in found):
         return
     flexes = [flex for flex in found if flex is not None]
-    c.work["flexes"] = flexes
+    c.flexes = flexes
     for flex in flexes:
         check_options(c, flex)
     if len(c.problems):
@@ -144,7 +84,7 @@ def flexes(c: Compilation) -> None:
 def _child(e: SpecElement, tag: str) -> SpecElement:
     """A child of the flex, or one that gives nothing but defaults."""
     found = e.find(tag)
-    return SpecElement(tag, row=e.row.child(tag), place=e.place) if found is None else found
+    return SpecElement(tag, row=e.row.children[tag], place=e.place) if found is None else found
 
 
 def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Flex | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import frame_pose
+from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN
 
@@ -80,30 +80,29 @@ def _polar_inertia(e: SpecElement, elasticity: SpecElement, nedge: int) -> float
 
 
 def _twist_body(c: Compilation, e: SpecElement, name: str, inertia: float) -> SpecElement:
-    row = c.spec.root.row.child("worldbody").child("body")
+    row = c.spec.root.row.children["worldbody"].children["body"]
     body = SpecElement("body", {"name": name, "pos": np.zeros(3)}, place=e.place, row=row)
     attrs = {"pos": np.zeros(3), "mass": _MASS, "diaginertia": np.full(3, inertia)}
-    body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.child("inertial")))
+    body.adopt(SpecElement("inertial", attrs, place=e.place, row=row.children["inertial"]))
     axis = np.array([1.0, 0.0, 0.0])
     # It is a child of the world, where no childclass of the bodies around the rod reaches.
     hinge = {"name": name, "type": "hinge", "pos": np.zeros(3), "axis": axis, "class": MAIN}
-    body.adopt(SpecElement("joint", hinge, place=e.place, row=row.child("joint")))
+    body.adopt(SpecElement("joint", hinge, place=e.place, row=row.children["joint"]))
     return body
 
 
 def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
     """Puts a body after the body of the world, or the part of it, that the rod is written in."""
-    last = c.work.setdefault("twist_places", {})
     top = e
     for ancestor in e.ancestors():
         if ancestor.tag == "body":
             top = ancestor
-    before = last.get(top, top)
-    siblings = top.parent
+    before = c.twist_places.get(top, top)
+    siblings = top.holder
     if siblings.tag == "frame":
         undo = frame_pose(c, top).inverse()
         body.attrs.update(pos=undo.pos, quat=undo.quat)
         body.unframed = True
     # A rod in the world itself is still in its place here, behind the bodies of its points.
     siblings.adopt(body, siblings.children.index(before) + 1)
-    last[top] = body
+    c.twist_places[top] = body

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, active_nodes
+from jaxsim.compile.flex.flex import Flex
 from jaxsim.enums import IntegratorType, JointType
 from jaxsim.spec import SpecElement
-
-if TYPE_CHECKING:
-    from jaxsim.compile.flex.flexes import Flex
 
 _CONDIMS = (1, 3, 4, 6)
 _IMPLICIT = (IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST)

@@ -7,31 +7,29 @@ or a damper; otherwise it has 0. In the same case the pattern of J is filled; it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.reference.constants import Constants
+from jaxsim.compile.step import step
 from jaxsim.enums import EqType
 from jaxsim.model.derived import SLIDERS_ONLY
-
-if TYPE_CHECKING:
-    from jaxsim.compile.flex.flexes import Flex
 
 _EDGES, _STRAIN = 1, 3  # flex_edgeequality
 
 
+@step(needs="joints tree frames flexes equalities derive", gives="flex flexedge")
 def flex_weights(c: Compilation) -> None:
     """`flex_edgeequality`, `flexedge_invweight0` and `flexedge_J_*`."""
     f = c.fields
     held = np.zeros(f["nflex"], np.int32)
     for kind, value in ((EqType.FLEX, _EDGES), (EqType.FLEXSTRAIN, _STRAIN)):
         held[f["eq_obj1id"][f["eq_type"] == kind]] = value
-    constants: Constants = c.work["constants"]
+    constants = c.constants
     weights, count = [np.zeros(0)], [np.zeros(0, int)]
     filled, room = [np.zeros(0, int)], 0
-    for flex in c.work.get("flexes", ()):
+    for flex in c.flexes:
         measured = held[flex.id] == _EDGES or _damped(flex)
         weights.append(_weights(constants, flex, measured))
         rows = _dofs(constants, flex)

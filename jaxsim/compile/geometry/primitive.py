@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.enums import MAXVAL, GeomType
+from jaxsim.model.derived import OWN_SEMIAXES, SEMIAXES
 
 _SPHEROID_POWER = 1.6075  # exponent of Knud Thomsen's formula for the area of an ellipsoid
 _SHELL_THICKNESS = (
@@ -46,15 +47,8 @@ def primitive(kind: GeomType, size: np.ndarray, shell: bool = False) -> Solid:
 
 def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
     """Semi-axes of the ellipsoid that stands for a primitive in the fluid model, (3,)."""
-    x, y, z = size
-    match kind:
-        case GeomType.SPHERE:
-            return np.array([x, x, x])
-        case GeomType.CAPSULE:
-            return np.array([x, x, x + y])
-        case GeomType.CYLINDER:
-            return np.array([x, x, y])
-    return np.array([x, y, z])
+    sums = SEMIAXES.get(kind, OWN_SEMIAXES)
+    return np.array([sum(size[place] for place in places) for places in sums])
 
 
 # --- mass distribution: (content, moments per mass) ---

@@ -8,7 +8,8 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
-from jaxsim.compile.geometry.pose import Pose, fromto, here, pose_of
+from jaxsim.compile.geometry.placed import fromto, pose_of
+from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.enums import GeomType
 from jaxsim.spec import SpecElement

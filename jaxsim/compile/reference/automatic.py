@@ -18,14 +18,20 @@ from jaxsim.compile.reference.length_range import length_ranges
 from jaxsim.compile.reference.pose import reference_pose
 from jaxsim.compile.reference.statistics import statistics
 from jaxsim.compile.reference.tendon_path import tendon_stretches
+from jaxsim.compile.step import step
 from jaxsim.enums import GainType
 from jaxsim.model.derived import AUTOMATIC
 
 
+@step(
+    needs="bodies geoms joints sites cameras lights masses align_free tree tendons actuators "
+    "scale_actuators frames contacts flexes equalities",
+    gives="actuator body cam constants dof eq flg length_ranges light stat tendon",
+)
 def derive(c: Compilation) -> None:
     """Spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
     spring_lengths(c)
-    constants = c.work["constants"] = Constants(c.fields)
+    constants = c.constants = Constants(c.fields)
     damping_ratios(c, constants)
     length_ranges(c)
     c.fields.update(constants.all())

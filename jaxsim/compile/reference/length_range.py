@@ -50,6 +50,7 @@ def length_ranges(c: Compilation) -> None:
             f["actuator_lengthrange"][output] = f[ranges][target]
             continue
         pullers.append(Puller(output, e.label, e.place))
+    c.length_ranges = None
     if pullers:
         names = [name for name in LengthRanges.__dataclass_fields__ if name != "pullers"]
         numbers = {name: float(setting(name)) for name in names}

@@ -6,9 +6,11 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL
 
 
+@step(needs="joints derive", gives="dof jnt")
 def springdamper(c: Compilation) -> None:
     """Sets `jnt_stiffness` and `dof_damping` of joints with `springdamper`.
 

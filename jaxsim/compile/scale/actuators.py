@@ -9,7 +9,9 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.factors import ONE, transmission_scale
+from jaxsim.compile.scale.factors import transmission_scale
+from jaxsim.compile.scale.scales import ONE, KeyScales
+from jaxsim.compile.step import step
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
 from jaxsim.spec import SpecElement
 
@@ -47,39 +49,41 @@ _FIELDS = {
 }
 
 
+@step(needs="scale_frames tendons actuators", gives="actuator key_scales tendon")
 def scale_actuators(c: Compilation) -> None:
     """Multiplies the fields of actuators as the units of what they drive were multiplied."""
-    scales = c.work.get("scales")
+    c.key_scales, scales, f = None, c.scales, c.fields
     if scales is None:
         return
-    f = c.fields
     for i, tendon in enumerate(c.elements["tendon"]):
         if tendon.tag == "fixed":  # its width is drawn, though nothing in the file says it
             f["tendon_width"][i] *= scales.tendon(tendon)[0].length
-    c.work["control_scales"] = np.ones(f["nu"])
-    c.work["activation_scales"] = np.ones(len(c.elements["actuator"]))
+    c.key_scales = KeyScales(np.ones(f["nu"]), np.ones(len(c.elements["actuator"])))
     for i, element in enumerate(c.elements["actuator"]):
         scale, angular = transmission_scale(c, element, scales)
         if scale != ONE:
-            _scale(c, i, element, scale, angular)
+            _scale(c, i, element, scale, angular, c.key_scales)
 
 
+@step(needs="scale_actuators keyframes", gives="key")
 def scale_controls(c: Compilation) -> None:
     """Multiplies the controls and activations that keyframes give."""
-    if "control_scales" not in c.work:
+    scales, f = c.key_scales, c.fields
+    if scales is None:
         return
-    f = c.fields
     for k, key in enumerate(c.elements["key"]):
         if key is not None and key.own("ctrl") is not None:
-            f["key_ctrl"][k] *= c.work["control_scales"]
+            f["key_ctrl"][k] *= scales.control
         if key is not None and key.own("act") is not None:
-            for i, factor in enumerate(c.work["activation_scales"]):
+            for i, factor in enumerate(scales.activation):
                 start, count = f["actuator_actadr"][i], f["actuator_actnum"][i]
                 f["key_act"][k, start : start + count] *= factor
 
 
-def _scale(c: Compilation, i: int, element: SpecElement, scale: Scale, angular: bool) -> None:
-    """Scales one actuator."""
+def _scale(
+    c: Compilation, i: int, element: SpecElement, scale: Scale, angular: bool, of_keys: KeyScales
+) -> None:
+    """Scales one actuator, and says what its numbers in keyframes are to be multiplied by."""
     f = c.fields
     gain, bias = GainType(f["actuator_gaintype"][i]), BiasType(f["actuator_biastype"][i])
     gains = f["actuator_gainprm"][i], _CONTROLS.get(element.tag, ("", _GAINS.get(gain, "")))[1]
@@ -101,11 +105,11 @@ def _scale(c: Compilation, i: int, element: SpecElement, scale: Scale, angular: 
     f["actuator_lengthrange"][outputs] *= scale.factor("Q", angular=angular)
     if f["actuator_trntype"][i] == TrnType.SITE:
         f["actuator_gear"][outputs, 3:] *= scale.length
-    _scale_controls(c, i, element, scale, angular)
+    _scale_controls(c, i, element, scale, angular, of_keys)
 
 
 def _scale_controls(
-    c: Compilation, i: int, element: SpecElement, scale: Scale, angular: bool
+    c: Compilation, i: int, element: SpecElement, scale: Scale, angular: bool, of_keys: KeyScales
 ) -> None:
     """The ranges of controls and activations; those taken from a joint are scaled with it."""
     f = c.fields
@@ -114,11 +118,11 @@ def _scale_controls(
     words = str(element.get("input") or "").split()
     units = [_INPUTS.get(word, unit) for word in words] if len(words) == count else [unit] * count
     factors = np.array([scale.factor(each, angular=angular) for each in units])
-    c.work["control_scales"][start : start + count] = factors
-    c.work["activation_scales"][i] = scale.factor(unit, angular=angular)
+    of_keys.control[start : start + count] = factors
+    of_keys.activation[i] = scale.factor(unit, angular=angular)
     inherited = bool(element.get("inheritrange"))
     if not inherited:
-        f["actuator_actrange"][i] *= c.work["activation_scales"][i]
+        f["actuator_actrange"][i] *= of_keys.activation[i]
     if not inherited or element.tag == "intvelocity":
         f["actuator_ctrlrange"][start : start + count] *= factors[:, None]
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.compile.asset.mesh.mesh import Mesh
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.factors import ONE, Scales
+from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.compile.scale.stretch import along_axes, axes_of
 from jaxsim.spec import SpecElement
 
@@ -29,10 +28,10 @@ def scale_assets(c: Compilation, scales: Scales) -> None:
     """Makes an instance of each asset for each scale at which geoms and sites use it.
 
     The first keeps the name `a`; the others are called `a@1`, `a@2` and so on. A mesh that is
-    stretched along other axes than its own has no `scale` for that; `c.work["stretched"]` has the
-    map of its element.
+    stretched along other axes than its own has no `scale` for that; `c.stretched` has the map
+    of its element.
     """
-    c.work["stretched"] = {}
+    stretched: dict[SpecElement, np.ndarray] = {}
     bodies = c.spec.bodies
     users = [e for group in ("geoms", "sites") for body in bodies for e in getattr(body, group)]
     for kind in _SIZE:
@@ -52,7 +51,8 @@ def scale_assets(c: Compilation, scales: Scales) -> None:
                 instances.append(_Instance(assets[name], linear))
             if number:
                 user.attrs[kind] = f"{name}@{number}"
-        _make(c, instances)
+        stretched |= _make(instances)
+    c.stretched = stretched
 
 
 def _map(c: Compilation, user: SpecElement, scale: Scale) -> np.ndarray:
@@ -64,23 +64,29 @@ def _map(c: Compilation, user: SpecElement, scale: Scale) -> np.ndarray:
     return linear
 
 
-def _make(c: Compilation, instances: list[_Instance]) -> None:
-    """Gives assets their factors, in order of use; the second of an asset and more are copies."""
+def _make(instances: list[_Instance]) -> dict[SpecElement, np.ndarray]:
+    """Gives assets their factors, in order of use; the second of an asset and more are copies.
+
+    Returns:
+      The maps of those whose factors no attribute can say.
+    """
+    stretched: dict[SpecElement, np.ndarray] = {}
     written = {x.asset: np.asarray(x.asset.get(_SIZE[x.asset.tag]), float) for x in instances}
     made = dict.fromkeys(written, 0)
     for instance in instances:
         asset, linear = instance.asset, instance.linear
-        target = asset if made[asset] == 0 else asset.parent.adopt(asset.copy())
+        target = asset if made[asset] == 0 else asset.holder.adopt(asset.copy())
         if made[asset]:
             target.attrs["name"] = f"{asset.asset_name}@{made[asset]}"
         factors = along_axes(linear, np.eye(3))
         if asset.tag == "mesh" and np.any(linear != np.diag(np.diag(linear))):
-            c.work["stretched"][target] = linear
+            stretched[target] = linear
         elif made[asset] or np.any(factors != 1):
             # the last size of a height field is its base, below
             sizes = factors if asset.tag == "mesh" else factors[[0, 1, 2, 2]]
             target.attrs[_SIZE[asset.tag]] = written[asset] * sizes
         made[asset] += 1
+    return stretched
 
 
 # What gives a mesh its points, and where they are; none of it is left when they are written out.
@@ -97,8 +103,8 @@ def write_stretched(c: Compilation) -> None:
     from the faces, and texture coordinates are kept if each point has its own.
     """
     number = {element: i for i, element in enumerate(c.elements["mesh"])}
-    for element in c.work.get("stretched", {}):
-        mesh: Mesh = c.work["mesh"][number[element]]
+    for element in c.stretched:
+        mesh = c.meshes[number[element]]
         source = mesh.surface.source
         name = element.asset_name
         for attr in _SOURCE:

@@ -8,7 +8,8 @@ from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.quaternion import normalize, to_matrix
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.factors import ONE, Scales, multiply
+from jaxsim.compile.scale.factors import multiply
+from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.spec import SpecElement
 
 _SAME = 1e-14  # relative difference of the scales of bones that are one
@@ -63,7 +64,7 @@ def scale_flex(c: Compilation, flex: SpecElement, scales: Scales) -> None:
     for tag in _PARTS:
         child = flex.find(tag)
         if child is None:
-            child = flex.adopt(SpecElement(tag, place=flex.place, row=flex.row.child(tag)))
+            child = flex.adopt(SpecElement(tag, place=flex.place, row=flex.row.children[tag]))
         multiply(child, scale)
 
 

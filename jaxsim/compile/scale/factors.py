@@ -1,92 +1,61 @@
-"""The scale of each element inside a `<frame scale>`, and of what refers to such elements."""
+"""The scales that `<frame scale>` asks for, found in the tree, and how they reach attributes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers, orientation
-from jaxsim.compile.geometry.pose import Pose, frame_pose, pose_of
+from jaxsim.compile.geometry.placed import frame_pose, pose_of
+from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import IDENTITY, to_matrix
 from jaxsim.compile.scale.dimension import Scale
+from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.mjcf.element import Value
 from jaxsim.spec import SpecElement
 
-ONE = Scale()
-_ANGULAR = ("hinge", "ball", "free")
-_PATH = ("site", "geom")
+
+def find_scales(c: Compilation) -> Scales:
+    """The scales that the frames of the tree ask for; those that make no sense are faults."""
+    inside: dict[SpecElement, Scale] = {}
+    own: dict[SpecElement, Scale] = {}
+    named: dict[tuple[str, str], SpecElement] = {}
+    stack = [(world, ONE) for world in reversed(c.spec.sections("worldbody"))]
+    while stack:
+        element, scale = stack.pop()
+        if element.name and element.defined_kind:
+            named[element.defined_kind, element.name] = element
+        if scale != ONE:
+            inside[element] = _along_axis(element, scale)
+        turned = bool(scale.map) and not element.unframed
+        within = scale.within(to_matrix(orientation(c, element))) if turned else scale
+        if element.tag == "frame":
+            within = _inside_frame(c, element, within)
+        own[element] = within
+        stack.extend(
+            (child, own[_body_around(child)] if child.unframed else within)
+            for child in reversed(element.children)
+        )
+    return Scales(inside, own, named)
 
 
-class Scales:
-    """The scale of every element of the tree.
+def unframed_places(c: Compilation) -> dict[SpecElement, np.ndarray]:
+    """Places, in the body around, of the bodies that no frame reaches, (3,) each."""
+    return {e: pose_of(c, e).pos for e in c.spec.walk() if e.unframed}
 
-    Attributes:
-      inside: elements with a scale other than one, in document order; maps of positions are in the
-        axes of the parent. That of a slide joint has the factor along its axis as its length.
-      own: the scale of what is in a body or frame, in the body's or frame's own axes.
-      unframed: places, in the body around, of bodies that no frame reaches, (3,).
-      named: all elements of the tree by kind and name.
-    """
 
-    def __init__(self, c: Compilation):
-        self.inside: dict[SpecElement, Scale] = {}
-        self.own: dict[SpecElement, Scale] = {}
-        self.named: dict[tuple[str, str], SpecElement] = {}
-        self.unframed = {e: pose_of(c, e).pos for e in c.spec.walk() if e.unframed}
-        c.frames.clear()  # their places will change
-        stack = [(world, ONE) for world in reversed(c.spec.sections("worldbody"))]
-        while stack:
-            element, scale = stack.pop()
-            if element.name and element.defined_kind:
-                self.named[element.defined_kind, element.name] = element
-            if scale != ONE:
-                self.inside[element] = _along_axis(element, scale)
-            turned = bool(scale.map) and not element.unframed
-            within = scale.within(to_matrix(orientation(c, element))) if turned else scale
-            if element.tag == "frame":
-                within = _inside_frame(c, element, within)
-            self.own[element] = within
-            stack.extend(
-                (child, self.own[_body_around(child)] if child.unframed else within)
-                for child in reversed(element.children)
-            )
-
-    def place_unframed(self, c: Compilation) -> None:
-        """Puts the bodies that no frame reaches in their places, after all else is scaled."""
-        for body, pos in self.unframed.items():
-            place = self.own[_body_around(body)].linear @ pos
-            inner = frame_pose(c, body).inverse().apply(Pose(place, IDENTITY))
-            body.attrs.update(pos=inner.pos, quat=inner.quat)
-        c.frames.clear()
-
-    def of(self, kind: str, name: str | None) -> Scale:
-        """The scale of a named element; one for what is not scaled or not there.
-
-        That of a body is the scale of what is in it.
-        """
-        kind = "body" if kind == "xbody" else kind
-        element = self.named.get((kind, name or ""))
-        scales = self.own if kind == "body" else self.inside
-        return ONE if element is None else scales.get(element, ONE)
-
-    def joint(self, name: str | None) -> tuple[Scale, bool]:
-        """The scale of a joint, and whether its coordinate is an angle."""
-        element = self.named.get(("joint", name or ""))
-        angular = element is None or element.tag == "freejoint" or element.get("type") in _ANGULAR
-        return self.of("joint", name), angular
-
-    def tendon(self, element: SpecElement) -> tuple[Scale, bool]:
-        """The scale of a tendon if all on its path have the same, and whether it is an angle."""
-        if element.tag == "fixed":
-            found = [self.joint(e.get("joint")) for e in element.children]
-        else:
-            path = [e for e in element.children if e.tag in _PATH]
-            found = [(self.of(e.tag, e.get(e.tag)), False) for e in path]
-        parts = {(scale.overall, angular) for scale, angular in found}
-        return parts.pop() if len(parts) == 1 else (ONE, False)
+def place_unframed(
+    c: Compilation, scales: Scales, places: Mapping[SpecElement, np.ndarray]
+) -> None:
+    """Puts the bodies that no frame reaches in their places, after all else is scaled."""
+    for body, pos in places.items():
+        place = scales.own[_body_around(body)].linear @ pos
+        inner = frame_pose(c, body).inverse().apply(Pose(place, IDENTITY))
+        body.attrs.update(pos=inner.pos, quat=inner.quat)
+    c.frames.clear()
 
 
 def _body_around(element: SpecElement) -> SpecElement:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.assets import scale_assets
 from jaxsim.compile.scale.dimension import Scale
-from jaxsim.compile.scale.factors import Scales, multiply
+from jaxsim.compile.scale.factors import find_scales, multiply, place_unframed, unframed_places
 from jaxsim.compile.scale.keys import scale_keys
 from jaxsim.compile.scale.stretch import STRETCHED, stretch
 from jaxsim.compile.scale.ties import TIES
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 _ATTRS = ("scale", "massscale", "scaling")
@@ -24,20 +25,24 @@ _ANGULAR = ("hinge", "ball")
 _SIZES = {"sphere": "m, 1, 1", "capsule": "m, m, 1", "cylinder": "m, m, 1"}
 
 
+@step(needs="settings", gives="scales spec stretched")
 def scale_frames(c: Compilation) -> None:
-    """Carries out the scales of the frames; `c.work["scales"]` keeps those of the elements."""
+    """Carries out the scales of the frames, and keeps those of the elements."""
+    c.scales, c.stretched = None, {}
     frames = [e for e in c.spec.walk() if e.tag == "frame"]
     if not any({"scale", "massscale"} & e.attrs.keys() for e in frames):
         return
-    scales = Scales(c)
+    unframed = unframed_places(c)
+    c.frames.clear()  # their places will change
+    scales = find_scales(c)
     if len(c.problems):
         return
-    c.work["scales"] = scales
+    c.scales = scales
     scale_keys(c, scales)
     scale_assets(c, scales)
     for element, scale in scales.inside.items():
         _scale_element(c, element, scale)
-    scales.place_unframed(c)
+    place_unframed(c, scales, unframed)
     for section, rules in TIES.items():
         for element in c.spec.section(section):
             rule = rules.get(element.tag) or rules.get("")

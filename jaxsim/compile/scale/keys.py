@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import Pose, here, written_pose
+from jaxsim.compile.geometry.placed import written_pose
+from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.quaternion import to_matrix
-from jaxsim.compile.scale.factors import ONE, Scales
+from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement
 
@@ -55,7 +56,7 @@ def _scale_position(
     if kind == JointType.SLIDE:
         part *= scales.inside[joint].length
     if kind == JointType.FREE:
-        part[:3] = _Place.of(c, joint.parent, scales).map(part[:3])
+        part[:3] = _Place.of(c, joint.holder, scales).map(part[:3])
 
 
 def _scale_velocity(
@@ -66,7 +67,7 @@ def _scale_velocity(
     if kind == JointType.SLIDE:
         part *= scales.inside[joint].length
     if kind == JointType.FREE:
-        part[:3] = _Place.of(c, joint.parent, scales).linear @ part[:3]
+        part[:3] = _Place.of(c, joint.holder, scales).linear @ part[:3]
 
 
 @dataclass(frozen=True, eq=False)

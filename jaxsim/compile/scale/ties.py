@@ -9,7 +9,8 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.deformables import flex_scale, scale_flex, scale_skin
 from jaxsim.compile.scale.dimension import Scale, mean
-from jaxsim.compile.scale.factors import ONE, Scales, multiply, transmission_scale
+from jaxsim.compile.scale.factors import multiply, transmission_scale
+from jaxsim.compile.scale.scales import ONE, Scales
 from jaxsim.spec import SpecElement
 
 # Multiplies the numbers of one element outside the tree.

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.spec import SpecElement
 
 _COLUMNS = (
@@ -25,6 +26,7 @@ _COLUMNS = (
 _CONDIMS = (1, 3, 4, 6)
 
 
+@step(needs="bodies geoms", gives="exclude pair")
 def contacts(c: Compilation) -> None:
     """`pair_*` and `exclude_signature`."""
     elements = c.spec.section("contact")

@@ -24,6 +24,7 @@ from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.geometry.orientation import numbers
+from jaxsim.compile.step import step
 from jaxsim.enums import EqType, JointType, ObjType
 from jaxsim.spec import SpecElement
 
@@ -58,6 +59,7 @@ class Constraint(NamedTuple):
     data: np.ndarray
 
 
+@step(needs="bodies joints sites tendons flexes", gives="eq equality")
 def equalities(c: Compilation) -> None:
     """All fields of equality constraints that do not need the reference pose."""
     elements = c.spec.section("equality")

@@ -10,10 +10,20 @@ import numpy as np
 
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
 from jaxsim.compile.whole.plugins import plugin_ids
-from jaxsim.enums import ConDataField, DataType, JointType, ObjType, RayDataField, SensorType, Stage
+from jaxsim.enums import (
+    ConDataField,
+    DataType,
+    JointType,
+    ObjType,
+    RayDataField,
+    Reduce,
+    SensorType,
+    Stage,
+)
 from jaxsim.spec import SpecElement
 
 _COLUMNS = (
@@ -46,6 +56,10 @@ class Reading(NamedTuple):
     intprm: tuple[int, int, int] = (0, 0, 0)
 
 
+@step(
+    needs="plugins assets bodies meshes geoms joints sites cameras tendons actuators",
+    gives="sensor",
+)
 def sensors(c: Compilation) -> None:
     """All fields of sensors."""
     elements = c.spec.section("sensor")
@@ -223,12 +237,8 @@ def _data_bits(c: Compilation, e: SpecElement, fields: type[IntEnum], default: s
     return sum(1 << bit for bit in set(bits))
 
 
-_RAY_WIDTH = dict.fromkeys(RayDataField, 3) | {RayDataField.DIST: 1, RayDataField.DEPTH: 1}
-_CON_WIDTH = dict.fromkeys(ConDataField, 3) | {ConDataField.FOUND: 1, ConDataField.DIST: 1}
-
-
-def _width(bits: int, widths: dict) -> int:
-    return sum(width for field, width in widths.items() if bits >> field & 1)
+def _width(bits: int, fields: type[RayDataField] | type[ConDataField]) -> int:
+    return sum(field.width for field in fields if bits >> field & 1)
 
 
 def _rangefinder(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
@@ -240,17 +250,16 @@ def _rangefinder(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
         rays = int(np.prod(pixels, dtype=np.int64))
     else:
         obj, rays = Target(ObjType.SITE, c.find_own("site", e, "site")), 1
-    return kind.reading(obj, dim=rays * _width(bits, _RAY_WIDTH), intprm=(bits, 0, 0))
+    return kind.reading(obj, dim=rays * _width(bits, RayDataField), intprm=(bits, 0, 0))
 
 
-_REDUCE = {"none": 0, "mindist": 1, "maxforce": 2, "netforce": 3}
-_BY_FORCE = ("maxforce", "netforce")
+_BY_FORCE = (Reduce.MAXFORCE, Reduce.NETFORCE)
 
 
 def _contact(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     """Contacts between two sides; the stage is that of the latest quantity it asks for."""
     bits = _data_bits(c, e, ConDataField, "found")
-    num, reduce = int(e.get("num") or 1), e.get("reduce") or "none"
+    num, reduce = int(e.get("num") or 1), Reduce[(e.get("reduce") or "none").upper()]
     if e.get("num") is not None and e.get("num") <= 0:
         c.fault(e, f"num='{e.get('num')}' must be positive")
 
@@ -266,8 +275,8 @@ def _contact(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
         _side(c, e, "1"),
         _side(c, e, "2"),
         stage=stage,
-        dim=num * _width(bits, _CON_WIDTH),
-        intprm=(bits, _REDUCE[reduce], num),
+        dim=num * _width(bits, ConDataField),
+        intprm=(bits, reduce, num),
     )
 
 
@@ -303,7 +312,7 @@ def _user(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 def _plugin(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     """What a plugin reports, and when: its row says so."""
     obj, ref = _named(c, e, "objtype", "objname"), _named(c, e, "reftype", "refname")
-    instance = c.work["plugin"].get(e)
+    instance = c.instances.of(e)
     if instance is None:
         return kind.reading(obj, ref, dim=0)
     plugin = instance.plugin

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim.compile.asset import assets
-from jaxsim.compile.body.joints import higher, is_limited
-from jaxsim.compile.columns import Column, copy_columns, user_data
+from jaxsim.compile.columns import Column, copy_columns, higher, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.limited import is_limited
 from jaxsim.compile.reference.pose import lineage
+from jaxsim.compile.step import step
 from jaxsim.enums import GeomType, JointType, TendonType, WrapType
 from jaxsim.model.derived import AUTOMATIC
 from jaxsim.spec import SpecElement
@@ -46,6 +47,7 @@ class Wrap(NamedTuple):
     element: SpecElement
 
 
+@step(needs="settings assets bodies geoms joints sites tree", gives="ten tendon wrap")
 def tendons(c: Compilation) -> None:
     """All fields of tendons that do not need the reference pose."""
     elements = c.spec.section("tendon")

@@ -26,14 +26,8 @@ def fits(c: Compilation, element: SpecElement | None, what: str, count: int) -> 
 
 def grows(c: Compilation, element: SpecElement, by: int) -> bool:
     """Counts elements put into the model; a fault of the element when they are too many."""
-    total = counted(c)
-    total[0] += by
-    if total[0] <= MAX_ELEMENTS:
+    c.growth.elements += by
+    if c.growth.elements <= MAX_ELEMENTS:
         return True
     c.fault(element, f"the model grows beyond {MAX_ELEMENTS} elements here; ask for fewer")
     return False
-
-
-def counted(c: Compilation) -> list[int]:
-    """The number of elements put into the model so far, which models attached to it share."""
-    return c.work.setdefault("elements", [0])

@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.enums import ObjType
 from jaxsim.spec import SpecElement
 
 
+@step(
+    needs="assets bodies geoms joints sites cameras lights tendons actuators equalities sensors",
+    gives="numeric text tuple",
+)
 def custom(c: Compilation) -> None:
     """`numeric_*`, `text_*` and `tuple_*`."""
     elements = c.spec.section("custom")

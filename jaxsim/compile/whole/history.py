@@ -6,9 +6,8 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.whole.bounds import fits
+from jaxsim.enums import Interpolation
 from jaxsim.spec import SpecElement
-
-INTERPOLATION = {"zoh": 0, "linear": 1, "cubic": 2}
 
 
 def history(
@@ -20,7 +19,9 @@ def history(
       The end of the last buffer in `history`.
     """
     samples = np.array([_samples(c, e, n) for e, n in zip(elements, width, strict=True)], np.int32)
-    order = np.array([INTERPOLATION[e.get("interp") or "zoh"] for e in elements], np.int32)
+    order = np.array(
+        [Interpolation[(e.get("interp") or "zoh").upper()] for e in elements], np.int32
+    )
     for e, count in zip(elements, samples, strict=True):
         if (e.get("delay") or 0) > 0 and count <= 0:
             c.fault(e, "a delay needs a history; give nsample")

@@ -9,11 +9,13 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry import quaternion
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.enums import JointType
 from jaxsim.spec import SpecElement
 
 
+@step(needs="bodies joints align_free tendons actuators flexes derive", gives="key")
 def keyframes(c: Compilation) -> None:
     """All fields of keyframes; the last pass that reads the model's elements in order."""
     elements = c.spec.section("keyframe")

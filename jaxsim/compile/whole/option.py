@@ -8,6 +8,7 @@ from enum import IntFlag
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 from jaxsim.compile.whole.bounds import fits
 from jaxsim.enums import ConeType, DisableBit, EnableBit, IntegratorType, JacobianType, SolverType
 from jaxsim.model.derived import STATISTICS
@@ -30,6 +31,7 @@ ENUMS = {
 _LAST_GROUP = 30  # largest actuator group that can be disabled
 
 
+@step(gives="opt")
 def option(c: Compilation) -> None:
     """Reads the `<option>`, `<option/flag>` and `<size nuserdata>` settings."""
     spec, opt = c.spec, c.opt
@@ -85,6 +87,7 @@ def _groups(c: Compilation) -> int:
     return bits
 
 
+@step(gives="stat")
 def statistic(c: Compilation) -> None:
     """Model statistics that the user gives in place of the computed ones; the last pass.
 

@@ -8,37 +8,24 @@ bodies.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.extend.plugin import Plugin
+from jaxsim.compile.step import step
+from jaxsim.compile.whole.instances import Instance, Instances
 from jaxsim.extend.registry import plugins as known_plugins
-from jaxsim.mjcf.values import suggest
 from jaxsim.spec import SpecElement
+from jaxsim.words import remedy
 
 # what a plugin is to serve, by the element that it is attached to
 _SERVES = {"mesh": "sdf", "geom": "sdf", "actuator": "actuator", "sensor": "sensor"}
 _PASSIVE = "passive force"
 
 
-@dataclass(eq=False)
-class Instance:
-    """An instance: its plugin, its settings, and the element that has it."""
-
-    plugin: Plugin
-    config: dict[str, str]
-    element: SpecElement
-
-    @property
-    def fault(self) -> str:
-        """What is wrong with its settings, or ""."""
-        return self.plugin.check(self.config)
-
-
+@step(gives="instances plugin")
 def plugins(c: Compilation) -> None:
-    """All fields of plugins; `c.work["plugin"]` has the instance of each element that has one."""
+    """All fields of plugins, and the instances themselves."""
     declared = _declared(c)
     found: list[tuple[str, Instance]] = [
         (child.name or "", _instance(c, child, e.own("plugin")))
@@ -48,15 +35,14 @@ def plugins(c: Compilation) -> None:
     ]
     named = {name: i for i, (name, _) in enumerate(found)}
     known = {e.own("plugin") for e in declared}
-    of_element: dict[SpecElement, int] = {}
+    of_element: dict[SpecElement | None, int] = {}
     for e, serves in _attached(c):
         number = _number(c, e, serves, known, named, found)
         if number >= 0:
             of_element[e] = number
     c.register("plugin", [i.element for _, i in found], [name for name, _ in found])
     instances = [instance for _, instance in found]
-    c.work["plugin"] = {e: instances[number] for e, number in of_element.items()}
-    c.work["plugin id"] = of_element
+    c.instances = Instances(instances, of_element)
     _fields(c, instances)
     for instance in instances:
         if instance.fault:
@@ -65,7 +51,7 @@ def plugins(c: Compilation) -> None:
 
 def plugin_id(c: Compilation, element: SpecElement | None) -> int:
     """The instance that serves an element through its `<plugin>` child, or -1."""
-    return c.work["plugin id"].get(plugin_child(element), -1)
+    return c.instances.ids.get(plugin_child(element), -1)
 
 
 def plugin_child(element: SpecElement | None) -> SpecElement | None:
@@ -76,12 +62,12 @@ def plugin_child(element: SpecElement | None) -> SpecElement | None:
 
 def plugin_ids(c: Compilation, elements: list[SpecElement]) -> np.ndarray:
     """The instances that are elements themselves, as actuators and sensors are; -1 for others."""
-    return np.array([c.work["plugin id"].get(e, -1) for e in elements], np.int32)
+    return np.array([c.instances.ids.get(e, -1) for e in elements], np.int32)
 
 
 def check_activations(c: Compilation, element: SpecElement, extra: int, states: int) -> None:
     """An actuator plugin must have as many activations as it keeps, and `extra` by its dyntype."""
-    instance = c.work["plugin"].get(element)
+    instance = c.instances.of(element)
     if instance is not None:
         wanted = instance.plugin.activations(instance.config) + extra
         if states != wanted:
@@ -92,11 +78,10 @@ def _declared(c: Compilation) -> list[SpecElement]:
     """The plugins that `<extension>` declares; unknown ones are faults."""
     elements = c.spec.section("extension")
     for e in elements:
-        name, all_known = str(e.own("plugin")), known_plugins()
-        if name not in all_known:
-            near = suggest(name, all_known)
-            remedy = f"did you mean '{near}'?" if near else f"known are {', '.join(all_known)}"
-            c.fault(e, f"plugin='{name}' is not known; {remedy} register_plugin adds one")
+        name, known = str(e.own("plugin")), known_plugins()
+        if name not in known:
+            end = remedy(name, known, f"; known are {', '.join(known)}")
+            c.fault(e, f"plugin='{name}' is not known{end}; register_plugin adds one")
     return elements
 
 
@@ -131,9 +116,8 @@ def _number(
     name, plugin = e.own("instance"), e.own("plugin")
     if name is not None:
         if name not in named:
-            near = suggest(name, named)
-            remedy = f"; did you mean '{near}'?" if near else "; declare it in <extension>"
-            c.fault(e, f"instance='{name}' names no instance of a plugin{remedy}")
+            end = remedy(name, named, "; declare it in <extension>")
+            c.fault(e, f"instance='{name}' names no instance of a plugin{end}")
             return -1
         if plugin is not None and plugin not in known:
             c.fault(e, f"plugin='{plugin}' is not declared; remove it, the instance says enough")
@@ -164,9 +148,8 @@ def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
         if key in config:
             c.fault(child, f"key='{key}' is given twice; remove one")
         elif key not in kind.settings:
-            near = suggest(key, kind.settings)
-            remedy = f"did you mean '{near}'?" if near else f"it has {', '.join(kind.settings)}"
-            c.fault(child, f"key='{key}' is no setting of {plugin}; {remedy}")
+            end = remedy(key, kind.settings, f"; it has {', '.join(kind.settings)}")
+            c.fault(child, f"key='{key}' is no setting of {plugin}{end}")
         config[key] = child.own("value")
     return Instance(kind, config, e)
 
@@ -180,7 +163,6 @@ def _fields(c: Compilation, instances: list[Instance]) -> None:
     length = np.array([len(text) for text in texts], np.int32)
     place = {name: number for number, name in enumerate(known_plugins())}
     number = [place[i.plugin.name] for i in instances]
-    c.plugins = tuple(i.plugin.name for i in instances)
     c.fields.update(
         nplugin=len(instances),
         npluginattr=int(length.sum()),

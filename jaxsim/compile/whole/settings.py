@@ -1,81 +1,13 @@
-"""Compiler settings: the merged `<compiler>` sections of a model, as values the passes read."""
+"""The pass that reads the merged `<compiler>` sections of a model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
-
-from jaxsim.mjcf.schema.option import COMPILER
-
-if TYPE_CHECKING:
-    from jaxsim.compile.context import Compilation
-
-Angle = TypeVar("Angle", float, np.ndarray)
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.settings import Settings
+from jaxsim.compile.step import step
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What `<compiler>` says; where it is silent, what the schema says.
-
-    `inertiafromgeom` is "true", "false" or "auto"; `inertiagrouprange` is (first, last) geom group;
-    masses in kg, inertias in kg m^2; a negative `settotalmass` leaves the masses alone. `meshdir`
-    and `texturedir` are folders seen from that of the model; `strippath` drops the folders from
-    file names.
-    """
-
-    autolimits: bool
-    degree: bool
-    eulerseq: str
-    boundmass: float
-    boundinertia: float
-    balanceinertia: bool
-    settotalmass: float
-    inertiafromgeom: str
-    inertiagrouprange: tuple[int, int]
-    alignfree: bool
-    fitaabb: bool
-    meshdir: str
-    texturedir: str
-    strippath: bool
-    fusestatic: bool
-    discardvisual: bool
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
-        """What the attributes of `<compiler>` say; the schema fills what is absent."""
-        row = COMPILER
-        value = {attr.name: given.get(attr.name, attr.default) for attr in row.attrs.values()}
-        first, last = np.asarray(value["inertiagrouprange"])
-        for folder in ("meshdir", "texturedir"):
-            if value[folder] is None:
-                value[folder] = value["assetdir"] or ""
-        return cls(
-            autolimits=value["autolimits"] == "true",
-            degree=value["angle"] == "degree",
-            eulerseq=value["eulerseq"],
-            boundmass=float(value["boundmass"]),
-            boundinertia=float(value["boundinertia"]),
-            balanceinertia=value["balanceinertia"] == "true",
-            settotalmass=float(value["settotalmass"]),
-            inertiafromgeom=value["inertiafromgeom"],
-            inertiagrouprange=(int(first), int(last)),
-            alignfree=value["alignfree"] == "true",
-            fitaabb=value["fitaabb"] == "true",
-            meshdir=value["meshdir"],
-            texturedir=value["texturedir"],
-            strippath=value["strippath"] == "true",
-            fusestatic=value["fusestatic"] == "true",
-            discardvisual=value["discardvisual"] == "true",
-        )
-
-    def radians(self, angle: Angle) -> Angle:
-        """An angle in the unit of the model, in radians."""
-        return angle * np.pi / 180.0 if self.degree else angle
-
-
+@step(gives="settings")
 def settings(c: Compilation) -> None:
     """Reads the `<compiler>` sections into `c.settings`."""
     given = c.spec.settings("compiler")

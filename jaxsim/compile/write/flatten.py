@@ -17,7 +17,7 @@ from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import SPELLINGS, orientation
 from jaxsim.compile.scale.assets import write_stretched
-from jaxsim.compile.whole.settings import Settings
+from jaxsim.compile.settings import Settings
 from jaxsim.compile.write.general import as_general
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.compile.write.radians import write_radians
@@ -38,13 +38,13 @@ _WHOLE = ("settotalmass", "fusestatic", "discardvisual")
 
 
 def flattened(c: Compilation) -> Spec:
-    """The spec of a finished compilation, which is used up.
+    """The spec of a finished compilation, with nothing left to expand; it is from now on `c.spec`.
 
     Raises:
       ModelError: a part of the model was attached from a model whose compiler settings cannot be
         said in one file with those of this model.
     """
-    spec = Spec(c.spec.root, path=c.spec.path, files=c.spec.files)
+    c.spec = spec = Spec(c.spec.root, path=c.spec.path, files=c.spec.files)  # which may change
     for key in spec.section("keyframe"):
         key.layout = None
     write_stretched(c)
@@ -70,7 +70,7 @@ def _unify(c: Compilation, spec: Spec) -> None:
         if settings.eulerseq != own.eulerseq and "euler" in element.attrs:
             element.attrs["quat"] = orientation(c, element)
             del element.attrs["euler"]
-    write_radians(c, spec)
+    write_radians(c)
     _write_limits(c)
     _write_files(c, spec)
     heavy = {e for e, settings in foreign if any(_differ(own, settings, _WEIGHING))}
@@ -161,7 +161,7 @@ def _write_files(c: Compilation, spec: Spec) -> None:
         if element.tag == "skin" and (origin.prefix or origin.suffix) and element.get("file"):
             write_out(c, element)  # its bones have other names than in the file
         settings = c.settings_of(element)
-        for attr in [a for a in element.attrs if element.row.attribute(a).type == "file"]:
+        for attr in [a for a in element.attrs if element.row.attrs[a].type == "file"]:
             name = element.attrs[attr].replace("\\", "/")
             name = name.rsplit("/", 1)[-1] if settings.strippath else name
             path = join(folder_name(origin.path), join(getattr(settings, folder), name))

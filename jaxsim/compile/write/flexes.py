@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.write.changes import Changes
-from jaxsim.spec import Spec, SpecElement
+from jaxsim.spec import SpecElement
 
 _OF_FLEX = {"flex_radius": "radius", "flex_rgba": "rgba"}
 # The points of a flex: the attribute, and the fields with their first row and their number.
@@ -15,7 +15,7 @@ _POINTS = {
 FLEX_FIELDS = (*_OF_FLEX, *_POINTS, "flex_yield")
 
 
-def write_flexes(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_flexes(c: Compilation, changes: Changes) -> None:
     """Radii, colours, strains at which they yield, and places of points in their bodies."""
     new = changes.new
     elements: list[SpecElement] = c.elements["flex"]

@@ -6,16 +6,17 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import SPELLINGS
-from jaxsim.compile.geometry.pose import Pose, frame_pose, pose_of
+from jaxsim.compile.geometry.placed import frame_pose, pose_of
+from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.spec import Spec, SpecElement
 
 _POSED = ("body", "geom", "site", "camera", "inertial")
 
 
-def write_frames(c: Compilation, spec: Spec) -> None:
+def write_frames(c: Compilation) -> None:
     """Replaces every frame of the spec of a finished compilation by its contents."""
-    frames = [element for element in spec.walk() if element.tag == "frame"]
+    frames = [element for element in c.spec.walk() if element.tag == "frame"]
     framed = [child for frame in frames for child in frame.children if child.tag != "frame"]
     poses = {e: pose_of(c, e) for e in framed if e.tag in _POSED and e.get("fromto") is None}
     outer = {e: frame_pose(c, e) for e in framed}
@@ -45,10 +46,10 @@ def write_fromto(spec: Spec) -> None:
     """
     elements = [e for e in spec.walk() if e.tag in ("geom", "site")]
     for element in elements:
-        if element.parent.tag != "default" and element.is_set("fromto"):
+        if element.holder.tag != "default" and element.is_set("fromto"):
             element.set("fromto", element.get("fromto"))
     for element in elements:
-        if element.parent.tag == "default":
+        if element.holder.tag == "default":
             element.unset("fromto")
 
 
@@ -72,7 +73,8 @@ def _is_full(inertial: SpecElement | None) -> bool:
 
 def _dissolve(frame: SpecElement) -> None:
     """Puts the contents of a frame in its place; they keep the class it gave them."""
-    parent, index = frame.parent, frame.parent.children.index(frame)
+    parent = frame.holder
+    index = parent.children.index(frame)
     childclass = frame.attrs.get("childclass")
     for i, child in enumerate(list(frame.children)):
         inside = child.row.attribute("childclass") is not None

@@ -27,7 +27,7 @@ def write_inertials(
             continue
         if old is not None:
             old.remove()
-        element = SpecElement("inertial", row=body.element.row.child("inertial"))
+        element = SpecElement("inertial", row=body.element.row.children["inertial"])
         element.set("pos", f["body_ipos"][i])
         element.set("quat", f["body_iquat"][i])
         element.set("mass", f["body_mass"][i])

@@ -7,12 +7,12 @@ import numpy as np
 from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.write.changes import Changes
-from jaxsim.spec import Spec, SpecElement
+from jaxsim.spec import SpecElement
 
 CAMERA_FIELDS = ("cam_fovy", "cam_sensorsize", "cam_intrinsic")
 
 
-def write_cameras(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_cameras(c: Compilation, changes: Changes) -> None:
     """The field of view, or the sensor it follows from, with its lens."""
     new = changes.new
     for i in changes.rows(*CAMERA_FIELDS):
@@ -35,7 +35,7 @@ _MATERIAL = (
 MATERIAL_FIELDS = tuple(f"mat_{attr}" for attr in _MATERIAL)
 
 
-def write_materials(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_materials(c: Compilation, changes: Changes) -> None:
     """All numbers of materials."""
     for field, attr in zip(MATERIAL_FIELDS, _MATERIAL, strict=True):
         for i in changes.rows(field):
@@ -50,7 +50,7 @@ _WEIGHT = "skin_bonevertweight"
 SKIN_FIELDS = (*_POINTS, *_BONES, *_OF_SKIN, _WEIGHT)
 
 
-def write_skins(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_skins(c: Compilation, changes: Changes) -> None:
     """All numbers of skins; one of a file is written out where those of the file have changed."""
     new = changes.new
     inside = bool(changes.rows(*_POINTS, *_BONES, _WEIGHT))

@@ -22,7 +22,7 @@ def write_options(changes: Changes, flat: Spec) -> None:
     for name in sorted(changes.names):
         value = changes.new[name]
         if name in ENUMS:
-            words = {word.lower(): word for word in section.row.attribute(name).keywords}
+            words = {word.lower(): word for word in section.row.attrs[name].keywords}
             section.set(name, words[ENUMS[name](int(value)).name.lower()])
         elif name in ("disableflags", "enableflags"):
             _write_flags(flat, name, int(changes.base[name]) ^ int(value), int(value))
@@ -51,7 +51,7 @@ def write_statistic(changes: Changes, flat: Spec) -> None:
         flat.at("statistic").set(name, changes.new[name])
 
 
-def write_custom(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_custom(c: Compilation, changes: Changes) -> None:
     """Custom numbers, and the parameters of tuples."""
     new = changes.new
     rows = set(changes.rows("numeric_data"))
@@ -64,13 +64,13 @@ def write_custom(c: Compilation, changes: Changes, flat: Spec) -> None:
         entries[i].set("prm", new["tuple_objprm"][i])
 
 
-def write_keys(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_keys(c: Compilation, changes: Changes) -> None:
     """Keyframes; those that `<size nkey>` makes are written out up to the last that is changed."""
     rows = changes.rows(*KEY_FIELDS)
     keys = c.elements["key"]
     for i in range(max(rows, default=-1) + 1):
         if keys[i] is None:
-            keys[i] = flat.at("keyframe").add("key")
+            keys[i] = c.spec.at("keyframe").add("key")
     for i in rows:
         keys[i].set("time", changes.new["key_time"][i])
         for attr in _KEY:

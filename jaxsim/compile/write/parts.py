@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from jaxsim.compile.asset.hfields import write_heights
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import Pose, pose_of
+from jaxsim.compile.geometry.placed import pose_of
+from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.geometry.quaternion import rotate
 from jaxsim.compile.write.changes import Changes
 from jaxsim.compile.write.frames import write_pose
 from jaxsim.compile.write.general import as_general
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.enums import EqType, JointType, WrapType
-from jaxsim.spec import Spec, SpecElement
+from jaxsim.spec import Body, SpecElement
 
 _SCALAR = (JointType.HINGE, JointType.SLIDE)
 
 
-def write_poses(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_poses(c: Compilation, changes: Changes) -> None:
     """Poses and sizes; all elements are out of their frames."""
     new = changes.new
     for kind, prefix in (("body", "body"), ("geom", "geom"), ("site", "site"), ("camera", "cam")):
@@ -61,14 +64,14 @@ _WEIGHING = {
 }
 
 
-def write_inertia(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_inertia(c: Compilation, changes: Changes) -> None:
     """Mass and inertia, as `<inertial>`; of all bodies, where a setting would change them again."""
     rows = changes.rows("body_mass", "body_ipos", "body_iquat", "body_inertia")
-    bodies = [c.bodies[i] for i in rows if i > 0]
-    unlike = [name for name, none in _WEIGHING.items() if flat.setting("compiler", name) != none]
+    bodies: Sequence[Body] = [c.bodies[i] for i in rows if i > 0]
+    unlike = [name for name, none in _WEIGHING.items() if c.spec.setting("compiler", name) != none]
     if unlike:
         bodies = c.bodies[1:]
-        for section in flat.sections("compiler"):
+        for section in c.spec.sections("compiler"):
             for name in unlike:
                 section.unset(name)
     write_inertials(c, bodies, changes.new)
@@ -98,7 +101,7 @@ _COPIES = {
 COPIED_FIELDS = tuple(_COPIES)
 
 
-def write_copies(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_copies(c: Compilation, changes: Changes) -> None:
     """Gravity compensation, colours, sizes of height fields, numbers of the user."""
     for field, (kind, attr) in _COPIES.items():
         for i in changes.rows(field):
@@ -114,7 +117,7 @@ def set_if_there(element: SpecElement, attr: str, value: np.ndarray) -> None:
 GEOM_FIELDS = ("geom_fluid", "geom_surfacevel", "hfield_data")
 
 
-def write_geoms(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_geoms(c: Compilation, changes: Changes) -> None:
     """Coefficients of the fluid, velocities of surfaces, heights."""
     new = changes.new
     geoms: list[SpecElement] = c.elements["geom"]
@@ -137,7 +140,7 @@ def write_geoms(c: Compilation, changes: Changes, flat: Spec) -> None:
             write_heights(element, heights)
 
 
-def write_joints(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_joints(c: Compilation, changes: Changes) -> None:
     """Ranges, references and yields of joints; angles are in radians."""
     new = changes.new
     joints: list[SpecElement] = c.elements["joint"]
@@ -153,7 +156,7 @@ def write_joints(c: Compilation, changes: Changes, flat: Spec) -> None:
                 joints[i].set(attr, new[field][adr])
 
 
-def write_tendons(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_tendons(c: Compilation, changes: Changes) -> None:
     """Spring lengths, coefficients of joints and divisors of pulleys."""
     new = changes.new
     for i in changes.rows("tendon_lengthspring"):
@@ -175,7 +178,7 @@ _BLOCKS = {
 ACTUATOR_FIELDS = (*_PARAMETERS, *_BLOCKS, "actuator_forcerange", "actuator_actrange")
 
 
-def write_actuators(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_actuators(c: Compilation, changes: Changes) -> None:
     """Parameters, as `<general>`, and what there is one of for each control or output."""
     new = changes.new
     general = set(changes.rows(*_PARAMETERS, "actuator_forcerange", "actuator_actrange"))
@@ -202,7 +205,7 @@ _EQUALITY = {
 }
 
 
-def write_equalities(c: Compilation, changes: Changes, flat: Spec) -> None:
+def write_equalities(c: Compilation, changes: Changes) -> None:
     """Anchors, poses and polynomials; constraints between sites have theirs in the sites."""
     for i in changes.rows("eq_data"):
         element: SpecElement = c.elements["equality"][i]

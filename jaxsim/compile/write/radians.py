@@ -11,7 +11,7 @@ import numpy as np
 from jaxsim.compile.body.joints import ANGULAR, TYPES
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import JointType
-from jaxsim.spec import Spec, SpecElement
+from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN, class_elements
 
 # Numbers of an orientation that are angles.
@@ -21,19 +21,19 @@ _SPELLED = {"axisangle": slice(3, 4), "euler": slice(0, 3)}
 _JOINT = ("range", "ref", "springref", "springyield")
 
 
-def write_radians(c: Compilation, spec: Spec) -> None:
+def write_radians(c: Compilation) -> None:
     """Puts all angles of the spec of a finished compilation into radians."""
     _joints(c)
-    for element in spec.walk():
+    for element in c.spec.walk():
         settings = c.settings_of(element)
         for attr, where in _SPELLED.items():
             if attr in element.attrs and settings.degree:
                 element.attrs[attr][where] = settings.radians(element.attrs[attr][where])
-        if element.tag == "joint" and element.parent.tag == "default" and settings.degree:
-            _entry(c, spec, element)
-    for section in spec.sections("compiler"):
+        if element.tag == "joint" and element.holder.tag == "default" and settings.degree:
+            _entry(c, element)
+    for section in c.spec.sections("compiler"):
         section.unset("angle")
-    spec.at("compiler").set("angle", "radian")
+    c.spec.at("compiler").set("angle", "radian")
     c.use_radians()
 
 
@@ -54,10 +54,10 @@ def _joints(c: Compilation) -> None:
                 joint.set(attr, value)
 
 
-def _entry(c: Compilation, spec: Spec, entry: SpecElement) -> None:
+def _entry(c: Compilation, entry: SpecElement) -> None:
     """The entry of a default class, if the joints it is for turn."""
     kind = "hinge"
-    for part in class_elements(spec, entry.parent.attrs.get("class", MAIN)):
+    for part in class_elements(c.spec.root, entry.holder.attrs.get("class", MAIN)):
         for other in part.find_all("joint"):
             kind = other.attrs.get("type", kind)
     if TYPES[kind] not in ANGULAR:

@@ -121,7 +121,7 @@ def write_back(
     write_statistic(statistics, flat)
     todo = changes
     for rest in reversed(range(_ROUNDS)):
-        _write(c, todo, flat)
+        _write(c, todo)
         again = run(flat)
         if _resized(wanted, again.fields):
             break
@@ -138,25 +138,25 @@ def write_back(
     return flat
 
 
-def _write(c: Compilation, changes: Changes, flat: Spec) -> None:
-    """Writes all changes on the elements of the flat spec of a compilation."""
+def _write(c: Compilation, changes: Changes) -> None:
+    """Writes all changes on the elements of a compilation whose spec is flat."""
     if changes.names.intersection(_ANGLES):
-        write_radians(c, flat)
+        write_radians(c)
     if changes.names.intersection(_PLACES):
-        write_fromto(flat)
-        write_frames(c, flat)
+        write_fromto(c.spec)
+        write_frames(c)
     _write_springs(c, changes)
     _write_columns(c, changes)
     for writer in _WRITERS:
         if changes.names.intersection(writer.fields):
-            writer.write(c, changes, flat)
+            writer.write(c, changes)
 
 
 class _Writer(NamedTuple):
-    """A function that writes changes of certain fields on the elements of the flat model."""
+    """A function that writes changes of certain fields on the elements of the model."""
 
     fields: tuple[str, ...]
-    write: Callable[[Compilation, Changes, Spec], None]
+    write: Callable[[Compilation, Changes], None]
 
 
 _WRITERS = (
@@ -233,10 +233,10 @@ def _write_columns(c: Compilation, changes: Changes) -> None:
 def _as_joint(element: SpecElement) -> SpecElement:
     """Makes a `<freejoint>` the `<joint>` it stands for, which takes nothing from its class."""
     if element.tag != "joint":
-        element.tag, element.row = "joint", element.parent.row.child("joint")
+        element.tag, element.row = "joint", element.holder.row.children["joint"]
         element.attrs["type"] = "free"
         for name in {name for layer in element.layers()[:-1] for name in layer.attrs}:
-            default = element.row.attribute(name).default
+            default = element.row.attrs[name].default
             if name not in element.attrs and default is not None:
                 element.set(name, default)
         if element.attrs.pop("align", "auto") != "auto":

@@ -7,18 +7,15 @@ known one stays, so that the check refuses it.
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterable
 
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.schema import Row
 from jaxsim.mjcf.urdf.table import GONE, IGNORED, ROBOT
+from jaxsim.words import is_slip
 
 _log = logging.getLogger(__name__)
-
-# How alike, from 0 to 1, an unknown name must be to a known one to count as a misspelling of it.
-_ALIKE = 0.8
 
 
 def prune(root: Node) -> None:
@@ -52,8 +49,9 @@ def _is_known(name: str, known: Iterable[str]) -> bool:
     """Whether an element or attribute is for the check to judge: known, or a misspelling."""
     if name in known:
         return True
-    alike = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
-    return bool(alike) and not _is_foreign(name) and name not in IGNORED and name not in GONE
+    return (
+        is_slip(name, known) and not _is_foreign(name) and name not in IGNORED and name not in GONE
+    )
 
 
 def _is_foreign(name: str) -> bool:

@@ -8,16 +8,9 @@ import numpy as np
 
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import safe_divide
-from jaxsim.model.derived import NODES, WEIGHTS
+from jaxsim.model.derived import NODES, OWN_SEMIAXES, SEMIAXES, WEIGHTS
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import column, take
-
-# which of the sizes (x, y, z) are added up to the three semi-axes; other kinds: x, y and z
-SEMIAXES = {
-    GeomType.SPHERE: ("x", "x", "x"),
-    GeomType.CAPSULE: ("x", "x", "xy"),
-    GeomType.CYLINDER: ("x", "x", "y"),
-}
 
 
 def geom_fluid(m: Model):
@@ -26,7 +19,7 @@ def geom_fluid(m: Model):
     Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
     """
     geom = np.flatnonzero(m.geom_hasfluid)
-    axes = _semiaxes(m, geom)
+    axes = semiaxes(m, geom)
     kappa = [_kappa(*axes[k:], *axes[:k]) for k in range(3)]
     volume = 4 / 3 * np.pi * axes[0] * axes[1] * axes[2]
     mass = [volume * k / jnp.maximum(MINVAL, 2 - k) for k in kappa]
@@ -36,14 +29,15 @@ def geom_fluid(m: Model):
     return whole.at[geom, 6:].set(found)
 
 
-def _semiaxes(m: Model, geom: np.ndarray) -> list:
+def semiaxes(m: Model, geom: np.ndarray) -> list:
     """Semi-axes of the ellipsoids that stand for geoms, three `[k, *W]`."""
-    size = [take(m.geom_size[:, k], geom) for k in range(3)]
-    parts = np.zeros((3, 3, len(geom)))
-    for i, kind in enumerate(m.geom_type[geom]):
-        for axis, names in enumerate(SEMIAXES.get(kind, ("x", "y", "z"))):
-            parts[axis, ["xyz".index(name) for name in names], i] = 1
-    return [sum(column(p, s) * s for p, s in zip(row, size, strict=True)) for row in parts]
+    sizes, kinds = take(m.geom_size, geom), m.geom_type[geom]
+    places = [SEMIAXES.get(GeomType(kind), OWN_SEMIAXES) for kind in kinds]
+    axes = []
+    for axis in range(3):
+        counts = np.array([[n in place[axis] for n in range(3)] for place in places], float)
+        axes.append(sum(column(counts[:, n], sizes[:, 0]) * sizes[:, n] for n in range(3)))
+    return axes
 
 
 def _kappa(a, b, c):

@@ -7,14 +7,14 @@ as the box of its inertia.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import MINVAL, GeomType
+from jaxsim.enums import MINVAL
 from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.kinds import by_kind
 from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.constants.added_mass import semiaxes
 
 PI = float(np.pi)
 
@@ -97,7 +97,7 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray) -> tuple[Vec, Vec]:
     interaction, blunt, slender, angular, kutta, magnus = (fluid[:, k] for k in range(6))
     mass = Vec(*(rho * fluid[:, 6 + k] for k in range(3)))
     inertia = Vec(*(rho * fluid[:, 9 + k] for k in range(3)))
-    r = Vec(*(_semi_axis(m, geom, k) for k in range(3)))
+    r = Vec(*semiaxes(m, geom))
     x, y, z = r.parts
 
     # added mass
@@ -133,24 +133,6 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray) -> tuple[Vec, Vec]:
     drag = _times(resisted, omega).norm()
     turn = turn - omega.scale(rho * drag + 8 * PI * beta * mean**3)
     return (R @ push).scale(interaction), (R @ turn).scale(interaction)
-
-
-def _semi_axis(m: Model, geom: np.ndarray, k: int):
-    """Semi-axis k of the ellipsoid that stands for a geom."""
-    size = take(m.geom_size, geom)
-    sphere = lambda i: size[i, 0]  # noqa: E731
-    capsule = lambda i: size[i, 0] if k < 2 else size[i, 0] + size[i, 1]  # noqa: E731
-    cylinder = lambda i: size[i, 0] if k < 2 else size[i, 1]  # noqa: E731
-    own = lambda i: size[i, k]  # noqa: E731
-    table = {
-        GeomType.SPHERE: sphere,
-        GeomType.CAPSULE: capsule,
-        GeomType.CYLINDER: cylinder,
-        GeomType.ELLIPSOID: own,
-        GeomType.BOX: own,
-        GeomType.MESH: own,
-    }
-    return by_kind(m.geom_type[geom], table, size[:, 0])
 
 
 def _times(a: Vec, b: Vec) -> Vec:

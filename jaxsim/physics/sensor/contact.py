@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.enums import Reduce
 from jaxsim.math import Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.kinds import by_kind, join
 from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.sensor.contact_plan import Criterion, Plan, Reduce, contact_plans, output_rows
+from jaxsim.physics.sensor.contact_plan import Criterion, Plan, contact_plans, output_rows
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
 from jaxsim.physics.solver.constraint_force import contact_force

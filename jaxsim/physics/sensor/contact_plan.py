@@ -5,23 +5,12 @@ these as constants of each sensor, so that all of them are computed together, wh
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
-from jaxsim.enums import ConDataField, ObjType, SensorType
+from jaxsim.enums import ConDataField, ObjType, Reduce, SensorType
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.topology import descendants
-
-
-class Reduce(IntEnum):
-    """Which of the matching contacts get a slot."""
-
-    NONE = 0
-    MINDIST = 1
-    MAXFORCE = 2
-    NETFORCE = 3
-
 
 WIDTH = {f: 1 if f in (ConDataField.FOUND, ConDataField.DIST) else 3 for f in ConDataField}
 

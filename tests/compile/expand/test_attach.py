@@ -2,9 +2,9 @@
 
 import pytest
 from compile.images import skn
-from compile.oracle import assert_file_agrees
+from compile.oracle import assert_agrees, assert_file_agrees, refusal
 
-from jaxsim.compile import compile_file, compile_spec, flatten
+from jaxsim.compile import compile_file, compile_spec, compile_string, flatten
 from jaxsim.errors import ModelError
 from jaxsim.spec import Spec
 
@@ -206,3 +206,27 @@ def test_a_circle_of_models_is_refused(tmp_path):
         </mujoco>""")
     with pytest.raises(ModelError, match="is there a circle"):
         compile_file(str(main))
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_a_range_needs_a_flag_where_its_own_model_says_so(auto):
+    """One of the two models has autolimits off; that of the actuator counts."""
+    kid = (
+        f'<mujoco><compiler autolimits="{str(auto).lower()}"/><worldbody><body>'
+        '<joint name="j"/><geom size=".1"/></body></worldbody>'
+        '<actuator><motor joint="j" ctrlrange="-1 1"/></actuator></mujoco>'
+    )
+    text = (
+        f'<mujoco><compiler autolimits="{str(not auto).lower()}"/><asset>'
+        '<model name="k" file="kid.xml"/></asset><worldbody><attach model="k" prefix="p"/>'
+        "</worldbody></mujoco>"
+    )
+    files = {"kid.xml": kid.encode()}
+    if auto:
+        assert assert_agrees(text, files=files).fields["actuator_ctrllimited"].all()
+        return
+    message = refusal(text, files)
+    assert message is not None
+    assert "ctrllimited" in message
+    with pytest.raises(ModelError, match="it has ctrlrange but not ctrllimited"):
+        compile_string(text, files)

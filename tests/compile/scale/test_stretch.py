@@ -243,6 +243,19 @@ def test_bodies_of_a_flexcomp_have_the_scale_of_the_body_it_is_in(name, scale):
     assert_agrees(_soft(f'<frame scale="3"><body name="q" pos="1 2 3">{inner}</body></frame>'))
 
 
+@pytest.mark.parametrize("simpler", ["fusestatic", "discardvisual"])
+def test_a_simpler_tree_weighs_what_its_stretched_meshes_did(simpler):
+    geom = '<geom type="mesh" mesh="m" euler="20 30 40" contype="0" conaffinity="0"/>'
+    assert_agrees(
+        f"""<mujoco><compiler {simpler}="true"/>
+        <asset><mesh name="m" vertex="0 0 0 1 0 0 0 2 0 0 0 4"/></asset>
+        <worldbody><body>{_POINT}<freejoint/>
+        <frame {SCALE} euler="10 20 30"><body euler="30 40 50">{geom}</body></frame>
+        </body></worldbody></mujoco>""",
+        skip=_HULL,
+    )
+
+
 _BONES = "".join(
     f'<bone body="{body}" bindpos="1 2 3" bindquat="1 .2 .3 .4" vertid="0 1 2" vertweight="1 1 1"/>'
     for body in "ab"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.mesh.fit import AROUND_BOX, TO_INERTIA, inertia_box
-from jaxsim.compile.asset.mesh.mesh import Mesh
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.pose import Pose, here, pose_of
+from jaxsim.compile.geometry.placed import pose_of
+from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.compile.geometry.quaternion import IDENTITY
 from jaxsim.compile.geometry.shape import Geometry, check_size, unknown
@@ -31,7 +31,7 @@ def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geome
     dataid = c.find_own("mesh", element, "mesh")
     if dataid < 0:
         return unknown(kind)
-    mesh: Mesh = c.work["mesh"][dataid]
+    mesh = c.meshes[dataid]
     low, high = mesh.bounds
     size = np.maximum(np.abs(low), np.abs(high))
     moved = mesh.pose if element.tag == "geom" else here()
@@ -60,7 +60,7 @@ def fitted(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:
     dataid = c.find_own("mesh", element, "mesh")
     if dataid < 0:
         return unknown(kind)
-    mesh: Mesh = c.work["mesh"][dataid]
+    mesh = c.meshes[dataid]
     if c.settings_of(element).fitaabb:
         low, high = mesh.bounds
         moved = mesh.pose.apply(Pose((high + low) / 2, IDENTITY))

@@ -18,6 +18,7 @@ from jaxsim.compile.asset.mesh.sdf import made_by_plugin, plugin_surface
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
 from jaxsim.compile.geometry.quaternion import normalize
+from jaxsim.compile.step import step
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
@@ -28,20 +29,22 @@ NO_LIMIT = -1
 Shared = dict[tuple[Any, ...], MeshSurface]
 
 
+@step(needs="settings scale_frames plugins assets bodies", gives="mesh meshes")
 def meshes(c: Compilation) -> None:
-    """All fields of meshes; `c.work["mesh"]` has them by id."""
+    """All fields of meshes; and the meshes by id."""
     hulls = _meshes_that_collide(c)
     shared: Shared = {}
     made: list[Mesh] = []
     for element in c.elements["mesh"]:
-        made += _mesh(c, element, element.asset_name in hulls, shared)
-    c.work["mesh"] = made
+        hull = element.asset_name in hulls
+        made += _mesh(c, element, hull, shared, c.stretched.get(element))
+    c.meshes = made
     c.fields.update(mesh_fields(made))
 
 
 def mesh_of(c: Compilation, element: SpecElement) -> Mesh | None:
     """One mesh by itself, for what is made of meshes before they are compiled."""
-    made = _mesh(c, element, False, {})
+    made = _mesh(c, element, False, {}, None)
     return made[0] if made else None
 
 
@@ -65,9 +68,15 @@ def _meshes_that_collide(c: Compilation) -> set[str]:
     return found - {None}
 
 
-def _mesh(c: Compilation, element: SpecElement, hull: bool, shared: Shared) -> list[Mesh]:
+def _mesh(
+    c: Compilation,
+    element: SpecElement,
+    hull: bool,
+    shared: Shared,
+    stretch: np.ndarray | None,
+) -> list[Mesh]:
     """One mesh, or none and a fault of its element."""
-    placement = _placement(c, element)
+    placement = _placement(c, element, stretch)
     try:
         surface = _surface(c, element, shared)
         if surface is None or placement is None:
@@ -80,7 +89,9 @@ def _mesh(c: Compilation, element: SpecElement, hull: bool, shared: Shared) -> l
         return []
 
 
-def _placement(c: Compilation, element: SpecElement) -> Placement | None:
+def _placement(
+    c: Compilation, element: SpecElement, stretch: np.ndarray | None
+) -> Placement | None:
     scale, refpos, refquat = (
         np.array(element.get(attr), float) for attr in ("scale", "refpos", "refquat")
     )
@@ -91,7 +102,6 @@ def _placement(c: Compilation, element: SpecElement) -> Placement | None:
     elif np.abs(refquat).max() < MINVAL:
         c.fault(element, "refquat must not be zero; use '1 0 0 0' for no rotation")
     else:
-        stretch = c.work.get("stretched", {}).get(element)
         return Placement(refpos, normalize(refquat / np.abs(refquat).max()), scale, stretch)
     return None
 

@@ -14,17 +14,19 @@ from jaxsim.assets.octree.build import Octree, octree
 from jaxsim.compile.asset.mesh.mesh import Mesh
 from jaxsim.compile.asset.mesh.sdf import made_by_plugin
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.step import step
 
 NO_TREE = -1  # address of a mesh without octree
 
 
+@step(needs="assets bodies meshes", gives="mesh oct")
 def octrees(c: Compilation) -> None:
     """All fields of octrees."""
     geoms = [geom for body in c.bodies for geom in body.geoms if geom.get("type") == "sdf"]
     named = {geom.get("mesh") for geom in geoms}
     trees = [
         _tree(mesh) if element.asset_name in named and not made_by_plugin(element) else None
-        for element, mesh in zip(c.elements["mesh"], c.work["mesh"], strict=True)
+        for element, mesh in zip(c.elements["mesh"], c.meshes, strict=True)
     ]
     c.fields.update(octree_fields(trees))
 

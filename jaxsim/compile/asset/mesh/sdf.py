@@ -29,7 +29,7 @@ def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
     Raises:
       AssetError: the settings give no surface, or the mesh has what it cannot have.
     """
-    instance = c.work["plugin"].get(plugin_child(element))
+    instance = c.instances.of(plugin_child(element))
     if instance is None or instance.plugin.serves != "sdf" or instance.fault:
         return None
     if element.get("file") is not None:

@@ -13,15 +13,11 @@ polynomials are the weights.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.flex.filling import filling, with_void
-
-if TYPE_CHECKING:
-    from jaxsim.compile.flex.flexes import Flex
+from jaxsim.compile.flex.flex import Flex
 
 
 def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:

@@ -17,16 +17,14 @@ constraint keeps its strain, that has its modes in place of the matrices (modes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.flex.lattice import lattice_stiffness
-from jaxsim.compile.flex.modes import packed_modes
-from jaxsim.compile.flex.rods import rod_bending, twisted_chain
-from jaxsim.compile.flex.rules import yield_strains
-from jaxsim.compile.flex.walls import (
+from jaxsim.compile.flex.elastic.lattice import lattice_stiffness
+from jaxsim.compile.flex.elastic.modes import packed_modes
+from jaxsim.compile.flex.elastic.rods import rod_bending, twisted_chain
+from jaxsim.compile.flex.elastic.walls import (
     Wall,
     membrane_stiffness,
     plate_rigidity,
@@ -34,9 +32,8 @@ from jaxsim.compile.flex.walls import (
     walls,
     warp_mode,
 )
-
-if TYPE_CHECKING:
-    from jaxsim.compile.flex.flexes import Flex
+from jaxsim.compile.flex.flex import Flex
+from jaxsim.compile.flex.rules import yield_strains
 
 # Numbers for an element: 3 or 6 edges give 6 or 21, and there is room for more.
 _ROOM = {2: 21, 3: 24}

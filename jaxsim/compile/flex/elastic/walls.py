@@ -8,14 +8,12 @@ bending at the four edges by which it hangs on its neighbours, on the same wall 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.flex.lattice import lagrange
-
-if TYPE_CHECKING:
-    from jaxsim.compile.flex.flexes import Flex
+from jaxsim.compile.flex.elastic.lattice import lagrange
+from jaxsim.compile.flex.flex import Flex
 
 _BEND = 10  # numbers for an edge: two elements, the place in each, stiffness, fold at rest
 

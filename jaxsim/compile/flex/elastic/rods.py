@@ -15,15 +15,11 @@ or, for two neighbours that are curved at rest in a rod without twist joints,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.flex.rod_twist import open_chain, twist_name
-
-if TYPE_CHECKING:
-    from jaxsim.compile.flex.flexes import Flex
 
 _FOLDED = 1e-9  # one minus the cosine between edges that coincide
 _STRAIGHT = 1e-4  # angle below which a vertex is straight at rest [rad]

@@ -1,0 +1,49 @@
+"""The part of an actuator that shortcuts own: dynamics, gain and bias, with their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from jaxsim.enums import BiasType, DynType, GainType
+
+NPRM = 10  # length of each parameter vector
+
+GENERAL, PLUGIN = "general", "plugin"
+
+
+def parameters(*values: float) -> np.ndarray:
+    """A parameter vector that begins with `values`, (10,)."""
+    out = np.zeros(NPRM)
+    out[: len(values)] = values
+    return out
+
+
+@dataclass
+class ActuatorType:
+    """The part of an actuator that shortcuts own.
+
+    `written` is the element it was last written with. A damping ratio that is yet to be turned into
+    damping stands as a positive `biasprm[2]`; damping itself stands there as a negative number.
+    """
+
+    written: str = GENERAL
+    dyntype: int = DynType.NONE
+    gaintype: int = GainType.FIXED
+    biastype: int = BiasType.NONE
+    dynprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
+    gainprm: np.ndarray = field(default_factory=lambda: parameters(1.0))
+    biasprm: np.ndarray = field(default_factory=parameters)
+    ctrlspec: int = 0
+    actearly: bool = False
+    inheritrange: float = 0.0
+    velrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    ffrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    forcerange: np.ndarray | None = None  # which the saturation of a dcmotor sets too
+    inherited: np.ndarray | None = None  # the range that inheritrange asks for
+
+    def copy(self) -> ActuatorType:
+        """A copy with vectors of its own."""
+        vectors = ("dynprm", "gainprm", "biasprm", "velrange", "ffrange")
+        return replace(self, **{name: getattr(self, name).copy() for name in vectors})

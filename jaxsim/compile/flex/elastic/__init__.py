@@ -1,0 +1,1 @@
+"""Elasticity of flexes: the coefficients of their forces."""

@@ -1,0 +1,56 @@
+"""Where an element is: its pose in its body, or a body's in its parent, seen through the frames.
+
+`<frame>`s around an element are applied from the inside out. `fromto` is a second way to place a
+geom or site: its ends, its direction and its length in one.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.orientation import SHORT, from_z_axis, numbers, orientation
+from jaxsim.compile.geometry.pose import Pose, here
+from jaxsim.spec import SpecElement
+
+
+def pose_of(c: Compilation, element: SpecElement) -> Pose:
+    """The pose of an element in its body, or of a body in its parent."""
+    own = written_pose(c, element)
+    return own if element.holder.tag != "frame" else frame_pose(c, element).apply(own)
+
+
+def written_pose(c: Compilation, element: SpecElement) -> Pose:
+    """The pose that the attributes of an element give, without the frames around it."""
+    pos = element.get("pos")
+    return Pose(np.zeros(3) if pos is None else np.array(pos, float), orientation(c, element))
+
+
+def frame_pose(c: Compilation, element: SpecElement) -> Pose:
+    """The pose, in the body, of the frame that an element is written in."""
+    if element.parent is None or element.parent.tag != "frame":
+        return here()
+    unknown = list(takewhile(lambda frame: frame not in c.frames, element.frames()))
+    for frame in reversed(unknown):
+        own, around = written_pose(c, frame), c.frames.get(frame.holder)
+        c.frames[frame] = own if around is None else around.apply(own)
+    return c.frames[element.parent]
+
+
+def fromto(c: Compilation, element: SpecElement) -> tuple[Pose, float]:
+    """The pose whose z axis joins the two points of `fromto`, and half their distance.
+
+    The z axis points from the second point to the first, as the oracle has it.
+    """
+    ends = np.array(element.get("fromto"), float)
+    if np.any(element.get("pos")):
+        c.fault(element, "both pos and fromto place it; remove one of them")
+    along = ends[:3] - ends[3:]
+    length = float(np.linalg.norm(along))
+    if not along @ along >= SHORT:
+        c.fault(element, f"the points of fromto coincide ('{numbers(ends)}'); move them apart")
+        return here(), 0.0
+    own = Pose((ends[:3] + ends[3:]) / 2, from_z_axis(along))
+    return frame_pose(c, element).apply(own), length / 2

@@ -1,0 +1,45 @@
+"""Whether a limit is imposed: by its flag, or because its range rises."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.compile.context import Compilation
+from jaxsim.spec import SpecElement
+
+
+def is_limited(
+    c: Compilation,
+    element: SpecElement,
+    flag: str,
+    attr: str,
+    given: np.ndarray | None = None,
+    *,
+    rising: bool = True,
+    decided: bool = False,
+) -> bool:
+    """Whether a limit is on: by its flag, or for `auto` when the range rises.
+
+    Args:
+      c: the compilation.
+      element: what has the limit.
+      flag: the attribute that is `true`, `false` or `auto`; absent it is `auto`.
+      attr: the attribute that has the range.
+      given: the range, (2,), where it is not just what the attribute says.
+      rising: whether a range whose limit is on must rise.
+      decided: whether the range needs no flag even without `autolimits`.
+    """
+    keyword = element.get(flag) or "auto"
+    low, high = np.array(element.get(attr), float) if given is None else given
+    automatic = keyword == "auto"
+    undecided = automatic and not decided and not c.settings_of(element).autolimits
+    if undecided and (low, high) != (0.0, 0.0):
+        c.fault(
+            element,
+            f"it has {attr} but not {flag}, and autolimits is off; "
+            f"write {flag}='true' or 'false', or remove {attr}",
+        )
+    on = keyword == "true" or (automatic and bool(low < high))
+    if on and rising and not low < high:
+        c.fault(element, f"{attr}='{low:g} {high:g}' must rise, because {flag} is on")
+    return on

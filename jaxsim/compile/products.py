@@ -1,0 +1,44 @@
+"""All products of the passes, each with the pass that gives it and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jaxsim.compile.asset.mesh.mesh import Mesh
+from jaxsim.compile.flex.flex import Flex
+from jaxsim.compile.product import Product
+from jaxsim.compile.reference.constants import Constants
+from jaxsim.compile.scale.scales import KeyScales, Scales
+from jaxsim.compile.settings import Settings
+from jaxsim.compile.whole.instances import Instances
+from jaxsim.model.derived import LengthRanges
+from jaxsim.spec import Body, SpecElement
+
+
+class Products:
+    """What passes make for later ones, typed; a product is absent until its pass has run."""
+
+    settings = Product[Settings]("settings", "what `<compiler>` says")
+    scales = Product[Scales | None](
+        "scale_frames", "scales of the elements in frames; None if no frame has one"
+    )
+    stretched = Product[Mapping[SpecElement, np.ndarray]](
+        "scale_frames", "maps (3, 3) of meshes that are stretched along other axes than their own"
+    )
+    instances = Product[Instances]("plugins", "instances of plugins, and whom they serve")
+    bodies = Product[Sequence[Body]]("bodies", "the bodies, by id")
+    meshes = Product[Sequence[Mesh]]("meshes", "the meshes, by id")
+    geom_mass = Product[np.ndarray]("geoms", "mass of each geom [kg], (ngeom,)")
+    geom_inertia = Product[np.ndarray](
+        "geoms", "principal moments of each geom about its center [kg m^2], (ngeom, 3)"
+    )
+    key_scales = Product[KeyScales | None](
+        "scale_actuators", "factors of the numbers in keyframes; None if nothing is scaled"
+    )
+    flexes = Product[Sequence[Flex]]("flexes", "the flexes, by id")
+    constants = Product[Constants]("derive", "what follows from the pose qpos0")
+    length_ranges = Product[LengthRanges | None](
+        "derive", "ranges of actuator lengths that need a simulation; None if there are none"
+    )

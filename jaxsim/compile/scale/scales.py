@@ -1,0 +1,65 @@
+"""The scale of each element inside a `<frame scale>`, and of what refers to such elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.compile.scale.dimension import Scale
+from jaxsim.spec import SpecElement
+
+ONE = Scale()
+_ANGULAR = ("hinge", "ball", "free")
+_PATH = ("site", "geom")
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """The scale of every element of the tree.
+
+    Attributes:
+      inside: elements with a scale other than one, in document order; maps of positions are in the
+        axes of the parent. That of a slide joint has the factor along its axis as its length.
+      own: the scale of what is in a body or frame, in the body's or frame's own axes.
+      named: all elements of the tree by kind and name.
+    """
+
+    inside: Mapping[SpecElement, Scale]
+    own: Mapping[SpecElement, Scale]
+    named: Mapping[tuple[str, str], SpecElement]
+
+    def of(self, kind: str, name: str | None) -> Scale:
+        """The scale of a named element; one for what is not scaled or not there.
+
+        That of a body is the scale of what is in it.
+        """
+        kind = "body" if kind == "xbody" else kind
+        element = self.named.get((kind, name or ""))
+        scales = self.own if kind == "body" else self.inside
+        return ONE if element is None else scales.get(element, ONE)
+
+    def joint(self, name: str | None) -> tuple[Scale, bool]:
+        """The scale of a joint, and whether its coordinate is an angle."""
+        element = self.named.get(("joint", name or ""))
+        angular = element is None or element.tag == "freejoint" or element.get("type") in _ANGULAR
+        return self.of("joint", name), angular
+
+    def tendon(self, element: SpecElement) -> tuple[Scale, bool]:
+        """The scale of a tendon if all on its path have the same, and whether it is an angle."""
+        if element.tag == "fixed":
+            found = [self.joint(e.get("joint")) for e in element.children]
+        else:
+            path = [e for e in element.children if e.tag in _PATH]
+            found = [(self.of(e.tag, e.get(e.tag)), False) for e in path]
+        parts = {(scale.overall, angular) for scale, angular in found}
+        return parts.pop() if len(parts) == 1 else (ONE, False)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyScales:
+    """What the numbers of keyframes are multiplied by: each control, and those of each actuator."""
+
+    control: np.ndarray
+    activation: np.ndarray

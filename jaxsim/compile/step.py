@@ -1,0 +1,44 @@
+"""A pass of the compiler: a function of one `Compilation`, and what it needs and gives.
+
+    @step(needs="assets bodies", gives="site")
+    def sites(c: Compilation) -> None: ...
+
+It needs the passes whose work it reads. It gives fields, named by their first word (`body` for
+`body_mass`; sizes go with what they count), kinds of objects (`camera`), products (products.py),
+`opt`, `stat`, and `spec` for a change of the tree. The tests run the compiler and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jaxsim.compile.context import Compilation
+
+
+class Step:
+    """One pass, which is called as the function it was made of.
+
+    Attributes:
+      name: its name in other passes' needs.
+      needs: names of the passes that must have run.
+      gives: what it adds or changes.
+    """
+
+    def __init__(self, run: Callable[[Compilation], None], needs: str, gives: str):
+        self._run = run
+        self.name = run.__name__
+        self.needs = frozenset(needs.split())
+        self.gives = frozenset(gives.split())
+        self.__doc__ = run.__doc__
+
+    def __call__(self, c: Compilation) -> None:
+        """Runs the pass."""
+        self._run(c)
+
+    def __repr__(self) -> str:
+        return f"<pass {self.name}>"
+
+
+def step(*, needs: str = "", gives: str = "") -> Callable[[Callable[[Compilation], None]], Step]:
+    """Declares a pass; names are separated by spaces."""
+    return lambda run: Step(run, needs, gives)

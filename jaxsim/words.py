@@ -1,0 +1,29 @@
+"""The word that was probably meant: for messages about names that nothing has."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+# Shares of letters in common, in order: a word worth naming, and one that is surely meant.
+_NEAR, _SURE = 0.6, 0.8
+
+
+def suggest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` is most likely a misspelling of, or None."""
+    known = list(known)
+    lowered = {name.lower(): name for name in known}
+    if word.lower() in lowered:
+        return lowered[word.lower()]
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=_NEAR)), None)
+
+
+def remedy(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The end of a message: `; did you mean 'elbow'?`, or `otherwise` if nothing is near."""
+    near = suggest(word, known)
+    return otherwise if near is None else f"; did you mean '{near}'?"
+
+
+def is_slip(word: str, known: Iterable[str]) -> bool:
+    """Whether a word is so near to a known one that nothing else can be meant."""
+    return bool(difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=_SURE))
