@@ -40,6 +40,15 @@ class Spec:
 
     `path` is the file it was read from, and `files` the files in memory that it may refer to; both
     serve to find the files of its assets.
+
+    Example:
+      >>> spec = Spec()
+      >>> ball = spec.at("worldbody").add("body", name="ball", pos=[0, 0, 1])
+      >>> ball.add("geom", size=0.1).get("type")
+      'sphere'
+      >>> spec.rename("body", "ball", "marble")
+      >>> "marble" in spec.to_xml()
+      True
     """
 
     def __init__(
