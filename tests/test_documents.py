@@ -1,7 +1,9 @@
 """What the README and the notebooks show runs as it stands there."""
 
+import ast
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,47 @@ def test_every_file_named_in_prose_exists():
         if not any(path.endswith(f"/{name}") for path in files)
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_every_function_named_in_the_documents_exists():
+    """`jaxsim/physics/body/rne.py:bias` is a function, class or table that this file defines."""
+    texts = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    found = [
+        (text.relative_to(ROOT), path, name)
+        for text in texts
+        for path, name in re.findall(r"([a-z_][\w/]*\.py):([A-Za-z_][\w.]*\w)", text.read_text())
+    ]
+    assert len(found) > 50
+    missing = [
+        f"{text}: {path}:{name}"
+        for text, path, name in found
+        if not (ROOT / path).exists() or name not in definitions(ROOT / path)
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def definitions(path: Path) -> set[str]:
+    """What a file defines: functions, classes and tables, and of classes "Class.method"."""
+
+    def names(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield prefix + node.name
+            if isinstance(node, ast.ClassDef):
+                yield from names(node.body, f"{node.name}.")
+            targets = node.targets if isinstance(node, ast.Assign) else ()
+            yield from (prefix + t.id for t in targets if isinstance(t, ast.Name))
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                yield prefix + node.target.id
+
+    return {*names(ast.parse(path.read_text()).body)}
+
+
+def test_the_links_between_documents_lead_somewhere():
+    for text in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]:
+        for link in re.findall(r"\]\(([\w./-]+)\)", text.read_text()):
+            assert (text.parent / link).exists(), f"{text.relative_to(ROOT)}: {link}"
+        for path in re.findall(
+            r"`((?:docs|configs|benchmarks|tests)/[\w/]+\.\w+)`", text.read_text()
+        ):
+            assert (ROOT / path).exists(), f"{text.relative_to(ROOT)}: {path}"

@@ -48,6 +48,12 @@ def load_model(
     Warns:
       UnsupportedWarning: the model has what the physics cannot simulate. It can be looked at,
         changed and saved; `make_data` refuses it, with the place of each such thing.
+
+    Example:
+      >>> arm = "<body><joint axis='0 1 0'/><geom size='0.1' pos='0 0 -1'/></body>"
+      >>> m = load_model(f"<mujoco><worldbody>{arm}</worldbody></mujoco>")
+      >>> m.nv, round(float(m.body_mass[1]), 3)
+      (1, 4.189)
     """
     check_room(contacts)
     _check_source(source, assets)

@@ -1,6 +1,6 @@
 """The reference page of MJCF, made from the schema: every element, every attribute.
 
-python -m jaxsim.mjcf.reference > docs/reference/mjcf.md
+python -m jaxsim.mjcf.page > docs/reference/mjcf.md
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jaxsim.mjcf.write import format_value
 
 _HEAD = """# MJCF, as jaxsim reads it
 
-Made from the schema table (`jaxsim/mjcf/schema`) by `python -m jaxsim.mjcf.reference`; do not edit.
+Made from the schema table (`jaxsim/mjcf/schema`) by `python -m jaxsim.mjcf.page`; do not edit.
 
 An element is described once, where it first stands. "How often" says how often it may stand in
 its parent: `!` once, `?` at most once, `*` any number, `R` any number and inside itself. Numbers

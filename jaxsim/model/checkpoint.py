@@ -25,6 +25,13 @@ def state_dict(record: Record) -> dict[str, Any]:
 
     A field that is a record of its own is a dict. Leaves that are shapes (`jax.eval_shape`) give a
     dict of shapes, into which orbax restores.
+
+    Example:
+      >>> state = state_dict(d)
+      >>> state["qpos"].shape, "mocap_pos" in state  # there are no mocap bodies
+      ((1,), False)
+      >>> from_state_dict(jaxsim.make_data(m), state).qpos.shape
+      (1,)
     """
     found: dict[str, Any] = {}
     for name, value in _present(record):

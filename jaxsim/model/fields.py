@@ -129,6 +129,13 @@ class Record:
         Raises:
           ValueError: a value has not the declared shape; leading axes of a batch may precede it.
             Values without a shape, such as the axes of a vmap, stand for themselves.
+
+        Example:
+          >>> float(d.replace(qvel=jnp.ones(1)).qvel[0])
+          1.0
+          >>> d.replace(qvel=jnp.ones(3))
+          Traceback (most recent call last):
+          ValueError: qvel: expected shape (1,), with any leading axes of a batch; got float...[3]
         """
         unknown = values.keys() - self.fields.keys() - self.working.keys()
         if unknown:

@@ -34,6 +34,11 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
       UnsupportedError: the model has what the physics cannot simulate; every such thing is listed
         with its place.
       ValueError: `keep` names a field that Data does not have.
+
+    Example:
+      >>> d = make_data(m, keep=("qacc", "xpos"))
+      >>> d.qpos.shape, d.qacc.shape, d.sensordata is None
+      ((1,), (1,), True)
     """
     check_supported(m)
     kept = _kept_names(keep)

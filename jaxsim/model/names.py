@@ -19,6 +19,13 @@ def name2id(m: Model, kind: ObjType | str, name: str) -> int:
 
     Raises:
       ValueError: there is no such kind, or no object of this kind has the name; says the nearest.
+
+    Example:
+      >>> name2id(m, "joint", "hinge")
+      0
+      >>> name2id(m, "joint", "hing")
+      Traceback (most recent call last):
+      ValueError: no joint is named 'hing'; did you mean 'hinge'?
     """
     names = _names(m, kind)
     if name and name in names:
@@ -31,6 +38,10 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
 
     Raises:
       ValueError: there is no such kind.
+
+    Example:
+      >>> id2name(m, "body", 1), id2name(m, "body", 7)
+      ('arm', None)
     """
     names = _names(m, kind)
     return names[index] or None if 0 <= index < len(names) else None

@@ -142,7 +142,12 @@ class BatchProgram:
 
 
 def replicate(d: Data, worlds: int) -> Data:
-    """The same world many times, with a leading axis."""
+    """The same world many times, with a leading axis.
+
+    Example:
+      >>> replicate(d, 8).qpos.shape
+      (8, 1)
+    """
     worlds = check_count("replicate: worlds", worlds)
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
 

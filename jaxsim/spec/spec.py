@@ -29,7 +29,17 @@ from jaxsim.words import remedy
 
 
 class Spec(Tree):
-    """An editable model; `Spec()` is an empty one."""
+    """An editable model; `Spec()` is an empty one.
+
+    Example:
+      >>> spec = Spec()
+      >>> ball = spec.at("worldbody").add("body", name="ball", pos=[0, 0, 1])
+      >>> ball.add("geom", size=0.1).get("type")
+      'sphere'
+      >>> spec.rename("body", "ball", "marble")
+      >>> "marble" in spec.to_xml()
+      True
+    """
 
     @classmethod
     def from_element(

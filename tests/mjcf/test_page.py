@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/reference/mjcf.md"
 
 def test_the_page_is_current():
     assert PAGE.read_text() == reference(), (
-        "write it again: python -m jaxsim.mjcf.reference > docs/reference/mjcf.md"
+        "write it again: python -m jaxsim.mjcf.page > docs/reference/mjcf.md"
     )
 
 

@@ -28,6 +28,11 @@ def step(m: Model, d: Data) -> Data:
     `d.warning`, unless the autoreset flag is off. A world whose acceleration is bad is put back
     and waits there for the next step: it is as `make_data` gives it. The counters of warnings are
     never put back, so that they say what happened in a whole run.
+
+    Example:
+      >>> step = jax.jit(jaxsim.step)  # many worlds: jax.jit(jax.vmap(jaxsim.step, (None, 0)))
+      >>> round(float(step(m, d).time), 3)
+      0.002
     """
     d = _check(m, d, d.qpos, WarningType.BADQPOS)
     d = _check(m, d, d.qvel, WarningType.BADQVEL)

@@ -12,8 +12,6 @@ from jaxsim.enums import ConDataField, ObjType, Reduce, SensorType
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.topology import descendants
 
-WIDTH = {f: 1 if f in (ConDataField.FOUND, ConDataField.DIST) else 3 for f in ConDataField}
-
 
 @dataclass(frozen=True, eq=False)
 class Criterion:
@@ -54,7 +52,7 @@ class Plan:
     @property
     def rows(self) -> int:
         """How many numbers there are: all numbers of a slot for all sensors, slot by slot."""
-        return sum(WIDTH.values()) * self.count * len(self)
+        return sum(f.width for f in ConDataField) * self.count * len(self)
 
     def row(self, item: int, slot: int, number: int) -> int:
         """Place of a number of a slot of a sensor."""
@@ -113,5 +111,5 @@ def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
 
 def _numbers(fields: int) -> list[int]:
     """Which of the numbers of a slot the fields of a sensor are."""
-    start = np.cumsum([0, *WIDTH.values()])
-    return [int(start[f]) + k for f in ConDataField if fields & 1 << f for k in range(WIDTH[f])]
+    start = np.cumsum([0, *(f.width for f in ConDataField)])
+    return [int(start[f]) + k for f in ConDataField if fields & 1 << f for k in range(f.width)]

@@ -1,0 +1,124 @@
+"""The reference page of the public names, in the order in which `jaxsim/__init__.py` has them.
+
+python -m jaxsim.cli.page > docs/reference/api.md
+"""
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_HEAD = """# Public names of jaxsim
+
+Made from `jaxsim/__init__.py` and the docstrings by `python -m jaxsim.cli.page`; do not edit.
+The docstrings say more: `help(jaxsim.step)`. The fields of the records are in
+`docs/reference/fields.md`, the equations in `docs/physics/`.
+"""
+
+
+class Name(NamedTuple):
+    """A public name: what it is called, the module that has it, and what it is."""
+
+    name: str
+    module: str
+    value: Any
+
+
+def reference() -> str:
+    """The page, in Markdown."""
+    parts = [_HEAD]
+    for part, names in groupby(public_names(), key=lambda n: n.module.split(".")[1]):
+        home = importlib.import_module(f"jaxsim.{part}")
+        parts += [f"## {part}\n", f"{_summary(home)}\n"]
+        for name in names:
+            parts += _entry(name)
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def public_names() -> list[Name]:
+    """What the package exports, in order."""
+    root = ast.parse((_PACKAGE / "__init__.py").read_text())
+    exports = [node for node in root.body if isinstance(node, ast.ImportFrom)]
+    return [
+        Name(alias.asname, str(node.module), _value(str(node.module), alias.name))
+        for node in exports
+        for alias in node.names
+        if alias.asname
+    ]
+
+
+def _value(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
+
+
+def _entry(name: Name) -> Iterator[str]:
+    """One name: heading, signature, summary and what the table `FACTS` adds; methods of a class."""
+    yield f"### {name.name}\n"
+    yield f"```python\n{_code(name.name, name.value)}\n```\n"
+    yield f"{_summary(name.value)}\n"
+    for fact in FACTS:
+        yield from fact(name)
+    if inspect.isclass(name.value):
+        methods = [*_methods(name.value)]
+        yield from methods
+        if methods:
+            yield ""
+
+
+def _defined_in(name: Name) -> Iterator[str]:
+    path = Path(inspect.getsourcefile(inspect.unwrap(name.value)) or "")
+    yield f"Defined in `{path.relative_to(_PACKAGE.parent).as_posix()}`.\n"
+
+
+# what is said of a name below its summary; each gives lines of Markdown
+FACTS: tuple[Callable[[Name], Iterator[str]], ...] = (_defined_in,)
+
+
+def _methods(cls: type) -> Iterator[str]:
+    """The public methods that a class defines itself."""
+    for name, member in vars(cls).items():
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if not name.startswith("_") and inspect.isfunction(function):
+            yield f"- `{_on_one_line(_header(name, function))}`: {_summary(function)}"
+
+
+def _code(name: str, value: Any) -> str:
+    """A definition as it is written in the source."""
+    if not inspect.isclass(value):
+        return _header(name, value)
+    bases = [base.__name__ for base in value.__bases__ if base is not object]
+    line = f"class {name}({', '.join(bases)})" if bases else f"class {name}"
+    made = vars(value).get("__init__")
+    return line if made is None else f"{line}\n{textwrap.indent(_header('__init__', made), '    ')}"
+
+
+def _header(name: str, function: Any) -> str:
+    """The head of a function's definition, under another name."""
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+    node = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef))
+    lines = source.splitlines()[node.lineno - 1 : node.body[0].lineno - 1]
+    return re.sub(r"def \w+", f"def {name}", "\n".join(lines), count=1).rstrip(":")
+
+
+def _on_one_line(header: str) -> str:
+    """A head without `def` and `self`, whose arguments may have stood on lines of their own."""
+    text = " ".join(header.removeprefix("def ").split()).replace("( ", "(")
+    text = text.replace(", )", ")").replace(" )", ")")
+    return re.sub(r"\((self|cls)(, )?", "(", text, count=1)
+
+
+def _summary(value: Any) -> str:
+    """The first paragraph of a docstring, on one line."""
+    doc = inspect.getdoc(value) or ""
+    return " ".join(doc.partition("\n\n")[0].split())
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

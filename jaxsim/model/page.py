@@ -1,0 +1,153 @@
+"""The reference page of the records, made from their field tables: every field of every record.
+
+python -m jaxsim.model.page > docs/reference/fields.md
+"""
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+
+from jaxsim.model.data import ALWAYS, Contact, Data
+from jaxsim.model.fields import KINDS, Field, Record
+from jaxsim.model.model import Model, Option, Statistic
+
+_HEAD = """# Fields of Model and Data
+
+Made from the field tables (`jaxsim/model/model.py`, `jaxsim/model/data.py`) by
+`python -m jaxsim.model.page`; do not edit.
+
+The names are MuJoCo's. A shape is that of one world: counts are those of the table below and read
+`m.nv`; the last axes of a vector (3), quaternion (4, real part first), rotation matrix (3, 3),
+spatial vector (6, rotation first) and inertia (10: xx yy zz xy xz yz of the rotational inertia,
+first moment, mass) are part of it. Many worlds have one more axis in front. `float` is the
+precision of the model: float32, or float64 under `jax_enable_x64`. What is `static` decides the
+program: it is a Python value, and changing it compiles anew. An angle is in radians; where a unit
+depends on the joint or actuator, both are given.
+"""
+
+# what the counts in shapes count
+COUNTS = {
+    "nq": "coordinates of the configuration",
+    "nv": "degrees of freedom",
+    "na": "activations of actuators",
+    "nu": "controls",
+    "nout": "outputs (forces) of actuators; one each unless an actuator has several",
+    "nactuator": "actuators",
+    "nbody": "bodies, the world included",
+    "nmocap": "mocap bodies",
+    "njnt": "joints",
+    "ngeom": "geoms",
+    "nsite": "sites",
+    "ncam": "cameras",
+    "nlight": "lights",
+    "nmesh": "meshes",
+    "nmeshvert": "vertices of all meshes",
+    "nmeshnormal": "normals of all meshes",
+    "nmeshtexcoord": "texture coordinates of all meshes",
+    "nmeshpoly": "polygons of the hulls of all meshes",
+    "noct": "cells of all octrees",
+    "nhfield": "height fields",
+    "nhfielddata": "heights of all height fields",
+    "nskin": "skins",
+    "nskinvert": "vertices of all skins",
+    "nskintexvert": "texture coordinates of all skins",
+    "nskinbone": "bones of all skins",
+    "nskinbonevert": "vertices of all bones",
+    "nmat": "materials",
+    "nflex": "flexes",
+    "nflexvert": "vertices of all flexes",
+    "nflexnode": "nodes of all flexes",
+    "nflexedge": "edges of all flexes",
+    "nflexstiffness": "numbers of stretching energy of all flexes",
+    "nflexbending": "numbers of bending energy of all flexes",
+    "nflextexcoord": "texture coordinates of all flexes",
+    "npair": "`<pair>` elements",
+    "neq": "equality constraints",
+    "ntendon": "tendons",
+    "nwrap": "path points of all tendons",
+    "nsensor": "sensors",
+    "nsensordata": "numbers of all sensors",
+    "nnumericdata": "numbers of all `<numeric>` elements",
+    "ntupledata": "objects in all `<tuple>` elements",
+    "nkey": "key frames",
+    "nplastic": "springs that yield",
+    "nuserdata": "numbers of user data in Data",
+    "ncontact": "contacts that a world has room for",
+    "nuser_body": "user numbers a body",
+    "nuser_jnt": "user numbers a joint",
+    "nuser_geom": "user numbers a geom",
+    "nuser_site": "user numbers a site",
+    "nuser_cam": "user numbers a camera",
+    "nuser_tendon": "user numbers a tendon",
+    "nuser_actuator": "user numbers an actuator",
+    "nuser_sensor": "user numbers a sensor",
+}
+
+WHOLE = ("structure", "opt", "stat", "qpos0", "qpos")  # of Model, and of no kind of object
+
+_KEPT = """Kept says whether `make_data(m)` allocates the field: `always`, whatever `keep` is;
+`default`; or `if asked`, with `make_data(m, keep="all")` or by name, `keep=("qacc", "cinert")`.
+What is not kept is None, and costs nothing: not even its computation, if nobody else needs it.
+"""
+_TABLES = """Its integer tables (types, parents, addresses) are in `m.structure` and read alike,
+`m.jnt_type`: they are MuJoCo's, and not in this list.
+"""
+
+
+def reference() -> str:
+    """The page, in Markdown."""
+    parts = [_HEAD, "| count | of |\n|---|---|"]
+    parts += [f"| `{name}` | {meaning} |" for name, meaning in COUNTS.items()]
+    parts += ["", "## Data\n", f"{_first(Data)}\n", _KEPT, *_table(Data.fields, kept=True)]
+    parts += ["## Contact, `d.contact`\n", f"{_doc(Contact)}\n", *_table(Contact.fields)]
+    parts += ["## Option, `m.opt`\n", f"{_first(Option)}\n", *_table(Option.fields)]
+    parts += ["## Statistic, `m.stat`\n", f"{_first(Statistic)}\n", *_table(Statistic.fields)]
+    parts += ["## Model\n", _first(Model), _TABLES]
+    for family, names in groupby(Model.fields, key=_family):
+        parts += [f"### {family}\n", *_table({name: Model.fields[name] for name in names})]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _first(record: type[Record]) -> str:
+    return _doc(record).splitlines()[0]
+
+
+def _doc(record: type[Record]) -> str:
+    lines = (record.__doc__ or "").strip().splitlines()
+    return "\n".join(line.strip() for line in lines)
+
+
+def _family(name: str) -> str:
+    """What a field of Model belongs to: a kind of object, or the model as a whole."""
+    prefix = name.partition("_")[0]
+    return "whole" if prefix in WHOLE else prefix
+
+
+def _table(fields: dict[str, Field], kept: bool = False) -> Iterator[str]:
+    titles = ["field", "shape", "dtype", "unit", *(["kept"] if kept else []), "meaning"]
+    yield f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}"
+    for name, field in fields.items():
+        keep = [_keep(name, field)] if kept else []
+        cells = [f"`{name}`", _shape(field), _dtype(field), field.unit, *keep, field.doc]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _shape(field: Field) -> str:
+    if field.static or field.nested is not None:
+        return ""
+    return str((*field.shape, *KINDS[field.kind])).replace("'", "")
+
+
+def _dtype(field: Field) -> str:
+    if field.static:
+        return "static"
+    return field.nested.__name__ if field.nested is not None else field.dtype
+
+
+def _keep(name: str, field: Field) -> str:
+    return "always" if name in ALWAYS else "default" if field.keep else "if asked"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

@@ -1,0 +1,67 @@
+"""The examples in docstrings and the code of the documents run, and give what they say.
+
+Where a docstring does not make them itself, `m` is the Model of a pendulum and `d` one world of it.
+"""
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jaxsim
+
+ROOT = Path(__file__).resolve().parent.parent
+PENDULUM = """<mujoco><worldbody><body name="arm">
+    <joint name="hinge" axis="0 1 0"/><geom size="0.1" pos="0 0 -1"/>
+</body></worldbody></mujoco>"""
+
+
+def modules() -> list[str]:
+    """Modules with examples in their docstrings."""
+    paths = sorted(p for p in (ROOT / "jaxsim").rglob("*.py") if ">>> " in p.read_text())
+    return [".".join(p.relative_to(ROOT).with_suffix("").parts) for p in paths]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_of_a_module(name):
+    module = importlib.import_module(name)
+    m = jaxsim.load_model(PENDULUM)
+    known = {"jaxsim": jaxsim, "jax": jax, "jnp": jnp, "m": m, "d": jaxsim.make_data(m)}
+    found = doctest.DocTestFinder().find(module, extraglobs=known)
+    tests = [test for test in found if test.examples]
+    written = Path(module.__file__).read_text().count(">>> ")
+    assert sum(len(test.examples) for test in tests) == written, "an example is out of reach"
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in tests:
+        assert runner.run(test).failed == 0, test.name
+
+
+def test_the_functions_that_are_used_most_have_an_example():
+    for name in ("load_model", "make_data", "step", "forward", "rollout", "state_dict", "Spec"):
+        assert ">>> " in (getattr(jaxsim, name).__doc__ or ""), name
+
+
+def test_the_python_of_the_page_on_faults():
+    names: dict = {}
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs/when.md").read_text(), re.DOTALL):
+        exec(compile(code, "when.md", "exec"), names)
+    assert names["kernels"] > 0
+    assert names["first"] is None
+
+
+def test_the_python_of_the_page_on_extensions():
+    names: dict = {}
+    text = (ROOT / "docs/extend.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "extend.md", "exec"), names)
+    for row in ("lab.tilt", "lab.servo", "lab.wind"):
+        jaxsim.unregister_plugin(row)
+    m = names["m"]
+    assert names["angle"] > 0.1
+    assert names["touching"] == 1
+    assert m.nbody == 2
+    assert names["m2"].nbody == 1
