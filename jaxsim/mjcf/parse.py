@@ -8,11 +8,13 @@ Further elements and end tags may follow the outermost element; they have no eff
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from xml.parsers import expat
+
+from lxml import etree
 
 from jaxsim.errors import ModelError, Place, Problem
-from jaxsim.mjcf.text import decoded, mended
+from jaxsim.mjcf.text import CDATA, REFUSED, Mended, as_written, decoded, mended, restored
 
 _log = logging.getLogger(__name__)
 
@@ -59,126 +61,130 @@ def parse(data: bytes, file: str) -> Node:
     if not data.strip():
         raise _error(file, None, "the file is empty; a model needs at least <mujoco/>")
     text = decoded(data, file)
+    document = mended(text, file)
+    builder = _Builder(document, file)
     try:
-        return _Builder(file).read(text)
-    except expat.ExpatError:
-        pass  # once more, with the usual slips put right; the line numbers are the same
-    builder = _Builder(file)
-    try:
-        return builder.read(mended(text, file))
-    except expat.ExpatError as error:
-        if builder.has_ended(error):
-            return builder.outermost()
-        raise _error(file, error.lineno, builder.describe(error, text)) from None
+        etree.fromstring(document.text.encode(), _parser(builder))
+    except etree.XMLSyntaxError as error:
+        if not builder.has_ended(error):
+            line = min(error.lineno or 1, text.count("\n") + 1)
+            raise _error(file, line, _explained(error, builder, text)) from None
+    else:
+        if builder.outermost and document.tail:
+            message = "broken XML, text after the last element; remove it"
+            raise _error(file, document.tail, message)
+    if not builder.outermost:
+        raise _error(file, None, f"this is no XML text; {_BEGINS}")
+    root = builder.outermost[0]
+    if builder.ignored:
+        message = "%s: what follows the end of %s is ignored, as in MuJoCo"
+        _log.warning(message, Place(file, builder.ignored), root.label)
+    return root
 
 
-# Stands around the text, so that elements may follow the outermost one, and a DTD has no place.
-_AROUND = "jaxsim-document"
+def _parser(target: _Builder) -> etree.XMLParser:
+    """A parser that reads what it is given and nothing else."""
+    return etree.XMLParser(
+        target=target,  # type: ignore[arg-type]  # the stubs ask for methods that may be absent
+        encoding="utf-8",
+        recover=False,  # what is wrong is said, never left out in silence
+        resolve_entities=False,  # no entity of a DTD grows into gigabytes, or into a file
+        load_dtd=False,  # no DTD is read from a file
+        dtd_validation=False,  # nor asked for what the elements may be
+        no_network=True,  # nothing is fetched
+        # Without it, no element is deeper than 256 and no value has more than ten million bytes,
+        # which meshes written as text can have. The builder bounds the depth; the size is that of
+        # the file, for there is no entity that could make it grow.
+        huge_tree=True,
+    )
 
 
 class _Builder:
-    """Receives the events of the parser and builds the tree."""
+    """Receives the events of the parser and builds the tree.
 
-    def __init__(self, file: str):
+    libxml2 would build one of its own, but counts lines up to 65,535 only, has for an element the
+    line where its start tag ends, and does not tell CDATA from other text. Here the line of each
+    start tag is known already, and CDATA is all the text that is left.
+    """
+
+    def __init__(self, document: Mended, file: str):
         self.file = file
-        self.root: Node | None = None
-        self.follows: int | None = None  # the line of what stands after the outermost element
-        self.open: list[Node] = []
-        self.size = 0  # bytes of the text, with what stands before it
-        self.parser = expat.ParserCreate("utf-8")
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self.begin
-        self.parser.EndElementHandler = self.end
-        self.parser.StartCdataSectionHandler = self.start_cdata
-        self.parser.EndCdataSectionHandler = self.end_cdata
-        self.parser.ProcessingInstructionHandler = self.instruction
+        self.plain = document.plain
+        self.lines = iter(document.lines)
+        self.open: list[Node] = []  # the first is the element around the text
+        self.outermost: list[Node] = []
+        self.extra: int | None = None  # the line of an end tag too many
 
-    def read(self, text: str) -> Node:
-        """Parses the whole text; returns the outermost element."""
-        data = f"<{_AROUND}>{text}".encode()
-        self.size = len(data)
-        self.parser.Parse(data + f"</{_AROUND}>".encode(), True)
-        if self.root is not None and text[text.rfind(">") + 1 :].strip():
-            line = text.rstrip().count("\n") + 1
-            raise _error(self.file, line, "broken XML, text after the last element; remove it")
-        return self.outermost()
-
-    def outermost(self) -> Node:
-        """The outermost element, when the text has been read."""
-        if self.root is None:
-            raise _error(self.file, None, f"this is no XML text; {_BEGINS}")
-        if self.follows is not None:
-            message = "%s: what follows the end of %s is ignored, as in MuJoCo"
-            _log.warning(message, Place(self.file, self.follows), self.root.label)
-        return self.root
-
-    def has_ended(self, error: expat.ExpatError) -> bool:
-        """Whether the parser has stopped at an end tag too many, which ends the text for MuJoCo."""
-        if error.code != _CODES[expat.errors.XML_ERROR_TAG_MISMATCH] or self.open:
-            return False
-        self.follows = self.follows or error.lineno
-        return self.root is not None
-
-    def begin(self, tag: str, attrs: dict[str, str]) -> None:
-        self.parser.StartElementHandler = self.start
-
-    def start(self, tag: str, attrs: dict[str, str]) -> None:
-        line = self.parser.CurrentLineNumber
-        node = Node(tag, attrs, self.file, line)
-        if self.open:
-            self.open[-1].children.append(node)
-        elif self.root is None:
-            self.root = node
+    def start(self, tag: str, attrs: Mapping[str, str]) -> None:
+        tag, attrs = (tag, dict(attrs)) if self.plain else restored(tag, attrs)
+        node = Node(tag, attrs, self.file, next(self.lines))
+        if not self.open:
+            self.outermost = node.children
+        elif tag == REFUSED:
+            raise _error(self.file, node.line, attrs["text"])
+        elif tag == CDATA:
+            self.open[-1].cdata = (self.open[-1].cdata or "") + attrs["text"]
         else:
-            self.follows = self.follows or line
+            self.open[-1].children.append(node)
         self.open.append(node)
-        if len(self.open) > MAX_DEPTH:
+        if len(self.open) > MAX_DEPTH + 1:
             message = (
                 f"{node.label} is nested more than {MAX_DEPTH} elements deep; flatten the model"
             )
-            raise _error(self.file, line, message)
+            raise _error(self.file, node.line, message)
 
     def end(self, tag: str) -> None:
-        if self.open:
-            self.open.pop()
+        self.open.pop()
 
-    def instruction(self, name: str, text: str) -> None:
-        raise _error(self.file, self.parser.CurrentLineNumber, _MISPLACED.format(name))
+    def close(self) -> None:
+        """Asked for by lxml at the end of the text."""
 
-    def start_cdata(self) -> None:
-        if self.open:
-            self.characters("")
-            self.parser.CharacterDataHandler = self.characters
+    def has_ended(self, error: etree.XMLSyntaxError) -> bool:
+        """Whether the parser has stopped at an end tag too many, which ends the text for MuJoCo."""
+        named = "and unparsable" not in str(error.msg)
+        if _is_mismatch(error) and named and len(self.open) == 1 and self.outermost:
+            self.extra = error.lineno
+        return self.extra is not None
 
-    def end_cdata(self) -> None:
-        self.parser.CharacterDataHandler = None
-
-    def characters(self, text: str) -> None:
-        self.open[-1].cdata = (self.open[-1].cdata or "") + text
-
-    def describe(self, error: expat.ExpatError, text: str) -> str:
-        """What is wrong with the text, and where to look."""
-        what = f"broken XML, {expat.errors.messages[error.code]}"
-        if error.code == _CODES[expat.errors.XML_ERROR_MISPLACED_XML_PI]:
-            return _MISPLACED.format("xml")
-        if error.code == _CODES[expat.errors.XML_ERROR_TAG_MISMATCH] and self.open:
-            node = self.open[-1]
-            if self.parser.ErrorByteIndex >= self.size:
-                return f"broken XML, the text ends inside {node.label}, opened in line {node.line}"
-            return f"{what}; {node.label} of line {node.line} is not closed yet"
-        if error.code == _CODES[expat.errors.XML_ERROR_INVALID_TOKEN]:
-            what += '; write attributes as name="value" and close every tag with >'
-        # what is no XML at all may be a file that is nobody's business
-        if not text.lstrip().startswith("<"):
-            return f"this is no XML text; {_BEGINS}"
-        lines = text.split("\n")
-        excerpt = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else ""
-        return f"{what} ({clip(excerpt)!r})" if excerpt else what
+    @property
+    def ignored(self) -> int | None:
+        """The line of the first tag that stands after the outermost element."""
+        return self.outermost[1].line if len(self.outermost) > 1 else self.extra
 
 
-_CODES = expat.errors.codes
+def _explained(error: etree.XMLSyntaxError, builder: _Builder, text: str) -> str:
+    """What is wrong with the text, and where to look."""
+    lines = text.split("\n")
+    line = error.lineno or 1
+    if _is_mismatch(error) and len(builder.open) > 1:
+        node = builder.open[-1]
+        if line > len(lines):
+            return f"broken XML, the text ends inside {node.label}, opened in line {node.line}"
+        return f"broken XML, mismatched tag; {node.label} of line {node.line} is not closed yet"
+    # what is no XML at all may be a file that is nobody's business
+    if not text.lstrip().startswith("<"):
+        return f"this is no XML text; {_BEGINS}"
+    if _is_mismatch(error):
+        what = "an end tag that closes nothing; remove it"
+    else:
+        what = clip(as_written(str(error.msg).rpartition(", line ")[0]))
+        what += "; " + _REMEDIES.get(error.code, _USUAL_REMEDY)  # type: ignore[attr-defined]
+    excerpt = lines[min(line, len(lines)) - 1].strip()
+    return f"broken XML, {what}" + (f" ({clip(excerpt)!r})" if excerpt else "")
+
+
+def _is_mismatch(error: etree.XMLSyntaxError) -> bool:
+    """Whether the parser has stopped at an end tag that is not that of the open element."""
+    return error.code == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH  # type: ignore[attr-defined]
+
+
+_REMEDIES = {
+    etree.ErrorTypes.ERR_ATTRIBUTE_REDEFINED: "keep one",
+    etree.ErrorTypes.ERR_INVALID_CHAR: "remove the character",
+    etree.ErrorTypes.ERR_INVALID_CHARREF: "remove the character",
+}
+_USUAL_REMEDY = 'write attributes as name="value" and close every tag with >'
 _BEGINS = "a model begins with <mujoco>"
-_MISPLACED = "<?{}?> must stand before all else; move it to the first line"
 
 
 def clip(text: str, length: int = 60) -> str:

@@ -1,9 +1,12 @@
-"""Bytes of a model file -> text that an XML parser reads, without what the format does not use.
+"""Bytes of a model file -> XML that a strict parser reads, and the line of every start tag.
 
 MuJoCo's reader allows slips that XML forbids, and models in the wild have them: `--` in comments,
 blank lines before the XML declaration, bare `&` and `<` in values, no space between attributes,
 text between the elements. It passes over a DTD, so that defaults and entities declared there have
-no effect. `mended` puts all this right; lines keep their numbers.
+no effect, and knows no namespaces. `mended` puts all this right, once, for every text.
+
+The recovery of libxml2 is no help here: it keeps a comment with `--` in it, but of the other slips
+it loses the attributes that follow, the `&`, or the elements after the first, and says nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +14,9 @@ from __future__ import annotations
 import codecs
 import logging
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.sax.saxutils import quoteattr
 
 from jaxsim.errors import ModelError, Place, Problem
 
@@ -30,10 +36,16 @@ _CHARACTER_SETS = re.compile(r"iso8859|latin|cp\d|gb|big5|shift_jis|euc_|koi8|ma
 _DECLARATION = re.compile(r"(\s*<\?.*?\?>)+", re.DOTALL)
 
 # What a text consists of. What is not closed reaches to the end, so that no part is read twice; a
-# start tag ends at its `>`, its quotes in pairs, or before the next one.
+# start tag ends at its `>`, its quotes in pairs, or before the next one. Most of a model are tags
+# that need no mending: they are taken many at a time.
 _PART = re.compile(
     r"""
-      (?P<comment> <!--.*?--> )
+      (?P<fine> (?:
+        </?[^\s<>"'=&:/!?]++
+        (?:[ \t\n]++(?!xmlns)[^\s<>"'=&:/]++[ \t\n]*+=[ \t\n]*+(?:"[^"<&]*+"|'[^'<&]*+'))*+
+        [ \t\n]*+/?>[ \t\n]*+
+      )++ )
+    | (?P<comment> <!--.*?--> )
     | (?P<cdata> <!\[CDATA\[.*?\]\]> )
     | (?P<instruction> <\?.*?\?> )
     | (?P<unclosed> <!--.* | <!\[CDATA\[.* | <\?.* | <![^>]*\Z )
@@ -43,60 +55,132 @@ _PART = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_KEPT = ("cdata", "instruction")
-_NO_WORD = re.compile(r"[^\w\s]+")
 _QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
 _BARE_AMPERSAND = re.compile(r"&(?!(#\d+|#x[0-9a-fA-F]+|lt|gt|amp|quot|apos);)")
+
+# What makes a name one of a namespace, and the letters that stand for it while the text is parsed:
+# libxml2 takes prefixes away, and `<x:geom>` must not pass for a `<geom>`.
+_STAND_INS = {":": "\ua789", "xmlns": "\ua78a"}
+_VALUE_OR_PREFIX = re.compile("|".join((_QUOTED.pattern, *_STAND_INS)))
+
+# Elements of our own, in a namespace that no name of the text can reach. One stands around the
+# text, so that elements may follow the outermost one, and a DTD has no place; one for a CDATA
+# section, which lxml does not tell from the text between elements; one for what is refused when its
+# turn comes: a fault before it is said first, and after an end tag too many it does not matter.
+_DOCUMENT = '<j:document xmlns:j="jaxsim">{}\n</j:document>'
+_OURS = "<j:{} text={}/>"
+CDATA = "{jaxsim}cdata"
+REFUSED = "{jaxsim}refused"
+
+_OPENING = re.compile(r"<!--|<!\[CDATA\[|<[!?][^\s?>]{0,20}")
+_REFUSALS = {
+    "unclosed": "broken XML, {} is not closed; close it, or remove it",
+    "instruction": "{}?> must stand before all else; move it to the first line",
+}
+
+
+@dataclass(slots=True)
+class Mended:
+    """A text in the form that XML asks for, within one element.
+
+    Attributes:
+      text: its tags; other parts are elements of ours, or comments of as many lines.
+      lines: the line of each start tag, in the order of the text.
+      plain: whether the parser gives all names and values as they are, see `restored`.
+      tail: the last line of the text after the last tag; None if there is none.
+    """
+
+    text: str
+    lines: list[int]
+    plain: bool
+    tail: int | None
 
 
 def decoded(data: bytes, file: str) -> str:
     """Text of a file: UTF-8 or UTF-16, else what its declaration says, else Latin-1.
 
-    The declaration, which has served its purpose, is taken away.
+    The declaration, which has served its purpose, is taken away; lines end in a line feed.
     """
-    text = _decoded(data, file)
+    text = _decoded(data, file).replace("\r\n", "\n").replace("\r", "\n")
     declaration = _DECLARATION.match(text)
     if declaration is None:
         return text
     return "\n" * declaration[0].count("\n") + text[declaration.end() :]
 
 
-def mended(text: str, file: str) -> str:
-    """The text with nothing but elements, their values in the form that XML asks for.
+def mended(text: str, file: str) -> Mended:
+    """The text with nothing but elements, their values in the form that XML asks for."""
+    pieces: list[str] = []
+    lines = [0]
+    line, plain = 1, True
+    dtd, tail = None, None
+    for part in _PART.finditer(text):
+        kind, written = part.lastgroup, part[0]
+        breaks = written.count("\n")
+        if kind == "fine":
+            pieces.append(written)
+            for i, row in enumerate(written.split("\n")):
+                lines += [line + i] * (row.count("<") - row.count("</"))
+        elif kind == "tag":
+            pieces.append(_VALUE_OR_PREFIX.sub(_mend, written))
+            plain = False
+            if not written.startswith("</"):
+                lines.append(line)
+        elif kind == "cdata" or kind in _REFUSALS:
+            pieces.append(_ours(kind, written) + _blank(breaks))
+            plain = False
+            lines.append(line)
+        else:
+            pieces.append(_blank(breaks))
+            if kind == "declaration":
+                dtd = dtd or f"{Place(file, line)}: {_opening(written)}"
+            elif kind == "text" and part.end() == len(text) and not written.isspace():
+                tail = text.rstrip().count("\n") + 1
+        line += breaks
+    if dtd:
+        _log.warning("%s...> has no effect, as in MuJoCo", dtd)
+    return Mended(_DOCUMENT.format("".join(pieces)), lines, plain, tail)
 
-    Raises:
-      ModelError: a comment or the like is not closed.
+
+def restored(tag: str, attrs: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Name and attributes of an element of a mended text as they stand in the file.
+
+    libxml2, told to leave entities alone, hands over every `&` of a value as a reference.
     """
-
-    dropped: list[re.Match] = []
-
-    def mend(part: re.Match) -> str:
-        if part.lastgroup == "tag":
-            return _QUOTED.sub(_escape, part[0])
-        if part.lastgroup == "text":
-            return _NO_WORD.sub("", part[0])
-        if part.lastgroup == "unclosed":
-            message = f"broken XML, {part[0][:4].strip()} is not closed; close it, or remove it"
-            raise ModelError(Problem(_place(part, file), message))
-        if part.lastgroup == "declaration":
-            dropped.append(part)
-        # an empty comment still ends the text before it
-        return part[0] if part.lastgroup in _KEPT else "<!---->" + "\n" * part[0].count("\n")
-
-    text = _PART.sub(mend, text)
-    if dropped:
-        name = dropped[0][0].split()[0]
-        _log.warning("%s: %s...> has no effect, as in MuJoCo", _place(dropped[0], file), name)
-    return text
+    values = {as_written(name): value.replace("&#38;", "&") for name, value in attrs.items()}
+    return as_written(tag), values
 
 
-def _place(part: re.Match, file: str) -> Place:
-    return Place(file, part.string.count("\n", 0, part.start()) + 1)
+def as_written(name: str) -> str:
+    """A name of a mended text as it stands in the file."""
+    for written, stand_in in _STAND_INS.items():
+        name = name.replace(stand_in, written)
+    return name
 
 
-def _escape(value: re.Match) -> str:
-    """A value in its quotes, and a space that sets it apart from the next attribute."""
-    return _BARE_AMPERSAND.sub("&amp;", value[0]).replace("<", "&lt;") + " "
+def _opening(part: str) -> str:
+    """How a comment, a declaration or an instruction begins, for a message."""
+    found = _OPENING.match(part)
+    return found[0] if found else part[:1]
+
+
+def _ours(kind: str, written: str) -> str:
+    """The element that stands for a CDATA section, or for what is refused."""
+    if kind == "cdata":
+        return _OURS.format("cdata", quoteattr(written[len("<![CDATA[") : -len("]]>")]))
+    return _OURS.format("refused", quoteattr(_REFUSALS[kind].format(_opening(written))))
+
+
+def _blank(breaks: int) -> str:
+    """What stands for a part that is left out: it still ends the text before it."""
+    return "<!--" + "\n" * breaks + "-->"
+
+
+def _mend(part: re.Match) -> str:
+    """A value in its quotes and a space after it, or what stands for a part of a name."""
+    if part[0] in _STAND_INS:
+        return _STAND_INS[part[0]]
+    return _BARE_AMPERSAND.sub("&amp;", part[0]).replace("<", "&lt;") + " "
 
 
 def _decoded(data: bytes, file: str) -> str:

@@ -6,30 +6,33 @@ give the same bits back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
+from lxml import etree
 
+from jaxsim.errors import ModelError, Problem
 from jaxsim.mjcf.element import Element, Value
 
 _INDENT = "  "
-# Line breaks and tabs would come back as spaces if they were not escaped.
-_ESCAPES = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-        '"': "&quot;",
-        "\n": "&#10;",
-        "\t": "&#9;",
-        "\r": "&#13;",
-    }
-)
 
 
 def to_xml(element: Element) -> str:
-    """MJCF text of an element and all below it, ending in a line break."""
-    return "\n".join(_lines(element)) + "\n"
+    """MJCF text of an element and all below it, ending in a line break.
+
+    Raises:
+      ModelError: a name or a text has a character that XML cannot hold.
+    """
+    top = _start(None, element)
+    stack = [(element, top, "\n")]  # no recursion, for a tree may be deep
+    while stack:
+        element, node, outer = stack.pop()
+        inner = outer + _INDENT
+        for child in element.children:
+            below = _start(node, child)
+            below.tail = inner
+            stack.append((child, below, inner))
+        if element.children:
+            node.text, below.tail = inner, outer
+    return etree.tostring(top, encoding="unicode") + "\n"
 
 
 def format_value(value: Value) -> str:
@@ -44,22 +47,20 @@ def _number(x: float | int) -> str:
     return text.removesuffix(".0")
 
 
-def _lines(top: Element) -> Iterator[str]:
-    """The lines of an element and all below it; no recursion, for a tree may be deep."""
-    stack: list[tuple[int, Element | str]] = [(0, top)]
-    while stack:
-        depth, element = stack.pop()
-        indent = _INDENT * depth
-        if isinstance(element, str):
-            yield f"{indent}</{element}>"
-            continue
-        head = f"{indent}<{element.tag}"
-        for name in _order(element):
-            head += f' {name}="{format_value(element.attrs[name]).translate(_ESCAPES)}"'
-        yield head + (">" if element.children else "/>")
-        if element.children:
-            stack.append((depth, element.tag))
-            stack.extend((depth + 1, child) for child in reversed(element.children))
+def _start(parent: etree._Element | None, element: Element) -> etree._Element:
+    """The element without its children, as the last one of its parent."""
+    tag = element.tag
+    node = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
+    for name in _order(element):
+        text = format_value(element.attrs[name])
+        try:
+            node.set(name, text)
+        except ValueError:
+            message = (
+                f"{element.label}: XML cannot hold {name}={text!r}; remove its control characters"
+            )
+            raise ModelError(Problem(element.place, message)) from None
+    return node
 
 
 def _order(element: Element) -> list[str]:

@@ -6,6 +6,16 @@
 Those libraries know dicts and arrays, and orbax refuses arrays of size zero, of which every model
 has some (no tendons, no cameras). The dict leaves them out; what is static is not in it either.
 `save_model` keeps a model whole, in a file of its own.
+
+Both functions are registered with flax, so that a state of training is saved with the simulation
+in it:
+
+    state = {"params": params, "optimizer": optimizer_state, "worlds": d}
+    data = flax.serialization.to_bytes(state)                       # msgpack
+    state = flax.serialization.from_bytes(like, data)
+    tree = flax.serialization.to_state_dict(state)                  # what orbax saves
+
+`like` may have shapes for arrays (`jax.eval_shape`): nothing is computed to restore.
 """
 
 from collections.abc import Mapping
@@ -14,8 +24,11 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import serialization
 
-from jaxsim.model.fields import Record
+from jaxsim.model.data import Contact, Data
+from jaxsim.model.fields import Record, brief
+from jaxsim.model.model import Model, Option, Statistic
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -50,12 +63,17 @@ def from_state_dict(like: AnyRecord, state: Mapping[str, Any]) -> AnyRecord:
       state: what `state_dict` made.
 
     Raises:
-      ValueError: a field is missing, is not one of `like`, or has another shape.
+      ValueError: a field is missing, is not one of `like`, or has another shape. The message has
+        the path to it, from the outermost tree that flax restores.
     """
-    return _filled(like, state, "")
+    path = serialization.current_path().split("/")
+    return _filled(like, state, "".join(f"{name}." for name in path if name.strip(".")))
 
 
-def _filled(like: Any, state: Mapping[str, Any], prefix: str) -> Any:
+def _filled(like: Any, state: Any, prefix: str) -> Any:
+    if not isinstance(state, Mapping):
+        record = f"{prefix.removesuffix('.')} " if prefix else ""
+        raise ValueError(f"state: {record}must be a dict of fields, got {brief(state)}")
     values: dict[str, Any] = {}
     rest = dict(state)
     for name, old in _present(like):
@@ -79,3 +97,7 @@ def _present(record: Record) -> list[tuple[str, Any]]:
     """The fields with arrays that a record has."""
     values = ((name, getattr(record, name)) for name, f in record.fields.items() if not f.static)
     return [(name, value) for name, value in values if value is not None]
+
+
+for _record in (Model, Option, Statistic, Data, Contact):
+    serialization.register_serialization_state(_record, state_dict, from_state_dict)

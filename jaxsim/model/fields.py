@@ -6,6 +6,12 @@ conversion between public arrays and the form used inside the physics all read t
     class Data(Record):
         qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
         xpos = array("nbody", kind="vec", unit="m", doc="position of each body frame")
+
+A record does not stand on `flax.struct.dataclass`, though flax saves it (checkpoint.py). Here a
+declaration has a shape in symbols, a unit and a meaning; `replace` checks that shape, a field may
+be absent, working values are not part of the tree, and a state dict has no array of size zero. All
+of that would be written on top of the dataclass; what would be left of it is the registration of a
+pytree, one call in `__init_subclass__`.
 """
 
 from collections.abc import Mapping

@@ -3,9 +3,10 @@
 import mujoco
 import numpy as np
 import pytest
+from lxml import etree
 
 from jaxsim.errors import ModelError, Place
-from jaxsim.mjcf import read_file, read_string
+from jaxsim.mjcf import parse, read_file, read_string
 
 
 def _problems(text: str) -> list[str]:
@@ -166,16 +167,26 @@ BROKEN = [
     ),
     (
         "<mujoco>\n<option timestep=.1/></mujoco>",
-        "arm.xml:2: broken XML, not well-formed (invalid token); write attributes as"
+        "arm.xml:2: broken XML, AttValue: \" or ' expected; write attributes as"
         " name=\"value\" and close every tag with > ('<option timestep=.1/></mujoco>')",
     ),
-    ("<mujoco a='1' a='2'/>", "arm.xml:1: broken XML, duplicate attribute"),
+    ("<mujoco a='1' a='2'/>", "arm.xml:1: broken XML, Attribute a redefined; keep one"),
     ("<!-- a -->\n<?b c?><mujoco/>", "arm.xml:2: <?b?> must stand before all else"),
     ("<!-- a --><?xml version='1.0'?><mujoco/>", "arm.xml:1: <?xml?> must stand before all else"),
     ("<mujoco>\n<?b c?></mujoco>", "arm.xml:2: <?b?> must stand before all else"),
     ("<mujoco/><mujoco>", "arm.xml:1: broken XML, the text ends inside <mujoco>, opened in line 1"),
     ("<mujoco/>\n text\n", "arm.xml:2: broken XML, text after the last element; remove it"),
-    ("<mujoco/></mujoco", "arm.xml:1: broken XML, not well-formed"),
+    ("<mujoco/> &\n", "arm.xml:1: broken XML, text after the last element; remove it"),
+    ("<mujoco/> a > ", "arm.xml:1: broken XML, text after the last element; remove it"),
+    ("<mujoco>\n<a b='1'\n c=2/><!--", "arm.xml:3: broken XML, AttValue: "),
+    ("<mujoco/>\n</>", "arm.xml:2: broken XML, an end tag that closes nothing; remove it ('</>')"),
+    ("</mujoco><mujoco/>", "arm.xml:1: broken XML, an end tag that closes nothing; remove it"),
+    ("<mujoco model='\1'/>", "arm.xml:1: broken XML, invalid character in attribute value; rem"),
+    (
+        "<mujoco model='&#0;'/>",
+        "arm.xml:1: broken XML, xmlParseCharRef: invalid xmlChar value 0; r",
+    ),
+    ("<mujoco/></mujoco", "arm.xml:1: broken XML, expected '>'; write attributes"),
     (
         "<foo/>",
         "arm.xml:1: <foo> is not an MJCF model; the outermost element must be <mujoco>",
@@ -230,6 +241,7 @@ ALLOWED = [
     "<mujoco/></worldbody> << & text",
     "<mujoco/><mujoco model='m'><option/></mujoco>",
     "<mujoco/>\0 zeros",
+    "<mujoco/></mujoco><?xml version='1.0'?><!-- <",
     "<mujoco><body name='b'><geom size='1'/></body><frame><body/></frame></mujoco>",
     "<mujoco><worldbody><replicate count='2' prefix='c'/></worldbody></mujoco>",
     "<mujoco><worldbody><frame colour='red'/></worldbody></mujoco>",
@@ -302,9 +314,109 @@ def test_text_of_a_cdata_section():
     assert root.find("custom").find("text").attrs["data"] == "a <!--b--> & c"
 
 
-def test_lines_past_65535():
-    text = "<mujoco>" + "\n" * 70000 + "<option a='1'/></mujoco>"
-    assert _problems(text)[0].startswith("arm.xml:70001:")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("many", [3, 70_000])  # libxml2 counts the lines of elements to 65,535
+def test_lines(many, end):
+    """An element stands where its start tag begins, on whatever line that is."""
+    option = "<option\n a='1'\n/>"
+    text = "<mujoco>" + "\n" * many + f"{option}\n<!--\n-->{option}<b:c/></mujoco>"
+    said = _problems(text.replace("\n", end))
+    assert [line.split(" ")[0] for line in said] == [
+        f"arm.xml:{line}:" for line in (many + 1, many + 5, many + 7)
+    ]
+    said = _problems(("<mujoco>" + "\n" * many + "<a\n b=>").replace("\n", end))
+    assert said[0].startswith(f"arm.xml:{many + 2}: broken XML")
+
+
+def test_names_with_prefixes_are_names():
+    """A prefix, declared or not, never hides what the name would be without it."""
+    said = _problems("<mujoco xmlns:x='u' x:b='1'>\n<x:option/><option y:timestep='1'/></mujoco>")
+    assert said[0].startswith("arm.xml:2: <mujoco> has no element <x:option>")
+    assert said[1].startswith("arm.xml:2: <option> has no attribute 'y:timestep'")
+    assert _problems("<mujoco>\n<a x:b='1' x:b='2'/></mujoco>")[0].startswith(
+        "arm.xml:2: broken XML, Attribute x:b redefined; keep one"
+    )
+    assert len(_problems("<mujoco><jaxsim-cdata text='a'/><j:cdata text='b'/></mujoco>")) == 2
+
+
+# Values, as they stand between quotes.
+VALUES = [
+    "a &amp; b",
+    "&amp;#38;",
+    "&#38;amp;",
+    "&#x26;#38;",
+    "& &lt;&gt;&quot;&apos; <",
+    "&#65;&#x42;",
+    "&amp",
+    "x:y='z'w",
+    "a\tb\nc",
+    "xmlns:a",
+]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_values_are_those_of_the_oracle(value):
+    text = f'<mujoco model="{value}"><asset/></mujoco>'
+    expected = mujoco.MjSpec.from_string(text).modelname
+    if "\t" in value:
+        expected = expected.replace("\t", " ").replace("\n", " ")  # XML makes them spaces
+    assert read_string(text).attrs["model"] == expected
+
+
+def test_entities_do_not_grow():
+    """Ten levels of ten each would be ten billion letters."""
+    levels = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">' for i in range(10))
+    text = f'<!DOCTYPE m [<!ENTITY e0 "x">{levels}]><mujoco model="&e10;">&e10;</mujoco>'
+    assert read_string(text).attrs == {"model": "&e10;"}
+    inside = f'<mujoco model="&e10;">{text[: text.index("<mujoco")]}&e10;</mujoco>'
+    assert read_string(inside).attrs == {"model": "&e10;"}
+
+
+@pytest.mark.parametrize(
+    "dtd",
+    [
+        '<!DOCTYPE m [<!ENTITY a SYSTEM "{}">]>',
+        '<!DOCTYPE m SYSTEM "{}">',
+        '<!DOCTYPE m [<!ENTITY % p SYSTEM "{}">%p;]>',
+        '<!DOCTYPE m [<!ENTITY % p SYSTEM "{}"><!ENTITY a "%p;">]>',
+    ],
+)
+def test_nothing_outside_the_text_is_read(dtd, tmp_path):
+    secret = tmp_path / "secret.dtd"
+    secret.write_text('<!ENTITY a "secret"><!ATTLIST mujoco model CDATA "secret">')
+    text = dtd.format(secret.as_uri()) + "<mujoco><custom><text name='&a;' data='b'>&a;</text>"
+    root = read_string(text + "</custom></mujoco>")
+    assert root.attrs == {}
+    assert root.find("custom").find("text").attrs == {"name": "&a;", "data": "b"}
+
+
+def test_the_parser_alone_reads_nothing_else(tmp_path):
+    """The second wall: a DTD that got past the mending would have no effect either."""
+
+    def read(entities: str) -> dict[str, str]:
+        text = f"<!DOCTYPE d [{entities}]><d><mujoco model='&a;'>&a;</mujoco></d>"
+        builder = parse._Builder(parse.Mended(text, [0, 1], True, None), "arm.xml")
+        etree.fromstring(text.encode(), parse._parser(builder))
+        return builder.outermost[0].attrs
+
+    assert read('<!ENTITY a "inside">') == {"model": "&a;"}
+    (tmp_path / "secret").write_text("secret")
+    with pytest.raises(etree.XMLSyntaxError, match="external entity"):
+        read(f'<!ENTITY a SYSTEM "{(tmp_path / "secret").as_uri()}">')
+    levels = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">' for i in range(10))
+    with pytest.raises(etree.XMLSyntaxError, match="amplification"):
+        read(f'<!ENTITY e0 "x">{levels}<!ENTITY a "&e10;">')
+
+
+def test_a_value_longer_than_ten_million_bytes():
+    value = "1 " * 5_500_000
+    root = read_string(f"<mujoco><custom><text name='t' data='{value}'/></custom></mujoco>")
+    assert root.find("custom").find("text").attrs["data"] == value
+
+
+def test_elements_far_too_deep():
+    said = _problems("<mujoco>\n" + "<body>" * 100_000)
+    assert said[0].startswith("arm.xml:2: <body> is nested more than 499 elements deep")
 
 
 def test_files(tmp_path):

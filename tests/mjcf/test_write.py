@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from jaxsim.errors import ModelError
 from jaxsim.mjcf import Element, read_file, read_string, to_xml
 
 
@@ -42,6 +43,41 @@ def test_canonical_text():
         "</mujoco>\n"
     )
     assert equal(root, read_string(to_xml(root)))
+
+
+def test_every_letter_comes_back():
+    name = "\t \n\r\x85\xa0\u2028é'\"<>&amp;&#38;]]>机"
+    root = read_string("<mujoco><custom><text name='t' data='a'/></custom></mujoco>")
+    root.children[0].children[0].attrs["data"] = name
+    assert equal(root, read_string(to_xml(root)))
+    spec = mujoco.MjSpec.from_string(to_xml(root))
+    assert spec.texts[0].data == name
+
+
+@pytest.mark.parametrize("letter", ["\0", "\1", "\ufffe", "\ud800"])
+def test_what_xml_cannot_hold(letter):
+    root = read_string(
+        "<mujoco>\n<custom><text name='t' data='a'/></custom></mujoco>", name="a.xml"
+    )
+    root.children[0].children[0].attrs["data"] = f"a{letter}b"
+    with pytest.raises(ModelError, match=r"^a.xml:2: <text name='t'>: XML cannot hold data='a"):
+        to_xml(root)
+
+
+def test_a_deep_tree():
+    """As deep as reading allows, and far deeper."""
+    text = "<mujoco><worldbody>" + "<body>" * 497 + "</body>" * 497 + "</worldbody></mujoco>"
+    written = to_xml(read_string(text))
+    assert to_xml(read_string(written)) == written
+    assert [e.tag for e in read_string(written).walk()] == ["mujoco", "worldbody"] + ["body"] * 497
+    root = Element("a")
+    below = root
+    for _ in range(5000):
+        below.children.append(Element("a"))
+        below = below.children[0]
+    lines = to_xml(root).splitlines()
+    assert len(lines) == 2 * 5000 + 1
+    assert lines[5000] == "  " * 5000 + "<a/>"
 
 
 @pytest.mark.parametrize("x", [0.1, 1 / 3, 1e300, 5e-324, -0.0, 1e16, np.inf, -np.inf, np.nan, 123])
