@@ -3,7 +3,10 @@
 Compiled programs are kept in `.cache/jax`, so that a second run of the tests only traces.
 """
 
+import ctypes
 import gc
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +17,10 @@ from jaxsim.errors import UnsupportedError, UnsupportedWarning
 from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model
 
+TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+MEMORY = os.environ.get(
+    "TEST_MEMORY"
+)  # a file to which each file of tests adds what it took (Linux)
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 
 jax.config.update("jax_enable_x64", True)
@@ -25,11 +32,29 @@ jax.config.update("jax_platforms", "cpu")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def programs_of_one_file() -> Iterator[None]:
-    """Drops what a file has compiled: the programs of all files together take many gigabytes."""
+def programs_of_one_file(request) -> Iterator[None]:
+    """Drops what a file has compiled: the programs of all files together take many gigabytes.
+
+    XLA compiles in threads of its own. glibc keeps what these threads free for their next use, a
+    gigabyte after a large file, unless it is told to give it back.
+    """
     yield
+    most = memory("VmHWM") if MEMORY else ""
     jax.clear_caches()
     gc.collect()
+    if TRIM is not None:
+        TRIM(0)
+    if MEMORY:
+        with open(MEMORY, "a") as file:
+            print(f"{request.node.nodeid}: {most} at most, {memory('VmRSS')} left", file=file)
+        Path("/proc/self/clear_refs").write_text("5")  # the most of the next file is its own
+
+
+def memory(what: str) -> str:
+    """Resident memory of this process: now (VmRSS), or the most (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    size = next(int(line.split()[1]) for line in lines if line.startswith(what))
+    return f"{size / 2**20:.2f} GB"
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.oracle import dense_moment, dense_tendon
+from tolerance import DYNAMICS, STIFF
 
 import jaxsim
 from jaxsim.io.bridge import put_model
@@ -22,7 +23,7 @@ WORLDS = 6  # more than count as few, so that the code of many worlds runs
 
 # Both solve the same problem until nothing changes. What is left of the solver's error, seen
 # through stiff constraints, is below this part of the largest number of a field.
-TOLERANCE = 1e-7
+TOLERANCE = STIFF["rtol"]
 # the solvers go their own ways to the same end
 NOT_COMPARED = {"solver_niter"}
 
@@ -278,7 +279,7 @@ def test_what_is_kept_does_not_change_it(kept):
         if getattr(some, name) is not None:
             pair = (jax.tree.leaves(getattr(d, name)) for d in (some, every))
             for a, b in zip(*pair, strict=True):
-                np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9, err_msg=name)
+                np.testing.assert_allclose(a, b, **DYNAMICS, err_msg=name)
 
 
 @cache

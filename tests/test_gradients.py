@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tolerance import DIFFERENCE, DYNAMICS
 
 import jaxsim
 
@@ -56,8 +57,8 @@ def test_rollout_with_contacts(falling):
     h = 1e-6
     central = (run(jnp.asarray(h)) - run(jnp.asarray(-h))) / (2 * h)
     assert np.isfinite(value)
-    np.testing.assert_allclose(forward[0], reverse, rtol=1e-9)
-    np.testing.assert_allclose(forward[0], central, rtol=1e-7)
+    np.testing.assert_allclose(forward[0], reverse, rtol=DYNAMICS["rtol"])
+    np.testing.assert_allclose(forward[0], central, rtol=DIFFERENCE["rtol"])
 
 
 @pytest.mark.slow

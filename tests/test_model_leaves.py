@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tolerance import STIFF
 
 import jaxsim
 from jaxsim.model.model import Model
@@ -189,13 +190,15 @@ def effects():
         together = many(models, d)
         reversed_models = jax.tree.map(lambda a: a[::-1], models)
         for a, b in zip(together, many(reversed_models, d), strict=True):
-            np.testing.assert_allclose(a, b[::-1], rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(a, b[::-1], rtol=1e-6, atol=STIFF["atol"])
         if model in ALONE:
             alone = jax.jit(run, compiler_options=COMPILER)
             for k, name in enumerate(names):
                 one = alone(jax.tree.map(lambda a, k=k: a[k + 1], models), d)
                 for a, b in zip(together, one, strict=True):
-                    np.testing.assert_allclose(a[k + 1], b, rtol=1e-6, atol=1e-7, err_msg=name)
+                    np.testing.assert_allclose(
+                        a[k + 1], b, rtol=1e-6, atol=STIFF["atol"], err_msg=name
+                    )
         for k, name in enumerate(names):
             changes = [_change(a[0], a[k + 1]) for a in map(np.asarray, together)]
             found[name] = max(found.get(name, 0.0), *changes)

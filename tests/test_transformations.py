@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, SAME
 
 import jaxsim
 
@@ -21,7 +22,7 @@ XML = """
 </mujoco>"""
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run once
 jit = partial(jax.jit, compiler_options=COMPILER)
-SAME = {"rtol": 1e-9, "atol": 1e-14}
+EQUAL = {"rtol": DYNAMICS["rtol"], "atol": SAME["atol"]}  # some derivatives are nearly zero
 CTRL = np.linspace(-1, 2, 12).reshape(3, 4, 1)  # worlds, steps, controls
 
 
@@ -97,7 +98,7 @@ def expected(run):
     eps = 1e-5
     differences = sum((one(1 + eps, c) - one(1 - eps, c)) / (2 * eps) for c in CTRL)
     exact = sum(jit(jax.grad(run))(1.0, c) for c in CTRL)
-    np.testing.assert_allclose(exact, differences, rtol=1e-7)
+    np.testing.assert_allclose(exact, differences, rtol=DIFFERENCE["rtol"])
     return exact
 
 
@@ -113,14 +114,14 @@ def each_order():
 
 @pytest.mark.parametrize("order", each_order())
 def test_derivatives_of_rollouts_in_every_order(order):
-    np.testing.assert_allclose(ORDERS[order](by_rollout), expected(by_rollout), **SAME)
+    np.testing.assert_allclose(ORDERS[order](by_rollout), expected(by_rollout), **EQUAL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["jit vmap grad", "jit grad vmap", "jit jacfwd vmap"])
 def test_derivatives_of_steps(order):
     run = by_steps
-    np.testing.assert_allclose(ORDERS[order](run), expected(run), **SAME)
+    np.testing.assert_allclose(ORDERS[order](run), expected(run), **EQUAL)
 
 
 @pytest.mark.slow
@@ -143,6 +144,6 @@ def test_states_of_many_worlds_keep_their_axis_under_a_derivative():
     plain = jit(ends)(1.0)
     primal, tangent = jit(lambda p: jax.jvp(ends, (p,), (1.0,)))(1.0)
     for a, b, t in zip(*map(jax.tree.leaves, (plain, primal, tangent)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(a, b, rtol=DYNAMICS["rtol"], atol=ROUNDING["atol"])
         assert t.shape == a.shape
         assert a.shape[0] == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
+from tolerance import STORED_SINGLE
 
 from jaxsim.assets.surface import Surface
 
@@ -33,5 +34,5 @@ def assert_same_surface(ours: Surface, m: mujoco.MjModel) -> None:
         np.testing.assert_array_equal(ours.face_normal, m.mesh_facenormal)
     assert (0 if ours.texcoord is None else len(ours.texcoord)) == m.nmeshtexcoord
     if ours.texcoord is not None:
-        np.testing.assert_allclose(ours.texcoord, m.mesh_texcoord, atol=1e-6)
+        np.testing.assert_allclose(ours.texcoord, m.mesh_texcoord, **STORED_SINGLE)
         np.testing.assert_array_equal(ours.face_texcoord, m.mesh_facetexcoord)

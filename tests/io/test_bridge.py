@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from tolerance import ROUNDING, SOLVER
 
 from jaxsim.io.bridge import get_data, get_data_into, put_data, put_model
 from jaxsim.io.load import load_model
@@ -224,7 +225,7 @@ def test_everything_of_a_step_is_there(integrator):
     ours, theirs = np.zeros((2, 6))
     mujoco.mj_contactForce(oracle, back, 0, ours)
     mujoco.mj_contactForce(oracle, state, 0, theirs)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=SOLVER["atol"])
     assert theirs[0] > 1
 
 
@@ -249,7 +250,9 @@ def test_sparse_matrices_arrive():
     f = forward(put_model(oracle), d)
     for name in ("ten_J", "actuator_moment"):
         assert np.any(getattr(d, name))
-        np.testing.assert_allclose(getattr(d, name), getattr(f, name), atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(d, name), getattr(f, name), atol=ROUNDING["atol"], err_msg=name
+        )
 
 
 def test_a_state_of_another_model_is_refused(oracle):

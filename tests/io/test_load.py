@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from tolerance import DYNAMICS, ROUNDING
 
 from jaxsim.compile import compile_file
 from jaxsim.errors import ModelError
@@ -41,7 +42,11 @@ def test_compiled_by_us_is_compiled_by_mujoco(path):
         if name in ("structure", "opt", "stat"):
             continue
         np.testing.assert_allclose(
-            getattr(mine, name), getattr(theirs, name), rtol=1e-9, atol=1e-12, err_msg=name
+            getattr(mine, name),
+            getattr(theirs, name),
+            rtol=DYNAMICS["rtol"],
+            atol=ROUNDING["atol"],
+            err_msg=name,
         )
     for name in set(mine.structure) & set(theirs.structure) - {"names", "ncontact"}:
         np.testing.assert_array_equal(

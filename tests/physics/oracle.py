@@ -1,5 +1,7 @@
 """The oracle's model and data as records of the physics, for testing one stage at a time."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -14,20 +16,6 @@ from jaxsim.physics.arrays.native import unpack
 
 def compile_xml(xml: str) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(xml)
-
-
-def random_state(mj: mujoco.MjModel, seed: int, spread: float = 1.0) -> mujoco.MjData:
-    """A state after `mj_forward`, drawn around qpos0."""
-    rng = np.random.default_rng(seed)
-    d = mujoco.MjData(mj)
-    mujoco.mj_integratePos(mj, d.qpos, spread * rng.normal(size=mj.nv), 1.0)
-    d.qvel[:] = rng.normal(size=mj.nv)
-    d.ctrl[:] = rng.normal(size=mj.nu)
-    d.act[:] = rng.uniform(0, 1, size=mj.na)
-    d.xfrc_applied[1:] = rng.normal(size=(mj.nbody - 1, 6))
-    d.time = rng.uniform(0, 2)
-    mujoco.mj_forward(mj, d)
-    return d
 
 
 def model(mj: mujoco.MjModel) -> Model:
@@ -74,6 +62,23 @@ def many(mj: mujoco.MjModel, states: list[mujoco.MjData]) -> tuple[Model, Data]:
     m = jax.tree.map(lambda a: a[..., None], model(mj))
     d = jax.tree.map(lambda *a: jnp.stack(a, -1), *each)
     return unpack(m, 1), unpack(d, 1)
+
+
+def assert_worlds_are_a_loop(stage: Callable, mj, states: list, tolerance: dict) -> None:
+    """A stage gives all worlds at once, worlds last, what it gives each of them alone.
+
+    Args:
+      stage: takes a model and a data as `pair` and `many` make them, returns arrays.
+      mj: the oracle's model.
+      states: the oracle's states, one a world.
+      tolerance: of the results.
+    """
+    run = jax.jit(stage)
+    together = run(*many(mj, states))
+    for k, mjd in enumerate(states):
+        alone = run(*pair(mj, mjd))
+        for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_allclose(a[..., k], b, **tolerance)
 
 
 def dense_moment(mj, mjd) -> np.ndarray:

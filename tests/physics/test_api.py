@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.integrate.test_integrate import MANY, moving, world
+from tolerance import DYNAMICS, STAGES
 
 import jaxsim
 from jaxsim.io.bridge import put_data, put_model
@@ -24,7 +25,7 @@ def pair():
 
 
 def close(found, expected):
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found, expected, **STAGES)
 
 
 def test_stage_by_stage():
@@ -124,4 +125,4 @@ def test_what_is_not_kept_is_there_all_the_same(keep):
     close(d.qacc_warmstart, 0)
     if d.sensordata is not None:
         assert mjd.sensordata[0] > 100
-        np.testing.assert_allclose(d.sensordata, mjd.sensordata, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(d.sensordata, mjd.sensordata, rtol=1e-6, atol=DYNAMICS["atol"])

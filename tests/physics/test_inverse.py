@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.integrate.test_integrate import MANY, moving, world
+from tolerance import DYNAMICS, ROUGH_DIFFERENCE, SOLVER, STIFF
 
 import jaxsim
 from jaxsim.io.bridge import put_data, put_model
@@ -45,7 +46,9 @@ def test_beside_mujoco(integrator, invdiscrete):
     m, d = put_model(mj), put_data(mj, mjd)
     mujoco.mj_inverse(mj, mjd)
     found = inverse()(m, d)
-    np.testing.assert_allclose(found.qfrc_inverse, mjd.qfrc_inverse, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        found.qfrc_inverse, mjd.qfrc_inverse, rtol=DYNAMICS["rtol"], atol=1e-10
+    )
     np.testing.assert_array_equal(found.qacc, d.qacc)
 
 
@@ -55,7 +58,7 @@ def test_discrete_step_is_inverted():
     m, d = put_model(mj), put_data(mj, moving(mj))
     new = jax.jit(jaxsim.step)(m, d)
     back = inverse()(m, d.replace(qacc=(new.qvel - d.qvel) / m.opt.timestep))
-    np.testing.assert_allclose(back.qfrc_inverse, new.qfrc_actuator, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(back.qfrc_inverse, new.qfrc_actuator, **DYNAMICS)
 
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
@@ -76,10 +79,8 @@ def test_inverse_of_forward(cone):
     assert there.nf > 0
     assert there.nl > 0
     back = inverse()(m, there)
-    np.testing.assert_allclose(
-        back.qfrc_inverse, there.qfrc_actuator + there.qfrc_applied, rtol=1e-7, atol=1e-7
-    )
-    np.testing.assert_allclose(back.qfrc_constraint, there.qfrc_constraint, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(back.qfrc_inverse, there.qfrc_actuator + there.qfrc_applied, **STIFF)
+    np.testing.assert_allclose(back.qfrc_constraint, there.qfrc_constraint, **STIFF)
 
     # beside MuJoCo, at another acceleration
     acc = np.random.default_rng(2).normal(size=mj.nv)
@@ -87,7 +88,9 @@ def test_inverse_of_forward(cone):
     mjd = mujoco.MjData(mj)
     mjd.qpos[:], mjd.qvel[:], mjd.qacc[:] = d.qpos, d.qvel, acc
     mujoco.mj_inverse(mj, mjd)
-    np.testing.assert_allclose(found.qfrc_inverse, mjd.qfrc_inverse, rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(
+        found.qfrc_inverse, mjd.qfrc_inverse, rtol=DYNAMICS["rtol"], atol=SOLVER["atol"]
+    )
 
 
 def test_runge_kutta_has_no_discrete_inverse():
@@ -125,10 +128,17 @@ def test_forward_and_inverse_are_compared_as_in_the_oracle(flags):
     theirs = jaxsim.get_data(mj, jax.jit(jaxsim.forward)(m, d))
     mujoco.mj_compareFwdInv(mj, theirs)
     assert ours.solver_fwdinv[1] > 1
-    np.testing.assert_allclose(ours.solver_fwdinv, theirs.solver_fwdinv, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(ours.qfrc_inverse, theirs.qfrc_inverse, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        ours.solver_fwdinv,
+        theirs.solver_fwdinv,
+        rtol=ROUGH_DIFFERENCE["rtol"],
+        atol=DYNAMICS["atol"],
+    )
+    np.testing.assert_allclose(
+        ours.qfrc_inverse, theirs.qfrc_inverse, rtol=ROUGH_DIFFERENCE["rtol"], atol=DYNAMICS["atol"]
+    )
     airborne = jax.jit(jaxsim.step)(m, d.replace(qpos=d.qpos.at[2].set(3.0), qvel=d.qvel * 0))
-    np.testing.assert_allclose(airborne.solver_fwdinv[0], 0, atol=1e-9)
+    np.testing.assert_allclose(airborne.solver_fwdinv[0], 0, atol=DYNAMICS["atol"])
 
 
 COMPARED = """

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tolerance import ROUNDING, SAME
 
 from jaxsim.io.load import load_model
 from jaxsim.model.make_data import make_data
@@ -60,9 +61,9 @@ def motion(m, d, ctrl):
 def test_a_rollout_is_one_step_after_the_other(m, d, ctrl, motion):
     run = jax.jit(rollout, static_argnames=("steps", "record"))
     end, records = run(m, d, ctrl=ctrl, record=("qpos", "time"))
-    np.testing.assert_allclose(end.qpos, motion[-1].qpos, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(records["qpos"], [s.qpos for s in motion], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(records["time"], 0.01 * np.arange(1, 13))
+    np.testing.assert_allclose(end.qpos, motion[-1].qpos, rtol=0, atol=SAME["atol"])
+    np.testing.assert_allclose(records["qpos"], [s.qpos for s in motion], rtol=0, atol=SAME["atol"])
+    np.testing.assert_allclose(records["time"], 0.01 * np.arange(1, 13), **SAME)
 
 
 def test_without_controls_those_of_the_data_stay(m, d):
@@ -121,7 +122,9 @@ def test_chunks_are_the_same_motion(m, d, motion, size):
     records = np.concatenate([c.records["qpos"] for c in chunks])
     assert records.shape == (12, 3, 2)
     for world in (0, 1):
-        np.testing.assert_allclose(records[:, world], [s.qpos for s in motion], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            records[:, world], [s.qpos for s in motion], rtol=0, atol=ROUNDING["atol"]
+        )
     assert np.abs(records[-1, 2] - records[-1, 0]).max() > 1e-3
     assert program.trace_seconds > 0
     assert program.compile_seconds > 0

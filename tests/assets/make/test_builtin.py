@@ -3,12 +3,10 @@
 import mujoco
 import numpy as np
 import pytest
+from tolerance import STORED_SINGLE
 
 from jaxsim.assets.make.builtin import builtin_surface, has_no_volume
 from jaxsim.errors import AssetError
-
-# Points are rounded to single precision here and there.
-ATOL = 2e-7
 
 SAME = """
     sphere 0 | sphere 1 | sphere 4 | sphere 1.7
@@ -59,10 +57,10 @@ def ours(kind: str, params: str):
 def test_a_built_in_mesh_is_mujocos(kind, params):
     surface = ours(kind, params)
     _, mesh = oracle(kind, params)
-    np.testing.assert_allclose(surface.vertex.ravel(), mesh.uservert, atol=ATOL)
+    np.testing.assert_allclose(surface.vertex.ravel(), mesh.uservert, **STORED_SINGLE)
     np.testing.assert_array_equal(surface.face.ravel(), mesh.userface)
     given = np.zeros(0) if surface.normal is None else surface.normal.ravel()
-    np.testing.assert_allclose(given, mesh.usernormal, atol=ATOL)
+    np.testing.assert_allclose(given, mesh.usernormal, **STORED_SINGLE)
 
 
 @pytest.mark.parametrize(("kind", "params"), cases(REFUSED))

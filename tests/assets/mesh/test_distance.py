@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
+from tolerance import ROUNDING
 
 from jaxsim.assets.mesh.boxes import Boxes
 from jaxsim.assets.mesh.closest import EDGES, INSIDE, Triangles
@@ -25,7 +26,7 @@ def test_distance_from_a_box():
     outside = np.linalg.norm(np.maximum(beyond, 0), axis=1)
     want = outside + np.minimum(beyond.max(axis=1), 0)
     found = SurfaceDistance(CUBE.points, outward(CUBE))(point)
-    np.testing.assert_allclose(found, want, atol=1e-12)
+    np.testing.assert_allclose(found, want, **ROUNDING)
 
 
 def half_spaces(hull: ConvexHull, point: np.ndarray) -> np.ndarray:
@@ -57,7 +58,7 @@ def test_points_on_the_surface():
     vertex, face = corner.reshape(-1, 3), np.arange(150).reshape(-1, 3)
     point = np.einsum("sk,nkj->nsj", rng.dirichlet((1, 1, 1), size=100), corner).reshape(-1, 3)
     found = SurfaceDistance(vertex, face)(np.concatenate([point, vertex]))
-    np.testing.assert_allclose(found, 0, atol=1e-11)
+    np.testing.assert_allclose(found, 0, atol=1e-11)  # coordinates of a thousand
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 300])
@@ -72,7 +73,7 @@ def test_search_finds_the_closest_triangle(count):
     ((_, found),) = Boxes(corner).closest(point)
     np.testing.assert_array_equal(np.unique(found.row), np.arange(200))
     length = np.linalg.norm(found.offset, axis=1)
-    np.testing.assert_allclose(length, np.min(every, axis=0)[found.row], atol=1e-12)
+    np.testing.assert_allclose(length, np.min(every, axis=0)[found.row], **ROUNDING)
 
 
 def test_the_offset_is_least_and_the_feature_is_where_it_starts():
@@ -88,7 +89,7 @@ def test_the_offset_is_least_and_the_feature_is_where_it_starts():
     for k in range(3):
         on = np.isin(feature, (EDGES[k], INSIDE))
         across = np.einsum("ni,in->n", edge[on, k], offset[:, on])
-        np.testing.assert_allclose(across, 0, atol=1e-12)
+        np.testing.assert_allclose(across, 0, **ROUNDING)
 
 
 def test_boxes_meet_triangles():

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tolerance import STORED_SINGLE
 
 from jaxsim.assets.mesh.mass import check_orientation, solid
 from jaxsim.assets.sdf.cube_cases import COUNT, TRIANGLES
@@ -42,7 +43,7 @@ def test_surfaces_of_all_cases_are_closed(half):
         assert all((b, a) in edges for a, b in edges)
         assert set(face.ravel()) == set(range(len(vertex)))
         assert solid(vertex.astype(float), face, signed=True).content > 0
-        np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1, rtol=1e-6)
+        np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1, rtol=STORED_SINGLE["rtol"])
 
 
 def test_inside_corners_are_kept_apart():
@@ -69,7 +70,9 @@ def test_vertices_are_where_a_linear_field_is_zero():
     z, y, x = np.indices((5, 6, 7), np.float32)
     field = (x + 2 * y - 3 * z - 1.25).astype(np.float32)
     vertex, face, normal = marching_cubes(field)
-    np.testing.assert_allclose(vertex @ np.array([1, 2, -3]), 1.25, atol=1e-5)
+    np.testing.assert_allclose(
+        vertex @ np.array([1, 2, -3]), 1.25, atol=1e-5
+    )  # of single precision
     np.testing.assert_allclose(
         normal, np.tile([1, 2, -3] / np.sqrt(14), (len(vertex), 1)), atol=1e-5
     )

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from assets.sdf import plugin_functions
+from tolerance import ROUGH_DIFFERENCE, SAME
 
 from jaxsim.assets.sdf.shapes import SHAPES, settings
 from jaxsim.errors import AssetError
@@ -50,7 +51,7 @@ def test_distance(kind, values):
     np.testing.assert_array_equal(shape.half_box(*values), plugin_functions.half_box(name, values))
     point = points(shape, values, 2000)
     theirs = plugin_functions.distance(name, point, values)
-    np.testing.assert_allclose(shape.distance(*point.T, *values), theirs, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(shape.distance(*point.T, *values), theirs, rtol=0, atol=SAME["atol"])
 
 
 @pytest.mark.parametrize("kind", ["bolt", "nut", "torus", "bowl", "gear"])
@@ -64,7 +65,7 @@ def test_in_jax(kind):
         return shape.distance(*p, *values)
 
     ours, gradient = jax.jit(jax.vmap(jax.value_and_grad(distance)))(jnp.array(point))
-    np.testing.assert_allclose(ours, shape.distance(*point.T, *values), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(ours, shape.distance(*point.T, *values), rtol=0, atol=SAME["atol"])
     assert np.isfinite(gradient).all()
 
     # away from the creases of a shape, where a step to either side tells the same
@@ -77,7 +78,7 @@ def test_in_jax(kind):
     smooth = np.all(np.abs(ahead - 2 * middle + behind) < 1e-10, axis=1)
     assert smooth.sum() > 30
     numeric = (ahead - behind) / 2e-6
-    np.testing.assert_allclose(gradient[smooth], numeric[smooth], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gradient[smooth], numeric[smooth], **ROUGH_DIFFERENCE)
 
     single = shape.distance(*jnp.array(point.T, jnp.float32), *values)
     assert single.dtype == jnp.float32

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 from physics import oracle
+from states import random_state, single
+from tolerance import ROUGH_DIFFERENCE, ROUNDING, SAME
 
 from jaxsim.enums import WarningType
 from jaxsim.physics.actuator.actuation import actuation, next_activation
@@ -71,49 +73,46 @@ run = jax.jit(stage)
 def test_forces_are_the_oracles(case):
     mj = build(**CASES[case])
     for seed in range(6):
-        mjd = oracle.random_state(mj, seed)
+        mjd = random_state(mj, seed)
         act_dot, force, qfrc, act, warning = run(*oracle.pair(mj, mjd))
-        np.testing.assert_allclose(act_dot, mjd.act_dot, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(force, mjd.actuator_force, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(qfrc, mjd.qfrc_actuator, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(act_dot, mjd.act_dot, **ROUNDING)
+        np.testing.assert_allclose(force, mjd.actuator_force, **ROUNDING)
+        np.testing.assert_allclose(qfrc, mjd.qfrc_actuator, **ROUNDING)
         assert not warning.any()
         mujoco.mj_step(mj, mjd)
-        np.testing.assert_allclose(act, mjd.act, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(act, mjd.act, **ROUNDING)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e11])
 def test_bad_controls_count_as_zero(value):
     mj = build(actuators=KINDS)
-    mjd = oracle.random_state(mj, 0)
+    mjd = random_state(mj, 0)
     mjd.ctrl[1] = value  # a control without range
     mujoco.mj_forward(mj, mjd)
     _, force, _, _, warning = run(*oracle.pair(mj, mjd))
-    np.testing.assert_allclose(force, mjd.actuator_force, rtol=1e-12)
+    np.testing.assert_allclose(force, mjd.actuator_force, **SAME)
     assert warning[WarningType.BADCTRL] == 1
     assert warning.sum() == 1
 
 
 @pytest.mark.parametrize("case", ["kinds", "muscles"])
 def test_gradients(case):
-    m, d = oracle.pair(mj := build(**CASES[case]), oracle.random_state(mj, 3))
+    m, d = oracle.pair(mj := build(**CASES[case]), random_state(mj, 3))
 
     def outputs(ctrl, act, length, velocity):
         d1 = d.replace(ctrl=ctrl, act=act, actuator_length=length, actuator_velocity=velocity)
         return stage(m, d1)[:4]
 
     inputs = d.ctrl, d.act, d.actuator_length, d.actuator_velocity
-    check_grads(jax.jit(outputs), inputs, order=1, modes=("rev",), eps=1e-6, rtol=1e-6, atol=1e-6)
+    check_grads(jax.jit(outputs), inputs, order=1, modes=("rev",), eps=1e-6, **ROUGH_DIFFERENCE)
 
 
 @pytest.mark.parametrize("case", ["kinds", "muscles"])
 def test_many_worlds_are_many_loops(case):
     mj = build(**CASES[case])
-    states = [oracle.random_state(mj, seed) for seed in range(3)]
+    states = [random_state(mj, seed) for seed in range(3)]
     states[1].ctrl[1] = np.nan  # in one world only
-    together = jax.jit(stage)(*oracle.many(mj, states))
-    for k, mjd in enumerate(states):
-        for a, b in zip(together, run(*oracle.pair(mj, mjd)), strict=True):
-            np.testing.assert_allclose(a[..., k], b, atol=1e-14)
+    oracle.assert_worlds_are_a_loop(stage, mj, states, SAME)
 
 
 def test_what_is_not_simulated_is_refused_by_name(refused):
@@ -130,8 +129,5 @@ def test_what_is_not_simulated_is_refused_by_name(refused):
 
 def test_float32_stays_float32():
     mj = build(actuators=KINDS + MUSCLES)
-    m, d = jax.tree.map(
-        lambda a: a.astype(jnp.float32) if a.dtype == jnp.float64 else a,
-        oracle.pair(mj, oracle.random_state(mj, 0)),
-    )
+    m, d = single(oracle.pair(mj, random_state(mj, 0)))
     assert {a.dtype for a in run(m, d)} == {jnp.dtype("float32"), jnp.dtype("int32")}

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tolerance import DIFFERENCE, ROUNDING
 
 from jaxsim.physics.arrays.factor import inverse_spd, solve_spd
 
@@ -35,10 +36,10 @@ def system(n: int, worlds: tuple[int, ...]):
 def test_solution_and_inverse(n, worlds):
     A, b = system(n, worlds)
     x = jax.jit(solve_spd)(A, b)
-    np.testing.assert_allclose(np.einsum("ij...,j...->i...", A, x), b, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(np.einsum("ij...,j...->i...", A, x), b, **ROUNDING)
     unit = np.broadcast_to(np.eye(n).reshape(n, n, *(1 for _ in worlds)), A.shape)
     product = np.einsum("ij...,jk...->ik...", A, jax.jit(inverse_spd)(A))
-    np.testing.assert_allclose(product, unit, atol=1e-12)
+    np.testing.assert_allclose(product, unit, **ROUNDING)
 
 
 def test_derivatives_under_vmap():
@@ -51,8 +52,8 @@ def test_derivatives_under_vmap():
     _, forward = jax.jit(lambda A, t: jax.jvp(lambda A: value(A, b), (A,), (t,)))(A, step)
     h = 1e-6
     central = (value(A + h * step, b) - value(A - h * step, b)) / (2 * h)
-    np.testing.assert_allclose(forward, central, rtol=1e-7)
-    np.testing.assert_allclose(np.sum(reverse * step, axis=(1, 2)), forward, rtol=1e-11)
+    np.testing.assert_allclose(forward, central, rtol=DIFFERENCE["rtol"])
+    np.testing.assert_allclose(np.sum(reverse * step, axis=(1, 2)), forward, rtol=ROUNDING["rtol"])
 
 
 def test_many_solutions_at_once_come_to_an_end():

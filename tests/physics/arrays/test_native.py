@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+from tolerance import STAGES
 
 import jaxsim
 from jaxsim.physics.arrays import native
@@ -27,7 +28,7 @@ def test_tiles(monkeypatch):
     in_parts = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, worlds)
 
     def same(a, b):  # loops of another length round differently
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(a, b, **STAGES)
 
     jax.tree.map(same, together, in_parts)
 

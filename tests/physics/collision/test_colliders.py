@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from physics.collision.two_geoms import draw, name, placed, random_quat
+from tolerance import CONTACT, ROUNDING, SAME
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.collision.table import COLLIDERS
 
-POSITION = 1e-7  # [m] and for normals; the clipping of boxes grows a face by 1e-9 of its size
 STEP = 1e-6  # of finite differences
 
 KINDS = sorted(COLLIDERS)
@@ -38,7 +38,7 @@ def test_contacts_equal_the_oracle(kind):
         here = dist[:, i] <= p.margin[i]
         mine = np.c_[dist[here, i], pos[here, i], normal[here, i]]
         assert len(mine) == len(expected) <= collider.slots
-        np.testing.assert_allclose(mine, expected, rtol=0, atol=POSITION)
+        np.testing.assert_allclose(mine, expected, rtol=0, atol=CONTACT["atol"])
 
 
 def _moved(b, x):
@@ -105,7 +105,7 @@ def test_worlds_last(kind):
     last = jax.jit(collide)(*many)
     for x, y in zip(jax.tree.leaves(flat), jax.tree.leaves(last), strict=True):
         assert y.shape == (x.shape[0], 12, 5)
-        np.testing.assert_allclose(y.reshape(x.shape), x, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(y.reshape(x.shape), x, rtol=0, atol=ROUNDING["atol"])
     single = jax.jit(collide)(*jax.tree.map(lambda x: x.astype(jnp.float32), many))
     assert all(x.dtype == jnp.float32 and np.isfinite(x).all() for x in jax.tree.leaves(single))
 
@@ -122,4 +122,4 @@ def test_normals_point_from_the_first_geom_to_the_second():
     for kind, offset, expected in cases:
         a, b = placed([0 * z], [eye], [size]), placed([0.15 * offset], [eye], [size])
         normal = COLLIDERS[kind].collide(a, b).normal
-        np.testing.assert_allclose(np.stack([c.ravel()[0] for c in normal.parts]), expected)
+        np.testing.assert_allclose(np.stack([c.ravel()[0] for c in normal.parts]), expected, **SAME)

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.oracle import data
+from tolerance import CONTACT, ROUNDING
 
 import jaxsim
 from jaxsim.enums import WarningType
@@ -19,7 +20,6 @@ from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.collision.shape import Placed
 
 N = 6  # bodies of a heap
-TOLERANCE = 1e-7  # positions; parameters are copies and means
 
 
 def _heap(seed: int, option: str = "") -> mujoco.MjModel:
@@ -98,9 +98,7 @@ def _expect_equal(mine, n, contact):
         left.remove(j)
         for name in FIELDS:
             ours, theirs = np.asarray(getattr(mine, name)[i]), getattr(contact, name)[j]
-            np.testing.assert_allclose(
-                ours.ravel(), np.ravel(theirs), rtol=1e-9, atol=TOLERANCE, err_msg=name
-            )
+            np.testing.assert_allclose(ours.ravel(), np.ravel(theirs), **CONTACT, err_msg=name)
 
 
 OVERRIDE = """<option o_margin=".013" o_solref=".07 .8" o_solimp=".5 .6 .002 .4 2"
@@ -159,7 +157,7 @@ def test_the_deepest_stay_in_each_of_many_worlds():
     found = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, worlds)
     for k, state in enumerate(states):
         one = jax.jit(_public)(m, state)
-        np.testing.assert_allclose(found.contact.dist[k], one.contact.dist, atol=1e-9)
+        np.testing.assert_allclose(found.contact.dist[k], one.contact.dist, **ROUNDING)
         np.testing.assert_array_equal(found.contact.geom[k], one.contact.geom)
 
 
@@ -179,7 +177,7 @@ def test_worlds_last_equals_a_loop():
         n = int(one.ncon)
         assert out.ncon[k] == n
         for a, b in zip(jax.tree.leaves(one.contact), jax.tree.leaves(out.contact), strict=True):
-            np.testing.assert_allclose(a[:n], b[..., k][:n], rtol=0, atol=1e-9)
+            np.testing.assert_allclose(a[:n], b[..., k][:n], rtol=0, atol=ROUNDING["atol"])
 
 
 def test_parameters_are_differentiable():

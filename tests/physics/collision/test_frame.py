@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from tolerance import ROUNDING
 
 from jaxsim.math import Vec
 from jaxsim.physics.collision.frame import contact_frame
@@ -17,8 +18,8 @@ def test_frame_is_right_handed_and_starts_with_the_normal():
         frame = np.stack([np.stack(r.parts, -1) for r in rows], 1)
         np.testing.assert_array_equal(frame[:, 0], normals)
         squares = frame @ frame.transpose(0, 2, 1)
-        np.testing.assert_allclose(squares, np.tile(np.eye(3), (200, 1, 1)), atol=1e-12)
-        np.testing.assert_allclose(np.linalg.det(frame), 1, atol=1e-12)
+        np.testing.assert_allclose(squares, np.tile(np.eye(3), (200, 1, 1)), **ROUNDING)
+        np.testing.assert_allclose(np.linalg.det(frame), 1, **ROUNDING)
 
 
 def test_a_capsule_that_stands_on_its_end_has_a_frame():

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from tolerance import DIFFERENCE, FLOAT32, ROUNDING, STAGE, STAGES
 
 import jaxsim
 from jaxsim.model.model import Model
@@ -78,7 +79,7 @@ PARTS = f"""
 </mujoco>
 """
 
-RTOL, ATOL = 1e-10, 1e-12
+RTOL = STAGES["rtol"]
 QUADRATURE = {"geom_fluid": 2e-7}  # the oracle's constants for it end after the eighth digit
 
 # numbers to be changed, and by how much; sizes and masses by a factor
@@ -113,7 +114,7 @@ def same(got: Model, want: Model) -> None:
     for (path, a), (_, b) in zip(
         jax.tree.leaves_with_path(got), jax.tree.leaves_with_path(want), strict=True
     ):
-        np.testing.assert_allclose(a, b, rtol=RTOL, atol=ATOL, err_msg=jax.tree_util.keystr(path))
+        np.testing.assert_allclose(a, b, **STAGES, err_msg=jax.tree_util.keystr(path))
 
 
 def changes(m: Model, seed: int) -> dict:
@@ -158,7 +159,7 @@ def test_mujocos_constants_after_changes(parts, seed):
             value,
             public(mj, name, value),
             rtol=QUADRATURE.get(name, RTOL),
-            atol=1e-11,
+            atol=STAGE["atol"],
             err_msg=name,
         )
 
@@ -215,7 +216,7 @@ def test_gradient_is_the_difference_quotient():
         return run({n: at[n] + h * along[n] for n in names})
 
     h = 1e-6
-    np.testing.assert_allclose(reverse, (moved(h) - moved(-h)) / (2 * h), rtol=1e-6)
+    np.testing.assert_allclose(reverse, (moved(h) - moved(-h)) / (2 * h), rtol=DIFFERENCE["rtol"])
 
 
 def test_single_precision():
@@ -224,7 +225,7 @@ def test_single_precision():
     got = set_const(single)
     for name, value in leaves(got).items():
         assert value.dtype == jnp.float32, name
-        np.testing.assert_allclose(value, getattr(m, name), rtol=2e-3, atol=1e-4, err_msg=name)
+        np.testing.assert_allclose(value, getattr(m, name), **FLOAT32, err_msg=name)
 
 
 def test_a_spring_length_of_minus_one_is_measured(parts):
@@ -237,7 +238,7 @@ def test_a_spring_length_of_minus_one_is_measured(parts):
 
 def test_statistics_are_measured_unless_they_were_given(parts):
     heavy = set_const(parts.replace(body_mass=2 * parts.body_mass))
-    np.testing.assert_allclose(heavy.stat.meanmass, 2 * parts.stat.meanmass)
+    np.testing.assert_allclose(heavy.stat.meanmass, 2 * parts.stat.meanmass, **ROUNDING)
     assert heavy.stat.extent == 3
     given = "<mujoco><statistic extent='7'/><worldbody/></mujoco>"
     theirs = jaxsim.put_model(mujoco.MjModel.from_xml_string(given))
@@ -297,7 +298,9 @@ def test_edges_of_flexes(kind):
     m = set_const(m.replace(**{n: jnp.asarray(v) for n, v in new.items()}))
     for name in ("flexedge_length0", "flexedge_invweight0", "dof_length", "body_invweight0"):
         value = getattr(m, name)
-        np.testing.assert_allclose(value, public(mj, name, value), rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            value, public(mj, name, value), rtol=STAGES["rtol"], err_msg=name
+        )
 
 
 def test_a_model_without_dofs():

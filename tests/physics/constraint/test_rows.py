@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.constraint.scene import answer, compile_xml, state, world
+from tolerance import ROUNDING
 
 import jaxsim
 from jaxsim.enums import DisableBit, EqType
@@ -116,8 +117,8 @@ def check(mj: mujoco.MjModel, mjd: mujoco.MjData) -> None:
     J = mjd.efc_J[: mjd.nefc * mj.nv].reshape(mjd.nefc, mj.nv)
     np.testing.assert_array_equal(rows.efc_type[active], mjd.efc_type[order])
     np.testing.assert_array_equal(rows.efc_id[active], owner)
-    np.testing.assert_allclose(rows.efc_J[active], J[order], rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(rows.efc_D[active], mjd.efc_D[order], rtol=1e-12)
+    np.testing.assert_allclose(rows.efc_J[active], J[order], rtol=ROUNDING["rtol"], atol=1e-13)
+    np.testing.assert_allclose(rows.efc_D[active], mjd.efc_D[order], rtol=ROUNDING["rtol"])
     np.testing.assert_array_equal(rows.efc_frictionloss[active], mjd.efc_frictionloss[order])
     assert not rows.efc_force[~active].any()
     equal(rows.efc_aref[active], mjd.efc_aref[order])
@@ -148,7 +149,7 @@ def in_our_order(mjd: mujoco.MjData, points: np.ndarray) -> tuple[list[int], lis
 def equal(ours, theirs, largest=0.0) -> None:
     """Equal relative to the largest number, of these or of those they were made from."""
     scale = 1 + max(largest, abs(theirs).max(initial=0))
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * scale)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=ROUNDING["atol"] * scale)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -220,7 +221,7 @@ def test_many_worlds_are_many_loops(xml):
     for w, (_, one) in enumerate(each):
         alone, _ = answer(m, one)
         for a, b in zip(together, alone, strict=True):
-            np.testing.assert_allclose(a[w], b, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(a[w], b, **ROUNDING)
 
 
 def test_kinds_for_flexes_are_refused():

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, SAME, STAGE, STAGES
 
 import jaxsim
 from jaxsim.io.bridge import put_data, put_model
@@ -83,13 +84,13 @@ def test_steps_beside_mujoco(integrator):
         d = stepper()(m, d)
         mujoco.mj_step(mj, mjd)
         if n in (1, 10, 100):
-            np.testing.assert_allclose(d.qpos, mjd.qpos, rtol=1e-10, atol=1e-12)
-            np.testing.assert_allclose(d.qvel, mjd.qvel, rtol=1e-10, atol=1e-12)
-            np.testing.assert_allclose(d.act, mjd.act, rtol=1e-10, atol=1e-12)
-            np.testing.assert_allclose(d.time, mjd.time, rtol=1e-14)
+            np.testing.assert_allclose(d.qpos, mjd.qpos, **STAGES)
+            np.testing.assert_allclose(d.qvel, mjd.qvel, **STAGES)
+            np.testing.assert_allclose(d.act, mjd.act, **STAGES)
+            np.testing.assert_allclose(d.time, mjd.time, rtol=SAME["rtol"])
             for name in RESULTS.split():
                 np.testing.assert_allclose(
-                    getattr(d, name), getattr(mjd, name), rtol=1e-9, atol=1e-9, err_msg=name
+                    getattr(d, name), getattr(mjd, name), **DYNAMICS, err_msg=name
                 )
 
 
@@ -103,7 +104,7 @@ def test_many_worlds_are_worlds(integrator):
     for k, d in enumerate(worlds):
         new = stepper()(m, d)
         for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(new), strict=True):
-            np.testing.assert_allclose(a[k], b, rtol=1e-11, atol=1e-12)
+            np.testing.assert_allclose(a[k], b, rtol=STAGE["rtol"], atol=ROUNDING["atol"])
 
 
 @pytest.mark.parametrize("integrator", ["RK4", "implicitfast"])
@@ -123,7 +124,7 @@ def test_gradient_of_a_step(integrator):
 
     eps = 1e-5
     differences = (after(m, d, eps) - after(m, d, -eps)) / (2 * eps)
-    np.testing.assert_allclose(jax.grad(after, 2)(m, d, 0.0), differences, rtol=1e-7)
+    np.testing.assert_allclose(jax.grad(after, 2)(m, d, 0.0), differences, rtol=DIFFERENCE["rtol"])
 
 
 def test_rate_of_a_displacement():
@@ -138,7 +139,7 @@ def test_rate_of_a_displacement():
         there = integrate_pos(m, q0, u, 1.0)
         ends = [differentiate_pos(m, 1.0, q0, integrate_pos(m, there, v, t)) for t in (-eps, eps)]
         rate = (ends[1] - ends[0]) / (2 * eps)
-        np.testing.assert_allclose(displacement_rate(m, u, v), rate, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(displacement_rate(m, u, v), rate, **DIFFERENCE)
 
 
 @cache

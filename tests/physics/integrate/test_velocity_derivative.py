@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 from physics.integrate.test_integrate import moving, world
+from tolerance import DYNAMICS, ROUGH_DIFFERENCE, ROUNDING, SAME, SOLVER, STAGE, STAGES
 
 from jaxsim.io.bridge import put_data, put_model
 from jaxsim.physics.actuator.transmission import transmission
@@ -74,7 +75,7 @@ def test_beside_mujoco(case, integrator):
         D = smooth_derivative(m, d)
         if integrator == "implicit":
             D = D - bias_derivative(m, d, np.arange(m.nv))
-        np.testing.assert_allclose(D, derivative(mj, mjd), rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(D, derivative(mj, mjd), rtol=STAGES["rtol"], atol=STAGE["atol"])
 
     inertia = effective_inertia(m, d)
     off = case in ("damper off", "eulerdamp off", "nothing passive")
@@ -83,8 +84,8 @@ def test_beside_mujoco(case, integrator):
         force = d.qfrc_smooth + d.qfrc_constraint
         acc = inertia.solve(force)
         expected = (mjd.qvel - before) / mj.opt.timestep
-        np.testing.assert_allclose(acc, expected, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(inertia.multiply(acc), force, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(acc, expected, rtol=SOLVER["rtol"], atol=DYNAMICS["atol"])
+        np.testing.assert_allclose(inertia.multiply(acc), force, **DYNAMICS)
 
 
 def test_bias_derivative():
@@ -97,11 +98,13 @@ def test_bias_derivative():
     expected = jax.jacfwd(lambda v: rne(m, com_vel(m, d.replace(qvel=v))))(d.qvel)
     d = com_vel(m, d)
     every = bias_derivative(m, d, np.arange(m.nv))
-    np.testing.assert_allclose(every, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(every, expected, **STAGES)
     sets = np.array([[0, 5], [1, 7], [4, 9]])
     some = bias_derivative(m, d, sets)
     for k in range(2):
-        np.testing.assert_allclose(some[:, :, k], every[np.ix_(sets[:, k], sets[:, k])], atol=1e-14)
+        np.testing.assert_allclose(
+            some[:, :, k], every[np.ix_(sets[:, k], sets[:, k])], atol=SAME["atol"]
+        )
 
 
 def test_systems_without_symmetry():
@@ -110,5 +113,5 @@ def test_systems_without_symmetry():
     A = jnp.asarray(rng.normal(size=(5, 5, 3)) + 8 * np.eye(5)[..., None])
     b = jnp.asarray(rng.normal(size=(5, 3)))
     expected = np.stack([np.linalg.solve(A[..., k], b[:, k]) for k in range(3)], -1)
-    np.testing.assert_allclose(solve_general(A, b), expected, rtol=1e-12)
-    check_grads(solve_general, (A, b), order=1, rtol=1e-6)
+    np.testing.assert_allclose(solve_general(A, b), expected, rtol=ROUNDING["rtol"])
+    check_grads(solve_general, (A, b), order=1, rtol=ROUGH_DIFFERENCE["rtol"])

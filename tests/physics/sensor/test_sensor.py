@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 from physics import oracle
+from states import random_state
+from tolerance import ROUNDING, STAGE
 
 from jaxsim.physics.sensor.sensor import sensor, sensor_acc, sensor_pos, sensor_vel
 
@@ -93,10 +95,8 @@ def compare(xml: str, seeds: int, spread: float = 1.0) -> list[np.ndarray]:
     mj = oracle.compile_xml(xml)
     seen = []
     for seed in range(seeds):
-        mjd = oracle.random_state(mj, seed, spread)
-        np.testing.assert_allclose(
-            run(*oracle.pair(mj, mjd)), mjd.sensordata, rtol=1e-11, atol=1e-11
-        )
+        mjd = random_state(mj, seed, spread=spread)
+        np.testing.assert_allclose(run(*oracle.pair(mj, mjd)), mjd.sensordata, **STAGE)
         seen.append(mjd.sensordata.copy())
     return seen
 
@@ -127,7 +127,7 @@ def test_inside_site_is_the_oracles(shape):
 
 def test_stage_by_stage_is_all_at_once():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
-    m, d = oracle.pair(mj, oracle.random_state(mj, 0))
+    m, d = oracle.pair(mj, random_state(mj, 0))
     d = d.replace(sensordata=jnp.zeros_like(d.sensordata))
 
     def stages(m, d):
@@ -138,11 +138,8 @@ def test_stage_by_stage_is_all_at_once():
 
 def test_many_worlds_are_many_loops():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
-    states = [oracle.random_state(mj, seed) for seed in range(3)]
-    together = run(*oracle.many(mj, states))
-    for k, mjd in enumerate(states):
-        alone = run(*oracle.pair(mj, mjd))
-        np.testing.assert_allclose(together[..., k], alone, rtol=1e-12, atol=1e-12)
+    states = [random_state(mj, seed) for seed in range(3)]
+    oracle.assert_worlds_are_a_loop(run, mj, states, ROUNDING)
 
 
 def test_gradients_are_finite_at_rest():
@@ -161,7 +158,7 @@ def test_gradients_are_finite_at_rest():
 
 def test_switched_off_sensors_keep_their_numbers():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN, flag='sensor="disable"'))
-    m, d = oracle.pair(mj, oracle.random_state(mj, 0))
+    m, d = oracle.pair(mj, random_state(mj, 0))
     d = d.replace(sensordata=jnp.ones_like(d.sensordata))
     assert (run(m, d) == 1).all()
 

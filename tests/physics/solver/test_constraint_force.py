@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 from physics import oracle
+from states import random_state
+from tolerance import SOLVER
 
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.make import make_constraint
@@ -93,13 +95,13 @@ def test_sensors_and_body_forces_are_the_oracles(case):
     mj = build(**CASES[case])
     felt = np.zeros(mj.nsensordata)
     for seed in range(8):
-        mjd = oracle.random_state(mj, seed, spread=0.03)
+        mjd = random_state(mj, seed, spread=0.03)
         mujoco.mj_rnePostConstraint(mj, mjd)
         d = jax.jit(stage)(*oracle.pair(mj, mjd))
-        np.testing.assert_allclose(d.sensordata, mjd.sensordata, rtol=1e-8, atol=1e-7)
-        np.testing.assert_allclose(d.cfrc_ext.to_array(), mjd.cfrc_ext, rtol=1e-8, atol=1e-7)
-        np.testing.assert_allclose(d.cfrc_int.to_array(), mjd.cfrc_int, rtol=1e-8, atol=1e-7)
-        np.testing.assert_allclose(d.cacc.to_array(), mjd.cacc, rtol=1e-8, atol=1e-7)
+        np.testing.assert_allclose(d.sensordata, mjd.sensordata, **SOLVER)
+        np.testing.assert_allclose(d.cfrc_ext.to_array(), mjd.cfrc_ext, **SOLVER)
+        np.testing.assert_allclose(d.cfrc_int.to_array(), mjd.cfrc_int, **SOLVER)
+        np.testing.assert_allclose(d.cacc.to_array(), mjd.cacc, **SOLVER)
         felt += mjd.sensordata != 0
     assert felt[mj.sensor("touch").adr[0]] > 0
     assert case == "frictionless" or felt[mj.sensor("limit").adr[0]] > 0

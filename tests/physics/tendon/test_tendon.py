@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 from physics import oracle
+from states import random_state
+from tolerance import DYNAMICS, ROUGH_DIFFERENCE, ROUNDING, SAME, SOLVER, STAGE
 
 import jaxsim
 from jaxsim.io.bridge import put_data
@@ -109,7 +111,7 @@ run = jax.jit(stage)
 
 def compare(mj, mjd, tolerance: float):
     length, J, velocity = run(*oracle.pair(mj, mjd))
-    np.testing.assert_allclose(length, mjd.ten_length, atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(length, mjd.ten_length, **ROUNDING)
     np.testing.assert_allclose(J, oracle.dense_tendon(mj, mjd), atol=tolerance)
     np.testing.assert_allclose(velocity, mjd.ten_velocity, atol=10 * tolerance)
 
@@ -117,7 +119,7 @@ def compare(mj, mjd, tolerance: float):
 def test_fixed_and_straight_tendons_are_the_oracles():
     mj = oracle.compile_xml(FIXED_AND_STRAIGHT)
     for seed in range(5):
-        compare(mj, oracle.random_state(mj, seed), 1e-12)
+        compare(mj, random_state(mj, seed), ROUNDING["atol"])
 
 
 @pytest.mark.parametrize(("kind", "side"), CASES)
@@ -125,10 +127,10 @@ def test_wrapped_tendons_are_the_oracles(kind, side):
     mj = oracle.compile_xml(wrapped(kind, side))
     touching = 0
     for seed in range(60):
-        mjd = oracle.random_state(mj, seed, spread=0.5)
+        mjd = random_state(mj, seed, spread=0.5)
         touching += mjd.ten_wrapnum[0] > 3
         # the oracle finds the touching point of an inside wrap to 1e-6 only
-        compare(mj, mjd, 1e-6 if side == "inside" else 1e-12)
+        compare(mj, mjd, 1e-6 if side == "inside" else ROUNDING["atol"])
     assert 5 < touching < 60
 
 
@@ -137,7 +139,7 @@ def test_gradient_of_a_wrapped_length(kind, side):
     """ten_J and the derivative of the length agree, and so do first and second differences."""
     mj = oracle.compile_xml(wrapped(kind, side))
     mjd = next(
-        d for d in (oracle.random_state(mj, k, 0.5) for k in range(99)) if d.ten_wrapnum[0] > 3
+        d for d in (random_state(mj, k, spread=0.5) for k in range(99)) if d.ten_wrapnum[0] > 3
     )
     m, d = oracle.pair(mj, mjd)
 
@@ -147,27 +149,20 @@ def test_gradient_of_a_wrapped_length(kind, side):
         return length, J
 
     x = jnp.stack(d.site_xpos.parts)
-    check_grads(
-        jax.jit(outputs), (x,), order=1, modes=("fwd", "rev"), eps=1e-6, rtol=1e-6, atol=1e-6
-    )
+    check_grads(jax.jit(outputs), (x,), order=1, modes=("fwd", "rev"), eps=1e-6, **ROUGH_DIFFERENCE)
 
 
 def test_many_worlds_are_many_loops():
     mj = oracle.compile_xml(wrapped("sphere", "outside"))
-    states = [oracle.random_state(mj, seed, 0.5) for seed in range(3)]
-    m, d = oracle.many(mj, states)
-    together = jax.jit(stage)(m, d)
-    for k, mjd in enumerate(states):
-        alone = run(*oracle.pair(mj, mjd))
-        for a, b in zip(together, alone, strict=True):
-            np.testing.assert_allclose(a[..., k], b, atol=1e-14)
+    states = [random_state(mj, seed, spread=0.5) for seed in range(3)]
+    oracle.assert_worlds_are_a_loop(stage, mj, states, SAME | {"rtol": ROUNDING["rtol"]})
 
 
 def test_a_model_without_tendons_has_empty_results():
     mj = oracle.compile_xml(
         "<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>"
     )
-    length, J, velocity = stage(*oracle.pair(mj, oracle.random_state(mj, 0)))
+    length, J, velocity = stage(*oracle.pair(mj, random_state(mj, 0)))
     assert length.shape == velocity.shape == (0,)
     assert J.shape == (0, 1)
 
@@ -183,10 +178,10 @@ def test_bias_force_of_armature_is_the_oracles():
         return bias(m, com_vel(m, d)).qfrc_bias
 
     for seed in range(5):
-        mjd = oracle.random_state(mj, seed)
+        mjd = random_state(mj, seed)
         found = force(*oracle.pair(mj, mjd))
-        np.testing.assert_allclose(found, mjd.qfrc_bias, rtol=1e-11, atol=1e-10)
-        without = oracle.random_state(weightless, seed).qfrc_bias
+        np.testing.assert_allclose(found, mjd.qfrc_bias, rtol=STAGE["rtol"], atol=1e-10)
+        without = random_state(weightless, seed).qfrc_bias
         assert np.abs(found - without).max() > 10
 
 
@@ -194,15 +189,17 @@ def test_bias_force_of_armature_is_the_oracles():
 def test_dynamics_with_armature_are_the_oracles(integrator):
     """Forward and inverse dynamics, and a step: velocity derivatives of the integrators, too."""
     mj = oracle.compile_xml(HEAVY.format(integrator=integrator))
-    mjd = oracle.random_state(mj, 0, spread=0.3)
+    mjd = random_state(mj, 0, spread=0.3)
     m, d = oracle.model(mj), put_data(mj, mjd)
     new = jax.jit(jaxsim.step)(m, d)
     mujoco.mj_step(mj, mjd)
-    np.testing.assert_allclose(new.qacc, mjd.qacc, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(new.qvel, mjd.qvel, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(new.qacc, mjd.qacc, **DYNAMICS)
+    np.testing.assert_allclose(new.qvel, mjd.qvel, **DYNAMICS)
     mujoco.mj_inverse(mj, mjd)
     back = jax.jit(jaxsim.inverse)(m, new)
-    np.testing.assert_allclose(back.qfrc_inverse, mjd.qfrc_inverse, rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(
+        back.qfrc_inverse, mjd.qfrc_inverse, rtol=DYNAMICS["rtol"], atol=SOLVER["atol"]
+    )
 
 
 def test_energy_with_armature_is_conserved():

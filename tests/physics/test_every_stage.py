@@ -1,0 +1,217 @@
+"""Every public function of the physics in single precision, in many worlds, and differentiated.
+
+On one small model that has a bit of everything. That the numbers are right is compared with MuJoCo
+elsewhere, stage by stage; here each function agrees with itself.
+"""
+
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from states import random_state, single, stack, world
+from tolerance import FLOAT32, ROUGH_DIFFERENCE, SOLVER, STAGE
+
+import jaxsim
+from jaxsim.physics import api
+
+XML = """
+<mujoco><option integrator="implicitfast" tolerance="1e-15" iterations="100" ls_iterations="50"
+  density="1.2" viscosity=".1" wind="1 0 0"><flag energy="enable"/></option>
+<default><geom contype="0" conaffinity="0"/></default><worldbody>
+  <geom type="plane" size="2 2 1" contype="1" conaffinity="1"/><site name="post" pos="0 .3 1"/>
+  <body name="hand" mocap="true" pos="0 -.5 .6"/>
+  <body name="base" pos="0 0 .09" gravcomp=".2"><freejoint/>
+    <geom size=".1" contype="1" conaffinity="1"/>
+    <site name="sole" size=".12"/><camera name="eye" mode="trackcom" pos="1 1 1"/></body>
+  <body name="arm" pos="0 -.5 .5">
+    <joint name="turn" axis="0 1 .3" range="-30 -1" frictionloss=".1" damping=".2 .1"/>
+    <geom type="capsule" size=".04 .1" pos=".1 0 0" euler="0 90 0"/>
+    <body name="fist" pos=".3 0 0">
+      <joint name="wrist" type="ball" stiffness="1" armature=".01"/>
+      <geom type="ellipsoid" size=".08 .05 .06" pos=".05 0 0" fluidshape="ellipsoid"/>
+      <site name="tip" pos=".1 0 .02" euler="20 0 10"/>
+      <body pos=".1 0 0"><joint name="slide" type="slide" axis="1 0 1" springref=".1"
+        stiffness="5"/><geom size=".03" pos=".05 0 0"/></body></body></body>
+</worldbody>
+<tendon>
+  <fixed name="mix" armature=".1" damping=".3"><joint joint="turn" coef="1"/>
+    <joint joint="slide" coef="-2"/></fixed>
+  <spatial name="cord" stiffness="3"><site site="post"/><site site="tip"/></spatial>
+</tendon>
+<equality><connect body1="hand" body2="arm" anchor="0 0 0"/>
+  <joint joint1="slide" joint2="turn" polycoef=".01 .2"/></equality>
+<actuator>
+  <general joint="turn" dyntype="filter" dynprm=".05" gainprm="3" actearly="true"/>
+  <muscle joint="slide" lengthrange="-1 1"/><position tendon="cord" kp="2" kv=".3"/>
+  <motor site="tip" gear="1 0 2 0 .1 0" refsite="post"/><motor joint="wrist" gear="1 2 3"/>
+</actuator>
+<sensor>
+  <touch site="sole"/><accelerometer site="tip"/><force site="tip"/><gyro site="tip"/>
+  <framequat objtype="camera" objname="eye"/><framelinvel objtype="site" objname="tip"/>
+  <subtreeangmom body="arm"/><tendonvel tendon="cord"/><actuatorfrc actuator="2"/>
+  <jointlimitfrc joint="turn"/><contact site="sole" data="found force pos"/>
+</sensor></mujoco>
+""".replace('actuator="2"', 'actuator="pull"').replace("<position t", '<position name="pull" t')
+
+# for the functions that solve: a contact, a limit, dry friction and an equality
+FEW = """
+<mujoco><option integrator="implicitfast" tolerance="1e-15" iterations="100" ls_iterations="50"/>
+<worldbody><geom type="plane" size="2 2 1"/>
+  <body pos="0 0 .09"><joint type="slide" axis="0 0 1"/><joint type="slide" axis="1 0 0"/>
+    <geom size=".1"/><site name="sole" size=".12"/></body>
+  <body pos="0 -1 .5"><joint name="turn" axis="0 1 .3" range="-30 -1" frictionloss=".1"/>
+    <geom size=".04" pos=".1 0 0" contype="0"/>
+    <body pos=".3 0 0"><joint name="slide" type="slide"/>
+    <geom size=".04" contype="0"/></body></body></worldbody>
+<equality><joint joint1="slide" joint2="turn" polycoef=".01 .2"/></equality>
+<actuator><motor joint="turn"/></actuator><sensor><touch site="sole"/></sensor></mujoco>
+"""
+
+# a function of the public name, applied to a world
+STAGES = (
+    "kinematics com_pos tendon crb transmission com_vel passive fwd_actuation subtree_vel "
+    "energy_pos energy_vel rne full_m"
+).split()
+SOLVED = "step forward inverse constraint_rows".split()
+CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
+    "rne with acceleration": partial(jaxsim.rne, flg_acc=True),
+    "mul_m": lambda m, d: jaxsim.mul_m(m, d, d.qvel),
+    "solve_m": lambda m, d: jaxsim.solve_m(m, d, d.qfrc_applied),
+    "jac": lambda m, d: jaxsim.jac(m, d, d.xfrc_applied[1, :3], 4),
+    "jac_body": lambda m, d: jaxsim.jac_body(m, d, 3),
+    "jac_body_com": lambda m, d: jaxsim.jac_body_com(m, d, 4),
+    "jac_geom": lambda m, d: jaxsim.jac_geom(m, d, 3),
+    "jac_site": lambda m, d: jaxsim.jac_site(m, d, 2),
+    "integrate_pos": lambda m, d: jaxsim.integrate_pos(m, d.qpos, d.qvel, 0.3),
+    "differentiate_pos": lambda m, d: jaxsim.differentiate_pos(m, 0.3, d.qpos, m.qpos0),
+}
+WORLDS = 6  # more than count as few, so that the code of many worlds runs
+COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
+jit = partial(jax.jit, compiler_options=COMPILER)
+each = pytest.mark.parametrize("name", CALLS)
+# forms of another function whose derivative is taken; those that solve have theirs taken in
+# constraint/test_derivatives.py, integrate/test_step.py and test_gradients.py
+WITHOUT = [*SOLVED, *"full_m mul_m jac_body jac_body_com jac_geom jac_site rne".split()]
+
+
+def test_no_public_function_is_left_out():
+    public = {n for n, f in vars(api).items() if hasattr(f, "__wrapped__") and n[0] != "_"}
+    assert {name.split(" ")[0] for name in CALLS} == public | {"rne"}
+
+
+@cache
+def start(xml: str):
+    """The model, and worlds with results of their own for stages that read those of others."""
+    mj = mujoco.MjModel.from_xml_string(xml)
+    states = [random_state(mj, seed, spread=0.02, speed=0.3) for seed in range(1, WORLDS + 1)]
+    assert states[0].ncon == states[0].nl == 1
+    return jaxsim.put_model(mj), [jaxsim.put_data(mj, s, keep="all") for s in states]
+
+
+def given(name: str):
+    """The model and the worlds for a function."""
+    return start(FEW if name in SOLVED else XML)
+
+
+def reals(tree) -> list:
+    """The real numbers of a tree."""
+    return [a for a in jax.tree.leaves(tree) if jnp.issubdtype(a.dtype, jnp.floating)]
+
+
+def close(found, expected, tolerance, more=None) -> None:
+    """All results equal, relative to the largest number in each of them (or in those of `more`)."""
+    for a, b, c in zip(found, expected, more or expected, strict=True):
+        scale = 1 + max(np.abs(x).max(initial=0) for x in (b, c))
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance["rtol"] * scale)
+
+
+def directions(tree, rng):
+    """Random numbers where a tree has real ones."""
+    return [rng.normal(size=a.shape) for a in reals(tree)]
+
+
+@cache
+def moved(name: str):
+    """All inputs, moved by h along fixed random directions; zeros of a model stay zeros."""
+    m, (d, *_) = given(name)
+    rng = np.random.default_rng(0)
+    by_m = [np.abs(a) * u for a, u in zip(reals(m), directions(m, rng), strict=True)]
+    by_d = directions(d, rng)
+
+    def change(tree, by, h):
+        rest = iter(by)
+        real = lambda a: jnp.issubdtype(a.dtype, jnp.floating)  # noqa: E731
+        return jax.tree.map(lambda a: a + h * next(rest) if real(a) else a, tree)
+
+    return lambda m, d, h: (change(m, by_m, h), change(d, by_d, h))
+
+
+@cache
+def results(name: str):
+    """`(m, d)` -> what the function computes, all real numbers but those it passes through."""
+    m, (d, *_) = given(name)
+    call, change = CALLS[name], moved(name)
+    if not isinstance(jax.eval_shape(call, m, d), jaxsim.Data):
+        return lambda m, d: reals(call(m, d))
+    # at inputs that do not belong together whatever is computed becomes another number
+
+    @jit
+    def there(m, d):
+        m, d = change(m, d, 1e-3)
+        return reals(call(m, d)), reals(d)
+
+    computed = [not np.array_equal(a, b) for a, b in zip(*there(m, d), strict=True)]
+    assert any(computed)
+    return lambda m, d: [a for a, c in zip(reals(call(m, d)), computed, strict=True) if c]
+
+
+@cache
+def alone(name: str):
+    """A program of `(m, d, h)`: the results of one world when all inputs are moved by h."""
+    call, change = results(name), moved(name)
+    return jit(lambda m, d, h: call(*change(m, d, h)))
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in WITHOUT])
+def test_derivatives(name):
+    """Forwards beside central differences, backwards beside forwards."""
+    m, (d, *_) = given(name)
+    run, call, change, h = alone(name), results(name), moved(name), 1e-6
+    here, high, low = run(m, d, 0.0), run(m, d, h), run(m, d, -h)
+    weights = directions(here, np.random.default_rng(1))
+
+    @jit
+    def both(m, d, h):
+        def at(h):
+            return call(*change(m, d, h))
+
+        forwards = jax.jvp(at, (h,), (jnp.ones_like(h),))[1]
+        return forwards, jax.vjp(at, h)[1](weights)[0]
+
+    forwards, backwards = both(m, d, jnp.zeros(()))
+    central = [(a - b) / (2 * h) for a, b in zip(high, low, strict=True)]
+    close(forwards, central, ROUGH_DIFFERENCE, more=here)
+    terms = np.concatenate([np.ravel(w * t) for w, t in zip(weights, forwards, strict=True)])
+    assert abs(terms).sum() > 0
+    np.testing.assert_allclose(backwards, terms.sum(), rtol=0, atol=1e-10 * abs(terms).sum())
+
+
+@each
+def test_many_worlds_are_a_loop_over_worlds(name):
+    m, worlds = given(name)
+    together = jit(jax.vmap(results(name), (None, 0)))(m, stack(worlds))
+    for k, d in enumerate(worlds):
+        one = alone(name)(m, d, 0.0)
+        close(world(together, k), one, SOLVER if name in SOLVED else STAGE)
+
+
+@each
+def test_single_precision(name):
+    """All that was double is single, and close to it."""
+    m, (d, *_) = given(name)
+    found = jit(results(name))(single(m), single(d))
+    assert {a.dtype for a in found} == {jnp.dtype("float32")}
+    close(found, alone(name)(m, d, 0.0), FLOAT32)
