@@ -4,6 +4,7 @@ python -m jaxsim.cli.page > docs/reference/api.md
 """
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import re
@@ -13,6 +14,9 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from jaxsim.model.data import Data
+from jaxsim.physics.stage import STAGES
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _HEAD = """# Public names of jaxsim
@@ -77,15 +81,31 @@ def _defined_in(name: Name) -> Iterator[str]:
     yield f"Defined in `{path.relative_to(_PACKAGE.parent).as_posix()}`.\n"
 
 
+def _reads_and_writes(name: Name) -> Iterator[str]:
+    """What a stage declares, where it can be called alone."""
+    function = inspect.unwrap(name.value)
+    stage = STAGES.get(getattr(function, "__name__", ""))
+    if stage is not None and hasattr(name.value, "carries"):
+        for what, fields in (("Reads", stage.reads), ("Writes", stage.writes)):
+            if fields:
+                yield f"{what}: {', '.join(f'`{field}`' for field in _in_order(fields))}.\n"
+
+
+def _in_order(fields: frozenset[str]) -> list[str]:
+    """Fields of Data in the order of their declaration, then the working values."""
+    return [field for field in (*Data.fields, *Data.working) if field in fields]
+
+
 # what is said of a name below its summary; each gives lines of Markdown
-FACTS: tuple[Callable[[Name], Iterator[str]], ...] = (_defined_in,)
+FACTS: tuple[Callable[[Name], Iterator[str]], ...] = (_reads_and_writes, _defined_in)
 
 
 def _methods(cls: type) -> Iterator[str]:
     """The public methods that a class defines itself."""
     for name, member in vars(cls).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if not name.startswith("_") and inspect.isfunction(function):
+        # a function may also be the default of a field, under a name of its own
+        if not name.startswith("_") and getattr(function, "__name__", "") == name:
             yield f"- `{_on_one_line(_header(name, function))}`: {_summary(function)}"
 
 
@@ -95,6 +115,12 @@ def _code(name: str, value: Any) -> str:
         return _header(name, value)
     bases = [base.__name__ for base in value.__bases__ if base is not object]
     line = f"class {name}({', '.join(bases)})" if bases else f"class {name}"
+    if dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
+        fields = inspect.get_annotations(value).items()
+        line = line.replace("(tuple)", "(NamedTuple)")
+        return "\n".join(
+            [f"{line}:", *(f"    {n}: {getattr(t, '__name__', t)}" for n, t in fields)]
+        )
     made = vars(value).get("__init__")
     return line if made is None else f"{line}\n{textwrap.indent(_header('__init__', made), '    ')}"
 

@@ -1,6 +1,6 @@
 """Spatial (6D) vectors and inertias by components, rotation first, as MuJoCo's com-based frame.
 
-Motion and force vectors are expressed in world axes about a common point (the centre of mass of
+Motion and force vectors are expressed in world axes about a common point (the center of mass of
 the kinematic tree), so that sums over bodies need no transforms (Featherstone, Rigid Body Dynamics
 Algorithms, ch. 2; MuJoCo's documentation, Computation: General framework).
 """
@@ -87,10 +87,10 @@ class Inertia(Components):
         """Inertia of a body about a point, in world axes.
 
         Args:
-          principal: moments about the body's centre of mass, in its inertial frame [kg m^2].
+          principal: moments about the body's center of mass, in its inertial frame [kg m^2].
           R: orientation of the inertial frame.
           mass: [kg].
-          offset: centre of mass minus the point [m].
+          offset: center of mass minus the point [m].
         """
         a, b, c = R.cols
         sx, sy, sz = a.scale(principal.x), b.scale(principal.y), c.scale(principal.z)

@@ -60,7 +60,7 @@ class Data(Record):
     xpos = array("nbody", kind="vec", unit="m", doc="position of body frames")
     xquat = array("nbody", kind="quat", doc="orientation of body frames")
     xmat = array("nbody", kind="rot", doc="orientation of body frames")
-    xipos = array("nbody", kind="vec", unit="m", doc="position of body centres of mass")
+    xipos = array("nbody", kind="vec", unit="m", doc="position of body centers of mass")
     ximat = array("nbody", kind="rot", doc="orientation of body inertial frames")
     xanchor = array("njnt", kind="vec", unit="m", doc="position of joint anchors")
     xaxis = array("njnt", kind="vec", doc="joint axes")
@@ -70,7 +70,7 @@ class Data(Record):
     site_xmat = array("nsite", kind="rot", doc="orientation of sites")
     cam_xpos = array("ncam", kind="vec", unit="m", doc="position of cameras")
     cam_xmat = array("ncam", kind="rot", doc="orientation of cameras")
-    subtree_com = array("nbody", kind="vec", unit="m", doc="centre of mass of subtrees")
+    subtree_com = array("nbody", kind="vec", unit="m", doc="center of mass of subtrees")
     cdof = array("nv", kind="spatial", doc="motion axis of dofs, com-based", keep=False)
     cinert = array(
         "nbody", kind="inertia", unit="kg m^2, kg m, kg", doc="inertia, com-based", keep=False

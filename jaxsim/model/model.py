@@ -1,6 +1,6 @@
 """The compiled model: real numbers as arrays, everything else in one static structure.
 
-Every field below can be batched, randomised and differentiated. What decides the shape of the
+Every field below can be batched, randomized and differentiated. What decides the shape of the
 program (counts, types, parents, addresses, flags) is in `structure` and reads the same way:
 `m.nv`, `m.jnt_type`, `m.body_parentid`.
 """
@@ -57,7 +57,7 @@ class Statistic(Record):
     meanmass = array(unit="kg", doc="mean body mass")
     meansize = array(unit="m", doc="mean body size")
     extent = array(unit="m", doc="spatial extent")
-    center = array(kind="vec", unit="m", doc="centre of the model")
+    center = array(kind="vec", unit="m", doc="center of the model")
 
 
 class Model(Record):
@@ -72,7 +72,7 @@ class Model(Record):
 
     body_pos = array("nbody", kind="vec", unit="m", doc="frame position in the parent body")
     body_quat = array("nbody", kind="quat", doc="frame orientation in the parent body")
-    body_ipos = array("nbody", kind="vec", unit="m", doc="centre of mass in the body frame")
+    body_ipos = array("nbody", kind="vec", unit="m", doc="center of mass in the body frame")
     body_iquat = array("nbody", kind="quat", doc="principal axes of inertia in the body frame")
     body_mass = array("nbody", unit="kg", doc="mass")
     body_subtreemass = array("nbody", unit="kg", doc="mass of the body and its descendants")
@@ -111,7 +111,7 @@ class Model(Record):
     geom_quat = array("ngeom", kind="quat", doc="orientation in the body frame")
     geom_rbound = array("ngeom", unit="m", doc="radius of the bounding sphere; 0: unbounded")
     geom_aabb = array(
-        "ngeom", 6, unit="m", doc="bounding box in the geom frame: centre, half sizes"
+        "ngeom", 6, unit="m", doc="bounding box in the geom frame: center, half sizes"
     )
     geom_friction = array("ngeom", 3, doc="sliding, torsional, rolling friction")
     geom_margin = array("ngeom", unit="m", doc="contacts push when closer than this")
@@ -124,13 +124,13 @@ class Model(Record):
     )
     geom_adhesion = array("ngeom", unit="N", doc="adhesive force of its contacts")
     geom_fluid = array("ngeom", 12, doc="fluid interaction of the ellipsoid model")
-    geom_rgba = array("ngeom", 4, doc="colour and opacity")
+    geom_rgba = array("ngeom", 4, doc="color and opacity")
     geom_user = array("ngeom", "nuser_geom", doc="user data")
 
     site_pos = array("nsite", kind="vec", unit="m", doc="position in the body frame")
     site_quat = array("nsite", kind="quat", doc="orientation in the body frame")
     site_size = array("nsite", 3, unit="m", doc="size parameters of the shape")
-    site_rgba = array("nsite", 4, doc="colour and opacity")
+    site_rgba = array("nsite", 4, doc="color and opacity")
     site_user = array("nsite", "nuser_site", doc="user data")
 
     cam_pos = array("ncam", kind="vec", unit="m", doc="position in the body frame")
@@ -159,9 +159,9 @@ class Model(Record):
     light_cutoff = array("nlight", unit="deg", doc="half angle of a spot's cone")
     light_softness = array("nlight", doc="softness of a spot's edge")
     light_exponent = array("nlight", doc="concentration of a spot")
-    light_ambient = array("nlight", 3, doc="ambient colour")
-    light_diffuse = array("nlight", 3, doc="diffuse colour")
-    light_specular = array("nlight", 3, doc="specular colour")
+    light_ambient = array("nlight", 3, doc="ambient color")
+    light_diffuse = array("nlight", 3, doc="diffuse color")
+    light_specular = array("nlight", 3, doc="specular color")
 
     mesh_vert = array("nmeshvert", kind="vec", unit="m", doc="vertices in the frame of the mesh")
     mesh_normal = array("nmeshnormal", kind="vec", doc="normals in the frame of the mesh")
@@ -177,7 +177,7 @@ class Model(Record):
     hfield_size = array("nhfield", 4, unit="m", doc="half sides, height, depth of the base")
     hfield_data = array("nhfielddata", doc="heights row by row, between 0 and 1")
 
-    skin_rgba = array("nskin", 4, doc="colour and opacity")
+    skin_rgba = array("nskin", 4, doc="color and opacity")
     skin_inflate = array("nskin", unit="m", doc="offset of the vertices along their normals")
     skin_vert = array("nskinvert", kind="vec", unit="m", doc="vertices when the skin was bound")
     skin_texcoord = array("nskintexvert", 2, doc="texture coordinates")
@@ -192,7 +192,7 @@ class Model(Record):
     mat_reflectance = array("nmat", doc="strength of mirror images")
     mat_metallic = array("nmat", doc="metalness; negative: not given")
     mat_roughness = array("nmat", doc="roughness; negative: not given")
-    mat_rgba = array("nmat", 4, doc="colour and opacity")
+    mat_rgba = array("nmat", 4, doc="color and opacity")
 
     flex_solmix = array("nflex", doc="weight of its parameters in a pair")
     flex_solref = array("nflex", 2, doc="reference of the contact constraint")
@@ -206,7 +206,7 @@ class Model(Record):
     flex_yield = array("nflex", 2, doc="strains at which stretching and bending yield; 0: never")
     flex_edgestiffness = array("nflex", unit="N/m", doc="stiffness of the edges")
     flex_edgedamping = array("nflex", unit="N s/m", doc="damping of the edges")
-    flex_rgba = array("nflex", 4, doc="colour and opacity")
+    flex_rgba = array("nflex", 4, doc="color and opacity")
     flex_vert = array("nflexvert", kind="vec", unit="m", doc="vertices in their bodies")
     flex_vert0 = array("nflexvert", kind="vec", doc="vertices at qpos0, 0 to 1 in their box")
     flex_node = array("nflexnode", kind="vec", unit="m", doc="nodes in their bodies")
@@ -249,7 +249,7 @@ class Model(Record):
     tendon_length0 = array("ntendon", unit="m", doc="length at qpos0")
     tendon_invweight0 = array("ntendon", unit="1/kg", doc="inverse inertia at qpos0")
     tendon_width = array("ntendon", unit="m", doc="drawn width")
-    tendon_rgba = array("ntendon", 4, doc="colour and opacity")
+    tendon_rgba = array("ntendon", 4, doc="color and opacity")
     tendon_user = array("ntendon", "nuser_tendon", doc="user data")
     wrap_prm = array("nwrap", doc="joint coefficient, pulley divisor or side site of a path point")
 

@@ -212,7 +212,7 @@ REFUSED = tuple(
 
 
 def _png() -> bytes:
-    """A grey image of two by two pixels."""
+    """A gray image of two by two pixels."""
     header = struct.pack(">IIBBBBB", 2, 2, 8, 0, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"\0\1\2\0\3\4")), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(

@@ -244,7 +244,7 @@ ALLOWED = [
     "<mujoco/></mujoco><?xml version='1.0'?><!-- <",
     "<mujoco><body name='b'><geom size='1'/></body><frame><body/></frame></mujoco>",
     "<mujoco><worldbody><replicate count='2' prefix='c'/></worldbody></mujoco>",
-    "<mujoco><worldbody><frame colour='red'/></worldbody></mujoco>",
+    "<mujoco><worldbody><frame color='red'/></worldbody></mujoco>",
 ]
 
 

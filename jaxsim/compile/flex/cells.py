@@ -1,7 +1,7 @@
 """The lattice of cells around an interpolated flex: how much of the mass each node carries.
 
 The box around the points is cut into `cellcount` cells; a cell of order 1 has 2 nodes along each
-axis, one of order 2 has 3, shared with its neighbours. A node carries its share of the part of the
+axis, one of order 2 has 3, shared with its neighbors. A node carries its share of the part of the
 cells that the flex fills:
 
     m[i] ~ sum over cells of  integral of w_i(x) dx over what the flex fills (filling.py)

@@ -53,18 +53,18 @@ def open_chain(element: np.ndarray) -> np.ndarray | None:
 
     It runs the way its elements point; if they disagree, it starts at the end of lower number.
     """
-    neighbours: dict[int, list[int]] = {}
+    neighbors: dict[int, list[int]] = {}
     for a, b in element:
-        neighbours.setdefault(int(a), []).append(int(b))
-        neighbours.setdefault(int(b), []).append(int(a))
-    ends = sorted(p for p, near in neighbours.items() if len(near) == 1)
-    if len(ends) != 2 or any(len(near) > 2 for near in neighbours.values()):
+        neighbors.setdefault(int(a), []).append(int(b))
+        neighbors.setdefault(int(b), []).append(int(a))
+    ends = sorted(p for p, near in neighbors.items() if len(near) == 1)
+    if len(ends) != 2 or any(len(near) > 2 for near in neighbors.values()):
         return None
-    chain = [ends[0], neighbours[ends[0]][0]]
+    chain = [ends[0], neighbors[ends[0]][0]]
     while chain[-1] != ends[1]:
-        a, b = neighbours[chain[-1]]
+        a, b = neighbors[chain[-1]]
         chain.append(b if a == chain[-2] else a)
-    if len(chain) != len(neighbours):
+    if len(chain) != len(neighbors):
         return None
     forward = {(int(a), int(b)) for a, b in element}
     backward = all((b, a) in forward for a, b in pairwise(chain))

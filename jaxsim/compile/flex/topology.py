@@ -1,4 +1,4 @@
-"""What follows from the elements of a flex alone: edges, neighbours, surface and layers."""
+"""What follows from the elements of a flex alone: edges, neighbors, surface and layers."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def _material(c: Compilation, e: SpecElement) -> int:
 
 
 def _drawing(c: Compilation, elements: list[SpecElement]) -> None:
-    """Width and colour, which only spatial tendons can be given."""
+    """Width and color, which only spatial tendons can be given."""
     width, rgba = np.full(len(elements), _DEFAULT_WIDTH), np.tile(_DEFAULT_RGBA, (len(elements), 1))
     for i, e in enumerate(elements):
         if e.is_set("width"):

@@ -16,7 +16,7 @@ FLEX_FIELDS = (*_OF_FLEX, *_POINTS, "flex_yield")
 
 
 def write_flexes(c: Compilation, changes: Changes) -> None:
-    """Radii, colours, strains at which they yield, and places of points in their bodies."""
+    """Radii, colors, strains at which they yield, and places of points in their bodies."""
     new = changes.new
     elements: list[SpecElement] = c.elements["flex"]
     for field, attr in _OF_FLEX.items():

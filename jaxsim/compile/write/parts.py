@@ -102,7 +102,7 @@ COPIED_FIELDS = tuple(_COPIES)
 
 
 def write_copies(c: Compilation, changes: Changes) -> None:
-    """Gravity compensation, colours, sizes of height fields, numbers of the user."""
+    """Gravity compensation, colors, sizes of height fields, numbers of the user."""
     for field, (kind, attr) in _COPIES.items():
         for i in changes.rows(field):
             set_if_there(c.elements[kind][i], attr, changes.new[field][i])

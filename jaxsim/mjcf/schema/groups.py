@@ -51,7 +51,7 @@ def solimp(name: str = "solimp", of: str = "the constraint", unit: str = "1, 1, 
 
 
 def rgba(default: tuple = (0.5, 0.5, 0.5, 1)) -> Attr:
-    """Colour."""
+    """Color."""
     return real("rgba", default, "1", "red, green, blue and opacity, where no material says it")
 
 

@@ -187,5 +187,5 @@ STATISTIC = row(
     real("meanmass", None, "kg", "mean mass of a body"),
     real("meansize", None, "m", "mean size of a body"),
     real("extent", None, "m", "half the extent of the model"),
-    real("center", None, "m", "centre of the model", n=3),
+    real("center", None, "m", "center of the model", n=3),
 )

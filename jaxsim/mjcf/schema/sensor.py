@@ -101,9 +101,9 @@ _OF_FRAME_IN_WORLD = (
     ("frameangacc", "rad/s^2", "Angular acceleration of a frame."),
 )
 _OF_SUBTREE = (
-    ("subtreecom", "m", "Centre of mass of a body and its descendants."),
-    ("subtreelinvel", "m/s", "Linear velocity of that centre."),
-    ("subtreeangmom", "kg m^2/s", "Angular momentum about that centre."),
+    ("subtreecom", "m", "Center of mass of a body and its descendants."),
+    ("subtreelinvel", "m/s", "Linear velocity of that center."),
+    ("subtreeangmom", "kg m^2/s", "Angular momentum about that center."),
 )
 _BETWEEN = (
     ("distance", "m", "Smallest distance between two geoms or bodies."),

@@ -41,9 +41,9 @@ QUALITY = _drawing(
 HEADLIGHT = _drawing(
     "headlight",
     "The light that travels with the camera.",
-    real("ambient", (0.1, 0.1, 0.1), "1", "ambient colour"),
-    real("diffuse", (0.4, 0.4, 0.4), "1", "diffuse colour"),
-    real("specular", (0.5, 0.5, 0.5), "1", "specular colour"),
+    real("ambient", (0.1, 0.1, 0.1), "1", "ambient color"),
+    real("diffuse", (0.4, 0.4, 0.4), "1", "diffuse color"),
+    real("specular", (0.5, 0.5, 0.5), "1", "specular color"),
     keyword(
         "active",
         "false true auto 0 1 2",
@@ -77,7 +77,7 @@ SCALE = _drawing(
     real("contactwidth", 0.3, "1", "width of contact discs"),
     real("contactheight", 0.1, "1", "height of contact discs"),
     real("connect", 0.2, "1", "width of the lines between bodies"),
-    real("com", 0.4, "1", "size of centres of mass"),
+    real("com", 0.4, "1", "size of centers of mass"),
     real("camera", 0.3, "1", "size of cameras"),
     real("light", 0.3, "1", "size of lights"),
     real("selectpoint", 0.2, "1", "size of the selected point"),
@@ -92,7 +92,7 @@ SCALE = _drawing(
     real("frustum", 10, "1", "length of camera frustums"),
 )
 
-_COLOURS = {
+_COLORS = {
     "fog": (0, 0, 0, 1),
     "haze": (1, 1, 1, 1),
     "force": (1, 0.5, 0.5, 1),
@@ -122,8 +122,8 @@ _COLOURS = {
 
 RGBA = _drawing(
     "rgba",
-    "Colours of decorations.",
-    *(real(name, rgba, "1", f"colour of '{name}'") for name, rgba in _COLOURS.items()),
+    "Colors of decorations.",
+    *(real(name, rgba, "1", f"color of '{name}'") for name, rgba in _COLORS.items()),
 )
 
 VISUAL = row(

@@ -298,7 +298,7 @@ def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial
 
 
 def _wrench(m: Model, d: Data, site: np.ndarray, force: Vec, torque: Vec) -> Spatial:
-    """A force and torque at sites, about the centres of mass of their trees."""
+    """A force and torque at sites, about the centers of mass of their trees."""
     origin = take(d.subtree_com, m.body_rootid[m.site_bodyid[site]])
     arm = take(d.site_xpos, site) - origin
     return Spatial.of(torque + arm.cross(force), force)

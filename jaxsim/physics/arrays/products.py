@@ -1,7 +1,7 @@
 """Products of traced matrices with the worlds last: J x, J' f and J' G.
 
 With the worlds last XLA has no fast contraction of its own: written out as a sum of products of
-rows it makes one loop over memory, vectorised over worlds. One world, and sums too long to write
+rows it makes one loop over memory, vectorized over worlds. One world, and sums too long to write
 out, go through dots.
 """
 

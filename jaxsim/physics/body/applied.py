@@ -8,7 +8,7 @@ from jaxsim.physics.topology import descendants
 
 
 def xfrc_force(m: Model, d: Data):
-    """J' of the applied body forces `d.xfrc_applied`, which act at the bodies' centres of mass.
+    """J' of the applied body forces `d.xfrc_applied`, which act at the bodies' centers of mass.
 
     tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b
     """

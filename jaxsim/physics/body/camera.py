@@ -19,9 +19,9 @@ def camera(m: Model, d: Data) -> Data:
 
     fixed          as they are fixed to the body
     track          orientation of qpos0, offset from the body of qpos0
-    trackcom       the same from the centre of mass of the body's subtree
+    trackcom       the same from the center of mass of the body's subtree
     targetbody     at their place in the body, aimed at the target body
-    targetbodycom  the same, aimed at the centre of mass of the target's subtree
+    targetbodycom  the same, aimed at the center of mass of the target's subtree
     """
     if not m.ncam:
         return d.replace(cam_xpos=d.xpos[:0], cam_xmat=d.xmat[:0])

@@ -1,4 +1,4 @@
-"""Centres of mass, com-based inertias and motion axes, and the joint-space inertia matrix."""
+"""Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,11 +17,11 @@ from jaxsim.physics.topology import descendants, dof_ancestors, dof_slot
 
 @stage(reads="xmat xipos ximat xanchor xaxis ", writes="subtree_com cdof cinert")
 def com_pos(m: Model, d: Data) -> Data:
-    """Centres of mass of subtrees, and inertias and motion axes about those of the trees.
+    """Centers of mass of subtrees, and inertias and motion axes about those of the trees.
 
         subtree_com[b] = sum(mass[i] xipos[i]) / sum(mass[i]),   i in the subtree of b
 
-    A massless subtree has no centre of mass; it keeps its own `xipos`, as MuJoCo does.
+    A massless subtree has no center of mass; it keeps its own `xipos`, as MuJoCo does.
     """
     mass = m.body_mass
     moment = weighted_sum(descendants(m), d.xipos.scale(mass))

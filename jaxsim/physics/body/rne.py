@@ -1,4 +1,4 @@
-"""Body velocities and the bias force, about the centre of mass of each tree."""
+"""Body velocities and the bias force, about the center of mass of each tree."""
 
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Momentum of subtrees: velocity of their centres of mass, angular momentum about these."""
+"""Momentum of subtrees: velocity of their centers of mass, angular momentum about these."""
 
 import jax.numpy as jnp
 
@@ -33,12 +33,12 @@ def subtree_vel(m: Model, d: Data) -> Data:
 
 
 def _world_about_its_com(m: Model, d: Data, momentum):
-    """Replaces the world's entry: the momenta of all trees, about the common centre of mass."""
+    """Replaces the world's entry: the momenta of all trees, about the common center of mass."""
     roots = (m.body_parentid == 0) & (m.body_rootid != 0)
-    centre = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
+    center = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
         lambda a: jnp.broadcast_to(a, (m.nbody, *a.shape[1:]))
     )
-    shift = centre.cross(momentum.lin)
+    shift = center.cross(momentum.lin)
     angular = momentum.rot + shift
     whole = weighted_sum(1.0 * roots[None], angular)
     parts = [

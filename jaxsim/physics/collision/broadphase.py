@@ -1,7 +1,7 @@
 """A cheap test that no touching pair fails.
 
 Two convex geoms are apart if they are apart along any direction. Tried are the line of their
-centres and the face normals of boxes; against a plane, its normal. How far a geom reaches along a
+centers and the face normals of boxes; against a plane, its normal. How far a geom reaches along a
 line is known for each type.
 """
 
@@ -67,7 +67,7 @@ def _box(g: Placed, line: Vec, length):
     return sum(size * jnp.abs(axis.dot(line)) for size, axis in sides)
 
 
-# reach of a geom from its centre along a line, times the length of that
+# reach of a geom from its center along a line, times the length of that
 EXTENT: dict[int, Callable] = {
     GeomType.SPHERE: _round,
     GeomType.CAPSULE: _long,

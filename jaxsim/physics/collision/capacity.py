@@ -40,8 +40,8 @@ def pair_budget(s: Structure, pairs: Pairs, kind: Kind, of_kind: np.ndarray) -> 
     if kind[0] == GeomType.PLANE or not set(kind) <= EXTENT.keys():
         return len(of_kind)
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
-    neighbours = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)
-    return min(len(of_kind), max(FEW, neighbours))
+    neighbors = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)
+    return min(len(of_kind), max(FEW, neighbors))
 
 
 def _is_free(s: Structure, body: int) -> bool:

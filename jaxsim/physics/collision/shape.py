@@ -20,7 +20,7 @@ class Placed(NamedTuple):
     """Geoms in the world.
 
     Attributes:
-      pos: centre [m].
+      pos: center [m].
       rot: orientation; its columns are the axes of the geom.
       size: MuJoCo's `geom_size`: radius and half lengths, half extents or semi-axes [m].
     """

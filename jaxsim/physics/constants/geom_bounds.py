@@ -45,10 +45,10 @@ def _hfield(m: Model, ids: np.ndarray):
     return (take(m.hfield_size[:, k], m.geom_dataid[ids]) for k in range(4))
 
 
-# boxes: centre and half sizes `[k, 6, *W]`
+# boxes: center and half sizes `[k, 6, *W]`
 
 
-def _centred(*half: str) -> Callable:
+def _centered(*half: str) -> Callable:
     """A box about the origin, with half sizes that are sums of sizes such as "x" or "xy"."""
 
     def box(m: Model, ids: np.ndarray):
@@ -99,7 +99,7 @@ def _corner(m: Model, ids: np.ndarray):
 
 
 def _rim(m: Model, ids: np.ndarray):
-    """Distance of a cylinder's edge from its centre."""
+    """Distance of a cylinder's edge from its center."""
     radius, half = (take(m.geom_size[:, k], ids) for k in range(2))
     return safe_sqrt(radius * radius + half * half)
 
@@ -107,11 +107,11 @@ def _rim(m: Model, ids: np.ndarray):
 SHAPES: dict[GeomType, tuple[Callable, Callable]] = {
     GeomType.PLANE: (_half_space, _unbounded),
     GeomType.HFIELD: (_field, _corner),
-    GeomType.SPHERE: (_centred("x", "x", "x"), _longest),
-    GeomType.CAPSULE: (_centred("x", "x", "xy"), _longest),
-    GeomType.ELLIPSOID: (_centred("x", "y", "z"), _longest),
-    GeomType.CYLINDER: (_centred("x", "x", "y"), _rim),
-    GeomType.BOX: (_centred("x", "y", "z"), _corner),
+    GeomType.SPHERE: (_centered("x", "x", "x"), _longest),
+    GeomType.CAPSULE: (_centered("x", "x", "xy"), _longest),
+    GeomType.ELLIPSOID: (_centered("x", "y", "z"), _longest),
+    GeomType.CYLINDER: (_centered("x", "x", "y"), _rim),
+    GeomType.BOX: (_centered("x", "y", "z"), _corner),
     GeomType.MESH: (_box_as_it_is, _radius_as_it_is),
     GeomType.SDF: (_box_as_it_is, _radius_as_it_is),
 }

@@ -86,7 +86,7 @@ def _means(s: Structure) -> np.ndarray:
 
 
 def _body_invweight(m: Model, d: Data, inverse):
-    """Inverse weights of the bodies' centres of mass: translation, rotation, `[nbody, 2, *W]`."""
+    """Inverse weights of the bodies' centers of mass: translation, rotation, `[nbody, 2, *W]`."""
     moves = ancestors(m).any(axis=1) & (m.body_weldid != 0)
     slides = moves & (m.body_simple == SLIDERS_ONLY)
     worlds = inverse.shape[2:]

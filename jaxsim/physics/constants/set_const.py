@@ -145,10 +145,10 @@ def _lights(m: Model, d: Data) -> dict:
 
 
 def _views(m: Model, d: Data, body: np.ndarray, target: np.ndarray, pos: Vec) -> tuple[Vec, Vec]:
-    """Position relative to the body, and to the centre of mass of its or its target's subtree."""
+    """Position relative to the body, and to the center of mass of its or its target's subtree."""
     offset = take(d.xquat, body).rotate(pos)
-    centre = take(d.subtree_com, np.where(target >= 0, target, body))
-    return offset, take(d.xpos, body) + offset - centre
+    center = take(d.subtree_com, np.where(target >= 0, target, body))
+    return offset, take(d.xpos, body) + offset - center
 
 
 def _eq_data(m: Model, d: Data):

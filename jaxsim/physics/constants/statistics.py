@@ -85,7 +85,7 @@ def _mean(a):
 
 
 def _box(m: Model, d: Data):
-    """Centre and largest side of the box around bodies, their coms, joints, sites and geoms."""
+    """Center and largest side of the box around bodies, their coms, joints, sites and geoms."""
     points = concat([d.xpos[1:], d.xipos[1:], d.xanchor, d.site_xpos, d.geom_xpos])
     if not points.shape[0]:
         zero = jnp.zeros_like(d.xpos.x[:1])

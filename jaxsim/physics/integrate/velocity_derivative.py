@@ -150,7 +150,7 @@ def _between(m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate=N
     Args:
       m, d: model and data.
       dofs: constant `[k, *sets]`.
-      columns: B by columns, wrenches `[nbody, *W]` about the centre of mass of the tree, for the
+      columns: B by columns, wrenches `[nbody, *W]` about the center of mass of the tree, for the
         first parts of s; for the others it is zero.
       rate: change of the acceleration of what j moves per unit speed of j, `[nv, *W]`; None: none.
 

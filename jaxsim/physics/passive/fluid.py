@@ -27,7 +27,7 @@ def fluid_force(m: Model, d: Data):
 
 
 def fluid_wrench(m: Model, d: Data) -> tuple[Vec, Vec]:
-    """Force and torque of the medium on each body at its centre of mass, in the world."""
+    """Force and torque of the medium on each body at its center of mass, in the world."""
     force, torque = _box_forces(m, d)
     geom, body = fluid_geoms(m)
     if len(geom):
@@ -54,7 +54,7 @@ def _velocity(m: Model, d: Data, body: np.ndarray, point: Vec, R: Rot) -> tuple[
 
 
 def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
-    """Force and torque on each body at its centre of mass, in the world (Inertia model).
+    """Force and torque on each body at its center of mass, in the world (Inertia model).
 
     With half sizes r of the box of equal inertia, and r_eq their mean:
 
@@ -86,7 +86,7 @@ def _opposed(v: Vec, quadratic: Vec, linear) -> Vec:
 
 
 def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray) -> tuple[Vec, Vec]:
-    """Force and torque on each geom at its centre, in the world (Ellipsoid model).
+    """Force and torque on each geom at its center, in the world (Ellipsoid model).
 
     The added mass is that of steady motion: its acceleration terms are left out, as in MuJoCo.
     """

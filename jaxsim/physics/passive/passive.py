@@ -73,7 +73,7 @@ def refusals(m: Model) -> list[Refusal]:
 
 
 def _gravcomp(m: Model, d: Data):
-    """Upward force at each body's centre of mass, a part of its weight; `[nv, *W]`."""
+    """Upward force at each body's center of mass, a part of its weight; `[nv, *W]`."""
     if not m.flg_gravcomp or m.opt.disableflags & DisableBit.GRAVITY:
         return jnp.zeros_like(d.qvel)
     weight = -m.body_mass * m.body_gravcomp

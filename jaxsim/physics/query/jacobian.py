@@ -39,12 +39,12 @@ def jac_body(m: Model, d: Data, body):
 
 
 def jac_body_com(m: Model, d: Data, body):
-    """Jacobian of a body's centre of mass; returns as `jac`."""
+    """Jacobian of a body's center of mass; returns as `jac`."""
     return _of_object(m, d, "xipos", np.arange(m.nbody), body)
 
 
 def jac_geom(m: Model, d: Data, geom):
-    """Jacobian of a geom's centre; returns as `jac`."""
+    """Jacobian of a geom's center; returns as `jac`."""
     return _of_object(m, d, "geom_xpos", m.geom_bodyid, geom)
 
 

@@ -15,7 +15,7 @@ from jaxsim.physics.topology import ancestors, descendants
 
 @stage(reads="qvel cdof cdof_dot qacc ", writes="cacc")
 def body_acceleration(m: Model, d: Data) -> Data:
-    """Spatial accelerations about the centres of mass of the trees.
+    """Spatial accelerations about the centers of mass of the trees.
 
     cacc[b] = -gravity + sum(cdof_dot[i] qvel[i] + cdof[i] qacc[i]),   i moves b
     """
@@ -31,7 +31,7 @@ def body_acceleration(m: Model, d: Data) -> Data:
     writes="cfrc_int cfrc_ext",
 )
 def body_forces(m: Model, d: Data) -> Data:
-    """Wrenches on bodies, torque first, about the centres of mass of the trees.
+    """Wrenches on bodies, torque first, about the centers of mass of the trees.
 
         cfrc_ext[b] = applied wrench + wrenches of contacts, connects, welds and spatial tendons
         cfrc_int[b] = sum(I[c] a[c] + v[c] x* (I[c] v[c]) - cfrc_ext[c]),   c in the subtree of b
@@ -56,7 +56,7 @@ def _external(m: Model, d: Data) -> Spatial:
     strung = tendon_wrench(m, d)
     if strung is not None:
         wrench = wrench + strung
-    # from the origin of the world to the centres of mass of the trees; nothing moves the world
+    # from the origin of the world to the centers of mass of the trees; nothing moves the world
     origin = take(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(wrench.rot - origin.cross(wrench.lin), wrench.lin)
     return wrench.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))

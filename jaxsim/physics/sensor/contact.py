@@ -219,8 +219,8 @@ def _net(c: _Contacts, match: _Match) -> _Slots:
     torque = (frame.T @ c.torque).map(lambda a: a[None]).scale(turned)
     weight = jnp.where(match.matches, c.force.norm()[None], 0)
     heavy = whole(weight)
-    centre = whole(pos.scale(weight)).scale(1 / jnp.where(heavy > 0, heavy, 1.0))
-    arm = pos - centre.map(lambda a: a[:, None])
+    center = whole(pos.scale(weight)).scale(1 / jnp.where(heavy > 0, heavy, 1.0))
+    arm = pos - center.map(lambda a: a[:, None])
     one = (match.total > 0).astype(match.total.dtype)
     zero = jnp.zeros_like(one)
     nowhere = Vec(zero, zero, zero)
@@ -229,7 +229,7 @@ def _net(c: _Contacts, match: _Match) -> _Slots:
         whole(force),
         whole(torque + arm.cross(force)),
         zero,
-        centre,
+        center,
         Vec(one, zero, zero),
         Vec(zero, one, zero),
         nowhere,

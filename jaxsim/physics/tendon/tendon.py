@@ -136,14 +136,14 @@ def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs):
             Pull(group.tendon, body1, x1, push),
         ]
 
-    centre, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
+    center, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
     radius = take(m.geom_size[:, 0], group.geom)
     side = take(d.site_xpos, group.side) if sided else None
-    touch = wrap(kind, x0, x1, centre, R, radius, side)
+    touch = wrap(kind, x0, x1, center, R, radius, side)
     to, fro = touch.first - x0, x1 - touch.last
     bent = to.norm() + touch.surface + fro.norm()
     length = jnp.where(touch.touches, bent, line.norm()) * part
-    # a leg that does not touch pulls both ways on the geom's centre: nothing
+    # a leg that does not touch pulls both ways on the geom's center: nothing
     push0 = select(touch.touches, to, line).normalize().scale(part)
     push1 = select(touch.touches, fro, line).normalize().scale(part)
     body = m.geom_bodyid[group.geom]

@@ -1,10 +1,10 @@
 """The shortest path of a string past a sphere or a cylinder.
 
 MuJoCo's documentation: XML reference, tendon/spatial/geom. The path lies in a plane through the
-centre (sphere) or is one after projection along the axis (cylinder), so that the problem is that
+center (sphere) or is one after projection along the axis (cylinder), so that the problem is that
 of two points and a circle:
 
-  * around: the string leaves each end along a tangent. With a side site it turns about the centre
+  * around: the string leaves each end along a tangent. With a side site it turns about the center
     as the path end - side site - end does; without one, as the straight line does.
   * through, when the side site is inside the geom: a straight line that misses the circle is bent
     to touch it in the point that makes the path shortest.
@@ -33,7 +33,7 @@ class Wrap(NamedTuple):
 
 
 class Planar(NamedTuple):
-    """A point in the plane of the problem, and its distance from the centre."""
+    """A point in the plane of the problem, and its distance from the center."""
 
     x: jax.Array
     y: jax.Array
@@ -45,7 +45,7 @@ class Planar(NamedTuple):
         return cls(x, y, safe_sqrt(x * x + y * y))
 
     def angle_to(self, other: "Planar"):
-        """Signed angle about the centre, in (-pi, pi]."""
+        """Signed angle about the center, in (-pi, pi]."""
         return safe_atan2(self.x * other.y - self.y * other.x, self.x * other.x + self.y * other.y)
 
     def turned(self, cos, sin, radius) -> "Planar":
@@ -54,22 +54,22 @@ class Planar(NamedTuple):
         return Planar(radius * (cos * x - sin * y), radius * (sin * x + cos * y), radius)
 
 
-def wrap(kind: WrapType, x0: Vec, x1: Vec, centre: Vec, R: Rot, radius, side: Vec | None) -> Wrap:
+def wrap(kind: WrapType, x0: Vec, x1: Vec, center: Vec, R: Rot, radius, side: Vec | None) -> Wrap:
     """Wraps legs around geoms of one kind.
 
     Args:
       kind: SPHERE or CYLINDER.
       x0, x1: ends of the legs, in the world [m].
-      centre, R: pose of the geoms.
+      center, R: pose of the geoms.
       radius: of the geoms [m].
       side: side sites, or None.
 
     Returns:
-      Touching points in the world; those of a leg that does not touch are the centre.
+      Touching points in the world; those of a leg that does not touch are the center.
     """
     local = R.T
-    p0, p1 = local @ (x0 - centre), local @ (x1 - centre)
-    s = local @ (side - centre) if side is not None else None
+    p0, p1 = local @ (x0 - center), local @ (x1 - center)
+    s = local @ (side - center) if side is not None else None
     e0, e1 = _plane(kind, p0, p1)
     a = Planar.of(p0.dot(e0), p0.dot(e1))
     b = Planar.of(p1.dot(e0), p1.dot(e1))
@@ -99,8 +99,8 @@ def wrap(kind: WrapType, x0: Vec, x1: Vec, centre: Vec, R: Rot, radius, side: Ve
     nowhere = Vec(zero, zero, zero)
     return Wrap(
         touches,
-        centre + R @ select(touches, first, nowhere),
-        centre + R @ select(touches, last, nowhere),
+        center + R @ select(touches, first, nowhere),
+        center + R @ select(touches, last, nowhere),
         jnp.where(touches, surface, 0),
     )
 
@@ -111,7 +111,7 @@ def _plane(kind: WrapType, p0: Vec, p1: Vec) -> tuple[Vec, Vec]:
     if kind == WrapType.CYLINDER:
         return Vec(one, zero, zero), Vec(zero, one, zero)
     e0 = p0.normalize()
-    # any plane will do for ends in line with the centre: take the axis least in line with them
+    # any plane will do for ends in line with the center: take the axis least in line with them
     flat = (jnp.abs(e0.x) <= jnp.abs(e0.y)) & (jnp.abs(e0.x) <= jnp.abs(e0.z))
     low = jnp.abs(e0.y) <= jnp.abs(e0.z)
     axis = Vec(
@@ -126,7 +126,7 @@ def _plane(kind: WrapType, p0: Vec, p1: Vec) -> tuple[Vec, Vec]:
 def _around(a: Planar, b: Planar, turn, radius):
     """String around a circle: (depth, first point, last point, arc length); touching if depth > 0.
 
-    The tangents from the ends reach acos(radius / distance) about the centre each; what is left of
+    The tangents from the ends reach acos(radius / distance) about the center each; what is left of
     the turn lies on the circle, and if nothing is left the straight line is the path.
     """
     c0 = jnp.minimum(safe_divide(radius, a.r), 1)

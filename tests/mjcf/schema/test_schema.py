@@ -121,7 +121,7 @@ def test_defaults_are_those_of_the_oracle():
             ):
                 theirs = np.atleast_1d(np.array(getattr(specimen, name), np.float64))
                 ours = np.atleast_1d(attr.default).astype(np.float64)
-                # Colours and decorations are float32 there.
+                # Colors and decorations are float32 there.
                 np.testing.assert_allclose(theirs, ours, rtol=1e-7, err_msg=f"{path} {name}")
                 compared += 1
     assert compared > 200

@@ -1,4 +1,4 @@
-"""Every collider against the oracle, its derivative, and its behaviour at singular placements."""
+"""Every collider against the oracle, its derivative, and its behavior at singular placements."""
 
 import jax
 import jax.numpy as jnp

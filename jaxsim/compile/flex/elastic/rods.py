@@ -7,7 +7,7 @@ E I / (l0 + l1), and twist with G J / (l0 + l1). First comes the number of recor
     vertices before, at and after; -1; E I1 / l; E (I2 - I1) / l; curvature at rest;
     dof of the twist of the second edge, or -1; G J / l; signed half side of a box section
 
-or, for two neighbours that are curved at rest in a rod without twist joints,
+or, for two neighbors that are curved at rest in a rod without twist joints,
 
     four vertices; the two bending stiffnesses and curvatures; G J / (2 l1) times cosine and sine of
     the angle between their planes
@@ -43,7 +43,7 @@ def rod_bending(c: Compilation, f: Flex) -> np.ndarray:
 
 def _check_hinges(c: Compilation, f: Flex) -> None:
     """A rod that folds back on itself has no curvature there."""
-    for v, near in _neighbours(f).items():
+    for v, near in _neighbors(f).items():
         if len(near) == 2:
             first, second = f.place[near] - f.place[v]
             along = np.linalg.norm(first) * np.linalg.norm(second)
@@ -80,9 +80,9 @@ def _twisted(f: Flex, chain: np.ndarray, dofs: list[int]) -> list[np.ndarray]:
 
 
 def _twistless(f: Flex) -> list[np.ndarray]:
-    """Pairs of curved neighbours first, then the vertices that are in no pair."""
+    """Pairs of curved neighbors first, then the vertices that are in no pair."""
     weak, _, torsion, _ = _section(f)
-    near = _neighbours(f)
+    near = _neighbors(f)
     inner = {v: tuple(n) for v, n in near.items() if len(n) == 2}
     vertex = {v: _vertex(f, before, v, after) for v, (before, after) in inner.items()}
     curved = {v for v, (_, curvature) in vertex.items() if curvature > 0}
@@ -107,7 +107,7 @@ def _twistless(f: Flex) -> list[np.ndarray]:
     return records
 
 
-def _neighbours(f: Flex) -> dict[int, list[int]]:
+def _neighbors(f: Flex) -> dict[int, list[int]]:
     """Vertices joined to each vertex: those that elements lead from first."""
     near: dict[int, list[int]] = {}
     for a, b in f.elem:
@@ -126,7 +126,7 @@ def _vertex(f: Flex, before: int, at: int, after: int) -> tuple[float, float]:
 
 
 def _dihedral(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[float, float]:
-    """Cosine and sine of the angle about the edge (b, c) between the planes of its neighbours."""
+    """Cosine and sine of the angle about the edge (b, c) between the planes of its neighbors."""
     first, second = np.cross(b - a, c - b), np.cross(c - b, d - c)
     size = np.linalg.norm(first) * np.linalg.norm(second)
     along = (c - b) / np.linalg.norm(c - b)

@@ -2,7 +2,7 @@
 
 A wall element is one side of a cell on the outside of the lattice, given by its axis, whether it is
 on the upper side, and its cell. It resists stretching like a flat membrane in plane stress, and
-bending at the four edges by which it hangs on its neighbours, on the same wall or around a corner.
+bending at the four edges by which it hangs on its neighbors, on the same wall or around a corner.
 """
 
 from __future__ import annotations

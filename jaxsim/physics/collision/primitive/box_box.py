@@ -137,7 +137,7 @@ def _edges(a: Placed, b: Placed, search: Search) -> Touch:
     normal = u.cross(v).normalize()
     normal = select(normal.dot(offset) < 0, -normal, normal)
 
-    # from both centres to the edges farthest along the normal
+    # from both centers to the edges farthest along the normal
     center1, center2, dist = a.pos, b.pos, normal.dot(offset)
     for side, size in zip(sides1, sizes1, strict=True):
         along = normal.dot(side)
@@ -156,13 +156,13 @@ def _edges(a: Placed, b: Placed, search: Search) -> Touch:
 class _Facing(NamedTuple):
     """A reference face and the opposing face of the other box.
 
-    Coordinates (x, y) run in the reference face, z is the height over its centre.
+    Coordinates (x, y) run in the reference face, z is the height over its center.
     """
 
     axes: tuple[Vec, Vec, Vec]  # x, y, z in the world
-    origin: Vec  # centre of the reference face
+    origin: Vec  # center of the reference face
     half: tuple[jax.Array, jax.Array]  # its half sizes
-    center: Vec  # centre of the opposing face, in those coordinates
+    center: Vec  # center of the opposing face, in those coordinates
     across: Vec  # its half sides
     along: Vec
 

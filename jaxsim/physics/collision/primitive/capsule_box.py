@@ -82,7 +82,7 @@ def capsule_box(capsule: Placed, box: Placed) -> Touch:
 
 
 def _in_box(capsule: Placed, box: Placed):
-    """Centre and half axis of the capsule in the frame of the box."""
+    """Center and half axis of the capsule in the frame of the box."""
     half = capsule.axis.scale(capsule.size.y)
     return box.rot.T @ (capsule.pos - box.pos), box.rot.T @ half
 

@@ -6,7 +6,7 @@ from jaxsim.math import Vec
 
 
 def nearest_on_segment(point: Vec, u: Vec, half):
-    """Parameter t of the point nearest to `point`, which is relative to the segment's centre."""
+    """Parameter t of the point nearest to `point`, which is relative to the segment's center."""
     return jnp.clip(point.dot(u), -half, half)
 
 
@@ -14,7 +14,7 @@ def nearest_on_segments(offset: Vec, u: Vec, half1, v: Vec, half2):
     """Parameters (s, t) of the nearest points of two segments.
 
     Args:
-      offset: centre of the second segment minus centre of the first.
+      offset: center of the second segment minus center of the first.
       u, half1, v, half2: unit directions and half lengths.
 
     Of exactly parallel segments, which have many nearest points, it takes one.
@@ -25,7 +25,7 @@ def nearest_on_segments(offset: Vec, u: Vec, half1, v: Vec, half2):
     parallel = square == 0
     s = jnp.where(parallel, 0.0, offset.dot(across) / jnp.where(parallel, 1.0, square))
     # The squared distance is a convex quadratic over a rectangle of (s, t). Clipping s and then
-    # minimising over t finds its minimum unless t is clipped too; then s follows once more.
+    # minimizing over t finds its minimum unless t is clipped too; then s follows once more.
     s = jnp.clip(s, -half1, half1)
     t = jnp.clip(s * cosine - offset.dot(v), -half2, half2)
     s = jnp.clip(t * cosine + offset.dot(u), -half1, half1)

@@ -24,12 +24,12 @@ def spheres(pos1: Vec, radius1, pos2: Vec, radius2, between: Vec) -> Touch:
 
 
 def between_axes(a: Placed, b: Placed) -> Vec:
-    """The way in which geoms with coinciding centres are pushed apart: normal to both z axes."""
+    """The way in which geoms with coinciding centers are pushed apart: normal to both z axes."""
     return a.axis.cross(b.axis).normalize()
 
 
 def sphere_sphere(a: Placed, b: Placed) -> Touch:
-    """One contact on the line of the centres."""
+    """One contact on the line of the centers."""
     return slots(spheres(a.pos, a.size.x, b.pos, b.size.x, between_axes(a, b)))
 
 

@@ -48,7 +48,7 @@ PLACEMENTS = {
     "turned by two mirrors": {"scale": [-1, -2, 0.5], "inertia": "exact"},
     "mirrored": {"scale": [1, -2, 0.5]},
     "mirrored hull": {"scale": [-1, 1, 1], "inertia": "convex"},
-    "in millimetres": {"scale": [0.001, 0.001, 0.001]},
+    "in millimeters": {"scale": [0.001, 0.001, 0.001]},
     "moved": {"refpos": [1, 2, 3]},
     "turned": {"refquat": [1, 0.5, 0.2, 0]},
     "all": {"refpos": [1, 2, 3], "refquat": [1, 0.5, 0.2, 0], "scale": [1, -2, 3]},
