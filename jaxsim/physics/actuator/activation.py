@@ -11,7 +11,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator import muscle
-from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
 
 

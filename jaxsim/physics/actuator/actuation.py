@@ -23,7 +23,7 @@ from jaxsim.physics.actuator import muscle
 from jaxsim.physics.actuator.activation import RATES, act_owner, activation_rate, disabled
 from jaxsim.physics.actuator.activation import next_activation as next_activation
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take, total, weighted_sum
 from jaxsim.physics.plugin import attached, compute, instances
 from jaxsim.physics.plugin import lack as plugin_lack

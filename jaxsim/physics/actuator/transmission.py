@@ -15,7 +15,7 @@ from jaxsim.math import Quat, Spatial, Vec, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.refusal import Refusal, refuse

@@ -66,7 +66,7 @@ def touch_if(exists, touch: Touch) -> Touch:
     return touch._replace(dist=jnp.where(exists, touch.dist, FAR))
 
 
-def pick(index, choices):
+def choose(index, choices):
     """`choices[index]` by comparison, for a traced index and a few values of equal shape."""
     chosen = choices[0]
     for k in range(1, len(choices)):
@@ -82,4 +82,4 @@ def turned(parts, axis):
     """Three things, one for each axis, in cyclic order from that of `axis` (static or traced)."""
     if isinstance(axis, int):
         return tuple(parts[k] for k in CYCLIC[axis])
-    return tuple(pick(axis, [parts[CYCLIC[a][k]] for a in range(3)]) for k in range(3))
+    return tuple(choose(axis, [parts[CYCLIC[a][k]] for a in range(3)]) for k in range(3))

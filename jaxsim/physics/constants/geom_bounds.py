@@ -12,7 +12,7 @@ import numpy as np
 from jaxsim.enums import MAXVAL, GeomType
 from jaxsim.math import safe_sqrt
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
 
 

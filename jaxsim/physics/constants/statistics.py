@@ -20,7 +20,7 @@ from jaxsim.model.derived import (
 )
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, diagonal, largest, take, total
 from jaxsim.physics.constants.flex_edges import edges
 from jaxsim.physics.topology import grouped

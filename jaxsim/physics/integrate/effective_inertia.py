@@ -24,7 +24,7 @@ from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (
     bias_derivative,
-    diagonal,
+    diagonal_matrix,
     smooth_derivative,
 )
 from jaxsim.physics.passive.damper import dof_damping_rate
@@ -75,7 +75,9 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
     off = m.opt.disableflags & (DisableBit.EULERDAMP | DisableBit.DAMPER)
     if off or not m.flg_damping:
         return None
-    return EffectiveInertia(d.M + m.opt.timestep[None] * diagonal(dof_damping_rate(m, d)), True)
+    return EffectiveInertia(
+        d.M + m.opt.timestep[None] * diagonal_matrix(dof_damping_rate(m, d)), True
+    )
 
 
 def _fast(m: Model, d: Data) -> EffectiveInertia:

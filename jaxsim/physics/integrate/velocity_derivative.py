@@ -37,7 +37,7 @@ def smooth_derivative(m: Model, d: Data):
     if not m.opt.disableflags & DisableBit.DAMPER:
         if m.ntendon:
             out = out - _along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
-        out = out - diagonal(dof_damping_rate(m, d))
+        out = out - diagonal_matrix(dof_damping_rate(m, d))
     out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
     off = DisableBit.SPRING | DisableBit.DAMPER  # both together turn all passive forces off
     if m.flg_fluid and m.opt.disableflags & off != off:
@@ -69,7 +69,7 @@ def bias_derivative(m: Model, d: Data, dofs: np.ndarray):
     return _between(m, d, dofs, _gyroscopic(d.cinert, d.cvel), rate)
 
 
-def diagonal(values):
+def diagonal_matrix(values):
     """The matrix `[n, n, *W]` of a diagonal `[n, *W]`."""
     return column(np.eye(values.shape[0]), values) * values[:, None]
 
@@ -92,7 +92,7 @@ def _along_rows(pattern: Pattern, matrix, weight):
     place = np.flatnonzero(alone[pattern.row])
     member = 1.0 * (np.arange(pattern.shape[1])[:, None] == pattern.col[place])
     single = take(entries, place)
-    out = diagonal(weighted_sum(member, single * single * take(weight, pattern.row[place])))
+    out = diagonal_matrix(weighted_sum(member, single * single * take(weight, pattern.row[place])))
     several = np.unique(pattern.row[~alone[pattern.row]])
     if len(several):
         rows = take(matrix, several)

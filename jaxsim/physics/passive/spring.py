@@ -18,7 +18,7 @@ from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import take, total
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import joints_of

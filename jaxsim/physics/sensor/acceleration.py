@@ -7,7 +7,7 @@ from jaxsim.enums import ConstraintType, SensorType, TrnType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take, weighted_sum
-from jaxsim.physics.body.objects import object_acceleration, object_mat
+from jaxsim.physics.body.object_frame import object_acceleration, object_mat
 from jaxsim.physics.sensor.contact import contact_sensors
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.touch import touch

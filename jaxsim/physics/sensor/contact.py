@@ -17,7 +17,7 @@ from jaxsim.enums import Reduce
 from jaxsim.math import Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.kinds import by_kind, join
+from jaxsim.physics.arrays.by_kind import by_kind, join
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.sensor.contact_plan import Criterion, Plan, contact_plans, output_rows
 from jaxsim.physics.sensor.group import SensorGroup

@@ -15,7 +15,7 @@ from jaxsim.enums import DisableBit, JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
 
 

@@ -9,9 +9,9 @@ from jaxsim.enums import SensorType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import take
-from jaxsim.physics.body.objects import object_mat, object_pos, object_quat
+from jaxsim.physics.body.object_frame import object_mat, object_pos, object_quat
 from jaxsim.physics.passive.energy import potential_energy
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit

@@ -12,7 +12,7 @@ import numpy as np
 from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType, Stage
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.kinds import join
+from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.subtree import subtree_vel
 from jaxsim.physics.plugin import lack as plugin_lack

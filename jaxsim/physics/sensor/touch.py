@@ -6,7 +6,7 @@ import numpy as np
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.kinds import by_kind
+from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.sensor.shape_query import RAY, ray_meets

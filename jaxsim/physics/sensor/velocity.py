@@ -7,7 +7,7 @@ from jaxsim.enums import SensorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take
-from jaxsim.physics.body.objects import object_mat, object_pos, object_velocity
+from jaxsim.physics.body.object_frame import object_mat, object_pos, object_velocity
 from jaxsim.physics.passive.energy import kinetic_energy
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit

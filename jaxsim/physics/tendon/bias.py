@@ -14,7 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.reflected import has_drive, tendon_armature
 from jaxsim.physics.arrays.select import take, weighted_sum
-from jaxsim.physics.body.objects import object_acceleration, object_velocity
+from jaxsim.physics.body.object_frame import object_acceleration, object_velocity
 from jaxsim.physics.tendon.path import Legs, inverse_divisor, legs, tendon_pattern
 from jaxsim.physics.topology import ancestors
 

@@ -21,7 +21,7 @@ from jaxsim.math import Rot, Vec, select
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.once import decide, decode, encode, once
 from jaxsim.physics.collision.primitive.segment import nearest_on_segments
-from jaxsim.physics.collision.shape import CYCLIC, Placed, Touch, per_slot, pick, slots, turned
+from jaxsim.physics.collision.shape import CYCLIC, Placed, Touch, choose, per_slot, slots, turned
 
 # An edge contact whose normal is within 8 degrees of the face's gives way to the face contacts,
 # unless its gap is larger by more than 5 percent.
@@ -81,18 +81,18 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec):
 
     # is the product of edges nearly a face normal, and hardly better?
     rows, cols = rot.rows, rot.cols
-    normal = _unit(edge1, gap).cross(pick(edge2, cols))
-    along = normal.dot(select(of_first, _unit(face, gap), pick(face, cols)))
+    normal = _unit(edge1, gap).cross(choose(edge2, cols))
+    along = normal.dot(select(of_first, _unit(face, gap), choose(face, cols)))
     nearly = along * along > ALIGNED**2 * normal.dot(normal)
     noise = 16 * jnp.finfo(gap.dtype).eps * jnp.maximum(size1.norm(), size2.norm())
     close = edge_gap - gap <= PREFERENCE * jnp.abs(gap) + noise
     by_edges = (edge_gap > gap) & ~(nearly & close)
 
     # the face of the other box whose normal is most against that of the reference face
-    against = jnp.where(of_first, pick(face, pos.parts), -pick(face, seen.parts)) < 0
-    slopes = select(of_first, pick(face, rows), pick(face, cols)).parts
+    against = jnp.where(of_first, choose(face, pos.parts), -choose(face, seen.parts)) < 0
+    slopes = select(of_first, choose(face, rows), choose(face, cols)).parts
     opposing, _ = _largest([jnp.abs(s) for s in slopes])
-    turned = (pick(opposing, slopes) > 0) ^ against
+    turned = (choose(opposing, slopes) > 0) ^ against
     return encode((by_edges, of_first, against, turned, edge1, edge2, face, opposing))
 
 

@@ -19,7 +19,7 @@ from jax import lax
 from jaxsim.math import Vec, select
 from jaxsim.physics.arrays.once import decide, decode, encode, once
 from jaxsim.physics.collision.primitive.sphere import in_world, sphere_at_box
-from jaxsim.physics.collision.shape import Placed, Touch, pick, slots, touch_if, turned
+from jaxsim.physics.collision.shape import Placed, Touch, choose, slots, touch_if, turned
 
 NEVER = 1e6  # in half lengths of the capsule: a side that it does not reach
 
@@ -134,8 +134,8 @@ def _from_corner(d: Vec, corner, sides) -> Run:
     out = tuple((c > 0) == (s > 0) for c, s in zip(d.parts, (corner, *sides), strict=True))
     odd = jnp.where(out[1] == out[2], 0, jnp.where(out[0] == out[2], 1, 2))
     second = (out[0] != out[1]) | (out[1] != out[2])
-    by_edge = 2 * pick(odd, d.parts) ** 2 > d.dot(d)
-    way = jnp.where(pick(odd, out) ^ by_edge, 1.0, -1.0).astype(d.x.dtype)
+    by_edge = 2 * choose(odd, d.parts) ** 2 > d.dot(d)
+    way = jnp.where(choose(odd, out) ^ by_edge, 1.0, -1.0).astype(d.x.dtype)
     return Run(second, way, tuple((odd == k) == by_edge for k in range(3)), odd >= 0)
 
 
