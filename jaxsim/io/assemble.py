@@ -60,17 +60,10 @@ def assemble(
     """
     sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
     leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
-    tables = {
-        name: _table(value)
-        for name, value in fields.items()
-        if name not in leaves and not OF_PLACE.fullmatch(name)
-    }
+    static = {name: value for name, value in fields.items() if name not in leaves}
+    tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables["wrap_sideid"] = _side_sites(fields)
-    tables["names"] = tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items()))
-
-    tables["plugin_keys"] = tuple(plugin_key(name) for name in plugins)
-    tables["collider_keys"] = collider_keys()
 
     # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(
@@ -86,6 +79,18 @@ def assemble(
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
+
+
+def _tables(
+    static: Tables, names: Mapping[str, tuple[str, ...]], plugins: Sequence[str]
+) -> dict[str, Any]:
+    """What decides the program: the fields that are no leaves, names, and the rows of users."""
+    return {
+        **{name: _table(value) for name, value in static.items() if not OF_PLACE.fullmatch(name)},
+        "names": tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items())),
+        "plugin_keys": tuple(plugin_key(name) for name in plugins),
+        "collider_keys": collider_keys(),
+    }
 
 
 def freed_model(m: Model, free: Free) -> Model:

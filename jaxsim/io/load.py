@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxsim.assets.source.provider import shown
 from jaxsim.compile import compile_file, compile_spec, compile_string
+from jaxsim.compile.context import Compiled
 from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.save import from_bytes, is_saved
 from jaxsim.mjcf import file_contents
@@ -69,6 +70,11 @@ def load_model(
         if is_saved(data):
             return freed_model(_with_room(from_bytes(data, origin), contacts), free)
         compiled = compile_file(origin, assets, data)
+    return freed_model(_assembled(compiled, origin, contacts), free)
+
+
+def _assembled(compiled: Compiled, origin: str | None, contacts: int | None) -> Model:
+    """The Model of a compilation; what takes a simulation to find is found now."""
     m = assemble(
         compiled.fields,
         compiled.opt,
@@ -80,7 +86,7 @@ def load_model(
         plugins=compiled.plugins,
     )
     wanted = compiled.length_ranges
-    return freed_model(m if wanted is None else find_length_ranges(m, wanted), free)
+    return m if wanted is None else find_length_ranges(m, wanted)
 
 
 def _check_source(source: Any, assets: Any) -> None:
