@@ -21,15 +21,13 @@ def start_state(m: Model) -> dict:
     Bodies that are moved from outside (mocap) begin where the model has them. In the form of the
     physics poses are components, elsewhere arrays.
     """
+    start = {"qpos": m.qpos0, "eq_active": np.array(m.eq_active0, bool)}
+    if not m.nmocap:
+        return start
     bodies = mocap_bodies(m)
     pos, quat = jax.tree.map(lambda a: a[bodies], (m.body_pos, m.body_quat))
     if isinstance(quat, Quat):
         quat = quat.normalize()
     else:
         quat = Quat.from_array(quat, axis=1).normalize().to_array(axis=1)
-    return {
-        "qpos": m.qpos0,
-        "eq_active": np.array(m.eq_active0, bool),
-        "mocap_pos": pos,
-        "mocap_quat": quat,
-    }
+    return {**start, "mocap_pos": pos, "mocap_quat": quat}

@@ -18,6 +18,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
 from jaxsim.physics.arguments import check_array, check_data, check_model
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
 from jaxsim.physics.body.configuration import integrate_pos as _integrate_pos
@@ -87,14 +88,14 @@ def _check_carries(name: str, d: Data, stage: Stage) -> None:
         )
 
 
-def _items(a, dtype) -> jax.Array:
+def _items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
     """An argument in the form of the physics: one number is one item."""
     whole = jnp.issubdtype(jnp.result_type(a), np.integer)
     a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)
     return a if a.ndim else a[None]
 
 
-def _apart(out):
+def _apart(out: Tree) -> Tree:
     """Results in buffers of their own, so that all of them can be donated to the next call.
 
     A program gives each result one; outside a program the same array may stand in two fields.
@@ -158,7 +159,7 @@ def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:
 
 
 @stage(reads="cdof cinert cvel cdof_dot qacc qvel")
-def _rne_at_qacc(m: Model, d: Data):
+def _rne_at_qacc(m: Model, d: Data) -> Array:
     return _rne(m, d, d.qacc)
 
 

@@ -11,6 +11,7 @@ from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
@@ -77,7 +78,7 @@ def compare_fwd_inv(m: Model, d: Data) -> Data:
     )
 
 
-def continuous_acceleration(m: Model, d: Data):
+def continuous_acceleration(m: Model, d: Data) -> Array:
     """The acceleration `[nv, *W]` that the integrator turns into the given change of velocity.
 
         M a = (M + h D) qacc

@@ -13,6 +13,7 @@ from jaxsim.extend.plugin import Attached, Plugin
 from jaxsim.extend.registry import plugin_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import as_one_world
 
 
@@ -62,7 +63,9 @@ def attached(m: Model, instance: int, owner: np.ndarray) -> Attached:
     return Attached(config(m, instance), ids, ObjType.UNKNOWN, none, ObjType.UNKNOWN, none)
 
 
-def compute(m: Model, d: Data, instance: int, served: Attached, shape: tuple[int, ...], *more):
+def compute(
+    m: Model, d: Data, instance: int, served: Attached, shape: tuple[int, ...], *more: Array
+) -> Array:
     """What the function of a plugin gives, `[*shape, *W]`.
 
     Args:

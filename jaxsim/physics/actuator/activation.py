@@ -11,11 +11,12 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator import muscle
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
 
 
-def activation_rate(m: Model, d: Data, ctrl):
+def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
     """act_dot `[na, *W]`, from the control `[nactuator, *W]` of every actuator."""
     owner = act_owner(m)
     ctrl = take(ctrl, owner)
@@ -23,7 +24,7 @@ def activation_rate(m: Model, d: Data, ctrl):
     return by_kind(kind, {k: lambda i, f=f: f(m, d, ctrl, i) for k, f in RATES.items()}, d.act)
 
 
-def next_activation(m: Model, d: Data):
+def next_activation(m: Model, d: Data) -> Array:
     """The activation `[na, *W]` after one time step, from `d.act` and `d.act_dot`.
 
     The activation of a disabled actuator stays.
@@ -58,16 +59,16 @@ def act_owner(s: Structure) -> np.ndarray:
     return stateful[np.argsort(s.actuator_actadr[stateful])]
 
 
-def _integrator(m: Model, d: Data, ctrl, i: np.ndarray):
+def _integrator(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     return take(ctrl, i)
 
 
-def _filter(m: Model, d: Data, ctrl, i: np.ndarray):
+def _filter(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     tau = jnp.maximum(MINVAL, take(m.actuator_dynprm[:, 0], act_owner(m)[i]))
     return (take(ctrl, i) - take(d.act, i)) / tau
 
 
-def _muscle(m: Model, d: Data, ctrl, i: np.ndarray):
+def _muscle(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     prm = take(m.actuator_dynprm, act_owner(m)[i])
     return muscle.activation_rate(take(ctrl, i), take(d.act, i), (prm[:, 0], prm[:, 1], prm[:, 2]))
 

@@ -23,6 +23,7 @@ from jaxsim.physics.actuator import muscle
 from jaxsim.physics.actuator.activation import RATES, act_owner, activation_rate, disabled
 from jaxsim.physics.actuator.activation import next_activation as next_activation
 from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take, total, weighted_sum
 from jaxsim.physics.plugin import attached, compute, instances
@@ -56,7 +57,7 @@ def actuation(m: Model, d: Data) -> Data:
     return d.replace(actuator_force=force, qfrc_actuator=_on_dofs(m, d, qfrc))
 
 
-def free_force(m: Model, d: Data):
+def free_force(m: Model, d: Data) -> Array:
     """Force of each actuator before its limits and its tendon's, `[nactuator, *W]`."""
     return _free_force(m, *_control(m, d))
 
@@ -87,7 +88,7 @@ def refusals(m: Model) -> list[Refusal]:
     return found
 
 
-def _control(m: Model, d: Data):
+def _control(m: Model, d: Data) -> tuple[Data, Array]:
     """The control of each actuator `[nactuator, *W]`, within its range.
 
     If one control of a world is bad even then, MuJoCo counts a warning and takes all as zero.
@@ -101,7 +102,7 @@ def _control(m: Model, d: Data):
     return count(d, WarningType.BADCTRL, bad), take(jnp.where(bad, 0, ctrl), m.actuator_ctrladr)
 
 
-def _force(m: Model, d: Data, ctrl):
+def _force(m: Model, d: Data, ctrl: Array) -> Array:
     """Force of each actuator `[nactuator, *W]`."""
     force = _limit_tendons(m, _free_force(m, d, ctrl))
     limited = m.actuator_forcelimited.astype(bool)
@@ -111,7 +112,7 @@ def _force(m: Model, d: Data, ctrl):
     return force
 
 
-def _free_force(m: Model, d: Data, ctrl):
+def _free_force(m: Model, d: Data, ctrl: Array) -> Array:
     gain = by_kind(
         m.actuator_gaintype, {k: lambda i, f=f: f(m, d, i) for k, f in GAINS.items()}, ctrl
     )
@@ -124,7 +125,7 @@ def _free_force(m: Model, d: Data, ctrl):
     return jnp.where(column(off, force), 0, force) if off.any() else force
 
 
-def _with_plugins(m: Model, d: Data, force, given):
+def _with_plugins(m: Model, d: Data, force: Array, given: Array) -> Array:
     """The forces with those that plugins compute in their places."""
     for instance in instances(m, m.actuator_plugin):
         served = attached(m, instance, m.actuator_plugin)
@@ -133,7 +134,7 @@ def _with_plugins(m: Model, d: Data, force, given):
     return force
 
 
-def _input(m: Model, d: Data, ctrl):
+def _input(m: Model, d: Data, ctrl: Array) -> Array:
     """What the gain multiplies: the control; of a stateful actuator the activation, or its next
     value if the actuator acts early."""
     stateful = m.actuator_actadr >= 0
@@ -145,7 +146,7 @@ def _input(m: Model, d: Data, ctrl):
     return take(jnp.concatenate([act, ctrl]), source)
 
 
-def _limit_tendons(m: Model, force):
+def _limit_tendons(m: Model, force: Array) -> Array:
     """Scales the forces on a tendon so that their sum stays in the tendon's range."""
     limited = np.flatnonzero(m.tendon_actfrclimited)
     on_tendon = m.actuator_trntype == TrnType.TENDON
@@ -161,7 +162,7 @@ def _limit_tendons(m: Model, force):
     return force * jnp.where(column(mine.any(0), own), own, 1)
 
 
-def _on_dofs(m: Model, d: Data, qfrc):
+def _on_dofs(m: Model, d: Data, qfrc: Array) -> Array:
     """Adds gravity compensation that acts through the actuators, and limits the force of joints."""
     joint = m.dof_jntid
     through = m.jnt_actgravcomp[joint].astype(bool)
@@ -178,34 +179,34 @@ def _on_dofs(m: Model, d: Data, qfrc):
 # gains and biases: (m, d, ids) -> [k, *W]; an actuator of these kinds has one output
 
 
-def _fixed(m: Model, d: Data, i: np.ndarray):
+def _fixed(m: Model, d: Data, i: np.ndarray) -> Array:
     return take(m.actuator_gainprm[:, 0], i)
 
 
-def _affine(prm, d: Data, i: np.ndarray):
+def _affine(prm: Array, d: Data, i: np.ndarray) -> Array:
     """prm[0] + prm[1] length + prm[2] velocity."""
     a, b, c = (take(prm[:, k], i) for k in range(3))
     return a + b * take(d.actuator_length, i) + c * take(d.actuator_velocity, i)
 
 
-def _muscle_gain(m: Model, d: Data, i: np.ndarray):
+def _muscle_gain(m: Model, d: Data, i: np.ndarray) -> Array:
     length, velocity = take(d.actuator_length, i), take(d.actuator_velocity, i)
     lengthrange, acc0 = _muscle_scale(m, i)
     prm = _columns(m.actuator_gainprm, i)
     return muscle.gain(length, velocity, lengthrange, acc0, prm)
 
 
-def _muscle_bias(m: Model, d: Data, i: np.ndarray):
+def _muscle_bias(m: Model, d: Data, i: np.ndarray) -> Array:
     length = take(d.actuator_length, i)
     lengthrange, acc0 = _muscle_scale(m, i)
     return muscle.bias(length, lengthrange, acc0, _columns(m.actuator_biasprm, i))
 
 
-def _muscle_scale(m: Model, i: np.ndarray):
+def _muscle_scale(m: Model, i: np.ndarray) -> tuple[list[Array], Array]:
     return _columns(m.actuator_lengthrange, i), take(m.actuator_acc0, i)
 
 
-def _columns(prm, i: np.ndarray) -> list:
+def _columns(prm: Array, i: np.ndarray) -> list:
     return [take(prm[:, k], i) for k in range(prm.shape[1])]
 
 

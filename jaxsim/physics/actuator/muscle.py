@@ -8,9 +8,10 @@ shortening velocity, forces in those of the peak active force.
 import jax.numpy as jnp
 
 from jaxsim.enums import MINVAL
+from jaxsim.physics.arrays.array import Array
 
 
-def activation_rate(ctrl, act, prm):
+def activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Array]) -> Array:
     """Rate of change of muscle activation.
 
         act_dot = (ctrl - act) / tau,
@@ -32,7 +33,7 @@ def activation_rate(ctrl, act, prm):
     return change / _at_least(fall + (rise - fall) * blend)
 
 
-def scaled_length(length, lengthrange, prm):
+def scaled_length(length: Array, lengthrange: list[Array], prm: list[Array]) -> tuple[Array, Array]:
     """Length in units of the optimal length, and that optimal length.
 
     The range of the actuator's length corresponds to the range `prm[:2]` of scaled lengths.
@@ -42,13 +43,15 @@ def scaled_length(length, lengthrange, prm):
     return lower + (length - lengthrange[0]) / _at_least(optimal), optimal
 
 
-def peak_force(prm, acc0):
+def peak_force(prm: list[Array], acc0: Array) -> Array:
     """Peak active force: given, or chosen by how little the muscle accelerates the model."""
     force, scale = prm[2], prm[3]
     return jnp.where(force < 0, scale / _at_least(acc0), force)
 
 
-def gain(length, velocity, lengthrange, acc0, prm):
+def gain(
+    length: Array, velocity: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]
+) -> Array:
     """Active force per unit activation, `-F0 FL(s) FV(v)`; muscles pull.
 
     Args:
@@ -63,7 +66,7 @@ def gain(length, velocity, lengthrange, acc0, prm):
     return -peak_force(prm, acc0) * _active_length(s, lmin, lmax) * _active_velocity(v, fvmax)
 
 
-def bias(length, lengthrange, acc0, prm):
+def bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]) -> Array:
     """Passive force `-F0 FP(s)` of a stretched muscle; arguments as for `gain`.
 
     FP rises as a parabola from the optimal length to fpmax / 2 midway to lmax, then linearly.
@@ -77,7 +80,7 @@ def bias(length, lengthrange, acc0, prm):
     return -peak_force(prm, acc0) * fpmax * jnp.where(s <= 1, 0, stretched)
 
 
-def _active_length(s, lmin, lmax):
+def _active_length(s: Array, lmin: Array, lmax: Array) -> Array:
     """Bell of four parabolas: 0 at lmin and lmax, 1 at the optimal length."""
     a, b = 0.5 * (lmin + 1), 0.5 * (1 + lmax)
     outer_low = 0.5 * _square(s - lmin, a - lmin)
@@ -89,7 +92,7 @@ def _active_length(s, lmin, lmax):
     return jnp.where((s < lmin) | (s > lmax), 0, bell)
 
 
-def _active_velocity(v, fvmax):
+def _active_velocity(v: Array, fvmax: Array) -> Array:
     """Zero at full shortening speed, 1 at rest, up to fvmax when lengthened."""
     y = fvmax - 1
     lengthened = fvmax - (y - v) ** 2 / _at_least(y)
@@ -97,10 +100,10 @@ def _active_velocity(v, fvmax):
     return jnp.where(v <= -1, 0, jnp.where(y < v, fvmax, moving))
 
 
-def _at_least(x):
+def _at_least(x: Array) -> Array:
     """A divisor kept away from zero."""
     return jnp.maximum(x, MINVAL)
 
 
-def _square(x, width):
+def _square(x: Array, width: Array) -> Array:
     return (x / _at_least(width)) ** 2

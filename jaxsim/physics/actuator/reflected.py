@@ -9,16 +9,17 @@ import numpy as np
 from jaxsim.enums import TrnType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 
 
-def dof_armature(m: Model):
+def dof_armature(m: Model) -> Array:
     """Inertia on the diagonal of the mass matrix, with what actuators reflect; `[nv, *W]`."""
     (armature,) = _with_reflected(m, (m.dof_armature,), (m.actuator_armature,), _of_dofs(m))
     return armature
 
 
-def tendon_armature(m: Model):
+def tendon_armature(m: Model) -> Array:
     """Inertia of motion along tendons, with what actuators reflect; `[ntendon, *W]`."""
     own, theirs = (m.tendon_armature,), (m.actuator_armature,)
     (armature,) = _with_reflected(m, own, theirs, _of_tendons(m))
@@ -46,11 +47,13 @@ def _drive_damping(m: Model) -> tuple:
     return _polynomial(m.actuator_damping, m.actuator_dampingpoly)
 
 
-def _polynomial(linear, higher) -> tuple:
+def _polynomial(linear: Array, higher: Array) -> tuple:
     return linear, higher[:, 0], higher[:, 1]
 
 
-def _with_reflected(m: Model, own: tuple, theirs: tuple, reflects) -> tuple:
+def _with_reflected(
+    m: Model, own: tuple, theirs: tuple, reflects: tuple[np.ndarray, np.ndarray]
+) -> tuple:
     """Adds the drives' coefficients times the squares of their gears."""
     actuator, member = reflects
     if not len(actuator):

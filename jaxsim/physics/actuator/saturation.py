@@ -10,16 +10,17 @@ from jaxsim.enums import JointType, TrnType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take, weighted_sum
 
 
-def saturated(m: Model, d: Data):
+def saturated(m: Model, d: Data) -> Array:
     """Actuators at their own limit or at that of their joint or tendon, `[nactuator, *W]` bool.
 
     An actuator of a tendon is not held by the limits of the joints the tendon runs over.
     """
     f = d.actuator_force
-    own = column(m.actuator_forcelimited.astype(bool), f)
+    own = jnp.asarray(column(m.actuator_forcelimited.astype(bool), f))
     out = own & _outside(f, m.actuator_forcerange)
     joint, of_joint = _on_limited_joints(m)
     if len(joint):
@@ -34,12 +35,12 @@ def saturated(m: Model, d: Data):
     return out
 
 
-def _outside(x, limits):
+def _outside(x: Array, limits: Array) -> Array:
     """At or beyond the limits `[n, 2, *W]`."""
     return (x <= limits[:, 0]) | (x >= limits[:, 1])
 
 
-def _any_of(member: np.ndarray, flags):
+def _any_of(member: np.ndarray, flags: Array) -> Array:
     """[nactuator, *W] bool: the actuator's joint or tendon has its flag set."""
     return weighted_sum(member, flags.astype(jnp.float32)) > 0
 

@@ -15,6 +15,7 @@ from jaxsim.math import Quat, Spatial, Vec, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.select import column, take
@@ -146,13 +147,13 @@ def _joint_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.tile(ids, count), dof.ravel()
 
 
-def _scalar(m: Model, d: Data, ids: np.ndarray):
+def _scalar(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """length = gear * joint position."""
     gear = take(m.actuator_gear[:, 0], ids)
     return gear * take(d.qpos, m.jnt_qposadr[_output_trnid(m)[ids, 0]]), gear
 
 
-def _ball(m: Model, d: Data, ids: np.ndarray):
+def _ball(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """length = gear . rotation vector of the joint, as if it moved along `gear` only."""
     gear = _gear(m, ids, 0)
     turn = _joint_quat(m, d, ids, 0)
@@ -160,7 +161,7 @@ def _ball(m: Model, d: Data, ids: np.ndarray):
     return gear.dot(turn.rotation_vector()), join(list(moment.parts))
 
 
-def _free(m: Model, d: Data, ids: np.ndarray):
+def _free(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """A force and torque on a free joint; no length."""
     moment = _about(m, ids, _joint_quat(m, d, ids, 3), _gear(m, ids, 3))
     entries = join([*_gear(m, ids, 0).parts, *moment.parts])
@@ -198,14 +199,14 @@ def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return ids[which], tendon_pattern(s).col[entry]
 
 
-def _tendon_entries(s, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tendon_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Entries of the tendon Jacobian that the outputs use, and which output uses each."""
     tendon = _output_trnid(s)[ids, 0]
     which, entry = np.nonzero(tendon[:, None] == tendon_pattern(s).row)
     return entry, which
 
 
-def _tendon(m: Model, d: Data, ids: np.ndarray):
+def _tendon(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """length = gear * tendon length."""
     gear = take(m.actuator_gear[:, 0], ids)
     entry, which = _tendon_entries(m.structure, ids)
@@ -241,7 +242,7 @@ def _one_end(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ids[which], dof
 
 
-def _site(m: Model, d: Data, ids: np.ndarray):
+def _site(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """A force and torque fixed to a site; no length."""
     site = _output_trnid(m)[ids, 0]
     R = take(d.site_xmat, site)
@@ -251,7 +252,7 @@ def _site(m: Model, d: Data, ids: np.ndarray):
     return jnp.zeros_like(wrench.parts[0]), entries
 
 
-def _refsite(m: Model, d: Data, ids: np.ndarray):
+def _refsite(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """length = gear . (position, rotation vector) of the site in the reference site's frame."""
     site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     R, along, about = take(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
@@ -263,7 +264,7 @@ def _refsite(m: Model, d: Data, ids: np.ndarray):
     return length, _between(m, d, ids, here, -there)
 
 
-def _slidercrank(m: Model, d: Data, ids: np.ndarray):
+def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """length = gear * how far along its axis the slider is from the crank's pin.
 
     The rod of length r from the pin at v (seen from the slider's site) meets the axis a at
@@ -286,7 +287,7 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray):
     return gear * (along - root), _between(m, d, ids, at_pin, at_slider)
 
 
-def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial):
+def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial) -> Array:
     """Moment entries of wrenches on the bodies of an output's two sites."""
     row, dof = _two_ends(m.structure, ids)
     which = np.searchsorted(ids, row)

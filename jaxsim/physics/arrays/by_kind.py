@@ -6,10 +6,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
 
 
-def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like):
+def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like: Array) -> Array:
     """Values of items whose formula depends on their kind.
 
     Args:
@@ -27,7 +28,7 @@ def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like):
     return take(join(pieces), np.argsort(np.concatenate(ids)))
 
 
-def join(pieces: list):
+def join(pieces: list) -> Array:
     """Pieces one after another; what is the same in all worlds is spread if others are not."""
     if len(pieces) == 1:
         return pieces[0]

@@ -4,11 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column
 
 
-def solve_general(A, b):
+def solve_general(A: Array, b: Array) -> Array:
     """x with A x = b, for an A that is positive definite up to a smaller antisymmetric part.
 
     Gauss-Jordan elimination in the order of the dofs from the leaves to the root, without pivoting:
@@ -32,7 +33,7 @@ def solve_general(A, b):
     )
 
 
-def _eliminate(A, b):
+def _eliminate(A: Array, b: Array) -> Array:
     n = A.shape[0]
 
     def pivot(state, row):

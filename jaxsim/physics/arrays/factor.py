@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import HIGHEST
@@ -24,7 +25,7 @@ BLOCK = 128  # size of the blocks of larger ones
 WRITE_OUT = 48  # largest matrix that is factored by written-out panels
 
 
-def solve_spd(A, b):
+def solve_spd(A: Array, b: Array) -> Array:
     """x with A x = b.
 
     Args:
@@ -47,7 +48,7 @@ def solve_spd(A, b):
     return jax.vmap(_solve, in_axes=-1, out_axes=-1)(A, b)
 
 
-def inverse_spd(A):
+def inverse_spd(A: Array) -> Array:
     """The inverse of a symmetric positive definite matrix, `[n, n, *W]`: for what is done once."""
     n = A.shape[0]
     if n == 0:
@@ -58,7 +59,7 @@ def inverse_spd(A):
     return jax.vmap(_solve, in_axes=(-1, None), out_axes=-1)(A, unit)
 
 
-def _solve(A, b):
+def _solve(A: Array, b: Array) -> Array:
     """Of one world, `[n, n]` and `[n]` or `[n, k]`; its derivative is that of the solution."""
     return lax.custom_linear_solve(
         lambda x: _times(A, x),
@@ -68,19 +69,19 @@ def _solve(A, b):
     )
 
 
-def _cholesky_solve(A, b):
+def _cholesky_solve(A: Array, b: Array) -> Array:
     columns = b.reshape(len(b), -1)
     solve = _block_solve if len(A) > ALONE and platform().blocks else _whole_solve
     return solve(A, columns).reshape(b.shape)
 
 
-def _whole_solve(A, b):
+def _whole_solve(A: Array, b: Array) -> Array:
     L = lax.linalg.cholesky(A, symmetrize_input=False)
     y = lax.linalg.triangular_solve(L, b, left_side=True, lower=True)
     return lax.linalg.triangular_solve(L, y, left_side=True, lower=True, transpose_a=True)
 
 
-def _block_solve(A, b):
+def _block_solve(A: Array, b: Array) -> Array:
     """Right-looking Cholesky by square blocks, with the inverses of the blocks on the diagonal."""
     blocks = []
     while len(A):
@@ -97,7 +98,7 @@ def _block_solve(A, b):
     return x
 
 
-def _inverse_lower(L):
+def _inverse_lower(L: Array) -> Array:
     """The inverse of a lower triangular matrix, from its diagonal in blocks of 1, 2, 4, ...
 
     [A 0]^-1   [     A^-1         0 ]
@@ -118,7 +119,7 @@ def _inverse_lower(L):
     return inverse[0, :n, :n]
 
 
-def _times(A, B):
+def _times(A: Array, B: Array) -> Array:
     return jnp.matmul(A, B, precision=HIGHEST)
 
 
@@ -126,7 +127,7 @@ _by_library = custom_vmap(_cholesky_solve)
 
 
 @_by_library.def_vmap
-def _one_after_another(size, batched, A, b):
+def _one_after_another(size: int, batched: list[bool], A: Array, b: Array) -> tuple[Array, bool]:
     A, b = (
         x if own else jnp.broadcast_to(x, (size, *x.shape))
         for x, own in zip((A, b), batched, strict=True)
@@ -138,7 +139,7 @@ def _one_after_another(size, batched, A, b):
     return lax.map(lambda system: _by_library(*system), (A, b)), True
 
 
-def _panel_solve(A, b):
+def _panel_solve(A: Array, b: Array) -> Array:
     """Right-looking Cholesky by panels of columns; b rides along as one more row.
 
     The row of b in the factor is L^-1 b, so that forward substitution needs no code of its own.
@@ -161,7 +162,7 @@ def _panel_solve(A, b):
     return _back_substitute(panels, b)
 
 
-def _factor_columns(A, width: int) -> list:
+def _factor_columns(A: Array, width: int) -> list:
     """The first columns of the factor, from the diagonal block down; above the diagonal: noise."""
     columns: list = []
     for t in range(width):
@@ -172,17 +173,16 @@ def _factor_columns(A, width: int) -> list:
     return columns
 
 
-def _back_substitute(panels: list, like):
+def _back_substitute(panels: list, like: Array) -> Array:
     """x from L' x = y, panel by panel from the last; y is the last row."""
-    x = None
+    x: Array = panels[-1][0][:0]  # no entry yet
     for columns in reversed(panels):
         width = len(columns)
         rest = []
         for column in columns:
             v = column[-1:]
-            if x is not None:
-                for i in range(x.shape[0]):
-                    v = v - (column[width + i] * x[i])[None]
+            for i in range(x.shape[0]):
+                v = v - (column[width + i] * x[i])[None]
             rest.append(v)
         rest = pin(rest, like)
         out: list = [None] * width
@@ -192,5 +192,5 @@ def _back_substitute(panels: list, like):
                 v = v - columns[t][u][None] * out[u]
             out[t] = v / columns[t][t : t + 1]
         block = jnp.concatenate(out)
-        x = pin(block if x is None else jnp.concatenate([block, x]), like)
+        x = pin(jnp.concatenate([block, x]) if len(x) else block, like)
     return x

@@ -11,8 +11,8 @@ world as one item) and arrays `[items, *W]`. `worlds` makes the public function 
 """
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.platform import platform
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -54,7 +55,7 @@ def pack_values(record: type[Record], values: Mapping) -> dict:
     return {n: _pack(record.fields[n], value, value) for n, value in values.items()}
 
 
-def _unpack(field: Field, value, rank: int):
+def _unpack(field: Field, value: Any, rank: int) -> Any:
     if value is None or field.static:
         return value
     if isinstance(value, Record):
@@ -72,7 +73,7 @@ def _unpack(field: Field, value, rank: int):
     return VALUES[field.kind].from_array(value, axis=items)
 
 
-def _pack(field: Field, value, like):
+def _pack(field: Field, value: Any, like: Any) -> Any:
     if like is None or field.static:
         return like if like is None else value
     if isinstance(like, Record):
@@ -106,7 +107,7 @@ def worlds(core: Callable) -> Callable:
 
     batched = custom_vmap(one_world)
 
-    def all_at_once(size: int, in_batched, args):
+    def all_at_once(size: int, in_batched: Sequence, args: tuple) -> Any:
         last = [_many(a, b, size) for a, b in zip(args, in_batched, strict=True)]
         return jax.tree.map(functools.partial(_worlds_first, size), run(1, *last))
 
@@ -137,7 +138,7 @@ def worlds(core: Callable) -> Callable:
     return public
 
 
-def _with_all_worlds(out, inputs):
+def _with_all_worlds(out: Tree, inputs: tuple) -> Tree:
     """Results of the one-world form, batched as soon as one input is.
 
     The batching rule above gives all results all worlds. vmap of the one-world form leaves those
@@ -149,30 +150,30 @@ def _with_all_worlds(out, inputs):
 
 
 @custom_vmap
-def _false(inputs):
+def _false(inputs: tuple) -> Array:
     del inputs
     return jnp.zeros((), bool)
 
 
 @_false.def_vmap
-def _false_of_each(size, in_batched, inputs):
+def _false_of_each(size: int, in_batched: Sequence, inputs: tuple) -> tuple[Array, bool]:
     del in_batched, inputs
     return jnp.zeros(size, bool), True
 
 
 @jax.custom_jvp
-def _any_batched(inputs):
+def _any_batched(inputs: tuple) -> Array:
     """False; under vmap, one for each world if anything in `inputs` is batched."""
     return _false(inputs)
 
 
 @_any_batched.defjvp
-def _no_tangent(primals, tangents):
+def _no_tangent(primals: tuple, tangents: tuple) -> tuple:
     del tangents
     return _any_batched(*primals), np.zeros((), jax.dtypes.float0)
 
 
-def as_one_world(function: Callable, m: Model, d: Data, *more):
+def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Array) -> Tree:
     """Calls a function of one world, in the public form, from inside the physics.
 
     Args:
@@ -184,10 +185,9 @@ def as_one_world(function: Callable, m: Model, d: Data, *more):
       Its result `[..., *W]`.
     """
     arguments = (pack(m, m), pack(d, d), *more)
-    worlds = arguments[1].qpos.shape[1:]
-    if not worlds:
+    if d.qpos.ndim == 1:
         return function(*arguments)
-    (size,) = worlds
+    size = d.qpos.shape[-1]
     own = jax.tree.map(lambda a: a.shape[-1] == size, arguments)
     axes = jax.tree.map(lambda is_own: -1 if is_own else None, own)
     arguments = jax.tree.map(lambda a, is_own: a if is_own else a[..., 0], arguments, own)
@@ -213,7 +213,7 @@ def tile_size(m: Model, worlds: int) -> int:
     return tile if 4 * tile >= most else worlds
 
 
-def _by_tiles(function: Callable, in_batched, args, tiles: int):
+def _by_tiles(function: Callable, in_batched: Sequence, args: tuple, tiles: int) -> Any:
     """`function(args)` for equal parts of the worlds, one after another."""
     leaves, tree = jax.tree.flatten(args)
     flags = jax.tree.leaves(tuple(in_batched))
@@ -229,7 +229,7 @@ def _by_tiles(function: Callable, in_batched, args, tiles: int):
     return jax.tree.map(lambda a: a.reshape(tiles * a.shape[1], *a.shape[2:]), out)
 
 
-def _like_input(out, args):
+def _like_input(out: Any, args: tuple) -> Any:
     """Packs a record as the argument of its type came; passes arrays through."""
     if not isinstance(out, Record):
         return out
@@ -237,12 +237,12 @@ def _like_input(out, args):
     return pack(out, like)
 
 
-def _many(arg, batched, size: int):
+def _many(arg: Any, batched: Any, size: int) -> Any:
     """An argument with the worlds last. What all worlds share of a model stays one; the rest is
     repeated, so that everything computed from a state has all worlds."""
     shared = 1 if isinstance(arg, Model) else size
 
-    def last(a, is_batched: bool):
+    def last(a: Array, is_batched: bool) -> Array:
         if is_batched:
             return jnp.moveaxis(a, 0, -1)
         a = jnp.asarray(a)
@@ -251,5 +251,5 @@ def _many(arg, batched, size: int):
     return jax.tree.map(last, arg, batched)
 
 
-def _worlds_first(size: int, a):
+def _worlds_first(size: int, a: Array) -> Array:
     return jnp.moveaxis(jnp.broadcast_to(a, (*a.shape[:-1], size)), -1, 0)

@@ -12,15 +12,17 @@ On other platforms fusion does not duplicate work, and a branch would wait for t
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.physics.arrays.array import Tree
 from jaxsim.physics.arrays.platform import platform
 
 
-def once(function: Callable, *operands):
+def once(function: Callable[..., Tree], *operands: Any) -> Tree:
     """`function(*operands)`, evaluated exactly once; differentiable.
 
     `function` is traced once for operands of the same shape: it has to be pure and made once too.
@@ -37,7 +39,7 @@ def once(function: Callable, *operands):
     return lax.cond(always, traced, never, *operands)
 
 
-def decide(choose: Callable, *operands):
+def decide(choose: Callable[..., Tree], *operands: Any) -> Tree:
     """`choose(*operands)`, integers and booleans without derivative, evaluated exactly once."""
     return once(choose, *lax.stop_gradient(operands))
 
@@ -47,7 +49,7 @@ def _traced(function: Callable) -> Callable:
     return jax.jit(function, inline=True)
 
 
-def encode(digits) -> jax.Array:
+def encode(digits: tuple) -> jax.Array:
     """Booleans and integers from 0 to 3 in one integer: XLA:CPU computes each array on its own."""
     code = jnp.zeros(digits[0].shape, jnp.int32)
     for digit in digits:

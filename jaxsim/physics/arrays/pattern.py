@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 
 
@@ -32,7 +33,7 @@ class Pattern:
         row, col = np.nonzero(mask)
         return cls(row, col, mask.shape)
 
-    def dense(self, entries):
+    def dense(self, entries: Array) -> Array:
         """The matrix `[rows, nv, *W]` with the given entries `[nnz, *W]`."""
         worlds = entries.shape[1:]
         if not len(self.row):
@@ -42,16 +43,16 @@ class Pattern:
         padded = jnp.concatenate([entries, jnp.zeros_like(entries[:1])])
         return take(padded, place.ravel()).reshape(*self.shape, *worlds)
 
-    def entries(self, matrix):
+    def entries(self, matrix: Array) -> Array:
         """The entries of a full matrix `[rows, nv, *W]`."""
         flat = matrix.reshape(self.shape[0] * self.shape[1], *matrix.shape[2:])
         return take(flat, self.row * self.shape[1] + self.col)
 
-    def apply(self, entries, x):
+    def apply(self, entries: Array, x: Array) -> Array:
         """The matrix times `x` `[nv, *W]`."""
         return weighted_sum(_member(self.row, self.shape[0]), entries * take(x, self.col))
 
-    def apply_transpose(self, entries, f):
+    def apply_transpose(self, entries: Array, f: Array) -> Array:
         """The transposed matrix times `f` `[rows, *W]`."""
         return weighted_sum(_member(self.col, self.shape[1]), entries * take(f, self.row))
 

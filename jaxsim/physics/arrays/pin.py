@@ -11,17 +11,18 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.platform import platform
 
 FEW = 4  # worlds for which a conditional costs more than the repetitions that it avoids
 
 
-def few(like) -> bool:
+def few(like: Array) -> bool:
     """Whether an array of the physics, `[items]` or `[items, worlds]`, has only a few worlds."""
     return like.ndim < 2 or like.shape[-1] <= FEW
 
 
-def pin(tree, like):
+def pin(tree: Tree, like: Array) -> Tree:
     """The same values, each computed exactly once.
 
     Args:
@@ -35,7 +36,7 @@ def pin(tree, like):
     return lax.cond(true, lambda t: t, _anything_else, tree)
 
 
-def _anything_else(tree):
+def _anything_else(tree: Tree) -> Tree:
     """Values of the same shapes that cost nothing to make: arrays of equal shape change places."""
     leaves, structure = jax.tree.flatten(tree)
     alike: dict = {}

@@ -6,18 +6,20 @@ out, go through dots.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import HIGHEST, total
 
 WRITE_OUT = 128  # longest sum that is written out
 
 
-def apply(J, x):
+def apply(J: Array, x: Array) -> Array:
     """J x: `[n, nv, *W]`, `[nv, *W]` -> `[n, *W]`."""
     n = J.shape[1]
     if J.ndim == 2:
@@ -27,7 +29,7 @@ def apply(J, x):
     return _sum(lambda i: J[:, i] * x[i][None], n)
 
 
-def apply_transpose(J, f):
+def apply_transpose(J: Array, f: Array) -> Array:
     """J' f: `[n, nv, *W]`, `[n, *W]` -> `[nv, *W]`."""
     n = J.shape[0]
     if J.ndim == 2:
@@ -37,7 +39,7 @@ def apply_transpose(J, f):
     return _sum(lambda r: J[r] * f[r][None], n)
 
 
-def gram(J, G):
+def gram(J: Array, G: Array) -> Array:
     """J' G: two `[n, nv, *W]` -> `[nv, nv, *W]`."""
     n = J.shape[0]
     if J.ndim == 2:
@@ -47,7 +49,7 @@ def gram(J, G):
     return _sum(lambda r: J[r][:, None] * G[r][None], n)
 
 
-def apply_basis(J, x, used=None):
+def apply_basis(J: Array, x: Array, used: Array | None = None) -> Array:
     """J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`.
 
     `used` as in `chunks`: beyond it the result is zero.
@@ -63,7 +65,7 @@ def apply_basis(J, x, used=None):
     return chunks(put, start, used, (J, 1))[:, :count]
 
 
-def apply_basis_transpose(J, f: list, used=None):
+def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array:
     """J' f of contacts, f a list over the basis of `[ncon, *W]` -> `[nv, *W]`."""
 
     def add(out, _, J, f):
@@ -73,7 +75,7 @@ def apply_basis_transpose(J, f: list, used=None):
     return chunks(add, start, used, (J, 1), (f, 0))
 
 
-def gram_basis(H, J, weight: list, used=None):
+def gram_basis(H: Array, J: Array, weight: list, used: Array | None = None) -> Array:
     """H + J' W J of contacts.
 
     Args:
@@ -91,7 +93,9 @@ def gram_basis(H, J, weight: list, used=None):
     return chunks(add, H, used, (J, 1), (weight, 0))
 
 
-def sum_used(numbers: Callable, tree, axis: int, used=None):
+def sum_used(
+    numbers: Callable, tree: Any, axis: int, used: Array | None = None
+) -> tuple[Array, Array]:
     """The sums over contacts of what `numbers(tree)` gives: `[ncon, *W]` each -> `[1, *W]` each."""
 
     def add(out, _, part):
@@ -99,13 +103,14 @@ def sum_used(numbers: Callable, tree, axis: int, used=None):
 
     shapes = jax.eval_shape(numbers, tree)
     start = tuple(jnp.zeros((1, *s.shape[1:]), s.dtype) for s in shapes)
-    return chunks(add, start, used, (tree, axis))
+    first, second = chunks(add, start, used, (tree, axis))
+    return first, second
 
 
 CHUNK = 8  # contacts that are taken together
 
 
-def chunks(add: Callable, start, used, *items: tuple):
+def chunks(add: Callable[..., Tree], start: Tree, used: Array | None, *items: tuple) -> Tree:
     """Goes through the contacts eight at a time, as far as some world has one.
 
     So the program is that of eight contacts, and the time follows the contacts that are there, not
@@ -130,7 +135,7 @@ def chunks(add: Callable, start, used, *items: tuple):
     return lax.fori_loop(0, (used + CHUNK - 1) // CHUNK, chunk, start)
 
 
-def _padded(tree, axis: int, pad: int):
+def _padded(tree: Tree, axis: int, pad: int) -> Tree:
     if not pad:
         return tree
 
@@ -140,27 +145,27 @@ def _padded(tree, axis: int, pad: int):
     return jax.tree.map(longer, tree)
 
 
-def _slice(tree, first, axis: int):
+def _slice(tree: Tree, first: Array, axis: int) -> Tree:
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, CHUNK, axis), tree)
 
 
-def _apply_rows(J, x):
+def _apply_rows(J: Array, x: Array) -> Array:
     return apply(_rows(J), x).reshape(*J.shape[:2], *x.shape[1:])
 
 
-def _rows(J):
+def _rows(J: Array) -> Array:
     """`[basis, ncon, nv, *W]` as `[basis ncon, nv, *W]`."""
     return J.reshape(-1, *J.shape[2:])
 
 
-def _sum(term, n: int):
+def _sum(term: Callable, n: int) -> Array:
     out = term(0)
     for k in range(1, n):
         out = out + term(k)
     return out
 
 
-def _worlds_dot(a, b, contract):
+def _worlds_dot(a: Array, b: Array, contract: tuple) -> Array:
     """Contraction with the last axis of both as batch."""
     batch = ((a.ndim - 1,), (b.ndim - 1,))
     dtype = jnp.result_type(a, b)

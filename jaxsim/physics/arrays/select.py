@@ -4,17 +4,20 @@ The matrices come from the structure; here they only meet arrays. Each product i
 computes once and whose result it keeps, whatever the depth of the tree.
 """
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from jaxsim.math import Components
+from jaxsim.physics.arrays.array import Array, Tree
 
 HIGHEST = lax.Precision.HIGHEST
 
 
-def column(table: np.ndarray, like) -> np.ndarray:
+def column(table: np.ndarray, like: Array | Components) -> np.ndarray:
     """A constant `[n]` (or `[n, k]`) table with as many trailing axes as the worlds of `like`.
 
     `like` is an array or value `[items, *W]`; the table keeps its own axes in front of the worlds.
@@ -25,13 +28,13 @@ def column(table: np.ndarray, like) -> np.ndarray:
     return a.reshape(a.shape + (1,) * (_rank(like) - 1))
 
 
-def take(x, index):
+def take(x: Tree, index: np.ndarray | Sequence[int]) -> Tree:
     """Items `x[index]` for a constant integer `index`; a slice where the index is a range."""
     index = np.asarray(index)
     return jax.tree.map(lambda a: _take(a, index), x)
 
 
-def _take(a, index: np.ndarray):
+def _take(a: Array, index: np.ndarray) -> Array:
     n = len(index)
     if n == 0:
         return a[:0]
@@ -43,7 +46,7 @@ def _take(a, index: np.ndarray):
     return a.at[index].get(mode="promise_in_bounds")
 
 
-def pick(table, index):
+def pick(table: Tree, index: Array) -> Tree:
     """Items `table[index]` for an index that each world chooses for itself.
 
     Args:
@@ -56,7 +59,7 @@ def pick(table, index):
     return jax.tree.map(lambda a: _pick(a, index), table)
 
 
-def _pick(a, index):
+def _pick(a: Array | np.ndarray, index: Array) -> Array | None:
     a = jnp.asarray(a)
     if index.ndim == 1:
         return a.at[index].get(mode="promise_in_bounds")
@@ -66,35 +69,35 @@ def _pick(a, index):
     return jnp.take_along_axis(a, index, axis=0, mode="promise_in_bounds")
 
 
-def weighted_sum(weights: np.ndarray, x):
+def weighted_sum(weights: np.ndarray, x: Tree) -> Tree:
     """sum_j weights[i, j] x[j] for a constant matrix `[k, n]` and items `[n, *W]`."""
     return jax.tree.map(lambda a: _product(weights, a), x)
 
 
-def _product(weights: np.ndarray, a):
+def _product(weights: np.ndarray, a: Array) -> Array:
     dims = (((1,), (0,)), ((), ()))
     return lax.dot_general(jnp.asarray(weights, a.dtype), a, dims, precision=HIGHEST)
 
 
-def largest(a, groups: np.ndarray):
+def largest(a: Array, groups: np.ndarray) -> Array:
     """Largest of the items in each row of a constant table, `[n, *W]`, `[k, most]` -> `[k, *W]`."""
     return jnp.max(take(a, groups.ravel()).reshape(*groups.shape, *a.shape[1:]), axis=1)
 
 
-def total(a):
+def total(a: Array) -> Array:
     """Sum over the items, `[n, *W] -> [1, *W]`."""
     return _product(np.ones((1, a.shape[0])), a)
 
 
-def diagonal(A):
+def diagonal(A: Array) -> Array:
     """Diagonal of a square matrix, `[n, n, *W] -> [n, *W]`."""
     n = A.shape[0]
     return take(A.reshape(n * n, *A.shape[2:]), np.arange(n) * (n + 1))
 
 
-def _rank(like) -> int:
+def _rank(like: Array | Components) -> int:
     return len(like.shape)
 
 
-def _dtype(like):
+def _dtype(like: Array | Components) -> np.dtype:
     return like.parts[0].dtype if isinstance(like, Components) else like.dtype

@@ -3,11 +3,12 @@
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.topology import descendants
 
 
-def xfrc_force(m: Model, d: Data):
+def xfrc_force(m: Model, d: Data) -> Array:
     """J' of the applied body forces `d.xfrc_applied`, which act at the bodies' centers of mass.
 
     tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b
@@ -17,7 +18,7 @@ def xfrc_force(m: Model, d: Data):
     return wrench_force(m, d, force, torque, d.xipos)
 
 
-def wrench_force(m: Model, d: Data, force: Vec, torque: Vec, point: Vec):
+def wrench_force(m: Model, d: Data, force: Vec, torque: Vec, point: Vec) -> Array:
     """Generalized force `[nv, *W]` of one force, torque and point of application per body."""
     arm = point - take(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(torque + arm.cross(force), force)

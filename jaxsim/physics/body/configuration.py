@@ -6,11 +6,13 @@ import numpy as np
 from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.topology import joints_of
 
 
-def integrate_pos(m: Model, qpos, qvel, dt):
+def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
     """qpos after moving at a constant velocity for a time.
 
     Scalar joints move linearly; orientations turn by the exponential of the angular velocity, which
@@ -39,7 +41,7 @@ def integrate_pos(m: Model, qpos, qvel, dt):
     return place(moved, adr, turned.parts)
 
 
-def differentiate_pos(m: Model, dt, qpos1, qpos2):
+def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
     """The velocity that leads from one configuration to another in a time; `[nv, *W]`.
 
     The inverse of `integrate_pos`; rotations take the shorter way.
@@ -56,7 +58,7 @@ def differentiate_pos(m: Model, dt, qpos1, qpos2):
     return out / dt
 
 
-def displacement_rate(m: Model, step, qvel):
+def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
     """How fast the displacement changes that leads from a fixed configuration to a moving one.
 
     The configuration is `integrate_pos(m, qpos, step, 1)` and moves with `qvel`. Linear coordinates
@@ -90,7 +92,7 @@ def displacement_rate(m: Model, step, qvel):
     return place(qvel, first, rate.parts)
 
 
-def place(x, first: np.ndarray, parts):
+def place(x: Array, first: np.ndarray, parts: list[Array] | tuple) -> Array:
     """`x` with items `first + k` replaced by part k: a selection, cheaper than a scatter."""
     n, count = x.shape[0], len(first)
     source = np.arange(n)
@@ -99,14 +101,14 @@ def place(x, first: np.ndarray, parts):
     return take(jnp.concatenate([x, *parts]), source)
 
 
-def _rotations(s) -> tuple[np.ndarray, np.ndarray]:
+def _rotations(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Addresses of the quaternions in qpos and of their angular velocities in qvel."""
     joint = joints_of(s, JointType.FREE, JointType.BALL)
     free = 3 * (s.jnt_type[joint] == JointType.FREE)
     return s.jnt_qposadr[joint] + free, s.jnt_dofadr[joint] + free
 
 
-def _linear(s) -> tuple[np.ndarray, np.ndarray]:
+def _linear(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """For each coordinate its dof, and whether it moves linearly."""
     dof, linear = np.zeros(s.nq, int), np.ones(s.nq, bool)
     for j in range(s.njnt):
@@ -119,7 +121,7 @@ def _linear(s) -> tuple[np.ndarray, np.ndarray]:
     return dof, linear
 
 
-def _linear_dofs(s) -> tuple[np.ndarray, np.ndarray]:
+def _linear_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """For each dof its coordinate, and whether the coordinate moves linearly."""
     dof, linear = _linear(s)
     adr, moves = np.zeros(s.nv, int), np.zeros(s.nv, bool)
@@ -128,5 +130,5 @@ def _linear_dofs(s) -> tuple[np.ndarray, np.ndarray]:
     return adr, moves
 
 
-def _mask(table: np.ndarray, like) -> np.ndarray:
+def _mask(table: np.ndarray, like: Array) -> np.ndarray:
     return table.reshape(-1, *(1,) * (like.ndim - 1))

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxsim.enums import JointType
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.topology import descendants, joints_of
 
 
@@ -20,6 +21,6 @@ def free_body_dofs(s: Structure) -> np.ndarray:
     return s.jnt_dofadr[joint[dofs_on_it == 6]] + np.arange(6)[:, None]
 
 
-def blocks(matrix, dofs: np.ndarray):
+def blocks(matrix: Array, dofs: np.ndarray) -> Array:
     """The blocks `[6, 6, k, *W]` of a matrix `[nv, nv, *W]`, one per column of `dofs` `[6, k]`."""
     return matrix.at[dofs[:, None], dofs[None]].get(mode="promise_in_bounds")

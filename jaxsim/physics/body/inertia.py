@@ -8,6 +8,7 @@ from jaxsim.math import Inertia, Spatial, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take, weighted_sum
@@ -91,7 +92,7 @@ def crb(m: Model, d: Data) -> Data:
     return d.replace(crb=composite, M=pin(M, d.qpos))
 
 
-def _square(table: np.ndarray, like) -> np.ndarray:
+def _square(table: np.ndarray, like: Array) -> np.ndarray:
     """A constant `[n, n]` table beside a matrix `[n, n, *W]`."""
     a = table.astype(like.dtype) if table.dtype == np.float64 else table
     return a.reshape(a.shape + (1,) * (like.ndim - 2))

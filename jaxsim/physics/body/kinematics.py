@@ -13,6 +13,7 @@ from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec, concat, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.stage import stage
@@ -166,7 +167,7 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
     return take(concat(pieces), tree.order)
 
 
-def _widen(roots, width: int, parent: np.ndarray):
+def _widen(roots: Array, width: int, parent: np.ndarray) -> Array:
     """The level of the roots as wide as the deeper ones: padded, or only the parents in use."""
     n = roots.shape[0]
     if n > width:

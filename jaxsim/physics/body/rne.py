@@ -6,6 +6,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.bias import tendon_bias
@@ -33,7 +34,7 @@ def bias(m: Model, d: Data) -> Data:
 
 
 @stage(reads="qvel cdof cinert cvel cdof_dot")
-def rne(m: Model, d: Data, qacc=None):
+def rne(m: Model, d: Data, qacc: Array | None = None) -> Array:
     """Recursive Newton-Euler, the recursions as sums (Featherstone, ch. 5).
 
         a[b] = -gravity + sum(cdof_dot[i] qvel[i] + cdof[i] qacc[i]),   i moves b

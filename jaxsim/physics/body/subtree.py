@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from jaxsim.enums import MINVAL
+from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take, weighted_sum
@@ -32,7 +33,7 @@ def subtree_vel(m: Model, d: Data) -> Data:
     )
 
 
-def _world_about_its_com(m: Model, d: Data, momentum):
+def _world_about_its_com(m: Model, d: Data, momentum: Spatial) -> Spatial:
     """Replaces the world's entry: the momenta of all trees, about the common center of mass."""
     roots = (m.body_parentid == 0) & (m.body_rootid != 0)
     center = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(

@@ -12,11 +12,14 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.shape import Placed
 
 
-def near(kind: tuple[int, int], geoms: Placed, geom1: np.ndarray, geom2: np.ndarray, reach):
+def near(
+    kind: tuple[int, int], geoms: Placed, geom1: np.ndarray, geom2: np.ndarray, reach: Array
+) -> Array:
     """Whether pairs may have a contact.
 
     Args:
@@ -36,12 +39,11 @@ def near(kind: tuple[int, int], geoms: Placed, geom1: np.ndarray, geom2: np.ndar
         return gap <= reach
     lines = [(offset, offset.norm())]
     lines += [(axis, 1.0) for g, k in zip((a, b), kind, strict=True) for axis in _normals(g, k)]
-    passed = None
+    passed = jnp.ones_like(reach, bool)
     for line, length in lines:  # everything times the length of the line, which may be zero
         gap = jnp.abs(line.dot(offset))
         gap = gap - EXTENT[kind[0]](a, line, length) - EXTENT[kind[1]](b, line, length)
-        meets = gap <= reach * length
-        passed = meets if passed is None else passed & meets
+        passed = passed & (gap <= reach * length)
     return passed
 
 
@@ -49,20 +51,20 @@ def _normals(g: Placed, geom_type: int) -> tuple[Vec, ...]:
     return g.rot.cols if geom_type == GeomType.BOX else ()
 
 
-def _round(g: Placed, line: Vec, length):
+def _round(g: Placed, line: Vec, length: Array) -> Array:
     return g.size.x * length
 
 
-def _long(g: Placed, line: Vec, length):
+def _long(g: Placed, line: Vec, length: Array) -> Array:
     """Capsule; and the cylinder inside it with its round ends."""
     return g.size.y * jnp.abs(g.axis.dot(line)) + g.size.x * length
 
 
-def _ellipsoid(g: Placed, line: Vec, length):
+def _ellipsoid(g: Placed, line: Vec, length: Array | float) -> Array:
     return jnp.maximum(jnp.maximum(g.size.x, g.size.y), g.size.z) * length
 
 
-def _box(g: Placed, line: Vec, length):
+def _box(g: Placed, line: Vec, length: Array | float) -> Array:
     sides = zip(g.size.parts, g.rot.cols, strict=True)
     return sum(size * jnp.abs(axis.dot(line)) for size, axis in sides)
 

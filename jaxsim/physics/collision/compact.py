@@ -4,10 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 
 
-def first_true(mask, order: np.ndarray, size: int):
+def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     """The first true items of a list.
 
     Args:
@@ -24,7 +25,7 @@ def first_true(mask, order: np.ndarray, size: int):
     return _by_scan(mask, order, size)
 
 
-def deepest(mask, dist, size: int):
+def deepest(mask: Array, dist: Array, size: int) -> Array:
     """The true items with the smallest distances, as many as there are places.
 
     Args:
@@ -50,7 +51,7 @@ def deepest(mask, dist, size: int):
     return lax.cond(jnp.any(overflow), cut, lambda mask, dist: mask, mask, dist)
 
 
-def _by_scan(mask, order, size: int):
+def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     """One pass over the items; of six ways tried the fastest on a CPU with many worlds.
 
     Each item is offered to all places, and goes to the one whose number is the count so far.
@@ -69,7 +70,7 @@ def _by_scan(mask, order, size: int):
     return found, count
 
 
-def _by_sort(mask, order, size: int):
+def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     """Sorts the items by their place in the order, the false ones behind."""
     n = len(order)
     rank = np.empty(n, np.int32)

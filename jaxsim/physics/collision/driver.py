@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxsim.math import Rot, Vec, concat
 from jaxsim.model.data import FAR
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.select import column, pick, take, total
@@ -116,13 +117,13 @@ def collide(geoms: Placed, params: ContactParams, layout: Layout) -> Found | Non
         pair = Chosen(pick(points.pair.array(index), index))
         count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
         place = column(np.arange(layout.capacity, dtype=np.int32), count)
-        exists = place < count
+        exists = jnp.asarray(place < count)
         lost = lost + jnp.maximum(count - layout.capacity, 0)
     contacts = _contacts(chosen, pair, exists, params, layout)
     return Found(contacts, count, jnp.broadcast_to(lost, count.shape), not layout.all)
 
 
-def _group_points(group: Group, geoms: Placed, reach, layout: Layout):
+def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout) -> tuple:
     """Narrow phase of one kind: its candidate contacts, and how many near pairs had no place."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     pair: Ids = Fixed.of(group.pairs)
@@ -165,7 +166,9 @@ def _joined(parts: list[_Points]) -> _Points:
     return _Points(concat(touches), joined([p.pair for p in parts], found), jnp.concatenate(found))
 
 
-def _contacts(touch: Touch, pair: Ids, exists, params: ContactParams, layout: Layout) -> Contacts:
+def _contacts(
+    touch: Touch, pair: Ids, exists: Array, params: ContactParams, layout: Layout
+) -> Contacts:
     """Ids, parameters and frames of the chosen points."""
     pairs, params = layout.pairs, pair.take(params)
     dist = jnp.where(exists, touch.dist, FAR)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.select import column, pick, take
 
@@ -31,19 +32,19 @@ class Fixed:
         """The ids that a constant table has for these."""
         return Fixed.of(table[list(self.id)])
 
-    def values(self, table: np.ndarray, like):
+    def values(self, table: np.ndarray, like: Array) -> Array:
         """The numbers that a constant table has for these, with the axes of `like`."""
-        return column(table[list(self.id)], like)
+        return jnp.asarray(column(table[list(self.id)], like))
 
-    def take(self, x):
+    def take(self, x: Tree) -> Tree:
         """Items of values `[k, *W]`."""
         return take(x, self.id)
 
-    def bits(self, table: np.ndarray, like):
+    def bits(self, table: np.ndarray, like: Array) -> np.ndarray:
         """Rows of a constant table `[k, columns]` of 0 and 1: `[n, columns, *W]`."""
         return column(table[list(self.id)], like)
 
-    def array(self, like):
+    def array(self, like: Array) -> Array:
         """The ids as an array with the axes of `like`, `[items, *W]`."""
         return jnp.asarray(column(np.array(self.id, np.int32), like))
 
@@ -66,22 +67,22 @@ class Chosen:
         """The ids that a constant table has for these."""
         return Chosen(self.values(table.astype(np.int32), self.id))
 
-    def values(self, table: np.ndarray, like):
+    def values(self, table: np.ndarray, like: Array) -> Array:
         """The numbers that a constant table has for these, with the axes of `like`."""
-        return pick(column(table, like), self.id)
+        return pick(jnp.asarray(column(table, like)), self.id)
 
-    def take(self, x):
+    def take(self, x: Tree) -> Tree:
         """Items of values `[k, *W]`."""
         return pick(x, self.id)
 
-    def bits(self, table: np.ndarray, like):
+    def bits(self, table: np.ndarray, like: Array) -> Array:
         """Rows of a constant table `[k, columns]` of 0 and 1: `[n, columns, *W]`.
 
         The columns are looked up by the word of 32, and taken apart again.
         """
         columns = table.shape[1]
         one = jnp.zeros((1, *like.shape[1:]), jnp.uint32)
-        words = [pick(column(w, one), self.id) for w in _words(table)]
+        words = [pick(jnp.asarray(column(w, one)), self.id) for w in _words(table)]
         spread = [
             jnp.broadcast_to(w[:, None], (len(w), min(WORD, columns - WORD * k), *w.shape[1:]))
             for k, w in enumerate(words)
@@ -89,7 +90,7 @@ class Chosen:
         shift = column((np.arange(columns) % WORD).astype(np.uint32), one)[None]
         return ((jnp.concatenate(spread, axis=1) >> shift) & 1).astype(like.dtype)
 
-    def array(self, like):
+    def array(self, like: Array) -> Array:
         """The ids as an array with the axes of `like`, `[items, *W]`."""
         return jnp.broadcast_to(self.id, (self.id.shape[0], *like.shape[1:]))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxsim.enums import MINMU, MINVAL, EnableBit
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.collision.pairs import Pairs
 
@@ -54,7 +55,7 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
     g1, g2 = pairs.geom1, pairs.geom2
     priority = s.geom_priority[g1] - s.geom_priority[g2]
 
-    def both(field) -> tuple:
+    def both(field: Array) -> tuple:
         return take(field, g1), take(field, g2)
 
     def by_priority(equal, one, two):
@@ -111,7 +112,7 @@ def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
 def _override(m: Model, p: ContactParams) -> ContactParams:
     """The same parameters for all contacts, from `<option>`."""
 
-    def same(values) -> tuple[jax.Array, ...]:
+    def same(values: Array) -> tuple[jax.Array, ...]:
         each = (values[k : k + 1] for k in range(values.shape[0]))
         return tuple(jnp.broadcast_to(v, p.margin.shape) for v in each)
 
@@ -125,16 +126,16 @@ def _override(m: Model, p: ContactParams) -> ContactParams:
     )
 
 
-def _mean(share, a, b):
+def _mean(share: Array, a: Array, b: Array) -> Array:
     return share * a + (1 - share) * b
 
 
-def _parts(field) -> tuple[jax.Array, ...]:
+def _parts(field: Array) -> tuple[jax.Array, ...]:
     """`[n, k, *W]` as k arrays `[n, *W]`."""
     return tuple(field[:, k] for k in range(field.shape[1]))
 
 
-def _where(mask: np.ndarray, yes, no):
+def _where(mask: np.ndarray, yes: Tree, no: Tree) -> Tree:
     """`where` with a static mask over the pairs, for arrays or parameters."""
     if mask.all() or not mask.any():
         return yes if mask.all() else no

@@ -6,6 +6,7 @@ the state, and a point that does not exist in this state has `dist = FAR`. Which
 contacts is decided later, by their distance.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -14,6 +15,7 @@ import numpy as np
 
 from jaxsim.math import Rot, Vec, select
 from jaxsim.model.data import FAR
+from jaxsim.physics.arrays.array import Array, Tree
 
 
 class Placed(NamedTuple):
@@ -51,22 +53,22 @@ class Touch(NamedTuple):
     tangent: Vec | None = None
 
 
-def slots(x):
+def slots(x: Tree) -> Tree:
     """Array, value or geoms `[n, *W]` with an axis of one contact point in front."""
     return jax.tree.map(lambda a: a[None], x)
 
 
-def per_slot(numbers, like) -> np.ndarray:
+def per_slot(numbers: list[int] | np.ndarray | tuple, like: Array) -> np.ndarray:
     """Constants, one for each contact point, to meet `like` `[n, *W]`: shape `[k, 1, 1...]`."""
     return np.asarray(numbers, like.dtype).reshape((-1,) + (1,) * len(like.shape))
 
 
-def touch_if(exists, touch: Touch) -> Touch:
+def touch_if(exists: Array, touch: Touch) -> Touch:
     """`touch` where `exists`, else a point that is FAR away."""
     return touch._replace(dist=jnp.where(exists, touch.dist, FAR))
 
 
-def choose(index, choices):
+def choose(index: Array, choices: Sequence[Tree]) -> Tree:
     """`choices[index]` by comparison, for a traced index and a few values of equal shape."""
     chosen = choices[0]
     for k in range(1, len(choices)):
@@ -78,7 +80,7 @@ def choose(index, choices):
 CYCLIC = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
 
-def turned(parts, axis):
+def turned(parts: tuple, axis: Array | int) -> tuple:
     """Three things, one for each axis, in cyclic order from that of `axis` (static or traced)."""
     if isinstance(axis, int):
         return tuple(parts[k] for k in CYCLIC[axis])

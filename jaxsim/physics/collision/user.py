@@ -9,6 +9,7 @@ from jaxsim.extend.registry import Collider as UserCollider
 from jaxsim.extend.registry import collider_of
 from jaxsim.math import Vec
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.shape import Placed, Touch
 from jaxsim.physics.collision.table import COLLIDERS, Collider
 
@@ -66,13 +67,13 @@ def _of_pairs(collide: Callable, slots: int) -> Callable[[Placed, Placed], Touch
     return all_pairs
 
 
-def _matrix(g: Placed):
+def _matrix(g: Placed) -> Array:
     """Orientations `[n, 3, 3, *W]`."""
     a = g.rot.to_array(1)
     return a.reshape(a.shape[0], 3, 3, *a.shape[2:])
 
 
-def _points(a) -> Vec:
+def _points(a: Array) -> Vec:
     """`[n, slots, 3, *W]` as a vector of `[slots, n, *W]`."""
     a = jnp.moveaxis(a, 1, 0)
     return Vec(a[:, :, 0], a[:, :, 1], a[:, :, 2])

@@ -10,10 +10,11 @@ from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import safe_divide
 from jaxsim.model.derived import NODES, OWN_SEMIAXES, SEMIAXES, WEIGHTS
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 
 
-def geom_fluid(m: Model):
+def geom_fluid(m: Model) -> Array:
     """`geom_fluid` for the sizes that the geoms have, `[ngeom, 12, *W]`.
 
     Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
@@ -40,7 +41,7 @@ def semiaxes(m: Model, geom: np.ndarray) -> list:
     return axes
 
 
-def _kappa(a, b, c):
+def _kappa(a: Array, b: Array, c: Array) -> Array:
     """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity."""
     nodes, weights = np.array(NODES), np.array(WEIGHTS)
     t = (np.concatenate([-nodes, nodes[:-1]]) + 1) / 2
@@ -53,7 +54,7 @@ def _kappa(a, b, c):
     return a * b * c * jnp.sum(weight * (slope / root), axis=0)
 
 
-def _virtual_inertia(volume, axes: list, kappa: list, axis: int):
+def _virtual_inertia(volume: Array, axes: list, kappa: list, axis: int) -> Array:
     j, k = (axis + 1) % 3, (axis + 2) % 3
     jj, kk = axes[j] * axes[j], axes[k] * axes[k]
     difference, slip = jj - kk, kappa[k] - kappa[j]

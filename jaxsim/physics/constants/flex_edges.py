@@ -14,6 +14,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.derived import SLIDERS_ONLY
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.point_motion import point_jacobian
 
@@ -44,7 +45,7 @@ def edges(s: Structure) -> Edges:
     return Edges(vert, body, s.flex_interp[flex] == 0, simple)
 
 
-def edge_length(m: Model, d: Data):
+def edge_length(m: Model, d: Data) -> Array:
     """`flexedge_length0`, `[nflexedge, *W]`."""
     table = edges(m)
     first, last = _ends(m, d, np.arange(len(table.vert)))
@@ -52,7 +53,7 @@ def edge_length(m: Model, d: Data):
     return jnp.where(column(table.used, length), length, 0)
 
 
-def edge_invweight(m: Model, d: Data, body_invweight, inverse):
+def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> Array:
     """`flexedge_invweight0`, `[nflexedge, *W]`.
 
     That of an edge between two bodies that only slide is the mean of theirs; another one has
@@ -65,8 +66,8 @@ def edge_invweight(m: Model, d: Data, body_invweight, inverse):
       inverse: inverse of M `[nv, nv, *W]`.
     """
     table = edges(m)
-    ends = (take(body_invweight[:, 0], table.body[:, k]) for k in range(2))
-    weight = 0.5 * sum(ends)
+    first, last = (take(body_invweight[:, 0], table.body[:, k]) for k in range(2))
+    weight = 0.5 * (first + last)
     weight = jnp.where(column(table.used & table.simple, weight), weight, 0)
     apart = table.body[:, 0] != table.body[:, 1]
     ids = np.flatnonzero(table.used & ~table.simple & apart & (m.flexedge_J_rownnz > 0))

@@ -12,6 +12,7 @@ import numpy as np
 from jaxsim.enums import MAXVAL, GeomType
 from jaxsim.math import safe_sqrt
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
 
@@ -29,7 +30,7 @@ def _of(m: Model, formula: Callable) -> Callable:
     return lambda ids: formula(m, ids)
 
 
-def _size(m: Model):
+def _size(m: Model) -> Array:
     """The size of geoms; that of a height field is a box of its mean height and half its base."""
     geom = np.flatnonzero(m.geom_type == GeomType.HFIELD)
     if not len(geom):
@@ -40,9 +41,9 @@ def _size(m: Model):
     return whole.at[geom].set(size)
 
 
-def _hfield(m: Model, ids: np.ndarray):
+def _hfield(m: Model, ids: np.ndarray) -> list[Array]:
     """Half sides, height and depth of the base of height fields."""
-    return (take(m.hfield_size[:, k], m.geom_dataid[ids]) for k in range(4))
+    return [take(m.hfield_size[:, k], m.geom_dataid[ids]) for k in range(4)]
 
 
 # boxes: center and half sizes `[k, 6, *W]`
@@ -51,7 +52,7 @@ def _hfield(m: Model, ids: np.ndarray):
 def _centered(*half: str) -> Callable:
     """A box about the origin, with half sizes that are sums of sizes such as "x" or "xy"."""
 
-    def box(m: Model, ids: np.ndarray):
+    def box(m: Model, ids: np.ndarray) -> Array:
         sizes = dict(zip("xyz", (take(m.geom_size[:, k], ids) for k in range(3)), strict=True))
         sides = [sum(sizes[name] for name in names) for names in half]
         return jnp.stack([jnp.zeros_like(sizes["x"])] * 3 + sides, axis=1)
@@ -59,46 +60,46 @@ def _centered(*half: str) -> Callable:
     return box
 
 
-def _half_space(m: Model, ids: np.ndarray):
+def _half_space(m: Model, ids: np.ndarray) -> Array:
     row = MAXVAL * np.array([0, 0, -0.5, 1, 1, 0.5])
     like = take(m.geom_aabb, ids)
     return jnp.broadcast_to(column(row, like[0])[None], like.shape)
 
 
-def _field(m: Model, ids: np.ndarray):
+def _field(m: Model, ids: np.ndarray) -> Array:
     x, y, top, base = _hfield(m, ids)
     zero = jnp.zeros_like(x)
     return jnp.stack([zero, zero, 0.5 * (top - base), x, y, 0.5 * (top + base)], axis=1)
 
 
-def _box_as_it_is(m: Model, ids: np.ndarray):
+def _box_as_it_is(m: Model, ids: np.ndarray) -> Array:
     return take(m.geom_aabb, ids)
 
 
 # radii of bounding spheres `[k, *W]`
 
 
-def _unbounded(m: Model, ids: np.ndarray):
+def _unbounded(m: Model, ids: np.ndarray) -> Array:
     return jnp.zeros_like(take(m.geom_rbound, ids))
 
 
-def _radius_as_it_is(m: Model, ids: np.ndarray):
+def _radius_as_it_is(m: Model, ids: np.ndarray) -> Array:
     return take(m.geom_rbound, ids)
 
 
-def _longest(m: Model, ids: np.ndarray):
+def _longest(m: Model, ids: np.ndarray) -> Array:
     """Largest half side of the box: of what is round at its ends."""
     return jnp.max(take(m.geom_aabb, ids)[:, 3:], axis=1)
 
 
-def _corner(m: Model, ids: np.ndarray):
+def _corner(m: Model, ids: np.ndarray) -> Array:
     """Distance of the farthest corner of the box from the origin."""
     box = take(m.geom_aabb, ids)
     far = jnp.abs(box[:, :3]) + box[:, 3:]
     return safe_sqrt(sum(far[:, k] * far[:, k] for k in range(3)))
 
 
-def _rim(m: Model, ids: np.ndarray):
+def _rim(m: Model, ids: np.ndarray) -> Array:
     """Distance of a cylinder's edge from its center."""
     radius, half = (take(m.geom_size[:, k], ids) for k in range(2))
     return safe_sqrt(radius * radius + half * half)

@@ -15,6 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.reflected import dof_armature
 from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import inverse_spd
 from jaxsim.physics.arrays.select import HIGHEST, column, diagonal, take, weighted_sum
 from jaxsim.physics.body.point_motion import point_jacobian
@@ -52,22 +53,22 @@ def inverse_weights(m: Model, d: Data) -> dict:
     return found
 
 
-def _product(J, inverse):
+def _product(J: Array, inverse: Array) -> Array:
     """J M^-1: `[n, nv, *W]`."""
     return jnp.einsum("bi...,ij...->bj...", J, inverse, precision=HIGHEST)
 
 
-def _mobility(J, inverse):
+def _mobility(J: Array, inverse: Array) -> Array:
     """Diagonal of J M^-1 J', `[n, *W]`."""
     return jnp.sum(_product(J, inverse) * J, axis=1)
 
 
-def _slide_weight(m: Model):
+def _slide_weight(m: Model) -> Array:
     """1 / mass of bodies, which is the inverse weight of those that only slide."""
     return 1 / jnp.maximum(m.body_mass, MINVAL)
 
 
-def _dof_invweight(m: Model, inverse):
+def _dof_invweight(m: Model, inverse: Array) -> Array:
     """Diagonal of M^-1, averaged over each three dofs of ball and free joints."""
     weight = weighted_sum(_means(m), diagonal(inverse))
     slides = m.body_simple[m.dof_bodyid] == SLIDERS_ONLY
@@ -85,7 +86,7 @@ def _means(s: Structure) -> np.ndarray:
     return mean
 
 
-def _body_invweight(m: Model, d: Data, inverse):
+def _body_invweight(m: Model, d: Data, inverse: Array) -> Array:
     """Inverse weights of the bodies' centers of mass: translation, rotation, `[nbody, 2, *W]`."""
     moves = ancestors(m).any(axis=1) & (m.body_weldid != 0)
     slides = moves & (m.body_simple == SLIDERS_ONLY)

@@ -7,7 +7,7 @@ off. All actuators and sides are worlds of one simulation.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from jaxsim.model.derived import LengthRanges, Puller
 from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.arrays.select import column, total
@@ -77,7 +78,9 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
     return m.replace(actuator_lengthrange=jnp.asarray(ranges))
 
 
-def _fault(puller: Puller, found: tuple, low, high, tolerance: float) -> str:
+def _fault(
+    puller: Puller, found: tuple, low: np.ndarray, high: np.ndarray, tolerance: float
+) -> str:
     """What is wrong with the lengths of one actuator, pulled to either side; or nothing."""
     remedy = (
         "give it a lengthrange, limit the joints or tendons that it moves, or change the settings "
@@ -141,12 +144,12 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
     return low, high
 
 
-def _repeated(tree, worlds: int):
+def _repeated(tree: Data | Model, worlds: int) -> Data | Model:
     """A record with a last axis of worlds."""
     return jax.tree.map(lambda a: jnp.broadcast_to(a[..., None], (*a.shape, worlds)), tree)
 
 
-def _run_once(function: Callable, *operands):
+def _run_once(function: Callable, *operands: Any) -> tuple[Array, Array]:
     """`function(*operands)`, compiled for a single run."""
     program = jax.jit(function).lower(*operands)
     try:
@@ -164,7 +167,7 @@ class _Plan(NamedTuple):
     maxforce: float
 
 
-def _pull(plan: _Plan, m: Model, d: Data, output, side):
+def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[Array, Array]:
     """Least and largest length of an output while it is pulled to a side, `[1, *W]` each.
 
     Args:
@@ -198,7 +201,7 @@ def _pull(plan: _Plan, m: Model, d: Data, output, side):
     return low, high
 
 
-def _force(plan: _Plan, M, moment):
+def _force(plan: _Plan, M: Array, moment: Array) -> Array:
     """The force along a moment whose acceleration M^-1 force has norm `accel`, within its bound."""
     force = moment * (plan.accel / jnp.maximum(_norm(solve_spd(M, moment)), MINVAL))
     if plan.maxforce > 0:
@@ -206,5 +209,5 @@ def _force(plan: _Plan, M, moment):
     return force
 
 
-def _norm(x):
+def _norm(x: Array) -> Array:
     return safe_sqrt(total(x * x))

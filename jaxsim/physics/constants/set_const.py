@@ -16,6 +16,7 @@ from jaxsim.model.model import Model, Statistic
 from jaxsim.model.start import mocap_bodies
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype, transmission
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import pack_values, worlds
 from jaxsim.physics.arrays.select import column, largest, take, weighted_sum
 from jaxsim.physics.body.inertia import com_pos, crb
@@ -102,7 +103,7 @@ def at_reference(m: Model, d: Data) -> dict:
 STAGES = (kinematics, com_pos, tendon, crb, transmission)
 
 
-def _pose(m: Model, qpos, stages=STAGES) -> Data:
+def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
     """Some stages in a configuration, with mocap bodies where the model has them."""
     leaves = [getattr(m, n) for n, f in Model.fields.items() if not f.static and f.nested is None]
     shapes = [a.shape[-1] for a in leaves if a is not None and qpos.ndim > 1]
@@ -118,7 +119,7 @@ def _pose(m: Model, qpos, stages=STAGES) -> Data:
     return d
 
 
-def _body_margin(m: Model):
+def _body_margin(m: Model) -> Array:
     """Largest margin plus gap of the geoms of each body; 0 without geoms."""
     reach = m.geom_margin + m.geom_gap
     none = jnp.zeros((1, *reach.shape[1:]), reach.dtype)
@@ -151,7 +152,7 @@ def _views(m: Model, d: Data, body: np.ndarray, target: np.ndarray, pos: Vec) ->
     return offset, take(d.xpos, body) + offset - center
 
 
-def _eq_data(m: Model, d: Data):
+def _eq_data(m: Model, d: Data) -> Array:
     """`eq_data` with what connects and welds of bodies take from the pose, `[neq, 12, *W]`.
 
     A connect has the anchor of body 1 given and that of body 2 measured; a weld the other way
@@ -169,7 +170,7 @@ def _eq_data(m: Model, d: Data):
     return data.at[weld, 3:10].set(measured)
 
 
-def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarray):
+def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarray) -> Array:
     """The anchors of equalities, given in one body, as the other sees them, `[k, 3, *W]`."""
     here, there = known[ids], other[ids]
     anchor = Vec(*(take(m.eq_data[:, k], ids) for k in range(3)))
@@ -177,7 +178,7 @@ def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarr
     return take(d.xquat, there).conj.rotate(point - take(d.xpos, there)).to_array()
 
 
-def _spring_length(m: Model):
+def _spring_length(m: Model) -> Array:
     """Rest lengths, (-1, -1) replaced by the length in `qpos_spring`, `[ntendon, 2, *W]`."""
     length = _pose(m, m.qpos_spring, (kinematics, com_pos, tendon)).ten_length[:, None]
     automatic = (m.tendon_lengthspring == AUTOMATIC).all(axis=1, keepdims=True)

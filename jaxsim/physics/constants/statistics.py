@@ -20,13 +20,14 @@ from jaxsim.model.derived import (
 )
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, diagonal, largest, take, total
 from jaxsim.physics.constants.flex_edges import edges
 from jaxsim.physics.topology import grouped
 
 
-def body_length(m: Model, d: Data):
+def body_length(m: Model, d: Data) -> Array:
     """Size of each body [m]: from its com to the farthest bound of a geom, or joint, on it.
 
     The joints are its own and those of its children. Edges of flexes count with their length.
@@ -52,14 +53,14 @@ def _items_of_bodies(s: Structure) -> np.ndarray:
     return grouped(owner, s.nbody)
 
 
-def dof_length(m: Model, length):
+def dof_length(m: Model, length: Array) -> Array:
     """Length scale of each dof: 1 for translations, the body's size for rotations, `[nv, *W]`."""
     kind, place = m.jnt_type[m.dof_jntid], np.arange(m.nv) - m.jnt_dofadr[m.dof_jntid]
     turns = (kind != JointType.SLIDE) & ~((kind == JointType.FREE) & (place < 3))
     return jnp.where(column(turns, length), take(length, m.dof_bodyid), 1)
 
 
-def statistics(m: Model, d: Data, length) -> dict:
+def statistics(m: Model, d: Data, length: Array) -> dict:
     """`stat`, in the form of the physics.
 
     Args:
@@ -80,11 +81,11 @@ def statistics(m: Model, d: Data, length) -> dict:
     }
 
 
-def _mean(a):
+def _mean(a: Array) -> Array:
     return total(a) / a.shape[0]
 
 
-def _box(m: Model, d: Data):
+def _box(m: Model, d: Data) -> tuple[Vec, Array]:
     """Center and largest side of the box around bodies, their coms, joints, sites and geoms."""
     points = concat([d.xpos[1:], d.xipos[1:], d.xanchor, d.site_xpos, d.geom_xpos])
     if not points.shape[0]:
@@ -100,7 +101,7 @@ def _box(m: Model, d: Data):
     return (low + high).scale(0.5), longest
 
 
-def _geom_radius(m: Model):
+def _geom_radius(m: Model) -> Array:
     """Radius that each geom counts with, `[ngeom, *W]` [m]."""
     x, y = m.geom_size[:, 0], m.geom_size[:, 1]
     finite = (x > 0) | (y > 0)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from jaxsim.enums import MINVAL
 from jaxsim.math import safe_sqrt
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.constraint.cost import OneSided, OneSidedLine, Piece, Summed, active
@@ -73,10 +74,10 @@ class Pyramid:
         rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
         return Summed(pin(EdgesLine(rows), r[0]), 1, self.used)
 
-    def active(self):
+    def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""
         edges = [2 * self.edges(k).active() for k in range(1, len(self.mu))]
-        return sum(edges) if self.normal is None else sum(edges, self.normal.active())
+        return sum(edges[1:], edges[0]) if self.normal is None else sum(edges, self.normal.active())
 
 
 class EdgesLine(NamedTuple):
@@ -84,10 +85,10 @@ class EdgesLine(NamedTuple):
 
     rows: OneSidedLine
 
-    def derivatives(self, step):
+    def derivatives(self, step: Array) -> tuple[Array, Array]:
         """Derivatives of the cost of each contact with respect to the step, `[ncon, *W]`."""
         first, second = self.rows.derivatives(step[None])
-        return sum(first), sum(second)
+        return sum(first[1:], first[0]), sum(second[1:], second[0])
 
 
 @node()
@@ -136,12 +137,12 @@ class Elliptic:
             force[k] = force[k] + Dm * gap * mu * unit[k] * self.mu[k]
         return Piece(force, cost, self._curvature(Dm, gap, T, unit, quad))
 
-    def _stiffness(self, where):
+    def _stiffness(self, where: Array) -> Array:
         """Dm of the contacts named; mu is 0 where there is no contact: divide only elsewhere."""
         mu = self.mu[0]
         return jnp.where(where, self.D[0], 0) / jnp.where(where, mu * mu * (1 + mu * mu), 1.0)
 
-    def _curvature(self, Dm, gap, T, unit: list, quad: list) -> list[list]:
+    def _curvature(self, Dm: Array, gap: Array, T: Array, unit: list, quad: list) -> list[list]:
         """Second derivatives of the cost, symmetric."""
         size, mu = len(unit), self.mu[0]
         weight = [[jnp.zeros_like(gap)] * size for _ in range(size)]
@@ -178,12 +179,13 @@ class Elliptic:
         )
         return Summed(pin(line, r[0]), 0, self.used)
 
-    def active(self):
+    def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""
-        return sum(active(D) for D in self.D)
+        counts = [active(D) for D in self.D]
+        return sum(counts[1:], counts[0])
 
 
-def _dot(a: list, b: list):
+def _dot(a: list, b: list) -> Array:
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
@@ -206,7 +208,7 @@ class ConeLine(NamedTuple):
     Dm: jax.Array
     alone: tuple[jax.Array, OneSidedLine] | None
 
-    def derivatives(self, step):
+    def derivatives(self, step: Array) -> tuple[Array, Array]:
         """Derivatives of the cost of each contact with respect to the step, `[ncon, *W]`."""
         N = self.N0 + step * self.N1
         square = self.UU + step * (2 * self.UV + step * self.VV)

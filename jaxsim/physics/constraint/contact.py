@@ -11,6 +11,7 @@ from jaxsim.enums import MINVAL, ConeType, ConstraintType
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.arrays.select import take
@@ -58,19 +59,19 @@ class _Parts(NamedTuple):
     mu: list
 
 
-def _used(active):
+def _used(active: Array) -> Array:
     """Contacts up to the last that is active in some world."""
     place = np.arange(1, len(active) + 1, dtype=np.int32)
     return jnp.max(jnp.where(active.any(axis=-1), place, 0))
 
 
-def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used) -> _Parts:
+def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts:
     """The rows of the contacts that are used; the rest is zero."""
 
     def build(part: Contacts) -> _Parts:
         return _parts(m, d, part, size)
 
-    def put(out: _Parts, first, part: Contacts) -> _Parts:
+    def put(out: _Parts, first: Array, part: Contacts) -> _Parts:
         new = build(part)
         J = lax.dynamic_update_slice_in_dim(out.J, new.J, first, axis=1)
         rest = jax.tree.map(
@@ -107,7 +108,7 @@ def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
     return _Parts(J, _cone(m, c, tran, imp, mu), aref, [slope, *mu[1:]])
 
 
-def _pyramid(m: Model, c: Contacts, tran, imp):
+def _pyramid(m: Model, c: Contacts, tran: Array, imp: Array) -> Array:
     """All edges of a pyramid share one regularization, that of the first edge rescaled."""
     slope = c.friction[0]
     edge = 1 / regularize(imp, tran * (1 + slope * slope))
@@ -116,7 +117,7 @@ def _pyramid(m: Model, c: Contacts, tran, imp):
     return jnp.where(c.active, 1 / jnp.maximum(MINVAL, R), 0)
 
 
-def _cone(m: Model, c: Contacts, tran, imp, mu: list) -> list:
+def _cone(m: Model, c: Contacts, tran: Array, imp: Array, mu: list) -> list:
     """Friction directions of an elliptic cone have regularizations tied to the normal's."""
     R = 1 / regularize(imp, tran)
     D = [jnp.where(c.active, 1 / R, 0)]
@@ -128,7 +129,7 @@ def _cone(m: Model, c: Contacts, tran, imp, mu: list) -> list:
     return D
 
 
-def _jacobian(m: Model, d: Data, c: Contacts, size: int):
+def _jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     """Basis Jacobians `[size, ncon, nv, *W]`."""
     sign = _sides(m, c)
     cdof = d.cdof
@@ -144,7 +145,7 @@ def _jacobian(m: Model, d: Data, c: Contacts, size: int):
     return jnp.stack(pin(rows, d.qvel))
 
 
-def _sides(m: Model, c: Contacts):
+def _sides(m: Model, c: Contacts) -> Array | np.ndarray:
     """+1 where a dof moves the second body only, -1 the first only, 0 both or none."""
     first, second = (body.bits(ancestors(m), c.dist) for body in c.body)
     return second - first

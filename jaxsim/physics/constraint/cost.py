@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import sum_used
@@ -49,7 +50,7 @@ class Summed(NamedTuple):
     axis: int = 0
     used: jax.Array | None = None
 
-    def derivatives(self, step):
+    def derivatives(self, step: Array) -> tuple[Array, Array]:
         """First and second derivative of the sum, `[1, *W]`."""
         return sum_used(lambda part: part.derivatives(step), self.rows, self.axis, self.used)
 
@@ -60,7 +61,7 @@ class Parabola(NamedTuple):
     slope: jax.Array
     bend: jax.Array
 
-    def derivatives(self, step):
+    def derivatives(self, step: Array) -> tuple[Array, Array]:
         """First and second derivative, `[1, *W]`."""
         return self.slope + step * self.bend, self.bend
 
@@ -71,15 +72,15 @@ class Quadratic:
 
     D: jax.Array
 
-    def at(self, r) -> Piece:
+    def at(self, r: Array) -> Piece:
         """Force, cost and curvature at a residual `[n, *W]`."""
         return Piece(-self.D * r, 0.5 * self.D * r * r, self.D)
 
-    def along(self, r, v) -> Parabola:
+    def along(self, r: Array, v: Array) -> Parabola:
         """The cost along r + step v."""
         return Parabola(total(self.D * r * v), total(self.D * v * v))
 
-    def active(self):
+    def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""
         return active(self.D)
 
@@ -90,21 +91,21 @@ class OneSided:
 
     D: jax.Array
 
-    def at(self, r) -> Piece:
+    def at(self, r: Array) -> Piece:
         """Force, cost and curvature at a residual `[n, *W]`."""
         weight = jnp.where(r < 0, self.D, 0)
         force = -weight * r
         return Piece(force, -0.5 * force * r, weight)
 
-    def line(self, r, v) -> "OneSidedLine":
+    def line(self, r: Array, v: Array) -> "OneSidedLine":
         """The cost of each row along r + step v."""
         return OneSidedLine(r, v, self.D * r * v, self.D * v * v)
 
-    def along(self, r, v) -> Summed:
+    def along(self, r: Array, v: Array) -> Summed:
         """The cost along r + step v."""
         return Summed(pin(self.line(r, v), r))
 
-    def active(self):
+    def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""
         return active(self.D)
 
@@ -117,7 +118,7 @@ class OneSidedLine(NamedTuple):
     slope: jax.Array
     bend: jax.Array
 
-    def derivatives(self, step):
+    def derivatives(self, step: Array) -> tuple[Array, Array]:
         """First and second derivative of each row's cost with respect to the step, `[n, *W]`."""
         pushes = self.r + step * self.v < 0
         return (
@@ -138,7 +139,7 @@ class Huber:
     D: jax.Array
     floss: jax.Array
 
-    def at(self, r) -> Piece:
+    def at(self, r: Array) -> Piece:
         """Force, cost and curvature at a residual `[n, *W]`."""
         D, floss = self.D, self.floss
         inside = jnp.abs(D * r) < floss
@@ -147,12 +148,12 @@ class Huber:
         cost = jnp.where(inside, 0.5 * D * r * r, jnp.where(D > 0, jnp.abs(r) * floss - bend, 0))
         return Piece(force, cost, jnp.where(inside, D, 0))
 
-    def along(self, r, v) -> Summed:
+    def along(self, r: Array, v: Array) -> Summed:
         """The cost along r + step v."""
         line = HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)
         return Summed(pin(line, r))
 
-    def active(self):
+    def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""
         return active(self.D)
 
@@ -167,7 +168,7 @@ class HuberLine(NamedTuple):
     D: jax.Array
     floss: jax.Array
 
-    def derivatives(self, step):
+    def derivatives(self, step: Array) -> tuple[Array, Array]:
         """First and second derivative of each row's cost with respect to the step, `[n, *W]`."""
         r = self.r + step * self.v
         inside = jnp.abs(self.D * r) < self.floss
@@ -178,6 +179,6 @@ class HuberLine(NamedTuple):
         )
 
 
-def active(D):
+def active(D: Array) -> Array:
     """Rows with a regularization, `[1, *W]`; a float sum, exact below 2^24 rows."""
     return total((D > 0).astype(D.dtype)).astype(jnp.int32)

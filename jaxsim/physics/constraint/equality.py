@@ -15,6 +15,7 @@ from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.point_motion import Motion, point_motion
 from jaxsim.physics.constraint.cost import Quadratic
@@ -94,7 +95,7 @@ def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
     return _rows(m, d, ids, [_Row(residual, J, velocity, 0.0, weight)])
 
 
-def tendon_residual(m: Model, d: Data, ids: np.ndarray):
+def tendon_residual(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """y - f(x) of couplings of tendons, and the slope f'(x); `[n, *W]` each."""
     tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     stretch = d.ten_length - m.tendon_length0
@@ -207,7 +208,7 @@ def _points(m: Model, first: End, second: End) -> list["_Row"]:
     return _vector(first.point - second.point, _minus(first.shift, second.shift), weight)
 
 
-def _vector(residual: Vec, motion: Motion, weight) -> list["_Row"]:
+def _vector(residual: Vec, motion: Motion, weight: Array) -> list["_Row"]:
     """One row for each component of a vector."""
     parts = zip(residual.parts, *(v.parts for v in motion), strict=True)
     return [_Row(r, J, velocity, drift, weight) for r, J, velocity, drift in parts]
@@ -225,7 +226,7 @@ def _turning(first: Quat, second: Quat) -> Rot:
     return Rot.from_cols(*((second.conj * unit * first).vec for unit in units))
 
 
-def _inverse_weight(m: Model, body1: np.ndarray, body2: np.ndarray, kind: int):
+def _inverse_weight(m: Model, body1: np.ndarray, body2: np.ndarray, kind: int) -> Array:
     """Translational (0) or rotational (1) inverse inertia of both bodies."""
     invweight = m.body_invweight0[:, kind]
     return take(invweight, body1) + take(invweight, body2)
@@ -234,14 +235,14 @@ def _inverse_weight(m: Model, body1: np.ndarray, body2: np.ndarray, kind: int):
 # couplings
 
 
-def _polynomial(m: Model, ids: np.ndarray, x):
+def _polynomial(m: Model, ids: np.ndarray, x: Array) -> tuple[Array, Array]:
     """Value and slope at x of each constraint's polynomial of fourth degree."""
     a = [take(m.eq_data[:, k], ids) for k in range(5)]
     value = a[0] + x * (a[1] + x * (a[2] + x * (a[3] + x * a[4])))
     return value, a[1] + x * (2 * a[2] + x * (3 * a[3] + x * 4 * a[4]))
 
 
-def _if_second(other: np.ndarray, a):
+def _if_second(other: np.ndarray, a: Array) -> Array:
     """Zero for constraints without a second object."""
     return jnp.where(column(other >= 0, a), a, 0)
 

@@ -3,13 +3,16 @@
 MuJoCo's documentation, Computation: Constraint model (Parameters, Impedance, Reference).
 """
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 
 from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 
 
-def impedance(solimp, violation):
+def impedance(solimp: tuple[Array, ...], violation: Array) -> Array:
     """Constraint impedance at a violation.
 
         d(r) = d0 + y(|r| / width) (dwidth - d0),   y a power sigmoid through (midpoint, midpoint)
@@ -42,7 +45,7 @@ def impedance(solimp, violation):
     return jnp.where(flat, 0.5 * (d0 + dwidth), jnp.where(inside, smooth, dwidth))
 
 
-def stiffness_damping(m: Model, solref, dmax):
+def stiffness_damping(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array, Array]:
     """Stiffness and damping of the reference acceleration.
 
     Args:
@@ -67,18 +70,25 @@ def stiffness_damping(m: Model, solref, dmax):
     return K, B
 
 
-def regularize(imp, diag):
+def regularize(imp: Array, diag: Array) -> Array:
     """D = 1 / R with R = (1 - d) / d times the approximate inverse inertia of the row."""
     return 1 / jnp.maximum(MINVAL, (1 - imp) / imp * diag)
 
 
-def friction_terms(m: Model, solref, solimp, floss, speed, invweight):
+def friction_terms(
+    m: Model,
+    solref: tuple[Array, Array],
+    solimp: tuple[Array, ...],
+    floss: Array,
+    speed: Array,
+    invweight: Array,
+) -> tuple[Array, Array]:
     """D and aref `[n, *W]` of rows of dry friction, which only damp; no row where floss is zero."""
     _, B = stiffness_damping(m, solref, solimp[1])
     D = regularize(impedance(solimp, jnp.zeros_like(speed)), invweight)
     return jnp.where(floss > 0, D, 0), -B * speed
 
 
-def columns(a) -> tuple:
+def columns(a: Array) -> tuple:
     """The parameters of an `[n, k, *W]` field as k arrays `[n, *W]`."""
     return tuple(a[:, k] for k in range(a.shape[1]))

@@ -4,8 +4,10 @@ All three answer the questions of the solver: J x, J' f and H + J' W J.
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import (
@@ -31,25 +33,26 @@ class DofJacobian:
     dof: tuple[int, ...]
     sign: jax.Array
 
-    def times(self, x):
+    def times(self, x: Array) -> Array:
         """J x, `[nv, *W]` -> `[n, *W]`."""
         return self.sign * take(x, self.dof)
 
-    def transposed(self, f, nv: int):
+    def transposed(self, f: Array, nv: int) -> Array:
         """J' f, `[n, *W]` -> `[nv, *W]`."""
         return self._to_dofs(self.sign * f, nv)
 
-    def add_gram(self, H, weight):
+    def add_gram(self, H: Array, weight: Array) -> Array:
         """H + J' W J, a diagonal: the signs are squared away."""
         nv = H.shape[0]
         eye = np.eye(nv, dtype=H.dtype).reshape(nv, nv, *(1,) * (H.ndim - 2))
         return H + eye * self._to_dofs(weight, nv)[:, None]
 
-    def dense(self, nv: int):
+    def dense(self, nv: int) -> Array:
         """The matrix `[n, nv, *W]`."""
-        return column(np.eye(nv)[list(self.dof)], self.sign) * self.sign[:, None]
+        place = jnp.asarray(column(np.eye(nv)[list(self.dof)], self.sign))
+        return place * self.sign[:, None]
 
-    def _to_dofs(self, a, nv: int):
+    def _to_dofs(self, a: Array, nv: int) -> Array:
         """Sums one number a row onto its dof (a dof may have several rows)."""
         if self.dof == tuple(range(nv)):
             return a
@@ -64,20 +67,20 @@ class DenseJacobian:
 
     matrix: jax.Array
 
-    def times(self, x):
+    def times(self, x: Array) -> Array:
         """J x, `[nv, *W]` -> `[n, *W]`."""
         return apply(self.matrix, x)
 
-    def transposed(self, f, nv: int):
+    def transposed(self, f: Array, nv: int) -> Array:
         """J' f, `[n, *W]` -> `[nv, *W]`."""
         del nv
         return apply_transpose(self.matrix, f)
 
-    def add_gram(self, H, weight):
+    def add_gram(self, H: Array, weight: Array) -> Array:
         """H + J' W J."""
         return H + gram(self.matrix, pin(weight[:, None] * self.matrix, H[0]))
 
-    def dense(self, nv: int):
+    def dense(self, nv: int) -> Array:
         """The matrix `[n, nv, *W]`."""
         del nv
         return self.matrix
@@ -98,15 +101,15 @@ class BasisJacobian:
     basis: jax.Array
     used: jax.Array | None
 
-    def times(self, x) -> list:
+    def times(self, x: Array) -> list:
         """J x, `[nv, *W]` -> list of `[ncon, *W]`."""
         return list(apply_basis(self.basis, x, self.used))
 
-    def transposed(self, f: list, nv: int):
+    def transposed(self, f: list, nv: int) -> Array:
         """J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
         del nv
         return apply_basis_transpose(self.basis, f, self.used)
 
-    def add_gram(self, H, weight: list):
+    def add_gram(self, H: Array, weight: list) -> Array:
         """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
         return gram_basis(H, self.basis, weight, self.used)

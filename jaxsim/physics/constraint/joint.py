@@ -8,6 +8,7 @@ from jaxsim.math import Quat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.constraint.impedance import columns, friction_terms
@@ -71,7 +72,9 @@ def ball_limits(m: Model, d: Data) -> SingleRows | None:
     return block(ConstraintType.LIMIT_JOINT, joint, DenseJacobian(J), OneSided(D), aref)
 
 
-def _limit(m: Model, joint: np.ndarray, dist, speed, invweight):
+def _limit(
+    m: Model, joint: np.ndarray, dist: Array, speed: Array, invweight: Array
+) -> tuple[Array, Array]:
     """D and aref of limit rows of joints."""
     solref, solimp = columns(take(m.jnt_solref, joint)), columns(take(m.jnt_solimp, joint))
     return limit_terms(m, solref, solimp, dist, take(m.jnt_margin, joint), speed, invweight)

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
 
@@ -19,7 +20,7 @@ def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.nd
     return item, np.concatenate([np.zeros((~both).sum(), int), -ones, ones])
 
 
-def distance(value, span, side: np.ndarray):
+def distance(value: Array, span: Array, side: np.ndarray) -> tuple[Array, Array]:
     """How far inside its range a value is, and the sign of that distance's derivative.
 
     Args:
@@ -36,7 +37,15 @@ def distance(value, span, side: np.ndarray):
     return jnp.where(upper, above, below), jnp.where(upper, -1.0, 1.0).astype(value.dtype)
 
 
-def limit_terms(m: Model, solref, solimp, dist, margin, speed, invweight):
+def limit_terms(
+    m: Model,
+    solref: tuple[Array, Array],
+    solimp: tuple[Array, ...],
+    dist: Array,
+    margin: Array,
+    speed: Array,
+    invweight: Array,
+) -> tuple[Array, Array]:
     """D and aref `[n, *W]` of limits that are active within their margin.
 
     Args:

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from jaxsim.enums import ConstraintType
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
@@ -45,7 +46,7 @@ class Block(Generic[Jacobian, Cost]):
         """`id` as a constant array."""
         return np.array(self.id, int)
 
-    def minus_reference(self, Jx):
+    def minus_reference(self, Jx: Tree) -> Tree:
         """The residual J x - aref from J x."""
         return jax.tree.map(lambda a, b: a - b, Jx, self.aref)
 
@@ -54,7 +55,13 @@ SingleRows = Block[DofJacobian | DenseJacobian, Quadratic | OneSided | Huber]
 ContactRows = Block[BasisJacobian, Pyramid | Elliptic]
 
 
-def block(type: ConstraintType, id: np.ndarray, J, cost, aref) -> SingleRows:
+def block(
+    type: ConstraintType,
+    id: np.ndarray,
+    J: DenseJacobian | DofJacobian,
+    cost: Huber | OneSided | Quadratic,
+    aref: Array,
+) -> SingleRows:
     """A block whose rows are of the objects `id`, a constant array."""
     return Block(type, tuple(id.tolist()), J, cost, aref)
 

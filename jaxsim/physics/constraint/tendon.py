@@ -6,6 +6,7 @@ from jaxsim.enums import ConstraintType, DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.constraint.impedance import columns, friction_terms
@@ -44,7 +45,7 @@ def tendon_limits(m: Model, d: Data) -> SingleRows | None:
     return block(ConstraintType.LIMIT_TENDON, tendon, J, OneSided(D), aref)
 
 
-def limit_distance(m: Model, d: Data):
+def limit_distance(m: Model, d: Data) -> tuple[Array, Array]:
     """Of each row of `tendon_limits`: the distance to the limit, and the sign of its Jacobian."""
     tendon, side = _limited(m)
     return distance(take(d.ten_length, tendon), take(m.tendon_range, tendon), side)

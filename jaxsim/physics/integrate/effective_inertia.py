@@ -8,6 +8,7 @@ after a step of length h is
 An integrator is which forces are in D.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -16,6 +17,7 @@ import numpy as np
 from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.elimination import solve_general
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.products import apply
@@ -45,17 +47,17 @@ class EffectiveInertia(NamedTuple):
     dofs: np.ndarray | None = None
     own: jax.Array | None = None
 
-    def solve(self, force):
+    def solve(self, force: Array) -> Array:
         """The acceleration `[nv, *W]` of a force."""
         out = solve_spd(self.matrix, force) if self.symmetric else solve_general(self.matrix, force)
         return out if self.own is None else self._with_rows(out, solve_general, force)
 
-    def multiply(self, acc):
+    def multiply(self, acc: Array) -> Array:
         """The force `[nv, *W]` of an acceleration."""
         out = apply(self.matrix, acc)
         return out if self.own is None else self._with_rows(out, apply, acc)
 
-    def _with_rows(self, out, function, x):
+    def _with_rows(self, out: Array, function: Callable, x: Array) -> Array:
         assert self.dofs is not None  # they come with `own`
         own = take(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
         return place(out, self.dofs[0], list(function(self.own, own)))

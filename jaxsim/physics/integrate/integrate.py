@@ -11,6 +11,7 @@ from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import next_activation
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
 from jaxsim.physics.forward import (
     fwd_acceleration,
@@ -73,7 +74,7 @@ def rk4(m: Model, d: Data) -> Data:
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
-def advance(m: Model, d: Data, acc, vel=None) -> Data:
+def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     """The state one time step later.
 
     Args:

@@ -8,6 +8,7 @@ from jaxsim.math import select
 from jaxsim.model.data import ALWAYS, Data, no_contacts
 from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.forward import forward
 from jaxsim.physics.integrate.integrate import INTEGRATORS
@@ -44,17 +45,17 @@ def step(m: Model, d: Data) -> Data:
     return new if m.opt.disableflags & DisableBit.AUTORESET else _without_results(bad, new)
 
 
-def _check(m: Model, d: Data, x, warning: WarningType) -> Data:
+def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
     return _reset_where(m, _is_bad(x), d, warning)
 
 
-def _is_bad(x):
+def _is_bad(x: Array) -> Array:
     """Worlds with a number that is not finite or too large, `[1, *W]` bool."""
     wrong = ~(jnp.abs(x) < MAXVAL)
     return total(wrong.astype(x.dtype)) > 0
 
 
-def _reset_where(m: Model, bad, d: Data, warning: WarningType) -> Data:
+def _reset_where(m: Model, bad: Array, d: Data, warning: WarningType) -> Data:
     """Counts the bad worlds and puts their state and inputs back to the start."""
     d = count(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
@@ -66,7 +67,7 @@ def _reset_where(m: Model, bad, d: Data, warning: WarningType) -> Data:
     return d.replace(**kept)
 
 
-def _without_results(bad, d: Data) -> Data:
+def _without_results(bad: Array, d: Data) -> Data:
     """Clears what was computed for the bad worlds, which does not belong to the start."""
     names = [n for n in (*RESULTS, "solver_niter") if getattr(d, n) is not None]
     results = {n: getattr(d, n) for n in names}

@@ -20,6 +20,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.actuation import free_force
 from jaxsim.physics.actuator.saturation import saturated
 from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take, weighted_sum
@@ -29,7 +30,7 @@ from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors, descendants, dof_ancestors, dofs_before
 
 
-def smooth_derivative(m: Model, d: Data):
+def smooth_derivative(m: Model, d: Data) -> Array:
     """d (qfrc_passive + qfrc_actuator) / d qvel, `[nv, nv, *W]`."""
     out = jnp.zeros_like(d.M)
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
@@ -45,7 +46,7 @@ def smooth_derivative(m: Model, d: Data):
     return out
 
 
-def bias_derivative(m: Model, d: Data, dofs: np.ndarray):
+def bias_derivative(m: Model, d: Data, dofs: np.ndarray) -> Array:
     """d qfrc_bias / d qvel between some dofs: Coriolis, centrifugal and gyroscopic terms.
 
     The equations of `rne`, derived by the speed of a dof j that moves body b; s is cdof, v[b] the
@@ -69,12 +70,12 @@ def bias_derivative(m: Model, d: Data, dofs: np.ndarray):
     return _between(m, d, dofs, _gyroscopic(d.cinert, d.cvel), rate)
 
 
-def diagonal_matrix(values):
+def diagonal_matrix(values: Array) -> Array:
     """The matrix `[n, n, *W]` of a diagonal `[n, *W]`."""
-    return column(np.eye(values.shape[0]), values) * values[:, None]
+    return jnp.asarray(column(np.eye(values.shape[0]), values)) * values[:, None]
 
 
-def _actuator_slope(m: Model, d: Data):
+def _actuator_slope(m: Model, d: Data) -> Array:
     """Derivative of each actuator's force by its own velocity, zero at its limits; `[nout, *W]`."""
 
     def force(velocity):
@@ -85,7 +86,7 @@ def _actuator_slope(m: Model, d: Data):
     return jnp.where(saturated(m, d), 0, slope)
 
 
-def _along_rows(pattern: Pattern, matrix, weight):
+def _along_rows(pattern: Pattern, matrix: Array, weight: Array) -> Array:
     """A' diag(weight) A for a matrix A `[rows, nv, *W]`; a row of one entry is on the diagonal."""
     entries = pattern.entries(matrix)
     alone = np.bincount(pattern.row, minlength=pattern.shape[0]) == 1
@@ -142,7 +143,9 @@ def _fluid_response(m: Model, d: Data) -> list[Spatial]:
     return [every[k] for k in range(6)]
 
 
-def _between(m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate=None):
+def _between(
+    m: Model, d: Data, dofs: np.ndarray, columns: list[Spatial], rate: Spatial | None = None
+) -> Array:
     """Generalized derivatives from those of the bodies' wrenches by their velocities.
 
         out[i, j] = s[i] . sum(B[b] s[j] + I[b] rate[j]),   i and j move b

@@ -11,10 +11,11 @@ from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_damping, tendon_damping
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
-def damper_force(m: Model, d: Data):
+def damper_force(m: Model, d: Data) -> Array:
     """Generalized force of all dampers `[nv, *W]`."""
     if m.opt.disableflags & DisableBit.DAMPER:
         return jnp.zeros_like(d.qvel)
@@ -25,7 +26,7 @@ def damper_force(m: Model, d: Data):
     return force
 
 
-def tendon_damper(m: Model, d: Data):
+def tendon_damper(m: Model, d: Data) -> Array:
     """Force of each tendon's damper along its length, `[ntendon, *W]` [N]."""
     if m.opt.disableflags & DisableBit.DAMPER:
         return jnp.zeros_like(d.ten_length)
@@ -33,21 +34,21 @@ def tendon_damper(m: Model, d: Data):
     return -v * _slope(jnp.abs(v), tendon_damping(m))
 
 
-def dof_damping_rate(m: Model, d: Data):
+def dof_damping_rate(m: Model, d: Data) -> Array:
     """Minus the derivative of the dofs' damper force by their velocity, `[nv, *W]`."""
     a, b, c = dof_damping(m)
     v = jnp.abs(d.qvel)
     return a + v * (2 * b + v * 3 * c)
 
 
-def tendon_damping_rate(m: Model, d: Data):
+def tendon_damping_rate(m: Model, d: Data) -> Array:
     """Minus the derivative of the tendons' damper force by their velocity, `[ntendon, *W]`."""
     a, b, c = tendon_damping(m)
     v = jnp.abs(d.ten_velocity)
     return a + v * (2 * b + v * 3 * c)
 
 
-def _slope(speed, coef):
+def _slope(speed: Array, coef: tuple[Array, Array, Array]) -> Array:
     """Force over velocity."""
     a, b, c = coef
     return a + speed * (b + speed * c)

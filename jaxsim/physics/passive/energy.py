@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.passive.spring import spring_energy
@@ -25,7 +26,7 @@ def energy_vel(m: Model, d: Data) -> Data:
     return d.replace(energy=jnp.concatenate([potential, kinetic_energy(m, d)]))
 
 
-def potential_energy(m: Model, d: Data):
+def potential_energy(m: Model, d: Data) -> Array:
     """Energy of position in gravity and in springs, `[1, *W]`."""
     energy = spring_energy(m, d)
     if not m.opt.disableflags & DisableBit.GRAVITY:
@@ -33,7 +34,7 @@ def potential_energy(m: Model, d: Data):
     return energy
 
 
-def kinetic_energy(m: Model, d: Data):
+def kinetic_energy(m: Model, d: Data) -> Array:
     """qvel . M qvel / 2, `[1, *W]`.
 
     Not the sum over bodies and tendons: M leaves out what tendons couple across branches.

@@ -12,6 +12,7 @@ from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.body.applied import wrench_force
 from jaxsim.physics.constants.added_mass import semiaxes
@@ -19,7 +20,7 @@ from jaxsim.physics.constants.added_mass import semiaxes
 PI = float(np.pi)
 
 
-def fluid_force(m: Model, d: Data):
+def fluid_force(m: Model, d: Data) -> Array:
     """Generalized force of the medium `[nv, *W]`; zero in a model compiled without one."""
     if not m.flg_fluid:
         return jnp.zeros_like(d.qvel)
@@ -79,7 +80,7 @@ def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
     return select(through_body, d.ximat @ push, zero), select(through_body, d.ximat @ turn, zero)
 
 
-def _opposed(v: Vec, quadratic: Vec, linear) -> Vec:
+def _opposed(v: Vec, quadratic: Vec, linear: Array) -> Vec:
     """-(quadratic_i |v_i| + linear) v_i."""
     pairs = zip(v.parts, quadratic.parts, strict=True)
     return Vec(*(-(q * jnp.abs(a) + linear) * a for a, q in pairs))

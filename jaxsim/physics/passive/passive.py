@@ -10,6 +10,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.body.applied import wrench_force
 from jaxsim.physics.passive.damper import damper_force
@@ -72,7 +73,7 @@ def refusals(m: Model) -> list[Refusal]:
     return found + [refuse(m, "flex", f, "flexes are not supported") for f in range(m.nflex)]
 
 
-def _gravcomp(m: Model, d: Data):
+def _gravcomp(m: Model, d: Data) -> Array:
     """Upward force at each body's center of mass, a part of its weight; `[nv, *W]`."""
     if not m.flg_gravcomp or m.opt.disableflags & DisableBit.GRAVITY:
         return jnp.zeros_like(d.qvel)

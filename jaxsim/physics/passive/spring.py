@@ -18,23 +18,24 @@ from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import take, total
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import joints_of
 
 
-def spring_force(m: Model, d: Data):
+def spring_force(m: Model, d: Data) -> Array:
     """Generalized force of all springs `[nv, *W]`."""
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
         return jnp.zeros_like(d.qvel)
     pieces = []
     for motion, joint in spring_groups(m):
         x, coef = _displacement(m, d, motion, joint), _joint_coef(m, joint)
-        if motion is SCALAR:
-            pieces.append(-x * _slope(x, coef))
-        else:
+        if isinstance(x, Vec):
             pieces += [*(-x.scale(_slope(x.norm(), coef))).parts]
+        else:
+            pieces.append(-x * _slope(x, coef))
     force = take(join(pieces), _dof_order(m))
     if m.ntendon:
         pattern = tendon_pattern(m)
@@ -42,7 +43,7 @@ def spring_force(m: Model, d: Data):
     return force
 
 
-def tendon_spring(m: Model, d: Data):
+def tendon_spring(m: Model, d: Data) -> Array:
     """Force of each tendon's spring along its length, `[ntendon, *W]` [N]."""
     if m.opt.disableflags & DisableBit.SPRING:
         return jnp.zeros_like(d.ten_length)
@@ -50,14 +51,15 @@ def tendon_spring(m: Model, d: Data):
     return -x * _slope(x, _tendon_coef(m))
 
 
-def spring_energy(m: Model, d: Data):
+def spring_energy(m: Model, d: Data) -> Array:
     """Energy stored in all springs, `[1, *W]` [J]."""
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
         return jnp.zeros_like(d.time)
     energy = 0 * d.time
     for motion, joint in spring_groups(m):
         x = _displacement(m, d, motion, joint)
-        energy = energy + total(_stored(x if motion is SCALAR else x.norm(), _joint_coef(m, joint)))
+        length = x.norm() if isinstance(x, Vec) else x
+        energy = energy + total(_stored(length, _joint_coef(m, joint)))
     if m.ntendon:
         energy = energy + total(_stored(_stretch(m, d), _tendon_coef(m)))
     return energy
@@ -100,11 +102,11 @@ def _dof_order(s: Structure) -> np.ndarray:
     return np.argsort(np.concatenate(dofs))
 
 
-def _offset(s, table: dict[JointType, int], joint: np.ndarray) -> np.ndarray:
+def _offset(s: Model | Structure, table: dict[JointType, int], joint: np.ndarray) -> np.ndarray:
     return np.array([table.get(JointType(k), 0) for k in s.jnt_type[joint]], int)
 
 
-def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray):
+def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray) -> Array | Vec:
     """Joint positions beside those at rest: `[k, *W]`, or a Vec of them."""
     adr = m.jnt_qposadr[joint] + _offset(m, motion.qpos, joint)
     if motion is TURN:
@@ -114,27 +116,27 @@ def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray):
     return shift[0] if motion is SCALAR else Vec(*shift)
 
 
-def _stretch(m: Model, d: Data):
+def _stretch(m: Model, d: Data) -> Array:
     """Tendon lengths beyond the range in which the spring rests, `[ntendon, *W]`."""
     lower, upper = m.tendon_lengthspring[:, 0], m.tendon_lengthspring[:, 1]
     return jnp.maximum(d.ten_length - upper, 0) + jnp.minimum(d.ten_length - lower, 0)
 
 
-def _joint_coef(m: Model, joint: np.ndarray):
+def _joint_coef(m: Model, joint: np.ndarray) -> tuple[Array, Array, Array]:
     poly = take(m.jnt_stiffnesspoly, joint)
     return take(m.jnt_stiffness, joint), poly[:, 0], poly[:, 1]
 
 
-def _tendon_coef(m: Model):
+def _tendon_coef(m: Model) -> tuple[Array, Array, Array]:
     return m.tendon_stiffness, m.tendon_stiffnesspoly[:, 0], m.tendon_stiffnesspoly[:, 1]
 
 
-def _slope(x, coef):
+def _slope(x: Array, coef: tuple[Array, Array, Array]) -> Array:
     """Force over displacement."""
     k, b, c = coef
     return k + x * (b + x * c)
 
 
-def _stored(x, coef):
+def _stored(x: Array, coef: tuple[Array, Array, Array]) -> Array:
     k, b, c = coef
     return x * x * (k / 2 + x * (b / 3 + x * c / 4))

@@ -14,6 +14,7 @@ import numpy as np
 from jaxsim.enums import ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
@@ -59,18 +60,18 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     return _listed(d.rows, d.qacc, None if d.found is None else d.found.contacts.exists)
 
 
-def _listed(rows: Rows, qacc, exists) -> ConstraintRows:
+def _listed(rows: Rows, qacc: Array, exists: Array | None) -> ConstraintRows:
     """The list of some rows; `exists` says which places for contacts have one."""
     listed = _join([_none(qacc), *(_one(block, qacc) for block in rows.single)], qacc)
     listed = [take(f, np.lexsort(_keys(rows.single))) for f in listed]
-    if rows.contact is None:
+    if rows.contact is None or exists is None:
         return ConstraintRows(*listed)
     number = jnp.cumsum(exists, axis=0, dtype=jnp.int32) - 1
     contacts = OF_CONTACTS[type(rows.contact.cost)](rows.contact, rows.contact.cost, number, qacc)
     return ConstraintRows(*_join([listed, contacts], qacc))
 
 
-def _none(qacc) -> list:
+def _none(qacc: Array) -> list:
     """The fields of ConstraintRows for no rows at all."""
     real = jnp.zeros((0, *qacc.shape[1:]), qacc.dtype)
     whole = real.astype(jnp.int32)
@@ -85,7 +86,7 @@ def _keys(blocks: tuple[SingleRows, ...]) -> tuple[np.ndarray, ...]:
     return np.arange(len(kind)), owner, kind
 
 
-def _one(block: SingleRows, qacc) -> list:
+def _one(block: SingleRows, qacc: Array) -> list:
     """The fields of ConstraintRows for a block that has one row in each of its places."""
     cost, kind = block.cost, column(np.full(len(block.id), block.type, np.int32), qacc)
     force = cost.at(block.minus_reference(block.J.times(qacc))).force
@@ -95,7 +96,7 @@ def _one(block: SingleRows, qacc) -> list:
     return [cost.D > 0, kind, owner, J, cost.D, block.aref, floss, force]
 
 
-def _pyramid(block: ContactRows, cost: Pyramid, number, qacc) -> list:
+def _pyramid(block: ContactRows, cost: Pyramid, number: Array, qacc: Array) -> list:
     """Edges +1, -1, +2, -2, ... of each contact."""
     basis = block.J.basis
     edges = [(k, sign) for k in range(1, len(basis)) for sign in (1, -1)] or [(0, 1)]
@@ -113,7 +114,7 @@ def _pyramid(block: ContactRows, cost: Pyramid, number, qacc) -> list:
     return _by_contact(rows, qacc)
 
 
-def _cone(block: ContactRows, cost: Elliptic, number, qacc) -> list:
+def _cone(block: ContactRows, cost: Elliptic, number: Array, qacc: Array) -> list:
     """Normal, tangents, spin and roll of each contact."""
     basis = block.J.basis
     force = cost.at([apply(J, qacc) - a for J, a in zip(basis, block.aref, strict=True)]).force
@@ -121,26 +122,28 @@ def _cone(block: ContactRows, cost: Elliptic, number, qacc) -> list:
     return _by_contact([_contact(block, number, *f) for f in fields], qacc)
 
 
-def _contact(block: ContactRows, number, J, D, aref, force) -> list:
+def _contact(
+    block: ContactRows, number: Array, J: Array, D: Array, aref: Array, force: Array
+) -> list:
     """The fields of ConstraintRows for one row of every contact; `number` is the contact's."""
     flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
     kind = jnp.where(_frictionless(block.cost), flat, np.int32(block.type))
     return [D > 0, jnp.broadcast_to(kind, D.shape), number, J, D, aref, jnp.zeros_like(D), force]
 
 
-def _frictionless(cost: Pyramid | Elliptic):
+def _frictionless(cost: Pyramid | Elliptic) -> Array | bool:
     """Contacts of one row: all, or those that say so."""
     return len(cost.mu) == 1 if cost.flat is None else cost.flat
 
 
-def _by_contact(rows: list, qacc) -> list:
+def _by_contact(rows: list, qacc: Array) -> list:
     """Row after row of each contact, from all contacts row by row."""
     count, n = len(rows), rows[0][0].shape[0]
     order = np.arange(count * n).reshape(count, n).T.ravel()
     return [take(f, order) for f in _join(rows, qacc)]
 
 
-def _join(blocks: list, like) -> list:
+def _join(blocks: list, like: Array) -> list:
     """Rows of several blocks one after another, field by field, with all the worlds of `like`."""
     worlds = like.shape[1:]
 

@@ -3,9 +3,12 @@
 Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
 """
 
+from collections.abc import Callable
+
 from jaxsim.enums import ConstraintType, SensorType, TrnType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.object_frame import object_acceleration, object_mat
 from jaxsim.physics.sensor.contact import contact_sensors
@@ -14,18 +17,18 @@ from jaxsim.physics.sensor.touch import touch
 from jaxsim.physics.solver.constraint_force import limit_force
 
 
-def _accelerometer(m: Model, d: Data, g: SensorGroup):
+def _accelerometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     a = object_acceleration(m, d, g.objtype, g.objid).lin
     return (object_mat(m, d, g.objtype, g.objid).T @ a).parts
 
 
-def _force(m: Model, d: Data, g: SensorGroup):
+def _force(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     """Force of the parent on the site's body, in the frame of the site."""
     force = take(d.cfrc_int, m.site_bodyid[g.objid]).lin
     return (take(d.site_xmat, g.objid).T @ force).parts
 
 
-def _torque(m: Model, d: Data, g: SensorGroup):
+def _torque(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     """Torque of the parent on the site's body about the site, in its frame."""
     body = m.site_bodyid[g.objid]
     wrench = take(d.cfrc_int, body)
@@ -33,14 +36,14 @@ def _torque(m: Model, d: Data, g: SensorGroup):
     return (take(d.site_xmat, g.objid).T @ (wrench.rot - arm.cross(wrench.lin))).parts
 
 
-def _tendonactfrc(m: Model, d: Data, g: SensorGroup):
+def _tendonactfrc(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Sum of the forces of the actuators on a tendon."""
     on_tendon = m.actuator_trntype == TrnType.TENDON
     mine = (m.actuator_trnid[:, 0] == g.objid[:, None]) & on_tendon
     return (weighted_sum(1.0 * mine, take(d.actuator_force, m.actuator_outadr)),)
 
 
-def _limit(kind: ConstraintType):
+def _limit(kind: ConstraintType) -> Callable:
     return lambda m, d, g: (limit_force(d, kind, g.objid),)
 
 

@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import Reduce
+from jaxsim.enums import GeomType, Reduce
 from jaxsim.math import Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind, join
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.sensor.contact_plan import Criterion, Plan, contact_plans, output_rows
@@ -60,7 +61,7 @@ class _Slots(NamedTuple):
     angvel: Vec
 
 
-def contact_sensors(m: Model, d: Data, g: SensorGroup):
+def contact_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Outputs of all contact sensors, one sensor after another, as one array."""
     rows = output_rows(m)
     if d.found is None:
@@ -111,21 +112,21 @@ def _match(m: Model, d: Data, c: _Contacts, plan: Plan) -> _Match:
     return _Match(matches, sign, jnp.sum(matches, axis=1, dtype=c.dist.dtype))
 
 
-def _is_on(c: _Contacts, want: Criterion, end: int):
+def _is_on(c: _Contacts, want: Criterion, end: int) -> Array:
     """Whether one end of each contact, 0 or 1, meets a criterion, `[n, ncontact, *W]` bool."""
     geom, body = c.geom[end][None], c.body[end][None]
 
-    def each(table: np.ndarray):
+    def each(table: np.ndarray) -> np.ndarray:
         return column(table.astype(geom.dtype)[:, None], geom[0])
 
     ids = jnp.where(each(want.of_geom) > 0, geom, body)
     return (ids >= each(want.first)) & (ids <= each(want.last))
 
 
-def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray):
+def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
     """Whether contact points are inside the volumes of sites; without one they are."""
 
-    def at(i: np.ndarray, kind):
+    def at(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
         R, place = take(d.site_xmat, one), take(d.site_xpos, one)
         pairs = zip(c.pos.parts, place.parts, strict=True)
@@ -133,7 +134,7 @@ def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray):
         local = R.T.map(lambda a: a[:, None]) @ offset
         return inside(kind, take(m.site_size, one)[:, :, None], local)
 
-    def at_all(i: np.ndarray):
+    def at_all(i: np.ndarray) -> Array:
         return jnp.ones((len(i), *c.dist.shape), bool)
 
     table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in INSIDE}
@@ -175,7 +176,9 @@ def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slot
     return _slots(m, d, c, index, found, there, sign)
 
 
-def _slots(m: Model, d: Data, c: _Contacts, index, found, there, sign) -> _Slots:
+def _slots(
+    m: Model, d: Data, c: _Contacts, index: Array, found: Array, there: Array, sign: Array
+) -> _Slots:
     """What contacts report. Reversed, the frame keeps its second tangent."""
 
     def at(x):
@@ -201,7 +204,7 @@ def _slots(m: Model, d: Data, c: _Contacts, index, found, there, sign) -> _Slots
     )
 
 
-def _velocity(m: Model, d: Data, body, point: Vec) -> Spatial:
+def _velocity(m: Model, d: Data, body: Array, point: Vec) -> Spatial:
     """Velocity of a point of a body that each world chooses."""
     v, root = pick(d.cvel, body), take(d.subtree_com, m.body_rootid)
     return Spatial.of(v.rot, v.at(point - pick(root, body)))

@@ -15,6 +15,7 @@ from jaxsim.enums import DisableBit, JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
 
@@ -31,12 +32,12 @@ def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
     margin = take(m.jnt_margin, joint)
     lower, upper = (take(m.jnt_range[:, k], joint) for k in range(2))
 
-    def scalar(i: np.ndarray):
+    def scalar(i: np.ndarray) -> LimitState:
         value = take(d.qpos, m.jnt_qposadr[joint[i]])
         rate = take(d.qvel, m.jnt_dofadr[joint[i]])
         return _two_sided(value, rate, take(lower, i), take(upper, i), take(margin, i))
 
-    def ball(i: np.ndarray):
+    def ball(i: np.ndarray) -> LimitState:
         adr, dof = m.jnt_qposadr[joint[i]], m.jnt_dofadr[joint[i]]
         turn = Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize().rotation_vector()
         rate = turn.normalize().dot(Vec(*(take(d.qvel, dof + k) for k in range(3))))
@@ -54,7 +55,7 @@ def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
     off = DisableBit.LIMIT | DisableBit.CONSTRAINT
     limited = m.tendon_limited[tendon].astype(bool) & (not m.opt.disableflags & off)
 
-    def both(i: np.ndarray):
+    def both(i: np.ndarray) -> LimitState:
         t = tendon[i]
         lower, upper = (take(m.tendon_range[:, k], t) for k in range(2))
         length, rate = take(d.ten_length, t), take(d.ten_velocity, t)
@@ -63,8 +64,8 @@ def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
     return _by_kind(np.zeros(len(tendon), int), {0: both}, limited, d.qpos)
 
 
-def _by_kind(kind: np.ndarray, kinds: dict, limited: np.ndarray, like) -> LimitState:
-    def read(name: str):
+def _by_kind(kind: np.ndarray, kinds: dict, limited: np.ndarray, like: Array) -> LimitState:
+    def read(name: str) -> Array:
         table = {k: lambda i, f=f: getattr(f(i), name) for k, f in kinds.items()}
         return by_kind(kind, table, like)
 
@@ -72,12 +73,12 @@ def _by_kind(kind: np.ndarray, kinds: dict, limited: np.ndarray, like) -> LimitS
     return LimitState(*(jnp.where(column(limited, v), v, 0) for v in values))
 
 
-def _two_sided(value, rate, lower, upper, margin) -> LimitState:
+def _two_sided(value: Array, rate: Array, lower: Array, upper: Array, margin: Array) -> LimitState:
     low, high = _one_sided(value - lower, rate, margin), _one_sided(upper - value, -rate, margin)
     below = value - lower < margin
     return LimitState(*(jnp.where(below, a, b) for a, b in zip(low, high, strict=True)))
 
 
-def _one_sided(distance, rate, margin) -> LimitState:
+def _one_sided(distance: Array, rate: Array, margin: Array) -> LimitState:
     active = distance < margin
     return LimitState(jnp.where(active, distance - margin, 0), jnp.where(active, rate, 0))

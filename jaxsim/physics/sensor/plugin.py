@@ -6,11 +6,12 @@ from jaxsim.enums import ObjType
 from jaxsim.extend.plugin import Attached
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.plugin import compute, config
 from jaxsim.physics.sensor.group import SensorGroup
 
 
-def plugin_sensors(m: Model, d: Data, g: SensorGroup):
+def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
     """Outputs of the sensors of one instance of a plugin."""
     served = Attached(
         config(m, g.plugin),

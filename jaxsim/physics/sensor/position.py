@@ -3,12 +3,15 @@
 Each function gives the outputs of a group of sensors, as `SensorGroup.places` says.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 
 from jaxsim.enums import SensorType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.object_frame import object_mat, object_pos, object_quat
@@ -18,21 +21,21 @@ from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
 
 
-def _magnetometer(m: Model, d: Data, g: SensorGroup):
+def _magnetometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     R = object_mat(m, d, g.objtype, g.objid)
     return (R.T @ m.opt.magnetic).parts
 
 
-def _jointpos(m: Model, d: Data, g: SensorGroup):
+def _jointpos(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     return (take(d.qpos, m.jnt_qposadr[g.objid]),)
 
 
-def _ballquat(m: Model, d: Data, g: SensorGroup):
+def _ballquat(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array, Array]:
     adr = m.jnt_qposadr[g.objid]
     return Quat(*(take(d.qpos, adr + k) for k in range(4))).normalize().parts
 
 
-def _framepos(m: Model, d: Data, g: SensorGroup):
+def _framepos(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     pos = object_pos(m, d, g.objtype, g.objid)
     if g.reftype is None:
         return pos.parts
@@ -40,15 +43,15 @@ def _framepos(m: Model, d: Data, g: SensorGroup):
     return (object_mat(m, d, g.reftype, g.refid).T @ (pos - origin)).parts
 
 
-def _framequat(m: Model, d: Data, g: SensorGroup):
+def _framequat(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array, Array]:
     quat = object_quat(m, d, g.objtype, g.objid)
     if g.reftype is not None:
         quat = object_quat(m, d, g.reftype, g.refid).conj * quat
     return quat.parts
 
 
-def _frameaxis(k: int):
-    def axis(m: Model, d: Data, g: SensorGroup):
+def _frameaxis(k: int) -> Callable:
+    def axis(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
         column: Vec = object_mat(m, d, g.objtype, g.objid).cols[k]
         if g.reftype is not None:
             column = object_mat(m, d, g.reftype, g.refid).T @ column
@@ -57,7 +60,7 @@ def _frameaxis(k: int):
     return axis
 
 
-def _insidesite(m: Model, d: Data, g: SensorGroup):
+def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """1 where the object's origin is inside the volume of a site."""
     offset = object_pos(m, d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
     p = take(d.site_xmat, g.refid).T @ offset
@@ -69,7 +72,7 @@ def _insidesite(m: Model, d: Data, g: SensorGroup):
     return (by_kind(m.site_type[g.refid], table, p.x),)
 
 
-def of_world(x, g: SensorGroup):
+def of_world(x: Array, g: SensorGroup) -> tuple[Array]:
     """One number of the world, for each sensor of the group."""
     return (jnp.broadcast_to(x, (len(g.ids), *x.shape[1:])),)
 

@@ -12,6 +12,7 @@ import numpy as np
 from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType, Stage
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.subtree import subtree_vel
@@ -147,7 +148,7 @@ def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:
     return next((table[g.type] for table in tables if g.type in table), None)
 
 
-def _cut(m: Model, owner: np.ndarray, values):
+def _cut(m: Model, owner: np.ndarray, values: Array) -> Array:
     """Limits numbers to the cutoff of their sensors; a cutoff of zero is none.
 
     Directions and what contact sensors report have no cutoff.

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, safe_sqrt
+from jaxsim.physics.arrays.array import Array
 
 
-def inside(kind: GeomType, size, p: Vec):
+def inside(kind: GeomType, size: Array, p: Vec) -> Array:
     """Whether points are inside a shape.
 
     Args:
@@ -23,7 +24,7 @@ def inside(kind: GeomType, size, p: Vec):
     return INSIDE[kind](a, b, c, p)
 
 
-def ray_meets(kind: GeomType, size, p: Vec, u: Vec):
+def ray_meets(kind: GeomType, size: Array, p: Vec, u: Vec) -> Array:
     """Whether rays from `p` along `u` meet the surface of a shape, or start inside it.
 
     Args:
@@ -35,20 +36,20 @@ def ray_meets(kind: GeomType, size, p: Vec, u: Vec):
     return moving & RAY[kind](a, b, c, p, u)
 
 
-def _box(a, b, c, p: Vec):
+def _box(a: Array, b: Array, c: Array, p: Vec) -> Array:
     return (jnp.abs(p.x) < a) & (jnp.abs(p.y) < b) & (jnp.abs(p.z) < c)
 
 
-def _capsule(a, b, c, p: Vec):
+def _capsule(a: Array, b: Array, c: Array, p: Vec) -> Array:
     z = p.z - jnp.clip(p.z, -b, b)
     return p.x * p.x + p.y * p.y + z * z < a * a
 
 
-def _cylinder(a, b, c, p: Vec):
+def _cylinder(a: Array, b: Array, c: Array, p: Vec) -> Array:
     return (p.x * p.x + p.y * p.y < a * a) & (jnp.abs(p.z) < b)
 
 
-def _ellipsoid(a, b, c, p: Vec):
+def _ellipsoid(a: Array, b: Array, c: Array, p: Vec) -> Array:
     return (p.x / a) ** 2 + (p.y / b) ** 2 + (p.z / c) ** 2 < 1
 
 
@@ -64,12 +65,12 @@ INSIDE: dict[GeomType, Callable] = {
 # A line meets a convex shape in an interval of its parameter, (1, 0) standing for none.
 
 
-def _ball(radius, p: Vec, u: Vec):
+def _ball(radius: Array | float, p: Vec, u: Vec) -> tuple[Array, Array]:
     """Interval in a sphere; of a zero direction: all or nothing."""
     return _quadratic(u.dot(u), p.dot(u), p.dot(p) - radius * radius)
 
 
-def _quadratic(a, b, c):
+def _quadratic(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     """Where a t^2 + 2 b t + c <= 0, for a >= 0."""
     still = a == 0
     disc = b * b - a * c
@@ -81,39 +82,39 @@ def _quadratic(a, b, c):
     return jnp.where(meets, lower, 1.0), jnp.where(meets, upper, 0.0)
 
 
-def _slab(half, p, u):
+def _slab(half: Array, p: Array, u: Array) -> tuple[Array, Array]:
     """Where |p + t u| <= half."""
     return _quadratic(u * u, p * u, p * p - half * half)
 
 
-def _common(*intervals):
+def _common(*intervals: tuple[Array, Array]) -> tuple[Array, Array]:
     lower, upper = intervals[0]
     for other in intervals[1:]:
         lower, upper = jnp.maximum(lower, other[0]), jnp.minimum(upper, other[1])
     return lower, upper
 
 
-def _ahead(interval):
+def _ahead(interval: tuple[Array, Array]) -> Array:
     lower, upper = interval
     return (lower <= upper) & (upper >= 0)
 
 
-def _ray_box(a, b, c, p: Vec, u: Vec):
+def _ray_box(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     return _ahead(_common(_slab(a, p.x, u.x), _slab(b, p.y, u.y), _slab(c, p.z, u.z)))
 
 
-def _ray_cylinder(a, b, c, p: Vec, u: Vec):
+def _ray_cylinder(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     pipe = _quadratic(u.x * u.x + u.y * u.y, p.x * u.x + p.y * u.y, p.x * p.x + p.y * p.y - a * a)
     return _ahead(_common(pipe, _slab(b, p.z, u.z)))
 
 
-def _ray_capsule(a, b, c, p: Vec, u: Vec):
+def _ray_capsule(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     up, down = Vec(p.x, p.y, p.z - b), Vec(p.x, p.y, p.z + b)
     ends = _ahead(_ball(a, up, u)) | _ahead(_ball(a, down, u))
     return ends | _ray_cylinder(a, b, c, p, u)
 
 
-def _ray_ellipsoid(a, b, c, p: Vec, u: Vec):
+def _ray_ellipsoid(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     scaled = (Vec(v.x / a, v.y / b, v.z / c) for v in (p, u))
     return _ahead(_ball(1.0, *scaled))
 

@@ -3,9 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take
@@ -13,7 +15,7 @@ from jaxsim.physics.sensor.shape_query import RAY, ray_meets
 from jaxsim.physics.solver.constraint_force import contact_force, contact_side
 
 
-def touch(m: Model, d: Data, site: np.ndarray):
+def touch(m: Model, d: Data, site: np.ndarray) -> Array:
     """Sum of the normal forces of contacts that a site feels, `[n, *W]` [N].
 
     A contact counts if it is on the site's body and its normal, seen as a ray from the contact
@@ -24,7 +26,7 @@ def touch(m: Model, d: Data, site: np.ndarray):
         return jnp.zeros((len(site), *d.qpos.shape[1:]), d.qpos.dtype)
     normal, contacts = force[0], d.found.contacts
 
-    def felt(i: np.ndarray, kind):
+    def felt(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
         # the normal points from the first geom to the second: out of the first body
         out = -contact_side(m, d, m.site_bodyid[one])

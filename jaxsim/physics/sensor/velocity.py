@@ -6,6 +6,7 @@ Each function gives the outputs of a group of sensors, as `SensorGroup.places` s
 from jaxsim.enums import SensorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.object_frame import object_mat, object_pos, object_velocity
 from jaxsim.physics.passive.energy import kinetic_energy
@@ -14,26 +15,26 @@ from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
 from jaxsim.physics.sensor.position import of_world
 
 
-def _velocimeter(m: Model, d: Data, g: SensorGroup):
+def _velocimeter(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     v = object_velocity(m, d, g.objtype, g.objid).lin
     return (object_mat(m, d, g.objtype, g.objid).T @ v).parts
 
 
-def _gyro(m: Model, d: Data, g: SensorGroup):
+def _gyro(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     omega = object_velocity(m, d, g.objtype, g.objid).rot
     return (object_mat(m, d, g.objtype, g.objid).T @ omega).parts
 
 
-def _jointvel(m: Model, d: Data, g: SensorGroup):
+def _jointvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     return (take(d.qvel, m.jnt_dofadr[g.objid]),)
 
 
-def _ballangvel(m: Model, d: Data, g: SensorGroup):
+def _ballangvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     dof = m.jnt_dofadr[g.objid]
     return tuple(take(d.qvel, dof + k) for k in range(3))
 
 
-def _framelinvel(m: Model, d: Data, g: SensorGroup):
+def _framelinvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     """Velocity of the origin; in a reference frame, as an observer who turns with it sees it."""
     v = object_velocity(m, d, g.objtype, g.objid).lin
     if g.reftype is None:
@@ -44,7 +45,7 @@ def _framelinvel(m: Model, d: Data, g: SensorGroup):
     return (object_mat(m, d, g.reftype, g.refid).T @ seen).parts
 
 
-def _frameangvel(m: Model, d: Data, g: SensorGroup):
+def _frameangvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     omega = object_velocity(m, d, g.objtype, g.objid).rot
     if g.reftype is None:
         return omega.parts

@@ -12,6 +12,7 @@ from jaxsim.enums import ConstraintType, EqType
 from jaxsim.math import Quat, Spatial, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
@@ -28,7 +29,7 @@ def row_forces(d: Data) -> list[tuple[Block, Any]]:
     return [(block, piece.force) for block, piece in zip(d.rows.blocks, pieces, strict=True)]
 
 
-def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray):
+def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray) -> Array:
     """Force of the limits of joints or tendons `[n, *W]`; zero without a limit."""
     force = jnp.zeros((len(ids), *d.qvel.shape[1:]), d.qvel.dtype)
     for block, f in row_forces(d):
@@ -48,7 +49,7 @@ def contact_force(d: Data) -> list | None:
     return forces[-1][1] if forces and d.rows.contact is not None else None
 
 
-def contact_side(m: Model, d: Data, body: np.ndarray):
+def contact_side(m: Model, d: Data, body: np.ndarray) -> Array:
     """Which geom of each contact is on some bodies: 1 the second, -1 the first, 0 none.
 
     Args:
@@ -92,7 +93,7 @@ def equality_wrench(m: Model, d: Data) -> Spatial | None:
     return total
 
 
-def _held(m: Model, d: Data, rows: np.ndarray, f, kind: EqType) -> Spatial:
+def _held(m: Model, d: Data, rows: np.ndarray, f: Array, kind: EqType) -> Spatial:
     """Wrenches of connects or welds on all bodies; `f` holds first rows of all, second rows, ..."""
     ids = rows[: len(rows) // (3 if kind == EqType.CONNECT else 6)]
     n = len(ids)

@@ -3,8 +3,10 @@
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.physics.arrays.array import Array
 
-def line_search(pieces: list, limit: int, tolerance):
+
+def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
     """The step that minimizes the cost along the Newton direction.
 
     The derivative of the cost along the line is increasing. Newton's method on it, kept inside

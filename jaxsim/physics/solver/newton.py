@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import apply
@@ -61,7 +62,7 @@ def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -
         p, _ = primals
         found = run(*primals)
 
-        def gradients(p: Problem):
+        def gradients(p: Problem) -> tuple[Array, Array]:
             at_x = apply(p.M, found.qacc) - p.smooth - p.force_at(found.qacc)
             return at_x, apply(p.M, found.qacc_smooth) - p.smooth
 
@@ -125,7 +126,9 @@ def _better(p: Problem, a: Point, b: Point) -> Point:
     return jax.tree.map(lambda u, v: jnp.where(take_a, u, v), a, b)
 
 
-def _descend(p: Problem, settings: Settings, ls_iterations: int, at: Point, g, move: Point):
+def _descend(
+    p: Problem, settings: Settings, ls_iterations: int, at: Point, g: Array, move: Point
+) -> tuple[Array, Array]:
     """Step length along the Newton direction, and whether the world goes on after it."""
     v = move.x
     goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(total(v * v)) / settings.scale

@@ -6,6 +6,7 @@ What concerns a kind of rows is asked of the block (constraint/rows.py); here ar
 import jax
 import jax.numpy as jnp
 
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
@@ -27,11 +28,11 @@ class Problem:
     smooth: jax.Array
     rows: Rows
 
-    def times(self, x) -> list:
+    def times(self, x: Array) -> list:
         """J x, block by block."""
         return [block.J.times(x) for block in self.rows.blocks]
 
-    def residual(self, x) -> list:
+    def residual(self, x: Array) -> list:
         """J x - aref, block by block."""
         return self.minus_reference(self.times(x))
 
@@ -43,18 +44,18 @@ class Problem:
         """Force, cost and curvature of each block at its residual."""
         return [block.cost.at(x) for block, x in zip(self.rows.blocks, r, strict=True)]
 
-    def force(self, pieces: list[Piece]):
+    def force(self, pieces: list[Piece]) -> Array:
         """J' f, `[nv, *W]`."""
         out = jnp.zeros_like(self.smooth)
         for block, piece in zip(self.rows.blocks, pieces, strict=True):
             out = out + block.J.transposed(piece.force, out.shape[0])
         return out
 
-    def force_at(self, x):
+    def force_at(self, x: Array) -> Array:
         """J' f at an acceleration."""
         return self.force(self.pieces(self.residual(x)))
 
-    def hessian(self, pieces: list[Piece]):
+    def hessian(self, pieces: list[Piece]) -> Array:
         """M + J' W J, `[nv, nv, *W]`, W the curvature of the cost."""
         H = self.M
         for block, piece in zip(self.rows.blocks, pieces, strict=True):
@@ -67,12 +68,12 @@ class Problem:
         rows = zip(self.rows.blocks, at.r, move.r, strict=True)
         return [Parabola(slope, bend), *(block.cost.along(r, v) for block, r, v in rows)]
 
-    def cost(self, at: "Point"):
+    def cost(self, at: "Point") -> Array:
         """Cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""
         pieces = self.pieces(at.r)
         return total((0.5 * at.Mx - self.smooth) * at.x) + sum(total(p.cost) for p in pieces)
 
-    def point(self, x) -> "Point":
+    def point(self, x: Array) -> "Point":
         """An acceleration and what belongs to it."""
         return Point(x, apply(self.M, x), self.residual(x))
 

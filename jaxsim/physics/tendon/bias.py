@@ -13,13 +13,14 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.reflected import has_drive, tendon_armature
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.object_frame import object_acceleration, object_velocity
 from jaxsim.physics.tendon.path import Legs, inverse_divisor, legs, tendon_pattern
 from jaxsim.physics.topology import ancestors
 
 
-def tendon_bias(m: Model, d: Data):
+def tendon_bias(m: Model, d: Data) -> Array | None:
     """ten_J' armature (d ten_J/dt qvel), `[nv, *W]`; None for a model without such tendons."""
     drift = tendon_drift(m, d)
     if drift is None:
@@ -28,7 +29,7 @@ def tendon_bias(m: Model, d: Data):
     return pattern.apply_transpose(pattern.entries(d.ten_J), tendon_armature(m) * drift)
 
 
-def tendon_drift(m: Model, d: Data):
+def tendon_drift(m: Model, d: Data) -> Array | None:
     """d ten_J/dt qvel, `[ntendon, *W]` [m/s^2]: how lengths accelerate when dofs do not; or None.
 
     A leg of length l along u, whose ends move apart with velocity w and, at zero acceleration of

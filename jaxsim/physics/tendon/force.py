@@ -12,6 +12,7 @@ from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import tendon_armature
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.constraint.equality import tendon_residual
 from jaxsim.physics.constraint.tendon import limit_distance
@@ -36,7 +37,7 @@ def tendon_wrench(m: Model, d: Data) -> Spatial | None:
     return weighted_sum(member, Spatial.of(pull.point.cross(force), force))
 
 
-def _along(m: Model, d: Data):
+def _along(m: Model, d: Data) -> Array:
     """The whole force along each tendon `[ntendon, *W]` [N]: negative if it pulls together."""
     return (
         tendon_spring(m, d)
@@ -47,7 +48,7 @@ def _along(m: Model, d: Data):
     )
 
 
-def _of_actuators(m: Model, d: Data):
+def _of_actuators(m: Model, d: Data) -> Array:
     actuator = np.flatnonzero(m.actuator_trntype == TrnType.TENDON)
     mine = m.actuator_trnid[actuator, 0] == np.arange(m.ntendon)[:, None]
     output = m.actuator_outadr[actuator]
@@ -55,7 +56,7 @@ def _of_actuators(m: Model, d: Data):
     return weighted_sum(1.0 * mine, force)
 
 
-def _of_constraints(m: Model, d: Data):
+def _of_constraints(m: Model, d: Data) -> Array:
     """Dry friction, limits and couplings: the force of a row times its slope by the length."""
     whole = jnp.zeros_like(d.ten_length)
     for block, force in row_forces(d):
@@ -72,7 +73,7 @@ def _of_constraints(m: Model, d: Data):
     return whole
 
 
-def _of_inertia(m: Model, d: Data):
+def _of_inertia(m: Model, d: Data) -> Array:
     """armature (ten_J qacc + d ten_J/dt qvel)."""
     pattern = tendon_pattern(m)
     acc = pattern.apply(pattern.entries(d.ten_J), d.qacc)

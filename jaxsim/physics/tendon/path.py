@@ -8,6 +8,7 @@ import numpy as np
 from jaxsim.enums import WrapType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.topology import ancestors
@@ -124,7 +125,7 @@ def tendon_pattern(s: Structure) -> Pattern:
     return Pattern.of(mask)
 
 
-def inverse_divisor(m: Model, group: Legs):
+def inverse_divisor(m: Model, group: Legs) -> Array:
     """What a leg contributes to the length: 1 / divisor of the pulley before it, or 1."""
     if (group.pulley < 0).all():
         return jnp.ones((len(group), *m.wrap_prm.shape[1:]), m.wrap_prm.dtype)

@@ -15,6 +15,7 @@ from jaxsim.math import Spatial, Vec, concat, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.refusal import Refusal, refuse
@@ -58,7 +59,7 @@ def tendon_velocity(m: Model, d: Data) -> Data:
     return d.replace(ten_velocity=pattern.apply(pattern.entries(d.ten_J), d.qvel))
 
 
-def _fixed(m: Model, d: Data):
+def _fixed(m: Model, d: Data) -> tuple[Array, Array]:
     """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the fixed tendons."""
     terms, pattern = fixed_terms(m), tendon_pattern(m)
     coef = take(m.wrap_prm, terms.wrap)
@@ -78,7 +79,7 @@ class Pull(NamedTuple):
     force: Vec
 
 
-def _spatial(m: Model, d: Data):
+def _spatial(m: Model, d: Data) -> tuple[Array, Array]:
     """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the spatial tendons."""
     lengths, pull = _legs(m, d)
     order = np.concatenate([group.tendon for _, _, group in leg_groups(m)])
@@ -94,7 +95,7 @@ def pulls(m: Model, d: Data) -> Pull:
     return _legs(m, d)[1]
 
 
-def _legs(m: Model, d: Data):
+def _legs(m: Model, d: Data) -> tuple[Array, Pull]:
     """Lengths of all legs of spatial tendons by group, and the forces on their ends and geoms."""
     lengths, parts = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
     every = [pull for part in parts for pull in part]
@@ -122,7 +123,7 @@ def _pull_members(s: Structure) -> np.ndarray:
     return own * moves.T[pattern.col][:, np.concatenate(body)]
 
 
-def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs):
+def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs) -> tuple[Array, list[Pull]]:
     """Lengths of legs of one kind, and the forces on their ends and on the geoms."""
     x0, x1 = take(d.site_xpos, group.site0), take(d.site_xpos, group.site1)
     body0, body1 = m.site_bodyid[group.site0], m.site_bodyid[group.site1]

@@ -18,6 +18,7 @@ from jax import lax
 
 from jaxsim.enums import MINVAL, WrapType
 from jaxsim.math import Rot, Vec, safe_arccos, safe_atan2, safe_divide, safe_sqrt, select
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 
 NEWTON_STEPS = 12  # each squares the error of the touching point; six already suffice in float64
@@ -40,21 +41,23 @@ class Planar(NamedTuple):
     r: jax.Array
 
     @classmethod
-    def of(cls, x, y) -> "Planar":
+    def of(cls, x: Array, y: Array) -> "Planar":
         """A point from its coordinates."""
         return cls(x, y, safe_sqrt(x * x + y * y))
 
-    def angle_to(self, other: "Planar"):
+    def angle_to(self, other: "Planar") -> Array:
         """Signed angle about the center, in (-pi, pi]."""
         return safe_atan2(self.x * other.y - self.y * other.x, self.x * other.x + self.y * other.y)
 
-    def turned(self, cos, sin, radius) -> "Planar":
+    def turned(self, cos: Array, sin: Array, radius: Array) -> "Planar":
         """The point at `radius` in the direction of this one, turned by an angle."""
         x, y = safe_divide(self.x, self.r), safe_divide(self.y, self.r)
         return Planar(radius * (cos * x - sin * y), radius * (sin * x + cos * y), radius)
 
 
-def wrap(kind: WrapType, x0: Vec, x1: Vec, center: Vec, R: Rot, radius, side: Vec | None) -> Wrap:
+def wrap(
+    kind: WrapType, x0: Vec, x1: Vec, center: Vec, R: Rot, radius: Array, side: Vec | None
+) -> Wrap:
     """Wraps legs around geoms of one kind.
 
     Args:
@@ -123,7 +126,9 @@ def _plane(kind: WrapType, p0: Vec, p1: Vec) -> tuple[Vec, Vec]:
     return e0, normal.cross(e0)
 
 
-def _around(a: Planar, b: Planar, turn, radius):
+def _around(
+    a: Planar, b: Planar, turn: Array, radius: Array
+) -> tuple[Array, Planar, Planar, Array]:
     """String around a circle: (depth, first point, last point, arc length); touching if depth > 0.
 
     The tangents from the ends reach acos(radius / distance) about the center each; what is left of
@@ -138,7 +143,7 @@ def _around(a: Planar, b: Planar, turn, radius):
     return rest, w0, w1, radius * rest
 
 
-def _through(a: Planar, b: Planar, radius):
+def _through(a: Planar, b: Planar, radius: Array) -> tuple[Array, Planar, Planar, Array]:
     """String through a circle, as `_around`; it touches in one point, or passes freely."""
     dx, dy = b.x - a.x, b.y - a.y
     square = dx * dx + dy * dy
@@ -167,7 +172,7 @@ def _through(a: Planar, b: Planar, radius):
     return misses, w, w, jnp.zeros_like(angle)
 
 
-def _slope(angle, distance, radius):
+def _slope(angle: Array, distance: Array, radius: Array) -> tuple[Array, Array]:
     """First and second derivative by `angle` of |p - w|, p at `distance`, w at `radius`."""
     cos, sin = jnp.cos(angle), jnp.sin(angle)
     length = safe_sqrt(distance**2 + radius**2 - 2 * distance * radius * cos)
@@ -176,5 +181,5 @@ def _slope(angle, distance, radius):
     return first, second
 
 
-def _distance(a: Planar, b: Planar):
+def _distance(a: Planar, b: Planar) -> Array:
     return safe_sqrt((a.x - b.x) ** 2 + (a.y - b.y) ** 2)

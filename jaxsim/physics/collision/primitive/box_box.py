@@ -19,6 +19,7 @@ from jax import lax
 
 from jaxsim.math import Rot, Vec, select
 from jaxsim.model.data import FAR
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.once import decide, decode, encode, once
 from jaxsim.physics.collision.primitive.segment import nearest_on_segments
 from jaxsim.physics.collision.shape import CYCLIC, Placed, Touch, choose, per_slot, slots, turned
@@ -58,12 +59,12 @@ def box_box(a: Placed, b: Placed) -> Touch:
     return jax.tree.map(lambda e, f: jnp.where(search.by_edges[None], e, f), edge, face)
 
 
-def _relative(a: Placed, b: Placed):
+def _relative(a: Placed, b: Placed) -> tuple[Rot, Vec]:
     """Orientation and position of the second box in the frame of the first."""
     return a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
 
 
-def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec):
+def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
     """Compares the fifteen gaps in the frame of the first box; the second has the axes of `rot`."""
     extent = rot.map(jnp.abs)
     seen = rot.T @ pos
@@ -96,7 +97,7 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec):
     return encode((by_edges, of_first, against, turned, edge1, edge2, face, opposing))
 
 
-def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec):
+def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
     """The gap along e_i x c_j, a coordinate axis and a column of `rot`; none if parallel.
 
     With (i, k, l) and (j, m, n) in cyclic order the product has the components -R[l, j] along k and
@@ -113,7 +114,7 @@ def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2
     return jnp.where(some, gap * lax.rsqrt(jnp.where(some, square, 1.0)), -FAR)
 
 
-def _largest(values):
+def _largest(values: list[Array] | tuple[Array, Array, Array]) -> tuple[Array, Array]:
     """Index and value of the first of the largest."""
     index, best = jnp.zeros(values[0].shape, jnp.int32), values[0]
     for k in range(1, len(values)):
@@ -122,7 +123,7 @@ def _largest(values):
     return index, best
 
 
-def _unit(axis, like) -> Vec:
+def _unit(axis: Array, like: Array) -> Vec:
     """The unit vector along a traced axis."""
     return Vec(*((axis == k).astype(like.dtype) for k in range(3)))
 
@@ -196,7 +197,7 @@ def _on_face(search: Search, facing: _Facing) -> Touch:
     return Touch(jnp.where(exists, points.z, FAR), pos, normal)
 
 
-def _clip(center: Vec, across: Vec, along: Vec, size_x, size_y):
+def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) -> tuple[Vec, Array]:
     """Corners of the parallelogram center +- across +- along inside a rectangle.
 
     Its edges are cut at the sides x = +-size_x (Sutherland and Hodgman, Reentrant polygon clipping,
@@ -246,7 +247,7 @@ class _Cut(NamedTuple):
     leaves: jax.Array  # the exit is not the end of the edge
 
 
-def _cut(start: Vec, end: Vec, axis: int, limit) -> _Cut:
+def _cut(start: Vec, end: Vec, axis: int, limit: Array) -> _Cut:
     """The part of an edge where a coordinate is within +-limit."""
     step = end - start
     from_, by = start.parts[axis], step.parts[axis]
@@ -259,12 +260,12 @@ def _cut(start: Vec, end: Vec, axis: int, limit) -> _Cut:
     return _Cut(inside, start + step.scale(enter), start + step.scale(leave), inside & (leave < 1))
 
 
-def _after(x, k: int):
+def _after(x: Tree, k: int) -> Tree:
     """The item `k` places further around."""
     return jax.tree.map(lambda a: jnp.concatenate([a[k:], a[:k]]), x)
 
 
-def _in_turn(*lists):
+def _in_turn(*lists: Tree) -> Tree:
     """First items, second items, ... of several lists."""
 
     def mixed(*arrays):
@@ -274,7 +275,7 @@ def _in_turn(*lists):
     return jax.tree.map(mixed, *lists)
 
 
-def _packed(points: Vec, exists):
+def _packed(points: Vec, exists: Array) -> tuple[Vec, Array]:
     """The points that exist, in order, in the first of as many places as there can be."""
     place = per_slot(np.arange(MOST), points.x[0]).astype(np.int32)
     count = jnp.zeros_like(exists[:1], jnp.int32)
@@ -287,4 +288,4 @@ def _packed(points: Vec, exists):
         return (count + some.astype(jnp.int32), packed), None
 
     (count, packed), _ = lax.scan(put, (count, packed), (points, exists))
-    return packed, place < count
+    return packed, jnp.asarray(place < count)

@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxsim.math import Vec, select
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.once import decide, decode, encode, once
 from jaxsim.physics.collision.primitive.sphere import in_world, sphere_at_box
 from jaxsim.physics.collision.shape import Placed, Touch, choose, slots, touch_if, turned
@@ -36,7 +38,7 @@ class Feature(NamedTuple):
     sides: tuple[jax.Array, jax.Array]  # where the edge lies on the other coordinates: -1 or 1
 
     @classmethod
-    def decode(cls, digits: list[jax.Array], dtype) -> "Feature":
+    def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "Feature":
         """From its digits in the code of the choice."""
         end, axis, side1, side2 = digits
         return cls((end - 1).astype(dtype), axis, (_sign(side1, dtype), _sign(side2, dtype)))
@@ -59,13 +61,13 @@ class Run(NamedTuple):
         return self.second, self.way > 0, *self.limits, self.corner
 
     @classmethod
-    def decode(cls, digits: list[jax.Array], dtype) -> "Run":
+    def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "Run":
         """The inverse of `encode`."""
         second, way, x, y, z, corner = digits
         return cls(second == 1, _sign(way, dtype), (x == 1, y == 1, z == 1), corner == 1)
 
 
-def _sign(digit, dtype):
+def _sign(digit: Array, dtype: np.dtype) -> Array:
     """1 where the digit is 1, else -1."""
     return (2 * digit - 1).astype(dtype)
 
@@ -81,13 +83,13 @@ def capsule_box(capsule: Placed, box: Placed) -> Touch:
     return touch_if(jnp.stack([second | True, second]), in_world(touch, box))
 
 
-def _in_box(capsule: Placed, box: Placed):
+def _in_box(capsule: Placed, box: Placed) -> tuple[Vec, Vec]:
     """Center and half axis of the capsule in the frame of the box."""
     half = capsule.axis.scale(capsule.size.y)
     return box.rot.T @ (capsule.pos - box.pos), box.rot.T @ half
 
 
-def _points(code, p: Vec, d: Vec, size: Vec):
+def _points(code: Array, p: Vec, d: Vec, size: Vec) -> tuple[Array, Array]:
     """Parameters of both spheres."""
     digits = decode(code, 10)
     feature, run = Feature.decode(digits[:4], d.x.dtype), Run.decode(digits[4:], d.x.dtype)
@@ -106,7 +108,7 @@ def _points(code, p: Vec, d: Vec, size: Vec):
     return t, t + run.way * reach
 
 
-def _choose(p: Vec, d: Vec, size: Vec):
+def _choose(p: Vec, d: Vec, size: Vec) -> Array:
     """Finds the nearest feature of the box, and along what the segment runs from there; encoded."""
     found = _nearest_feature(p, d, size)
     feature = Feature.decode(decode(found, 4), d.x.dtype)
@@ -118,13 +120,13 @@ def _choose(p: Vec, d: Vec, size: Vec):
     return encode((*decode(found, 4), *select(end != 0, away, run).encode()))
 
 
-def _over_face(point: Vec, size: Vec):
+def _over_face(point: Vec, size: Vec) -> Array:
     """Whether a point is outside, given that it is not beyond two faces."""
     x, y, z = (jnp.abs(c) > s for c, s in zip(point.parts, size.parts, strict=True))
     return x | y | z
 
 
-def _from_corner(d: Vec, corner, sides) -> Run:
+def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> Run:
     """The segment faces a corner.
 
     Where its direction points out of the box (or into it) in all three coordinates, it runs along
@@ -139,7 +141,7 @@ def _from_corner(d: Vec, corner, sides) -> Run:
     return Run(second, way, tuple((odd == k) == by_edge for k in range(3)), odd >= 0)
 
 
-def _from_edge(d: Vec, sides) -> Run:
+def _from_edge(d: Vec, sides: tuple[Array, Array]) -> Run:
     """The segment faces an edge: where it crosses, it runs over the face that it enters faster."""
     out1, out2 = ((c > 0) == (s > 0) for c, s in zip(d.parts[1:], sides, strict=True))
     first = jnp.abs(d.y) > jnp.abs(d.z)
@@ -147,7 +149,7 @@ def _from_edge(d: Vec, sides) -> Run:
     return Run(out1 != out2, way, (first | True, first, ~first), first & False)
 
 
-def _nearest_feature(p: Vec, d: Vec, size: Vec):
+def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
     """The nearest of two ends and twelve edges, of equally near ones the first; encoded."""
     one = jnp.ones_like(d.x + size.x)
     zero = jnp.zeros(one.shape, jnp.int32)
@@ -168,8 +170,9 @@ def _nearest_feature(p: Vec, d: Vec, size: Vec):
         found, best = state
         bits = k >> 1, k & 1
         for axis in range(3):
-            edge = (Vec(*turned(v.parts, axis)) for v in (p, d, size))
-            square = _nearest_on_edge(*edge, *(_sign(b, one.dtype) * one for b in bits)).square
+            at, along, half = (Vec(*turned(v.parts, axis)) for v in (p, d, size))
+            side1, side2 = (_sign(b, one.dtype) * one for b in bits)
+            square = _nearest_on_edge(at, along, half, side1, side2).square
             code = encode((zero + 1, zero + axis, zero + bits[0], zero + bits[1]))
             found = jnp.where(square < best, code, found)
             best = jnp.minimum(square, best)
@@ -186,7 +189,7 @@ class Nearest(NamedTuple):
     square: jax.Array  # squared distance
 
 
-def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1, side2) -> Nearest:
+def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> Nearest:
     """Nearest points of the segment and the edge along x at (side1 size.y, side2 size.z)."""
     y, z = side1 * size.y - p.y, side2 * size.z - p.z
     across = d.y * d.y + d.z * d.z
@@ -207,6 +210,6 @@ def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1, side2) -> Nearest:
     return Nearest(t, corner, gap.dot(gap))
 
 
-def _ratio(a, b):
+def _ratio(a: Array, b: Array) -> Array:
     small = b < 1e-12
     return jnp.where(small, NEVER, a / jnp.where(small, 1.0, b))

@@ -4,15 +4,21 @@ A plane bounds the half space below it. The depth of a point is its height over 
 collider only finds the points of the other geom that can be lowest; the normal is the plane's.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.math import Vec, select
 from jaxsim.math.guard import safe_divide
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.shape import Placed, Touch, per_slot, slots
 
 
-def _touch(plane: Placed, points: Vec, radius=0.0, tangent: Vec | None = None) -> Touch:
+def _touch(
+    plane: Placed, points: Vec, radius: Array | float = 0.0, tangent: Vec | None = None
+) -> Touch:
     """Contacts of spheres about `points` `[k, n, *W]`; a radius of 0 is the point itself."""
     plane = slots(plane)
     n = plane.axis
@@ -81,7 +87,7 @@ def plane_box(plane: Placed, box: Placed) -> Touch:
     return _touch(plane, points)
 
 
-def _lower_corners(heights):
+def _lower_corners(heights: tuple[Array, Array, Array]) -> Array:
     """Lower corners `[4, n, *W]`, ascending: bit k of a corner's number is its side of axis k.
 
     Args:
@@ -98,7 +104,7 @@ def _lower_corners(heights):
     return jnp.stack(rows)
 
 
-def _sign(corner, bit: int, dtype):
-    """On which side of an axis a corner is, -1 or 1."""
+def _sign(corner: Any, bit: int, dtype: np.dtype | None) -> Any:
+    """On which side of an axis a corner is, -1 or 1; of a number a number."""
     sign = 2 * (corner >> bit & 1) - 1
     return sign if dtype is None else sign.astype(dtype)

@@ -3,14 +3,17 @@
 import jax.numpy as jnp
 
 from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
 
 
-def nearest_on_segment(point: Vec, u: Vec, half):
+def nearest_on_segment(point: Vec, u: Vec, half: Array) -> Array:
     """Parameter t of the point nearest to `point`, which is relative to the segment's center."""
     return jnp.clip(point.dot(u), -half, half)
 
 
-def nearest_on_segments(offset: Vec, u: Vec, half1, v: Vec, half2):
+def nearest_on_segments(
+    offset: Vec, u: Vec, half1: Array, v: Vec, half2: Array
+) -> tuple[Array, Array]:
     """Parameters (s, t) of the nearest points of two segments.
 
     Args:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from jaxsim.math import Vec, select
 from jaxsim.math.guard import safe_divide
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.collision.primitive.segment import nearest_on_segment, nearest_on_segments
 from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
@@ -15,7 +16,7 @@ from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
 PARALLEL = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in two points
 
 
-def spheres(pos1: Vec, radius1, pos2: Vec, radius2, between: Vec) -> Touch:
+def spheres(pos1: Vec, radius1: Array, pos2: Vec, radius2: Array, between: Vec) -> Touch:
     """Contact of two spheres; concentric ones are pushed apart along the unit vector `between`."""
     gap = pos2 - pos1
     normal = gap.normalize(fallback=between)
@@ -49,7 +50,7 @@ def capsule_capsule(a: Placed, b: Placed) -> Touch:
     return touch_if(exists, spheres(pos1, a.size.x, pos2, b.size.x, between))
 
 
-def _nearest_on_axes(a: Placed, b: Placed):
+def _nearest_on_axes(a: Placed, b: Placed) -> tuple[Array, Array, Array]:
     """Where both contacts are on the axes, `[2, n, *W]` parameters, and whether they exist."""
     offset = b.pos - a.pos
     u, v = a.axis, b.axis
@@ -106,7 +107,7 @@ def sphere_box(sphere: Placed, box: Placed) -> Touch:
     return slots(in_world(sphere_at_box(center, sphere.size.x, box.size), box))
 
 
-def sphere_at_box(center: Vec, radius, size: Vec) -> Touch:
+def sphere_at_box(center: Vec, radius: Array, size: Vec) -> Touch:
     """Contact of a sphere with a box in the frame of the box."""
     pairs = tuple(zip(center.parts, size.parts, strict=True))
     gap = Vec(*(jnp.clip(c, -s, s) - c for c, s in pairs))
