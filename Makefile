@@ -14,8 +14,8 @@ demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
 test: $(VENV)/.test  ## the tests, on two cores; without those marked slow
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-test-all: $(VENV)/.test  ## every test
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test-all: $(VENV)/.test  ## every test, compiled as users compile
+	TEST_OPTIMIZED=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.dev  ## format, lint and types, as the tests expect them
 	$(BIN)/ruff format --check .

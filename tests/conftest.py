@@ -18,11 +18,16 @@ from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model
 
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-MEMORY = os.environ.get(
-    "TEST_MEMORY"
-)  # a file to which each file of tests adds what it took (Linux)
+# a file to which each file of tests adds what it took (Linux)
+MEMORY = os.environ.get("TEST_MEMORY")
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 
+# Half of the time of these tests would be XLA's: it optimizes programs that run a few times.
+# TEST_OPTIMIZED=1, which `make test-all` sets, compiles as users do; so do the tests of the narrow
+# phase, whose decisions must not depend on how a program is compiled.
+FAST = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+if not os.environ.get("TEST_OPTIMIZED"):
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST}"
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")

@@ -225,6 +225,8 @@ def _check_names(s: Structure) -> None:
         ("names", (str, tuple)),
         ("refusals", places),
         ("contact_refusals", places),
+        ("plugin_keys", (str, int)),
+        ("collider_keys", (int, int, int)),
     ):
         rows = getattr(s, table) if table in s else None
         if not isinstance(rows, tuple):
@@ -232,6 +234,8 @@ def _check_names(s: Structure) -> None:
         for row in rows:
             if not _is_row(row, form):
                 raise AssetError(f"{table} has an entry {str(row)[:40]!r}")
+    if len(s.plugin_keys) != s.nplugin:
+        raise AssetError(f"{len(s.plugin_keys)} plugins are named, nplugin is {s.nplugin}")
     known = dict(s.names)
     for kind, names in known.items():
         if not all(isinstance(name, str) for name in names):

@@ -92,7 +92,8 @@ def test_every_table_is_known_to_the_check(rich):
         and not re.fullmatch(tables.FLAG, name)
         and not name.startswith("flg_")
     }
-    assert unknown == {"names", "refusals", "contact_refusals", "stat_given"}
+    others = {"names", "refusals", "contact_refusals", "stat_given", "plugin_keys", "collider_keys"}
+    assert unknown == others
     declared = {f.name: getattr(f, "array_extent", None) for f in STRUCTS["mjModel"].fields}
     numbers = {"mjNTEXROLE": 10, "mjNSENS": 3}
     for name, axes in tables.AXES.items():

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from optimized import OPTIMIZED
 from physics.collision.two_geoms import draw, name, placed, random_quat
 from tolerance import CONTACT, ROUNDING, SAME
 
@@ -32,7 +33,7 @@ def test_contacts_equal_the_oracle(kind):
     """The same number of contacts in the same order, each at the same place, depth and normal."""
     p = draw(kind, seed=7)
     collider = COLLIDERS[kind]
-    dist, pos, normal = _flat(jax.jit(collider.collide)(p.a, p.b))
+    dist, pos, normal = _flat(jax.jit(collider.collide, compiler_options=OPTIMIZED)(p.a, p.b))
     assert dist.shape[0] == collider.slots
     for i, expected in enumerate(p.contacts):
         here = dist[:, i] <= p.margin[i]
@@ -100,13 +101,15 @@ def test_worlds_last(kind):
     """`[n, worlds]` items give what each world gives; single precision stays close."""
     p = draw(kind, seed=5, models=2, states=30)
     collide = COLLIDERS[kind].collide
-    flat = jax.jit(collide)(p.a, p.b)
+    flat = jax.jit(collide, compiler_options=OPTIMIZED)(p.a, p.b)
     many = jax.tree.map(lambda x: x.reshape(12, 5), (p.a, p.b))
-    last = jax.jit(collide)(*many)
+    last = jax.jit(collide, compiler_options=OPTIMIZED)(*many)
     for x, y in zip(jax.tree.leaves(flat), jax.tree.leaves(last), strict=True):
         assert y.shape == (x.shape[0], 12, 5)
         np.testing.assert_allclose(y.reshape(x.shape), x, rtol=0, atol=ROUNDING["atol"])
-    single = jax.jit(collide)(*jax.tree.map(lambda x: x.astype(jnp.float32), many))
+    single = jax.jit(collide, compiler_options=OPTIMIZED)(
+        *jax.tree.map(lambda x: x.astype(jnp.float32), many)
+    )
     assert all(x.dtype == jnp.float32 and np.isfinite(x).all() for x in jax.tree.leaves(single))
 
 

@@ -9,7 +9,8 @@ from physics import oracle
 from states import random_state
 from tolerance import SOLVER
 
-from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.constraint.make import make_constraint
 from jaxsim.physics.sensor.sensor import sensor
 
@@ -65,23 +66,23 @@ def build(
     )
 
 
-def given_contacts(m, d) -> Contacts:
+def given_contacts(m, d) -> Found:
     """The oracle's contacts as the constraint rows and sensors take them."""
     c = d.contact
 
     def columns(a):
         return tuple(a[:, k] for k in range(a.shape[1]))
 
-    geom1, geom2 = columns(c.geom)
-    body = jnp.asarray(m.geom_bodyid)
+    geom = tuple(Chosen(ids) for ids in columns(c.geom))
     every = jnp.ones(c.dist.shape, bool)
-    return Contacts(
-        dist=c.dist, pos=c.pos, frame=c.frame, geom1=geom1, geom2=geom2, body1=body[geom1],
-        body2=body[geom2], dim=c.dim, includemargin=c.includemargin, friction=columns(c.friction),
-        solref=columns(c.solref), solreffriction=columns(c.solreffriction),
-        solimp=columns(c.solimp), exists=every, active=every, found=d.ncon,
-        lost=jnp.zeros_like(d.ncon), packed=True,
+    contacts = Contacts(
+        dist=c.dist, pos=c.pos, frame=c.frame, geom=geom,
+        body=tuple(ids.look_up(m.geom_bodyid) for ids in geom), dim=c.dim,
+        includemargin=c.includemargin, friction=columns(c.friction), solref=columns(c.solref),
+        solreffriction=columns(c.solreffriction), solimp=columns(c.solimp), exists=every,
+        active=every,
     )  # fmt: skip
+    return Found(contacts, d.ncon, jnp.zeros_like(d.ncon), packed=True)
 
 
 def stage(m, d):

@@ -1,0 +1,3 @@
+"""How users compile: for tests whose claim is that numbers do not depend on it (conftest.py)."""
+
+OPTIMIZED = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
