@@ -151,3 +151,9 @@ def test_dependencies_are_those_that_are_imported():
     declared = {text.split(">=")[0] for text in project["dependencies"]}
     assert used <= declared
     assert declared <= used | {"jaxlib"}
+
+
+def test_the_smallest_number_stands_once():
+    """MuJoCo's mjMINVAL, under whatever name it is used, is that of enums.py."""
+    again = [p.name for p in FILES if "1e-15" in p.read_text() and p.name != "enums.py"]
+    assert not again

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.enums import MINVAL
+
 
 class Points(NamedTuple):
     """What a flex is made of, before it is placed.
@@ -95,7 +97,7 @@ def ellipsoid(dim: int, count: np.ndarray, spacing: np.ndarray) -> Points:
     return points._replace(point=points.point * _inward(points.point / half)[:, None])
 
 
-_TINY = 1e-15
+_TINY = MINVAL
 
 
 def _inward(p: np.ndarray) -> np.ndarray:

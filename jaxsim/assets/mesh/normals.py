@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.mesh.triangles import area_vectors, gather, lengths, units
+from jaxsim.enums import MINVAL
 
 _SHARP = 0.8  # cosine of the angle from which on an edge is sharp, the oracle's
 _UNDECIDED = np.array([0.0, 0.0, 1.0])  # normal of a vertex whose faces cancel, or all differ
-_SHORTEST = 1e-15  # length from which on a normal has a direction
+_SHORTEST = MINVAL  # length from which on a normal has a direction
 
 
 def vertex_normals(vertex: np.ndarray, face: np.ndarray, smooth: bool) -> np.ndarray:

@@ -18,10 +18,11 @@ from jaxsim.compile.asset.mesh.meshes import mesh_of
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY
 from jaxsim.compile.geometry.quaternion import conjugate, normalize, rotate
+from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 from jaxsim.spec import SpecElement
 
-_LEAST_VOLUME = 1e-15  # of a tetrahedron that joins a triangle to the origin
+_LEAST_VOLUME = MINVAL  # of a tetrahedron that joins a triangle to the origin
 
 
 def file_points(c: Compilation, e: SpecElement) -> Points | None:

@@ -20,6 +20,7 @@ from jaxsim.compile.flex.rules import check_elements, check_numbers, check_optio
 from jaxsim.compile.flex.topology import topology
 from jaxsim.compile.reference.pose import Reference, reference_pose
 from jaxsim.compile.step import step
+from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
 
 _SELF = {"none": 0, "narrow": 1, "bvh": 2, "sap": 3, "auto": 4}
@@ -51,7 +52,7 @@ _EDGE_COLUMNS = (
 )
 _ELASTICITY_COLUMNS = (Column("flex_damping", "damping"),)
 
-_ZERO = 1e-15  # coordinates below this are at the center of a body [m]
+_ZERO = MINVAL  # coordinates below this are at the center of a body [m]
 
 
 @step(needs="option assets bodies geoms joints masses tendons", gives="flex flexedge flexes")

@@ -13,7 +13,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.compile.reference.constants import Constants
 from jaxsim.compile.step import step
-from jaxsim.enums import EqType
+from jaxsim.enums import MINVAL, EqType
 from jaxsim.model.derived import SLIDERS_ONLY
 
 _EDGES, _STRAIN = 1, 3  # flex_edgeequality
@@ -84,7 +84,7 @@ def _weights(constants: Constants, flex: Flex, measured: bool) -> np.ndarray:
 def _mobility(constants: Constants, body: np.ndarray, place: np.ndarray) -> float:
     """J M^-1 J^T of the distance of two points that are fixed to bodies."""
     along = place[1] - place[0]
-    along = along / max(float(np.linalg.norm(along)), 1e-15)
+    along = along / max(float(np.linalg.norm(along)), MINVAL)
     row = np.zeros(constants.fields["nv"])
     for sign, b, point in ((-1.0, body[0], place[0]), (1.0, body[1], place[1])):
         dofs, axes = constants.reference.jacobian(b, point)

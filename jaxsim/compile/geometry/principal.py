@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.geometry.quaternion import IDENTITY, multiply, normalize, to_matrix
+from jaxsim.enums import MINVAL
 
-_CONVERGED = 1e-15  # largest off-diagonal entry, relative to the largest entry
+_CONVERGED = MINVAL  # largest off-diagonal entry, relative to the largest entry
 _MAX_ROTATIONS = 500
 
 

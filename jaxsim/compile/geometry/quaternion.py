@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.enums import MINVAL
+
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
 # A length this near to 1 is taken for 1, as in MuJoCo: unit vectors come through bit for bit.
@@ -55,8 +57,8 @@ def to_matrix(q: np.ndarray) -> np.ndarray:
 def normalize(q: np.ndarray) -> np.ndarray:
     """Scaled to norm 1; a quaternion near zero becomes the identity, as in MuJoCo."""
     norm = np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
-    scale = np.where((norm < 1e-15) | (np.abs(norm - 1.0) <= NEARLY), 1.0, norm)
-    return np.where(norm < 1e-15, IDENTITY, q / scale)
+    scale = np.where((norm < MINVAL) | (np.abs(norm - 1.0) <= NEARLY), 1.0, norm)
+    return np.where(norm < MINVAL, IDENTITY, q / scale)
 
 
 def about(axis: np.ndarray, angle: float) -> np.ndarray:
@@ -69,7 +71,7 @@ def to_velocity(q: np.ndarray) -> np.ndarray:
     norm = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(norm, q[..., :1])
     angle = np.where(angle > np.pi, angle - 2.0 * np.pi, angle)
-    return q[..., 1:] * angle / np.where(norm < 1e-15, 1.0, norm)
+    return q[..., 1:] * angle / np.where(norm < MINVAL, 1.0, norm)
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

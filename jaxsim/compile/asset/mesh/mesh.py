@@ -19,12 +19,13 @@ from jaxsim.assets.mesh.triangles import units
 from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.principal import principal_axes
 from jaxsim.compile.geometry.quaternion import to_matrix
+from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 
 # Products of inertia, relative to the largest moment, that leave a mesh as it is: MuJoCo's value,
 # which keeps rounding errors of a file in single precision from turning a mesh that is aligned.
 ALIGNED = 1e-7
-SHORTEST_NORMAL = 1e-15**0.5  # from which on it has a direction, the oracle's
+SHORTEST_NORMAL = MINVAL**0.5  # from which on it has a direction, the oracle's
 LARGEST = 1e30  # coordinate [m]; a bound of our own, well within single precision
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxsim.enums import MINVAL
+
 _SWEEPS = 200
 _TOLERANCE = 1e-12  # root of the sum of squares off the diagonal
-_SKIPPED = 1e-15  # an entry that needs no rotation
+_SKIPPED = MINVAL  # an entry that needs no rotation
 _RIGID = 1e-8  # of the largest eigenvalue: smaller ones are rigid motions
 
 
