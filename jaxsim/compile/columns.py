@@ -80,9 +80,7 @@ def higher(elements: list[SpecElement], attr: str) -> np.ndarray:
     return table
 
 
-def user_data(
-    c: Compilation, kind: str, prefix: str, elements: Sequence[SpecElement | None]
-) -> None:
+def user_data(c: Compilation, prefix: str, elements: Sequence[SpecElement | None]) -> None:
     """`<prefix>_user`, as wide (`nuser_<prefix>`) as the longest, or as `<size>` says."""
     rows = [np.zeros(0) if e is None or e.get("user") is None else e.get("user") for e in elements]
     longest = max((len(row) for row in rows), default=0)

@@ -40,7 +40,7 @@ def lack(m: Model, instance: int | np.integer) -> str | None:
     return None if row is not None and row.compute is not None else f"the plugin {key[0]}"
 
 
-def instances(m: Model, owner: np.ndarray) -> list[int]:
+def instances(owner: np.ndarray) -> list[int]:
     """The instances that serve some elements, by the column `..._plugin` of these."""
     return [int(i) for i in np.unique(owner) if i >= 0]
 

@@ -77,7 +77,7 @@ def actuators(c: Compilation) -> None:
     _outputs(c, elements, outnum)
     c.fields["nhistory"] = history(c, "actuator", elements, ctrlnum, 0)
     _reflected(c)
-    user_data(c, "actuator", "actuator", elements)
+    user_data(c, "actuator", elements)
 
 
 def _parameters(c: Compilation, types: list[ActuatorType]) -> None:

@@ -44,7 +44,7 @@ def bodies(c: Compilation) -> None:
         body_mocapid=np.where(mocap, np.cumsum(mocap) - 1, -1).astype(np.int32),
         body_plugin=np.array([plugin_id(c, e) for e in elements], np.int32),
     )
-    user_data(c, "body", "body", [None if body.id == 0 else body.element for body in c.bodies])
+    user_data(c, "body", [None if body.id == 0 else body.element for body in c.bodies])
 
 
 def address_table(owners: Iterable[Sized], start: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -53,7 +53,7 @@ def cameras(c: Compilation) -> None:
         cam_intrinsic=np.array(optics, np.float32).reshape(-1, 4),
     )
     _fields_of_view(c, elements)
-    user_data(c, "camera", "cam", elements)
+    user_data(c, "cam", elements)
 
 
 def _output(element: SpecElement) -> int:

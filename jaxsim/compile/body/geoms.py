@@ -68,11 +68,11 @@ def geoms(c: Compilation) -> None:
     copy_columns(c, elements, _COLUMNS)
     _move_surface_velocity(c, geometries)
     c.fields["geom_rgba"] = _colors(elements)
-    user_data(c, "geom", "geom", elements)
+    user_data(c, "geom", elements)
     for element in elements:
         _check(c, element)
     _bodies_inherit(c)
-    masses = [_mass(c, e, g) for e, g in zip(elements, geometries, strict=True)]
+    masses = [_mass(e, g) for e, g in zip(elements, geometries, strict=True)]
     c.geom_mass = np.array(masses, np.float64)
     c.geom_inertia = np.array(
         [mass * g.solid.inertia for mass, g in zip(masses, geometries, strict=True)]
@@ -89,7 +89,7 @@ def _geometry(c: Compilation, element: SpecElement) -> Geometry:
     return drawn(c, element, kind, shell=element.get("shellinertia") == "true")
 
 
-def _mass(c: Compilation, element: SpecElement, geometry: Geometry) -> float:
+def _mass(element: SpecElement, geometry: Geometry) -> float:
     """`mass` where it is given, else density times volume, or times area for a shell [kg].
 
     A shape without inside, such as a plane, has no mass. NaN stands for no mass given.

@@ -87,7 +87,7 @@ def joints(c: Compilation) -> None:
     _limits(c, plain, kinds)
     _yield(c, plain, kinds)
     _positions(c, plain, kinds)
-    user_data(c, "joint", "jnt", plain)
+    user_data(c, "jnt", plain)
 
 
 def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:

@@ -41,4 +41,4 @@ def sites(c: Compilation) -> None:
         site_rgba=np.array([e.get("rgba") for e in elements], np.float32).reshape(-1, 4),
     )
     copy_columns(c, elements, _COLUMNS)
-    user_data(c, "site", "site", elements)
+    user_data(c, "site", elements)

@@ -151,7 +151,7 @@ def _expand(c: Compilation, e: SpecElement, points: Points) -> None:
     add_twist_bodies(c, e, flex, points, held)
     e.remove()
     _own_section(c, "deformable").adopt(flex)
-    _constrain(c, e, order, len(bodies))
+    _constrain(c, e, order)
 
 
 def _lattice(c: Compilation, e: SpecElement, order: int) -> np.ndarray | None:
@@ -327,7 +327,7 @@ def _put(c: Compilation, e: SpecElement, bodies: Sequence[SpecElement]) -> None:
         parent.adopt(body, place + i)
 
 
-def _constrain(c: Compilation, e: SpecElement, order: int, moving: int) -> None:
+def _constrain(c: Compilation, e: SpecElement, order: int) -> None:
     """The equality constraint that `<edge equality>` asks for, one for each cell of a strain."""
     edge = e.find("edge")
     kind = "false" if edge is None else edge.get("equality")

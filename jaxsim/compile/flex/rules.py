@@ -34,7 +34,7 @@ def check_numbers(c: Compilation, e: SpecElement) -> None:
     if count < dim + 1:
         c.fault(e, f"it has {count} vertices, but an element needs {dim + 1}")
     _check_nodes(c, e)
-    _check_texture(c, e, count, dim)
+    _check_texture(c, e, count)
 
 
 def _rows(e: SpecElement, attr: str, width: int) -> int | None:
@@ -57,7 +57,7 @@ def _check_nodes(c: Compilation, e: SpecElement) -> None:
         c.fault(e, f"dof='{e.get('dof')}' and cellcount need {expected} nodes, got {nodes}")
 
 
-def _check_texture(c: Compilation, e: SpecElement, vertices: int, dim: int) -> None:
+def _check_texture(c: Compilation, e: SpecElement, vertices: int) -> None:
     texcoord, corner = _rows(e, "texcoord", 2), e.get("elemtexcoord")
     if corner is None:
         if texcoord is not None and texcoord != vertices:

@@ -88,7 +88,7 @@ def sensors(c: Compilation) -> None:
     for e, reading in zip(elements, readings, strict=True):
         _check(c, e, reading)
     c.fields["nhistory"] = history(c, "sensor", elements, dim, c.fields["nhistory"])
-    user_data(c, "sensor", "sensor", elements)
+    user_data(c, "sensor", elements)
 
 
 def _dims(c: Compilation, elements: Sequence[SpecElement], readings: list[Reading]) -> np.ndarray:

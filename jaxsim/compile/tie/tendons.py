@@ -75,7 +75,7 @@ def tendons(c: Compilation) -> None:
         tendon_actfrclimited=np.array([_actfrclimited(c, e) for e in elements], bool),
     )
     copy_columns(c, elements, _COLUMNS)
-    user_data(c, "tendon", "tendon", elements)
+    user_data(c, "tendon", elements)
     _drawing(c, elements)
     _check_armature(c, elements)
     _plastic(c, elements)

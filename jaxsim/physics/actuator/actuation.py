@@ -127,7 +127,7 @@ def _free_force(m: Model, d: Data, ctrl: Array) -> Array:
 
 def _with_plugins(m: Model, d: Data, force: Array, given: Array) -> Array:
     """The forces with those that plugins compute in their places."""
-    for instance in instances(m, m.actuator_plugin):
+    for instance in instances(m.actuator_plugin):
         served = attached(m, instance, m.actuator_plugin)
         own = compute(m, d, instance, served, served.id.shape, take(given, served.id))
         force = force.at[served.id].set(own)

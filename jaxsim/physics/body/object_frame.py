@@ -58,12 +58,12 @@ def object_body(m: Model, kind: ObjType, ids: np.ndarray) -> np.ndarray:
     return FRAMES[kind].body(m, ids)
 
 
-def object_pos(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Vec:
+def object_pos(d: Data, kind: ObjType, ids: np.ndarray) -> Vec:
     """Positions [m]."""
     return FRAMES[kind].pos(d, ids)
 
 
-def object_mat(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Rot:
+def object_mat(d: Data, kind: ObjType, ids: np.ndarray) -> Rot:
     """Orientations as matrices."""
     return FRAMES[kind].mat(d, ids)
 
@@ -94,4 +94,4 @@ def object_acceleration(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Sp
 
 
 def _arm(m: Model, d: Data, kind: ObjType, ids: np.ndarray, body: np.ndarray) -> Vec:
-    return object_pos(m, d, kind, ids) - take(d.subtree_com, m.body_rootid[body])
+    return object_pos(d, kind, ids) - take(d.subtree_com, m.body_rootid[body])

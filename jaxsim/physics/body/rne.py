@@ -52,7 +52,7 @@ def rne(m: Model, d: Data, qacc: Array | None = None) -> Array:
     drift = d.cdof_dot.scale(d.qvel)
     if qacc is not None:
         drift = drift + d.cdof.scale(qacc)
-    force = body_force(m, d, base_acceleration(m, weighted_sum(ancestors(m), drift)))
+    force = body_force(d, base_acceleration(m, weighted_sum(ancestors(m), drift)))
     subtree = weighted_sum(descendants(m), force)
     return d.cdof.dot(take(subtree, m.dof_bodyid))
 
@@ -64,7 +64,7 @@ def base_acceleration(m: Model, acc: Spatial) -> Spatial:
     return Spatial.of(acc.rot, acc.lin - m.opt.gravity)
 
 
-def body_force(m: Model, d: Data, acc: Spatial) -> Spatial:
+def body_force(d: Data, acc: Spatial) -> Spatial:
     """Force that gives each body its acceleration; the world's is zero."""
     force = d.cinert @ acc + d.cvel.cross_force(d.cinert @ d.cvel)
     return force.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a[1:]]))

@@ -133,19 +133,19 @@ def _geoms_of_bodies(s: Structure) -> np.ndarray:
 
 def _cameras(m: Model, d: Data) -> dict:
     """Where cameras are as they are fixed to their bodies, whatever their mode says."""
-    pos0, poscom0 = _views(m, d, m.cam_bodyid, m.cam_targetbodyid, m.cam_pos)
+    pos0, poscom0 = _views(d, m.cam_bodyid, m.cam_targetbodyid, m.cam_pos)
     quat = take(d.xquat, m.cam_bodyid) * m.cam_quat
     return {"cam_pos0": pos0, "cam_poscom0": poscom0, "cam_mat0": quat.matrix()}
 
 
 def _lights(m: Model, d: Data) -> dict:
     """The same of lights."""
-    pos0, poscom0 = _views(m, d, m.light_bodyid, m.light_targetbodyid, m.light_pos)
+    pos0, poscom0 = _views(d, m.light_bodyid, m.light_targetbodyid, m.light_pos)
     aim = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
     return {"light_pos0": pos0, "light_poscom0": poscom0, "light_dir0": aim}
 
 
-def _views(m: Model, d: Data, body: np.ndarray, target: np.ndarray, pos: Vec) -> tuple[Vec, Vec]:
+def _views(d: Data, body: np.ndarray, target: np.ndarray, pos: Vec) -> tuple[Vec, Vec]:
     """Position relative to the body, and to the center of mass of its or its target's subtree."""
     offset = take(d.xquat, body).rotate(pos)
     center = take(d.subtree_com, np.where(target >= 0, target, body))

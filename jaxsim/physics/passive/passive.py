@@ -49,7 +49,7 @@ def passive(m: Model, d: Data) -> Data:
     if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
-    for instance in instances(m, m.body_plugin):
+    for instance in instances(m.body_plugin):
         served = attached(m, instance, m.body_plugin)
         whole = whole + compute(m, d, instance, served, (m.nv,))
     return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})

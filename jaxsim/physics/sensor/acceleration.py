@@ -19,7 +19,7 @@ from jaxsim.physics.solver.constraint_force import limit_force
 
 def _accelerometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     a = object_acceleration(m, d, g.objtype, g.objid).lin
-    return (object_mat(m, d, g.objtype, g.objid).T @ a).parts
+    return (object_mat(d, g.objtype, g.objid).T @ a).parts
 
 
 def _force(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:

@@ -39,7 +39,7 @@ def body_forces(m: Model, d: Data) -> Data:
     `cfrc_int` is what the parent exerts on the body through its joints. Needs `cacc`.
     """
     external = _external(m, d)
-    net = body_force(m, d, d.cacc) - external
+    net = body_force(d, d.cacc) - external
     return d.replace(cfrc_ext=external, cfrc_int=weighted_sum(descendants(m), net))
 
 

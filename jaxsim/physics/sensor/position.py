@@ -22,7 +22,7 @@ from jaxsim.physics.sensor.shape_query import INSIDE, inside
 
 
 def _magnetometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
-    R = object_mat(m, d, g.objtype, g.objid)
+    R = object_mat(d, g.objtype, g.objid)
     return (R.T @ m.opt.magnetic).parts
 
 
@@ -36,11 +36,11 @@ def _ballquat(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array, A
 
 
 def _framepos(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
-    pos = object_pos(m, d, g.objtype, g.objid)
+    pos = object_pos(d, g.objtype, g.objid)
     if g.reftype is None:
         return pos.parts
-    origin = object_pos(m, d, g.reftype, g.refid)
-    return (object_mat(m, d, g.reftype, g.refid).T @ (pos - origin)).parts
+    origin = object_pos(d, g.reftype, g.refid)
+    return (object_mat(d, g.reftype, g.refid).T @ (pos - origin)).parts
 
 
 def _framequat(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array, Array]:
@@ -52,9 +52,9 @@ def _framequat(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array, 
 
 def _frameaxis(k: int) -> Callable:
     def axis(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
-        column: Vec = object_mat(m, d, g.objtype, g.objid).cols[k]
+        column: Vec = object_mat(d, g.objtype, g.objid).cols[k]
         if g.reftype is not None:
-            column = object_mat(m, d, g.reftype, g.refid).T @ column
+            column = object_mat(d, g.reftype, g.refid).T @ column
         return column.parts
 
     return axis
@@ -62,7 +62,7 @@ def _frameaxis(k: int) -> Callable:
 
 def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """1 where the object's origin is inside the volume of a site."""
-    offset = object_pos(m, d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
+    offset = object_pos(d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
     p = take(d.site_xmat, g.refid).T @ offset
     size = take(m.site_size, g.refid)
     table = {

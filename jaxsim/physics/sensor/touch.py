@@ -29,7 +29,7 @@ def touch(m: Model, d: Data, site: np.ndarray) -> Array:
     def felt(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
         # the normal points from the first geom to the second: out of the first body
-        out = -contact_side(m, d, m.site_bodyid[one])
+        out = -contact_side(d, m.site_bodyid[one])
         R = take(d.site_xmat, one).map(lambda a: a[:, None])
         place = take(d.site_xpos, one)
         offset = Vec(

@@ -17,12 +17,12 @@ from jaxsim.physics.sensor.position import of_world
 
 def _velocimeter(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     v = object_velocity(m, d, g.objtype, g.objid).lin
-    return (object_mat(m, d, g.objtype, g.objid).T @ v).parts
+    return (object_mat(d, g.objtype, g.objid).T @ v).parts
 
 
 def _gyro(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     omega = object_velocity(m, d, g.objtype, g.objid).rot
-    return (object_mat(m, d, g.objtype, g.objid).T @ omega).parts
+    return (object_mat(d, g.objtype, g.objid).T @ omega).parts
 
 
 def _jointvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
@@ -40,9 +40,9 @@ def _framelinvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array
     if g.reftype is None:
         return v.parts
     frame = object_velocity(m, d, g.reftype, g.refid)
-    offset = object_pos(m, d, g.objtype, g.objid) - object_pos(m, d, g.reftype, g.refid)
+    offset = object_pos(d, g.objtype, g.objid) - object_pos(d, g.reftype, g.refid)
     seen = v - frame.lin - frame.rot.cross(offset)
-    return (object_mat(m, d, g.reftype, g.refid).T @ seen).parts
+    return (object_mat(d, g.reftype, g.refid).T @ seen).parts
 
 
 def _frameangvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
@@ -50,7 +50,7 @@ def _frameangvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array
     if g.reftype is None:
         return omega.parts
     seen = omega - object_velocity(m, d, g.reftype, g.refid).rot
-    return (object_mat(m, d, g.reftype, g.refid).T @ seen).parts
+    return (object_mat(d, g.reftype, g.refid).T @ seen).parts
 
 
 VELOCITY = {

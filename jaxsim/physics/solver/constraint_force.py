@@ -49,11 +49,10 @@ def contact_force(d: Data) -> list | None:
     return forces[-1][1] if forces and d.rows.contact is not None else None
 
 
-def contact_side(m: Model, d: Data, body: np.ndarray) -> Array:
+def contact_side(d: Data, body: np.ndarray) -> Array:
     """Which geom of each contact is on some bodies: 1 the second, -1 the first, 0 none.
 
     Args:
-      m: model.
       d: data with contacts found.
       body: constant `[n]` bodies.
 
@@ -72,7 +71,7 @@ def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
     parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
     push, turn = c.frame.T @ Vec(*parts[:3]), c.frame.T @ Vec(*parts[3:])
     wrench = Spatial.of(turn + c.pos.cross(push), push)
-    side = contact_side(m, d, np.arange(m.nbody))
+    side = contact_side(d, np.arange(m.nbody))
     return wrench.map(lambda a: apply(side, a))
 
 
