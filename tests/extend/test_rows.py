@@ -15,7 +15,7 @@ from jaxsim.enums import GeomType, ObjType, Stage
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
 
 MODEL = """
-<mujoco><option integrator="RK4"/>
+<mujoco><option><flag eulerdamp="disable"/></option>
 <extension><plugin plugin="lab.height"/><plugin plugin="lab.servo"/>
   <plugin plugin="lab.drag"><instance name="oil"><config key="rate" value=".3"/></instance></plugin>
 </extension>

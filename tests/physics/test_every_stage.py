@@ -91,7 +91,11 @@ CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
 jit = partial(jax.jit, compiler_options=COMPILER)
-each = pytest.mark.parametrize("name", CALLS)
+# a whole step is large to compile, and has the same witnesses in integrate/ and test_every_output.py
+WHOLE = ("step", "forward")
+each = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in WHOLE else n for n in CALLS]
+)
 # forms of another function whose derivative is taken; those that solve have theirs taken in
 # constraint/test_derivatives.py, integrate/test_step.py and test_gradients.py
 WITHOUT = [*SOLVED, *"full_m mul_m jac_body jac_body_com jac_geom jac_site rne".split()]

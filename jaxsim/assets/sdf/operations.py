@@ -35,14 +35,18 @@ def azimuth(x: Array, y: Array) -> Array:
     return xp.atan2(xp.where(somewhere, y, 0), xp.where(somewhere, x, 1))
 
 
+# The derivative of a `maximum` in JAX asks which operand equals the result, and XLA may compute an
+# operand once more with another rounding, so that neither does. A choice has one derivative.
+
+
 def union(a: Array, b: Array) -> Array:
     """In one of both."""
-    return library(a).minimum(a, b)
+    return library(a).where(a < b, a, b)
 
 
 def intersection(a: Array, b: Array) -> Array:
     """In both."""
-    return library(a).maximum(a, b)
+    return library(a).where(a > b, a, b)
 
 
 def slab(z: Array, half: float) -> Array:
@@ -65,6 +69,6 @@ def smooth_intersection(a: Array, b: Array, width: float) -> Array:
 def extrusion(profile: Array, z: Array, half: float) -> Array:
     """A flat shape drawn out along z, from its distance in the plane."""
     xp = library(z)
-    over = slab(z, half)
-    inside = xp.minimum(intersection(profile, over), 0)
-    return inside + length(xp.maximum(profile, 0), xp.maximum(over, 0))
+    over, outside = slab(z, half), intersection(profile, slab(z, half))
+    inside = xp.where(outside < 0, outside, 0)
+    return inside + length(xp.where(profile > 0, profile, 0), xp.where(over > 0, over, 0))
