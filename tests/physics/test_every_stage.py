@@ -91,7 +91,7 @@ CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
 jit = partial(jax.jit, compiler_options=COMPILER)
-# a whole step is large to compile, and has the same witnesses in integrate/ and test_every_output.py
+# a whole step is large to compile; integrate/ and test_every_output.py have the same witnesses
 WHOLE = ("step", "forward")
 each = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in WHOLE else n for n in CALLS]
