@@ -18,12 +18,12 @@ from jaxsim.physics.collision.shape import Placed
 
 
 def near(
-    kind: tuple[int, int], geoms: Placed, geom1: np.ndarray, geom2: np.ndarray, reach: Array
+    kind: tuple[int, int] | None, geoms: Placed, geom1: np.ndarray, geom2: np.ndarray, reach: Array
 ) -> Array:
     """Whether pairs may have a contact.
 
     Args:
-      kind: types of the geoms.
+      kind: types of the geoms; None: any, told by their bounding boxes.
       geoms: all geoms, `[ngeom, *W]`.
       geom1, geom2: constant ids, `[n]`.
       reach: distance up to which contacts are found, `[n, *W]`.
@@ -32,6 +32,8 @@ def near(
       bool `[n, *W]`.
     """
     a, b = take(geoms, geom1), take(geoms, geom2)
+    if kind is None:
+        a, b, kind = _as_box(a), _as_box(b), (GeomType.BOX, GeomType.BOX)
     offset = b.pos - a.pos
     if kind[0] == GeomType.PLANE:
         line = a.axis
@@ -45,6 +47,13 @@ def near(
         gap = gap - EXTENT[kind[0]](a, line, length) - EXTENT[kind[1]](b, line, length)
         passed = passed & (gap <= reach * length)
     return passed
+
+
+def _as_box(g: Placed) -> Placed:
+    """The bounding box in the place of a geom."""
+    assert g.box is not None
+    center, half = g.box
+    return g._replace(pos=center, size=half)
 
 
 def _normals(g: Placed, geom_type: int) -> tuple[Vec, ...]:

@@ -8,9 +8,7 @@ import numpy as np
 
 from jaxsim.enums import GeomType, JointType
 from jaxsim.model.structure import Structure
-from jaxsim.physics.collision.broadphase import EXTENT
 from jaxsim.physics.collision.pairs import Kind, Pairs
-from jaxsim.physics.collision.user import colliders
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 ROUND_TO = 8
@@ -18,11 +16,14 @@ LEAST = 16  # room in any model: what is held in a hand or a cup touches in many
 FEW = 8  # pairs of one kind for which a test would cost more than it saves
 
 
-def contact_capacity(s: Structure, pairs: Pairs) -> int:
-    """A bounded number of contacts, at most that of all candidate points."""
-    kinds = pairs.by_kind(s.geom_type)
-    known = colliders(s)
-    most = sum(known[kind].slots * len(of_kind) for kind, of_kind in kinds.items())
+def contact_capacity(s: Structure, pairs: Pairs, most: int) -> int:
+    """A bounded number of contacts, at most that of all candidate points.
+
+    Args:
+      s: tables under MuJoCo's names.
+      pairs: candidate pairs.
+      most: number of all candidate points.
+    """
     geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
     rest: dict[int, int] = {}
     for g in geoms:
@@ -33,11 +34,10 @@ def contact_capacity(s: Structure, pairs: Pairs) -> int:
     return min(most, max(LEAST, -(-room // ROUND_TO) * ROUND_TO))
 
 
-def pair_budget(s: Structure, pairs: Pairs, kind: Kind, of_kind: np.ndarray) -> int:
-    """How many pairs of a kind go through the narrow phase: few, or with planes, or
-    shapes whose reach nobody knows, all; else one
+def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np.ndarray) -> int:
+    """How many pairs of a group go through the narrow phase: few, or with planes all; else one
     for each geom, and two for that of a body on its own."""
-    if kind[0] == GeomType.PLANE or not set(kind) <= EXTENT.keys():
+    if any(kind[0] == GeomType.PLANE for kind in kinds):
         return len(of_kind)
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)

@@ -1,5 +1,8 @@
 """The collision stage: contacts of the present poses, for `d.contact` and constraint rows."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,8 +32,13 @@ def collision(m: Model, d: Data) -> Data:
     """
     plan = layout(m)
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
-    geoms = Placed(d.geom_xpos, d.geom_xmat, size)
-    found = collide(geoms, contact_params(m, plan.pairs), plan)
+    ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
+    box = _boxes(m, d) if plan.boxes else None
+    geoms = Placed(d.geom_xpos, d.geom_xmat, size, ids, box)
+    assets: dict[Callable | None, Any] = {
+        g.collider.assets: g.collider.assets(m) for g in plan.groups if g.collider.assets
+    }
+    found = collide(geoms, contact_params(m, plan.pairs), plan, assets)
     if found is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, found=None)
@@ -40,6 +48,12 @@ def collision(m: Model, d: Data) -> Data:
         contact=None if d.contact is None else _listed(d, found),
         found=found,
     )
+
+
+def _boxes(m: Model, d: Data) -> tuple[Vec, Vec]:
+    """Bounding boxes of the geoms: centers in the world, and half sizes."""
+    middle, half = (Vec(*(m.geom_aabb[:, k + j] for j in range(3))) for k in (0, 3))
+    return d.geom_xpos + d.geom_xmat @ middle, half
 
 
 def _listed(d: Data, found: Found) -> Contact:

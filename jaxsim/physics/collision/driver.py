@@ -7,7 +7,8 @@ Where a kind has no more pairs than its budget there is no test, and where there
 every candidate contact none is moved: all indices are then constants.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ import numpy as np
 
 from jaxsim.math import Rot, Vec, concat
 from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.select import column, pick, take, total
@@ -87,13 +88,16 @@ class _Points(NamedTuple):
     found: jax.Array  # closer than margin + gap
 
 
-def collide(geoms: Placed, params: ContactParams, layout: Layout) -> Found | None:
+def collide(
+    geoms: Placed, params: ContactParams, layout: Layout, assets: Mapping[Callable | None, Any]
+) -> Found | None:
     """The contacts of a state.
 
     Args:
       geoms: all geoms in the world, `[ngeom, *W]`.
       params: parameters of all candidate pairs, `[npairs, *W]`.
       layout: the static plan.
+      assets: what colliders need of the model, by the function that makes it.
 
     Returns:
       The contacts; None if the model cannot have any.
@@ -101,7 +105,10 @@ def collide(geoms: Placed, params: ContactParams, layout: Layout) -> Found | Non
     if not layout.groups or not layout.capacity:
         return None
     reach = params.margin + params.gap
-    parts = [_group_points(group, geoms, reach, layout) for group in layout.groups]
+    parts = [
+        _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
+        for group in layout.groups
+    ]
     lost = sum(over for _, over in parts)
     points = _joined([p for p, _ in parts])
 
@@ -123,8 +130,8 @@ def collide(geoms: Placed, params: ContactParams, layout: Layout) -> Found | Non
     return Found(contacts, count, jnp.broadcast_to(lost, count.shape), not layout.all)
 
 
-def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout) -> tuple:
-    """Narrow phase of one kind: its candidate contacts, and how many near pairs had no place."""
+def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, assets: Tree) -> tuple:
+    """Narrow phase of a group: its candidate contacts, and how many near pairs had no place."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     pair: Ids = Fixed.of(group.pairs)
     lost: jax.Array | int = 0
@@ -132,7 +139,8 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout) -> 
         a, b = take(geoms, geom1), take(geoms, geom2)
         reach = pair.take(reach)
     else:
-        mask = near(group.kind, geoms, geom1, geom2, take(reach, group.pairs))
+        kind = None if group.boxes else group.kinds[0]
+        mask = near(kind, geoms, geom1, geom2, take(reach, group.pairs))
         every = np.arange(len(group.pairs))
         index, count = first_true(mask, every, group.budget)
         near_ones = Chosen(index)
@@ -142,7 +150,8 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout) -> 
         reach = jnp.where(filled, pair.take(reach), -FAR)
         lost = jnp.maximum(count - group.budget, 0)
 
-    touch = once(group.collider.collide, a, b)
+    operands = (a, b) if assets is None else (a, b, assets)
+    touch = once(group.collider.collide, *operands)
     found = touch.dist < reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)
     points = group.points
@@ -150,7 +159,7 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout) -> 
     def flat(x):
         return jnp.broadcast_to(x, shape).reshape(points, *shape[2:])
 
-    pair = pair.repeated(group.collider.slots)
+    pair = pair.repeated(group.slots)
     return _Points(jax.tree.map(flat, touch), pair, flat(found)), lost
 
 

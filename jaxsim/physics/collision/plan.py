@@ -8,26 +8,29 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
+from jaxsim.physics.collision.broadphase import EXTENT
 from jaxsim.physics.collision.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.pairs import Kind, Pairs, candidate_pairs
-from jaxsim.physics.collision.table import NEVER, Collider
+from jaxsim.physics.collision.table import NEVER, Collider, Options
 from jaxsim.physics.collision.user import colliders, user_rows
 
 
 class Group(NamedTuple):
-    """Pairs of one kind.
+    """Pairs that one function collides.
 
     Attributes:
-      kind: types of the geoms.
+      kinds: types of the geoms.
       collider: what finds their contacts.
       pairs: their indices among all pairs, ascending.
       budget: how many of them go through the narrow phase.
+      slots: how many contact points each of these has.
     """
 
-    kind: Kind
+    kinds: tuple[Kind, ...]
     collider: Collider
     pairs: np.ndarray
     budget: int
+    slots: int
 
     @property
     def all(self) -> bool:
@@ -35,9 +38,14 @@ class Group(NamedTuple):
         return self.budget == len(self.pairs)
 
     @property
+    def boxes(self) -> bool:
+        """Whether two of them are near is asked of their bounding boxes."""
+        return len(self.kinds) > 1 or not set(self.kinds[0]) <= {*EXTENT, GeomType.PLANE}
+
+    @property
     def points(self) -> int:
         """Candidate contacts."""
-        return self.budget * self.collider.slots
+        return self.budget * self.slots
 
 
 class Layout(NamedTuple):
@@ -45,7 +53,7 @@ class Layout(NamedTuple):
 
     Attributes:
       pairs: candidate pairs in MuJoCo's order, without those that no function collides.
-      groups: by kind.
+      groups: by collider.
       capacity: contacts a world has room for.
       geom_bodyid: body of each geom.
     """
@@ -54,6 +62,11 @@ class Layout(NamedTuple):
     groups: tuple[Group, ...]
     capacity: int
     geom_bodyid: np.ndarray
+
+    @property
+    def boxes(self) -> bool:
+        """Some pairs are tested by their bounding boxes."""
+        return any(not g.all and g.boxes for g in self.groups)
 
     @property
     def all(self) -> bool:
@@ -75,7 +88,7 @@ class Layout(NamedTuple):
 
 def _per_point(group: Group, per_pair: np.ndarray) -> np.ndarray:
     """One value for each candidate contact of a group: all first points, then all second."""
-    return np.tile(per_pair, group.collider.slots)
+    return np.tile(per_pair, group.slots)
 
 
 def layout(m: Model) -> Layout:
@@ -83,27 +96,44 @@ def layout(m: Model) -> Layout:
     s = m.structure
     user_rows(s)  # is asked each time: they may be gone
     capacity = s.ncontact if "ncontact" in s else None
-    return _layout(s, int(m.opt.disableflags), capacity)
+    return _layout(s, Options.of(m), capacity)
 
 
 _candidates = functools.lru_cache(maxsize=8)(candidate_pairs)
 
 
 @functools.lru_cache(maxsize=64)
-def _layout(s: Structure, disableflags: int, capacity: int | None) -> Layout:
-    pairs = _candidates(s, disableflags)
+def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
+    pairs = _candidates(s, options.disableflags)
     known, kinds = colliders(s), pairs.by_kind(s.geom_type)
     missing = [of_kind for kind, of_kind in kinds.items() if kind not in known]
     if missing:
         pairs = pairs.without(np.concatenate(missing))
         kinds = pairs.by_kind(s.geom_type)
+    together: dict[Collider, list[Kind]] = {}
+    for kind in kinds:
+        together.setdefault(known[kind], []).append(kind)
     groups = tuple(
-        Group(kind, known[kind], of_kind, pair_budget(s, pairs, kind, of_kind))
-        for kind, of_kind in kinds.items()
+        _group(s, pairs, collider, options, {kind: kinds[kind] for kind in of_one})
+        for collider, of_one in together.items()
     )
     if capacity is None:
-        capacity = contact_capacity(s, pairs)
+        most = sum(g.points for g in groups)
+        capacity = contact_capacity(s, pairs, most)
     return Layout(pairs, groups, capacity, s.geom_bodyid)
+
+
+def _group(
+    s: Structure,
+    pairs: Pairs,
+    collider: Collider,
+    options: Options,
+    by_kind: dict[Kind, np.ndarray],
+) -> Group:
+    """The pairs of the kinds of one collider, in ascending order."""
+    of_group = np.sort(np.concatenate(list(by_kind.values())))
+    budget = pair_budget(s, pairs, tuple(by_kind), of_group)
+    return Group(tuple(by_kind), collider, of_group, budget, collider.points(options))
 
 
 def uncollidable(m: Model) -> dict[Kind, Pairs]:

@@ -25,11 +25,16 @@ class Placed(NamedTuple):
       pos: center [m].
       rot: orientation; its columns are the axes of the geom.
       size: MuJoCo's `geom_size`: radius and half lengths, half extents or semi-axes [m].
+      id: number of each geom, by which tables of meshes and fields are asked.
+      box: center in the world and half sizes of the bounding box along the geom's axes [m]; None in
+        a model in which no pair is tested by it.
     """
 
     pos: Vec
     rot: Rot
     size: Vec
+    id: Array
+    box: tuple[Vec, Vec] | None = None
 
     @property
     def axis(self) -> Vec:

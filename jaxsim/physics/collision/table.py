@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Tree
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (
@@ -22,16 +24,37 @@ from jaxsim.physics.collision.primitive.sphere import (
 )
 
 
+class Options(NamedTuple):
+    """What of `m.opt` decides the form of the collision stage; names as there."""
+
+    disableflags: int
+    sdf_initpoints: int
+    sdf_iterations: int
+    ccd_iterations: int
+
+    @classmethod
+    def of(cls, m: Model) -> "Options":
+        """The options of a model."""
+        return cls(*(int(getattr(m.opt, name)) for name in cls._fields))
+
+
 class Collider(NamedTuple):
     """How the contacts of two kinds of geoms are found.
 
     Attributes:
-      collide: function `(Placed, Placed) -> Touch`.
-      slots: number of contact points it gives for a pair.
+      collide: function `(Placed, Placed) -> Touch`, or with the assets as a third operand. Kinds
+        with the same function go through it together.
+      slots: number of contact points it gives for a pair; or a function of the model's options.
+      assets: what it needs of the model besides placed geoms, a function of it; None: nothing.
     """
 
     collide: Callable
-    slots: int
+    slots: int | Callable[[Options], int]
+    assets: Callable[[Model], Tree] | None = None
+
+    def points(self, options: Options) -> int:
+        """The number of contact points under the options of a model."""
+        return self.slots if isinstance(self.slots, int) else self.slots(options)
 
 
 PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE

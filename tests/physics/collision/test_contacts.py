@@ -207,11 +207,12 @@ def test_the_cheap_test_fails_no_touching_pair():
                 Vec(*jnp.asarray(state.geom_xpos).T),
                 Rot(*jnp.asarray(state.geom_xmat).T),
                 Vec(*jnp.asarray(mj.geom_size).T),
+                jnp.arange(mj.ngeom),
             )
             touching = set(map(tuple, state.contact.geom.tolist()))
             for group in plan.groups:
                 g1, g2 = pairs.geom1[group.pairs], pairs.geom2[group.pairs]
                 reach = jnp.full(len(g1), 0.12)  # more than any margin and gap here
-                is_near = np.asarray(near(group.kind, geoms, g1, g2, reach))
+                is_near = np.asarray(near(group.kinds[0], geoms, g1, g2, reach))
                 far = {p for p, n in zip(zip(g1, g2, strict=True), is_near, strict=True) if not n}
                 assert not touching & {(int(a), int(b)) for a, b in far}

@@ -27,7 +27,10 @@ def name(kind: tuple[int, int]) -> str:
 def placed(pos, mat, size) -> Placed:
     """`[n, 3]`, `[n, 9]`, `[n, 3]` as geoms."""
     return Placed(
-        Vec(*jnp.asarray(pos).T), Rot(*jnp.asarray(mat).reshape(-1, 9).T), Vec(*jnp.asarray(size).T)
+        Vec(*jnp.asarray(pos).T),
+        Rot(*jnp.asarray(mat).reshape(-1, 9).T),
+        Vec(*jnp.asarray(size).T),
+        jnp.zeros(len(pos), jnp.int32),
     )
 
 
