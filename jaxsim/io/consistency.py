@@ -56,6 +56,7 @@ def check_structure(s: Structure) -> None:
         _check_joints,
         _check_local,
         _check_polygons,
+        _check_hulls,
         _check_kinds,
         _check_objects,
         _check_names,
@@ -196,6 +197,14 @@ def _check_polygons(s: Structure) -> None:
             most_of_item, getattr(s, f"{owned}num")
         )
         _check_below(entry, values, most)
+
+
+def _check_hulls(s: Structure) -> None:
+    """Cells of directions have their parts, and parts their candidates or their fan."""
+    first, power = np.divmod(_whole(s, "hull_cell"), 8)
+    _check_between("hull_cell", first, 0, s.nhullpart, "nhullpart")
+    _check_between("hull_cell and its parts", first + 4**power, 0, s.nhullpart, "nhullpart")
+    _check_between("hull_part", s.hull_part, -s.nhullfan, s.nhullvert - 1, "nhullvert")
 
 
 def _rows(s: Structure, adr: str, num: str) -> np.ndarray:

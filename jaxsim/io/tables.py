@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from jaxsim.assets.mesh.directions import FACES, SLICES
+from jaxsim.assets.mesh.support_map import GRID
 from jaxsim.enums import (
     BiasType,
     CamLight,
@@ -40,7 +42,8 @@ nskinbonevert njnt nq nv nplastic nuser_jnt ngeom nuser_geom nsite nuser_site nc
 ntree ntendon nwrap nuser_tendon nJten nactuator nu nout na nhistory nuser_actuator nM nC nD nB
 npair nexclude nflex nflexnode nflexvert nflexedge nflexelem nflexelemdata nflexelemedge
 nflexshelldata nflextexcoord nflexstiffness nflexbending neq nemax nsensor nsensordata nuser_sensor
-nnumeric nnumericdata ntext ntextdata ntuple ntupledata nJfe nkey ncontact
+nnumeric nnumericdata ntext ntextdata ntuple ntupledata nJfe nkey ncontact nhull nhullpart nhullfan
+nhullvert nhullmost
 """.split()
 
 # Axes, and the tables that have them.
@@ -65,7 +68,13 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("nmeshpoly",): "mesh_polyvertadr mesh_polyvertnum",
     ("nmeshpolyvert",): "mesh_polyvert",
     ("nmeshvert",): "mesh_polymapadr mesh_polymapnum",
-    ("nmeshpolymap",): "mesh_polymap",
+    ("nmeshpolymap",): "mesh_polymap mesh_polyplace",
+    ("nmeshpolyvert", 3): "mesh_polyquad",
+    ("nhull", FACES * GRID * GRID): "hull_cell",
+    ("nhullpart",): "hull_part",
+    ("nhullfan", 2): "hull_pole",
+    ("nhullfan", SLICES): "hull_slice",
+    ("nhullvert",): "hull_vertid",
     ("noct",): "oct_depth",
     ("noct", 8): "oct_child",
     ("nskin",): """skin_matid skin_group skin_vertadr skin_vertnum skin_texcoordadr skin_faceadr
@@ -78,7 +87,8 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("nv",): """dof_bodyid dof_jntid dof_parentid dof_treeid dof_Madr dof_simplenum M_rownnz
         M_rowadr""",
     ("ngeom",): """geom_bodyid geom_type geom_dataid geom_matid geom_plugin geom_contype
-        geom_conaffinity geom_condim geom_group geom_priority geom_castshadow geom_sameframe""",
+        geom_conaffinity geom_condim geom_group geom_priority geom_castshadow geom_sameframe
+        geom_hullid""",
     ("nsite",): "site_bodyid site_type site_dataid site_matid site_group site_sameframe",
     ("ncam",): "cam_mode cam_projection cam_bodyid cam_targetbodyid cam_output",
     ("ncam", 2): "cam_resolution",
@@ -163,6 +173,10 @@ IDS = (
     Ids("jnt_plasticadr tendon_plasticadr flex_plasticadr", "nplastic", -1),
     Ids("actuator_historyadr sensor_historyadr", "nhistory", -1),
     Ids("mesh_graphadr", "nmeshgraph", -1),
+    Ids("mesh_polyplace mesh_polyquad", "nmeshpolyvert", 0),
+    Ids("geom_hullid", "nhull", -1),
+    Ids("hull_slice", "nhullvert", 0),
+    Ids("hull_vertid", "nmeshvert", 0),
     Ids("flex_elem flex_shell", "nflexvert", -1),
     Ids("flex_elemedge", "nflexedge", -1),
 )

@@ -105,6 +105,7 @@ def test_writes_into_a_state(oracle):
 # the same convex hulls, with vertices and polygons in another order
 HULL = {"mesh_graph", "mesh_extrema", "mesh_polymap"}
 HULL |= {f"mesh_polyvert{part}" for part in ("", "adr", "num")}
+HULL |= {"mesh_polyplace", "mesh_polyquad"}
 
 DRAWN = """
 <mujoco>

@@ -1,11 +1,12 @@
 """Which function finds the contacts of two kinds of geoms, and how many there can be."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Tree
+from jaxsim.physics.collision.convex.hull import hulls
+from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (
@@ -50,7 +51,7 @@ class Collider(NamedTuple):
 
     collide: Callable
     slots: int | Callable[[Options], int]
-    assets: Callable[[Model], Tree] | None = None
+    assets: Callable[[Model], Any] | None = None
 
     def points(self, options: Options) -> int:
         """The number of contact points under the options of a model."""
@@ -59,6 +60,7 @@ class Collider(NamedTuple):
 
 PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE
 ELLIPSOID, CYLINDER, BOX = GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX
+MESH, SDF = GeomType.MESH, GeomType.SDF
 
 COLLIDERS: dict[tuple[int, int], Collider] = {
     (PLANE, SPHERE): Collider(plane_sphere, 1),
@@ -66,6 +68,8 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (PLANE, ELLIPSOID): Collider(plane_ellipsoid, 1),
     (PLANE, CYLINDER): Collider(plane_cylinder, 4),
     (PLANE, BOX): Collider(plane_box, 4),
+    (PLANE, MESH): Collider(plane_mesh, SLOTS, hulls),
+    (PLANE, SDF): Collider(plane_mesh, SLOTS, hulls),
     (SPHERE, SPHERE): Collider(sphere_sphere, 1),
     (SPHERE, CAPSULE): Collider(sphere_capsule, 1),
     (SPHERE, CYLINDER): Collider(sphere_cylinder, 1),

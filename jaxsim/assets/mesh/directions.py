@@ -1,0 +1,110 @@
+"""Directions as points of a cube, and parts of its faces: cells of a grid, and fans about a point.
+
+A direction d meets the cube [-1, 1]^3 on the face of its largest component, at the point (u, v):
+the next two components, in cyclic order, divided by the size of the largest. Face 2k is where
+component k is positive, 2k + 1 where it is negative. Because d is a positive multiple of (1, u, v),
+what is linear in d has its extremes over a part of a face at the corners of that part.
+
+A face is divided into r x r cells, numbered (face r + row) r + column; rows go along u. Around a
+point of a face, its pole, the square is divided into four sides, and each of these into slices
+of equal steps of the tangent: what the cells are to the cube, one dimension lower.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+FACES = 6
+SLICES = 64  # of a fan, a quarter of them on each side
+WIDER = (
+    1e-4  # by how much of its size a part is enlarged: far above the rounding of single precision
+)
+POLE_UNIT = 2.0**-24  # poles are multiples of this, which single precision holds exactly
+_LEAST = 1e-7  # depth of a slice that lies outside the cell
+
+
+class Cells(NamedTuple):
+    """Cells of a grid.
+
+    Attributes:
+      face: (n,).
+      u, v: their middles, (n,).
+      half: half their side, enlarged.
+    """
+
+    face: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    half: float
+
+
+def cells(number: np.ndarray, r: int) -> Cells:
+    """The cells of these numbers on a cube with r x r cells a face."""
+    row_of_cells, column = np.divmod(number, r)
+    face, row = np.divmod(row_of_cells, r)
+    return Cells(face, (2 * row + 1) / r - 1, (2 * column + 1) / r - 1, (1 + WIDER) / r)
+
+
+def quartered(number: np.ndarray, r: int) -> np.ndarray:
+    """The four cells on the grid of 2r x 2r into which each cell falls, (4 n,)."""
+    row_of_cells, column = np.divmod(number, r)
+    first = 4 * r * row_of_cells + 2 * column
+    return (first[:, None] + np.array([0, 1, 2 * r, 2 * r + 1])).ravel()
+
+
+def on_faces(vector: np.ndarray) -> np.ndarray:
+    """Vectors (n, 3) as seen from each face, (6, n, 3): the part outwards, along u, along v."""
+    seen = [vector[:, [k, (k + 1) % 3, (k + 2) % 3]] for k in range(3)]
+    return np.stack([s * [sign, 1, 1] for s in seen for sign in (1, -1)])
+
+
+def at_corners(seen: np.ndarray, c: Cells) -> np.ndarray:
+    """Products of vectors with the corners of cells.
+
+    Args:
+      seen: vectors as seen from the faces of the cells, (n, k, 3).
+      c: n cells.
+
+    Returns:
+      (4, n, k).
+    """
+    out, along_u, along_v = np.moveaxis(seen, -1, 0)
+    middle = out + along_u * c.u[:, None] + along_v * c.v[:, None]
+    du, dv = c.half * along_u, c.half * along_v
+    return np.stack([middle - du - dv, middle - du + dv, middle + du - dv, middle + du + dv])
+
+
+def largest(seen: np.ndarray, c: Cells) -> np.ndarray:
+    """Largest product of each vector, (n, 3) as seen from its face, with a corner of its cell."""
+    middle = seen[:, 0] + seen[:, 1] * c.u + seen[:, 2] * c.v
+    return middle + c.half * (np.abs(seen[:, 1]) + np.abs(seen[:, 2]))
+
+
+def slices(pole: np.ndarray, c: Cells) -> np.ndarray:
+    """Corners (1, u, v) of the slices of a fan, each out to the border of its cell.
+
+    Args:
+      pole: (u, v).
+      c: one cell.
+
+    Returns:
+      (SLICES, 3 corners, 3). Sides in the order +u, -u, +v, -v; then along the other axis.
+    """
+    on_side = SLICES // 4
+    axis, side = np.divmod(np.repeat(np.arange(4), on_side), 2)
+    sign = 1 - 2 * side
+    middle = np.array([c.u[0], c.v[0]])
+    depth = np.maximum(c.half + sign * (middle - pole)[axis], _LEAST)
+    low = np.tile(2 * np.arange(on_side) / on_side - 1, 4) - WIDER
+    high = low + 2 / on_side + 2 * WIDER
+
+    corner = np.empty((SLICES, 3, 3))
+    corner[..., 0] = 1
+    corner[..., 1:] = pole
+    which = np.arange(SLICES)
+    for k, tangent in ((1, low), (2, high)):
+        corner[which, k, 1 + axis] += sign * depth
+        corner[which, k, 2 - axis] += depth * tangent
+    return corner

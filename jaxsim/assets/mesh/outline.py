@@ -1,0 +1,88 @@
+"""Corners of the polygons of a hull: where each stands in its outline, and which four say most.
+
+Polygons are given as in a compiled model: `polyvert` lists their corners, polygon by polygon, and
+`polymap` the polygons at each vertex, vertex by vertex.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.mesh.triangles import cross, lengths
+
+_TIE = 1e-12  # share of an area that is rounding: in a regular polygon many are equal
+
+
+def places_in_outlines(
+    polyvert: np.ndarray, polynum: np.ndarray, polymap: np.ndarray, mapnum: np.ndarray
+) -> np.ndarray:
+    """For each entry of `polymap`, where in `polyvert` that vertex is a corner of that polygon.
+
+    Args:
+      polyvert: ids of the corners, (n,).
+      polynum: corners of each polygon, (npoly,).
+      polymap: polygons at the vertices, (n,).
+      mapnum: polygons at each vertex, (nvert,).
+    """
+    vertex = np.repeat(np.arange(len(mapnum)), mapnum)
+    polygon = np.repeat(np.arange(len(polynum)), polynum)
+    corner = np.lexsort((polyvert, polygon))
+    entry = np.lexsort((vertex, polymap))
+    places = np.empty(len(polymap), np.int32)
+    places[entry] = corner
+    return places
+
+
+def quads(vertex: np.ndarray, polyvert: np.ndarray, polynum: np.ndarray) -> np.ndarray:
+    """Three more corners for each corner of a polygon, so that the four span much of its area.
+
+    MuJoCo's choice, found by experiment. From four corners in a row (a, b, c, d), d moves on along
+    the outline while the area grows; after each of its steps c does, and then b.
+
+    Args:
+      vertex: vertices of the mesh, (nvert, 3).
+      polyvert: ids of the corners, polygon by polygon, (n,).
+      polynum: corners of each polygon, (npoly,).
+
+    Returns:
+      (n, 3): b, c, d for each corner a, as places in `polyvert`. Of a triangle d is c.
+    """
+    num = np.repeat(polynum, polynum)
+    start = np.repeat(np.cumsum(polynum) - polynum, polynum)
+    first = np.arange(len(polyvert)) - start
+    step = np.minimum(np.arange(1, 4), num[:, None] - 1)  # of b, c, d from a
+
+    many = np.flatnonzero(num > 4)
+    if len(many):
+        step[many] = _grown(vertex[polyvert].astype(np.float64), start, first, num, many)
+    return (start[:, None] + (first[:, None] + step) % num[:, None]).astype(np.int32)
+
+
+def _grown(
+    point: np.ndarray, start: np.ndarray, first: np.ndarray, num: np.ndarray, many: np.ndarray
+) -> np.ndarray:
+    """Steps from a to b, c, d where these have moved as far as the area grows, (len(many), 3)."""
+    step = np.tile([1, 2, 3], (len(many), 1))
+
+    def area(lane: np.ndarray, step: np.ndarray) -> np.ndarray:
+        k = many[lane]
+        b, c, d = (point[start[k] + (first[k] + s) % num[k]] for s in step.T)
+        return lengths(cross(c - point[k], d - b))
+
+    lane = np.arange(len(many))
+    best = area(lane, step)
+    moving = np.full(len(many), 2)  # which of b, c, d tries to move on
+    for _ in range(9 * int(num.max())):  # each moves once around at most, and fails after each step
+        if not len(lane):
+            break
+        now = moving[lane]
+        tried = step[lane]
+        tried[np.arange(len(lane)), now] += 1
+        value = area(lane, tried)
+        grows = value > (1 + _TIE) * best[lane]
+        step[lane[grows]], best[lane[grows]] = tried[grows], value[grows]
+        # d gives way to c once it has moved, c to b when it cannot move, and b to d
+        moving[lane] = np.where(grows, np.where(now == 2, 1, now), now - 1)
+        moving[lane[~grows & (now == 0)]] = 2
+        lane = lane[grows | (now < 2)]
+    return step

@@ -1,0 +1,296 @@
+"""Which vertices of a hull can lie farthest in a direction: tables that answer without a search.
+
+The directions are divided into cells (directions.py). A vertex is a candidate of a cell if it lies
+farthest in some direction of the cell; the farthest one in a given direction is then among the few
+candidates of its cell. A vertex is none where one neighbor lies farther at all corners of the cell,
+and so everywhere in it. Candidates are found from coarse cells to fine ones, so that each vertex is
+only tried where it was a candidate before.
+
+Each cell of a coarse grid is divided as finely as its candidates ask for. That is of no use where a
+face of the hull has many corners, such as the cap of a cylinder: all of them are candidates in
+however small a cell about the face's normal. There a fan about the normal takes the place of the
+cell: in each of its slices few of them are left.
+
+Lists that are still long are thinned: vertices that are nowhere in the cell farther by more than
+`ROUNDING` than another candidate are dropped. Coordinates of vertices are given in single
+precision, which is not more accurate than this; lists that are short without it are exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.assets.mesh.directions import (
+    FACES,
+    POLE_UNIT,
+    SLICES,
+    Cells,
+    at_corners,
+    cells,
+    largest,
+    on_faces,
+    quartered,
+    slices,
+)
+from jaxsim.assets.mesh.triangles import area_vectors
+
+GRID = 8  # cells along an edge of the cube
+FINEST = 32  # parts along the side of a cell, at most
+ROUNDING = 2e-7  # of the largest coordinate: three roundings in single precision
+SHORT, LONG = 8, 16  # candidates that are aimed at, for hulls of up to MANY vertices and of more
+MANY = 256
+_BATCH = 64  # lists that are thinned together
+
+
+class SupportMap(NamedTuple):
+    """Tables of one hull.
+
+    Attributes:
+      cell: for each cell of the grid, its first part times 8 plus log2 of the parts along its side,
+        (6 GRID GRID,).
+      part: for each part where its candidates begin, or -1 - its fan, (nparts,).
+      pole: poles of the fans, multiples of POLE_UNIT, (nfans, 2).
+      slice: where the candidates of their slices begin, (nfans, SLICES).
+      candidate: ids of vertices, list after list, (n,).
+      most: length of the longest list.
+    """
+
+    cell: np.ndarray
+    part: np.ndarray
+    pole: np.ndarray
+    slice: np.ndarray
+    candidate: np.ndarray
+    most: int
+
+
+class _Points(NamedTuple):
+    """Vertices of a hull, or edges, as seen from the faces of the cube.
+
+    Attributes:
+      seen: vertices, (6, n, 3).
+      edge: vectors to each vertex from its neighbors, vertex after vertex, (6, nedge, 3).
+      degree: number of neighbors, (n,).
+      normal: area vectors of the triangles, (6, ntriangle, 3).
+      rounding: distance below which vertices are equally far [m].
+    """
+
+    seen: np.ndarray
+    edge: np.ndarray
+    degree: np.ndarray
+    normal: np.ndarray
+    rounding: float
+
+
+class _Leaf(NamedTuple):
+    """A part of the final division: cell `number` of the grid of r x r, and its lists.
+
+    One list is that of the cell; SLICES of them are those of a fan about `pole`.
+    """
+
+    r: int
+    number: int
+    lists: list[np.ndarray]
+    pole: np.ndarray | None = None
+
+
+def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
+    """The tables of a hull.
+
+    Args:
+      vertex: vertices of the mesh, (nvert, 3).
+      graph: its hull, as in `mesh_graph`; what comes behind it is not read.
+    """
+    nvert, nface = int(graph[0]), int(graph[1])
+    ends = np.cumsum([nvert, nvert, nvert + 3 * nface, 3 * nface])
+    address, on_hull, neighbor, triangle, _ = np.split(graph[2:], ends)
+    point = vertex[on_hull].astype(np.float64)
+    degree = np.diff(np.append(address, nvert + 3 * nface)) - 1
+    end = neighbor[neighbor >= 0]
+    points = _Points(
+        seen=on_faces(point),
+        edge=on_faces(np.repeat(point, degree, axis=0) - point[end]),
+        degree=degree,
+        normal=on_faces(area_vectors(vertex.astype(np.float64), triangle.reshape(-1, 3))),
+        rounding=ROUNDING * float(np.abs(point).max()),
+    )
+    leaves = _divide(points, SHORT if nvert <= MANY else LONG)
+    return _tables(leaves, on_hull)
+
+
+def _divide(p: _Points, aim: int) -> list[_Leaf]:
+    """Divides the cube until no list is longer than is aimed at, or the parts are the finest."""
+    leaves: list[_Leaf] = []
+    every = np.arange(len(p.degree))
+    vertex, number, r = np.tile(every, FACES), np.repeat(np.arange(FACES), len(every)), 1
+    while len(vertex):
+        some = _is_candidate(p, vertex, cells(number, r))
+        vertex, number = vertex[some], number[some]
+        if r >= GRID:
+            order = np.argsort(number, kind="stable")
+            vertex, number = vertex[order], number[order]
+            most = aim if r < GRID * FINEST else len(every)
+            made, left = _leaves(p, vertex, number, r, aim, most)
+            leaves += made
+            again = np.isin(number, left)
+            vertex, number = vertex[again], number[again]
+        vertex, number, r = np.repeat(vertex, 4), quartered(number, r), 2 * r
+    return leaves
+
+
+def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
+    """Whether no neighbor of a vertex lies farther than it all over a cell, (n,)."""
+    degree = p.degree[vertex]
+    before = np.cumsum(degree) - degree
+    start = (np.cumsum(p.degree) - p.degree)[vertex]
+    edge = np.repeat(start - before, degree) + np.arange(degree.sum())
+    face, u, v = (np.repeat(a, degree) for a in (c.face, c.u, c.v))
+    return np.minimum.reduceat(largest(p.edge[face, edge], Cells(face, u, v, c.half)), before) >= 0
+
+
+def _leaves(
+    p: _Points, vertex: np.ndarray, number: np.ndarray, r: int, aim: int, most: int
+) -> tuple[list[_Leaf], list[int]]:
+    """The cells of one grid whose lists are short enough, and the numbers of the others.
+
+    Args:
+      p: the hull.
+      vertex, number: candidates and their cells, sorted by cell.
+      r: cells along an edge.
+      aim: length of lists that are left as they are.
+      most: longest list of a leaf.
+    """
+    found, first, count = np.unique(number, return_index=True, return_counts=True)
+    leaves = [
+        _Leaf(r, found[k], [vertex[first[k] : first[k] + count[k]]])
+        for k in np.flatnonzero(count <= aim)
+    ]
+    left = []
+    long = np.flatnonzero(count > aim)
+    long = long[np.argsort(count[long])]  # so that those of a batch are of one length
+    for k in range(0, len(long), _BATCH):
+        batch = long[k : k + _BATCH]
+        place = np.arange(count[batch].max())
+        there = place < count[batch, None]
+        listed = vertex[np.where(there, first[batch, None] + place, 0)]
+        c = cells(found[batch], r)
+        value = at_corners(p.seen[c.face[:, None], listed], c)
+        kept = _thinned(np.where(there, value, -np.inf), p.rounding, most)
+        for i, cell in enumerate(found[batch]):
+            leaf = _Leaf(r, cell, [listed[i, kept[i]]])
+            if len(leaf.lists[0]) > aim:
+                leaf = _fan(p, listed[i, there[i]], leaf, aim, most) or leaf
+            if max(map(len, leaf.lists)) <= most:
+                leaves.append(leaf)
+            else:
+                left.append(cell)
+    return leaves, left
+
+
+def _fan(p: _Points, vertex: np.ndarray, cell: _Leaf, aim: int, most: int) -> _Leaf | None:
+    """A fan in the place of a cell, about the normal of the largest triangle, if that is better."""
+    c = cells(np.array([cell.number]), cell.r)
+    normal = p.normal[c.face[0]]
+    ahead = normal[:, 0] > 0
+    spot = normal[:, 1:] / np.where(ahead, normal[:, 0], 1.0)[:, None]
+    inside = ahead & (np.abs(spot - [c.u[0], c.v[0]]).max(axis=1) <= c.half)
+    if not inside.any():
+        return None
+    area = np.einsum("ni,ni->n", normal, normal)
+    pole = np.rint(spot[np.argmax(np.where(inside, area, -1.0))] / POLE_UNIT)
+
+    # finer cells do as well where few corners lie in the plane of that triangle
+    seen = p.seen[c.face[0], vertex]
+    height = seen[:, 0] + seen[:, 1:] @ (pole * POLE_UNIT)
+    in_plane = height >= height.max() - 3 * p.rounding
+    if in_plane.sum() <= aim // 2 and cell.r < GRID * FINEST:
+        return None
+
+    value = np.moveaxis(slices(pole * POLE_UNIT, c), 1, 0) @ seen.T
+    shorter = min(most, len(cell.lists[0]) - 1)
+    kept = _thinned(value, p.rounding, shorter)
+    if kept.sum(axis=1).max() > shorter:
+        return None
+    return _Leaf(cell.r, cell.number, [vertex[k] for k in kept], pole)
+
+
+def _thinned(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
+    """Candidates without which none of the others is farther anywhere by more than `rounding`.
+
+    Args:
+      value: how far the candidates lie at the corners of parts, (corners, nparts, n); -inf: none.
+      rounding: in the unit of `value`.
+      most: where a list becomes longer than this, the rest stays too.
+
+    Returns:
+      bool (nparts, n).
+    """
+    score = value.sum(axis=0)
+    kept = np.zeros(score.shape, bool)
+    part = np.arange(len(score))
+    for _ in range(most):
+        best = np.argmax(score, axis=1)
+        some = score[part, best] > -np.inf
+        if not some.any():
+            return kept
+        kept[part, best] |= some
+        level = value[:, part, best][..., None] + rounding
+        near = value[0] <= level[0]
+        for at_corner, limit in zip(value[1:], level[1:], strict=True):
+            near &= at_corner <= limit
+        score[near] = -np.inf
+    return kept | (score > -np.inf)
+
+
+def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
+    """The tables of a division; equal lists stand once."""
+    places: dict[bytes, int] = {}
+    candidate: list[np.ndarray] = []
+    length = most = 0
+
+    def place(listed: np.ndarray) -> int:
+        nonlocal length, most
+        key = listed.tobytes()
+        if key not in places:
+            places[key] = length
+            candidate.append(listed)
+            length += len(listed)
+            most = max(most, len(listed))
+        return places[key]
+
+    # how finely each cell of the grid is divided
+    sides = np.ones(FACES * GRID * GRID, np.int64)
+    where = []
+    for leaf in leaves:
+        fine = leaf.r // GRID
+        row_of_cells, column = divmod(int(leaf.number), leaf.r)
+        row, inner_row = divmod(row_of_cells, fine)
+        column, inner_column = divmod(column, fine)
+        cell = row * GRID + column
+        sides[cell] = max(sides[cell], fine)
+        where.append((cell, fine, inner_row, inner_column))
+
+    number = sides * sides
+    first = np.cumsum(number) - number
+    part = np.empty(number.sum(), np.int32)
+    pole, fans = [], []
+    for leaf, (cell, fine, row, column) in zip(leaves, where, strict=True):
+        listed = [place(a) for a in leaf.lists]
+        if leaf.pole is not None:
+            pole.append(leaf.pole)
+            fans.append(listed)
+        n = sides[cell]
+        block = part[first[cell] : first[cell] + n * n].reshape(n, n)
+        q = n // fine
+        value = listed[0] if leaf.pole is None else -len(fans)
+        block[row * q : (row + 1) * q, column * q : (column + 1) * q] = value
+
+    return SupportMap(
+        cell=(first * 8 + np.log2(sides).astype(np.int64)).astype(np.int32),
+        part=part,
+        pole=np.array(pole, np.int32).reshape(-1, 2),
+        slice=np.array(fans, np.int32).reshape(-1, SLICES),
+        candidate=on_hull[np.concatenate(candidate)].astype(np.int32),
+        most=most,
+    )

@@ -1,0 +1,98 @@
+"""Tables of the hulls that take part in collisions, made with the model: they need its vertices.
+
+hull_*: which vertices can lie farthest in a direction, hull after hull
+(assets/mesh/support_map.py).
+mesh_polyplace, mesh_polyquad: corners of the polygons (assets/mesh/outline.py).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxsim.assets.mesh.directions import FACES, SLICES
+from jaxsim.assets.mesh.outline import places_in_outlines, quads
+from jaxsim.assets.mesh.support_map import GRID, SupportMap, support_map
+from jaxsim.enums import GeomType
+
+Tables = Mapping[str, Any]
+
+
+def hull_tables(fields: Tables) -> dict[str, Any]:
+    """Tables of the structure, from a compiled model's under MuJoCo's names."""
+    of_geom = np.where(_collides(fields), fields["geom_dataid"], -1)
+    meshes, hull = np.unique(of_geom, return_inverse=True)
+    none = int(np.any(of_geom < 0))  # -1 stands first
+    meshes = meshes[none:]
+    tables = _joined(fields, meshes)
+    tables["geom_hullid"] = (hull - none).astype(np.int32)
+    return tables | _corners(fields)
+
+
+def _collides(fields: Tables) -> np.ndarray:
+    """Which geoms are meshes that something can touch, and have a hull, (ngeom,)."""
+    paired = np.zeros(len(fields["geom_type"]), bool)
+    for name in ("pair_geom1", "pair_geom2"):
+        paired[fields[name]] = True
+    touches = paired | (fields["geom_contype"] != 0) | (fields["geom_conaffinity"] != 0)
+    is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
+    some = is_mesh & touches & (fields["geom_dataid"] >= 0)
+    some[some] = fields["mesh_graphadr"][fields["geom_dataid"][some]] >= 0
+    return some
+
+
+def _joined(fields: Tables, meshes: np.ndarray) -> dict[str, Any]:
+    """Support maps of meshes one after another; after the candidates of each there is room to read
+    as many as the longest list has."""
+    maps = [_support_map(fields, mesh) for mesh in meshes]
+    most = max((h.most for h in maps), default=0)
+    cell, part, pole, slices, vertex = ([] for _ in range(5))
+    parts = fans = vertices = 0
+    for mesh, h in zip(meshes, maps, strict=True):
+        cell.append(h.cell + 8 * parts)
+        part.append(np.where(h.part < 0, h.part - fans, h.part + vertices))
+        pole.append(h.pole)
+        slices.append(h.slice + vertices)
+        spare = np.full(most, h.candidate[0])
+        vertex.append(np.concatenate([h.candidate, spare]) + fields["mesh_vertadr"][mesh])
+        parts, fans = parts + len(h.part), fans + len(h.pole)
+        vertices += len(vertex[-1])
+    return {
+        "nhull": len(maps),
+        "nhullpart": parts,
+        "nhullfan": fans,
+        "nhullvert": vertices,
+        "nhullmost": most,
+        "hull_cell": _rows(cell, FACES * GRID * GRID),
+        "hull_part": _rows(part),
+        "hull_pole": _rows(pole, 2),
+        "hull_slice": _rows(slices, SLICES),
+        "hull_vertid": _rows(vertex),
+    }
+
+
+def _support_map(fields: Tables, mesh: int) -> SupportMap:
+    start, count = (int(fields[f"mesh_vert{x}"][mesh]) for x in ("adr", "num"))
+    vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)[start : start + count]
+    return support_map(vertex, fields["mesh_graph"][fields["mesh_graphadr"][mesh] :])
+
+
+def _rows(parts: list[np.ndarray], *width: int) -> np.ndarray:
+    """The parts one after another, as rows of this width."""
+    joined = np.concatenate([p.ravel() for p in parts]) if parts else np.zeros(0)
+    return joined.reshape(-1, *width).astype(np.int32)
+
+
+def _corners(fields: Tables) -> dict[str, np.ndarray]:
+    """Places and quads of the corners of all polygons, with ids that count through all meshes."""
+    mesh = np.arange(len(fields["mesh_vertadr"]))
+    polynum, mapnum = fields["mesh_polyvertnum"], fields["mesh_polymapnum"]
+    of_corner = np.repeat(np.repeat(mesh, fields["mesh_polynum"]), polynum)
+    of_entry = np.repeat(np.repeat(mesh, fields["mesh_vertnum"]), mapnum)
+    corner = fields["mesh_polyvert"] + fields["mesh_vertadr"][of_corner]
+    entry = fields["mesh_polymap"] + fields["mesh_polyadr"][of_entry]
+    vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)
+    return {
+        "mesh_polyplace": places_in_outlines(corner, polynum, entry, mapnum),
+        "mesh_polyquad": quads(vertex, corner, polynum),
+    }

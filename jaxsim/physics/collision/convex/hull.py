@@ -1,0 +1,283 @@
+"""What collisions ask of the hulls of meshes: farthest vertices, and the faces and edges at them.
+
+All answers are the same few steps whatever the hull and the direction, without a search that would
+depend on them: the direction's place in a table (assets/mesh/support_map.py) gives a short list of
+vertices, one of which is the farthest. Lists are read to the length of the model's longest one,
+beyond their end: what follows are other vertices of the same hull, which are not farther.
+
+The tables are those of the mesh that was loaded. Vertices are leaves and may change, as in MuJoCo
+with the same hull: as long as the same vertices are neighbors and planes stay planes, as under a
+change of size, nothing else changes.
+
+Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. Where vertices differ
+between worlds, the last axis of S is the worlds, or several times all worlds.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.assets.mesh.directions import FACES, POLE_UNIT, SLICES
+from jaxsim.assets.mesh.support_map import GRID
+from jaxsim.math import Vec
+from jaxsim.math.guard import safe_divide
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.node import node
+
+
+class Tables(NamedTuple):
+    """Constant integers; those of polygons and vertices count through all meshes.
+
+    Attributes:
+      geom: hull of each geom, 0 for those without.
+      cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure.
+      around, around_num: where the polygons at each vertex begin, and how many these are.
+      face, place: for each of these the polygon, and where in its outline the vertex is.
+      outline, outline_num: where the corners of each polygon begin, and how many these are.
+      corner: vertices of the corners.
+      quad: for each corner three more that span a large part of the polygon.
+    """
+
+    geom: jax.Array
+    cell: jax.Array
+    part: jax.Array
+    pole_u: jax.Array
+    pole_v: jax.Array
+    slice: jax.Array
+    candidate: jax.Array
+    around: jax.Array
+    around_num: jax.Array
+    face: jax.Array
+    place: jax.Array
+    outline: jax.Array
+    outline_num: jax.Array
+    corner: jax.Array
+    quad: tuple[jax.Array, jax.Array, jax.Array]
+
+
+@node("most", "most_around", "most_corners")
+class Hulls:
+    """The hulls of a model.
+
+    Attributes:
+      vertex: vertices of all meshes in their frames, `[nmeshvert, *W]` [m].
+      normal: outward normals of all polygons, `[nmeshpoly, *W]`.
+      tables: constants.
+      most: candidates that are looked at for a direction.
+      most_around: most polygons at a vertex.
+      most_corners: most corners of a polygon.
+    """
+
+    vertex: Vec
+    normal: Vec
+    tables: Tables
+    most: int
+    most_around: int
+    most_corners: int
+
+
+def hulls(m: Model) -> Hulls:
+    """The hulls of a model that has some."""
+    tables = jax.tree.map(jnp.asarray, _tables(m))
+    return Hulls(m.mesh_vert, m.mesh_polynormal, tables, m.nhullmost, *_most(m))
+
+
+def hull_of(h: Hulls, geom: Array) -> Array:
+    """The hulls of geoms; any hull for a geom without one."""
+    return _look(h.tables.geom, geom)
+
+
+def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
+    """The vertices that lie farthest in some directions.
+
+    Args:
+      h: all hulls.
+      hull: which of them, S.
+      d: directions in the frame of the geom, of any length; of zero any vertex is the answer.
+
+    Returns:
+      Rows of `mesh_vert`, int32 S.
+    """
+    start = _candidates(h.tables, hull, d)
+    listed = _look(h.tables.candidate, start[None] + _counting(h.most, start))
+    best = jnp.argmax(hull_vertex(h, listed).dot(_each(d)), axis=0)
+    return _look(h.tables.candidate, start + best.astype(jnp.int32))
+
+
+def hull_vertex(h: Hulls, vertex: Array) -> Vec:
+    """Coordinates of vertices in the frame of their geom [m]."""
+    return h.vertex.map(lambda a: _look(a, vertex))
+
+
+def hull_face(h: Hulls, vertex: Array, d: Vec) -> Array:
+    """Of the polygons at some vertices those whose normals are most nearly along `d`; ids, S."""
+    return _look(h.tables.face, _best_around(h, vertex, d))
+
+
+def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
+    """Where the vertices stand among the corners of these polygons: rows of `tables.corner`, S."""
+    return _look(h.tables.place, _best_around(h, vertex, d))
+
+
+def face_normal(h: Hulls, face: Array) -> Vec:
+    """Outward normals of polygons."""
+    return h.normal.map(lambda a: _look(a, face))
+
+
+def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
+    """Corners of polygons.
+
+    Returns:
+      Coordinates of the corners, counter-clockwise from outside, in as many rows as the largest
+      polygon has corners, `(most_corners, *S)`: the last one of the others is repeated. And their
+      numbers, S.
+    """
+    t = h.tables
+    number = _look(t.outline_num, face)
+    place = jnp.minimum(_counting(h.most_corners, face), number[None] - 1)
+    return hull_vertex(h, _look(t.corner, _look(t.outline, face)[None] + place)), number
+
+
+def hull_edge(h: Hulls, vertex: Array, d: Vec) -> Array:
+    """Of the edges at some vertices those most nearly at right angles to `d`: their other ends, S.
+
+    Each polygon at a vertex has one edge that begins there, so that these are all edges.
+    """
+    t = h.tables
+    entry = _entries(h, vertex)
+    face, place = _look(t.face, entry), _look(t.place, entry)
+    first = _look(t.outline, face)
+    after = jnp.where(place + 1 < first + _look(t.outline_num, face), place + 1, first)
+    end = _look(t.corner, after)
+    edge = hull_vertex(h, end) - _each(hull_vertex(h, vertex))
+    cosine = safe_divide(jnp.abs(edge.dot(_each(d))), edge.norm())
+    return jnp.take_along_axis(end, jnp.argmin(cosine, axis=0)[None], axis=0)[0]
+
+
+def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
+    """Of the entries of polygons at vertices those whose polygon's normal is best along `d`."""
+    entry = _entries(h, vertex)
+    along = face_normal(h, _look(h.tables.face, entry)).dot(_each(d))
+    return jnp.take_along_axis(entry, jnp.argmax(along, axis=0)[None], axis=0)[0]
+
+
+def _entries(h: Hulls, vertex: Array) -> Array:
+    """The entries of the polygons at vertices, `(most_around, *S)`; the last is repeated."""
+    last = jnp.maximum(_look(h.tables.around_num, vertex) - 1, 0)
+    k = jnp.minimum(_counting(h.most_around, vertex), last[None])
+    return _look(h.tables.around, vertex)[None] + k
+
+
+def _candidates(t: Tables, hull: Array, d: Vec) -> Array:
+    """Where the lists begin for directions, S: by cell of the grid, part of the cell, and fan."""
+    face, u, v = _on_cube(d)
+    row, x = _step((u + 1) * (GRID / 2), GRID)
+    column, y = _step((v + 1) * (GRID / 2), GRID)
+    cell = _look(t.cell, ((hull * FACES + face) * GRID + row) * GRID + column)
+
+    side = jnp.left_shift(1, cell & 7)
+    row, _ = _step(x * side.astype(u.dtype), side)
+    column, _ = _step(y * side.astype(u.dtype), side)
+    part = _look(t.part, (cell >> 3) + row * side + column)
+    if not len(t.slice):
+        return part
+
+    fan = jnp.maximum(-1 - part, 0)
+    pole_u, pole_v = (_look(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v))
+    in_fan = _look(t.slice, fan * SLICES + _slice(u - pole_u, v - pole_v))
+    return jnp.where(part < 0, in_fan, part)
+
+
+def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
+    """Face and place (u, v) where directions meet the cube [-1, 1]^3; see directions.py."""
+    x, y, z = d.parts
+    ax, ay, az = (jnp.abs(a) for a in d.parts)
+    by_x = (ax >= ay) & (ax >= az)
+    by_y = ~by_x & (ay >= az)
+
+    def chosen(a: Array | int, b: Array | int, c: Array | int) -> Array:
+        return jnp.where(by_x, a, jnp.where(by_y, b, c))
+
+    out = chosen(x, y, z)
+    size = jnp.abs(out)
+    scale = 1 / jnp.where(size == 0, 1.0, size)
+    face = chosen(0, 2, 4) + jnp.where(out < 0, 1, 0)
+    return face.astype(jnp.int32), chosen(y, z, x) * scale, chosen(z, x, y) * scale
+
+
+def _slice(a: Array, b: Array) -> Array:
+    """In which slice of a fan a place is, from its coordinates relative to the pole."""
+    on_side = SLICES // 4
+    along_a = jnp.abs(a) >= jnp.abs(b)
+    depth, across = jnp.where(along_a, a, b), jnp.where(along_a, b, a)
+    tangent = safe_divide(across, jnp.abs(depth))
+    step, _ = _step((tangent + 1) * (on_side / 2), on_side)
+    side = jnp.where(along_a, 0, 2) + jnp.where(depth < 0, 1, 0)
+    return side.astype(jnp.int32) * on_side + step
+
+
+def _step(x: Array, n: Array | int) -> tuple[Array, Array]:
+    """The number of the unit interval that x is in, 0 to n - 1, and the place in it."""
+    whole = jnp.clip(x.astype(jnp.int32), 0, n - 1)
+    return whole, x - whole.astype(x.dtype)
+
+
+def _look(table: Array, index: Array) -> Array:
+    """Items `table[index]` of `[n]`, of `[n, 1]`, or of `[n, worlds]`, each world's for itself."""
+    if table.ndim == 2 and table.shape[1] > 1:
+        world = np.arange(index.shape[-1], dtype=np.int32) % table.shape[1]
+        place = table.at[index, world.reshape((1,) * (index.ndim - 1) + (-1,))]
+    else:
+        place = table.reshape(-1).at[index]
+    return place.get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def _counting(n: int, like: Array) -> Array:
+    """0, 1, ... n - 1 along a new axis in front of those of `like`."""
+    return jnp.arange(n, dtype=jnp.int32).reshape(n, *(1,) * like.ndim)
+
+
+def _each(x: Tree) -> Tree:
+    """The same for all along a new axis in front."""
+    return jax.tree.map(lambda a: a[None], x)
+
+
+@derived
+def _tables(s: Structure) -> Tables:
+    mesh = np.arange(s.nmesh)
+    of_vertex, of_polygon = np.repeat(mesh, s.mesh_vertnum), np.repeat(mesh, s.mesh_polynum)
+    of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
+    of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
+    tables = Tables(
+        geom=np.maximum(s.geom_hullid, 0),
+        cell=s.hull_cell.ravel(),
+        part=s.hull_part,
+        pole_u=s.hull_pole[:, 0],
+        pole_v=s.hull_pole[:, 1],
+        slice=s.hull_slice.ravel(),
+        candidate=s.hull_vertid,
+        around=s.mesh_polymapadr,
+        around_num=s.mesh_polymapnum,
+        face=s.mesh_polymap + s.mesh_polyadr[of_entry],
+        place=s.mesh_polyplace,
+        outline=s.mesh_polyvertadr,
+        outline_num=s.mesh_polyvertnum,
+        corner=s.mesh_polyvert + s.mesh_vertadr[of_corner],
+        quad=tuple(s.mesh_polyquad.T),
+    )
+    return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
+
+
+@derived
+def _most(s: Structure) -> tuple[int, int]:
+    """Most polygons at a vertex of a hull, and most corners of one of these polygons."""
+    around = s.mesh_polymapnum[s.hull_vertid]
+    corners = [
+        s.mesh_polyvertnum[s.mesh_polyadr[k] : s.mesh_polyadr[k] + s.mesh_polynum[k]]
+        for k in np.unique(s.geom_dataid[s.geom_hullid >= 0])
+    ]
+    return int(around.max()), int(np.concatenate(corners).max())

@@ -1,0 +1,49 @@
+"""Contacts of a plane with the hull of a mesh.
+
+MuJoCo's rule, found by experiment: the lowest vertex, and of the polygon at it that faces the plane
+best those corners that are lower than the center of the geom. Of polygons with more than four
+corners there are four that span much of the area (assets/mesh/outline.py). A geom with a signed
+distance field touches a plane with the hull of its mesh, too.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.collision.convex.hull import (
+    Hulls,
+    hull_corner,
+    hull_of,
+    hull_support,
+    hull_vertex,
+)
+from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
+
+SLOTS = 4
+
+
+def plane_mesh(plane: Placed, mesh: Placed, h: Hulls) -> Touch:
+    """The lowest vertex first, then the others in the order of the outline."""
+    down = mesh.rot.T @ -plane.axis
+    vertex, is_corner = decide(_corners, h, mesh.id, down)
+    plane, mesh = slots((plane, mesh))
+    point = mesh.pos + mesh.rot @ hull_vertex(h, vertex)
+    normal = plane.axis
+    dist = normal.dot(point - plane.pos)
+    low = normal.dot(point - mesh.pos) <= 0
+    lowest = jnp.arange(SLOTS).reshape(SLOTS, *(1,) * (low.ndim - 1)) == 0
+    touch = Touch(dist, point - normal.scale(0.5 * dist), normal)
+    return touch_if(lowest | low & is_corner, touch)
+
+
+def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
+    """Four vertices that may touch, and whether each is one of its own, `[4, n, *W]`."""
+    geom = jnp.broadcast_to(geom, down.shape)
+    t = h.tables
+    lowest = hull_support(h, hull_of(h, geom), down)
+    corner = hull_corner(h, lowest, down)
+    others = [b.at[corner].get(mode="promise_in_bounds") for b in t.quad]
+    vertex = [lowest] + [t.corner.at[k].get(mode="promise_in_bounds") for k in others]
+    own = jnp.ones(lowest.shape, bool)
+    return jnp.stack(vertex), jnp.stack([own, own, own, others[2] != others[1]])
