@@ -26,6 +26,7 @@ class Platform(NamedTuple):
       scans: a scan over items is cheap; elsewhere one sort takes fewer kernels.
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
+      lanes: how many pairs of shapes are searched at a time (collision/convex/lanes.py).
     """
 
     recomputes: bool
@@ -33,10 +34,15 @@ class Platform(NamedTuple):
     branches: bool
     scans: bool
     blocks: bool
+    lanes: int
 
 
-PLATFORMS = {"cpu": Platform(recomputes=True, tiles=True, branches=True, scans=True, blocks=True)}
-ELSEWHERE = Platform(recomputes=False, tiles=False, branches=False, scans=False, blocks=False)
+PLATFORMS = {
+    "cpu": Platform(recomputes=True, tiles=True, branches=True, scans=True, blocks=True, lanes=128)
+}
+ELSEWHERE = Platform(
+    recomputes=False, tiles=False, branches=False, scans=False, blocks=False, lanes=16384
+)
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
 _told = jax.make_user_context(default_value=None)

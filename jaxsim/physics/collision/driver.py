@@ -150,7 +150,7 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
         reach = jnp.where(filled, pair.take(reach), -FAR)
         lost = jnp.maximum(count - group.budget, 0)
 
-    operands = (a, b) if assets is None else (a, b, assets)
+    operands = (a, b) if assets is None else (a, b, assets, reach)
     touch = once(group.collider.collide, *operands)
     found = touch.dist < reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.convex.convex import convex_convex
 from jaxsim.physics.collision.convex.hull import hulls
 from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
+from jaxsim.physics.collision.convex.solid import assets
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (
@@ -43,8 +45,9 @@ class Collider(NamedTuple):
     """How the contacts of two kinds of geoms are found.
 
     Attributes:
-      collide: function `(Placed, Placed) -> Touch`, or with the assets as a third operand. Kinds
-        with the same function go through it together.
+      collide: function `(Placed, Placed) -> Touch`; with assets it gets these as well, and how
+        far contacts reach, `[n, *W]`, which is -FAR for pairs that are not asked for. Kinds with
+        the same function go through it together.
       slots: number of contact points it gives for a pair; or a function of the model's options.
       assets: what it needs of the model besides placed geoms, a function of it; None: nothing.
     """
@@ -61,6 +64,7 @@ class Collider(NamedTuple):
 PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE
 ELLIPSOID, CYLINDER, BOX = GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX
 MESH, SDF = GeomType.MESH, GeomType.SDF
+CONVEX = Collider(convex_convex, 1, assets)
 
 COLLIDERS: dict[tuple[int, int], Collider] = {
     (PLANE, SPHERE): Collider(plane_sphere, 1),
@@ -77,6 +81,20 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (CAPSULE, CAPSULE): Collider(capsule_capsule, 2),
     (CAPSULE, BOX): Collider(capsule_box, 2),
     (BOX, BOX): Collider(box_box, 8),
+    (SPHERE, ELLIPSOID): CONVEX,
+    (SPHERE, MESH): CONVEX,
+    (CAPSULE, ELLIPSOID): CONVEX,
+    (CAPSULE, CYLINDER): CONVEX,
+    (CAPSULE, MESH): CONVEX,
+    (ELLIPSOID, ELLIPSOID): CONVEX,
+    (ELLIPSOID, CYLINDER): CONVEX,
+    (ELLIPSOID, BOX): CONVEX,
+    (ELLIPSOID, MESH): CONVEX,
+    (CYLINDER, CYLINDER): CONVEX,
+    (CYLINDER, BOX): CONVEX,
+    (CYLINDER, MESH): CONVEX,
+    (BOX, MESH): CONVEX,
+    (MESH, MESH): CONVEX,
 }
 
 HFIELD = GeomType.HFIELD

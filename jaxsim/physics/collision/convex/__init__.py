@@ -1,1 +1,1 @@
-"""The narrow phase of convex geoms that have no formula of their own."""
+"""Contacts of any two convex shapes: distance, depth, derivative, and patches of flat contact."""

@@ -23,7 +23,7 @@ from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
 SLOTS = 4
 
 
-def plane_mesh(plane: Placed, mesh: Placed, h: Hulls) -> Touch:
+def plane_mesh(plane: Placed, mesh: Placed, h: Hulls, reach: Array) -> Touch:
     """The lowest vertex first, then the others in the order of the outline."""
     down = mesh.rot.T @ -plane.axis
     vertex, is_corner = decide(_corners, h, mesh.id, down)

@@ -1,0 +1,336 @@
+"""How deep the origin is in a convex set: a polytope inside the set grows to its nearest face.
+
+G. van den Bergen, Proximity queries and penetration depth computation on 3D game objects, 2001.
+The face of the polytope nearest to the origin bounds the depth from below, the support of the set
+along its normal from above. The set's farthest point along that normal becomes a new vertex: the
+faces it sees go, and the hole they leave is closed by triangles to the new vertex.
+
+The first polytope is a large tetrahedron of the set that need not hold the origin: distances of
+faces have a sign, and the search first grows to where the origin is.
+
+Vertices and faces have fixed places, `[vertices, n]` and `[faces, n]`; which edges bound the hole
+is found by bits: of each vertex the set of the vertices to which edges of the faces seen lead,
+without those from which they come.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Vec, safe_divide, select
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+
+VERTICES = 32  # room for them; of the faces 2 n - 4 are needed
+FACES = 2 * VERTICES - 4
+NO_FACE = np.inf
+FLAT_FACE = 1e30  # a triangle without area closes the surface, is never nearest and sees nothing
+
+
+class Deepest(NamedTuple):
+    """The face of the set nearest to the origin.
+
+    Attributes:
+      triangle: its corners.
+      weight: of each; together they give the foot of the origin.
+      normal: unit vector out of the set.
+    """
+
+    triangle: tuple[Corner, Corner, Corner]
+    weight: tuple[Array, Array, Array]
+    normal: Vec
+
+
+class _Polytope(NamedTuple):
+    """Vertices `[VERTICES, n]` and faces `[FACES, n]`: corners in the order seen from outside."""
+
+    vertex: Corner
+    vertices: Array
+    face: tuple[Array, Array, Array]
+    normal: Vec
+    distance: Array  # of the face's plane from the origin; NO_FACE: there is no face here
+
+
+class _State(NamedTuple):
+    polytope: _Polytope
+    best: Corner  # the support whose plane is nearest, of those seen
+    normal: Vec
+    upper: Array
+    scale: Array
+    done: Array
+    turn: Array
+
+
+def deepest(set_: Difference, turns: int) -> Deepest:
+    """The face of a set, in which the origin is, that is nearest to the origin.
+
+    Args:
+      set_: `[n]` sets, the difference of two solids each.
+      turns: limit of iterations, at most VERTICES - 4.
+    """
+    corners, scale = _tetrahedron(set_)
+    polytope = _first(corners)
+    false = jnp.zeros_like(scale, bool)
+    nowhere = jnp.full_like(scale, jnp.inf)
+    state = _State(
+        polytope, corners[0], set_.pos.map(jnp.zeros_like), nowhere, scale, false, jnp.int32(0)
+    )
+    turns = min(turns, VERTICES - 4)
+
+    def going(s: _State) -> Array:
+        return (s.turn < turns) & ~jnp.all(s.done)
+
+    last = lax.while_loop(going, lambda s: _grown(set_, s), state)
+    face = _read(last.polytope, decide(_nearest_face, last.polytope.distance))
+    # a search that was not finished may have seen a nearer plane than that of its last face
+    beyond = face.normal.dot(set_.farthest(face.normal).y)
+    finished = decide(_is_nearest, beyond, last.upper, last.scale)
+    one, none = jnp.ones_like(scale), jnp.zeros_like(scale)
+    seen = Deepest((last.best, last.best, last.best), (one, none, none), last.normal)
+    return select(finished, face, seen)
+
+
+def _is_nearest(beyond: Array, upper: Array, scale: Array) -> Array:
+    return beyond <= upper + 0.02 * scale
+
+
+def _tetrahedron(set_: Difference) -> tuple[list[Corner], Array]:
+    """Four points of the set far from each other, and the largest extent."""
+    zero = jnp.zeros_like(set_.pos.x)
+    x = Vec(zero + 1, zero, zero)
+    line = (-set_.pos).normalize(fallback=x)
+
+    one, other = _apart(set_.farthest(_stacked([line, -line])))
+    span = one.y - other.y
+    scale = span.norm()
+    # the farthest from that line, to either side, in the direction that the line is flattest in
+    least = _axis_least(span)
+    side = span.cross(least).normalize(fallback=x)
+    side2 = span.cross(side).normalize(fallback=x)
+    candidates = _apart(set_.farthest(_stacked([side, -side, side2, -side2])))
+    square = span.dot(span)
+
+    def from_line(c: Corner) -> Array:
+        v = c.y - other.y
+        across = v - span.scale(safe_divide(v.dot(span), square))
+        return across.dot(across)
+
+    third = _select_index(decide(_largest, [from_line(c) for c in candidates]), candidates)
+    normal = span.cross(third.y - other.y).normalize(fallback=x)
+    sides = _apart(set_.farthest(_stacked([normal, -normal])))
+    heights = [jnp.abs(normal.dot(c.y - other.y)) for c in sides]
+    fourth = _select_index(decide(_largest, heights), sides)
+    return [one, other, third, fourth], jnp.maximum(scale, jnp.maximum(*heights))
+
+
+def _stacked(values: list[Tree]) -> Tree:
+    """Several values of lanes as one, `[k, n]`: asked together, the program has one question."""
+    return jax.tree.map(lambda *x: jnp.stack(x), *values)
+
+
+def _apart(x: Tree) -> list[Tree]:
+    """The inverse of `_stacked`."""
+    leaves, structure = jax.tree.flatten(x)
+    return [jax.tree.unflatten(structure, each) for each in zip(*leaves, strict=True)]
+
+
+def _largest(values: list[Array]) -> Array:
+    """Which of a few values is largest."""
+    return jnp.argmax(jnp.stack(values), axis=0).astype(jnp.int32)
+
+
+def _select_index(index: Array, choices: list[Tree]) -> Tree:
+    """`choices[index]`."""
+    out = choices[0]
+    for k in range(1, len(choices)):
+        out = select(index == k, choices[k], out)
+    return out
+
+
+def _axis_least(v: Vec) -> Vec:
+    """The coordinate axis along which `v` is shortest."""
+    x, y, z = (jnp.abs(c) for c in v.parts)
+    by_x = (x <= y) & (x <= z)
+    by_y = ~by_x & (y <= z)
+    one, zero = jnp.ones_like(x), jnp.zeros_like(x)
+    return Vec(
+        jnp.where(by_x, one, zero),
+        jnp.where(by_y, one, zero),
+        jnp.where(by_x | by_y, zero, one),
+    )
+
+
+def _first(corners: list[Corner]) -> _Polytope:
+    """The tetrahedron of four corners as a polytope."""
+    a, b, c, d = (corner.y for corner in corners)
+    outside = decide(_is_above, a, b, c, d)  # then a, b, c is seen from outside reversed
+
+    def rows(*parts: Array) -> Array:
+        filled = jnp.stack(parts)
+        return jnp.concatenate([filled, jnp.broadcast_to(filled[:1], _more(filled))])
+
+    def _more(filled: Array) -> tuple[int, ...]:
+        return (VERTICES - 4, *filled.shape[1:])
+
+    vertex = jax.tree.map(rows, *corners)
+    faces = []
+    for i, j, k in ((0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2)):
+        faces.append((jnp.full(a.x.shape, i), jnp.where(outside, k, j), jnp.where(outside, j, k)))
+    shape = (FACES - 4, *a.x.shape)
+    columns = []
+    for k in range(3):
+        known = jnp.stack([f[k].astype(jnp.int32) for f in faces])
+        columns.append(jnp.concatenate([known, jnp.zeros(shape, jnp.int32)]))
+    points = [a, b, c, d]
+    planes = []
+    for face in faces:
+        p, q, r = (_select_index(index, points) for index in face)
+        planes.append(_plane(p, q, r))
+    normal = jax.tree.map(
+        lambda *x: jnp.concatenate([jnp.stack(x), jnp.zeros(shape, a.x.dtype)]),
+        *(n for n, _ in planes),
+    )
+    distance = jnp.concatenate(
+        [jnp.stack([d for _, d in planes]), jnp.full(shape, NO_FACE, a.x.dtype)]
+    )
+    count = jnp.full(a.x.shape, 4, jnp.int32)
+    return _Polytope(vertex, count, (columns[0], columns[1], columns[2]), normal, distance)
+
+
+def _is_above(a: Vec, b: Vec, c: Vec, d: Vec) -> Array:
+    return (b - a).cross(c - a).dot(d - a) > 0
+
+
+def _plane(p: Vec, q: Vec, r: Vec) -> tuple[Vec, Array]:
+    """Outward unit normal and distance of a face."""
+    e, f = q - p, r - p
+    normal = e.cross(f)
+    square, eps = normal.dot(normal), float(jnp.finfo(p.x.dtype).eps)
+    flat = square <= (8 * eps) ** 2 * e.dot(e) * f.dot(f)
+    unit = normal.scale(jnp.where(flat, 0.0, lax.rsqrt(jnp.where(flat, 1.0, square))))
+    return unit, jnp.where(flat, FLAT_FACE, unit.dot(p))
+
+
+def _rows(table: Tree, index: Array) -> Tree:
+    """`table[index]` lane by lane, `[k, n]`, `[n]` -> `[n]`."""
+    return jax.tree.map(lambda a: jnp.take_along_axis(a, index[None], axis=0)[0], table)
+
+
+def _grown(set_: Difference, s: _State) -> _State:
+    """One more vertex, where the nearest face is."""
+    p = s.polytope
+    best = decide(_nearest_face, p.distance)
+    normal = _rows(p.normal, best)
+    new = set_.farthest(normal)
+    known = jnp.zeros_like(s.done)
+    for k in range(3):
+        known = known | same_features(new, _rows(p.vertex, _rows(p.face[k], best)))
+    upper = normal.dot(new.y)
+    scale = jnp.maximum(s.scale, jnp.abs(upper))
+    ended, seen, follow = decide(_hole, p, best, known, upper, new.y, scale)
+    nearer = ~s.done & decide(jnp.less, upper, s.upper)
+    done = s.done | ended
+    return _State(
+        select(done, p, _closed(p, new, seen, follow)),
+        select(nearer, new, s.best),
+        select(nearer, normal, s.normal),
+        jnp.where(nearer, upper, s.upper),
+        scale,
+        done,
+        s.turn + 1,
+    )
+
+
+def _nearest_face(distance: Array) -> Array:
+    return jnp.argmin(distance, axis=0).astype(jnp.int32)
+
+
+def _hole(
+    p: _Polytope, best: Array, known: Array, upper: Array, new: Vec, scale: Array
+) -> tuple[Array, Array, Array]:
+    """Whether the search ends; which faces the new vertex sees; and the edges around them."""
+    eps = float(jnp.finfo(p.distance.dtype).eps)
+    gap = upper - _rows(p.distance, best)
+    ended = (known & (gap <= 1e-3 * scale)) | (gap <= 8 * eps * scale)
+    place = np.arange(FACES, dtype=np.int32)[:, None]
+    height = p.normal.x * new.x + p.normal.y * new.y + p.normal.z * new.z - p.distance
+    seen = jnp.isfinite(p.distance) & ((height > 2 * eps * scale) | (place == best))
+    follow, whole = _rim(p.face, seen)
+    return ended | ~whole, seen, follow
+
+
+def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
+    """The edges that bound the faces seen.
+
+    Returns:
+      Of each vertex the next one around the hole, -1 if it is not on it, `[VERTICES, n]`; and
+      whether there is one hole of at least three edges, as far as can be told.
+    """
+    bit = [jnp.uint32(1) << f.astype(jnp.uint32) for f in face]
+    vertex = np.arange(VERTICES, dtype=np.int32)[:, None, None]
+    out = into = jnp.zeros((VERTICES, *seen.shape), jnp.uint32)
+    for k in range(3):
+        here = seen[None] & (face[k][None] == vertex)
+        out = out | jnp.where(here, bit[(k + 1) % 3], 0)
+        into = into | jnp.where(here, bit[(k + 2) % 3], 0)
+    leads = _any_bit(out) & ~_any_bit(into)
+    many = lax.population_count(leads)
+    next_ = jnp.where(many == 1, (31 - lax.clz(leads)).astype(jnp.int32), -1)
+    edges = jnp.sum(many == 1, axis=0)
+    faces = jnp.sum(seen, axis=0)
+    whole = jnp.all(many <= 1, axis=0) & (edges == faces + 2)
+    return next_, whole
+
+
+def _any_bit(words: Array) -> Array:
+    """All bits that some face has, `[VERTICES, FACES, n]` -> `[VERTICES, n]`."""
+    return lax.reduce(words, np.uint32(0), lax.bitwise_or, (1,))
+
+
+def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array) -> _Polytope:
+    """The polytope with a new vertex: the faces seen go, and each edge of the hole gets one."""
+    row = np.arange(VERTICES, dtype=np.int32)[:, None]
+    vertex = jax.tree.map(lambda a, b: jnp.where(row == p.vertices, b, a), p.vertex, new)
+
+    # the k-th edge of the hole goes to the k-th free place
+    on_rim = follow >= 0
+    free = seen | ~jnp.isfinite(p.distance)
+    rank_edge = jnp.cumsum(on_rim.astype(jnp.int32), axis=0, dtype=jnp.int32)
+    rank_free = jnp.cumsum(free.astype(jnp.int32), axis=0, dtype=jnp.int32)
+    taken = free & (rank_free <= rank_edge[-1:])
+    here = (rank_edge[None] == rank_free[:, None]) & on_rim[None]
+    start = jnp.sum(jnp.where(here, row[None], 0), axis=1, dtype=jnp.int32)
+    end = jnp.sum(jnp.where(here, follow[None], 0), axis=1, dtype=jnp.int32)
+
+    def at(index: Array) -> Vec:
+        return vertex.y.map(lambda a: jnp.take_along_axis(a, index, axis=0))
+
+    top = new.y.map(lambda a: a[None])
+    normal, distance = _plane(at(start), at(end), top)
+    last = jnp.broadcast_to(p.vertices[None], start.shape)
+    face = tuple(jnp.where(taken, a, b) for a, b in zip((start, end, last), p.face, strict=True))
+    gone = seen & ~taken
+    return _Polytope(
+        vertex,
+        p.vertices + 1,
+        (face[0], face[1], face[2]),
+        select(taken, normal, p.normal),
+        jnp.where(taken, distance, jnp.where(gone, NO_FACE, p.distance)),
+    )
+
+
+def _read(p: _Polytope, best: Array) -> Deepest:
+    """A face, with the weights of its corners at the foot of the origin."""
+    corners = [_rows(p.vertex, _rows(f, best)) for f in p.face]
+    normal = _rows(p.normal, best)
+    a, b, c = (corner.y for corner in corners)
+    e, f = b - a, c - a
+    across = e.cross(f)
+    over = safe_divide(1.0, across.dot(across))
+    u = f.cross(a).dot(across) * over
+    v = a.cross(e).dot(across) * over
+    return Deepest((corners[0], corners[1], corners[2]), (1 - u - v, u, v), normal)

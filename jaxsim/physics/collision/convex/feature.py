@@ -1,0 +1,256 @@
+"""The nearest points of two shapes, given on which features they are: exact, and with derivatives.
+
+Let n be the unit normal and y_k(n) the points of the difference that features k have farthest
+along n. At the solution their weighted mean x lies along n, and they are all equally far along n:
+
+    T' x = 0,    x = sum_k w_k y_k(n),    n . (y_k - y_1) = 0,    sum_k w_k = 1,
+
+with two tangents T. These are as many equations as unknowns (two of n, and all weights but one),
+whatever the features are: three vertices (a face and a vertex, two edges), one curved point each,
+or a side of a cylinder. One Newton step solves them to second order; taken at the solution, with
+its matrix held fixed, it has the derivative of the solution (the implicit function theorem).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.math import Vec, safe_divide, safe_sqrt, select
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+from jaxsim.physics.collision.frame import contact_frame
+
+LONGEST = 0.3  # a step that turns the normal further than this is not near a solution [rad]
+
+
+class Feature(NamedTuple):
+    """Where the nearest points are.
+
+    Attributes:
+      corners: three of the difference, `[3, n]`, each on other features; one that is not needed
+        repeats the first.
+      weight: of the second and the third; that of the first is the rest.
+      normal: unit vector from the first shape to the second.
+      needed: the second and the third corner count.
+      inside: the cores penetrate each other.
+      flat: the first, and the second shape touches with a cap, as a face, `[2, n]`.
+    """
+
+    corners: Corner
+    weight: tuple[Array, Array]
+    normal: Vec
+    needed: tuple[Array, Array]
+    inside: Array
+    flat: Array
+
+    def moved(self, set_: Difference, normal: Vec) -> Corner:
+        """The corners where the normal is another one."""
+        each = normal.map(lambda x: jnp.broadcast_to(x, self.corners.y.shape))
+        return set_.moved(self.corners, each, self.flat[:, None])
+
+
+def feature_of(
+    set_: Difference,
+    corners: tuple[Corner, Corner, Corner],
+    weight: tuple[Array, Array, Array],
+    normal: Vec,
+    inside: Array,
+) -> Feature:
+    """The feature of a triangle of the difference: what is the same, or has no weight, once."""
+    flat = set_.flat(corners, normal)
+    smooth = ~jnp.any(flat, axis=0)
+    first, second, third = corners
+    w1, w2, w3 = weight
+
+    # the corner of largest weight first
+    swap2 = (w2 > w1) & (w2 >= w3)
+    swap3 = (w3 > w1) & ~swap2
+    first, second = select(swap2, second, first), select(swap2, first, second)
+    w1, w2 = jnp.where(swap2, w2, w1), jnp.where(swap2, w1, w2)
+    first, third = select(swap3, third, first), select(swap3, first, third)
+    w1, w3 = jnp.where(swap3, w3, w1), jnp.where(swap3, w1, w3)
+
+    def differ(a: Corner, b: Corner) -> Array:
+        apart = a.y - b.y
+        return ~(same_features(a, b) & (smooth | (apart.dot(apart) == 0)))
+
+    two = differ(first, second) & (w2 != 0)
+    three = differ(first, third) & (w3 != 0) & (differ(second, third) | ~two)
+    w3_to_2 = two & (w3 != 0) & ~differ(second, third)
+    w2 = jnp.where(w3_to_2, w2 + w3, w2)
+    second, third = select(two, second, first), select(three, third, first)
+    zero = jnp.zeros_like(w2)
+    return Feature(
+        jax.tree.map(lambda *x: jnp.stack(x), first, second, third),
+        (jnp.where(two, w2, zero), jnp.where(three, w3, zero)),
+        normal,
+        (two, three),
+        inside,
+        flat,
+    )
+
+
+class _Equations(NamedTuple):
+    """Residuals and the matrix of a Newton step, [[H, E], [E', 0]]."""
+
+    r: tuple[Array, Array]
+    c: tuple[Array, Array]
+    H: tuple[Array, Array, Array]  # xx, xy, yy
+    E: tuple[tuple[Array, Array], tuple[Array, Array]]  # columns
+
+
+def solved(set_: Difference, f: Feature, turns: int) -> Feature:
+    """The feature with its normal and weights at the solution, without derivative."""
+    set_, f = lax.stop_gradient((set_, f))
+
+    def turn(_: int, state: tuple) -> tuple:
+        f, worth = state
+        other = _stepped(set_, f)
+        value = _worth(set_, other)
+        better = decide(_is_better, worth, value)
+        return select(better, (other, value), (f, worth))
+
+    f, _ = lax.fori_loop(0, turns, turn, (f, _worth(set_, f)))
+    return f
+
+
+class _Worth(NamedTuple):
+    """What makes one solution better than another.
+
+    Attributes:
+      residual: how far the equations are from being solved, a squared length.
+      depth: of shapes that penetrate, how far they have to go along the normal; else 0.
+    """
+
+    residual: Array
+    depth: Array
+
+
+def _is_better(old: _Worth, new: _Worth) -> Array:
+    """Less deep, or the equations nearer to being solved; false for what is no number."""
+    eps = 16 * float(jnp.finfo(old.depth.dtype).eps)
+    slack = eps * jnp.abs(old.depth)
+    return (new.depth <= old.depth + slack) & (
+        (new.residual < old.residual) | (new.depth < old.depth - slack)
+    )
+
+
+def at_solution(set_: Difference, f: Feature) -> Feature:
+    """A feature at its solution, with the derivative of that."""
+    return _stepped(set_, lax.stop_gradient(f))
+
+
+def points(set_: Difference, f: Feature) -> tuple[Vec, Vec]:
+    """The nearest point of each core, in the frame of the first shape."""
+    corners = f.moved(set_, f.normal)
+    return _mean(corners.a, f.weight), _mean(corners.b, f.weight)
+
+
+def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
+    one, two, three = points[0], points[1], points[2]
+    return one + (two - one).scale(weight[0]) + (three - one).scale(weight[1])
+
+
+def _worth(set_: Difference, f: Feature) -> _Worth:
+    y = f.moved(set_, f.normal).y
+    x = _mean(y, f.weight)
+    along = f.normal.dot(x)
+    across = x - f.normal.scale(along)
+    total = across.dot(across)
+    for k in (1, 2):
+        total = total + f.normal.dot(y[k] - y[0]) ** 2
+    depth = f.normal.dot(set_.farthest(f.normal).y)
+    return _Worth(total, jnp.where(f.inside, depth, 0))
+
+
+def _stepped(set_: Difference, f: Feature) -> Feature:
+    """One Newton step."""
+    _, t1, t2 = (lax.stop_gradient(v) for v in contact_frame(f.normal).rows)
+    equations = _equations(set_, f, (t1, t2))
+    d1, d2, w2, w3 = _newton(equations, f.needed)
+    short = d1 * d1 + d2 * d2 < LONGEST * LONGEST  # false for NaN
+    zero = jnp.zeros_like(d1)
+    d1, d2, w2, w3 = (jnp.where(short, v, zero) for v in (d1, d2, w2, w3))
+    normal = (f.normal + t1.scale(d1) + t2.scale(d2)).normalize()
+    return f._replace(normal=normal, weight=(f.weight[0] + w2, f.weight[1] + w3))
+
+
+def _equations(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equations:
+    n = f.normal
+    held = lax.stop_gradient((set_, n))
+    y = f.moved(set_, n).y
+    x = _mean(y, f.weight)
+    t1, t2 = tangents
+
+    # how the points move when the normal turns; the matrix has no derivative
+    slopes = []
+    for t in tangents:
+        _, slope = jax.jvp(lambda n: f.moved(held[0], n).y, (held[1],), (t,))
+        slopes.append(_mean(slope, f.weight))
+    depth = lax.stop_gradient(n.dot(x))
+    e2, e3 = y[1] - y[0], y[2] - y[0]
+    H = (
+        t1.dot(slopes[0]) - depth,
+        0.5 * (t1.dot(slopes[1]) + t2.dot(slopes[0])),
+        t2.dot(slopes[1]) - depth,
+    )
+    E = tuple((t1.dot(e), t2.dot(e)) for e in (e2, e3))
+    return _Equations(
+        (t1.dot(x), t2.dot(x)),
+        (n.dot(e2), n.dot(e3)),
+        lax.stop_gradient(H),
+        lax.stop_gradient((E[0], E[1])),
+    )
+
+
+def _convex(H: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    """The matrix with both eigenvalues positive, as they are at a smallest depth."""
+    xx, xy, yy = H
+    mean, half = 0.5 * (xx + yy), 0.5 * (xx - yy)
+    spread = safe_sqrt(half * half + xy * xy)
+    least = mean - spread
+    shift = jnp.where(least > 0, 0, jnp.abs(least) - least)
+    return xx + shift, xy, yy + shift
+
+
+def _newton(q: _Equations, needed: tuple[Array, Array]) -> tuple[Array, Array, Array, Array]:
+    """Turn of the normal and change of the weights, by the number of corners needed."""
+    r1, r2 = q.r
+    hxx, hxy, hyy = q.H
+    two, three = needed
+    zero = jnp.zeros_like(r1)
+
+    # one corner: H d = -r
+    cxx, cxy, cyy = _convex(q.H)
+    over = safe_divide(1.0, cxx * cyy - cxy * cxy)
+    d1, d2 = (cxy * r2 - cyy * r1) * over, (cxy * r1 - cxx * r2) * over
+    one = d1, d2, zero, zero
+
+    # two: along the edge e the constraint, across it the balance
+    edge = select(two, q.E[0], q.E[1])
+    c = jnp.where(two, q.c[0], q.c[1])
+    square = edge[0] * edge[0] + edge[1] * edge[1]
+    per = safe_divide(1.0, square)
+    p1, p2 = -edge[1], edge[0]
+    s1, s2 = -c * edge[0] * per, -c * edge[1] * per
+    balance = p1 * r1 + p2 * r2 + p1 * (hxx * s1 + hxy * s2) + p2 * (hxy * s1 + hyy * s2)
+    stiff = p1 * (hxx * p1 + hxy * p2) + p2 * (hxy * p1 + hyy * p2)
+    k = -balance * safe_divide(1.0, jnp.abs(stiff))
+    d1, d2 = s1 + k * p1, s2 + k * p2
+    g1, g2 = r1 + hxx * d1 + hxy * d2, r2 + hxy * d1 + hyy * d2
+    w = -(edge[0] * g1 + edge[1] * g2) * per
+    pair = d1, d2, jnp.where(two, w, zero), jnp.where(two, zero, w)
+
+    # three: E' d = -c, then E w = -(r + H d)
+    (a1, a2), (b1, b2) = q.E
+    det = a1 * b2 - a2 * b1
+    over = safe_divide(1.0, det)
+    d1 = (a2 * q.c[1] - b2 * q.c[0]) * over
+    d2 = (b1 * q.c[0] - a1 * q.c[1]) * over
+    g1, g2 = r1 + hxx * d1 + hxy * d2, r2 + hxy * d1 + hyy * d2
+    face = d1, d2, (b1 * g2 - b2 * g1) * over, (a2 * g1 - a1 * g2) * over
+
+    return select(two & three, face, select(two | three, pair, one))

@@ -1,0 +1,207 @@
+"""The point of a convex set nearest to the origin, by the method of Gilbert, Johnson and Keerthi.
+
+E. G. Gilbert, D. W. Johnson, S. S. Keerthi, A fast procedure for computing the distance between
+complex objects in three-dimensional space, 1988. The set is known by its support function. A
+triangle of its points is kept; the point farthest towards the origin is added, and of the
+tetrahedron the part nearest to the origin is the next triangle. It may have equal corners: an
+edge, or a point.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.math import Vec, select
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+
+Triangle = tuple[Corner, Corner, Corner]
+
+
+class Nearest(NamedTuple):
+    """What the search ends with.
+
+    Attributes:
+      triangle: corners, of which some may be equal.
+      weight: of each corner; together they give the nearest point.
+      inside: the origin is in the set, or nearer than can be told.
+      apart: the set is farther than was asked; the rest is then arbitrary.
+    """
+
+    triangle: Triangle
+    weight: tuple[Array, Array, Array]
+    inside: Array
+    apart: Array
+
+
+class _State(NamedTuple):
+    found: Nearest
+    point: Vec
+    scale: Array  # largest coordinate seen
+    done: Array
+    turn: Array
+
+
+def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
+    """The point of a set nearest to the origin.
+
+    Args:
+      set_: `[n]` sets.
+      cutoff: distances that need not be told apart from larger ones, `[n]`.
+      turns: limit of iterations.
+    """
+    judge = functools.partial(_verdict, float(jnp.finfo(set_.pos.x.dtype).eps))
+    away = -set_.pos
+    first = set_.farthest(-away)
+    one, none = jnp.ones_like(away.x), jnp.zeros_like(away.x)
+    false = jnp.zeros_like(away.x, bool)
+
+    def turn(s: _State) -> _State:
+        x = s.point
+        square = x.dot(x)
+        new = set_.farthest(-x)
+        # how far the set reaches towards the origin, seen along the nearest point
+        ahead = x.dot(new.y)
+        scale = jnp.maximum(s.scale, _size(new.y))
+        known = same_features(new, s.found.triangle[0])
+        for corner in s.found.triangle[1:]:
+            known = known | same_features(new, corner)
+        triangle, weight, point, within = _reduced(new, s.found.triangle)
+        verdict = decide(judge, square, ahead, known, point.dot(point), within, scale, cutoff)
+        keep = s.done | (verdict >= STOP)
+        found = select(keep, s.found, Nearest(triangle, weight, verdict == INSIDE, false))
+        found = found._replace(apart=s.found.apart | (~s.done & (verdict == APART)))
+        done = s.done | (verdict != GO_ON)
+        return _State(found, select(keep, x, point), scale, done, s.turn + 1)
+
+    inside = first.y.dot(first.y) <= 0
+    start = Nearest((first, first, first), (one, none, none), inside, false)
+    state = _State(start, first.y, _size(first.y), inside, jnp.int32(0))
+
+    def going(s: _State) -> Array:
+        return (s.turn < turns) & ~jnp.all(s.done)
+
+    return lax.while_loop(going, turn, state).found
+
+
+GO_ON, INSIDE, STOP, APART = range(4)
+
+
+def _verdict(
+    eps: float,
+    square: Array,
+    ahead: Array,
+    known: Array,
+    next_square: Array,
+    within: Array,
+    scale: Array,
+    cutoff: Array,
+) -> Array:
+    """Whether the search is over: the origin is inside, nothing nearer is found, or too far."""
+    apart = (ahead > 0) & (ahead * ahead > cutoff * cutoff * square) & (cutoff >= 0)
+    known = known & (square - ahead <= 1e-4 * square)  # a curved feature has many points
+    still = (square - ahead <= 8 * eps * jnp.maximum(square, eps * scale * scale)) | known
+    tiny = next_square <= (16 * eps * scale) ** 2
+    worse = ~within & ~tiny & (next_square >= square)
+    verdict = jnp.where(within | tiny, INSIDE, GO_ON)
+    return jnp.where(apart, APART, jnp.where(still | worse, STOP, verdict)).astype(jnp.int32)
+
+
+def _size(y: Vec) -> Array:
+    return jnp.maximum(jnp.maximum(jnp.abs(y.x), jnp.abs(y.y)), jnp.abs(y.z))
+
+
+SECOND, THIRD = (
+    (0, 1, 2, 0, 1, 2),
+    (None, None, None, 1, 2, 0),
+)  # parts: three edges, three triangles
+
+
+def _reduced(new: Corner, old: Triangle) -> tuple[Triangle, tuple[Array, Array, Array], Vec, Array]:
+    """The part of a tetrahedron nearest to the origin, which has the new corner.
+
+    Returns:
+      Its corners; their weights; its nearest point; whether the origin is in the tetrahedron.
+    """
+    edges = tuple(corner.y - new.y for corner in old)
+    code = decide(_nearest_part, new.y, edges)
+    within, part = code >= HOLDS, code % HOLDS
+    second, third = old[0], new
+    for k in range(6):
+        later = THIRD[k]
+        second = select(part == k, old[SECOND[k]], second)
+        third = select(part == k, new if later is None else old[later], third)
+    e, f = second.y - new.y, third.y - new.y
+    edge = part < 3
+    t, _ = _on_edge(new.y, e)
+    u, v, _, _ = _on_triangle(new.y, e, f)
+    u, v = jnp.where(edge, t, u), jnp.where(edge, 0, v)
+    corners = new, second, third
+    weight = 1 - u - v, u, v
+    return corners, weight, weighted((new.y, second.y, third.y), weight), within
+
+
+HOLDS = 8  # added to the number of the part if the origin is in the tetrahedron
+
+
+def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
+    """Which of three edges and three triangles at the new corner is nearest, 0 to 5."""
+    squares = [_on_edge(w, e)[1] for e in edges]
+    for k in range(3, 6):
+        _, _, square, inside = _on_triangle(w, edges[SECOND[k]], edges[THIRD[k] or 0])
+        squares.append(jnp.where(inside, square, jnp.inf))
+    best, part = squares[0], jnp.zeros(w.x.shape, jnp.int32)
+    for k in range(1, 6):
+        nearer = squares[k] < best
+        best, part = jnp.where(nearer, squares[k], best), jnp.where(nearer, k, part)
+    return part + HOLDS * _holds_origin(w, edges).astype(jnp.int32)
+
+
+def _on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
+    """Where on the edge from `w` along `e` the nearest point is, 0 to 1, and its square."""
+    square = e.dot(e)
+    t = jnp.clip(-w.dot(e) / jnp.where(square > 0, square, 1.0), 0, 1)
+    point = w + e.scale(t)
+    return t, point.dot(point)
+
+
+def _on_triangle(w: Vec, e: Vec, f: Vec) -> tuple[Array, Array, Array, Array]:
+    """Where in the triangle of `w` and two edges the foot of the origin is.
+
+    Returns:
+      Its parts along both edges; its square; whether it is in a triangle that has an area.
+    """
+    normal = e.cross(f)
+    square = normal.dot(normal)
+    flat = square <= 1e-12 * e.dot(e) * f.dot(f)
+    over = 1 / jnp.where(flat, 1.0, square)
+    u = f.cross(w).dot(normal) * over
+    v = w.cross(e).dot(normal) * over
+    height = normal.dot(w)
+    inside = ~flat & (u >= 0) & (v >= 0) & (u + v <= 1)
+    return u, v, height * height * over, inside
+
+
+def _holds_origin(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
+    """Whether the origin is inside the tetrahedron of `w` and the ends of three edges from it."""
+    a, b, c = edges
+    volume = a.dot(b.cross(c))
+    parts = [w.dot(c.cross(b)), w.dot(a.cross(c)), w.dot(b.cross(a))]
+    last = volume - sum(parts)
+    eps = float(jnp.finfo(w.x.dtype).eps)
+    sizes = a.dot(a) * b.dot(b) * c.dot(c)
+    solid = volume * volume > 64 * eps * eps * sizes
+    sign = jnp.sign(volume)
+    inside = solid
+    for part in [*parts, last]:
+        inside = inside & (part * sign > 0)
+    return inside
+
+
+def weighted(corners: tuple[Vec, Vec, Vec], weight: tuple[Array, Array, Array]) -> Vec:
+    """The point of three corners that their weights give."""
+    parts = [c.scale(w) for c, w in zip(corners, weight, strict=True)]
+    return parts[0] + parts[1] + parts[2]
