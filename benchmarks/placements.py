@@ -27,7 +27,7 @@ PAIRS = [
     for p in itertools.combinations_with_replacement(KINDS, 2)
     if not set(p) <= {"plane", "hfield"}
 ]
-FLAT = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+FLAT = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 # found by formulas, not by search
 ANALYTIC = {
     *(("plane", k) for k in KINDS[2:]),
@@ -150,7 +150,7 @@ def _start(m, d, k: int, kind: Pose, rng) -> tuple[np.ndarray, np.ndarray, np.nd
     mujoco.mj_kinematics(m, d)
     still, R, center = np.zeros(4), d.geom_xmat[k].reshape(3, 3), d.geom_xpos[k].copy()
     mujoco.mju_mat2Quat(still, d.geom_xmat[k])
-    flat = m.geom_type[k] in FLAT
+    flat = int(m.geom_type[k]) in FLAT
     away, aside = R @ _unit(rng), np.zeros(3)
     if flat or kind.along:
         axis = 2 if flat else rng.integers(3)
