@@ -5,15 +5,18 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from optimized import OPTIMIZED
+from physics.collision.two_geoms import random_quat
 from physics.oracle import data
 from tolerance import CONTACT, ROUNDING
 
 import jaxsim
 from jaxsim.enums import WarningType
 from jaxsim.io.bridge import put_model
-from jaxsim.math import Rot, Vec
+from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.native import pack, unpack
+from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.broadphase import near
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.collision.plan import layout
@@ -216,3 +219,28 @@ def test_the_cheap_test_fails_no_touching_pair():
                 is_near = np.asarray(near(group.kinds[0], geoms, g1, g2, reach))
                 far = {p for p, n in zip(zip(g1, g2, strict=True), is_near, strict=True) if not n}
                 assert not touching & {(int(a), int(b)) for a, b in far}
+
+
+def test_a_lying_cylinder_has_one_lower_end():
+    """Rounding says which end of it that is, and must say the same of x, y and z."""
+    rng = np.random.default_rng(0)
+    tilt, radius = random_quat(rng), 0.1
+    mj = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><worldbody><geom type="plane" size="1 1 1" quat="{" ".join(map(str, tilt))}"/>
+        <body><freejoint/><geom type="cylinder" size="{radius} .35"/></body></worldbody></mujoco>"""
+    )
+    m = put_model(mj)
+    start = jaxsim.make_data(m, keep=("contact", "ncon"))
+    yaw = jnp.asarray(rng.uniform(0, np.pi, 500))
+    zero, right = 0.0 * yaw, 0.0 * yaw + 0.5**0.5
+    turn = Quat(*jnp.asarray(tilt)[:, None])
+    q = turn * Quat(jnp.cos(yaw), zero, zero, jnp.sin(yaw)) * Quat(right, right, zero, zero)
+    qpos = jnp.stack([zero, zero, zero, *q.parts], axis=1)
+
+    def contacts(m, qpos):
+        d = unpack(start.replace(qpos=qpos), 0)
+        return pack(collision(unpack(m, 0), kinematics(unpack(m, 0), d)), start).contact
+
+    many = jax.jit(jax.vmap(contacts, in_axes=(None, 0)), compiler_options=OPTIMIZED)
+    dist = np.asarray(many(m, qpos).dist)
+    np.testing.assert_allclose(dist[dist < FAR], -radius, **ROUNDING)

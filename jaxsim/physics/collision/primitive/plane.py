@@ -55,7 +55,9 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
 
     axis = cylinder.axis
     up = n.dot(axis)
-    lower = axis.scale(jnp.where(up > 0, -1.0, 1.0))  # to the cap that faces the plane
+    # once: of a lying cylinder rounding decides, and it must decide the same for x, y and z
+    turned = decide(_is_positive, up)
+    lower = axis.scale(jnp.where(turned, -1.0, 1.0))  # to the cap that faces the plane
 
     # the way down in a disk is -n without its part along the axis; a level disk has none: take any
     down = axis.scale(up) - n
@@ -74,6 +76,10 @@ def plane_cylinder(plane: Placed, cylinder: Placed) -> Touch:
     ):
         points = points + slots(direction).scale(per_slot(parts, radius) * slots(extent))
     return _touch(plane, points)
+
+
+def _is_positive(x: Array) -> Array:
+    return x > 0
 
 
 def plane_box(plane: Placed, box: Placed) -> Touch:
