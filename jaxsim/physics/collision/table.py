@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.convex.convex import convex_convex
+from jaxsim.physics.collision.convex.convex import convex_convex, convex_slots
 from jaxsim.physics.collision.convex.hull import hulls
 from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
 from jaxsim.physics.collision.convex.solid import assets
+from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (
@@ -25,20 +26,6 @@ from jaxsim.physics.collision.primitive.sphere import (
     sphere_cylinder,
     sphere_sphere,
 )
-
-
-class Options(NamedTuple):
-    """What of `m.opt` decides the form of the collision stage; names as there."""
-
-    disableflags: int
-    sdf_initpoints: int
-    sdf_iterations: int
-    ccd_iterations: int
-
-    @classmethod
-    def of(cls, m: Model) -> "Options":
-        """The options of a model."""
-        return cls(*(int(getattr(m.opt, name)) for name in cls._fields))
 
 
 class Collider(NamedTuple):
@@ -64,7 +51,7 @@ class Collider(NamedTuple):
 PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE
 ELLIPSOID, CYLINDER, BOX = GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX
 MESH, SDF = GeomType.MESH, GeomType.SDF
-CONVEX = Collider(convex_convex, 1, assets)
+CONVEX = Collider(convex_convex, convex_slots, assets)
 
 COLLIDERS: dict[tuple[int, int], Collider] = {
     (PLANE, SPHERE): Collider(plane_sphere, 1),
