@@ -186,7 +186,7 @@ def _cut_polygon(
             cutter.world(corner_of(assets, cutter.shape, face, jnp.broadcast_to(j, face.shape)))
             for j in (k, k + 1)
         )
-        return cut(p, a, (b - a).cross(normal), number + k, k < sides)
+        return cut(p, a, normal.cross(b - a), number + k, k < sides)
 
     return lax.fori_loop(0, most, turn, outline(points, number, 2 * most))
 

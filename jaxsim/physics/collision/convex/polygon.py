@@ -70,8 +70,16 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
         ha, hb = (_at(height, k[None])[0] for k in (a, b))
         return pa + (pb - pa).scale(safe_divide(ha, ha - hb))
 
-    # slot 0 .. kept-1: the run; kept: where it leaves; kept + 1: where it comes back
-    run = (first + place) % jnp.maximum(p.number, 1)
+    # slot 0 .. kept-1: the run; kept: where it leaves; kept + 1: where it comes back. The list
+    # begins with what the edge from its first corner to its second leaves
+    starts = inside[0], inside[1]
+    begin = jnp.where(
+        starts[0] & starts[1],
+        (1 - first) % jnp.maximum(p.number, 1),
+        jnp.where(starts[0], kept, kept + 1),
+    )
+    slot = (place + begin) % jnp.maximum(kept + 2, 1)
+    run = (first + slot) % jnp.maximum(p.number, 1)
     there = Polygon(
         crossing(last, leave),
         _at(p.out, last[None])[0],
@@ -87,8 +95,8 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
 
     def placed(x: Tree, there: Tree, back: Tree) -> Tree:
         x = jax.tree.map(lambda a: _at(a, run), x)
-        x = select(place == kept, jax.tree.map(lambda a: a[None], there), x)
-        return select(place == kept + 1, jax.tree.map(lambda a: a[None], back), x)
+        x = select(slot == kept, jax.tree.map(lambda a: a[None], there), x)
+        return select(slot == kept + 1, jax.tree.map(lambda a: a[None], back), x)
 
     result = Polygon(
         placed(p.point, there.point, back.point),
@@ -98,7 +106,10 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
     )
     some = wanted & (kept < p.number)
     line_only = p.number == 2  # an open line loses one end, and keeps two
-    result = select(some, result, p)
+    onward = (place + 1) % jnp.maximum(p.number, 1)
+    point, into, out = jax.tree.map(lambda x: _at(x, onward), (p.point, p.into, p.out))
+    whole = select(wanted & (p.number > 2), Polygon(point, into, out, p.number), p)
+    result = select(some, result, whole)
     return select(some & line_only, _shortened(p, kept, first, there, back), result)
 
 
