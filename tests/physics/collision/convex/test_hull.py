@@ -186,13 +186,16 @@ def test_vertices_carry_derivatives():
 
 
 def test_no_direction_is_answered_too():
-    """Of zero, huge and endless directions some vertex of the hull is the farthest."""
+    """Of zero and of huge and tiny directions some vertex of the hull is the farthest; and of what
+    is no number some vertex of the model."""
     mj = oracle(*ALL)
     _, h = loaded(mj)
     d = np.array([[0, 0, 0], [1e300, 0, 0], [0, -1e-300, 0], [np.inf, 0, 0], [np.nan, 0, 1]])
     for mesh in range(mj.nmesh):
         hull = hull_of(h, jnp.full(len(d), 1 + mesh, jnp.int32))
-        assert np.isin(support(h, hull, Vec(*jnp.asarray(d).T)), vertices(mj, mesh)).all()
+        found = support(h, hull, Vec(*jnp.asarray(d).T))
+        assert np.isin(found[:3], vertices(mj, mesh)).all()
+        assert ((found >= 0) & (found < mj.nmeshvert)).all()
 
 
 def test_the_program_does_not_grow_with_the_meshes():
