@@ -43,7 +43,7 @@ def placed(pos, mat, geom) -> Placed:
 
 
 def face_down(mj, d, geom: int, rng) -> np.ndarray:
-    """An orientation in which a polygon of a geom lies on the plane, nearly or exactly."""
+    """An orientation in which a polygon of a geom nearly lies on the plane."""
     mesh = mj.geom_dataid[geom]
     polygon = mj.mesh_polyadr[mesh] + rng.integers(mj.mesh_polynum[mesh])
     normal = mj.mesh_polynormal[polygon]
