@@ -233,8 +233,8 @@ def _hole(
     gap = upper - _rows(p.distance, best)
     ended = (known & (gap <= 1e-3 * scale)) | (gap <= 8 * eps * scale)
     place = np.arange(FACES, dtype=np.int32)[:, None]
-    height = p.normal.dot(in_front(new, place)) - p.distance
-    above = height > in_front(2 * eps * scale, place)
+    height = p.normal.dot(in_front(new, p.distance)) - p.distance
+    above = height > 2 * eps * scale[None]
     seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
     follow, whole = _rim(p.face, seen)
     return ended | ~whole, seen, follow

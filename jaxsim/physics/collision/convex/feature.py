@@ -103,18 +103,36 @@ class _Equations(NamedTuple):
 
 
 def solved(set_: Difference, f: Feature, turns: int) -> Feature:
-    """The feature with its normal and weights at the solution, without derivative."""
+    """The feature with its normal and weights at the solution, without derivative.
+
+    A step that goes over an edge meets another feature, which is then one more that counts.
+    """
     set_, f = lax.stop_gradient((set_, f))
 
-    def turn(_: int, state: tuple) -> tuple:
-        f, worth = state
+    def turn(_: int, f: Feature) -> Feature:
         other = _stepped(set_, f)
-        value = _worth(set_, other)
-        better = decide(_is_better, worth, value)
-        return select(better, (other, value), (f, worth))
+        beyond = set_.farthest(other.normal)
+        old, new = (
+            _worth(set_, x, at) for x, at in ((f, set_.farthest(f.normal)), (other, beyond))
+        )
+        return _with(select(decide(_is_better, old, new), other, f), beyond)
 
-    f, _ = lax.fori_loop(0, turns, turn, (f, _worth(set_, f)))
-    return f
+    return lax.fori_loop(0, turns, turn, f)
+
+
+def _with(f: Feature, corner: Corner) -> Feature:
+    """A feature with one more corner, if it is a new one and there is room."""
+    corners = [jax.tree.map(lambda x, k=k: x[k], f.corners) for k in range(3)]
+    new = f.inside & ~jnp.any(f.flat, axis=0)
+    for known in corners:
+        new = new & ~same_features(corner, known)
+    second, third = new & ~f.needed[0], new & f.needed[0] & ~f.needed[1]
+    corners[1] = select(second, corner, corners[1])
+    corners[2] = select(third, corner, corners[2])
+    return f._replace(
+        corners=jax.tree.map(lambda *x: jnp.stack(x), *corners),
+        needed=(f.needed[0] | second, f.needed[1] | third),
+    )
 
 
 class _Worth(NamedTuple):
@@ -154,7 +172,8 @@ def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
     return one + (two - one).scale(weight[0]) + (three - one).scale(weight[1])
 
 
-def _worth(set_: Difference, f: Feature) -> _Worth:
+def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
+    """The worth of a feature, of which the corner farthest along its normal is known."""
     y = f.moved(set_, f.normal).y
     x = _mean(y, f.weight)
     along = f.normal.dot(x)
@@ -162,7 +181,7 @@ def _worth(set_: Difference, f: Feature) -> _Worth:
     total = across.dot(across)
     for k in (1, 2):
         total = total + f.normal.dot(y[k] - y[0]) ** 2
-    depth = f.normal.dot(set_.farthest(f.normal).y)
+    depth = f.normal.dot(farthest.y)
     return _Worth(total, jnp.where(f.inside, depth, 0))
 
 

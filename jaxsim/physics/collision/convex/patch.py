@@ -227,7 +227,7 @@ def contacts(set_: Difference, f: Feature, patch: Patch) -> tuple[Array, Vec, Ve
     dist = jnp.where(edge, rise, apart)
     direction = select(edge, select(turned, -normal, normal), -out)
     at = select(edge, point - normal.scale(0.5 * rise), foot - out.scale(0.5 * apart))
-    place = jnp.arange(POINTS).reshape(POINTS, 1)
+    place = jnp.arange(POINTS, dtype=jnp.int32)[:, None]
     dist = jnp.where(place < number, dist, FAR)
     return dist, at, direction.map(lambda x: jnp.broadcast_to(x, dist.shape))
 

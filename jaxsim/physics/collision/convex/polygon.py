@@ -89,9 +89,9 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
     shortened = select(place == 1 - first, new_end, same)
     some, is_line = wanted & (kept < number), number == 2
     full = select(wanted & ~is_line, onward, same)
-    corners = select(some, select(is_line, shortened, shorter), full)
+    point, into, out = select(some, select(is_line, shortened, shorter), full)
     left = jnp.where(kept > 0, jnp.where(is_line, 2, kept + 2), 0)
-    return Polygon(*corners, jnp.where(some, left, number)[0])
+    return Polygon(point, into, out, jnp.where(some, left, number)[0])
 
 
 class _Corner(NamedTuple):

@@ -26,7 +26,7 @@ from jaxsim.physics.collision.convex.patch import POINTS, Patch, patch_of
 from jaxsim.physics.collision.convex.patch import contacts as patch_contacts
 from jaxsim.physics.collision.convex.solid import Assets, Solid, radius
 
-NEWTON_TURNS = 4
+NEWTON_TURNS = 6
 
 
 class Lanes(NamedTuple):

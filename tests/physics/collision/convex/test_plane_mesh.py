@@ -30,7 +30,7 @@ STEP = 1e-6  # of finite differences
 
 def touching(plane: Placed, mesh: Placed, h: Hulls) -> Touch:
     """The collider as the driver calls it."""
-    return plane_mesh(plane, mesh, h)
+    return plane_mesh(plane, mesh, h, jnp.zeros_like(plane.pos.x))
 
 
 collide = jax.jit(touching, compiler_options=OPTIMIZED)
