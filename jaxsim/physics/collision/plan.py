@@ -12,6 +12,7 @@ from jaxsim.physics.collision.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.pairs import Kind, Pairs, candidate_pairs
 from jaxsim.physics.collision.table import NEVER, Collider
 from jaxsim.physics.collision.user import colliders, user_rows
+from jaxsim.physics.topology import ancestors
 
 
 class Group(NamedTuple):
@@ -46,12 +47,15 @@ class Layout(NamedTuple):
     Attributes:
       pairs: candidate pairs in MuJoCo's order, without those that no function collides.
       groups: by kind.
+      moved: `[npairs]` bool: some dof moves one of the geoms against the other. A `<pair>` may name
+        two for which none does; then there are contacts, but they have no rows.
       capacity: contacts a world has room for.
       geom_bodyid: body of each geom.
     """
 
     pairs: Pairs
     groups: tuple[Group, ...]
+    moved: np.ndarray
     capacity: int
     geom_bodyid: np.ndarray
 
@@ -103,7 +107,17 @@ def _layout(s: Structure, disableflags: int, capacity: int | None) -> Layout:
     )
     if capacity is None:
         capacity = contact_capacity(s, pairs)
-    return Layout(pairs, groups, capacity, s.geom_bodyid)
+    return Layout(pairs, groups, _moved(s, pairs), capacity, s.geom_bodyid)
+
+
+def _moved(s: Structure, pairs: Pairs) -> np.ndarray:
+    """`Layout.moved`; the pairs that are not named were chosen so."""
+    moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
+    first, second = (
+        ancestors(s)[s.geom_bodyid[geom[named]]] for geom in (pairs.geom1, pairs.geom2)
+    )
+    moved[named] = (first != second).any(axis=1)
+    return moved
 
 
 def uncollidable(m: Model) -> dict[Kind, Pairs]:
