@@ -58,9 +58,10 @@ def candidate_pairs(s: Structure, disableflags: int) -> Pairs:
       disableflags: bits of DisableBit.
 
     Returns:
-      The pairs sorted by their bodies; of the same bodies, `<pair>` elements first.
+      The pairs sorted by their bodies; of the same bodies, `<pair>` elements first. None where
+      nothing moves.
     """
-    if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT):
+    if not s.nv or disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT):
         return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
     named, found = _named_pairs(s), _body_pairs(s, disableflags)
     ngeom = len(s.geom_bodyid)

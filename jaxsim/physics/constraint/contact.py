@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import MINVAL, ConeType, ConstraintType
+from jaxsim.enums import ConeType, ConstraintType
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -183,7 +183,7 @@ def _pyramid(m: Model, c: Contacts, tran: Array, imp: Array) -> Array:
     edge = 1 / regularize(imp, tran * (1 + slope * slope))
     frictional = 2 * slope * slope / m.opt.impratio * edge
     R = jnp.where(c.dim == 1, 1 / regularize(imp, tran), frictional)
-    return jnp.where(c.active, 1 / jnp.maximum(MINVAL, R), 0)
+    return jnp.where(c.active, 1 / jnp.where(c.active, R, 1.0), 0)
 
 
 def _cone(m: Model, c: Contacts, tran: Array, imp: Array, mu: list) -> list:
@@ -194,7 +194,7 @@ def _cone(m: Model, c: Contacts, tran: Array, imp: Array, mu: list) -> list:
     for k in range(1, len(mu)):
         ratio = jnp.where(mu[k] > 0, c.friction[0] / jnp.where(mu[k] > 0, mu[k], 1.0), 0)
         used = c.active & (c.dim > k)
-        D.append(jnp.where(used, 1 / jnp.maximum(MINVAL, Rt * ratio * ratio), 0))
+        D.append(jnp.where(used, 1 / jnp.where(used, Rt * ratio * ratio, 1.0), 0))
     return D
 
 
