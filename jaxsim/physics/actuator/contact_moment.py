@@ -36,7 +36,7 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
     Returns:
       `[k, nv, *W]`.
     """
-    c = contacts_of(m, d)
+    c = contacts_of(m, d) if m.nv else None
     if c is None:
         return jnp.zeros((len(body), m.nv, *d.qpos.shape[1:]), d.qpos.dtype)
     (normal,) = basis_jacobian(m, d, c, 1)

@@ -324,7 +324,7 @@ def _body(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     moment = contact_moment(m, d, _output_trnid(m)[ids, 0])
     row, dof = _body_places(m.structure, ids)
     entries = take(moment.reshape(-1, *moment.shape[2:]), np.searchsorted(ids, row) * m.nv + dof)
-    return jnp.zeros_like(moment[:, 0]), entries
+    return jnp.zeros((len(ids), *moment.shape[2:]), moment.dtype), entries
 
 
 _JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)

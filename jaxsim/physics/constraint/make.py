@@ -51,7 +51,7 @@ def make_constraint(m: Model, d: Data) -> Data:
     if m.opt.disableflags & DisableBit.CONSTRAINT:
         return _count(m, d.replace(rows=Rows()))
     single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
-    contact = None if d.found is None else contact_rows(m, d, d.found)
+    contact = None if d.found is None or not m.nv else contact_rows(m, d, d.found)
     return _count(m, d.replace(rows=Rows(single, contact)))
 
 

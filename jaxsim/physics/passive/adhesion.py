@@ -20,7 +20,7 @@ def adhesion_force(m: Model, d: Data) -> Array:
 
     qfrc_adhesion = -sum over contacts of (normal Jacobian)' adhesion
     """
-    c = contacts_of(m, d) if has_adhesion(m) else None
+    c = contacts_of(m, d) if m.nv and has_adhesion(m) else None
     if c is None or c.adhesion is None:
         return jnp.zeros_like(d.qvel)
     (normal,) = basis_jacobian(m, d, c, 1)

@@ -53,7 +53,7 @@ def contact_forces(m: Model, d: Data) -> Array:
 
 def _forces(m: Model, d: Data, c: Contacts) -> Array:
     """`[ncontact, 6, *W]`."""
-    if not len(layout(m).pairs.dim):
+    if not m.nv or not len(layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
     d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))
     size = basis_size(m)
