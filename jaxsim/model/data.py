@@ -18,7 +18,8 @@ class Contact(Record):
     """Contacts, padded to the model's capacity; the first `ncon` are real.
 
     Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
-    What no contact of the model can have, adhesion or a moving surface, is None.
+    What no contact of the model can have, adhesion or a moving surface, is None. The property
+    `exclude` says why a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
@@ -48,7 +49,7 @@ class Contact(Record):
 
     @property
     def exclude(self) -> jax.Array:
-        """Why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 0: it has some."""
+        """Why a contact has no rows, as above, (ncontact,)."""
         in_gap = self.dist >= self.includemargin
         if self.adhesion is not None:
             in_gap = in_gap & (self.adhesion == 0)

@@ -139,3 +139,12 @@ def test_a_stage_alone_asks_for_the_contacts():
     d = jaxsim.com_pos(m, jaxsim.kinematics(m, d))
     with pytest.raises(ValueError, match="'contact'; keep it"):
         jaxsim.transmission(m, d)
+
+
+def test_unknown_kinds_are_refused(refused):
+    mj = oracle.compile_xml(
+        "<mujoco><worldbody><body><joint name='ball' type='ball'/><geom size='.1'/></body>"
+        "</worldbody><actuator><orientation name='turn' joint='ball'/></actuator></mujoco>"
+    )
+    messages = refused(lambda: oracle.model(mj))
+    assert any("actuator 'turn': transmission so3" in message for message in messages)
