@@ -40,6 +40,8 @@ from jaxsim.model.warning import warning_counts as warning_counts
 from jaxsim.physics.api import com_pos as com_pos
 from jaxsim.physics.api import com_vel as com_vel
 from jaxsim.physics.api import constraint_rows as constraint_rows
+from jaxsim.physics.api import contact_force as contact_force
+from jaxsim.physics.api import contact_forces as contact_forces
 from jaxsim.physics.api import crb as crb
 from jaxsim.physics.api import differentiate_pos as differentiate_pos
 from jaxsim.physics.api import energy_pos as energy_pos

@@ -33,7 +33,7 @@ MODEL = """
 <option><flag energy="enable"/></option><default><geom condim="{condim}"/></default>
 <size nuserdata="2"/>
 <worldbody>
-  <geom name="floor" type="plane" size="3 3 .1" margin=".01" contype="3"/>
+  <geom name="floor" type="plane" size="3 3 .1" margin=".01" contype="3" {belt}/>
   <site name="ground" type="box" size="3 3 .4"/><site name="post" pos="0 .3 1.5"/>
   <camera name="eye" mode="targetbody" target="box" pos="2 2 2"/>
   <body name="idle" pos="4 0 2"><joint type="free"/><geom size=".1 .2" type="capsule"/>
@@ -51,7 +51,7 @@ MODEL = """
     <site name="top" type="box" size=".25 .2 .25"/></body>
   <body name="stack" pos="-.8 .1 .15"><freejoint/>
     <geom type="{shape}" size=".15 .1 .15" friction=".5 .02 .01" contype="0"
-      conaffinity="{reach}"/>
+      conaffinity="{reach}" {sticky}/>
     <site name="beside" type="cylinder" size=".2 .3"/></body>
   <body name="ball" pos="-.8 .1 .35"><freejoint/><geom size=".1" contype="3"/>
     <site name="round" size=".1"/></body>
@@ -72,6 +72,7 @@ MODEL = """
   <motor name="twist" joint="wrist" gear="1 2 3"/>
   <velocity name="drive" joint="lift" kv="4" ctrlrange="-1 1"/>
   <motor name="push" site="tip" gear="1 0 2 0 .1 0" refsite="post"/>
+  <adhesion name="suck" body="stack" ctrlrange="0 1" gain="3"/>
 </actuator>
 <sensor>{sensors}</sensor></mujoco>
 """
@@ -83,6 +84,7 @@ CASES = {
         "armature": 5,
         "shape": "cylinder",
         "reach": 2,  # not every kind collides with a cylinder
+        "belt": 'surfacevel=".2 -.1 .3 .1 .2 .5"',
     },
     "implicitfast": {
         "loss": 'frictionloss=".3" stiffness="2"',
@@ -98,11 +100,12 @@ CASES = {
         "condim": 6,
         "option": 'density="300" viscosity=".5" wind="1 2 0"',
         "fluid": 'fluidshape="ellipsoid"',
+        "sticky": 'adhesion="3" gap=".05"',
     },
 }
 DEFAULTS = {
     "cone": "pyramidal", "condim": 3, "armature": 0, "shape": "box", "loss": "", "gravcomp": "",
-    "equality": "", "option": "", "fluid": "", "reach": 3,
+    "equality": "", "option": "", "fluid": "", "reach": 3, "belt": "", "sticky": "",
 }  # fmt: skip
 
 
@@ -217,8 +220,9 @@ def differences(mj: mujoco.MjModel, d: Data, mjd: mujoco.MjData) -> list[str]:
         if field.nested is None and not field.static and name not in NOT_COMPARED:
             compare(name, getattr(d, name), expected(mj, mjd, name))
     if int(d.ncon) == mjd.ncon:
-        for name in Contact.fields:
-            ours, theirs = (getattr(c, name)[: mjd.ncon] for c in (d.contact, mjd.contact))
+        for name in (*Contact.fields, "exclude"):
+            ours, theirs = (getattr(c, name) for c in (d.contact, mjd.contact))
+            ours = np.zeros_like(theirs) if ours is None else ours[: mjd.ncon]
             compare(f"contact.{name}", ours, theirs)
     return wrong
 

@@ -33,7 +33,8 @@ MODELS = {
     <body name="mocap" mocap="true" pos="0 0 3"><geom size=".1" contype="0"/></body>
     <body name="base" pos="0 0 .32" gravcomp=".3"><freejoint/>
       <geom type="ellipsoid" size=".1 .2 .3" fluidshape="ellipsoid" contype="0" conaffinity="0"/>
-      <geom name="foot" size=".3" pos="0 0 -.05" condim="6" friction="1 .01 .002" margin=".02"/>
+      <geom name="foot" size=".3" pos="0 0 -.05" condim="6" friction="1 .01 .002" margin=".02"
+        adhesion="3" surfacevel=".1 .2 .3 .4 .5 .6"/>
       <geom name="heel" size=".3" pos="0 .2 -.05" condim="3"/>
       <geom name="hand" size=".1" pos=".5 0 0"/>
       <site name="s0" pos=".1 .2 .3" euler="3 40 5"/>
@@ -59,7 +60,7 @@ MODELS = {
     </body>
   </worldbody>
   <contact>
-    <pair geom1="floor" geom2="hand" margin=".3" condim="4" solref=".1 1"/>
+    <pair geom1="floor" geom2="hand" margin=".3" condim="4" solref=".1 1" adhesion="2"/>
     <pair geom1="floor" geom2="end" gap=".01"/>
   </contact>
   <equality>
@@ -129,8 +130,7 @@ WITHOUT_EFFECT = {
     "mesh_polynormal": "it tells which face of a hull is meant",
     "(hfield|oct|skin|flex|flexedge)_.*": "they neither collide nor move yet",
     "opt.(noslip|ccd|sleep)_tolerance": "of methods that are not there yet",
-    ".*_springyield|geom_surfacevel|.*_adhesion": "a model that has it is refused",
-    ".*_delay|sensor_interval|key_plastic": "a model that has it is refused",
+    ".*_springyield|.*_delay|sensor_interval|key_plastic": "a model that has it is refused",
     "sensor_noise": "MuJoCo does not apply it either",
 }
 

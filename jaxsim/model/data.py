@@ -17,7 +17,9 @@ FAR = 1e10  # distance at a place without a contact [m]
 class Contact(Record):
     """Contacts, padded to the model's capacity; the first `ncon` are real.
 
-    Past them `dist` is `FAR` and `geom` is -1; the other values mean nothing.
+    Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
+    What no contact of the model can have, adhesion or a moving surface, is None. The property
+    `exclude` says why a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
@@ -30,6 +32,28 @@ class Contact(Record):
     solref = array("ncontact", 2, doc="reference, normal direction")
     solreffriction = array("ncontact", 2, doc="reference, friction directions")
     solimp = array("ncontact", 5, doc="impedance")
+    adhesion = array(
+        "ncontact",
+        unit="N",
+        doc="force with which it may pull",
+        only=("geom_hasadhesion", "pair_hasadhesion"),
+    )
+    surfacevel = array(
+        "ncontact",
+        3,
+        unit="m/s, rad/s",
+        doc="velocity of surface 2 over surface 1, geoms at rest: tangents 1 and 2, spin",
+        only=("geom_hassurfacevel",),
+    )
+    efc_address = array("ncontact", dtype="int", doc="number of its first row; -1: it has none")
+
+    @property
+    def exclude(self) -> jax.Array:
+        """Why a contact has no rows, as above, (ncontact,)."""
+        in_gap = self.dist >= self.includemargin
+        if self.adhesion is not None:
+            in_gap = in_gap & (self.adhesion == 0)
+        return jnp.where(self.efc_address >= 0, 0, jnp.where(in_gap, 1, 3))
 
 
 class Data(Record):
@@ -108,6 +132,7 @@ class Data(Record):
     qfrc_damper = array("nv", unit="N or N m", doc="passive damper force", keep=False)
     qfrc_gravcomp = array("nv", unit="N or N m", doc="gravity compensation force", keep=False)
     qfrc_fluid = array("nv", unit="N or N m", doc="fluid force", keep=False)
+    qfrc_adhesion = array("nv", unit="N or N m", doc="attraction of adhesive contacts", keep=False)
     qfrc_passive = array("nv", unit="N or N m", doc="total passive force")
     act_dot = array("na", doc="time derivative of the activation")
     actuator_force = array("nout", unit="N or N m", doc="actuator forces")
@@ -146,4 +171,8 @@ ALWAYS = frozenset(
 def no_contacts(like: Contact) -> Contact:
     """As many places as `like` has, without a contact."""
     empty: Contact = jax.tree.map(jnp.zeros_like, like)
-    return empty.replace(dist=jnp.full_like(like.dist, FAR), geom=jnp.full_like(like.geom, -1))
+    return empty.replace(
+        dist=jnp.full_like(like.dist, FAR),
+        geom=jnp.full_like(like.geom, -1),
+        efc_address=jnp.full_like(like.efc_address, -1),
+    )

@@ -45,6 +45,7 @@ class Field:
       keep: whether `make_data` allocates it by default.
       static: decides the shape of the program: hashed, never traced.
       nested: the record class of the value, for a field that is itself a record.
+      only: tables of the structure; None in a model whose items are off in all of them.
     """
 
     shape: tuple[str | int, ...] = ()
@@ -55,6 +56,7 @@ class Field:
     keep: bool = True
     static: bool = False
     nested: type | None = None
+    only: tuple[str, ...] = ()
 
     def dims(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The public shape, with symbols looked up in `sizes`."""
@@ -62,9 +64,11 @@ class Field:
         return own + KINDS[self.kind]
 
 
-def array(*shape: str | int, kind="real", dtype="float", unit="", doc="", keep=True) -> Any:
+def array(
+    *shape: str | int, kind="real", dtype="float", unit="", doc="", keep=True, only=()
+) -> Any:
     """Declares a traced array field."""
-    return Field(shape, kind, dtype, unit, doc, keep)
+    return Field(shape, kind, dtype, unit, doc, keep, only=only)
 
 
 def static(doc: str = "") -> Any:

@@ -114,7 +114,9 @@ def _start(m: Model, d: Data) -> Data:
 
 
 def _zeros(m: Model, field: Field) -> Any:
-    """A field of zeros; for a nested record, a record of them."""
+    """A field of zeros; for a nested record, a record of them; None if the model has no such."""
+    if field.only and not any(getattr(m.structure, table).any() for table in field.only):
+        return None
     if field.nested is not None:
         record: Any = field.nested
         return record(**{name: _zeros(m, f) for name, f in record.fields.items()})

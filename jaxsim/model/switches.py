@@ -56,15 +56,15 @@ SWITCHES = (
         True,
         "damping and inertia reflected into its joint or tendon",
     ),
+    Switch("geom_hasadhesion", ("geom_adhesion",), True, "adhesion of its contacts"),
+    Switch("pair_hasadhesion", ("pair_adhesion",), True, "adhesion of its contacts"),
+    Switch("geom_hassurfacevel", ("geom_surfacevel",), True, "a moving surface"),
 )
 # What is a matter of kind, or not simulated at all: on or off when the model is made.
 FIXED = (
     Switch("geom_hasfluid", ("geom_fluid",), True, "the forces of fluidshape='ellipsoid'"),
     Switch("jnt_isplastic", ("jnt_springyield",), True, "a spring that yields"),
     Switch("tendon_isplastic", ("tendon_springyield",), True, "a spring that yields"),
-    Switch("geom_hasadhesion", ("geom_adhesion",), True, "adhesion"),
-    Switch("pair_hasadhesion", ("pair_adhesion",), True, "adhesion"),
-    Switch("geom_hassurfacevel", ("geom_surfacevel",), True, "a moving surface"),
     Switch("actuator_hasdelay", ("actuator_delay",), True, "a delay"),
     Switch("sensor_hasdelay", ("sensor_delay", "sensor_interval"), True, "a delay or sampling"),
 )

@@ -37,6 +37,8 @@ from jaxsim.physics.passive.passive import passive as _passive
 from jaxsim.physics.query import jacobian as body_jacobian
 from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
+from jaxsim.physics.query.contact_force import contact_force as _contact_force
+from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
 from jaxsim.physics.stage import STAGES, Stage, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
@@ -115,6 +117,10 @@ step = _public(_step)
 forward = _public(_forward)
 inverse = _public(_inverse)
 constraint_rows = _public(_constraint_rows)
+
+# from the results of a step
+contact_force = _public(_contact_force)
+contact_forces = _public(_contact_forces)
 
 # stages
 kinematics = _public(_kinematics)

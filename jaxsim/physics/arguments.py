@@ -34,6 +34,7 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "body": (),
     "geom": (),
     "site": (),
+    "contact": (),
 }
 
 

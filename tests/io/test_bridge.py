@@ -144,9 +144,9 @@ SCENE = """
 <mujoco>
   <option integrator="{}" cone="{}" jacobian="{}" tolerance="0"><flag energy="enable"/></option>
   <worldbody>
-    <geom type="plane" size="1 1 1"/>
+    <geom type="plane" size="1 1 1" adhesion="2" surfacevel=".1 .2 0 0 0 .3"/>
     <site name="s0"/>
-    <body pos="0 0 .09"><freejoint/><geom size=".1"/><site name="s1"/></body>
+    <body name="a" pos="0 0 .09"><freejoint/><geom size=".1"/><site name="s1"/></body>
     <body pos="2 0 1">
       <joint name="h" range="0 1" limited="true" frictionloss=".1" damping=".3"/>
       <geom size=".1" pos=".2 0 0"/>
@@ -159,6 +159,7 @@ SCENE = """
   <equality><connect body1="world" body2="b" anchor="0 0 0" active="false"/></equality>
   <actuator>
     <motor joint="h"/><motor tendon="t"/><general joint="g" gear="1 2 3" dyntype="integrator"/>
+    <adhesion body="a" ctrlrange="0 1" gain="3"/>
   </actuator>
 </mujoco>
 """.replace('<body pos="2 0 1">', '<body name="b" pos="2 0 1">')

@@ -27,6 +27,7 @@ PLAIN = """
     <body name="cart" pos="2 0 .5"><joint name="x" type="slide" axis="1 0 0" range="-.5 .01"/>
       <geom size=".1"/><site name="s2"/></body>
   </worldbody>
+  <contact><pair geom1="foot" geom2="floor" condim="4"/></contact>
   <equality><joint joint1="h" joint2="x" active="false"/></equality>
   <tendon>
     <fixed name="f" range="-.2 .02"><joint joint="h" coef="1"/><joint joint="x" coef="1"/></fixed>

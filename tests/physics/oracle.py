@@ -47,6 +47,9 @@ def data(mj: mujoco.MjModel, mjd: mujoco.MjData) -> Data:
         solref=jnp.asarray(con.solref.reshape(n, 2)),
         solreffriction=jnp.asarray(con.solreffriction.reshape(n, 2)),
         solimp=jnp.asarray(con.solimp.reshape(n, 5)),
+        adhesion=jnp.asarray(con.adhesion),
+        surfacevel=jnp.asarray(con.surfacevel.reshape(n, 3)),
+        efc_address=jnp.asarray(con.efc_address),
     )
     return Data(**values)
 

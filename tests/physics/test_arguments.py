@@ -15,7 +15,7 @@ from jaxsim.model.data import Contact, Data
 XML = """
 <mujoco>
   <worldbody>
-    <geom type="plane" size="1 1 1"/>
+    <geom type="plane" size="1 1 1" adhesion="1" surfacevel="1 0 0 0 0 0"/>
     <body pos="0 0 1" mocap="true"/>
     <body name="b" pos="0 0 1"><joint name="h"/><geom size="0.1" pos="0.1 0 0"/></body>
   </worldbody>

@@ -75,9 +75,10 @@ STAGES = (
     "kinematics com_pos tendon crb transmission com_vel passive fwd_actuation subtree_vel "
     "energy_pos energy_vel rne full_m"
 ).split()
-SOLVED = "step forward inverse constraint_rows".split()
+SOLVED = "step forward inverse constraint_rows contact_forces".split()
 CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
     "rne with acceleration": partial(jaxsim.rne, flg_acc=True),
+    "contact_force": lambda m, d: jaxsim.contact_force(m, d, 0),
     "mul_m": lambda m, d: jaxsim.mul_m(m, d, d.qvel),
     "solve_m": lambda m, d: jaxsim.solve_m(m, d, d.qfrc_applied),
     "jac": lambda m, d: jaxsim.jac(m, d, d.xfrc_applied[1, :3], 4),

@@ -29,6 +29,7 @@ from jaxsim.physics.inverse import compare_fwd_inv, inv_constraint, inverse
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.query.constraint_rows import constraint_rows
+from jaxsim.physics.query.contact_force import contact_force, contact_forces
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.stage import STAGES
@@ -39,9 +40,12 @@ PLAIN = (
     *(actuator_velocity, com_vel, passive, bias, make_constraint, actuation, fwd_acceleration),
     *(fwd_constraint, sensor_pos, sensor_vel, sensor_acc, energy_pos, energy_vel, subtree_vel),
     *(body_acceleration, body_forces, inv_constraint, compare_fwd_inv, rne),
+    *(contact_force, contact_forces),
 )
 # made of several stages: what they declare to write is what they are for
 COMPOSITE = (inverse, constraint_rows)
+# what takes more than a model and a data
+MORE = {contact_force: (np.zeros(1, np.int32),)}
 NAMES = (*Data.fields, *Data.working)
 
 
@@ -71,7 +75,7 @@ def truth(function, m, d, parts) -> tuple[set, set]:
     """Fields on which the results of a function depend, and fields that it changes."""
 
     def run(parts):
-        out = function(m, d.converted(parts, native=True))
+        out = function(m, d.converted(parts, native=True), *MORE.get(function, ()))
         return values(out) if isinstance(out, Data) else {"result": out}
 
     def owners(tree):

@@ -23,8 +23,8 @@ OF_ISLANDS = {
     "ifrc_smooth": "qfrc_smooth",
     "ifrc_constraint": "qfrc_constraint",
 }
-# what a contact of geoms has in every field that belongs to flexes and moving surfaces
-NO_FLEX = {"flex": -1, "elem": -1, "vert": -1, "surfacevel": 0, "adhesion": 0, "efc_address": -1}
+# what a contact of geoms has in every field that belongs to flexes
+NO_FLEX = {"flex": -1, "elem": -1, "vert": -1}
 
 
 def get_data(model: Any, d: Data) -> Any:
@@ -144,12 +144,13 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     mujoco._functions._realloc_con_efc(data, count, 0, 0)
     into = data.contact
     for name in Contact.fields:
-        values = getattr(into, name)
-        values[...] = np.asarray(getattr(d.contact, name))[:count].reshape(values.shape)
+        values, ours = getattr(into, name), getattr(d.contact, name)
+        values[...] = 0 if ours is None else np.asarray(ours)[:count].reshape(values.shape)
     for name, value in NO_FLEX.items():
         getattr(into, name)[...] = value
     into.geom1[...], into.geom2[...] = into.geom.T
-    into.exclude[...] = into.dist >= into.includemargin
+    into.exclude[...] = d.contact.exclude[:count]
+    into.efc_address[...] = -1  # until they have their rows
 
 
 def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:

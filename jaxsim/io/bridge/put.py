@@ -60,6 +60,8 @@ def _contacts(empty: Contact, found: Any) -> Contact:
     filled = {}
     for name in Contact.fields:
         slots = getattr(empty, name)
+        if slots is None:
+            continue
         values = np.asarray(getattr(found, name))[:count].reshape(count, *slots.shape[1:])
         filled[name] = slots.at[:count].set(jnp.asarray(values, dtype=slots.dtype))
     return empty.replace(**filled)

@@ -1,7 +1,8 @@
 """Transmissions: the length of each actuator, and the moment arms of its force on the dofs.
 
 MuJoCo's documentation, Computation: Transmission. What is attached to a joint or a tendon scales
-its length by the gear; what acts on sites is a force and a torque on one or two bodies.
+its length by the gear; what acts on sites is a force and a torque on one or two bodies; what acts
+on a body draws its contacts together.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from jaxsim.math import Quat, Spatial, Vec, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.actuator.contact_moment import contact_moment, touched_dofs
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.pattern import Pattern
@@ -26,14 +28,14 @@ from jaxsim.physics.topology import ancestors
 
 
 @stage(
-    reads="qpos xquat site_xpos site_xmat subtree_com cdof ten_length ten_J",
+    reads="qpos xquat site_xpos site_xmat subtree_com cdof ten_length ten_J found",
     writes="actuator_length actuator_moment",
 )
 def transmission(m: Model, d: Data) -> Data:
     """Actuator lengths and moments.
 
-    actuator_moment[k] = d actuator_length[k] / d q;  for a site without a reference site, whose
-    length is zero, the generalized force of a unit output.
+    actuator_moment[k] = d actuator_length[k] / d q;  for a site without a reference site and for a
+    body, whose lengths are zero, the generalized force of a unit output.
     """
     if not m.nout:
         none = d.qpos[:0]
@@ -309,6 +311,22 @@ def _site_quat(m: Model, d: Data, site: np.ndarray) -> Quat:
     return take(d.xquat, m.site_bodyid[site]) * take(m.site_quat, site)
 
 
+# contacts of bodies
+
+
+def _body_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    which, dof = np.nonzero(touched_dofs(s)[_output_trnid(s)[ids, 0]])
+    return ids[which], dof
+
+
+def _body(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
+    """A force that is shared by the contacts of a body; no length."""
+    moment = contact_moment(m, d, _output_trnid(m)[ids, 0])
+    row, dof = _body_places(m.structure, ids)
+    entries = take(moment.reshape(-1, *moment.shape[2:]), np.searchsorted(ids, row) * m.nv + dof)
+    return jnp.zeros((len(ids), *moment.shape[2:]), moment.dtype), entries
+
+
 _JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)
 RULES = (
     Rule(_JOINT, _on_joint(JointType.SLIDE, JointType.HINGE), _joint_places, _scalar),
@@ -318,5 +336,6 @@ RULES = (
     Rule((TrnType.SITE,), _site_members(False), _one_end, _site),
     Rule((TrnType.SITE,), _site_members(True), _two_ends, _refsite),
     Rule((TrnType.SLIDERCRANK,), _of_kind(TrnType.SLIDERCRANK), _two_ends, _slidercrank),
+    Rule((TrnType.BODY,), _of_kind(TrnType.BODY), _body_places, _body),
 )
 SIMULATED = frozenset(kind for rule in RULES for kind in rule.kinds)

@@ -32,12 +32,18 @@ def com_pos(m: Model, d: Data) -> Data:
     com = select(heavy, moment.scale(inverse), d.xipos)
     origin = take(com, m.body_rootid)
     cinert = Inertia.about(m.body_inertia, d.ximat, mass, d.xipos - origin)
-    cinert, cdof = pin((cinert, _motion_axes(m, d, origin)), d.qpos)
+    cinert, cdof = pin((cinert, motion_axes(m, d, origin)), d.qpos)
     return d.replace(subtree_com=com, cinert=cinert, cdof=cdof)
 
 
-def _motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
-    """Spatial velocity of the tree's reference point per unit speed of each dof."""
+def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
+    """Spatial velocity of the tree's reference point per unit speed of each dof, `[nv, *W]`.
+
+    Args:
+      m: model.
+      d: data with the poses of bodies and joints.
+      origin: center of mass of each body's tree, `[nbody, *W]`.
+    """
     joint, body, slot = m.dof_jntid, m.dof_bodyid, dof_slot(m)
     kind = m.jnt_type[joint]
     axis = take(d.xaxis, joint)

@@ -7,7 +7,8 @@ import numpy as np
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, pick, take, weighted_sum
 from jaxsim.physics.topology import ancestors
 
 
@@ -67,3 +68,16 @@ def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec
     axis = Spatial(*(a[None] for a in d.cdof.parts))
     mask = column(ancestors(m)[body], point)
     return axis.at(arms).scale(mask), axis.rot.scale(mask)
+
+
+def chosen_velocity(m: Model, d: Data, body: Array, point: Vec) -> Spatial:
+    """Velocity of points of bodies that each world chooses, and of the bodies about them.
+
+    Args:
+      m: model.
+      d: data with cvel and subtree_com.
+      body: int `[n, *W]`.
+      point: position in the world `[n, *W]`.
+    """
+    v, root = pick(d.cvel, body), take(d.subtree_com, m.body_rootid)
+    return Spatial.of(v.rot, v.at(point - pick(root, body)))

@@ -37,11 +37,14 @@ class Contacts(NamedTuple):
       pos: point midway between the surfaces.
       frame: rows are the normal, from geom 1 to geom 2, and two tangents.
       geom, body: ids of the first and of the second.
-      dim: dimension of the contact force: 1, 3, 4 or 6.
+      dim: dimension of the contact force: 1, 3, 4 or 6; 1 where it pulls across the gap.
       includemargin: the contact pushes where dist is below this [m].
       friction, solref, solreffriction, solimp: see ContactParams.
       exists: there is a contact here.
-      active: it exists and pushes.
+      active: it exists and pushes or pulls.
+      adhesion: see ContactParams.
+      surfacevel: velocity of the second surface over the first, from motion of the surfaces alone:
+        along both tangents [m/s], spin [rad/s]; None where no surface of the model moves.
     """
 
     dist: jax.Array
@@ -57,6 +60,8 @@ class Contacts(NamedTuple):
     solimp: tuple[jax.Array, ...]
     exists: jax.Array
     active: jax.Array
+    adhesion: jax.Array | None = None
+    surfacevel: tuple[jax.Array, ...] | None = None
 
     def each(self, ids: Ids) -> jax.Array:
         """Ids as an array `[ncontact, *W]`."""
@@ -182,18 +187,26 @@ def _contacts(
     pairs, params = layout.pairs, pair.take(params)
     dist = jnp.where(exists, touch.dist, FAR)
     geom = pair.look_up(pairs.geom1), pair.look_up(pairs.geom2)
+    dim = pair.values(pairs.dim.astype(np.int32), dist)
+    acts, adhesion = dist < params.margin, params.adhesion
+    if adhesion is not None:  # across the gap nothing slides on anything: no friction there
+        pulls = ~acts & (adhesion != 0)
+        dim, acts = jnp.where(pulls, 1, dim), acts | pulls
+    if not layout.moved.all():
+        acts = acts & pair.values(layout.moved, dist)
     return Contacts(
         dist=dist,
         pos=touch.pos,
         frame=contact_frame(touch.normal, touch.tangent),
         geom=geom,
         body=(geom[0].look_up(layout.geom_bodyid), geom[1].look_up(layout.geom_bodyid)),
-        dim=pair.values(pairs.dim.astype(np.int32), dist),
+        dim=dim,
         includemargin=params.margin,
         friction=params.friction,
         solref=params.solref,
         solreffriction=params.solreffriction,
         solimp=params.solimp,
         exists=exists,
-        active=exists & (dist < params.margin),
+        active=exists & acts,
+        adhesion=adhesion,
     )

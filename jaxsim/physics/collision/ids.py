@@ -4,7 +4,7 @@ Where every candidate has its own place, all ids are constants and what they sel
 where a budget decides, each world chooses. Both answer alike, so nobody else asks which it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +38,7 @@ class Fixed:
 
     def take(self, x: Tree) -> Tree:
         """Items of values `[k, *W]`."""
-        return take(x, self.id)
+        return _each_once(lambda a: take(a, self.id), x)
 
     def bits(self, table: np.ndarray, like: Array) -> np.ndarray:
         """Rows of a constant table `[k, columns]` of 0 and 1: `[n, columns, *W]`."""
@@ -73,7 +73,7 @@ class Chosen:
 
     def take(self, x: Tree) -> Tree:
         """Items of values `[k, *W]`."""
-        return pick(x, self.id)
+        return _each_once(lambda a: pick(a, self.id), x)
 
     def bits(self, table: np.ndarray, like: Array) -> Array:
         """Rows of a constant table `[k, columns]` of 0 and 1: `[n, columns, *W]`.
@@ -104,6 +104,13 @@ class Chosen:
 
 
 Ids = Fixed | Chosen
+
+
+def _each_once(select: Callable[[Array], Array], x: Tree) -> Tree:
+    """The arrays of a tree, selected from; one that stands in several places is looked up once."""
+    leaves, tree = jax.tree.flatten(x)
+    selected = {id(a): select(a) for a in leaves}
+    return jax.tree.unflatten(tree, [selected[id(a)] for a in leaves])
 
 
 def joined(parts: Sequence[Ids], like: Sequence[jax.Array]) -> Ids:

@@ -60,7 +60,8 @@ def candidate_pairs(s: Structure, disableflags: int) -> Pairs:
     Returns:
       The pairs sorted by their bodies; of the same bodies, `<pair>` elements first.
     """
-    if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT):
+    off = disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
+    if off or s.nbody + s.nflex < 2:  # MuJoCo does not look at a world alone
         return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
     named, found = _named_pairs(s), _body_pairs(s, disableflags)
     ngeom = len(s.geom_bodyid)

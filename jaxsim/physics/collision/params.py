@@ -13,9 +13,15 @@ import numpy as np
 
 from jaxsim.enums import MINMU, MINVAL, EnableBit
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.collision.pairs import Pairs
+
+
+def has_adhesion(m: Model) -> bool:
+    """Whether some geom or `<pair>` of the model has adhesion, or may get it."""
+    return bool(m.geom_hasadhesion.any() or m.pair_hasadhesion.any())
 
 
 class ContactParams(NamedTuple):
@@ -27,6 +33,7 @@ class ContactParams(NamedTuple):
       friction: tangent 1, tangent 2, spin, roll 1, roll 2.
       solref, solimp: reference and impedance in the normal direction.
       solreffriction: reference in the friction directions; 0: as in the normal direction.
+      adhesion: force with which a contact may pull [N]; None where the model has none.
     """
 
     margin: jax.Array
@@ -35,6 +42,7 @@ class ContactParams(NamedTuple):
     solref: tuple[jax.Array, ...]
     solreffriction: tuple[jax.Array, ...]
     solimp: tuple[jax.Array, ...]
+    adhesion: jax.Array | None
 
 
 def contact_params(m: Model, pairs: Pairs) -> ContactParams:
@@ -45,8 +53,9 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
         mixed = _where(named, _of_elements(m, pairs), mixed)
     if m.opt.enableflags & EnableBit.OVERRIDE:
         mixed = _override(m, mixed)
-    friction = tuple(jnp.maximum(f, MINMU) for f in mixed.friction)
-    return mixed._replace(friction=friction)
+    # some coefficients are the same array, and stay it
+    least = {id(f): jnp.maximum(f, MINMU) for f in mixed.friction}
+    return mixed._replace(friction=tuple(least[id(f)] for f in mixed.friction))
 
 
 def _mixed(m: Model, pairs: Pairs) -> ContactParams:
@@ -86,6 +95,10 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
     margin1, margin2 = both(m.geom_margin)
     gap1, gap2 = both(m.geom_gap)
     none = jnp.zeros_like(share)
+    adhesion = None
+    if _adhesive(s, pairs):
+        stick1, stick2 = both(m.geom_adhesion)
+        adhesion = by_priority(stick1 + stick2, stick1, stick2)
     return ContactParams(
         margin1 + margin2,
         gap1 + gap2,
@@ -93,6 +106,7 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
         tuple(solref),
         (none, none),
         tuple(solimp),
+        adhesion,
     )
 
 
@@ -106,7 +120,15 @@ def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
         _parts(take(m.pair_solref, k)),
         _parts(take(m.pair_solreffriction, k)),
         _parts(take(m.pair_solimp, k)),
+        take(m.pair_adhesion, k) if _adhesive(m.structure, pairs) else None,
     )
+
+
+def _adhesive(s: Structure, pairs: Pairs) -> bool:
+    """Whether some pair may have adhesion: one of its geoms, or the `<pair>` that names it."""
+    named = pairs.predefined >= 0
+    by_geom = s.geom_hasadhesion[pairs.geom1] | s.geom_hasadhesion[pairs.geom2]
+    return bool(by_geom[~named].any() or s.pair_hasadhesion[pairs.predefined[named]].any())
 
 
 def _override(m: Model, p: ContactParams) -> ContactParams:

@@ -14,6 +14,7 @@ from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.pairs import Kind, Pairs, candidate_pairs
 from jaxsim.physics.collision.table import NEVER, Collider
 from jaxsim.physics.collision.user import colliders, user_rows
+from jaxsim.physics.topology import ancestors
 
 
 class Group(NamedTuple):
@@ -55,12 +56,15 @@ class Layout(NamedTuple):
     Attributes:
       pairs: candidate pairs in MuJoCo's order, without those that no function collides.
       groups: by collider.
+      moved: `[npairs]` bool: some dof moves one of the geoms against the other. A `<pair>` may name
+        two for which none does; then there are contacts, but they have no rows.
       capacity: contacts a world has room for.
       geom_bodyid: body of each geom.
     """
 
     pairs: Pairs
     groups: tuple[Group, ...]
+    moved: np.ndarray
     capacity: int
     geom_bodyid: np.ndarray
 
@@ -121,7 +125,17 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
     if capacity is None:
         most = sum(g.points for g in groups)
         capacity = contact_capacity(s, pairs, most)
-    return Layout(pairs, groups, capacity, s.geom_bodyid)
+    return Layout(pairs, groups, _moved(s, pairs), capacity, s.geom_bodyid)
+
+
+def _moved(s: Structure, pairs: Pairs) -> np.ndarray:
+    """`Layout.moved`; the pairs that are not named were chosen so."""
+    moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
+    first, second = (
+        ancestors(s)[s.geom_bodyid[geom[named]]] for geom in (pairs.geom1, pairs.geom2)
+    )
+    moved[named] = (first != second).any(axis=1)
+    return moved
 
 
 def _group(

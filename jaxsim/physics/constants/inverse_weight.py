@@ -7,7 +7,7 @@ Constraints are scaled by them (MuJoCo's documentation, Computation: Constraint 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import MINVAL, JointType, TrnType
+from jaxsim.enums import MINVAL, JointType
 from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.derived import SLIDERS_ONLY
@@ -21,8 +21,6 @@ from jaxsim.physics.arrays.select import HIGHEST, column, diagonal, take, weight
 from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constants.flex_edges import edge_invweight
 from jaxsim.physics.topology import ancestors
-
-_KNOWN = SIMULATED | {TrnType.BODY}  # adhesion acts through contacts: its moment is zero here
 
 
 def inverse_weights(m: Model, d: Data) -> dict:
@@ -40,7 +38,7 @@ def inverse_weights(m: Model, d: Data) -> dict:
     body = _body_invweight(m, d, inverse)
     moment = _product(d.actuator_moment, inverse)
     acc0 = safe_sqrt(jnp.sum(moment * moment, axis=1))
-    known = np.isin(output_trntype(m), [*_KNOWN])
+    known = np.isin(output_trntype(m), [*SIMULATED])
     found = {
         "dof_M0": d.cdof.dot(take(d.crb, m.dof_bodyid) @ d.cdof) + dof_armature(m),
         "dof_invweight0": _dof_invweight(m, inverse),

@@ -8,7 +8,7 @@ frame of one), which joints an actuator reflects into, which geoms feel the medi
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import EqType, ObjType, TrnType
+from jaxsim.enums import DisableBit, EqType, ObjType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.derived import AUTOMATIC, STATISTICS
@@ -89,7 +89,7 @@ def independent(m: Model) -> dict:
 
 def at_reference(m: Model, d: Data) -> dict:
     """What follows from the pose at `qpos0`: lengths, cameras, lights and equalities."""
-    known = np.isin(output_trntype(m), [*SIMULATED, TrnType.BODY])
+    known = np.isin(output_trntype(m), [*SIMULATED])
     length = d.actuator_length
     return {
         "tendon_length0": d.ten_length,
@@ -114,6 +114,9 @@ def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
         mocap_pos=take(m.body_pos, mocap),
         mocap_quat=take(m.body_quat, mocap),
     )
+    # no contacts: what acts on those of a body has no moment here, as in MuJoCo
+    opt = m.opt.replace(disableflags=int(m.opt.disableflags) | int(DisableBit.CONTACT))
+    m = m.replace(opt=opt)
     for stage in stages:
         d = stage(m, d)
     return d

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import MINVAL, ConeType, ConstraintType
+from jaxsim.enums import ConeType, ConstraintType
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -32,22 +32,53 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
 
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
-    c, dims = found.contacts, layout(m).pairs.dim  # that contacts of the model can have
-    size = int(dims.max())
+    c, size = found.contacts, basis_size(m)
     used = _used(c.active) if c.active.ndim > 1 else None
     if used is not None and found.packed and len(c.active) % CHUNK == 0:
         parts = _by_chunks(m, d, c, size, used)
     else:
         parts = _parts(m, d, c, size)
-    flat = c.dim == 1 if size > 1 and dims.min() == 1 else None
-    pyramids = m.opt.cone == ConeType.PYRAMIDAL
-    return Block(
-        ConstraintType.CONTACT_PYRAMIDAL if pyramids else ConstraintType.CONTACT_ELLIPTIC,
-        (),
-        BasisJacobian(parts.J, used),
-        (Pyramid if pyramids else Elliptic)(parts.D, parts.mu, flat, used),
-        parts.aref,
-    )
+    return _block(m, c, parts, used)
+
+
+def rows_at(m: Model, c: Contacts, J: Array, velocity: list) -> ContactRows:
+    """Rows of contacts with a given basis Jacobian and velocity along the basis."""
+    return _block(m, c, _parts_at(m, c, J, velocity), None)
+
+
+def basis_size(m: Model) -> int:
+    """The largest dimension that a contact of the model can have."""
+    return int(layout(m).pairs.dim.max())
+
+
+def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
+    """Jacobians of the first `size` basis vectors of contacts, `[size, ncon, nv, *W]`.
+
+    Needs `cdof` and `subtree_com`.
+    """
+    sign = _sides(m, c)
+    cdof = d.cdof
+    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    # velocity of the contact point per unit speed of each dof
+    arm = Vec(*(p[:, None] - o[None] for p, o in zip(c.pos.parts, origin.parts, strict=True)))
+    point = Spatial(*(a[None] for a in cdof.parts))
+    linear = point.at(arm)
+    rows = []
+    for k in range(size):
+        axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
+        rows.append(sign * axis.dot(linear if k < 3 else point.rot))
+    return jnp.stack(pin(rows, d.qvel))
+
+
+def surface_force(c: Contacts, force: list) -> list:
+    """Force between the surfaces, from that of the rows: without the pull of the adhesion.
+
+    The rows push the surfaces apart against the attraction, a passive force; what holds between
+    the surfaces is the difference, and pulls where the rows push less.
+    """
+    if c.adhesion is None:
+        return force
+    return [force[0] - jnp.where(c.active, c.adhesion, 0), *force[1:]]
 
 
 class _Parts(NamedTuple):
@@ -84,9 +115,29 @@ def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts
     return chunks(put, start, used, (c, 0))
 
 
+def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactRows:
+    dims = layout(m).pairs.dim  # that contacts of the model can have; adhesion makes it 1
+    flat = c.dim == 1 if dims.max() > 1 and (dims.min() == 1 or c.adhesion is not None) else None
+    pyramids = m.opt.cone == ConeType.PYRAMIDAL
+    return Block(
+        ConstraintType.CONTACT_PYRAMIDAL if pyramids else ConstraintType.CONTACT_ELLIPTIC,
+        (),
+        BasisJacobian(parts.J, used),
+        (Pyramid if pyramids else Elliptic)(parts.D, parts.mu, flat, used),
+        parts.aref,
+    )
+
+
 def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
-    J = pin(_jacobian(m, d, c, size), d.qvel)
-    velocity = list(apply_basis(J, d.qvel))
+    J = pin(basis_jacobian(m, d, c, size), d.qvel)
+    return _parts_at(m, c, J, list(apply_basis(J, d.qvel)))
+
+
+def _parts_at(m: Model, c: Contacts, J: Array, velocity: list) -> _Parts:
+    size = len(velocity)
+    if c.surfacevel is not None:  # friction acts on the motion of the surfaces
+        driven = zip(velocity[1:4], c.surfacevel, strict=False)
+        velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
     first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
     tran = first + second
     violation = c.dist - c.includemargin
@@ -98,14 +149,32 @@ def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
     ]
     push = -B * velocity[0] - K * imp * violation
     if m.opt.cone == ConeType.PYRAMIDAL:
-        return _Parts(J, _pyramid(m, c, tran, imp), [push] + [-B * v for v in velocity[1:]], mu)
+        of_edges = _pyramid(m, c, tran, imp)
+        push = _with_pull(c, of_edges, push, by_edge=True)
+        return _Parts(J, of_edges, [push] + [-B * v for v in velocity[1:]], mu)
     # friction rows may have a damping of their own
     own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
     _, Bf = stiffness_damping(m, c.solreffriction, c.solimp[1])
     Bf = jnp.where(own, Bf, B)
     slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
-    aref = [push] + [-Bf * v for v in velocity[1:]]
-    return _Parts(J, _cone(m, c, tran, imp, mu), aref, [slope, *mu[1:]])
+    D = _cone(m, c, tran, imp, mu)
+    aref = [_with_pull(c, D[0], push, by_edge=False)] + [-Bf * v for v in velocity[1:]]
+    return _Parts(J, D, aref, [slope, *mu[1:]])
+
+
+def _with_pull(c: Contacts, D: Array, push: Array, by_edge: bool) -> Array:
+    """Reference of the normal, raised by R adhesion, or by an edge's share of it.
+
+    With the attraction as a passive force this moves the cone of forces down along the normal.
+    MuJoCo's documentation, Computation: Constraint model, Adhesion.
+    """
+    if c.adhesion is None:
+        return push
+    held = D > 0
+    pull = jnp.where(held, c.adhesion, 0) / jnp.where(held, D, 1.0)
+    if by_edge:
+        pull = pull / jnp.where(c.dim == 1, 1, 2 * (c.dim - 1)).astype(pull.dtype)
+    return push + pull
 
 
 def _pyramid(m: Model, c: Contacts, tran: Array, imp: Array) -> Array:
@@ -114,7 +183,7 @@ def _pyramid(m: Model, c: Contacts, tran: Array, imp: Array) -> Array:
     edge = 1 / regularize(imp, tran * (1 + slope * slope))
     frictional = 2 * slope * slope / m.opt.impratio * edge
     R = jnp.where(c.dim == 1, 1 / regularize(imp, tran), frictional)
-    return jnp.where(c.active, 1 / jnp.maximum(MINVAL, R), 0)
+    return jnp.where(c.active, 1 / jnp.where(c.active, R, 1.0), 0)
 
 
 def _cone(m: Model, c: Contacts, tran: Array, imp: Array, mu: list) -> list:
@@ -125,24 +194,8 @@ def _cone(m: Model, c: Contacts, tran: Array, imp: Array, mu: list) -> list:
     for k in range(1, len(mu)):
         ratio = jnp.where(mu[k] > 0, c.friction[0] / jnp.where(mu[k] > 0, mu[k], 1.0), 0)
         used = c.active & (c.dim > k)
-        D.append(jnp.where(used, 1 / jnp.maximum(MINVAL, Rt * ratio * ratio), 0))
+        D.append(jnp.where(used, 1 / jnp.where(used, Rt * ratio * ratio, 1.0), 0))
     return D
-
-
-def _jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
-    """Basis Jacobians `[size, ncon, nv, *W]`."""
-    sign = _sides(m, c)
-    cdof = d.cdof
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
-    # velocity of the contact point per unit speed of each dof
-    arm = Vec(*(p[:, None] - o[None] for p, o in zip(c.pos.parts, origin.parts, strict=True)))
-    point = Spatial(*(a[None] for a in cdof.parts))
-    linear = point.at(arm)
-    rows = []
-    for k in range(size):
-        axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
-        rows.append(sign * axis.dot(linear if k < 3 else point.rot))
-    return jnp.stack(pin(rows, d.qvel))
 
 
 def _sides(m: Model, c: Contacts) -> Array | np.ndarray:

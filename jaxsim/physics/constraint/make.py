@@ -1,10 +1,12 @@
 """All constraint rows of a state, and how many there are."""
 
 import jax.numpy as jnp
+from jax import lax
 
-from jaxsim.enums import ConstraintType, DisableBit
-from jaxsim.model.data import Data
+from jaxsim.enums import ConeType, ConstraintType, DisableBit
+from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.constraint.contact import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
@@ -37,9 +39,9 @@ COUNT = {
 @stage(
     reads=(
         "qpos qvel eq_active xpos xquat subtree_com cdof ten_length ten_J cvel cdof_dot "
-        "ten_velocity found"
+        "ten_velocity contact found"
     ),
-    writes="ne nf nl nefc rows",
+    writes="contact ne nf nl nefc rows",
 )
 def make_constraint(m: Model, d: Data) -> Data:
     """Builds the rows of equalities, friction loss, limits and contacts at the present state.
@@ -47,18 +49,33 @@ def make_constraint(m: Model, d: Data) -> Data:
     Needs the motion axes, the velocities, the tendons and the contacts of `d`.
     """
     if m.opt.disableflags & DisableBit.CONSTRAINT:
-        return _count(d.replace(rows=Rows()))
+        return _count(m, d.replace(rows=Rows()))
     single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
-    contact = None if d.found is None else contact_rows(m, d, d.found)
-    return _count(d.replace(rows=Rows(single, contact)))
+    contact = None if d.found is None or not m.nv else contact_rows(m, d, d.found)
+    return _count(m, d.replace(rows=Rows(single, contact)))
 
 
-def _count(d: Data) -> Data:
-    """ne, nf, nl, nefc: rows that are active, by kind."""
+def _count(m: Model, d: Data) -> Data:
+    """ne, nf, nl, nefc: rows that are active, by kind; and where those of each contact begin."""
     zero = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
     n = dict.fromkeys(COUNT.values(), zero)
     for block in d.rows.single:
         n[COUNT[block.type]] += block.cost.active()
     contact = d.rows.contact
-    nc = zero if contact is None else contact.cost.active()
-    return d.replace(**n, nefc=sum(n.values(), nc))
+    if contact is None:
+        return d.replace(**n, nefc=sum(n.values(), zero))
+    before = n["ne"] + n["nf"] + n["nl"]
+    if d.contact is not None:
+        d = d.replace(contact=_addressed(m, d.contact, before))
+    return d.replace(**n, nefc=before + contact.cost.active())
+
+
+def _addressed(m: Model, contact: Contact, before: Array) -> Contact:
+    """The list with the number of the first row of each contact; `before` are the other rows."""
+    rows = contact.dim
+    if m.opt.cone == ConeType.PYRAMIDAL:
+        rows = jnp.maximum(1, 2 * (rows - 1))
+    included = contact.efc_address >= 0
+    rows = rows * included.astype(rows.dtype)
+    first = before + lax.cumsum(rows) - rows
+    return contact.replace(efc_address=jnp.where(included, first, -1))

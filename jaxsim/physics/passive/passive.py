@@ -13,6 +13,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.collision.params import has_adhesion
+from jaxsim.physics.passive.adhesion import adhesion_force
 from jaxsim.physics.passive.damper import damper_force
 from jaxsim.physics.passive.fluid import fluid_force
 from jaxsim.physics.passive.spring import spring_force
@@ -24,28 +26,31 @@ from jaxsim.physics.stage import stage
 @stage(
     reads=(
         "qpos qvel xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
-        "ten_velocity"
+        "ten_velocity found"
     ),
-    writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_passive",
+    writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive",
 )
 def passive(m: Model, d: Data) -> Data:
-    """qfrc_passive = qfrc_spring + qfrc_damper + qfrc_gravcomp + qfrc_fluid + forces of plugins.
+    """qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + forces of plugins.
 
     Gravity compensation of joints that get it through their actuators is left out of the sum. With
-    springs and dampers both disabled, all of it is zero.
+    springs and dampers both disabled, all of it is zero, adhesion too.
     """
     zero = jnp.zeros_like(d.qvel)
     off = DisableBit.SPRING | DisableBit.DAMPER
     if m.opt.disableflags & off == off:
-        parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid"), zero)
+        parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero)
     else:
         parts = {
             "spring": spring_force(m, d),
             "damper": damper_force(m, d),
             "gravcomp": _gravcomp(m, d),
             "fluid": fluid_force(m, d),
+            "adhesion": adhesion_force(m, d),
         }
     whole = parts["spring"] + parts["damper"] + parts["fluid"]
+    if has_adhesion(m):
+        whole = whole + parts["adhesion"]
     if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
@@ -67,9 +72,6 @@ def refusals(m: Model) -> list[Refusal]:
         for b in np.flatnonzero(m.body_plugin >= 0)
         if (what := lack(m, m.body_plugin[b]))
     ]
-    if m.flg_adhesion:
-        what = "geom or pair with adhesion: adhesive contacts are not supported; remove it"
-        found.append(Refusal(what))
     return found + [refuse(m, "flex", f, "flexes are not supported") for f in range(m.nflex)]
 
 

@@ -7,7 +7,11 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.rne import base_acceleration, body_force
-from jaxsim.physics.solver.constraint_force import contact_force, contact_wrench, equality_wrench
+from jaxsim.physics.solver.constraint_force import (
+    contact_wrench,
+    equality_wrench,
+    net_contact_force,
+)
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.force import tendon_wrench
 from jaxsim.physics.topology import ancestors, descendants
@@ -47,7 +51,7 @@ def _external(m: Model, d: Data) -> Spatial:
     x = d.xfrc_applied
     force, torque = Vec(*(x[:, k] for k in range(3))), Vec(*(x[:, k + 3] for k in range(3)))
     wrench = Spatial.of(torque + d.xipos.cross(force), force)
-    touch = contact_force(d)
+    touch = net_contact_force(d)
     if touch is not None:
         wrench = wrench + contact_wrench(m, d, touch)
     held = equality_wrench(m, d)

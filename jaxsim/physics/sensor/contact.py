@@ -14,16 +14,17 @@ import numpy as np
 from jax import lax
 
 from jaxsim.enums import GeomType, Reduce
-from jaxsim.math import Rot, Spatial, Vec
+from jaxsim.math import Rot, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind, join
 from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.sensor.contact_plan import Criterion, Plan, contact_plans, output_rows
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
-from jaxsim.physics.solver.constraint_force import contact_force
+from jaxsim.physics.solver.constraint_force import net_contact_force
 
 
 class _Contacts(NamedTuple):
@@ -74,7 +75,7 @@ def contact_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 def _contacts(d: Data) -> _Contacts:
     c = d.found.contacts
     zero = jnp.zeros_like(c.dist)
-    force = contact_force(d) or []
+    force = net_contact_force(d) or []
     parts = [*force, *[zero] * (6 - len(force))]
     return _Contacts(
         exists=c.exists,
@@ -188,7 +189,7 @@ def _slots(
         return Vec(v.x * there, v.y * there, v.z * there * sign)
 
     frame, pos = at(c.frame), at(c.pos)
-    first, second = (_velocity(m, d, at(body), pos) for body in c.body)
+    first, second = (chosen_velocity(m, d, at(body), pos) for body in c.body)
     apart = second - first
     normal, tangent, _ = frame.rows
     return _Slots(
@@ -202,12 +203,6 @@ def _slots(
         reversed_frame(frame @ apart.lin),
         reversed_frame(frame @ apart.rot),
     )
-
-
-def _velocity(m: Model, d: Data, body: Array, point: Vec) -> Spatial:
-    """Velocity of a point of a body that each world chooses."""
-    v, root = pick(d.cvel, body), take(d.subtree_com, m.body_rootid)
-    return Spatial.of(v.rot, v.at(point - pick(root, body)))
 
 
 def _net(c: _Contacts, match: _Match) -> _Slots:

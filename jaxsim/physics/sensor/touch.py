@@ -12,7 +12,7 @@ from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.sensor.shape_query import RAY, ray_meets
-from jaxsim.physics.solver.constraint_force import contact_force, contact_side
+from jaxsim.physics.solver.constraint_force import contact_side, net_contact_force
 
 
 def touch(m: Model, d: Data, site: np.ndarray) -> Array:
@@ -21,7 +21,7 @@ def touch(m: Model, d: Data, site: np.ndarray) -> Array:
     A contact counts if it is on the site's body and its normal, seen as a ray from the contact
     point out of the body, meets the site's volume.
     """
-    force = contact_force(d)
+    force = net_contact_force(d)
     if force is None:
         return jnp.zeros((len(site), *d.qpos.shape[1:]), d.qpos.dtype)
     normal, contacts = force[0], d.found.contacts

@@ -15,6 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.constraint.contact import surface_force
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
 from jaxsim.physics.constraint.rows import Block
 from jaxsim.physics.solver.problem import Problem
@@ -38,15 +39,17 @@ def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray) -> Array:
     return force
 
 
-def contact_force(d: Data) -> list | None:
-    """Force of each contact of `d.found` on its second geom, over the basis of its frame.
+def net_contact_force(d: Data) -> list | None:
+    """Force between the surfaces of each contact of `d.found`, on its second geom, over its basis.
 
     Returns:
       Arrays `[ncontact, *W]` for normal, two tangents [N], spin and two rolls [N m]; as many as the
       largest contact dimension needs. None for a model without contacts.
     """
     forces = row_forces(d)
-    return forces[-1][1] if forces and d.rows.contact is not None else None
+    if not forces or d.rows.contact is None:
+        return None
+    return surface_force(d.found.contacts, forces[-1][1])
 
 
 def contact_side(d: Data, body: np.ndarray) -> Array:

@@ -1,4 +1,4 @@
-"""Transmissions beside MuJoCo: lengths, moments and velocities of every kind but body adhesion."""
+"""Transmissions beside MuJoCo: lengths, moments and velocities of every kind."""
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ from physics import oracle
 from states import random_state
 from tolerance import ROUNDING, SAME
 
+import jaxsim
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 
 ALL_KINDS = """
@@ -94,14 +95,56 @@ def test_without_actuators_all_is_empty():
     assert moment.shape == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("actuator", "kind"),
-    [('<adhesion name="grip" body="b" ctrlrange="0 1"/>', "body")],
-)
-def test_unknown_kinds_are_refused(actuator, kind, refused):
+GRIP = """
+<mujoco><option cone="{cone}"/><worldbody>
+  <body name="cup" pos="0 0 .6"><joint axis="0 1 0"/><geom size=".05"/>
+    <body name="tip" pos=".3 0 0"><joint type="slide" axis="0 0 1"/>
+      <geom name="tip" type="box" size=".1 .1 .05" margin=".01" gap=".05"/></body></body>
+  <body name="free" pos=".3 0 .46"><freejoint/><geom type="box" size=".08 .08 .08" condim="4"/>
+  </body>
+  <geom name="table" type="plane" size="1 1 1" pos="0 0 .36" margin=".01"/>
+  <geom name="fixed" size=".2" pos="2 0 .4" contype="0" conaffinity="0"/>
+</worldbody>
+<contact><pair geom1="table" geom2="fixed"/></contact>
+<actuator>
+  <motor site="s" gear="1 0 0 0 0 0"/><adhesion body="free" ctrlrange="0 1"/>
+  <general body="world" gear="3"/><adhesion body="tip" ctrlrange="0 1" gain="2"/>
+  <adhesion body="cup" ctrlrange="0 1"/>
+</actuator></mujoco>
+""".replace('<geom size=".05"/>', '<geom size=".05"/><site name="s"/>')
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_a_body_shares_the_force_among_its_contacts(cone):
+    """Contacts that push and contacts in the gap, of a body, of the world and of none."""
+    mj = oracle.compile_xml(GRIP.format(cone=cone))
+    seen = set()
+    for seed in range(8):
+        mjd = random_state(mj, seed, spread=0.02)
+        length, moment, velocity = run(*oracle.pair(mj, mjd))
+        np.testing.assert_allclose(length, mjd.actuator_length, **ROUNDING)
+        np.testing.assert_allclose(moment, oracle.dense_moment(mj, mjd), **ROUNDING)
+        np.testing.assert_allclose(velocity, mjd.actuator_velocity, **ROUNDING)
+        assert np.any(moment[1])
+        assert not np.any(moment[4])  # the body of the joint touches nothing
+        seen |= set(mjd.contact.exclude.tolist())
+    assert seen == {0, 1, 3}
+
+
+def test_a_stage_alone_asks_for_the_contacts():
+    """What acts on contacts has no moment without them, not a moment of zero."""
+    mj = oracle.compile_xml(GRIP.format(cone="pyramidal"))
+    m = jaxsim.put_model(mj)
+    d = jaxsim.make_data(m, keep=[jaxsim.kinematics, jaxsim.com_pos, jaxsim.transmission])
+    d = jaxsim.com_pos(m, jaxsim.kinematics(m, d))
+    with pytest.raises(ValueError, match="'contact'; keep it"):
+        jaxsim.transmission(m, d)
+
+
+def test_unknown_kinds_are_refused(refused):
     mj = oracle.compile_xml(
-        "<mujoco><worldbody><body name='b'><joint/><geom size='.1'/></body></worldbody>"
-        f"<actuator>{actuator}</actuator></mujoco>"
+        "<mujoco><worldbody><body><joint name='ball' type='ball'/><geom size='.1'/></body>"
+        "</worldbody><actuator><orientation name='turn' joint='ball'/></actuator></mujoco>"
     )
-    (message,) = refused(lambda: oracle.model(mj))
-    assert f"actuator 'grip': transmission {kind}" in message
+    messages = refused(lambda: oracle.model(mj))
+    assert any("actuator 'turn': transmission so3" in message for message in messages)

@@ -23,6 +23,8 @@ from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.collision.shape import Placed
 
 N = 6  # bodies of a heap
+SURFACES = ('adhesion="2"', 'surfacevel="1 2 3 -1 -2 -3"', "", 'adhesion="3"', 'adhesion="5"',
+            'surfacevel=".1 0 0 0 0 .2" adhesion="1"')  # fmt: skip
 
 
 def _heap(seed: int, option: str = "") -> mujoco.MjModel:
@@ -40,14 +42,14 @@ def _heap(seed: int, option: str = "") -> mujoco.MjModel:
           gap="{numbers(0, 0.03, 1)}" friction="{numbers(0, 1, 3)}" solref="{solref[k % 4 == 3]}"
           solimp="{numbers(0.5, 0.8, 1)} {numbers(0.85, 0.95, 1)} .01 .5 2"
           solmix="{rng.choice([0, 0, 1, 2.5])}" priority="{int(k == 4)}"
-          condim="{rng.choice([1, 3, 4, 6])}"/></body>"""
+          condim="{rng.choice([1, 3, 4, 6])}" {SURFACES[k]}/></body>"""
 
     return mujoco.MjModel.from_xml_string(
         f"""<mujoco>{option}<worldbody>
         <geom name="floor" type="plane" size="5 5 5" pos="0 0 -.15"/>
         {"".join(body(k) for k in range(N))}</worldbody><contact>
         <pair geom1="g0" geom2="g1" condim="4" friction=".3 .4 .05 .01 .02" solref=".03 1.1"
-          solreffriction=".02 1" margin=".02" gap=".03"/>
+          solreffriction=".02 1" margin=".02" gap=".03" adhesion="2"/>
         <pair geom1="g3" geom2="floor" friction="0 0 0 0 0"/></contact></mujoco>"""
     )
 
@@ -86,7 +88,10 @@ def _public(m, d):
     return pack(collision(unpack(m, 0), inner).replace(rows=None), inner)
 
 
-FIELDS = "dist pos frame dim includemargin friction solref solreffriction solimp".split()
+FIELDS = (
+    "dist pos frame dim includemargin friction solref solreffriction solimp adhesion surfacevel "
+    "exclude"
+).split()
 
 
 def _expect_equal(mine, n, contact):

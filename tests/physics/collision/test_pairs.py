@@ -108,11 +108,3 @@ def test_a_pair_without_a_collider_is_refused_by_name(refused):
     (message,) = refused(lambda: put_model(mujoco.MjModel.from_xml_string(xml.format(""))))
     assert re.search(r"geom 'land' and geom 'egg'.* cannot collide.*exclude", message)
     put_model(mujoco.MjModel.from_xml_string(xml.format(' contype="0" conaffinity="0"')))
-
-
-@pytest.mark.parametrize("attribute", ['adhesion="1"', 'surfacevel="1 0 0 0 0 0"'])
-def test_what_a_contact_cannot_have_yet_is_refused_by_name(attribute, refused):
-    xml = f"""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
-      <body><freejoint/><geom name="belt" size=".1" {attribute}/></body></worldbody></mujoco>"""
-    messages = refused(lambda: put_model(mujoco.MjModel.from_xml_string(xml)))
-    assert any(f"geom 'belt': {attribute.split('=')[0]}" in text for text in messages)

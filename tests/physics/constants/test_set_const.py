@@ -97,7 +97,7 @@ set_const = jax.jit(jaxsim.set_const, compiler_options=COMPILER)
 
 @pytest.fixture(scope="module")
 def parts():
-    with pytest.warns(jaxsim.errors.UnsupportedWarning):  # adhesion is not simulated
+    with pytest.warns(jaxsim.errors.UnsupportedWarning):  # not all of its shapes collide
         return jaxsim.load_model(PARTS)
 
 

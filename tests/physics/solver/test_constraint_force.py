@@ -9,8 +9,8 @@ from physics import oracle
 from states import random_state
 from tolerance import SOLVER
 
-from jaxsim.physics.collision.driver import Contacts, Found
-from jaxsim.physics.collision.ids import Chosen
+from jaxsim.physics.collision.driver import Found
+from jaxsim.physics.collision.listed import from_list
 from jaxsim.physics.constraint.make import make_constraint
 from jaxsim.physics.sensor.sensor import sensor
 
@@ -68,21 +68,7 @@ def build(
 
 def given_contacts(m, d) -> Found:
     """The oracle's contacts as the constraint rows and sensors take them."""
-    c = d.contact
-
-    def columns(a):
-        return tuple(a[:, k] for k in range(a.shape[1]))
-
-    geom = tuple(Chosen(ids) for ids in columns(c.geom))
-    every = jnp.ones(c.dist.shape, bool)
-    contacts = Contacts(
-        dist=c.dist, pos=c.pos, frame=c.frame, geom=geom,
-        body=tuple(ids.look_up(m.geom_bodyid) for ids in geom), dim=c.dim,
-        includemargin=c.includemargin, friction=columns(c.friction), solref=columns(c.solref),
-        solreffriction=columns(c.solreffriction), solimp=columns(c.solimp), exists=every,
-        active=every,
-    )  # fmt: skip
-    return Found(contacts, d.ncon, jnp.zeros_like(d.ncon), packed=True)
+    return Found(from_list(m, d.contact), d.ncon, jnp.zeros_like(d.ncon), packed=True)
 
 
 def stage(m, d):

@@ -1,0 +1,75 @@
+"""Moments of actuators that act on the contacts of a body: suction cups, sticky feet.
+
+MuJoCo's documentation, Computation: Transmission, body; XML reference: actuator/adhesion.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.products import gram
+from jaxsim.physics.arrays.select import total
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.listed import contacts_of
+from jaxsim.physics.collision.pairs import candidate_pairs
+from jaxsim.physics.collision.plan import layout
+from jaxsim.physics.constraint.contact import basis_jacobian
+from jaxsim.physics.topology import ancestors
+
+
+def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
+    """Moments of a unit force that is shared by all contacts of a body and draws them together.
+
+        moment = -mean over the contacts of the body of their normal Jacobians
+
+    Contacts in the gap count too: the force reaches across it. Without a contact there is none.
+
+    Args:
+      m: model.
+      d: data with contacts.
+      body: constant `[k]` bodies.
+
+    Returns:
+      `[k, nv, *W]`.
+    """
+    c = contacts_of(m, d) if m.nv else None
+    if c is None:
+        return jnp.zeros((len(body), m.nv, *d.qpos.shape[1:]), d.qpos.dtype)
+    (normal,) = basis_jacobian(m, d, c, 1)
+    first, second = (c.each(b)[:, None] for b in c.body)
+    wanted = body.astype(np.int32).reshape(1, -1, *(1,) * (c.dist.ndim - 1))
+    member = ((first == wanted) | (second == wanted)) & _counted(m, c)[:, None]
+    member = member.astype(c.dist.dtype)
+    number = total(member)[0]
+    mean = gram(member, normal) / jnp.maximum(number, 1)[:, None]
+    return -mean
+
+
+def _counted(m: Model, c: Contacts) -> Array:
+    """Contacts that share the force, `[ncontact, *W]` bool: not those that could only push in vain,
+    between geoms that no dof moves against each other."""
+    if layout(m).moved.all():
+        return c.exists
+    in_gap = c.dist >= c.includemargin
+    if c.adhesion is not None:
+        in_gap = in_gap & (c.adhesion == 0)
+    return c.exists & (c.active | in_gap)
+
+
+@derived
+def touched_dofs(s: Structure) -> np.ndarray:
+    """[nbody, nv] bool: dofs that a contact of a body can push, whatever the flags are."""
+    pairs = candidate_pairs(s, int(DisableBit.FILTERPARENT))
+    first, second = np.unique(
+        np.stack([s.geom_bodyid[pairs.geom1], s.geom_bodyid[pairs.geom2]]), axis=1
+    )
+    moves = ancestors(s).astype(bool)
+    pushed = moves[first] ^ moves[second]
+    touched = np.zeros((s.nbody, s.nv), bool)
+    np.logical_or.at(touched, first, pushed)
+    np.logical_or.at(touched, second, pushed)
+    return touched

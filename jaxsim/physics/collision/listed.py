@@ -1,0 +1,128 @@
+"""Contacts as people read them, `d.contact`, from those that the physics works with, and back.
+
+The physics keeps each contact in the place of its rows (driver.py); the list has those that exist
+first, without gaps. Forwards the list is an output only; backwards it serves stages and queries
+that are called on their own, with a Data that has no working values.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import FAR, Contact, Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.select import column
+from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.ids import Chosen
+from jaxsim.physics.collision.params import has_adhesion
+from jaxsim.physics.collision.plan import layout
+
+
+def listed(d: Data, found: Found) -> Contact:
+    """Contacts in the public form: those that exist first, without gaps.
+
+    `efc_address` says which have rows: 0, or -1; their numbers follow (constraint/make.py).
+    """
+    c, places = found.contacts, d.contact.dist.shape[0]
+
+    def whole(a):
+        return jnp.broadcast_to(a, c.dist.shape)
+
+    def stack(parts):
+        return jnp.stack([whole(p) for p in parts], axis=1)
+
+    values = {
+        "dist": c.dist,
+        "pos": c.pos,
+        "frame": c.frame,
+        "geom": jnp.where(c.exists[:, None], stack(c.each(geom) for geom in c.geom), -1),
+        "dim": whole(c.dim),
+        "includemargin": whole(c.includemargin),
+        "friction": stack(c.friction),
+        "solref": stack(c.solref),
+        "solreffriction": stack(c.solreffriction),
+        "solimp": stack(c.solimp),
+        "efc_address": c.active.astype(np.int32) - 1,
+    }
+    if c.adhesion is not None:
+        values["adhesion"] = whole(c.adhesion)
+    if c.surfacevel is not None:
+        values["surfacevel"] = stack(c.surfacevel)
+    if not found.packed or len(c.dist) != places:
+        values = _first(values, c.exists, places)
+    return d.contact.replace(**values)
+
+
+def _first(values: dict, exists: Array, places: int) -> dict:
+    """The values of the contacts that exist, as many as there are places."""
+    index, number = first_true(exists, np.arange(len(exists)), places)
+    filled = column(np.arange(places, dtype=np.int32), number) < number
+    moved = picked(values, index)
+    return moved | {
+        "dist": jnp.where(filled, moved["dist"], FAR),
+        "geom": jnp.where(filled[:, None], moved["geom"], -1),
+        "efc_address": jnp.where(filled, moved["efc_address"], -1),
+    }
+
+
+def picked(x: Tree, index: Array) -> Tree:
+    """Items `x[index]` of arrays `[n, ..., *W]`, for an index `[k, *W]`."""
+
+    def one(a: Array) -> Array:
+        at = index.reshape(len(index), *(1,) * (a.ndim - index.ndim), *index.shape[1:])
+        at = jnp.broadcast_to(at, (len(index), *a.shape[1:]))
+        return jnp.take_along_axis(a, at, axis=0, mode="promise_in_bounds")
+
+    return jax.tree.map(one, x)
+
+
+def contacts_of(m: Model, d: Data) -> Contacts | None:
+    """The contacts that belong to the results in `d`: those found in this call, or else its list.
+
+    Returns:
+      None for a model that cannot have any.
+
+    Raises:
+      ValueError: a stage is called alone, with a Data that does not carry the list.
+    """
+    if d.found is not None:
+        return d.found.contacts
+    plan = layout(m)
+    if not plan.groups or not plan.capacity:
+        return None
+    if d.contact is None:
+        raise ValueError(
+            "the forces of this model depend on its contacts, and this Data does not carry "
+            "'contact'; keep it: make_data(m, keep=[..., 'contact'])"
+        )
+    return from_list(m, d.contact)
+
+
+def from_list(m: Model, contact: Contact) -> Contacts:
+    """The contacts of a list, for the rows and forces that follow from them."""
+    first, second = (Chosen(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
+    exists = contact.geom[:, 0] >= 0
+    return Contacts(
+        dist=contact.dist,
+        pos=contact.pos,
+        frame=contact.frame,
+        geom=(first, second),
+        body=(first.look_up(m.geom_bodyid), second.look_up(m.geom_bodyid)),
+        dim=contact.dim,
+        includemargin=contact.includemargin,
+        friction=_columns(contact.friction),
+        solref=_columns(contact.solref),
+        solreffriction=_columns(contact.solreffriction),
+        solimp=_columns(contact.solimp),
+        exists=exists,
+        active=exists & (contact.efc_address >= 0),
+        adhesion=contact.adhesion if has_adhesion(m) else None,
+        surfacevel=_columns(contact.surfacevel) if m.geom_hassurfacevel.any() else None,
+    )
+
+
+def _columns(a: Array) -> tuple[Array, ...]:
+    """`[n, k, *W]` as k arrays `[n, *W]`."""
+    return tuple(a[:, k] for k in range(a.shape[1]))

@@ -1,0 +1,48 @@
+"""Surfaces that move while their geoms do not: conveyor belts, turntables.
+
+MuJoCo's documentation, XML reference: geom/surfacevel. What a contact feels of it is the reference
+velocity of its friction rows (constraint/contact.py).
+"""
+
+import jax
+
+from jaxsim.math import Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.ids import Ids
+from jaxsim.physics.collision.pairs import Pairs
+
+
+def surface_velocity(
+    m: Model, d: Data, pairs: Pairs, c: Contacts
+) -> tuple[jax.Array, jax.Array, jax.Array] | None:
+    """Velocity of the second surface over the first at contacts, in their frames.
+
+        sigma(x) = v + w x (x - p),   v and w fixed in the geom, p its center
+
+    Nothing moves along the normal, and nothing rolls.
+
+    Args:
+      m: model.
+      d: data with the poses of the geoms.
+      pairs: all that can collide.
+      c: contacts, `[ncontact, *W]`.
+
+    Returns:
+      Along the first and the second tangent [m/s], and spin about the normal [rad/s]; `[ncontact,
+      *W]` each. None if no geom that can collide has such a surface.
+    """
+    has = m.geom_hassurfacevel
+    if not (has[pairs.geom1] | has[pairs.geom2]).any():
+        return None
+    v = m.geom_surfacevel
+    linear, angular = (d.geom_xmat @ Vec(*(v[:, first + k] for k in range(3))) for first in (0, 3))
+
+    def at(geom: Ids) -> Spatial:
+        center, lin, ang = geom.take((d.geom_xpos, linear, angular))
+        return Spatial.of(ang, lin + ang.cross(c.pos - center))
+
+    apart = at(c.geom[1]) - at(c.geom[0])
+    normal, tangent1, tangent2 = c.frame.rows
+    return tangent1.dot(apart.lin), tangent2.dot(apart.lin), normal.dot(apart.rot)

@@ -1,0 +1,27 @@
+"""Attraction of adhesive contacts, a passive force.
+
+MuJoCo's documentation, Computation: Constraint model, Adhesion: the other half is the reference of
+the normal rows (constraint/contact.py), which lets them push against this force and no more.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.products import apply_transpose
+from jaxsim.physics.collision.listed import contacts_of
+from jaxsim.physics.collision.params import has_adhesion
+from jaxsim.physics.constraint.contact import basis_jacobian
+
+
+def adhesion_force(m: Model, d: Data) -> Array:
+    """Generalized force that draws the surfaces of adhesive contacts together, `[nv, *W]`.
+
+    qfrc_adhesion = -sum over contacts of (normal Jacobian)' adhesion
+    """
+    c = contacts_of(m, d) if m.nv and has_adhesion(m) else None
+    if c is None or c.adhesion is None:
+        return jnp.zeros_like(d.qvel)
+    (normal,) = basis_jacobian(m, d, c, 1)
+    return -apply_transpose(normal, jnp.where(c.exists, c.adhesion, 0))

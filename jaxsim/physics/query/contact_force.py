@@ -1,0 +1,71 @@
+"""Forces of the contacts in the list of a Data, for inspection.
+
+They follow from what `d` carries: the contacts, the poses and velocities of the state they were
+found in, and `qacc`. So they belong to the same state as the list: after `forward` to that in `d`,
+after `step` to the one before it.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.inertia import motion_axes
+from jaxsim.physics.body.point_motion import chosen_velocity
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.listed import from_list, picked
+from jaxsim.physics.collision.plan import layout
+from jaxsim.physics.constraint.contact import basis_jacobian, basis_size, rows_at, surface_force
+from jaxsim.physics.stage import stage
+
+
+@stage(reads="xmat xanchor xaxis subtree_com contact cvel qacc")
+def contact_force(m: Model, d: Data, contact: Array) -> Array:
+    """Force and torque of one contact on its second geom, in the frame of the contact.
+
+    Between the surfaces: where adhesion pulls, the normal force may be negative.
+
+    Args:
+      m: model.
+      d: data after `forward` or `step`.
+      contact: its number in `d.contact`; without a contact there the result is zero.
+
+    Returns:
+      (6,): along normal and tangents [N], about them [N m].
+    """
+    count = d.contact.dist.shape[0]
+    there = (contact >= 0) & (contact < count)
+    if not count:
+        return jnp.zeros((6, *d.qacc.shape[1:]), d.qacc.dtype)
+    at = jnp.broadcast_to(jnp.where(there, contact, 0), (1, *d.qacc.shape[1:]))
+    return jnp.where(there, _forces(m, d, from_list(m, picked(d.contact, at)))[0], 0)
+
+
+@stage(reads="xmat xanchor xaxis subtree_com contact cvel qacc")
+def contact_forces(m: Model, d: Data) -> Array:
+    """Forces and torques of all contacts in `d.contact`, (ncontact, 6), as `contact_force`.
+
+    Where there is no contact they are zero.
+    """
+    return _forces(m, d, from_list(m, d.contact))
+
+
+def _forces(m: Model, d: Data, c: Contacts) -> Array:
+    """`[ncontact, 6, *W]`."""
+    if not m.nv or not len(layout(m).pairs.dim):
+        return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
+    d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))
+    size = basis_size(m)
+    rows = rows_at(m, c, basis_jacobian(m, d, c, size), _velocity(m, d, c)[:size])
+    residual = rows.minus_reference(rows.J.times(d.qacc))
+    force = surface_force(c, rows.cost.at(residual).force)
+    zero = jnp.zeros_like(c.dist)
+    return jnp.stack([*force, *[zero] * (6 - size)], axis=1)
+
+
+def _velocity(m: Model, d: Data, c: Contacts) -> list:
+    """Velocity of the second body over the first, along and about the axes of the contacts."""
+    first, second = (chosen_velocity(m, d, c.each(body), c.pos) for body in c.body)
+    apart = second - first
+    return [*(c.frame @ apart.lin).parts, *(c.frame @ apart.rot).parts]
