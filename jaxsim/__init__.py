@@ -37,6 +37,7 @@ from jaxsim.model.names import name2id as name2id
 from jaxsim.model.warning import WarningCount as WarningCount
 from jaxsim.model.warning import check as check
 from jaxsim.model.warning import warning_counts as warning_counts
+from jaxsim.physics.api import collision as collision
 from jaxsim.physics.api import com_pos as com_pos
 from jaxsim.physics.api import com_vel as com_vel
 from jaxsim.physics.api import constraint_rows as constraint_rows
@@ -67,6 +68,8 @@ from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import transmission as transmission
 from jaxsim.physics.arrays.platform import for_platform as for_platform
 from jaxsim.physics.constants.set_const import set_const as set_const
+from jaxsim.physics.query.capacities import Capacities as Capacities
+from jaxsim.physics.query.capacities import suggest_capacities as suggest_capacities
 from jaxsim.rollout.program import BatchProgram as BatchProgram
 from jaxsim.rollout.program import replicate as replicate
 from jaxsim.rollout.scan import rollout as rollout

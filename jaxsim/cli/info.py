@@ -4,11 +4,12 @@ import argparse
 
 from jaxsim.io.load import load_model
 from jaxsim.model.describe import describe
+from jaxsim.physics.collision.report import collision_report
 
 
 def info(args: argparse.Namespace) -> int:
     """Prints a description of the model."""
     m = load_model(args.model)
     print(args.model)
-    print(describe(m))
+    print("\n".join(text for text in (describe(m), collision_report(m)) if text))
     return 0

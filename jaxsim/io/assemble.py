@@ -37,6 +37,7 @@ def assemble(
     names: Mapping[str, tuple[str, ...]],
     *,
     contacts: int | None = None,
+    pairs: int | None = None,
     origin: str | None = None,
     places: Places | None = None,
     plugins: Sequence[str] = (),
@@ -49,6 +50,7 @@ def assemble(
       stat: statistics, by name.
       names: names of the objects of each kind, by id.
       contacts: contacts a world has room for; None: chosen from the candidate pairs.
+      pairs: near pairs of each group that are looked at; None: chosen from the candidates.
       origin: file the model came from, for messages.
       places: where the objects of each kind were written, by id, for messages.
       plugins: name of the plugin of each instance.
@@ -66,6 +68,7 @@ def assemble(
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
+    tables["nnear"] = 0 if pairs is None else max(1, int(pairs))  # 0: chosen
 
     # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(

@@ -22,6 +22,7 @@ def load_model(
     assets: Mapping[str, bytes] | None = None,
     *,
     contacts: int | None = None,
+    pairs: int | None = None,
     free: Free = (),
 ) -> Model:
     """Loads a model from an MJCF file, MJCF text, a `Spec`, or a file that `save_model` wrote.
@@ -34,6 +35,9 @@ def load_model(
       contacts: number of contacts a world has room for. None: chosen from the candidate pairs of
         the model, or as it was saved. A step that finds more keeps the deepest and counts the
         overflow in `d.warning`.
+      pairs: number of near pairs of geoms, of each group that one function collides, that are
+        looked at more closely. None: chosen from the model, or as it was saved; the first ones stay
+        where there are more, and the overflow is counted. `suggest_capacities` measures both.
       free: names of real fields that may change after loading though they are zero now, such as
         "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
         program (no row in the solver, no forces of a medium), and `Model.replace` refuses to set
@@ -56,7 +60,7 @@ def load_model(
       >>> m.nv, round(float(m.body_mass[1]), 3)
       (1, 4.189)
     """
-    check_room(contacts)
+    check_room(contacts, pairs)
     _check_source(source, assets)
     if isinstance(source, Spec):
         if assets is not None:
@@ -68,12 +72,14 @@ def load_model(
         origin = fspath(source)
         data = file_contents(origin, assets)
         if is_saved(data):
-            return freed_model(_with_room(from_bytes(data, origin), contacts), free)
+            return freed_model(_with_room(from_bytes(data, origin), contacts, pairs), free)
         compiled = compile_file(origin, assets, data)
-    return freed_model(_assembled(compiled, origin, contacts), free)
+    return freed_model(_assembled(compiled, origin, contacts, pairs), free)
 
 
-def _assembled(compiled: Compiled, origin: str | None, contacts: int | None) -> Model:
+def _assembled(
+    compiled: Compiled, origin: str | None, contacts: int | None, pairs: int | None
+) -> Model:
     """The Model of a compilation; what takes a simulation to find is found now."""
     m = assemble(
         compiled.fields,
@@ -81,6 +87,7 @@ def _assembled(compiled: Compiled, origin: str | None, contacts: int | None) -> 
         compiled.stat,
         compiled.names,
         contacts=contacts,
+        pairs=pairs,
         origin=None if origin is None else shown(origin),
         places=compiled.places,
         plugins=compiled.plugins,
@@ -112,8 +119,8 @@ def is_xml_text(source: str | PathLike[str]) -> bool:
     return isinstance(source, str) and source.lstrip().startswith("<")
 
 
-def _with_room(m: Model, contacts: int | None) -> Model:
-    """A saved model with room for another number of contacts, if one is given."""
-    if contacts is None:
-        return m
-    return m.replace(structure=m.structure.replace(ncontact=max(1, contacts)))
+def _with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
+    """A saved model with room for other numbers of contacts and near pairs, if they are given."""
+    room = {"ncontact": contacts, "nnear": pairs}
+    given = {name: max(1, number) for name, number in room.items() if number is not None}
+    return m.replace(structure=m.structure.replace(**given)) if given else m

@@ -20,7 +20,7 @@ class Meaning(NamedTuple):
     remedy: str
 
 
-ROOM = "make more room: load_model(..., contacts=N)"
+ROOM = "make more room: load_model(..., contacts=N, pairs=N); suggest_capacities measures it"
 MEANINGS = {
     WarningType.INERTIA: Meaning("singular mass matrix", "check masses and armature"),
     WarningType.CONTACTFULL: Meaning("more contacts than there is room for", ROOM),

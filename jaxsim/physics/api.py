@@ -28,6 +28,7 @@ from jaxsim.physics.body.kinematics import kinematics as _kinematics
 from jaxsim.physics.body.rne import com_vel as _com_vel
 from jaxsim.physics.body.rne import rne as _rne
 from jaxsim.physics.body.subtree import subtree_vel as _subtree_vel
+from jaxsim.physics.collision.contacts import collision as _collision
 from jaxsim.physics.forward import forward as _forward
 from jaxsim.physics.integrate.step import step as _step
 from jaxsim.physics.inverse import inverse as _inverse
@@ -127,6 +128,7 @@ kinematics = _public(_kinematics)
 com_pos = _public(_com_pos)
 tendon = _public(_tendon)
 crb = _public(_crb)
+collision = _public(_collision)
 transmission = _public(_transmission)
 com_vel = _public(_com_vel)
 passive = _public(_passive)

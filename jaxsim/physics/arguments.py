@@ -83,10 +83,11 @@ def check_count(name: str, value: Any, most: int | None = None) -> int:
     return count
 
 
-def check_room(contacts: Any) -> None:
-    """Raises ValueError if something is not a number of contacts that a world may have room for."""
-    if contacts is not None:
-        check_count("contacts", contacts, MOST_CONTACTS)
+def check_room(contacts: Any, pairs: Any = None) -> None:
+    """Raises ValueError if something is no number of contacts or pairs to have room for."""
+    for name, number in (("contacts", contacts), ("pairs", pairs)):
+        if number is not None:
+            check_count(name, number, MOST_CONTACTS)
 
 
 def check_array(function: str, m: Model, name: str, value: Any) -> None:

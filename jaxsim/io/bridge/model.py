@@ -53,12 +53,15 @@ NOT_READ = re.compile(
 )
 
 
-def put_model(model: Any, *, contacts: int | None = None, free: Free = ()) -> Model:
+def put_model(
+    model: Any, *, contacts: int | None = None, pairs: int | None = None, free: Free = ()
+) -> Model:
     """Makes a Model of a compiled MuJoCo model.
 
     Args:
       model: a `mujoco.MjModel`.
       contacts: contacts a world has room for; None: chosen from the candidate pairs.
+      pairs: near pairs of each group that are looked at, as for `load_model`.
       free: real fields that may change from zero, as for `load_model`.
 
     Returns:
@@ -67,7 +70,7 @@ def put_model(model: Any, *, contacts: int | None = None, free: Free = ()) -> Mo
     Warns:
       UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
     """
-    check_room(contacts)
+    check_room(contacts, pairs)
     fields: dict[str, Any] = {}
     for name in dir(model):
         value = getattr(model, name)
@@ -80,6 +83,7 @@ def put_model(model: Any, *, contacts: int | None = None, free: Free = ()) -> Mo
         {name: getattr(model.stat, name) for name in Statistic.fields},
         {kind: _names(model, table) for kind, table in NAME_TABLES.items()},
         contacts=contacts,
+        pairs=pairs,
         plugins=[_plugin(number) for number in model.plugin],
     )
     return freed_model(m, free)

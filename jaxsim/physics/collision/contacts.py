@@ -16,7 +16,7 @@ from jaxsim.physics.collision.driver import collide
 from jaxsim.physics.collision.listed import listed
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
-from jaxsim.physics.collision.plan import layout, uncollidable
+from jaxsim.physics.collision.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.shape import Placed
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.refusal import Refusal, named, refuse
@@ -32,10 +32,7 @@ def collision(m: Model, d: Data) -> Data:
     rows; `d.contact` lists them for the reader, those that exist first.
     """
     plan = layout(m)
-    size = Vec(*(m.geom_size[:, k] for k in range(3)))
-    ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
-    box = _boxes(m, d) if plan.boxes else None
-    geoms = Placed(d.geom_xpos, d.geom_xmat, size, ids, box)
+    geoms = placed_geoms(m, d, plan)
     assets: dict[Callable | None, Any] = {
         g.collider.assets: g.collider.assets(m) for g in plan.groups if g.collider.assets
     }
@@ -52,6 +49,14 @@ def collision(m: Model, d: Data) -> Data:
         contact=None if d.contact is None else listed(d, found),
         found=found,
     )
+
+
+def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:
+    """All geoms in the world."""
+    size = Vec(*(m.geom_size[:, k] for k in range(3)))
+    ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
+    box = _boxes(m, d) if plan.boxes else None
+    return Placed(d.geom_xpos, d.geom_xmat, size, ids, box)
 
 
 def _boxes(m: Model, d: Data) -> tuple[Vec, Vec]:

@@ -135,6 +135,20 @@ def collide(
     return Found(contacts, count, jnp.broadcast_to(lost, count.shape), not layout.all)
 
 
+def near_pairs(geoms: Placed, params: ContactParams, layout: Layout) -> list[jax.Array]:
+    """How many pairs of each group with a budget are near, `[1, *W]` each."""
+    reach = params.margin + params.gap
+    masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
+    return [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
+
+
+def _near(group: Group, geoms: Placed, reach: Array, layout: Layout) -> Array:
+    """Which pairs of a group may have contacts, `[n, *W]`."""
+    geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
+    kind = None if group.boxes else group.kinds[0]
+    return near(kind, geoms, geom1, geom2, take(reach, group.pairs))
+
+
 def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, assets: Tree) -> tuple:
     """Narrow phase of a group: its candidate contacts, and how many near pairs had no place."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
@@ -144,8 +158,7 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
         a, b = take(geoms, geom1), take(geoms, geom2)
         reach = pair.take(reach)
     else:
-        kind = None if group.boxes else group.kinds[0]
-        mask = near(kind, geoms, geom1, geom2, take(reach, group.pairs))
+        mask = _near(group, geoms, reach, layout)
         every = np.arange(len(group.pairs))
         index, count = first_true(mask, every, group.budget)
         near_ones = Chosen(index)

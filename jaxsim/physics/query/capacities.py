@@ -1,0 +1,69 @@
+"""How many contacts and near pairs a model has in given states, to make room for them."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.collision.contacts import collision, placed_geoms
+from jaxsim.physics.collision.driver import near_pairs
+from jaxsim.physics.collision.params import contact_params
+from jaxsim.physics.collision.plan import layout
+
+
+class Capacities(NamedTuple):
+    """Room for a model: `load_model(path, **capacities._asdict())`.
+
+    Attributes:
+      contacts: contacts a world.
+      pairs: near pairs of each group that one function collides.
+    """
+
+    contacts: int
+    pairs: int
+
+
+def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capacities:
+    """The room that the contacts of some states need, measured with room for all.
+
+    Args:
+      m: the model.
+      states: worlds with a leading axis, such as those of a rollout; only `qpos` and the mocap
+        poses are read. One after another is looked at, so there may be many.
+      spare: factor on what is found, for states that are not among these.
+
+    Returns:
+      The largest number of contacts, and of near pairs of one group, each times `spare`.
+
+    Raises:
+      ValueError: `states` is one world, or `spare` is below 1.
+    """
+    if states.qpos.ndim != 2:
+        raise ValueError(f"states: expected worlds with qpos (n, {m.nq}), got {states.qpos.shape}")
+    if spare < 1:
+        raise ValueError(f"spare: expected a factor of at least 1, got {spare}")
+    plan = layout(m)
+    most = max([1, *(len(g.pairs) for g in plan.groups)])
+    wide = m.replace(structure=m.structure.replace(nnear=most, ncontact=1))
+    points = max(1, sum(g.points for g in layout(wide).groups))
+    wide = wide.replace(structure=wide.structure.replace(ncontact=points))
+
+    def counts(d: Data) -> Array:
+        native = unpack(wide, 0)
+        posed = kinematics(native, unpack(d, 0))
+        found = collision(native, posed.replace(contact=None))
+        params = contact_params(native, plan.pairs)
+        near = near_pairs(placed_geoms(native, posed, plan), params, plan)
+        largest = jnp.max(jnp.concatenate(near)) if near else jnp.int32(0)
+        return jnp.stack([found.ncon[0], largest])
+
+    numbers = np.asarray(jax.jit(lambda d: lax.map(counts, d))(states)).max(axis=0)
+    contacts, pairs = (max(1, int(np.ceil(spare * n))) for n in numbers)
+    return Capacities(contacts, pairs)
