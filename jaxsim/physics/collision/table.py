@@ -3,11 +3,16 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.convex.convex import convex_convex
+from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.hull import hulls
 from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
+from jaxsim.physics.collision.convex.prisms import fields, most_contacts
+from jaxsim.physics.collision.convex.solid import CONVEX as CONVEX_KINDS
 from jaxsim.physics.collision.convex.solid import assets
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
@@ -28,17 +33,20 @@ from jaxsim.physics.collision.primitive.sphere import (
 
 
 class Options(NamedTuple):
-    """What of `m.opt` decides the form of the collision stage; names as there."""
+    """What decides the form of the collision stage: of `m.opt`, under the names there, and
+    `prisms`, the most prisms of a height field that are under one geom."""
 
     disableflags: int
     sdf_initpoints: int
     sdf_iterations: int
     ccd_iterations: int
+    prisms: int
 
     @classmethod
     def of(cls, m: Model) -> "Options":
         """The options of a model."""
-        return cls(*(int(getattr(m.opt, name)) for name in cls._fields))
+        prisms = int(np.max(m.structure.geom_prismnum, initial=0))
+        return cls(*(int(getattr(m.opt, name)) for name in cls._fields[:-1]), prisms)
 
 
 class Collider(NamedTuple):
@@ -98,5 +106,7 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
 }
 
 HFIELD = GeomType.HFIELD
+ON_FIELD = Collider(hfield_convex, lambda options: most_contacts(options.prisms), fields)
+COLLIDERS |= {(HFIELD, kind): ON_FIELD for kind in CONVEX_KINDS}
 # kinds that never touch, in MuJoCo too
 NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})

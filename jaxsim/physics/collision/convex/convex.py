@@ -13,9 +13,9 @@ from jax import lax
 
 from jaxsim.math import Vec
 from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.convex.difference import Difference
-from jaxsim.physics.collision.convex.feature import Feature, at_solution, points
+from jaxsim.physics.collision.convex.feature import Feature, at_solution, contact
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.search import Lanes, search
 from jaxsim.physics.collision.convex.solid import Assets, Solid, radius
@@ -77,8 +77,4 @@ def _found(assets: Assets, lanes: Lanes, reach: Array) -> tuple[tuple, Feature, 
 
 def _contact(set_: Difference, f: Feature) -> tuple[Array, Vec, Vec]:
     """The contact at the nearest points, `[1, n]`."""
-    a, b = points(set_, f)
-    one, other = set_.radii
-    dist = f.normal.dot(b - a) - one - other
-    middle = (a + f.normal.scale(one) + b - f.normal.scale(other)).scale(0.5)
-    return jax.tree.map(lambda x: x[None], (dist, middle, f.normal))
+    return jax.tree.map(lambda x: x[None], contact(set_, f))
