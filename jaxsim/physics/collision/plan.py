@@ -10,8 +10,9 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.broadphase import EXTENT
 from jaxsim.physics.collision.capacity import contact_capacity, pair_budget
+from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.pairs import Kind, Pairs, candidate_pairs
-from jaxsim.physics.collision.table import NEVER, Collider, Options
+from jaxsim.physics.collision.table import NEVER, Collider
 from jaxsim.physics.collision.user import colliders, user_rows
 
 

@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.convex.convex import convex_convex
+from jaxsim.physics.collision.convex.convex import convex_convex, convex_slots
 from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.hull import hulls
 from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
 from jaxsim.physics.collision.convex.prisms import fields, most_contacts
 from jaxsim.physics.collision.convex.solid import CONVEX as CONVEX_KINDS
 from jaxsim.physics.collision.convex.solid import assets
+from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (
@@ -30,23 +29,6 @@ from jaxsim.physics.collision.primitive.sphere import (
     sphere_cylinder,
     sphere_sphere,
 )
-
-
-class Options(NamedTuple):
-    """What decides the form of the collision stage: of `m.opt`, under the names there, and
-    `prisms`, the most prisms of a height field that are under one geom."""
-
-    disableflags: int
-    sdf_initpoints: int
-    sdf_iterations: int
-    ccd_iterations: int
-    prisms: int
-
-    @classmethod
-    def of(cls, m: Model) -> "Options":
-        """The options of a model."""
-        prisms = int(np.max(m.structure.geom_prismnum, initial=0))
-        return cls(*(int(getattr(m.opt, name)) for name in cls._fields[:-1]), prisms)
 
 
 class Collider(NamedTuple):
@@ -72,7 +54,7 @@ class Collider(NamedTuple):
 PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE
 ELLIPSOID, CYLINDER, BOX = GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX
 MESH, SDF = GeomType.MESH, GeomType.SDF
-CONVEX = Collider(convex_convex, 1, assets)
+CONVEX = Collider(convex_convex, convex_slots, assets)
 
 COLLIDERS: dict[tuple[int, int], Collider] = {
     (PLANE, SPHERE): Collider(plane_sphere, 1),

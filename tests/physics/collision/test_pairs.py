@@ -101,11 +101,12 @@ def test_no_pairs_when_contacts_are_disabled(flag):
 
 
 def test_a_pair_without_a_collider_is_refused_by_name(refused):
-    xml = """<mujoco><worldbody><geom name="log" type="cylinder" size=".1 .2"/>
+    xml = """<mujoco><asset><hfield name="h" nrow="3" ncol="3" size="1 1 1 1"/></asset>
+      <worldbody><geom name="land" type="hfield" hfield="h"/>
       <body><freejoint/><geom name="egg" type="ellipsoid" size=".1 .2 .3"{}/></body>
       </worldbody></mujoco>"""
     (message,) = refused(lambda: put_model(mujoco.MjModel.from_xml_string(xml.format(""))))
-    assert re.search(r"geom 'egg' and geom 'log'.* cannot collide.*exclude", message)
+    assert re.search(r"geom 'land' and geom 'egg'.* cannot collide.*exclude", message)
     put_model(mujoco.MjModel.from_xml_string(xml.format(' contype="0" conaffinity="0"')))
 
 

@@ -5,20 +5,20 @@ two geoms are near. Their distances, positions and normals have the derivatives 
 feature.py.
 """
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.enums import DisableBit
 from jaxsim.math import Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.convex.difference import Difference
-from jaxsim.physics.collision.convex.feature import Feature, at_solution, contact
+from jaxsim.physics.collision.convex.feature import at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
-from jaxsim.physics.collision.convex.search import Lanes, search
-from jaxsim.physics.collision.convex.solid import Assets, Solid, radius
+from jaxsim.physics.collision.convex.patch import POINTS
+from jaxsim.physics.collision.convex.search import Found, Lanes, contacts, search
+from jaxsim.physics.collision.convex.solid import Assets, Solid
+from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.shape import Placed, Touch
 
 
@@ -42,13 +42,18 @@ def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
     return Touch(dist, a.pos.map(lambda x: x[None]) + turn @ at, turn @ normal)
 
 
+def convex_slots(options: Options) -> int:
+    """How many contacts a pair can have."""
+    return 1 if options.disableflags & DisableBit.MULTICCD else POINTS
+
+
 def _solid(assets: Assets, g: Placed) -> Solid:
     kind = jnp.asarray(assets.geom_type, jnp.int32)[g.id]
     hull = jnp.zeros_like(kind) if assets.hulls is None else hull_of(assets.hulls, g.id)
     return Solid(kind, g.size, hull)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=())
+@jax.custom_jvp
 def _touches(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
     """Distance, position and normal of contacts in the frame of the first shape, `[k, n]`."""
     return _found(assets, lanes, reach)[0]
@@ -57,24 +62,20 @@ def _touches(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Ve
 @_touches.defjvp
 def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     assets, lanes, reach = primals
-    out, feature, near = _found(assets, lanes, reach)
+    out, found = _found(assets, lanes, reach)
 
     def touch(assets: Assets, lanes: Lanes) -> tuple[Array, Vec, Vec]:
-        return _contact(lanes.difference(assets), at_solution(lanes.difference(assets), feature))
+        set_ = lanes.difference(assets)
+        return contacts(set_, found._replace(feature=at_solution(set_, found.feature)))
 
     _, change = jax.jvp(touch, (assets, lanes), tangents[:2])
-    change = jax.tree.map(lambda x: jnp.where(near & jnp.isfinite(x), x, 0), change)
+    real = found.near & (out[0] < FAR)
+    change = jax.tree.map(lambda x: jnp.where(real & jnp.isfinite(x), x, 0), change)
     return out, change
 
 
-def _found(assets: Assets, lanes: Lanes, reach: Array) -> tuple[tuple, Feature, Array]:
+def _found(assets: Assets, lanes: Lanes, reach: Array) -> tuple[tuple, Found]:
     assets, lanes, reach = lax.stop_gradient((assets, lanes, reach))
-    cutoff = reach + radius(lanes.a) + radius(lanes.b)
-    feature, near = search(assets, lanes, reach > -FAR / 2, cutoff, assets.turns)
-    dist, pos, normal = _contact(lanes.difference(assets), feature)
-    return (jnp.where(near, dist, FAR), pos, normal), feature, near
-
-
-def _contact(set_: Difference, f: Feature) -> tuple[Array, Vec, Vec]:
-    """The contact at the nearest points, `[1, n]`."""
-    return jax.tree.map(lambda x: x[None], contact(set_, f))
+    found = search(assets, lanes, reach)
+    dist, pos, normal = contacts(lanes.difference(assets), found)
+    return (jnp.where(found.near, dist, FAR), pos, normal), found

@@ -66,7 +66,8 @@ class Difference(NamedTuple):
 
         On a shape whose cap is `flat` it is the point of the corner itself.
         """
-        back = self.rot.T @ (corner.b - self.pos)
+        pos, rot = self._pose(n)
+        back = rot.T @ (corner.b - pos)
         points = jax.tree.map(lambda *x: jnp.stack(x), corner.a, back)
         shapes, feature = self._shapes(n), jnp.stack(corner.feature)
         moved = held(self.assets, shapes, feature, self._directions(n), points, flat)
@@ -84,11 +85,18 @@ class Difference(NamedTuple):
 
     def _directions(self, n: Vec) -> Vec:
         """Along `n` for the first shape, against it for the second, each in its own frame."""
-        return jax.tree.map(lambda *x: jnp.stack(jnp.broadcast_arrays(*x)), n, self.rot.T @ -n)
+        _, rot = self._pose(n)
+        return jax.tree.map(lambda *x: jnp.stack(jnp.broadcast_arrays(*x)), n, rot.T @ -n)
+
+    def _pose(self, n: Vec) -> tuple[Vec, Rot]:
+        """The pose of the second shape, with an axis for several directions if there are such."""
+        one = (*(1,) * (len(n.shape) - 1), -1)
+        return jax.tree.map(lambda x: x.reshape(one), (self.pos, self.rot))
 
     def _corner(self, feature: tuple[Array, Array], points: Vec) -> Corner:
         a, b = points[0], points[1]
-        return Corner(a - (self.pos + self.rot @ b), a, feature)
+        pos, rot = self._pose(a)
+        return Corner(a - (pos + rot @ b), a, feature)
 
 
 def same_features(one: Corner, other: Corner) -> Array:

@@ -257,8 +257,9 @@ def _hole(
     gap = upper - _rows(p.distance, best)
     ended = (known & (gap <= 1e-3 * scale)) | (gap <= 8 * eps * scale)
     place = np.arange(FACES, dtype=np.int32)[:, None]
-    height = p.normal.x * new.x + p.normal.y * new.y + p.normal.z * new.z - p.distance
-    seen = jnp.isfinite(p.distance) & ((height > 2 * eps * scale) | (place == best))
+    height = p.normal.dot(new.map(lambda x: x[None])) - p.distance
+    above = height > (2 * eps * scale)[None]
+    seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
     follow, whole = _rim(p.face, seen)
     return ended | ~whole, seen, follow
 
@@ -294,7 +295,8 @@ def _any_bit(words: Array) -> Array:
 def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array) -> _Polytope:
     """The polytope with a new vertex: the faces seen go, and each edge of the hole gets one."""
     row = np.arange(VERTICES, dtype=np.int32)[:, None]
-    vertex = jax.tree.map(lambda a, b: jnp.where(row == p.vertices, b, a), p.vertex, new)
+    here = row == p.vertices[None]
+    vertex = jax.tree.map(lambda a, b: jnp.where(here, b[None], a), p.vertex, new)
 
     # the k-th edge of the hole goes to the k-th free place
     on_rim = follow >= 0

@@ -149,15 +149,6 @@ def points(set_: Difference, f: Feature) -> tuple[Vec, Vec]:
     return _mean(corners.a, f.weight), _mean(corners.b, f.weight)
 
 
-def contact(set_: Difference, f: Feature) -> tuple[Array, Vec, Vec]:
-    """Distance of the surfaces, the point midway between them, and the normal."""
-    a, b = points(set_, f)
-    one, other = set_.radii
-    dist = f.normal.dot(b - a) - one - other
-    middle = (a + f.normal.scale(one) + b - f.normal.scale(other)).scale(0.5)
-    return dist, middle, f.normal
-
-
 def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
     one, two, three = points[0], points[1], points[2]
     return one + (two - one).scale(weight[0]) + (three - one).scale(weight[1])

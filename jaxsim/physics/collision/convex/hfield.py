@@ -23,7 +23,7 @@ from jaxsim.math import Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.collision.convex.feature import Feature, at_solution, contact
+from jaxsim.physics.collision.convex.feature import at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.lanes import from_tables, tables
 from jaxsim.physics.collision.convex.prisms import (
@@ -37,8 +37,8 @@ from jaxsim.physics.collision.convex.prisms import (
     range_of,
     shapes,
 )
-from jaxsim.physics.collision.convex.search import search
-from jaxsim.physics.collision.convex.solid import Solid, radius
+from jaxsim.physics.collision.convex.search import Found, Lanes, contacts, search
+from jaxsim.physics.collision.convex.solid import Solid
 from jaxsim.physics.collision.shape import Placed, Touch
 
 TURN = 8  # times as many prisms are looked at together as are searched together: most are too low
@@ -76,14 +76,14 @@ def _solid(assets: Fields, g: Placed) -> Solid:
 
 
 class _Kept(NamedTuple):
-    """What is left of a contact: what it is, and of which features of which prism."""
+    """What is left of a contact: what it is, and how it was found, at which prism."""
 
     touch: tuple[Array, Vec, Vec]
-    feature: Feature
+    found: Found
     prism: Prism
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=())
+@jax.custom_jvp
 def _touches(assets: Fields, over: Over, reach: Array) -> tuple[Array, Vec, Vec, Array]:
     """Distance, position and normal of contacts in the frame of the field, `[slots, n]`; and which
     geoms had more of them than places."""
@@ -99,8 +99,8 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     def touch(assets: Fields, over: Over) -> tuple[Array, Vec, Vec]:
         each = jax.tree.map(lambda x: jnp.broadcast_to(x, filled.shape).reshape(-1), over)
         lanes, middle = shapes(assets, each, kept.prism)
-        set_ = lanes.difference(assets.convex)
-        dist, pos, normal = contact(set_, at_solution(set_, kept.feature))
+        feature = at_solution(lanes.difference(assets.convex), kept.found.feature)
+        dist, pos, normal = _contact(assets, lanes, kept.found._replace(feature=feature))
         return dist, pos + middle, normal
 
     _, change = jax.jvp(touch, (assets, over), tangents[:2])
@@ -108,6 +108,11 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     change = jax.tree.map(lambda x: jnp.where(filled & jnp.isfinite(x), x, 0), change)
     no_change = np.zeros(lost.shape, jax.dtypes.float0)
     return (*_placed(kept.touch, filled), lost), (*change, no_change)
+
+
+def _contact(assets: Fields, lanes: Lanes, found: Found) -> tuple[Array, Vec, Vec]:
+    """The one contact of each prism, `[n]`."""
+    return jax.tree.map(lambda x: x[0], contacts(lanes.difference(assets.convex), found))
 
 
 def _placed(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
@@ -148,16 +153,15 @@ def _found(
         wanted = (item < end[-1]) & high & (so_far <= slots)
 
         lanes, middle = shapes(assets, here, prism)
-        cutoff = limit + radius(lanes.b)
-        feature, near = search(assets.convex, lanes, wanted, cutoff, assets.convex.turns)
-        dist, pos, normal = contact(lanes.difference(assets.convex), feature)
-        touches = (near & (dist < limit)).astype(jnp.int32)
+        found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR))
+        dist, pos, normal = _contact(assets, lanes, found)
+        touches = (found.near & (dist < limit)).astype(jnp.int32)
 
         # the place of a contact: how many the geom had before these, and has among these before it
         before = jnp.cumsum(touches, dtype=jnp.int32) - touches
         place = so_far + before - before[jnp.maximum(first - start, 0)]
         place = jnp.where((touches > 0) & (place < slots), place * n + lane, slots * n)
-        kept = keep(_Kept((dist, pos + middle, normal), feature, prism))
+        kept = keep(_Kept((dist, pos + middle, normal), found, prism))
         return kept, place, number.at[lane].add(touches)
 
     def turn(state: tuple) -> tuple:
@@ -174,6 +178,6 @@ def _found(
     start, form = tables(blank)
     state = (jnp.int32(0), none, start)
     _, number, kept = lax.while_loop(lambda state: state[0] < end[-1], turn, state)
-    filled = np.arange(slots, dtype=np.int32)[:, None] < number
+    filled = np.arange(slots, dtype=np.int32)[:, None] < number[None]
     lost = (number > slots).astype(jnp.int32) if slots < MOST else none
     return from_tables(kept, form), filled, lost

@@ -16,7 +16,7 @@ from jaxsim.physics.arrays.array import Array, Tree
 
 
 def for_some(
-    function: Callable[[Tree], Tree], needed: Array, lanes: Tree, otherwise: Tree, size: int
+    function: Callable[[Any], Tree], needed: Array, lanes: Any, otherwise: Tree, size: int
 ) -> Tree:
     """`function` of the lanes that need it, and a given value elsewhere.
 

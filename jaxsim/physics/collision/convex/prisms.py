@@ -5,6 +5,7 @@ A cell of the grid is two triangles, either side of the line from (row, column) 
 order: row by row, in a row from cell to cell, first the triangle on the side of the next row.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -68,7 +69,7 @@ def fields(m: Model) -> Fields:
         *(jnp.asarray(x, jnp.int32) for x in (s.hfield_nrow, s.hfield_ncol, s.hfield_adr))
     )
     return Fields(
-        convex=Assets((GeomType.HFIELD, *kinds), convex.geom_type, convex.turns, convex.hulls),
+        convex=replace(convex, kinds=(GeomType.HFIELD, *kinds), patches=False),
         field=jnp.asarray(np.where(s.geom_type == GeomType.HFIELD, s.geom_dataid, 0), jnp.int32),
         grids=grids,
         size=tuple(m.hfield_size[:, k] for k in range(4)),

@@ -6,20 +6,25 @@ and numbers without derivative (`feature.at_solution` gives the derivative).
 """
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxsim.math import Rot, Vec
+from jaxsim.math import Rot, Vec, select
+from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.collision.convex.difference import Corner, Difference
 from jaxsim.physics.collision.convex.epa import deepest
-from jaxsim.physics.collision.convex.feature import Feature, feature_of, solved
+from jaxsim.physics.collision.convex.feature import Feature, feature_of, points, solved
 from jaxsim.physics.collision.convex.gjk import nearest, weighted
 from jaxsim.physics.collision.convex.lanes import for_some
-from jaxsim.physics.collision.convex.solid import Assets, Solid
+from jaxsim.physics.collision.convex.patch import POINTS, Patch, patch_of
+from jaxsim.physics.collision.convex.patch import contacts as patch_contacts
+from jaxsim.physics.collision.convex.solid import Assets, Solid, radius
 
 NEWTON_TURNS = 4
 
@@ -38,7 +43,21 @@ class Lanes(NamedTuple):
         return Difference(assets, both, self.pos, self.rot)
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
+    """What a search ends with.
+
+    Attributes:
+      feature: of the nearest points.
+      patch: the points of flat contact; None where no shapes can have any.
+      near: there is something: the lane was wanted, and its shapes are not too far apart.
+    """
+
+    feature: Feature
+    patch: Patch | None
+    near: Array
+
+
+class _Nearest(NamedTuple):
     """A triangle of the difference, its weights, the normal; `near`: not too far apart."""
 
     corners: tuple[Corner, Corner, Corner]
@@ -48,55 +67,72 @@ class _Found(NamedTuple):
     near: Array
 
 
-def search(
-    assets: Assets, lanes: Lanes, wanted: Array, cutoff: Array, turns: int
-) -> tuple[Feature, Array]:
-    """The features of nearest or deepest points.
+def search(assets: Assets, lanes: Lanes, reach: Array) -> Found:
+    """The features of nearest or deepest points, and patches of flat contact.
 
     Args:
       assets: tables of the model.
       lanes: pairs `[n]`.
-      wanted: which of them are asked for.
-      cutoff: distance of the cores beyond which nothing more is asked, `[n]`.
-      turns: limit of iterations.
-
-    Returns:
-      Features; and which lanes have any: wanted, and not too far apart.
+      reach: distance up to which there are contacts, `[n]`; -FAR: the pair is not asked for.
     """
-    nothing = jax.tree.map(
-        lambda s: jnp.zeros(s.shape, s.dtype),
-        jax.eval_shape(functools.partial(_approach, assets, turns), (lanes, cutoff)),
-    )
     size = platform().lanes
-    approach = functools.partial(_approach, assets, turns)
-    found = for_some(approach, wanted, (lanes, cutoff), nothing, size)
-    penetrate = functools.partial(_penetrate, assets, turns)
+    cutoff = reach + radius(lanes.a) + radius(lanes.b)
+    approach = functools.partial(_approach, assets)
+    nothing = _blank(approach, (lanes, cutoff))
+    found = for_some(approach, reach > -FAR / 2, (lanes, cutoff), nothing, size)
+    penetrate = functools.partial(_penetrate, assets)
     found = for_some(penetrate, found.near & found.inside, (lanes, found), found, size)
     finish = functools.partial(_finish, assets)
-    blank = jax.eval_shape(finish, (lanes, found))
-    blank = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), blank)
-    return for_some(finish, found.near, (lanes, found), blank, size), found.near
+    operands = lanes, found, reach
+    feature, patch = for_some(finish, found.near, operands, _blank(finish, operands), size)
+    return Found(feature, patch, found.near)
 
 
-def _approach(assets: Assets, turns: int, operands: tuple[Lanes, Array]) -> _Found:
+def _blank(function: Callable, operands: Any) -> Any:
+    """Zeros in the form of a function's result."""
+    shapes = jax.eval_shape(function, operands)
+    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+
+
+def contacts(set_: Difference, found: Found) -> tuple[Array, Vec, Vec]:
+    """Distance, position and normal of the contacts found, `[k, n]`; differentiable."""
+    f = found.feature
+    a, b = points(set_, f)
+    one, other = set_.radii
+    dist = f.normal.dot(b - a) - one - other
+    middle = (a + f.normal.scale(one) + b - f.normal.scale(other)).scale(0.5)
+    single = jax.tree.map(lambda x: x[None], (dist, middle, f.normal))
+    if found.patch is None:
+        return single
+    patch = patch_contacts(set_, f, found.patch)
+    first = np.arange(POINTS).reshape(POINTS, 1) == 0
+    alone = found.patch.number == 0
+    only = jnp.where(first, single[0], FAR), single[1], single[2]
+    return select(alone, jax.tree.map(lambda x: jnp.broadcast_to(x, patch[0].shape), only), patch)
+
+
+def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
     lanes, cutoff = operands
-    near = nearest(lanes.difference(assets), cutoff, turns)
+    near = nearest(lanes.difference(assets), cutoff, assets.turns)
     towards = -weighted(_ys(near.triangle), near.weight)
     normal = towards.normalize(fallback=lanes.pos.normalize())
-    return _Found(near.triangle, near.weight, normal, near.inside, ~near.apart)
+    return _Nearest(near.triangle, near.weight, normal, near.inside, ~near.apart)
 
 
-def _penetrate(assets: Assets, turns: int, operands: tuple[Lanes, _Found]) -> _Found:
+def _penetrate(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
     lanes, found = operands
-    deep = deepest(lanes.difference(assets), turns)
+    deep = deepest(lanes.difference(assets), assets.turns)
     return found._replace(corners=deep.triangle, weight=deep.weight, normal=deep.normal)
 
 
-def _finish(assets: Assets, operands: tuple[Lanes, _Found]) -> Feature:
-    lanes, found = operands
+def _finish(
+    assets: Assets, operands: tuple[Lanes, _Nearest, Array]
+) -> tuple[Feature, Patch | None]:
+    lanes, found, reach = operands
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
-    return solved(set_, feature, NEWTON_TURNS)
+    feature = solved(set_, feature, NEWTON_TURNS)
+    return feature, patch_of(set_, feature, reach) if assets.patches else None
 
 
 def _ys(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:

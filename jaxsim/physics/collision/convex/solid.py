@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxsim.enums import GeomType
+from jaxsim.enums import DisableBit, GeomType
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
@@ -23,7 +23,7 @@ from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.hull import Hulls, hull_support, hull_vertex, hulls
 
 
-@node("kinds", "geom_type", "turns")
+@node("kinds", "geom_type", "turns", "patches")
 class Assets:
     """What the search needs of the model; static but for the hulls.
 
@@ -31,12 +31,14 @@ class Assets:
       kinds: types of geoms that can meet.
       geom_type: type of each geom.
       turns: limit of iterations.
+      patches: flat contacts have several points.
       hulls: tables of the hulls of meshes; None if there are none.
     """
 
     kinds: tuple[int, ...]
     geom_type: tuple[int, ...]
     turns: int
+    patches: bool
     hulls: Hulls | None
 
 
@@ -48,6 +50,7 @@ def assets(m: Model) -> Assets:
         kinds=tuple(sorted(types & set(CONVEX))),
         geom_type=tuple(s.geom_type.tolist()),
         turns=int(m.opt.ccd_iterations),
+        patches=not m.opt.disableflags & DisableBit.MULTICCD,
         hulls=hulls(m) if GeomType.MESH in types else None,
     )
 
