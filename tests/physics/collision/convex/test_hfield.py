@@ -1,6 +1,9 @@
 """Height fields against the oracle: all shapes over a bumpy field that is tilted and moved."""
 
 import functools
+import operator
+from dataclasses import replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,9 +12,8 @@ import numpy as np
 import pytest
 from optimized import OPTIMIZED
 from physics.collision.two_geoms import random_quat
-from tolerance import ROUNDING
+from tolerance import CONTACT, ROUGH_DIFFERENCE, SOLVER, STORED_SINGLE
 
-from jaxsim.enums import GeomType
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
@@ -29,8 +31,9 @@ GEOMS = {
     "cylinder": 'type="cylinder" size=".09 .08"',
     "box": 'type="box" size=".12 .08 .06"',
     "mesh": 'type="mesh" mesh="hull"',
+    "block": 'type="box" size=".4 .35 .3"',
 }
-POLYHEDRA = ("box", "mesh")
+POLYHEDRA = ("box", "mesh", "block")
 STATES = 60
 
 
@@ -101,7 +104,7 @@ collide = jax.jit(hfield_convex, compiler_options=OPTIMIZED)
 
 @functools.cache
 def _fields():
-    """Of the model without margins: with them it is the same program as long as slots are."""
+    """What is needed of the model, the same for all margins."""
     m = put_model(_model(0.05))
     return fields(unpack(jax.tree.map(lambda x: x[..., None], m), 1))
 
@@ -117,22 +120,142 @@ def _found(margin: float):
     return [np.asarray(x) for x in (touch.dist, *touch.pos.parts, *touch.normal.parts)]
 
 
+# The oracle and ours find points by iterations, to about this.
+POINT = STORED_SINGLE
+# In penetration of a round surface both stop when the depth hardly changes, which says less of its
+# direction; ours has room for 32 points, with which depths that are nearly equal in many directions
+# (a few in a thousand) are found to a ten thousandth of the size.
+ROUND_DEPTH = STORED_SINGLE | {"atol": 4e-5}
+
+
 @pytest.mark.parametrize("margin", [0.0, 0.05])
 @pytest.mark.parametrize("name", GEOMS)
 def test_contacts_equal_the_oracle(name, margin):
     """The same number in the same order, each at the same place, depth and normal."""
     k = list(GEOMS).index(name)
     found = np.stack(_found(margin))[:, :, k]
-    import sys
-    E=[]; cnt=0; bad=0
+    ours, theirs, most = [], [], 0
     for i, d in enumerate(_states(margin)):
-        c = d.contact
-        of_geom = c.geom[:, 1] == k + 1
-        expected = np.c_[c.dist, c.pos, c.frame[:, :3]][of_geom]
-        mine = found[:, found[0, :, i] < FAR, i].T
-        cnt += len(expected)
-        if len(mine) != len(expected):
-            bad += 1; print("COUNT", i, len(mine), len(expected), mine[:,0], expected[:,0]); continue
-        E += list(np.c_[np.abs(mine-expected)[:,0], np.abs(mine-expected)[:,1:4].max(1), np.abs(mine-expected)[:,4:].max(1), expected[:,0]])
-    E=np.array(E)
-    print(name, margin, cnt, "bad", bad, "max", E[:,:3].max(0), "99%", np.percentile(E[:,:3],99,axis=0), "90%", np.percentile(E[:,:3],90,axis=0))
+        c, of_geom = d.contact, d.contact.geom[:, 1] == k + 1
+        ours.append(found[:, found[0, :, i] < FAR, i].T)
+        theirs.append(np.c_[c.dist, c.pos, c.frame[:, :3]][of_geom])
+        assert len(ours[-1]) == len(theirs[-1])
+        most = max(most, len(theirs[-1]))
+    assert (most == 50) == (name == "block")
+    ours, theirs = np.concatenate(ours), np.concatenate(theirs)
+    assert len(ours) > 200
+    if name in ("ellipsoid", "cylinder"):
+        np.testing.assert_allclose(ours[:, 0], theirs[:, 0], **ROUND_DEPTH)
+        close = np.abs(ours - theirs) < [2e-6, *[1e-3] * 3, *[1e-3] * 3]
+        assert close.all(axis=1).mean() > 0.98
+    else:
+        np.testing.assert_allclose(ours[:, 0], theirs[:, 0], **CONTACT)
+        np.testing.assert_allclose(ours[:, 1:], theirs[:, 1:], **POINT)
+
+
+class _Change(NamedTuple):
+    """What distances depend on: displacement and turn of the shapes, sizes, field and heights."""
+
+    move: Vec
+    turn: Vec
+    size: Vec
+    field_size: tuple
+    data: jax.Array
+
+
+WORLDS = 12
+
+
+@functools.cache
+def _some() -> tuple:
+    """Field, shapes and reach of a few worlds, each with its own heights."""
+    mj = _model(0.05)
+    field, geoms = _placed(mj, _states(0.05)[:WORLDS])
+    f = _fields()
+    own = 1 + 0.3 * np.random.default_rng(5).normal(size=(f.data.shape[0], WORLDS))
+    f = replace(f, data=f.data * own, size=tuple(jnp.tile(x, (1, WORLDS)) for x in f.size))
+    return field, geoms, f, jnp.full(geoms.pos.shape, 0.05)
+
+
+def _touch(field, geoms, f, reach, x: _Change):
+    turn = Quat.from_rotation_vector(x.turn).matrix()
+    geoms = geoms._replace(pos=geoms.pos + x.move, rot=turn @ geoms.rot, size=geoms.size + x.size)
+    size = tuple(a + b for a, b in zip(f.size, x.field_size, strict=True))
+    return hfield_convex(field, geoms, replace(f, size=size, data=f.data + x.data), reach)
+
+
+@functools.cache
+def _slopes():
+    """`(x, way) -> (touch, its derivative along way)`."""
+    operands = _some()
+
+    @functools.partial(jax.jit, compiler_options=OPTIMIZED)
+    def run(x, way):
+        return jax.jvp(lambda x: _touch(*operands, x)._replace(lost=None), (x,), (way,))
+
+    return run
+
+
+def _way(seed: int, scale: float) -> _Change:
+    rng = np.random.default_rng(seed)
+    _, geoms, f, _ = _some()
+    n = geoms.pos.shape
+
+    def vector(size):
+        return Vec(*(jnp.asarray(size * scale * rng.normal(size=n)) for _ in range(3)))
+
+    field = tuple(jnp.asarray(0.1 * scale * rng.normal(size=x.shape)) for x in f.size)
+    data = jnp.asarray(scale * rng.normal(size=f.data.shape))
+    return _Change(vector(1.0), vector(1.0), vector(0.1), field, data)
+
+
+def test_derivative_of_the_distance():
+    """By poses, sizes, field and heights: central differences, where two step sizes agree."""
+    run, way = _slopes(), _way(3, 1.0)
+
+    def along(h):
+        return jax.tree.map(lambda x: h * x, way)
+
+    touch, slope = run(along(0.0), way)
+
+    def difference(h):
+        return np.asarray(run(along(h), way)[0].dist - run(along(-h), way)[0].dist) / (2 * h)
+
+    coarse, fine = difference(1e-6), difference(5e-7)
+    near = np.asarray(touch.dist) < 1
+    smooth = near & (np.abs(coarse - fine) < 1e-7)
+    assert smooth.sum() > 0.8 * near.sum() > 400
+    np.testing.assert_allclose(np.asarray(slope.dist)[smooth], fine[smooth], **ROUGH_DIFFERENCE)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(slope))
+
+
+def test_worlds_are_a_loop():
+    """All worlds at once, each with its own heights, give what each gives alone."""
+    field, geoms, f, reach = _some()
+    nothing = jax.tree.map(jnp.zeros_like, _way(0, 1.0))
+    together, _ = _slopes()(nothing, nothing)
+    for k in range(3):
+        one = jax.tree.map(operator.itemgetter((..., k)), (field, geoms))
+        alone = collide(*one, _of(f, k), reach[:, k])
+        for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=False):
+            np.testing.assert_allclose(a[..., k], b, **SOLVER)
+
+
+def _of(f, k: int):
+    """The fields of one world."""
+    m = fields(unpack(put_model(_model(0.05)), 0))
+    return replace(m, data=f.data[:, k], size=tuple(x[:, k] for x in f.size))
+
+
+def test_single_precision_is_close():
+    """No number is lost, and the deepest contact is as deep."""
+    field, geoms, f, reach = _some()
+
+    def single(x):
+        return x.astype(jnp.float32) if x.dtype == jnp.float64 else x
+
+    double = collide(field, geoms, f, reach).dist
+    touch = collide(*jax.tree.map(single, (field, geoms, f, reach)))
+    real = jax.tree.leaves(touch._replace(lost=None))
+    assert all(x.dtype == jnp.float32 and np.isfinite(x).all() for x in real)
+    np.testing.assert_allclose(touch.dist.min(axis=0), double.min(axis=0), rtol=0, atol=1e-4)
