@@ -21,4 +21,5 @@ class Options(NamedTuple):
     def of(cls, m: Model) -> "Options":
         """The options of a model."""
         prisms = int(np.max(m.structure.geom_prismnum, initial=0))
-        return cls(*(int(getattr(m.opt, name)) for name in cls._fields[:-1]), prisms)
+        opt = {name: int(getattr(m.opt, name)) for name in cls._fields if name != "prisms"}
+        return cls(**opt, prisms=prisms)

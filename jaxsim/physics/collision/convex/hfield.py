@@ -54,13 +54,15 @@ def hfield_convex(field: Placed, geom: Placed, assets: Fields, reach: Array) -> 
     """
     pos, rot = field.rot.T @ (geom.pos - field.pos), field.rot.T @ geom.rot
     grid, size = field_of(assets, field.id)
-    parts = (_solid(assets, geom), pos, rot, size, grid)
-    shape = jnp.broadcast_shapes(reach.shape, *(x.shape for x in jax.tree.leaves(parts)))
-    parts, flat_reach = jax.tree.map(
-        lambda x: jnp.broadcast_to(x, shape).reshape(-1), (parts, reach)
+    solid = _solid(assets, geom)
+    given = jax.tree.leaves((reach, pos, rot, solid, size))
+    shape = jnp.broadcast_shapes(*(x.shape for x in given))
+    worlds = shape[-1] if len(shape) > 1 else 1
+    world = jnp.arange(worlds, dtype=jnp.int32).reshape((1,) * (len(shape) - 1) + (-1,))
+    over, flat_reach = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, shape).reshape(-1),
+        (Over(solid, pos, rot, size, grid, world), reach),
     )
-    world = jnp.arange(flat_reach.size, dtype=jnp.int32) % (shape[-1] if len(shape) > 1 else 1)
-    over = Over(*parts, world)
     dist, at, normal, lost = _touches(assets, over, flat_reach)
     dist, at, normal = jax.tree.map(lambda x: x.reshape(-1, *shape), (dist, at, normal))
     turn = field.rot.map(lambda x: x[None])
@@ -132,7 +134,7 @@ def _found(
     assets, over, reach = lax.stop_gradient((assets, over, reach))
     n, slots = reach.size, assets.slots
     under = range_of(assets, over, reach)
-    count = jnp.where(reach > -FAR / 2, under.count, 0)
+    count = jnp.where(reach > -FAR / 2, under.number, 0)
     count = jnp.minimum(count, (2**31 - 1) // n)  # together they are counted by an int32
     end = jnp.cumsum(count, dtype=jnp.int32)
     begin = end - count
@@ -178,6 +180,6 @@ def _found(
     start, form = tables(blank)
     state = (jnp.int32(0), none, start)
     _, number, kept = lax.while_loop(lambda state: state[0] < end[-1], turn, state)
-    filled = np.arange(slots, dtype=np.int32)[:, None] < number[None]
+    filled = jnp.arange(slots, dtype=jnp.int32)[:, None] < number[None]
     lost = (number > slots).astype(jnp.int32) if slots < MOST else none
     return from_tables(kept, form), filled, lost

@@ -119,7 +119,7 @@ class Range(NamedTuple):
     low: Array
 
     @property
-    def count(self) -> Array:
+    def number(self) -> Array:
         """How many prisms."""
         return 2 * self.rows * self.cols
 

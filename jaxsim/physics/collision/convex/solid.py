@@ -198,7 +198,8 @@ def _on_prism(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     """
     assert s.tops is not None
     edge = feature % 3
-    (x, y), top = PRISM[0], s.tops.x
+    x = y = jnp.zeros_like(s.size.x)
+    top = s.tops.x
     for k, (place, height) in enumerate(zip(PRISM, s.tops.parts, strict=True)):
         x, y = jnp.where(edge == k, place[0], x), jnp.where(edge == k, place[1], y)
         top = jnp.where(edge == k, height, top)

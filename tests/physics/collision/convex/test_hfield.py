@@ -254,7 +254,8 @@ def test_single_precision_is_close():
     def single(x):
         return x.astype(jnp.float32) if x.dtype == jnp.float64 else x
 
-    double = collide(field, geoms, f, reach).dist
+    nothing = jax.tree.map(jnp.zeros_like, _way(0, 1.0))
+    double = _slopes()(nothing, nothing)[0].dist
     touch = collide(*jax.tree.map(single, (field, geoms, f, reach)))
     real = jax.tree.leaves(touch._replace(lost=None))
     assert all(x.dtype == jnp.float32 and np.isfinite(x).all() for x in real)
