@@ -103,9 +103,13 @@ MODELS = {
           tolerance="1e-2" ls_tolerance=".1">
     <flag override="enable"/>
   </option>
+  <asset><mesh name="wedge" vertex="0 0 0 .3 0 0 0 .3 0 0 0 .3"/></asset>
   <worldbody>
-    <geom type="plane" size="1 1 1" condim="6"/>
+    <geom type="plane" size="1 1 1" condim="6" contype="3"/>
     <body pos="0 0 .1"><freejoint/><geom type="box" size=".2 .3 .1"/></body>
+    <body pos="1 0 .05"><freejoint/>
+      <geom type="mesh" mesh="wedge" contype="0" conaffinity="2"/>
+    </body>
     <body pos="5 0 2"><joint axis="0 0 1" frictionloss="1e4"/><geom size=".1" mass="1"/></body>
   </worldbody>
 </mujoco>""",
@@ -120,7 +124,10 @@ WITHOUT_EFFECT = {
     "body_(subtreemass|margin)|dof_(M0|length)|geom_aabb": "the physics reads what it follows from",
     "(actuator|tendon)_length0": "the physics reads what it follows from",
     "geom_rbound": "decides what is looked at; a larger radius finds nothing new",
-    "(hfield|mesh|oct|skin|flex|flexedge)_.*": "they neither collide nor move yet",
+    "mesh_(normal|texcoord)": "for viewers",
+    "mesh_(scale|pos|quat)": "the physics reads what it follows from",
+    "mesh_polynormal": "it tells which face of a hull is meant",
+    "(hfield|oct|skin|flex|flexedge)_.*": "they neither collide nor move yet",
     "opt.(noslip|ccd|sleep)_tolerance": "of methods that are not there yet",
     ".*_springyield|geom_surfacevel|.*_adhesion": "a model that has it is refused",
     ".*_delay|sensor_interval|key_plastic": "a model that has it is refused",

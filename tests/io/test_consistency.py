@@ -188,6 +188,31 @@ def test_parts_that_do_not_fit_each_other(rich, change, message):
     assert message in forged(rich, **{name: table})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("hull_cell", 2**20, "hull_cell"),
+        ("hull_cell", 7, "hull_cell and its parts"),
+        ("hull_part", -9, "hull_part"),
+        ("hull_part", 2**20, "hull_part"),
+        ("hull_vertid", 99, "hull_vertid"),
+        ("geom_hullid", 1, "geom_hullid"),
+        ("mesh_polyquad", 99, "mesh_polyquad"),
+    ],
+)
+def test_tables_of_hulls(name, value, message):
+    """Each would lead out of the table that it points into."""
+    m = jaxsim.load_model(
+        """<mujoco><asset><mesh name="a" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
+        <geom type="plane" size="1 1 1"/><body><freejoint/><geom type="mesh" mesh="a"/></body>
+        </worldbody></mujoco>"""
+    )
+    check_model(m)
+    table = np.array(getattr(m, name))
+    table.flat[-1] = value
+    assert message in forged(m, **{name: table})
+
+
 def test_a_missing_switch(rich):
     """Without a flag the program would stop in the middle of a trace."""
     s = rich.structure

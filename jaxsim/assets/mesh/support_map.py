@@ -41,6 +41,7 @@ FINEST = 32  # parts along the side of a cell, at most
 ROUNDING = 2e-7  # of the largest coordinate: three roundings in single precision
 SHORT, LONG = 8, 16  # candidates that are aimed at, for hulls of up to MANY vertices and of more
 MANY = 256
+BESIDE = 1.5  # half sides of a cell within which the pole of its fan is
 _BATCH = 64  # lists that are thinned together
 
 
@@ -72,14 +73,16 @@ class _Points(NamedTuple):
       seen: vertices, (6, n, 3).
       edge: vectors to each vertex from its neighbors, vertex after vertex, (6, nedge, 3).
       degree: number of neighbors, (n,).
-      normal: area vectors of the triangles, (6, ntriangle, 3).
+      spot: where the normals of the triangles meet the faces, (6, ntriangle, 2); nan: they do not.
+      area: squares of the areas of the triangles, (ntriangle,).
       rounding: distance below which vertices are equally far [m].
     """
 
     seen: np.ndarray
     edge: np.ndarray
     degree: np.ndarray
-    normal: np.ndarray
+    spot: np.ndarray
+    area: np.ndarray
     rounding: float
 
 
@@ -108,11 +111,14 @@ def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
     point = vertex[on_hull].astype(np.float64)
     degree = np.diff(np.append(address, nvert + 3 * nface)) - 1
     end = neighbor[neighbor >= 0]
+    normal = area_vectors(vertex.astype(np.float64), triangle.reshape(-1, 3))
+    out = on_faces(normal)
     points = _Points(
         seen=on_faces(point),
         edge=on_faces(np.repeat(point, degree, axis=0) - point[end]),
         degree=degree,
-        normal=on_faces(area_vectors(vertex.astype(np.float64), triangle.reshape(-1, 3))),
+        spot=out[..., 1:] / np.where(out[..., :1] > 0, out[..., :1], np.nan),
+        area=np.einsum("ni,ni->n", normal, normal),
         rounding=ROUNDING * float(np.abs(point).max()),
     )
     leaves = _divide(points, SHORT if nvert <= MANY else LONG)
@@ -191,14 +197,13 @@ def _leaves(
 def _fan(p: _Points, vertex: np.ndarray, cell: _Leaf, aim: int, most: int) -> _Leaf | None:
     """A fan in the place of a cell, about the normal of the largest triangle, if that is better."""
     c = cells(np.array([cell.number]), cell.r)
-    normal = p.normal[c.face[0]]
-    ahead = normal[:, 0] > 0
-    spot = normal[:, 1:] / np.where(ahead, normal[:, 0], 1.0)[:, None]
-    inside = ahead & (np.abs(spot - [c.u[0], c.v[0]]).max(axis=1) <= c.half)
-    if not inside.any():
+    u, v = p.spot[c.face[0]].T
+    reach = BESIDE * c.half
+    here = np.flatnonzero((np.abs(u - c.u) <= reach) & (np.abs(v - c.v) <= reach))
+    if not len(here):
         return None
-    area = np.einsum("ni,ni->n", normal, normal)
-    pole = np.rint(spot[np.argmax(np.where(inside, area, -1.0))] / POLE_UNIT)
+    facing = here[np.argmax(p.area[here])]
+    pole = np.rint(p.spot[c.face[0], facing] / POLE_UNIT)
 
     # finer cells do as well where few corners lie in the plane of that triangle
     seen = p.seen[c.face[0], vertex]

@@ -110,6 +110,11 @@ def refusals(m: Model) -> list[Refusal]:
         refuse(m, "pair", k, "adhesion is not supported; remove it")
         for k in np.flatnonzero(np.asarray(m.pair_adhesion))
     ]
+    is_mesh = np.isin(m.geom_type, (GeomType.MESH, GeomType.SDF))
+    messages += [
+        refuse(m, "geom", g, "its mesh has no convex hull; give it contype or conaffinity in XML")
+        for g in geoms[(is_mesh & (m.geom_hullid < 0))[geoms]]
+    ]
     return messages
 
 

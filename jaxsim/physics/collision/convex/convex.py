@@ -66,7 +66,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
 
     def touch(assets: Assets, lanes: Lanes) -> tuple[Array, Vec, Vec]:
         set_ = lanes.difference(assets)
-        return contacts(set_, found._replace(feature=at_solution(set_, found.feature)))
+        return contacts(set_, at_solution(set_, found.feature), found.patch)
 
     _, change = jax.jvp(touch, (assets, lanes), tangents[:2])
     real = found.near & (out[0] < FAR)
@@ -77,5 +77,5 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
 def _found(assets: Assets, lanes: Lanes, reach: Array) -> tuple[tuple, Found]:
     assets, lanes, reach = lax.stop_gradient((assets, lanes, reach))
     found = search(assets, lanes, reach)
-    dist, pos, normal = contacts(lanes.difference(assets), found)
+    dist, pos, normal = found.contacts
     return (jnp.where(found.near, dist, FAR), pos, normal), found

@@ -5,8 +5,8 @@ The face of the polytope nearest to the origin bounds the depth from below, the 
 along its normal from above. The set's farthest point along that normal becomes a new vertex: the
 faces it sees go, and the hole they leave is closed by triangles to the new vertex.
 
-The first polytope is a large tetrahedron of the set that need not hold the origin: distances of
-faces have a sign, and the search first grows to where the origin is.
+The first polytope is a large triangle in the set, seen from both sides. It need not hold the
+origin: distances of faces have a sign, and the search first grows to where the origin is.
 
 Vertices and faces have fixed places, `[vertices, n]` and `[faces, n]`; which edges bound the hole
 is found by bits: of each vertex the set of the vertices to which edges of the faces seen lead,
@@ -24,6 +24,7 @@ from jaxsim.math import Vec, safe_divide, select
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+from jaxsim.physics.collision.convex.lanes import in_front
 
 VERTICES = 32  # room for them; of the faces 2 n - 4 are needed
 FACES = 2 * VERTICES - 4
@@ -70,16 +71,16 @@ def deepest(set_: Difference, turns: int) -> Deepest:
 
     Args:
       set_: `[n]` sets, the difference of two solids each.
-      turns: limit of iterations, at most VERTICES - 4.
+      turns: limit of iterations, at most VERTICES - 3.
     """
-    corners, scale = _tetrahedron(set_)
+    corners, scale = _triangle(set_)
     polytope = _first(corners)
     false = jnp.zeros_like(scale, bool)
     nowhere = jnp.full_like(scale, jnp.inf)
     state = _State(
         polytope, corners[0], set_.pos.map(jnp.zeros_like), nowhere, scale, false, jnp.int32(0)
     )
-    turns = min(turns, VERTICES - 4)
+    turns = min(turns, VERTICES - 3)
 
     def going(s: _State) -> Array:
         return (s.turn < turns) & ~jnp.all(s.done)
@@ -98,18 +99,15 @@ def _is_nearest(beyond: Array, upper: Array, scale: Array) -> Array:
     return beyond <= upper + 1e-3 * scale
 
 
-def _tetrahedron(set_: Difference) -> tuple[list[Corner], Array]:
-    """Four points of the set far from each other, and the largest extent."""
+def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
+    """Three points of the set far from each other, and how far."""
     zero = jnp.zeros_like(set_.pos.x)
     x = Vec(zero + 1, zero, zero)
     line = (-set_.pos).normalize(fallback=x)
-
     one, other = _apart(set_.farthest(_stacked([line, -line])))
     span = one.y - other.y
-    scale = span.norm()
-    # the farthest from that line, to either side, in the direction that the line is flattest in
-    least = _axis_least(span)
-    side = span.cross(least).normalize(fallback=x)
+    # the farthest from that line, to four sides
+    side = span.cross(_axis_least(span)).normalize(fallback=x)
     side2 = span.cross(side).normalize(fallback=x)
     candidates = _apart(set_.farthest(_stacked([side, -side, side2, -side2])))
     square = span.dot(span)
@@ -120,11 +118,7 @@ def _tetrahedron(set_: Difference) -> tuple[list[Corner], Array]:
         return across.dot(across)
 
     third = _select_index(decide(_largest, [from_line(c) for c in candidates]), candidates)
-    normal = span.cross(third.y - other.y).normalize(fallback=x)
-    sides = _apart(set_.farthest(_stacked([normal, -normal])))
-    heights = [jnp.abs(normal.dot(c.y - other.y)) for c in sides]
-    fourth = _select_index(decide(_largest, heights), sides)
-    return [one, other, third, fourth], jnp.maximum(scale, jnp.maximum(*heights))
+    return [one, other, third], span.norm()
 
 
 def _stacked(values: list[Tree]) -> Tree:
@@ -165,44 +159,26 @@ def _axis_least(v: Vec) -> Vec:
 
 
 def _first(corners: list[Corner]) -> _Polytope:
-    """The tetrahedron of four corners as a polytope."""
-    a, b, c, d = (corner.y for corner in corners)
-    outside = decide(_is_above, a, b, c, d)  # then a, b, c is seen from outside reversed
+    """A triangle of three corners, seen from both sides, as a polytope."""
 
     def rows(*parts: Array) -> Array:
-        filled = jnp.stack(parts)
-        return jnp.concatenate([filled, jnp.broadcast_to(filled[:1], _more(filled))])
+        return jnp.concatenate([jnp.stack(parts), jnp.stack([parts[0]] * (VERTICES - len(parts)))])
 
-    def _more(filled: Array) -> tuple[int, ...]:
-        return (VERTICES - 4, *filled.shape[1:])
-
-    vertex = jax.tree.map(rows, *corners)
-    faces = []
-    for i, j, k in ((0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2)):
-        faces.append((jnp.full(a.x.shape, i), jnp.where(outside, k, j), jnp.where(outside, j, k)))
-    shape = (FACES - 4, *a.x.shape)
-    columns = []
-    for k in range(3):
-        known = jnp.stack([f[k].astype(jnp.int32) for f in faces])
-        columns.append(jnp.concatenate([known, jnp.zeros(shape, jnp.int32)]))
-    points = [a, b, c, d]
-    planes = []
-    for face in faces:
-        p, q, r = (_select_index(index, points) for index in face)
-        planes.append(_plane(p, q, r))
-    normal = jax.tree.map(
-        lambda *x: jnp.concatenate([jnp.stack(x), jnp.zeros(shape, a.x.dtype)]),
-        *(n for n, _ in planes),
+    n = corners[0].y.x.shape
+    normal, distance = _plane(*(corner.y for corner in corners))
+    none = jnp.zeros_like(distance)
+    index = np.zeros((3, FACES, 1), np.int32)
+    index[:, 0, 0], index[:, 1, 0] = (0, 1, 2), (0, 2, 1)
+    face = [jnp.broadcast_to(jnp.asarray(k), (FACES, *n)) for k in index]
+    flat = distance == FLAT_FACE
+    away = jnp.where(flat, FLAT_FACE, -distance)
+    return _Polytope(
+        jax.tree.map(rows, *corners),
+        jnp.full(n, 3, jnp.int32),
+        (face[0], face[1], face[2]),
+        jax.tree.map(lambda x: jnp.stack([x, -x] + [none] * (FACES - 2)), normal),
+        jnp.stack([distance, away] + [none + NO_FACE] * (FACES - 2)),
     )
-    distance = jnp.concatenate(
-        [jnp.stack([d for _, d in planes]), jnp.full(shape, NO_FACE, a.x.dtype)]
-    )
-    count = jnp.full(a.x.shape, 4, jnp.int32)
-    return _Polytope(vertex, count, (columns[0], columns[1], columns[2]), normal, distance)
-
-
-def _is_above(a: Vec, b: Vec, c: Vec, d: Vec) -> Array:
-    return (b - a).cross(c - a).dot(d - a) > 0
 
 
 def _plane(p: Vec, q: Vec, r: Vec) -> tuple[Vec, Array]:
@@ -257,8 +233,8 @@ def _hole(
     gap = upper - _rows(p.distance, best)
     ended = (known & (gap <= 1e-5 * scale)) | (gap <= 8 * eps * scale)
     place = np.arange(FACES, dtype=np.int32)[:, None]
-    height = p.normal.dot(new.map(lambda x: x[None])) - p.distance
-    above = height > (2 * eps * scale)[None]
+    height = p.normal.dot(in_front(new, place)) - p.distance
+    above = height > in_front(2 * eps * scale, place)
     seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
     follow, whole = _rim(p.face, seen)
     return ended | ~whole, seen, follow
@@ -276,8 +252,8 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
     out = into = jnp.zeros((VERTICES, *seen.shape), jnp.uint32)
     for k in range(3):
         here = seen[None] & (face[k][None] == vertex)
-        out = out | jnp.where(here, bit[(k + 1) % 3], 0)
-        into = into | jnp.where(here, bit[(k + 2) % 3], 0)
+        out = out | jnp.where(here, bit[(k + 1) % 3][None], 0)
+        into = into | jnp.where(here, bit[(k + 2) % 3][None], 0)
     leads = _any_bit(out) & ~_any_bit(into)
     many = lax.population_count(leads)
     next_ = jnp.where(many == 1, (31 - lax.clz(leads)).astype(jnp.int32), -1)

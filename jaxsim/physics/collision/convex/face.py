@@ -20,6 +20,7 @@ from jaxsim.physics.collision.convex.hull import (
     hull_face,
     hull_vertex,
 )
+from jaxsim.physics.collision.convex.lanes import in_front
 from jaxsim.physics.collision.convex.solid import Assets, Solid, point_on
 
 CAP_CORNERS = 16
@@ -57,7 +58,11 @@ def normal_of(assets: Assets, s: Solid, face: Array) -> Vec:
 
 
 def corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
-    """The k-th corner of a face, counter-clockwise seen from outside; beyond the last the first."""
+    """The k-th corner of a face, clockwise seen from outside; beyond the last the first.
+
+    The order is MuJoCo's: which four corners of many are kept depends on where one begins.
+    """
+    s, face = in_front((s, face), k)
     zero = jnp.zeros(jnp.broadcast_shapes(face.shape, k.shape), s.size.x.dtype)
     corner = Vec(zero, zero, zero)
     for kind in _kinds(assets, CORNER):
@@ -138,29 +143,34 @@ def _hull_corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
     assert assets.hulls is not None
     t = assets.hulls.tables
     face = jnp.where(s.kind == GeomType.MESH, face, 0)
-    place = _look(t.outline, face) + k % _look(t.outline_num, face)
+    number = _look(t.outline_num, face)
+    place = _look(t.outline, face) + number - 1 - k % number
     return hull_vertex(assets.hulls, _look(t.corner, place))
 
 
+# the first corner of each face of a box, in its plane: sides of the next axis and of that after it
+FIRST_CORNER = np.array([[1, -1], [1, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]])
+
+
 def _box_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
-    """Corners go around axis a with its sign; the other axes follow in cyclic order."""
-    axis, up = face >> 1, face & 1
-    k = k % 4
-    # around the positive axis (b, c) = (+ +), (- +), (- -), (+ -); around the negative one reversed
-    turned = jnp.where(up > 0, k, 3 - k)
-    b = jnp.where((turned == 0) | (turned == 3), 1, -1)
-    c = jnp.where(turned < 2, 1, -1)
-    a = 2 * up - 1
+    axis, up = face >> 1, 2 * (face & 1) - 1
+    b, c = (_look(jnp.asarray(FIRST_CORNER[:, j], jnp.int32), face) for j in (0, 1))
+    # a quarter turn: clockwise (b, c) -> (c, -b) seen against a positive axis
+    turns = k % 4
+    b, c = (
+        jnp.where(turns == 0, b, jnp.where(turns == 2, -b, jnp.where(turns == 1, up * c, -up * c))),
+        jnp.where(turns == 0, c, jnp.where(turns == 2, -c, jnp.where(turns == 1, -up * b, up * b))),
+    )
     parts = []
     for j, size in enumerate(s.size.parts):
-        sign = jnp.where(axis == j, a, jnp.where((axis + 1) % 3 == j, b, c))
+        sign = jnp.where(axis == j, up, jnp.where((axis + 1) % 3 == j, b, c))
         parts.append(size * sign.astype(size.dtype))
     return Vec(*parts)
 
 
 def _cap_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
     angles = 2 * np.pi * np.arange(CAP_CORNERS) / CAP_CORNERS
-    k = jnp.where(face > 0, k, -k) % CAP_CORNERS
+    k = jnp.where(face > 0, -k, k) % CAP_CORNERS
     dtype = s.size.x.dtype
     x, y = (_look(jnp.asarray(f(angles), dtype), k) for f in (np.cos, np.sin))
     z = (2 * face - 1).astype(dtype) * s.size.y
@@ -201,6 +211,7 @@ def best_edge(
 
 def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     """Where the end of an edge is on the surface seen along `d`, a unit vector."""
+    s = in_front(s, feature)
     point = point_on(assets, s, feature, d)
     if GeomType.CAPSULE not in assets.kinds:
         return point

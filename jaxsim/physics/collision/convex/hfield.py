@@ -23,7 +23,7 @@ from jaxsim.math import Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.collision.convex.feature import at_solution
+from jaxsim.physics.collision.convex.feature import Feature, at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.lanes import from_tables, tables
 from jaxsim.physics.collision.convex.prisms import (
@@ -37,7 +37,7 @@ from jaxsim.physics.collision.convex.prisms import (
     range_of,
     shapes,
 )
-from jaxsim.physics.collision.convex.search import Found, Lanes, contacts, search
+from jaxsim.physics.collision.convex.search import contacts, search
 from jaxsim.physics.collision.convex.solid import Solid
 from jaxsim.physics.collision.shape import Placed, Touch
 
@@ -78,10 +78,10 @@ def _solid(assets: Fields, g: Placed) -> Solid:
 
 
 class _Kept(NamedTuple):
-    """What is left of a contact: what it is, and how it was found, at which prism."""
+    """What is left of a contact: what it is, and on which features of which prism."""
 
     touch: tuple[Array, Vec, Vec]
-    found: Found
+    feature: Feature
     prism: Prism
 
 
@@ -101,8 +101,8 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     def touch(assets: Fields, over: Over) -> tuple[Array, Vec, Vec]:
         each = jax.tree.map(lambda x: jnp.broadcast_to(x, filled.shape).reshape(-1), over)
         lanes, middle = shapes(assets, each, kept.prism)
-        feature = at_solution(lanes.difference(assets.convex), kept.found.feature)
-        dist, pos, normal = _contact(assets, lanes, kept.found._replace(feature=feature))
+        set_ = lanes.difference(assets.convex)
+        dist, pos, normal = _only(contacts(set_, at_solution(set_, kept.feature), None))
         return dist, pos + middle, normal
 
     _, change = jax.jvp(touch, (assets, over), tangents[:2])
@@ -112,9 +112,10 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     return (*_placed(kept.touch, filled), lost), (*change, no_change)
 
 
-def _contact(assets: Fields, lanes: Lanes, found: Found) -> tuple[Array, Vec, Vec]:
-    """The one contact of each prism, `[n]`."""
-    return jax.tree.map(lambda x: x[0], contacts(lanes.difference(assets.convex), found))
+def _only(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
+    """The one contact of each prism, `[1, n]` -> `[n]`."""
+    dist, pos, normal = contacts
+    return dist[0], pos[0], normal[0]
 
 
 def _placed(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
@@ -156,14 +157,14 @@ def _found(
 
         lanes, middle = shapes(assets, here, prism)
         found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR))
-        dist, pos, normal = _contact(assets, lanes, found)
+        dist, pos, normal = _only(found.contacts)
         touches = (found.near & (dist < limit)).astype(jnp.int32)
 
         # the place of a contact: how many the geom had before these, and has among these before it
         before = jnp.cumsum(touches, dtype=jnp.int32) - touches
         place = so_far + before - before[jnp.maximum(first - start, 0)]
         place = jnp.where((touches > 0) & (place < slots), place * n + lane, slots * n)
-        kept = keep(_Kept((dist, pos + middle, normal), found, prism))
+        kept = keep(_Kept((dist, pos + middle, normal), found.feature, prism))
         return kept, place, number.at[lane].add(touches)
 
     def turn(state: tuple) -> tuple:

