@@ -1,4 +1,4 @@
-"""How many prisms of a height field may be under a geom, and the room that there is for contacts."""
+"""How many prisms of a height field may be under a geom, and the room for their contacts."""
 
 import numpy as np
 
