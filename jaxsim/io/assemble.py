@@ -16,6 +16,7 @@ from jaxsim.enums import WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.hulls import hull_tables
+from jaxsim.io.prisms import prisms_under
 from jaxsim.io.unsupported import Places, unsupported
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
@@ -69,6 +70,7 @@ def assemble(
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
     tables["nnear"] = 0 if pairs is None else max(1, int(pairs))  # 0: chosen
+    tables["geom_prismnum"] = prisms_under(fields)
 
     # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(

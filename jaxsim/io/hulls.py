@@ -31,14 +31,18 @@ def hull_tables(fields: Tables) -> dict[str, Any]:
 
 def _collides(fields: Tables) -> np.ndarray:
     """Which geoms are meshes that something can touch, and have a hull, (ngeom,)."""
+    is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
+    some = is_mesh & can_touch(fields) & (fields["geom_dataid"] >= 0)
+    some[some] = fields["mesh_graphadr"][fields["geom_dataid"][some]] >= 0
+    return some
+
+
+def can_touch(fields: Tables) -> np.ndarray:
+    """Which geoms something may touch, (ngeom,)."""
     paired = np.zeros(len(fields["geom_type"]), bool)
     for name in ("pair_geom1", "pair_geom2"):
         paired[fields[name]] = True
-    touches = paired | (fields["geom_contype"] != 0) | (fields["geom_conaffinity"] != 0)
-    is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
-    some = is_mesh & touches & (fields["geom_dataid"] >= 0)
-    some[some] = fields["mesh_graphadr"][fields["geom_dataid"][some]] >= 0
-    return some
+    return paired | (fields["geom_contype"] != 0) | (fields["geom_conaffinity"] != 0)
 
 
 def _joined(fields: Tables, meshes: np.ndarray) -> dict[str, Any]:

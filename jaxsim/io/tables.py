@@ -88,7 +88,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
         M_rowadr""",
     ("ngeom",): """geom_bodyid geom_type geom_dataid geom_matid geom_plugin geom_contype
         geom_conaffinity geom_condim geom_group geom_priority geom_castshadow geom_sameframe
-        geom_hullid""",
+        geom_hullid geom_prismnum""",
     ("nsite",): "site_bodyid site_type site_dataid site_matid site_group site_sameframe",
     ("ncam",): "cam_mode cam_projection cam_bodyid cam_targetbodyid cam_output",
     ("ncam", 2): "cam_resolution",

@@ -67,7 +67,9 @@ RICH = """
 # Counts that other parts of a model need not agree with: buffers, and the most there may be.
 FREE = """nuserdata ncontact ngravcomp nhistory nmocap npluginstate nplastic nemax nM nD nB
 npolygonmax nmeshdegmax nflexelem nhullmost""".split()
-OWN = re.compile("wrap_sideid|hull_.*|geom_hullid|mesh_poly(place|quad)")  # not of mjModel
+OWN = re.compile(
+    "wrap_sideid|hull_.*|geom_(hullid|prismnum)|mesh_poly(place|quad)"
+)  # not of mjModel
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,21 @@
 """How many contacts a world has room for, if its user does not say; and how many near pairs.
 
 A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one.
-Free bodies are often piled up, so that each also carries another.
+Free bodies are often piled up, so that each also carries another. On a height field there is a
+contact for each prism that is touched: all that are under a geom; if it is round, those under a
+third of its width, with which it touches when it has sunk in by a twentieth of its radius.
 """
 
 import numpy as np
 
 from jaxsim.enums import GeomType, JointType
 from jaxsim.model.structure import Structure
+from jaxsim.physics.collision.convex.prisms import most_contacts
 from jaxsim.physics.collision.pairs import Kind, Pairs
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
+PART = {GeomType.SPHERE: 9, GeomType.CAPSULE: 3, GeomType.ELLIPSOID: 9}
+CORNER = 8  # prisms under a point that is near a corner of a cell; at the corner it touches six
 ROUND_TO = 8
 LEAST = 16  # room in any model: what is held in a hand or a cup touches in many points
 FEW = 8  # pairs of one kind for which a test would cost more than it saves
@@ -25,11 +30,14 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int) -> int:
       most: number of all candidate points.
     """
     geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
+    on_field = set(pairs.geom2[s.geom_type[pairs.geom1] == GeomType.HFIELD].tolist())
     rest: dict[int, int] = {}
     for g in geoms:
         body = int(s.body_weldid[s.geom_bodyid[g]])
         if body:
-            rest[body] = max(rest.get(body, 0), REST_POINTS.get(GeomType(s.geom_type[g]), 4))
+            points = REST_POINTS.get(GeomType(s.geom_type[g]), 4)
+            points = max(points, _on_field(s, g)) if int(g) in on_field else points
+            rest[body] = max(rest.get(body, 0), points)
     room = sum(points * (2 if _is_free(s, body) else 1) for body, points in rest.items())
     return min(most, max(LEAST, -(-room // ROUND_TO) * ROUND_TO))
 
@@ -44,6 +52,12 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)
     return min(len(of_kind), max(FEW, neighbors))
+
+
+def _on_field(s: Structure, geom: int) -> int:
+    """Contacts of a geom that lies on a height field."""
+    prisms = int(s.geom_prismnum[geom])
+    return most_contacts(max(prisms // PART.get(GeomType(s.geom_type[geom]), 1), CORNER))
 
 
 def _is_free(s: Structure, body: int) -> bool:

@@ -170,6 +170,9 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
 
     operands = (a, b) if assets is None else (a, b, assets, reach)
     touch = once(group.collider.collide, *operands)
+    if touch.lost is not None:
+        lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
+        touch = touch._replace(lost=None)
     found = touch.dist < reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)
     points = group.points

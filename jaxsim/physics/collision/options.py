@@ -1,19 +1,25 @@
-"""What of the options of a model decides the form of the collision stage."""
+"""What decides the form of the collision stage."""
 
 from typing import NamedTuple
+
+import numpy as np
 
 from jaxsim.model.model import Model
 
 
 class Options(NamedTuple):
-    """What of `m.opt` decides the form of the collision stage; names as there."""
+    """What decides the form of the collision stage: of `m.opt`, under the names there, and
+    `prisms`, the most prisms of a height field that may be under one geom."""
 
     disableflags: int
     sdf_initpoints: int
     sdf_iterations: int
     ccd_iterations: int
+    prisms: int
 
     @classmethod
     def of(cls, m: Model) -> "Options":
         """The options of a model."""
-        return cls(*(int(getattr(m.opt, name)) for name in cls._fields))
+        prisms = int(np.max(m.structure.geom_prismnum, initial=0))
+        opt = {name: int(getattr(m.opt, name)) for name in cls._fields if name != "prisms"}
+        return cls(**opt, prisms=prisms)

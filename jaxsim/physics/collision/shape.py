@@ -50,12 +50,14 @@ class Touch(NamedTuple):
       pos: the point midway between the surfaces [m].
       normal: unit vector from the first geom to the second.
       tangent: direction of the first tangent, or None where the frame is free to choose it.
+      lost: 1 where a pair had more points than it can have, `[n, *W]`; None: that cannot be.
     """
 
     dist: jax.Array
     pos: Vec
     normal: Vec
     tangent: Vec | None = None
+    lost: jax.Array | None = None
 
 
 def slots(x: Tree) -> Tree:

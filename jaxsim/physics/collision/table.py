@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.convex.convex import convex_convex, convex_slots
+from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.hull import hulls
 from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
+from jaxsim.physics.collision.convex.prisms import fields, most_contacts
+from jaxsim.physics.collision.convex.solid import CONVEX as CONVEX_KINDS
 from jaxsim.physics.collision.convex.solid import assets
 from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.primitive.box_box import box_box
@@ -85,5 +88,7 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
 }
 
 HFIELD = GeomType.HFIELD
+ON_FIELD = Collider(hfield_convex, lambda options: most_contacts(options.prisms), fields)
+COLLIDERS |= {(HFIELD, kind): ON_FIELD for kind in CONVEX_KINDS}
 # kinds that never touch, in MuJoCo too
 NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})

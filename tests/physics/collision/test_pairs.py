@@ -101,9 +101,9 @@ def test_no_pairs_when_contacts_are_disabled(flag):
 
 
 def test_a_pair_without_a_collider_is_refused_by_name(refused):
-    xml = """<mujoco><asset><hfield name="h" nrow="3" ncol="3" size="1 1 1 1"/></asset>
-      <worldbody><geom name="land" type="hfield" hfield="h"/>
-      <body><freejoint/><geom name="egg" type="ellipsoid" size=".1 .2 .3"{}/></body>
+    xml = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>
+      <worldbody><geom name="land" type="mesh" mesh="m"/>
+      <body><freejoint/><geom name="egg" type="sdf" mesh="m"{}/></body>
       </worldbody></mujoco>"""
     (message,) = refused(lambda: put_model(mujoco.MjModel.from_xml_string(xml.format(""))))
     assert re.search(r"geom 'land' and geom 'egg'.* cannot collide.*exclude", message)

@@ -96,7 +96,7 @@ def deepest(set_: Difference, turns: int) -> Deepest:
 
 
 def _is_nearest(beyond: Array, upper: Array, scale: Array) -> Array:
-    return beyond <= upper + 0.02 * scale
+    return beyond <= upper + 1e-3 * scale
 
 
 def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
@@ -231,7 +231,7 @@ def _hole(
     """Whether the search ends; which faces the new vertex sees; and the edges around them."""
     eps = float(jnp.finfo(p.distance.dtype).eps)
     gap = upper - _rows(p.distance, best)
-    ended = (known & (gap <= 1e-3 * scale)) | (gap <= 8 * eps * scale)
+    ended = (known & (gap <= 1e-5 * scale)) | (gap <= 8 * eps * scale)
     place = np.arange(FACES, dtype=np.int32)[:, None]
     height = p.normal.dot(in_front(new, p.distance)) - p.distance
     above = height > 2 * eps * scale[None]

@@ -40,14 +40,14 @@ def for_some(
     order = jnp.full(padded, n, jnp.int32)
     every = jnp.arange(n, dtype=jnp.int32)
     order = order.at[jnp.where(needed, place, padded)].set(every, mode="drop")
-    given, form = _tables(lanes)
-    results, form_of_results = _tables(otherwise)
+    given, form = tables(lanes)
+    results, form_of_results = tables(otherwise)
 
     def turn(state: tuple[Array, list]) -> tuple[Array, list]:
         start, results = state
         index = lax.dynamic_slice_in_dim(order, start, size)
         some = [x.at[:, index].get(mode="clip") for x in given]
-        found, _ = _tables(function(_from_tables(some, form)))
+        found, _ = tables(function(from_tables(some, form)))
         put = zip(results, found, strict=True)
         return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
 
@@ -55,10 +55,10 @@ def for_some(
         return state[0] < count
 
     _, results = lax.while_loop(going, turn, (jnp.int32(0), results))
-    return _from_tables(results, form_of_results)
+    return from_tables(results, form_of_results)
 
 
-class _Form(NamedTuple):
+class Form(NamedTuple):
     """How a value is made of tables: of each leaf its type, shape without lanes, and first row."""
 
     structure: jax.tree_util.PyTreeDef
@@ -66,7 +66,7 @@ class _Form(NamedTuple):
     dtypes: list[np.dtype]
 
 
-def _tables(value: Tree) -> tuple[list[jax.Array], _Form]:
+def tables(value: Tree) -> tuple[list[jax.Array], Form]:
     """The leaves of a value as rows of one table for each type."""
     leaves, structure = jax.tree.flatten(value)
     rows: dict[np.dtype, list[jax.Array]] = {}
@@ -75,12 +75,12 @@ def _tables(value: Tree) -> tuple[list[jax.Array], _Form]:
         table = rows.setdefault(leaf.dtype, [])
         where.append((leaf.dtype, leaf.shape[:-1], sum(len(r) for r in table)))
         table.append(leaf.reshape(-1, leaf.shape[-1]))
-    form = _Form(structure, where, list(rows))
+    form = Form(structure, where, list(rows))
     return [jnp.concatenate(table) for table in rows.values()], form
 
 
-def _from_tables(tables: list[jax.Array], form: _Form) -> Any:
-    """The inverse of `_tables`."""
+def from_tables(tables: list[jax.Array], form: Form) -> Any:
+    """The inverse of `tables`."""
     by_type = dict(zip(form.dtypes, tables, strict=True))
     leaves = []
     for dtype, shape, first in form.leaves:

@@ -70,13 +70,16 @@ class Solid(NamedTuple):
 
     Attributes:
       kind: type of geom.
-      size: its `geom_size` [m].
+      size: its `geom_size` [m]; of a prism see `_on_prism`.
       hull: number of the hull of its mesh; of other shapes any.
+      tops: heights of the three upper corners of a prism [m]; of other shapes any, and None where
+        there are no prisms.
     """
 
     kind: Array
     size: Vec
     hull: Array
+    tops: Vec | None = None
 
 
 def radius(s: Solid) -> Array:
@@ -131,7 +134,21 @@ def _hull(assets: Assets, s: Solid, d: Vec) -> Array:
     return hull_support(assets.hulls, s.hull, d)
 
 
+def _prism_corner(assets: Assets, s: Solid, d: Vec) -> Array:
+    """Of a prism: 0 to 2 above, 3 to 5 below."""
+    assert s.tops is not None
+    up = d.z > 0
+    x, y = d.x * s.size.x, d.y * s.size.y
+    slope = jnp.where(up, d.z, 0)
+    sides = zip(PRISM, s.tops.parts, strict=True)
+    first, second, third = (x * px + y * py + slope * top for (px, py), top in sides)
+    best = jnp.where(second > first, 1, 0)
+    best = jnp.where(third > jnp.maximum(first, second), 2, best)
+    return jnp.where(up, best, best + 3).astype(jnp.int32)
+
+
 FEATURE: dict[int, Callable] = {
+    GeomType.HFIELD: _prism_corner,
     GeomType.CAPSULE: _end,
     GeomType.CYLINDER: _end,
     GeomType.BOX: _corner,
@@ -169,7 +186,28 @@ def _on_hull(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     return hull_vertex(assets.hulls, feature)
 
 
+# where the upright edges of a prism are, from the middle of its triangle
+PRISM = ((-1 / 3, 1 / 3), (-1 / 3, -2 / 3), (2 / 3, 1 / 3))
+
+
+def _on_prism(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    """Half of a cell of a height field down to its base.
+
+    Its size is that of the cell along x and y, both negative for the other half, which is this one
+    turned by half a turn; and the height of the base.
+    """
+    assert s.tops is not None
+    edge = feature % 3
+    x = y = jnp.zeros_like(s.size.x)
+    top = s.tops.x
+    for k, (place, height) in enumerate(zip(PRISM, s.tops.parts, strict=True)):
+        x, y = jnp.where(edge == k, place[0], x), jnp.where(edge == k, place[1], y)
+        top = jnp.where(edge == k, height, top)
+    return Vec(s.size.x * x, s.size.y * y, jnp.where(feature < 3, top, s.size.z))
+
+
 POINT: dict[int, Callable] = {
+    GeomType.HFIELD: _on_prism,
     GeomType.CAPSULE: _on_segment,
     GeomType.ELLIPSOID: _on_ellipsoid,
     GeomType.CYLINDER: _on_rim,

@@ -1,0 +1,42 @@
+"""How many prisms of a height field may be under a geom, which is how many contacts there can be.
+
+A prism is what is below half a cell of the field's grid. The sizes that count are those of the
+model when it is made; what follows them later is only the number of contacts for which there is
+room.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.io.hulls import can_touch
+
+NEVER = (GeomType.PLANE, GeomType.HFIELD, GeomType.SDF)
+MOST = 2**30
+
+
+def prisms_under(fields: Mapping[str, Any]) -> np.ndarray:
+    """The most prisms of one height field under each geom, however it is turned.
+
+    Args:
+      fields: a compiled model's tables, under MuJoCo's names.
+
+    Returns:
+      int32 (ngeom,); 0 for geoms that touch no height field.
+    """
+    kind, touches = np.asarray(fields["geom_type"]), can_touch(fields)
+    most = np.zeros(len(kind))
+    around = np.asarray(fields["geom_margin"]) + np.asarray(fields["geom_gap"])
+    for geom in np.flatnonzero((kind == GeomType.HFIELD) & touches):
+        field = fields["geom_dataid"][geom]
+        half = np.asarray(fields["hfield_size"]).reshape(-1, 4)[field, :2]
+        cells = np.array([fields["hfield_ncol"][field], fields["hfield_nrow"][field]]) - 1
+        step = 2 * half / np.maximum(cells, 1)
+        width = 2 * (np.asarray(fields["geom_rbound"]) + around + around[geom])
+        # an interval meets one cell more than it is long
+        met = np.minimum(np.ceil(width[:, None] / step) + 1, cells)
+        most = np.maximum(most, 2 * met[:, 0] * met[:, 1])
+    most = np.where(touches & ~np.isin(kind, NEVER), np.minimum(most, MOST), 0)
+    return most.astype(np.int32)

@@ -1,0 +1,216 @@
+"""Prisms of height fields: which of them are under a geom, and their shapes.
+
+A cell of the grid is two triangles, either side of the line from (row, column) to (row + 1, column
++ 1); a prism is what is below one of them, down to the base of the field. They come in MuJoCo's
+order: row by row, in a row from cell to cell, first the triangle on the side of the next row.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Rot, Vec
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.select import pick
+from jaxsim.physics.collision.convex.search import Lanes
+from jaxsim.physics.collision.convex.solid import Assets, Solid, assets, radius, support
+
+
+class Grids(NamedTuple):
+    """Constant integers, one for each field: rows, columns, and where its heights begin."""
+
+    rows: jax.Array
+    cols: jax.Array
+    adr: jax.Array
+
+
+@node("slots")
+class Fields:
+    """What collisions with height fields need of the model.
+
+    Attributes:
+      convex: what the search needs.
+      field: field of each geom, 0 for those that are none.
+      grids: of each field.
+      size: half sides, height and depth of the base, `[nhfield, *W]` each [m].
+      data: heights of all fields, `[nhfielddata, *W]`.
+      slots: most contacts of a field and a geom.
+    """
+
+    convex: Assets
+    field: jax.Array
+    grids: Grids
+    size: tuple[jax.Array, ...]
+    data: jax.Array
+    slots: int
+
+
+MOST = 50  # contacts of two geoms, in MuJoCo
+
+
+def most_contacts(prisms: int) -> int:
+    """Contacts of a geom that may be over so many prisms of a field: one for each."""
+    return max(1, min(MOST, prisms))
+
+
+def fields(m: Model) -> Fields:
+    """What collisions need of the fields of a model."""
+    s = m.structure
+    convex = assets(m)
+    met = s.geom_type[s.geom_prismnum > 0].tolist()
+    kinds = tuple(k for k in convex.kinds if k in met)
+    grids = Grids(
+        *(jnp.asarray(x, jnp.int32) for x in (s.hfield_nrow, s.hfield_ncol, s.hfield_adr))
+    )
+    return Fields(
+        convex=replace(convex, kinds=(GeomType.HFIELD, *kinds), patches=False),
+        field=jnp.asarray(np.where(s.geom_type == GeomType.HFIELD, s.geom_dataid, 0), jnp.int32),
+        grids=grids,
+        size=tuple(m.hfield_size[:, k] for k in range(4)),
+        data=m.hfield_data,
+        slots=most_contacts(int(np.max(s.geom_prismnum, initial=0))),
+    )
+
+
+class Over(NamedTuple):
+    """Geoms over fields, of lanes `[n]`.
+
+    Attributes:
+      solid: the geom.
+      pos, rot: its pose in the frame of the field.
+      size: half sides of the field, its height, and the depth of its base.
+      grid: its grid.
+      world: column of `Fields.data`.
+    """
+
+    solid: Solid
+    pos: Vec
+    rot: Rot
+    size: tuple[Array, ...]
+    grid: Grids
+    world: Array
+
+
+def field_of(fields: Fields, geom: Array) -> tuple[Grids, tuple[Array, ...]]:
+    """Grids and sizes of geoms that are fields, `[n, *W]`."""
+    field = fields.field[geom]
+    return jax.tree.map(lambda x: x[field], fields.grids), pick(fields.size, field)
+
+
+class Range(NamedTuple):
+    """The prisms whose cells a geom may reach, of lanes `[n]`.
+
+    Attributes:
+      row, col: the first cell.
+      rows, cols: how many.
+      low: height up to which a prism has to go [m].
+    """
+
+    row: Array
+    col: Array
+    rows: Array
+    cols: Array
+    low: Array
+
+    @property
+    def number(self) -> Array:
+        """How many prisms."""
+        return 2 * self.rows * self.cols
+
+    def prism(self, k: Array) -> "Prism":
+        """The k-th of them."""
+        cell = k // 2
+        cols = jnp.maximum(self.cols, 1)
+        return Prism(self.row + cell // cols, self.col + cell % cols, k % 2)
+
+
+class Prism(NamedTuple):
+    """Places of prisms: row and column of the cell, and 1 for the second of the cell."""
+
+    row: Array
+    col: Array
+    second: Array
+
+
+def range_of(fields: Fields, over: Over, reach: Array) -> Range:
+    """The prisms that geoms may reach: those under their bounding boxes in the field's frame."""
+    low, high = _bounds(fields.convex, over)
+    x, y, top, base = over.size
+    row, rows = _cells(low.y - reach, high.y + reach, y, over.grid.rows)
+    col, cols = _cells(low.x - reach, high.x + reach, x, over.grid.cols)
+    meets = (high.z + reach >= -base) & (low.z - reach <= top * jnp.max(fields.data))
+    return Range(row, col, jnp.where(meets, rows, 0), cols, low.z - reach)
+
+
+def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
+    """The bounding box of geoms along the axes of the field."""
+    axes = over.rot.rows  # of the field, seen from the geom
+    d = jax.tree.map(lambda *x: jnp.stack(x), *axes, *(-axis for axis in axes))
+    each = jax.tree.map(lambda x: x[None], over.solid)
+    _, point = support(assets, each, d)
+    far = d.dot(point) + radius(each)
+    return over.pos - Vec(far[3], far[4], far[5]), over.pos + Vec(far[0], far[1], far[2])
+
+
+def _cells(low: Array, high: Array, half: Array, points: Array) -> tuple[Array, Array]:
+    """The first of the cells that an interval meets, and how many."""
+    last = points - 1
+    per = last.astype(low.dtype) / (2 * half)
+    at = [jnp.floor((low + half) * per), jnp.ceil((high + half) * per)]
+    first, end = (jnp.clip(a, 0, last.astype(low.dtype)).astype(jnp.int32) for a in at)
+    return first, jnp.maximum(end - first, 0)
+
+
+def heights(fields: Fields, over: Over, p: Prism) -> Vec:
+    """Heights of the upper corners of prisms above the field's origin [m]."""
+    cols = over.grid.cols
+    corner = over.grid.adr + p.row * cols + p.col
+    steps = ((cols, 1), (0, cols + 1), (cols + 1, 0))  # of the first prism, and of the second
+    index = (corner + jnp.where(p.second > 0, second, first) for first, second in steps)
+    return Vec(*(_look(fields.data, i, over) for i in index)).scale(over.size[2])
+
+
+def _look(data: Array, index: Array, over: Over) -> Array:
+    """Items of `[n]`, `[n, 1]`, or of `[n, worlds]`, each world's for itself."""
+    if data.ndim == 2 and data.shape[1] > 1:
+        place = data.at[index, jnp.broadcast_to(over.world, index.shape)]
+    else:
+        place = data.reshape(-1).at[index]
+    return place.get(mode="clip")
+
+
+def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
+    """Prisms and the geoms over them, for the search.
+
+    Returns:
+      The pairs, in frames with the axes of the field; and where in the field these frames are: in
+      the middle of the upper triangle, so that no digit is spent on where in the field it is.
+    """
+    tops = heights(fields, over, p)
+    x, y, _, base = over.size
+    dx, dy = (
+        2 * half / jnp.maximum(points - 1, 1).astype(half.dtype)
+        for half, points in ((x, over.grid.cols), (y, over.grid.rows))
+    )
+    side = jnp.where(p.second > 0, -1, 1).astype(dx.dtype)
+    middle = Vec(
+        (p.col.astype(dx.dtype) + 0.5 - side / 6) * dx - x,
+        (p.row.astype(dx.dtype) + 0.5 + side / 6) * dy - y,
+        (tops.x + tops.y + tops.z) / 3,
+    )
+    size = Vec(side * dx, side * dy, -base - middle.z)
+    none = jnp.zeros_like(p.row)
+    kind = jnp.full_like(none, GeomType.HFIELD)
+    prism = Solid(kind, size, none, tops.map(lambda top: top - middle.z))
+    return Lanes(prism, over.solid, over.pos - middle, over.rot), middle
+
+
+def lanes_at(lanes: Tree, index: Array) -> Tree:
+    """Some of the lanes."""
+    return jax.tree.map(lambda x: x.at[index].get(mode="clip"), lanes)
