@@ -17,7 +17,7 @@ from jaxsim.physics.collision.driver import Found, collide
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.plan import layout, uncollidable
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import placed
 from jaxsim.physics.refusal import Refusal, named, refuse
 from jaxsim.physics.stage import stage
 from jaxsim.physics.warning import count
@@ -31,10 +31,7 @@ def collision(m: Model, d: Data) -> Data:
     rows; `d.contact` lists them for the reader, those that exist first.
     """
     plan = layout(m)
-    size = Vec(*(m.geom_size[:, k] for k in range(3)))
-    ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
-    box = _boxes(m, d) if plan.boxes else None
-    geoms = Placed(d.geom_xpos, d.geom_xmat, size, ids, box)
+    geoms = placed(m, d)._replace(box=_boxes(m, d) if plan.boxes else None)
     assets: dict[Callable | None, Any] = {
         g.collider.assets: g.collider.assets(m) for g in plan.groups if g.collider.assets
     }
