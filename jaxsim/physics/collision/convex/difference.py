@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from jaxsim.math import Rot, Vec, safe_sqrt
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.convex.lanes import in_front
 from jaxsim.physics.collision.convex.solid import Assets, Solid, held, is_flat, radius, support
 
 
@@ -66,7 +67,8 @@ class Difference(NamedTuple):
 
         On a shape whose cap is `flat` it is the point of the corner itself.
         """
-        back = self.rot.T @ (corner.b - self.pos)
+        pos, rot = in_front((self.pos, self.rot), corner.y)
+        back = rot.T @ (corner.b - pos)
         points = jax.tree.map(lambda *x: jnp.stack(x), corner.a, back)
         shapes, feature = self._shapes(n), jnp.stack(corner.feature)
         moved = held(self.assets, shapes, feature, self._directions(n), points, flat)
@@ -84,11 +86,13 @@ class Difference(NamedTuple):
 
     def _directions(self, n: Vec) -> Vec:
         """Along `n` for the first shape, against it for the second, each in its own frame."""
-        return jax.tree.map(lambda *x: jnp.stack(jnp.broadcast_arrays(*x)), n, self.rot.T @ -n)
+        back = in_front(self.rot, n).T @ -n
+        return jax.tree.map(lambda *x: jnp.stack(jnp.broadcast_arrays(*x)), n, back)
 
     def _corner(self, feature: tuple[Array, Array], points: Vec) -> Corner:
         a, b = points[0], points[1]
-        return Corner(a - (self.pos + self.rot @ b), a, feature)
+        pos, rot = in_front((self.pos, self.rot), a)
+        return Corner(a - (pos + rot @ b), a, feature)
 
 
 def same_features(one: Corner, other: Corner) -> Array:

@@ -24,6 +24,7 @@ from jaxsim.math import Vec, safe_divide, select
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+from jaxsim.physics.collision.convex.lanes import in_front
 
 VERTICES = 32  # room for them; of the faces 2 n - 4 are needed
 FACES = 2 * VERTICES - 4
@@ -232,8 +233,9 @@ def _hole(
     gap = upper - _rows(p.distance, best)
     ended = (known & (gap <= 1e-3 * scale)) | (gap <= 8 * eps * scale)
     place = np.arange(FACES, dtype=np.int32)[:, None]
-    height = p.normal.x * new.x + p.normal.y * new.y + p.normal.z * new.z - p.distance
-    seen = jnp.isfinite(p.distance) & ((height > 2 * eps * scale) | (place == best))
+    height = p.normal.dot(in_front(new, place)) - p.distance
+    above = height > in_front(2 * eps * scale, place)
+    seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
     follow, whole = _rim(p.face, seen)
     return ended | ~whole, seen, follow
 
@@ -250,8 +252,8 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
     out = into = jnp.zeros((VERTICES, *seen.shape), jnp.uint32)
     for k in range(3):
         here = seen[None] & (face[k][None] == vertex)
-        out = out | jnp.where(here, bit[(k + 1) % 3], 0)
-        into = into | jnp.where(here, bit[(k + 2) % 3], 0)
+        out = out | jnp.where(here, bit[(k + 1) % 3][None], 0)
+        into = into | jnp.where(here, bit[(k + 2) % 3][None], 0)
     leads = _any_bit(out) & ~_any_bit(into)
     many = lax.population_count(leads)
     next_ = jnp.where(many == 1, (31 - lax.clz(leads)).astype(jnp.int32), -1)
@@ -269,7 +271,8 @@ def _any_bit(words: Array) -> Array:
 def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array) -> _Polytope:
     """The polytope with a new vertex: the faces seen go, and each edge of the hole gets one."""
     row = np.arange(VERTICES, dtype=np.int32)[:, None]
-    vertex = jax.tree.map(lambda a, b: jnp.where(row == p.vertices, b, a), p.vertex, new)
+    here = row == p.vertices[None]
+    vertex = jax.tree.map(lambda a, b: jnp.where(here, b[None], a), p.vertex, new)
 
     # the k-th edge of the hole goes to the k-th free place
     on_rim = follow >= 0

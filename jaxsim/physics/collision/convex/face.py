@@ -20,6 +20,7 @@ from jaxsim.physics.collision.convex.hull import (
     hull_face,
     hull_vertex,
 )
+from jaxsim.physics.collision.convex.lanes import in_front
 from jaxsim.physics.collision.convex.solid import Assets, Solid, point_on
 
 CAP_CORNERS = 16
@@ -61,6 +62,7 @@ def corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
 
     The order is MuJoCo's: which four corners of many are kept depends on where one begins.
     """
+    s, face = in_front((s, face), k)
     zero = jnp.zeros(jnp.broadcast_shapes(face.shape, k.shape), s.size.x.dtype)
     corner = Vec(zero, zero, zero)
     for kind in _kinds(assets, CORNER):
@@ -209,6 +211,7 @@ def best_edge(
 
 def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     """Where the end of an edge is on the surface seen along `d`, a unit vector."""
+    s = in_front(s, feature)
     point = point_on(assets, s, feature, d)
     if GeomType.CAPSULE not in assets.kinds:
         return point

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.math import Components
 from jaxsim.physics.arrays.array import Array, Tree
 
 
@@ -86,3 +87,9 @@ def _from_tables(tables: list[jax.Array], form: _Form) -> Any:
         part = by_type[dtype][first : first + int(np.prod(shape, dtype=int))]
         leaves.append(part.reshape(*shape, part.shape[-1]))
     return jax.tree.unflatten(form.structure, leaves)
+
+
+def in_front(x: Tree, like: Array | Components) -> Tree:
+    """Values of lanes `[n]` with as many axes in front as `like` has."""
+    rank = len(like.shape)
+    return jax.tree.map(lambda a: a.reshape((1,) * (rank - a.ndim) + a.shape), x)

@@ -29,6 +29,7 @@ from jaxsim.physics.collision.convex.face import (
     normal_of,
 )
 from jaxsim.physics.collision.convex.feature import Feature
+from jaxsim.physics.collision.convex.lanes import in_front
 from jaxsim.physics.collision.convex.polygon import Polygon, cut, four_corners, outline, without
 from jaxsim.physics.collision.convex.solid import Assets, Solid
 
@@ -71,7 +72,8 @@ class _Side(NamedTuple):
 
     def world(self, point: Vec) -> Vec:
         """A point of the shape in the frame of the first."""
-        return self.pos + self.turn @ point
+        pos, turn = in_front((self.pos, self.turn), point)
+        return pos + turn @ point
 
 
 def _sides(set_: Difference, f: Feature) -> tuple[_Side, _Side]:
@@ -120,8 +122,8 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> Patch:
     # points that are too far above the face that cuts are no contacts
     normal = cutter.turn @ normal_of(assets, cutter.shape, face)
     origin = cutter.world(corner_of(assets, cutter.shape, face, jnp.zeros_like(face)))
-    height = (polygon.point - origin.map(lambda x: x[None])).dot(normal.map(lambda x: x[None]))
-    polygon = without(polygon, height > reach)
+    origin, normal, limit = in_front((origin, normal, reach), polygon.point)
+    polygon = without(polygon, (polygon.point - origin).dot(normal) > limit)
     corners, count = four_corners(polygon)
     lines = jnp.stack(
         [jnp.take_along_axis(x, corners, axis=0, mode="clip") for x in (polygon.into, polygon.out)]
@@ -194,8 +196,9 @@ def _cut_polygon(
 def _points(assets: Assets, side: _Side, face: Array, k: Array, ends: Array, edge: Array) -> Vec:
     """The k-th corner of a face, or end of an edge, in the frame of the first shape."""
     corner = corner_of(assets, side.shape, face, k)
-    end = jnp.where(k % 2 == 0, ends[0], ends[1])
-    out = side.out.map(lambda x: jnp.broadcast_to(x, end.shape))
+    one, other, edge = in_front((ends[0], ends[1], edge), k)
+    end = jnp.where(k % 2 == 0, one, other)
+    out = in_front(side.out, k).map(lambda x: jnp.broadcast_to(x, end.shape))
     return side.world(select(edge, end_of(assets, side.shape, end, out), corner))
 
 
@@ -213,27 +216,25 @@ def contacts(set_: Difference, f: Feature, patch: Patch) -> tuple[Array, Vec, Ve
     origin = cutter.world(corner_of(assets, cutter.shape, patch.face, jnp.zeros_like(patch.face)))
     point = _crossings(assets, cutter, subject, patch)
 
-    rise = (point - origin.map(lambda x: x[None])).dot(normal.map(lambda x: x[None]))
-    foot = point - normal.map(lambda x: x[None]).scale(rise)
     # faces: the distance from the face of the second shape, which is the one that is cut
     out = subject.turn @ normal_of(assets, subject.shape, patch.other)
-    apart = (foot - point).dot(out.map(lambda x: x[None]))
-    dist = jnp.where(patch.edge, rise, apart)
-    direction = select(patch.edge, select(patch.turned, -normal, normal), -out)
-    on_edge = point - normal.map(lambda x: x[None]).scale(0.5 * rise)
-    on_face = foot - out.map(lambda x: x[None]).scale(0.5 * apart)
-    place = jnp.arange(POINTS).reshape(POINTS, 1)
-    dist = jnp.where(place < patch.number, dist, FAR)
-    return (
-        dist,
-        select(patch.edge, on_edge, on_face),
-        direction.map(lambda x: jnp.broadcast_to(x, dist.shape)),
+    normal, origin, out, edge, turned, number = in_front(
+        (normal, origin, out, patch.edge, patch.turned, patch.number), point
     )
+    rise = (point - origin).dot(normal)
+    foot = point - normal.scale(rise)
+    apart = (foot - point).dot(out)
+    dist = jnp.where(edge, rise, apart)
+    direction = select(edge, select(turned, -normal, normal), -out)
+    at = select(edge, point - normal.scale(0.5 * rise), foot - out.scale(0.5 * apart))
+    place = jnp.arange(POINTS).reshape(POINTS, 1)
+    dist = jnp.where(place < number, dist, FAR)
+    return dist, at, direction.map(lambda x: jnp.broadcast_to(x, dist.shape))
 
 
 def _crossings(assets: Assets, cutter: _Side, subject: _Side, patch: Patch) -> Vec:
     """Where the two lines of each point cross, in the frame of the first shape, `[POINTS, n]`."""
-    own = patch.own
+    own = patch.own[None]
     into, out = patch.lines[0], patch.lines[1]
     into_own, out_own = into < own, out < own
     corner = jnp.where(out_own, out, into)
@@ -249,7 +250,7 @@ def _crossings(assets: Assets, cutter: _Side, subject: _Side, patch: Patch) -> V
     # of two planes: in the face that is cut
     second, at2 = _side_plane(assets, cutter, patch.face, out - own)
     inner = subject.turn @ normal_of(assets, subject.shape, patch.other)
-    inner = inner.map(lambda x: jnp.broadcast_to(x, plane.x.shape))
+    inner = in_front(inner, plane).map(lambda x: jnp.broadcast_to(x, plane.x.shape))
     in_face = _meeting((plane, at), (second, at2), (inner, start))
     return select(into_own & out_own, a, select(into_own | out_own, on_line, in_face))
 
@@ -259,7 +260,7 @@ def _side_plane(assets: Assets, side: _Side, face: Array, k: Array) -> tuple[Vec
     k = jnp.maximum(k, 0)
     a, b = (side.world(corner_of(assets, side.shape, face, j)) for j in (k, k + 1))
     normal = side.turn @ normal_of(assets, side.shape, face)
-    return (b - a).cross(normal.map(lambda x: jnp.broadcast_to(x, a.x.shape))).normalize(), a
+    return (b - a).cross(in_front(normal, a)).normalize(), a
 
 
 def _meeting(*planes: tuple[Vec, Vec]) -> Vec:

@@ -14,6 +14,7 @@ from jax import lax
 
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.collision.convex.lanes import in_front
 
 
 class Polygon(NamedTuple):
@@ -31,16 +32,15 @@ class Polygon(NamedTuple):
     number: Array
 
 
-def outline(points: Vec, count: Array, room: int) -> Polygon:
+def outline(points: Vec, number: Array, room: int) -> Polygon:
     """A polygon of its corners `[k, n]`, with room for more."""
-    rows = points.x.shape[0]
-    point = points.map(
-        lambda x: jnp.concatenate([x, jnp.zeros((room - rows, *x.shape[1:]), x.dtype)])
-    )
-    place = jnp.arange(room, dtype=jnp.int32)[:, None]
+    rows, lanes = points.x.shape
+    filler = jnp.zeros((room - rows, lanes), points.x.dtype)
+    point = points.map(lambda x: jnp.concatenate([x, filler]))
+    place = _places(room)
     out = jnp.broadcast_to(place, point.x.shape)
-    into = jnp.where(place == 0, count - 1, place - 1)
-    return Polygon(point, jnp.broadcast_to(into, out.shape), out, count)
+    into = jnp.where(place == 0, number[None] - 1, place - 1)
+    return Polygon(point, jnp.broadcast_to(into, out.shape), out, number)
 
 
 def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Polygon:
@@ -52,91 +52,66 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
       line: number of the new line.
       wanted: where there is a plane, `[n]`.
     """
-    room = p.out.shape[0]
-    place = jnp.arange(room, dtype=jnp.int32)[:, None]
-    height = (p.point - origin.map(lambda x: x[None])).dot(normal.map(lambda x: x[None]))
-    live = place < p.number
-    inside = live & (height <= 0)
-    kept = jnp.sum(inside, axis=0, dtype=jnp.int32)
+    place = _places(p.out.shape[0])
+    origin, normal = in_front((origin, normal), place)
+    number, wanted, line = p.number[None], wanted[None], line[None]
+    whole = jnp.maximum(number, 1)
+    height = (p.point - origin).dot(normal)
+    inside = (place < number) & (height <= 0)
+    kept = jnp.sum(inside, axis=0, keepdims=True, dtype=jnp.int32)
 
     # the run of corners that stay begins where one follows a corner that goes
-    before = jnp.where(place == 0, p.number - 1, place - 1)
-    first = jnp.argmax(inside & ~_at(inside, before), axis=0).astype(jnp.int32)
-    last = (first + kept - 1) % jnp.maximum(p.number, 1)
-    entry, leave = _at(before, first[None])[0], (last + 1) % jnp.maximum(p.number, 1)
+    before = jnp.where(place == 0, number - 1, place - 1)
+    first = jnp.argmax(inside & ~_at(inside, before), axis=0, keepdims=True).astype(jnp.int32)
+    last = (first + kept - 1) % whole
+    entry, leave = _at(before, first), (last + 1) % whole
 
     def crossing(a: Array, b: Array) -> Vec:
-        pa, pb = (_at(p.point, k[None])[0] for k in (a, b))
-        ha, hb = (_at(height, k[None])[0] for k in (a, b))
-        return pa + (pb - pa).scale(safe_divide(ha, ha - hb))
+        one, other, up, down = _at(p.point, a), _at(p.point, b), _at(height, a), _at(height, b)
+        return one + (other - one).scale(safe_divide(up, up - down))
 
-    # slot 0 .. kept-1: the run; kept: where it leaves; kept + 1: where it comes back. The list
-    # begins with what the edge from its first corner to its second leaves
-    starts = inside[0], inside[1]
-    begin = jnp.where(
-        starts[0] & starts[1],
-        (1 - first) % jnp.maximum(p.number, 1),
-        jnp.where(starts[0], kept, kept + 1),
-    )
-    slot = (place + begin) % jnp.maximum(kept + 2, 1)
-    run = (first + slot) % jnp.maximum(p.number, 1)
-    there = Polygon(
-        crossing(last, leave),
-        _at(p.out, last[None])[0],
-        jnp.broadcast_to(line, kept.shape),
-        p.number,
-    )
-    back = Polygon(
-        crossing(entry, first),
-        jnp.broadcast_to(line, kept.shape),
-        _at(p.into, first[None])[0],
-        p.number,
-    )
+    there = _Corner(crossing(last, leave), _at(p.out, last), line)
+    back = _Corner(crossing(entry, first), line, _at(p.into, first))
 
-    def placed(x: Tree, there: Tree, back: Tree) -> Tree:
-        x = jax.tree.map(lambda a: _at(a, run), x)
-        x = select(slot == kept, jax.tree.map(lambda a: a[None], there), x)
-        return select(slot == kept + 1, jax.tree.map(lambda a: a[None], back), x)
+    # in a circle: the run, where it leaves, where it comes back. The list begins with what the edge
+    # from its first corner to its second leaves
+    at_second = jnp.where(inside[1:2], (1 - first) % whole, kept)
+    begin = jnp.where(inside[:1], at_second, kept + 1)
+    slot = (place + begin) % (kept + 2)
+    run = _Corner(*_at((p.point, p.into, p.out), (first + slot) % whole))
+    shorter = select(slot == kept, there, select(slot == kept + 1, back, run))
 
-    result = Polygon(
-        placed(p.point, there.point, back.point),
-        placed(p.into, there.into, back.into),
-        placed(p.out, there.out, back.out),
-        jnp.where(kept > 0, kept + 2, 0),
-    )
-    some = wanted & (kept < p.number)
-    line_only = p.number == 2  # an open line loses one end, and keeps two
-    onward = (place + 1) % jnp.maximum(p.number, 1)
-    point, into, out = jax.tree.map(lambda x: _at(x, onward), (p.point, p.into, p.out))
-    whole = select(wanted & (p.number > 2), Polygon(point, into, out, p.number), p)
-    result = select(some, result, whole)
-    return select(some & line_only, _shortened(p, kept, first, there, back), result)
+    # nothing goes: the list begins with the second corner all the same. An open line of which one
+    # end goes has the other end, and that where it crosses
+    onward = _Corner(*_at((p.point, p.into, p.out), (place + 1) % whole))
+    same = _Corner(p.point, p.into, p.out)
+    new_end = select(first == 0, there, back)
+    shortened = select(place == 1 - first, new_end, same)
+    some, is_line = wanted & (kept < number), number == 2
+    full = select(wanted & ~is_line, onward, same)
+    corners = select(some, select(is_line, shortened, shorter), full)
+    left = jnp.where(kept > 0, jnp.where(is_line, 2, kept + 2), 0)
+    return Polygon(*corners, jnp.where(some, left, number)[0])
 
 
-def _shortened(p: Polygon, kept: Array, first: Array, there: Polygon, back: Polygon) -> Polygon:
-    """A line of two points of which a plane leaves one: the other end is where it crosses."""
-    place = jnp.arange(p.out.shape[0], dtype=jnp.int32)[:, None]
-    new = select(first == 0, there, back)
-    moved = place == 1 - first
+class _Corner(NamedTuple):
+    """Corners with the lines of their edges, as in Polygon."""
 
-    def put(x: Tree, value: Tree) -> Tree:
-        return select(moved, jax.tree.map(lambda a: a[None], value), x)
-
-    return Polygon(
-        put(p.point, new.point),
-        put(p.into, new.into),
-        put(p.out, new.out),
-        jnp.where(kept > 0, 2, 0),
-    )
+    point: Vec
+    into: Array
+    out: Array
 
 
 def without(p: Polygon, gone: Array) -> Polygon:
     """The corners that are left, in their order, when some `[most, n]` go."""
-    place = jnp.arange(p.out.shape[0], dtype=jnp.int32)[:, None]
-    stays = (place < p.number) & ~gone
+    stays = (_places(p.out.shape[0]) < p.number[None]) & ~gone
     order = jnp.argsort(~stays, axis=0, stable=True).astype(jnp.int32)
-    moved = jax.tree.map(lambda x: _at(x, order), (p.point, p.into, p.out))
-    return Polygon(moved[0], moved[1], moved[2], jnp.sum(stays, axis=0, dtype=jnp.int32))
+    point, into, out = _at((p.point, p.into, p.out), order)
+    return Polygon(point, into, out, jnp.sum(stays, axis=0, dtype=jnp.int32))
+
+
+def _places(room: int) -> Array:
+    return jnp.arange(room, dtype=jnp.int32)[:, None]
 
 
 def four_corners(p: Polygon) -> tuple[Array, Array]:
@@ -150,7 +125,7 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
     zero = jnp.zeros_like(count)
 
     def following(k: Array) -> Array:
-        return jnp.where(k + 1 >= count, 0, k + 1)
+        return jnp.where(k + 1 >= in_front(count, k), 0, k + 1)
 
     def area(corners: Array) -> Array:
         points = _at(p.point, corners)
@@ -169,7 +144,7 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
         done: Array
 
     def turn(s: State) -> State:
-        tried = jnp.where(row == s.moving, following(s.corners), s.corners)
+        tried = jnp.where(row == s.moving[None], following(s.corners), s.corners)
         size = area(tried)
         larger = (s.moving > 0) & (size > s.size * (1 + eps)) & ~s.done
         # what is tried next: the same again, or the one before; after b comes d; d not larger: a

@@ -19,14 +19,21 @@ from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.physics.arrays.native import pack, unpack
 from jaxsim.physics.collision.contacts import collision
+from jaxsim.physics.collision.convex.hull import Hulls
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import Placed, Touch
 
 NAMES = ("box", "rough", "drum", "shard", "cut")
 MARGIN = 0.03
 STEP = 1e-6  # of finite differences
 
-collide = jax.jit(plane_mesh, compiler_options=OPTIMIZED)
+
+def touching(plane: Placed, mesh: Placed, h: Hulls) -> Touch:
+    """The collider as the driver calls it."""
+    return plane_mesh(plane, mesh, h)
+
+
+collide = jax.jit(touching, compiler_options=OPTIMIZED)
 
 
 def placed(pos, mat, geom) -> Placed:
@@ -36,7 +43,7 @@ def placed(pos, mat, geom) -> Placed:
 
 
 def face_down(mj, d, geom: int, rng) -> np.ndarray:
-    """An orientation in which a polygon of a geom lies on the plane, nearly or exactly."""
+    """An orientation in which a polygon of a geom nearly lies on the plane."""
     mesh = mj.geom_dataid[geom]
     polygon = mj.mesh_polyadr[mesh] + rng.integers(mj.mesh_polynum[mesh])
     normal = mj.mesh_polynormal[polygon]
@@ -155,7 +162,7 @@ def test_derivatives():
     def moved(t):
         turn = Quat.from_rotation_vector(Vec(*(t * way[3:]))).matrix()
         there = mesh._replace(pos=mesh.pos + Vec(*(t * way[:3])), rot=turn @ mesh.rot)
-        touch = plane_mesh(plane, there, replace(h, vertex=h.vertex + growth.scale(t)))
+        touch = touching(plane, there, replace(h, vertex=h.vertex + growth.scale(t)))
         return jnp.stack([touch.dist, *touch.pos.parts])
 
     _, slope = jax.jvp(moved, (0.0,), (1.0,))
@@ -177,7 +184,7 @@ def test_reverse_mode_is_finite_where_faces_are_flush():
     mesh = placed(np.c_[0 * height, 0 * height, height], eye, np.tile([1, 2], n // 2))
 
     def total(pos, rot, vertex):
-        touch = plane_mesh(plane, mesh._replace(pos=pos, rot=rot), replace(h, vertex=vertex))
+        touch = touching(plane, mesh._replace(pos=pos, rot=rot), replace(h, vertex=vertex))
         here = touch.dist < 2
         parts = (touch.dist, *touch.pos.parts, *touch.normal.parts)
         return sum(jnp.sum(jnp.where(here, p, 0)) for p in parts)

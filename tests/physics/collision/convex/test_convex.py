@@ -1,0 +1,296 @@
+"""The collider of any two convex shapes: against the oracle, by laws, and its derivatives.
+
+All kinds of pairs are in one model and one call, so that one program serves all tests.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from optimized import OPTIMIZED
+
+import jaxsim
+from jaxsim.enums import GeomType
+from jaxsim.math import Quat, Rot, Vec
+from jaxsim.model.data import FAR
+from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.collision.convex.convex import convex_convex
+from jaxsim.physics.collision.convex.solid import assets
+from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.table import COLLIDERS
+
+REACH = 0.02  # how far contacts are found; the margin of the oracle's geoms together
+SHAPES = {
+    "ball": 'type="sphere" size=".15"',
+    "capsule": 'type="capsule" size=".1 .2"',
+    "egg": 'type="ellipsoid" size=".1 .2 .15"',
+    "can": 'type="cylinder" size=".15 .2"',
+    "box": 'type="box" size=".15 .2 .1"',
+    "wedge": 'type="mesh" mesh="wedge"',
+    "gem": 'type="mesh" mesh="gem"',
+}
+
+
+def _mesh(name, points):
+    return f'<mesh name="{name}" vertex="{" ".join(f"{x:.5f}" for x in np.ravel(points))}"/>'
+
+
+def _gem():
+    points = np.random.default_rng(5).normal(size=(40, 3))
+    return 0.2 * points / np.linalg.norm(points, axis=1)[:, None] * [1, 0.8, 0.6]
+
+
+WEDGE = [(0.2, 0, 0.1), (-0.2, 0, 0.1), (0.2, 0.2, -0.1), (-0.2, 0.2, -0.1), (0.2, -0.2, -0.1)]
+WEDGE += [(-0.2, -0.2, -0.1)]
+
+
+@functools.cache
+def _models():
+    bodies = "".join(
+        f'<body><freejoint/><geom name="{name}" margin="{REACH / 2}" {shape}/></body>'
+        for name, shape in SHAPES.items()
+    )
+    xml = f"""<mujoco><option ccd_tolerance="1e-12"/><asset>{_mesh("wedge", WEDGE)}
+      {_mesh("gem", _gem())}</asset><worldbody>{bodies}</worldbody></mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(xml)
+    mj.opt.ccd_iterations = 1000
+    return mj, jaxsim.load_model(xml)
+
+
+class Poses(NamedTuple):
+    """Pairs of geoms placed at random, `[n]`, with the oracle's contacts of each."""
+
+    a: Placed
+    b: Placed
+    kinds: list[tuple[int, int]]
+    dist: np.ndarray  # mj_geomDistance
+    contacts: list[np.ndarray]  # distances
+
+
+def _pairs():
+    mj, _ = _models()
+    kinds = mj.geom_type
+    found = ((i, j) for i in range(mj.ngeom) for j in range(mj.ngeom) if i != j)
+    convex = {kind for kind, row in COLLIDERS.items() if row.collide is convex_convex}
+    return [(i, j) for i, j in found if (kinds[i], kinds[j]) in convex and (i < j or i > 3)]
+
+
+@functools.cache
+def _draw(seed: int, each: int, aligned: bool = False) -> Poses:
+    mj, _ = _models()
+    d = mujoco.MjData(mj)
+    rng = np.random.default_rng(seed)
+    rows, dist, contacts, kinds = [], [], [], []
+    for i, j in _pairs():
+        i, j = (i, j) if i < j else (j, i)
+        for _ in range(each):
+            d.qpos[:] = mj.qpos0
+            for k in range(mj.ngeom):
+                d.qpos[7 * k : 7 * k + 3] = 10.0 + 2 * k  # out of the way
+            quat = _unit(rng.normal(size=4))
+            away = _unit(rng.normal(size=3)) * rng.choice([0.15, 0.25, 0.3, 0.4])
+            other = _near(quat, rng) if aligned else _unit(rng.normal(size=4))
+            start = rng.normal(size=3)
+            d.qpos[7 * i : 7 * i + 7] = np.r_[start, quat]
+            d.qpos[7 * j : 7 * j + 7] = np.r_[start + away, other]
+            mujoco.mj_forward(mj, d)
+            rows.append((d.geom_xpos[[i, j]].copy(), d.geom_xmat[[i, j]].copy(), (i, j)))
+            dist.append(mujoco.mj_geomDistance(mj, d, i, j, 5.0, None))
+            contacts.append(np.sort(d.contact.dist[: d.ncon]).copy())
+            kinds.append((mj.geom_type[i], mj.geom_type[j]))
+    pos, mat, ids = (np.array(x) for x in zip(*rows, strict=True))
+    a, b = (
+        Placed(
+            Vec(*jnp.asarray(pos[:, g].T)),
+            Rot(*jnp.asarray(mat[:, g].T)),
+            Vec(*jnp.asarray(mj.geom_size[ids[:, g]].T)),
+            jnp.asarray(ids[:, g], jnp.int32),
+        )
+        for g in (0, 1)
+    )
+    return Poses(a, b, kinds, np.array(dist), contacts)
+
+
+def _unit(v):
+    return v / np.linalg.norm(v)
+
+
+def _near(quat, rng):
+    """An orientation that right angles and a small turn take to `quat`."""
+    out = quat.copy()
+    for axis in np.eye(3)[rng.integers(3, size=2)]:
+        half = rng.integers(4) * np.pi / 4
+        mujoco.mju_mulQuat(out, out.copy(), np.r_[np.cos(half), np.sin(half) * axis])
+    mujoco.mju_quatIntegrate(out, rng.normal(size=3), rng.choice([1e-4, 1e-2]))
+    return out
+
+
+def _assets():
+    _, m = _models()
+    return assets(unpack(m, 0))
+
+
+@functools.cache
+def _collide(points: bool = True):
+    given = _assets()
+    if not points:
+        given = type(given)(given.kinds, given.geom_type, given.turns, False, given.hulls)
+    return jax.jit(
+        lambda a, b, reach: convex_convex(a, b, given, reach), compiler_options=OPTIMIZED
+    )
+
+
+def _run(a, b, reach=REACH, points=True):
+    return _collide(points)(a, b, jnp.full(a.pos.x.shape, reach, a.pos.x.dtype))
+
+
+@pytest.fixture(scope="module")
+def random():
+    return _draw(1, 12)
+
+
+def test_the_distance_is_the_oracles(random):
+    """Apart it is exact; inside it is where the oracle's own search of the depth is exact, too."""
+    touch = _run(random.a, random.b, reach=5.0, points=False)
+    difference = np.asarray(touch.dist[0]) - random.dist
+    apart = random.dist > 0
+    assert apart.sum() > 50 and (~apart).sum() > 50
+    assert np.abs(difference[apart]).max() < 1e-6
+    smooth = np.array(
+        [bool({GeomType.ELLIPSOID, GeomType.CYLINDER} & set(k)) for k in random.kinds]
+    )
+    assert np.abs(difference[~apart & ~smooth]).max() < 1e-9
+    # of curved shapes far inside each other another of several ways out may be found
+    assert np.mean(np.abs(difference[~apart & smooth]) < 1e-6) > 0.97
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_contacts_equal_the_oracle(aligned):
+    """Number and distances. What differs: see benchmarks/collision_sweep.py, which says how much."""
+    poses = _draw(2, 12, aligned)
+    touch = _run(poses.a, poses.b)
+    dist = np.sort(np.asarray(touch.dist), axis=0)
+    good, total = 0, 0
+    for k, expected in enumerate(poses.contacts):
+        mine = dist[:, k][dist[:, k] < REACH]
+        total += 1
+        good += len(mine) == len(expected) and np.allclose(mine, expected, rtol=0, atol=1e-5)
+    assert sum(len(c) > 1 for c in poses.contacts) > 20
+    assert good / total > (0.9 if aligned else 0.95)
+
+
+def test_moving_by_the_depth_parts_the_shapes(random):
+    """Moved along the normal by its distance, either way, the second shape just touches."""
+    touch = _run(random.a, random.b, reach=5.0, points=False)
+    normal = touch.normal[0]
+    moved = random.b._replace(pos=random.b.pos - normal.scale(touch.dist[0]))
+    again = np.asarray(_run(random.a, moved, reach=5.0, points=False).dist[0])
+    assert np.abs(again).max() < 1e-6
+
+
+def test_the_point_is_midway_between_the_surfaces(random):
+    """Half the distance along the normal lead from the point to both surfaces."""
+    touch = _run(random.a, random.b, reach=5.0, points=False)
+    half = touch.normal[0].scale(0.5 * touch.dist[0])
+    zero = jnp.zeros_like(random.a.size.x)
+    # a point is a sphere without size; as the second shape it is asked for by the ball's number
+    for shape, at in ((random.a, touch.pos[0] - half), (random.b, touch.pos[0] + half)):
+        point = Placed(at, shape.rot, Vec(zero, zero, zero), jnp.zeros_like(shape.id))
+        gap = np.asarray(_run(point, shape, reach=5.0, points=False).dist[0])
+        round_ = np.asarray(shape.id) == 0
+        assert np.abs(gap[~round_]).max() < 1e-6
+
+
+def _moved(b, x):
+    turn = Quat.from_rotation_vector(Vec(*x[3:])).matrix()
+    return b._replace(pos=b.pos + Vec(*x[:3]), rot=turn @ b.rot)
+
+
+@functools.cache
+def _outputs():
+    """Distance, position and normal of moved shapes, as one array, and their derivative."""
+    given = _assets()
+
+    def out(x, a, b):
+        reach = jnp.full(a.pos.x.shape, 5.0)
+        single = type(given)(given.kinds, given.geom_type, given.turns, False, given.hulls)
+        t = convex_convex(a, _moved(b, x), single, reach)
+        return jnp.stack([t.dist[0], *(p[0] for p in t.pos.parts), *(p[0] for p in t.normal.parts)])
+
+    def slope(x, way, a, b):
+        return jax.jvp(lambda x: out(x, a, b), (x,), (way,))[1]
+
+    return jax.jit(out), jax.jit(slope)
+
+
+def test_derivatives_equal_differences(random):
+    """Of distance, position and normal, wherever differences of two step sizes agree."""
+    out, slope = _outputs()
+    n = len(random.dist)
+    way = jnp.asarray(np.random.default_rng(0).normal(size=(6, n)))
+    zero = jnp.zeros((6, n))
+    exact = np.asarray(slope(zero, way, random.a, random.b))
+
+    def differences(step):
+        ahead, behind = (np.asarray(out(s * step * way, random.a, random.b)) for s in (1, -1))
+        return (ahead - behind) / (2 * step)
+
+    coarse, fine = differences(2e-5), differences(1e-5)
+    smooth = np.abs(coarse - fine).max(axis=0) < 1e-4
+    assert smooth.mean() > 0.7
+    np.testing.assert_allclose(exact[0, smooth], fine[0, smooth], rtol=0, atol=1e-5)
+    off = np.abs(exact - fine)[:, smooth].max(axis=0)
+    assert np.mean(off < 1e-3) > 0.98
+
+
+def test_reverse_mode_is_finite_at_singular_placements():
+    """Coinciding centers, parallel faces, exact touching: no NaN in values or derivatives."""
+    _, m = _models()
+    given = _assets()
+    pairs = [(min(p), max(p)) for p in _pairs()]
+    ids = np.array(pairs * 3, np.int32)
+    n = len(ids)
+    offset = np.zeros((n, 3))
+    offset[len(pairs) : 2 * len(pairs), 2] = 0.3
+    offset[2 * len(pairs) :, 0] = 0.35
+    eye = jnp.asarray(np.tile(np.eye(3).ravel(), (n, 1)).T)
+    size = np.asarray(m.geom_size)
+
+    def total(offset, size1, size2):
+        zero = jnp.zeros(n)
+        a = Placed(Vec(zero, zero, zero), Rot(*eye), Vec(*size1.T), jnp.asarray(ids[:, 0]))
+        b = Placed(Vec(*offset.T), Rot(*eye), Vec(*size2.T), jnp.asarray(ids[:, 1]))
+        t = convex_convex(a, b, given, jnp.full(n, 5.0))
+        parts = [t.dist, *t.pos.parts, *t.normal.parts]
+        return sum(jnp.sum(jnp.where(t.dist < FAR, p, 0)) for p in parts)
+
+    gradient = jax.jit(jax.value_and_grad(total, argnums=(0, 1, 2)))
+    value, parts = gradient(jnp.asarray(offset), *(jnp.asarray(size[ids[:, k]]) for k in (0, 1)))
+    assert np.isfinite(value)
+    assert all(np.isfinite(p).all() for p in parts)
+
+
+def test_worlds_last_and_single_precision(random):
+    """`[n, worlds]` gives what each world gives; single precision stays close."""
+    n = len(random.dist) // 4 * 4
+    a, b = jax.tree.map(lambda x: x[:n], (random.a, random.b))
+    flat = _run(a, b)
+    last = _run(*jax.tree.map(lambda x: x.reshape(-1, 4), (a, b)))
+    for x, y in zip(jax.tree.leaves(flat), jax.tree.leaves(last), strict=True):
+        np.testing.assert_allclose(y.reshape(x.shape), x, rtol=0, atol=1e-12)
+    single = jax.tree.map(lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, (a, b))
+    given = jax.tree.map(
+        lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, _assets()
+    )
+    touch = jax.jit(lambda a, b, r: convex_convex(a, b, given, r))(
+        *single, jnp.full(n, REACH, jnp.float32)
+    )
+    assert touch.dist.dtype == jnp.float32
+    deepest, other = np.min(flat.dist, axis=0), np.min(touch.dist, axis=0)
+    here = (deepest < 0.9 * REACH) & (other < FAR)
+    assert here.sum() > 50
+    assert np.mean(np.abs(deepest - other)[here] < 1e-4 * 0.3) > 0.97
