@@ -70,8 +70,8 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
         return contacts(set_, at_solution(set_, found.feature), found.patch)
 
     _, change = jax.jvp(touch, (assets, lanes), tangents[:2])
-    real = found.near & (out[0] < FAR)
-    change = jax.tree.map(lambda x: jnp.where(real & jnp.isfinite(x), x, 0), change)
+    real = found.near[None] & (out[0] < FAR)
+    change = jax.tree.map(lambda x: jnp.where(real, x, 0), change)
     return out, change
 
 
