@@ -158,9 +158,11 @@ def test_order_is_that_asked():
     qpos, a, b, _ = drawn()
     mine = found()
     back = np.asarray(many(put_model(oracle()), qpos, b, a, DISTMAX))
-    np.testing.assert_allclose(back[:, 0], mine[:, 0], **STORED_SINGLE)
-    off = np.abs(back[:, [4, 5, 6, 1, 2, 3]] - mine[:, 1:]).max(axis=1)
-    assert (off < 1e-5).mean() > 0.99
+    off = np.abs(back[:, [0, 4, 5, 6, 1, 2, 3]] - mine)
+    # of a deep ellipsoid or cylinder the search may end beside the least depth
+    assert off[:, 0].max() < 1e-3
+    assert (off[:, 0] < 1e-9).mean() > 0.99
+    assert (off.max(axis=1) < 1e-5).mean() > 0.99
 
 
 @pytest.mark.parametrize("distmax", [-0.05, 0.0, 0.3])
@@ -208,15 +210,17 @@ def test_derivatives():
     m, rng = put_model(oracle()), np.random.default_rng(1)
     qpos, a, b, expected = drawn()
     way = rng.normal(size=(len(a), m.nv))
-    tangent = np.zeros_like(qpos)
-    ahead, behind = ({}, {})
+    ahead, behind = {}, {}
     for side, sign in ((ahead, 1), (behind, -1)):
         for step in (STEP, STEP / 2):
             moved = np.stack([integrated(q, sign * step * w) for q, w in zip(qpos, way)])
             side[step] = np.asarray(many(m, moved, a, b, DISTMAX))
     coarse, fine = ((ahead[s] - behind[s]) / (2 * s) for s in (STEP, STEP / 2))
     tangent = np.stack(
-        [(integrated(q, STEP * w) - integrated(q, -STEP * w)) / (2 * STEP) for q, w in zip(qpos, way)]
+        [
+            (integrated(q, STEP * w) - integrated(q, -STEP * w)) / (2 * STEP)
+            for q, w in zip(qpos, way)
+        ]
     )
     near = expected[:, 0] < DISTMAX
     smooth = near & (np.abs(coarse - fine) < 1e-6).all(axis=1)
@@ -236,3 +240,91 @@ def integrated(qpos: np.ndarray, change: np.ndarray) -> np.ndarray:
     out = qpos.copy()
     mujoco.mj_integratePos(oracle(), out, change, 1.0)
     return out
+
+
+def put(qpos: np.ndarray, geom: int, pos: np.ndarray, mat: np.ndarray) -> None:
+    """Moves a body so that its geom gets a pose."""
+    mj = oracle()
+    at, own = 7 * (mj.geom_bodyid[geom] - 1), np.zeros(9)
+    mujoco.mju_quat2Mat(own, mj.geom_quat[geom])
+    body = mat @ own.reshape(3, 3).T
+    qpos[at : at + 3] = pos - body @ mj.geom_pos[geom]
+    mujoco.mju_mat2Quat(qpos[at + 3 : at + 7], body.ravel())
+
+
+def aligned():
+    """All kinds with equal axes: centers together, inside each other, touching, and apart along z.
+
+    Returns:
+      Positions, geoms, velocities that part them along z, and how far they are apart.
+    """
+    mj = oracle()
+    _, first, second, _ = drawn()
+    d, rows = mujoco.MjData(mj), []
+    mujoco.mj_kinematics(mj, d)
+    plane = mj.geom("plane").id
+    for a, b in zip(first[::20], second[::20], strict=True):
+        moving, held = (a, b) if b == plane else (b, a)
+        half = sum(mj.geom_aabb[g, 5] for g in (a, b) if g != plane)
+        for gap in (-half, -0.05, 0.0, 0.1):
+            qpos, way = mj.qpos0.copy(), np.zeros(mj.nq)
+            mat = d.geom_xmat[held].reshape(3, 3)
+            put(qpos, moving, d.geom_xpos[held] + (half + gap) * mat[:, 2], mat)
+            at = 7 * (mj.geom_bodyid[moving] - 1)
+            way[at : at + 3] = mat[:, 2]
+            rows.append((qpos, a, b, way, gap))
+    return [np.array(x) for x in zip(*rows, strict=True)]
+
+
+def test_derivatives_are_finite_where_geoms_are_aligned():
+    """Coincident centers, parallel faces, exact touching: no NaN, and the slope along z is one."""
+    mj = oracle()
+    qpos, a, b, way, gap = aligned()
+    weight = np.random.default_rng(2).normal(size=(len(a), 7))
+    out, forward, back = slopes(put_model(mj), qpos, way, a, b, weight)
+    for value in (out, forward, back):
+        assert np.isfinite(value).all()
+    # the bounding box of the mesh is not its extent along z at its center
+    mesh = int(mujoco.mjtGeom.mjGEOM_MESH)
+    known = (mj.geom_type[a] != mesh) & (mj.geom_type[b] != mesh) & (gap > -0.01)
+    np.testing.assert_allclose(out[known, 0], gap[known], **ROUNDING)
+    apart = known & (gap > 0)
+    np.testing.assert_allclose(forward[apart, 0], 1.0, **ROUNDING)
+
+
+FIELD = """<mujoco><asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/>
+<mesh name="t" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 2 0 3 1 0 2 3 1 3 2"/></asset>
+<worldbody>{}<geom name="floor" type="plane" size="1 1 1" contype="0"/>
+<geom name="drawn" type="mesh" mesh="t" contype="0" conaffinity="0"/>
+<body name="b"><geom name="ball" size=".1" contype="0"/></body></worldbody>
+<sensor>{}</sensor></mujoco>"""
+LAND = '<geom name="land" type="hfield" hfield="h" contype="0" conaffinity="0"/>'
+
+
+def test_what_has_no_distance_is_named():
+    m = jaxsim.load_model(FIELD.format(LAND, ""))
+    d = jaxsim.make_data(m)
+    with pytest.raises(ValueError, match="geom 'land', a geom of type hfield, is not supported"):
+        jaxsim.geom_distance(m, d, "ball", "land", 1.0)
+    with pytest.raises(ValueError, match="geom 'drawn', a mesh without convex hull"):
+        jaxsim.geom_distance(m, d, "drawn", "ball", 1.0)
+    with pytest.raises(ValueError, match=r"land.*give both geoms by name"):
+        jax.jit(jaxsim.geom_distance)(m, d, 0, 1, 1.0)
+    with pytest.raises(ValueError, match="no geom is named 'bal'; did you mean 'ball'"):
+        jaxsim.geom_distance(m, d, "bal", "floor", 1.0)
+    with pytest.raises(ValueError, match="geom2: there is no geom 4; the model has 4"):
+        jaxsim.geom_distance(m, d, 0, 4, 1.0)
+    with pytest.raises(ValueError, match="distmax: expected shape"):
+        jaxsim.geom_distance(m, d, "ball", "floor", jnp.ones(2))
+    # between unbounded geoms there is none, in MuJoCo too
+    dist, fromto = jaxsim.geom_distance(m, d, "floor", "land", 1.0)
+    assert dist == 1.0
+    assert not fromto.any()
+
+
+def test_sensors_of_what_has_no_distance_are_refused(refused):
+    sensors = '<distance geom1="ball" body2="world"/><fromto geom1="floor" geom2="ball"/>'
+    (message,) = refused(lambda: jaxsim.load_model(FIELD.format(LAND, sensors)))
+    assert "sensor 0: the distance of geom 'land', a geom of type hfield, is not" in message
+    (message,) = refused(lambda: jaxsim.load_model(FIELD.format("", sensors)))
+    assert "sensor 0: the distance of geom 'drawn', a mesh without convex hull" in message

@@ -70,7 +70,9 @@ def separations(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) ->
       Distance, point and normal from a to b, `[n, *W]`. A pair without a distance is FAR away; of
       one that is farther than its reach only that is certain.
     """
-    table = replace(assets(m), kinds=meet.kinds, patches=False)
+    every = assets(m)
+    known = tuple(kind for kind in meet.kinds if kind in every.kinds)
+    table = replace(every, kinds=known, patches=False)
     types = jnp.asarray(table.geom_type, jnp.int32)
     plane_a, plane_b = (types[g.id] == GeomType.PLANE for g in (a, b))
     zero = jnp.zeros_like((a.pos - b.pos).x)
