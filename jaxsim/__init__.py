@@ -50,6 +50,7 @@ from jaxsim.physics.api import energy_vel as energy_vel
 from jaxsim.physics.api import forward as forward
 from jaxsim.physics.api import full_m as full_m
 from jaxsim.physics.api import fwd_actuation as fwd_actuation
+from jaxsim.physics.api import geom_distance as geom_distance
 from jaxsim.physics.api import integrate_pos as integrate_pos
 from jaxsim.physics.api import inverse as inverse
 from jaxsim.physics.api import jac as jac

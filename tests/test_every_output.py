@@ -126,6 +126,9 @@ def sensors() -> str:
         '<subtreecom body="arm"/><subtreelinvel body="arm"/><subtreeangmom body="world"/>',
         "<e_potential/><e_kinetic/><clock/>",
         '<insidesite site="ground" objtype="body" objname="box"/>',
+        '<distance body1="ball" body2="arm" cutoff="9"/>',
+        '<normal geom1="knuckle" body2="ball" cutoff="9"/>',
+        '<fromto geom1="knuckle" body2="box" cutoff="9"/>',
     ]
     objects = {"body": "box", "xbody": "fist", "geom": "knuckle", "site": "tip", "camera": "look"}
     frames = ("pos", "quat", "xaxis", "yaxis", "zaxis", "linvel", "angvel", "linacc", "angacc")

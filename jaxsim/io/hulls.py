@@ -1,4 +1,4 @@
-"""Tables of the hulls that take part in collisions, made with the model: they need its vertices.
+"""Tables of the hulls that are collided or measured, made with the model: they need its vertices.
 
 hull_*: which vertices can lie farthest in a direction, hull after hull
 (assets/mesh/support_map.py).
@@ -13,14 +13,14 @@ import numpy as np
 from jaxsim.assets.mesh.directions import FACES, SLICES
 from jaxsim.assets.mesh.outline import places_in_outlines, quads
 from jaxsim.assets.mesh.support_map import GRID, SupportMap, support_map
-from jaxsim.enums import GeomType
+from jaxsim.enums import GeomType, ObjType, SensorType
 
 Tables = Mapping[str, Any]
 
 
 def hull_tables(fields: Tables) -> dict[str, Any]:
     """Tables of the structure, from a compiled model's under MuJoCo's names."""
-    of_geom = np.where(_collides(fields), fields["geom_dataid"], -1)
+    of_geom = np.where(_has_hull(fields), fields["geom_dataid"], -1)
     meshes, hull = np.unique(of_geom, return_inverse=True)
     none = int(np.any(of_geom < 0))  # -1 stands first
     meshes = meshes[none:]
@@ -29,10 +29,11 @@ def hull_tables(fields: Tables) -> dict[str, Any]:
     return tables | _corners(fields)
 
 
-def _collides(fields: Tables) -> np.ndarray:
-    """Which geoms are meshes that something can touch, and have a hull, (ngeom,)."""
+def _has_hull(fields: Tables) -> np.ndarray:
+    """Which geoms are meshes that something touches or measures, and have a hull, (ngeom,)."""
     is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
-    some = is_mesh & can_touch(fields) & (fields["geom_dataid"] >= 0)
+    asked = can_touch(fields) | _measured(fields)
+    some = is_mesh & asked & (fields["geom_dataid"] >= 0)
     some[some] = fields["mesh_graphadr"][fields["geom_dataid"][some]] >= 0
     return some
 
@@ -43,6 +44,18 @@ def can_touch(fields: Tables) -> np.ndarray:
     for name in ("pair_geom1", "pair_geom2"):
         paired[fields[name]] = True
     return paired | (fields["geom_contype"] != 0) | (fields["geom_conaffinity"] != 0)
+
+
+def _measured(fields: Tables) -> np.ndarray:
+    """Which geoms sensors of distances ask about, (ngeom,)."""
+    kinds = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
+    sensor = np.isin(fields["sensor_type"], kinds)
+    body, found = np.asarray(fields["geom_bodyid"]), np.zeros(len(fields["geom_type"]), bool)
+    for side in ("obj", "ref"):
+        kind, ids = (np.asarray(fields[f"sensor_{side}{x}"])[sensor] for x in ("type", "id"))
+        found |= np.isin(body, ids[kind == ObjType.BODY])
+        found[ids[kind == ObjType.GEOM]] = True
+    return found
 
 
 def _joined(fields: Tables, meshes: np.ndarray) -> dict[str, Any]:

@@ -40,6 +40,8 @@ from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
 from jaxsim.physics.query.contact_force import contact_force as _contact_force
 from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
+from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
+from jaxsim.physics.query.geom_distance import given_geoms
 from jaxsim.physics.stage import STAGES, Stage, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
@@ -150,6 +152,34 @@ jac_body = _public(body_jacobian.jac_body)
 jac_body_com = _public(body_jacobian.jac_body_com)
 jac_geom = _public(body_jacobian.jac_geom)
 jac_site = _public(body_jacobian.jac_site)
+
+
+def geom_distance(
+    m: Model, d: Data, geom1: Array | int | str, geom2: Array | int | str, distmax: Array | float
+) -> tuple[jax.Array, jax.Array]:
+    """Smallest signed distance of two geoms, and the segment between their nearest points.
+
+    It depends on the configuration alone, and does not ask whether the geoms can touch.
+
+    Args:
+      m: the model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      geom1, geom2: ids or names of the geoms.
+      distmax: how far to look [m].
+
+    Returns:
+      dist (), negative in penetration [m]; `distmax` if the geoms are no nearer. fromto (6,): the
+      points of the first and of the second geom, in the world [m]; zeros if there is no such
+      distance.
+
+    Raises:
+      ValueError: there is no such geom, or its type is not supported.
+    """
+    check_model("geom_distance", m)
+    return _geom_distance(m, d, *given_geoms(m, geom1, geom2), distmax)
+
+
+_geom_distance = _public(_of_geoms)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:

@@ -33,6 +33,9 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "dt": (),
     "body": (),
     "geom": (),
+    "geom1": (),
+    "geom2": (),
+    "distmax": (),
     "site": (),
     "contact": (),
 }

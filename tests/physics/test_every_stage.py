@@ -86,6 +86,7 @@ CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
     "jac_body_com": lambda m, d: jaxsim.jac_body_com(m, d, 4),
     "jac_geom": lambda m, d: jaxsim.jac_geom(m, d, 3),
     "jac_site": lambda m, d: jaxsim.jac_site(m, d, 2),
+    "geom_distance": lambda m, d: jaxsim.geom_distance(m, d, 3, 1, 2.0),
     "integrate_pos": lambda m, d: jaxsim.integrate_pos(m, d.qpos, d.qvel, 0.3),
     "differentiate_pos": lambda m, d: jaxsim.differentiate_pos(m, 0.3, d.qpos, m.qpos0),
 }
@@ -104,7 +105,7 @@ WITHOUT = [*SOLVED, *"full_m mul_m jac_body jac_body_com jac_geom jac_site rne".
 
 def test_no_public_function_is_left_out():
     public = {n for n, f in vars(api).items() if hasattr(f, "__wrapped__") and n[0] != "_"}
-    assert {name.split(" ")[0] for name in CALLS} == public | {"rne"}
+    assert {name.split(" ")[0] for name in CALLS} == public | {"rne", "geom_distance"}
 
 
 @cache

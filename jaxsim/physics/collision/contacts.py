@@ -11,13 +11,12 @@ from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.driver import collide
 from jaxsim.physics.collision.listed import listed
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.plan import Layout, layout, uncollidable
-from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.refusal import Refusal, named, refuse
 from jaxsim.physics.stage import stage
@@ -52,11 +51,8 @@ def collision(m: Model, d: Data) -> Data:
 
 
 def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:
-    """All geoms in the world."""
-    size = Vec(*(m.geom_size[:, k] for k in range(3)))
-    ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
-    box = _boxes(m, d) if plan.boxes else None
-    return Placed(d.geom_xpos, d.geom_xmat, size, ids, box)
+    """All geoms in the world, with the boxes that the plan asks for."""
+    return placed(m, d)._replace(box=_boxes(m, d) if plan.boxes else None)
 
 
 def _boxes(m: Model, d: Data) -> tuple[Vec, Vec]:

@@ -14,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.math import Rot, Vec, select
-from jaxsim.model.data import FAR
+from jaxsim.model.data import FAR, Data
+from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.select import column
 
 
 class Placed(NamedTuple):
@@ -40,6 +42,13 @@ class Placed(NamedTuple):
     def axis(self) -> Vec:
         """The geom's z axis: normal of a plane, axis of a capsule or cylinder."""
         return self.rot.cols[2]
+
+
+def placed(m: Model, d: Data) -> Placed:
+    """All geoms where they are, `[ngeom, *W]`."""
+    size = Vec(*(m.geom_size[:, k] for k in range(3)))
+    ids = jnp.asarray(column(np.arange(m.ngeom, dtype=np.int32), d.geom_xpos))
+    return Placed(d.geom_xpos, d.geom_xmat, size, ids)
 
 
 class Touch(NamedTuple):

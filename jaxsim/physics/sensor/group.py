@@ -7,11 +7,16 @@ import numpy as np
 from jaxsim.enums import ObjType, SensorType, Stage
 from jaxsim.model.structure import Structure, derived
 
+DISTANCES = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
+# types that are one group, whatever they are attached to; it has the first of its types
+TOGETHER = ((SensorType.CONTACT,), DISTANCES)
+
 
 @dataclass(frozen=True, eq=False)
 class SensorGroup:
     """Sensors of one type and size, on objects of one type, seen from frames of one type; or all
-    contact sensors, which have tables of their own (contact_plan.py).
+    contact sensors, or all of distances, which have tables of their own (contact_plan.py,
+    distance.py).
 
     Attributes:
       type: kind of the sensors.
@@ -21,7 +26,7 @@ class SensorGroup:
       stage: of the forward dynamics, in which they are computed.
       plugin: the instance that serves them, or -1.
       places: where in `sensordata` their outputs go: one array `[n]` for each number of a sensor;
-        for contact sensors one, of all numbers of the first sensor, of the second, ...
+        for sensors with tables one, of all numbers of the first sensor, of the second, ...
     """
 
     type: SensorType
@@ -43,7 +48,8 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
     reftype = np.where(s.sensor_refid >= 0, s.sensor_reftype, -1)
     kind = s.sensor_type, s.sensor_objtype, reftype, s.sensor_needstage, s.sensor_plugin
     key = np.column_stack([*kind, s.sensor_dim, s.sensor_intprm])
-    key[s.sensor_type == SensorType.CONTACT, 1:] = 0
+    for kinds in TOGETHER:
+        key[np.isin(s.sensor_type, kinds)] = [kinds[0], *np.zeros(key.shape[1] - 1, int)]
     groups = []
     for row in np.unique(key, axis=0):
         kind, obj, ref = row[:3]
@@ -66,7 +72,7 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
 
 def _places(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
     first, size = s.sensor_adr[ids], s.sensor_dim[ids]
-    if kind == SensorType.CONTACT:
+    if any(kind in kinds for kinds in TOGETHER):
         return (np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum()),)
     return tuple(first + k for k in range(size[0]))
 

@@ -16,7 +16,8 @@ from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.object_frame import object_mat, object_pos, object_quat
 from jaxsim.physics.passive.energy import potential_energy
-from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.distance import distance_sensors
+from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
 
@@ -92,6 +93,7 @@ POSITION = {
     SensorType.FRAMEZAXIS: _frameaxis(2),
     SensorType.SUBTREECOM: lambda m, d, g: take(d.subtree_com, g.objid).parts,
     SensorType.INSIDESITE: _insidesite,
+    **dict.fromkeys(DISTANCES, distance_sensors),
     SensorType.E_POTENTIAL: lambda m, d, g: of_world(potential_energy(m, d), g),
     SensorType.CLOCK: lambda m, d, g: of_world(d.time, g),
 }

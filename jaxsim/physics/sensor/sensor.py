@@ -20,7 +20,8 @@ from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sensor.acceleration import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
-from jaxsim.physics.sensor.group import SensorGroup, has_sensor, sensor_groups
+from jaxsim.physics.sensor.distance import distance_lack
+from jaxsim.physics.sensor.group import DISTANCES, SensorGroup, has_sensor, sensor_groups
 from jaxsim.physics.sensor.plugin import plugin_sensors
 from jaxsim.physics.sensor.position import POSITION
 from jaxsim.physics.sensor.shape_query import INSIDE
@@ -90,6 +91,8 @@ def refusals(m: Model) -> list[Refusal]:
             lack = "a delayed or sampled sensor (nsample, delay, interval)"
         elif (site := _volume(m, i)) is not None and m.site_type[site] not in INSIDE:
             lack = f"a volume of site type {GeomType(m.site_type[site]).name.lower()}"
+        elif kind in DISTANCES:
+            lack = distance_lack(m, i)
         if lack:
             found.append(refuse(m, "sensor", i, f"{lack} is not supported"))
     return found
@@ -151,11 +154,11 @@ def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:
 def _cut(m: Model, owner: np.ndarray, values: Array) -> Array:
     """Limits numbers to the cutoff of their sensors; a cutoff of zero is none.
 
-    Directions and what contact sensors report have no cutoff.
+    Directions, segments and what contact sensors report are not cut.
     """
     cutoff = take(m.sensor_cutoff, owner)
     free = np.isin(m.sensor_datatype[owner], (DataType.AXIS, DataType.QUATERNION))
-    free |= m.sensor_type[owner] == SensorType.CONTACT
+    free |= np.isin(m.sensor_type[owner], (SensorType.CONTACT, SensorType.GEOMFROMTO))
     lower = jnp.where(column(m.sensor_datatype[owner] == DataType.REAL, values), -cutoff, -jnp.inf)
     cut = (cutoff > 0) & column(~free, values)
     return jnp.where(cut, jnp.clip(values, lower, cutoff), values)

@@ -31,7 +31,7 @@ def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
       reach: distances up to which contacts are found, `[n, *W]`; negative: not at all.
     """
     pos, rot = a.rot.T @ (b.pos - a.pos), a.rot.T @ b.rot
-    parts = (_solid(assets, a), _solid(assets, b), pos, rot)
+    parts = (solid_of(assets, a), solid_of(assets, b), pos, rot)
     shape = jnp.broadcast_shapes(reach.shape, *(x.shape for x in jax.tree.leaves(parts)))
     lanes, flat_reach = jax.tree.map(
         lambda x: jnp.broadcast_to(x, shape).reshape(-1), (Lanes(*parts), reach)
@@ -47,7 +47,8 @@ def convex_slots(options: Options) -> int:
     return 1 if options.disableflags & DisableBit.MULTICCD else POINTS
 
 
-def _solid(assets: Assets, g: Placed) -> Solid:
+def solid_of(assets: Assets, g: Placed) -> Solid:
+    """Geoms as convex shapes."""
     kind = jnp.asarray(assets.geom_type, jnp.int32)[g.id]
     hull = jnp.zeros_like(kind) if assets.hulls is None else hull_of(assets.hulls, g.id)
     return Solid(kind, g.size, hull)

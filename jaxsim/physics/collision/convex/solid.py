@@ -45,7 +45,8 @@ class Assets:
 def assets(m: Model) -> Assets:
     """What the search needs of a model."""
     s = m.structure
-    types = set(s.geom_type.tolist())
+    drawn = (s.geom_type == GeomType.MESH) & (s.geom_hullid < 0)  # nothing can touch it
+    types = set(s.geom_type[~drawn].tolist())
     return Assets(
         kinds=tuple(sorted(types & set(CONVEX))),
         geom_type=tuple(s.geom_type.tolist()),

@@ -1,0 +1,64 @@
+"""The distance of two geoms, from the configuration alone; MuJoCo's `mj_geomDistance`."""
+
+import operator
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import pick
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.collision.convex.distance import (
+    all_meetings,
+    lack,
+    lack_of,
+    segment,
+    separations,
+)
+from jaxsim.physics.collision.shape import Placed
+
+
+def geom_distance(
+    m: Model, d: Data, geom1: Array, geom2: Array, distmax: Array
+) -> tuple[Array, Array]:
+    """Distance `W` and segment `[6, *W]` of two geoms, ids and limit `[1, *W]`."""
+    d = kinematics(m, d)
+    size = Vec(*(m.geom_size[:, k] for k in range(3)))
+    a, b = (
+        Placed(pick(d.geom_xpos, g), pick(d.geom_xmat, g), pick(size, g), g) for g in (geom1, geom2)
+    )
+    touch = separations(m, a, b, distmax, all_meetings(m))
+    near = touch.dist < distmax
+    ends = (x for end in segment(touch) for x in end.parts)
+    fromto = jnp.stack([jnp.where(near, x, 0)[0] for x in ends])
+    return jnp.where(near, touch.dist, distmax)[0], fromto
+
+
+def given_geoms(m: Model, *geoms: Array | int | str) -> list[Array | int]:
+    """Ids of geoms given by id or name, which have a distance.
+
+    Raises:
+      ValueError: there is no such geom, or the distance is not supported. Of ids that are known
+        only when the program runs every geom of the model has to be supported.
+    """
+    ids = [name2id(m, "geom", g) if isinstance(g, str) else g for g in geoms]
+    known = [None if isinstance(g, jax.core.Tracer) else operator.index(g) for g in ids]
+    for number, geom in enumerate(known, start=1):
+        if geom is not None and not 0 <= geom < m.ngeom:
+            raise ValueError(
+                f"geom_distance: geom{number}: there is no geom {geom}; the model has {m.ngeom}"
+            )
+    first, second = known
+    if first is None or second is None:
+        lacks = (lack_of(m, geom) for geom in range(m.ngeom))
+        lacking = next(filter(None, lacks), None)
+        remedy = "; give both geoms by name, or by numbers that are known when it is traced"
+    else:
+        lacking, remedy = lack(m, first, second), ""
+    if lacking:
+        raise ValueError(f"geom_distance: {lacking} is not supported{remedy}")
+    return ids

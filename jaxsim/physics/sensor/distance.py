@@ -1,0 +1,132 @@
+"""Sensors of the smallest distance between geoms or bodies: distance, normal, fromto.
+
+MuJoCo's documentation, XML reference: collision sensors. All of them together are one search for
+all pairs of geoms that some sensor asks about, whatever their number.
+"""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.enums import ObjType, SensorType
+from jaxsim.math import Vec, concat
+from jaxsim.model.data import FAR, Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.by_kind import join
+from jaxsim.physics.arrays.select import column, largest, pick, take
+from jaxsim.physics.collision.convex.distance import lack, meetings, segment, separations
+from jaxsim.physics.collision.shape import Touch, placed
+from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What the sensors of distances of a model ask for.
+
+    Attributes:
+      geom1, geom2: pairs of geoms, each once, `[npair]`.
+      pair: pairs of each sensor in MuJoCo's order, filled up with npair, which is none, `[n, k]`.
+      sensor: which sensors ask for each pair, by place; the first is repeated, `[npair, k]`.
+      rows: of each output its place among distances, normals and segments, number by number.
+    """
+
+    geom1: np.ndarray
+    geom2: np.ndarray
+    pair: np.ndarray
+    sensor: np.ndarray
+    rows: np.ndarray
+
+
+def distance_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
+    """Outputs of all these sensors, one after another, as one array.
+
+    Beyond its cutoff a sensor gives the cutoff, or zeros. Inside each other the normal, which goes
+    from the first point to the second, is the reverse of the way the second geom is pushed.
+    """
+    plan = _plan(m)
+    touch, cutoff = _nearest(m, d, plan), take(m.sensor_cutoff, g.ids)
+    near = touch.dist < cutoff
+    one, other = segment(touch)
+    normal = touch.normal.scale(jnp.sign(touch.dist))
+    points = [jnp.where(near, x, 0) for v in (normal, one, other) for x in v.parts]
+    return (take(join([jnp.where(near, touch.dist, cutoff), *points]), plan.rows),)
+
+
+def distance_lack(m: Model, i: int) -> str | None:
+    """What a sensor asks that is not supported."""
+    lacks = (lack(m, *pair) for pair in _pairs_of(m.structure, i))
+    return next(filter(None, lacks), None)
+
+
+def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
+    """The nearest pair of each sensor, `[n, *W]`."""
+    zero = jnp.zeros((1, *d.qpos.shape[1:]), d.qpos.dtype)
+    none = Touch(zero + FAR, Vec(zero, zero, zero), Vec(zero, zero, zero))
+    every = concat([_of_pairs(m, d, plan), none]) if len(plan.geom1) else none
+    number, most = plan.pair.shape
+    dist = lax.stop_gradient(take(every.dist, plan.pair.ravel()))
+    least = jnp.argmin(dist.reshape(number, most, *dist.shape[1:]), axis=1).astype(jnp.int32)
+    start = column(np.arange(number, dtype=np.int32) * most, least)
+    chosen = pick(column(plan.pair.ravel().astype(np.int32), least), start + least)
+    return pick(every, chosen)
+
+
+def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
+    ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCES))
+    reach = largest(take(m.sensor_cutoff, ids), plan.sensor)
+    geoms = placed(m, d)
+    a, b = take(geoms, plan.geom1), take(geoms, plan.geom2)
+    types = (m.geom_type[g].tolist() for g in (plan.geom1, plan.geom2))
+    return separations(m, a, b, reach, meetings(zip(*types, strict=True)))
+
+
+@derived
+def _plan(s: Structure) -> Plan:
+    ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCES))
+    asked = [_pairs_of(s, i) for i in ids]
+    place = {pair: k for k, pair in enumerate(dict.fromkeys(p for pairs in asked for p in pairs))}
+    none = len(place)
+    askers: list[list[int]] = [[] for _ in place]
+    for k, pairs in enumerate(asked):
+        for pair in pairs:
+            askers[place[pair]].append(k)
+    geoms = np.array(list(place), int).reshape(none, 2)
+    rows = [n * len(ids) + k for k, i in enumerate(ids) for n in NUMBERS[s.sensor_type[i]]]
+    return Plan(
+        geoms[:, 0],
+        geoms[:, 1],
+        _table([[place[pair] for pair in pairs] or [none] for pairs in asked], none),
+        _table(askers, None),
+        np.array(rows, int),
+    )
+
+
+# which of distance, normal and segment a sensor reports
+NUMBERS = {
+    SensorType.GEOMDIST: range(1),
+    SensorType.GEOMNORMAL: range(1, 4),
+    SensorType.GEOMFROMTO: range(4, 10),
+}
+
+
+def _table(rows: list[list[int]], fill: int | None) -> np.ndarray:
+    """Lists of several lengths as rows, filled up with a number; None: with their first."""
+    most = max(map(len, rows), default=0)
+    filled = [row + [row[0] if fill is None else fill] * (most - len(row)) for row in rows]
+    return np.array(filled, int).reshape(len(rows), most)
+
+
+def _pairs_of(s: Structure, i: int) -> list[tuple[int, int]]:
+    """Pairs of geoms that a sensor asks about."""
+    first = _geoms(s, s.sensor_objtype[i], s.sensor_objid[i])
+    second = _geoms(s, s.sensor_reftype[i], s.sensor_refid[i])
+    return [(a, b) for a in first for b in second]
+
+
+def _geoms(s: Structure, kind: int, index: int) -> list[int]:
+    """A geom, or the geoms of a body."""
+    return [int(index)] if kind == ObjType.GEOM else np.flatnonzero(s.geom_bodyid == index).tolist()
