@@ -6,6 +6,9 @@ from typing import NamedTuple
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Tree
+from jaxsim.physics.collision.field.fields import fields
+from jaxsim.physics.collision.field.mesh import MOST, mesh_fields, mesh_sdf
+from jaxsim.physics.collision.field.sdf import sdf_contacts
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (
@@ -75,6 +78,11 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (BOX, BOX): Collider(box_box, 8),
 }
 
-HFIELD = GeomType.HFIELD
-# kinds that never touch, in MuJoCo too
-NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})
+HFIELD, SDF = GeomType.HFIELD, GeomType.SDF
+# kinds that never touch, in MuJoCo too; for the last it has a function that only warns
+NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD), (HFIELD, SDF)})
+
+SEARCH = Collider(sdf_contacts, lambda options: options.sdf_initpoints, fields)
+MESH = GeomType.MESH
+COLLIDERS[MESH, SDF] = Collider(mesh_sdf, MOST, mesh_fields)
+COLLIDERS |= {(kind, SDF): SEARCH for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, SDF)}
