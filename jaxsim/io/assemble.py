@@ -141,9 +141,9 @@ def _side_sites(fields: Tables) -> np.ndarray:
 
 
 def _face_order(fields: Tables) -> np.ndarray:
-    """[nmeshface]: the order in which the faces of a mesh are searched for contacts with `sdf` geoms.
+    """[nmeshface]: the order in which faces of a mesh are searched for contacts with `sdf` geoms.
 
-    Meshes that can meet none keep the order they have.
+    Meshes that can meet no such geom keep the order they have.
     """
     spans = list(zip(fields["mesh_faceadr"], fields["mesh_facenum"], strict=True))
     parts = [np.arange(number, dtype=np.int32) for _, number in spans]

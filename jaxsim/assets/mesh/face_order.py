@@ -26,7 +26,8 @@ def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """
     corner = np.asarray(vertex, np.float64)[face]
     low, high, center = corner.min(axis=1), corner.max(axis=1), _circumcenters(corner)
-    order, waiting = [], [np.arange(len(face))]
+    order: list[int] = []
+    waiting = [np.arange(len(face))]
     while waiting:
         here = waiting.pop()
         if len(here) < 2:
@@ -49,7 +50,7 @@ def _longest(side: np.ndarray) -> int:
 
 
 def _circumcenters(corner: np.ndarray) -> np.ndarray:
-    """Centers of the circles through three points, (n, 3, 3) -> (n, 3); their mean, if on a line."""
+    """Centers of the circles through three points, (n, 3, 3) -> (n, 3); on a line, their mean."""
     a, b = corner[:, 0] - corner[:, 2], corner[:, 1] - corner[:, 2]
     normal = cross(a, b)
     square = (normal * normal).sum(axis=1, keepdims=True)

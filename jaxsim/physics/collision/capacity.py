@@ -1,7 +1,8 @@
 """How many contacts a world has room for, if its user does not say; and how many near pairs.
 
 A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one.
-Free bodies are often piled up, so that each also carries another.
+Free bodies are often piled up, so that each also carries another. Where contacts are searched from
+many starting points, as those of `sdf` geoms, most of these end in a contact.
 """
 
 import numpy as np
@@ -16,20 +17,23 @@ LEAST = 16  # room in any model: what is held in a hand or a cup touches in many
 FEW = 8  # pairs of one kind for which a test would cost more than it saves
 
 
-def contact_capacity(s: Structure, pairs: Pairs, most: int) -> int:
+def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
     """A bounded number of contacts, at most that of all candidate points.
 
     Args:
       s: tables under MuJoCo's names.
       pairs: candidate pairs.
       most: number of all candidate points.
+      starts: points from which the contacts of a pair with an `sdf` geom are searched.
     """
     geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
+    searched = np.isin(geoms, _searched(s, pairs))
     rest: dict[int, int] = {}
-    for g in geoms:
+    for g, many in zip(geoms, searched, strict=True):
         body = int(s.body_weldid[s.geom_bodyid[g]])
         if body:
-            rest[body] = max(rest.get(body, 0), REST_POINTS.get(GeomType(s.geom_type[g]), 4))
+            points = starts if many else REST_POINTS.get(GeomType(s.geom_type[g]), 4)
+            rest[body] = max(rest.get(body, 0), points)
     room = sum(points * (2 if _is_free(s, body) else 1) for body, points in rest.items())
     return min(most, max(LEAST, -(-room // ROUND_TO) * ROUND_TO))
 
@@ -42,6 +46,13 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)
     return min(len(of_kind), max(FEW, neighbors))
+
+
+def _searched(s: Structure, pairs: Pairs) -> np.ndarray:
+    """Geoms that meet `sdf` geoms, and these; planes, for which they are meshes, aside."""
+    kind1, kind2 = s.geom_type[pairs.geom1], s.geom_type[pairs.geom2]
+    of_search = (kind1 != GeomType.PLANE) & (kind2 == GeomType.SDF)
+    return np.concatenate([pairs.geom1[of_search], pairs.geom2[of_search]])
 
 
 def _is_free(s: Structure, body: int) -> bool:

@@ -14,6 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Found, collide
+from jaxsim.physics.collision.field.kinds import lacking
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.plan import layout, uncollidable
@@ -96,6 +97,7 @@ def _listed(d: Data, found: Found) -> Contact:
 def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
     messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
+    messages += lacking(m)
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     for field in ("adhesion", "surfacevel"):

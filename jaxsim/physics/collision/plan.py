@@ -116,7 +116,7 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
     )
     if capacity is None:
         most = sum(g.points for g in groups)
-        capacity = contact_capacity(s, pairs, most)
+        capacity = contact_capacity(s, pairs, most, options.sdf_initpoints)
     return Layout(pairs, groups, capacity, s.geom_bodyid)
 
 

@@ -1,11 +1,10 @@
 """Which function finds the contacts of two kinds of geoms, and how many there can be."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Tree
 from jaxsim.physics.collision.field.fields import fields
 from jaxsim.physics.collision.field.mesh import MOST, mesh_fields, mesh_sdf
 from jaxsim.physics.collision.field.sdf import sdf_contacts
@@ -53,15 +52,18 @@ class Collider(NamedTuple):
 
     collide: Callable
     slots: int | Callable[[Options], int]
-    assets: Callable[[Model], Tree] | None = None
+    assets: Callable[[Model], Any] | None = None
 
     def points(self, options: Options) -> int:
         """The number of contact points under the options of a model."""
         return self.slots if isinstance(self.slots, int) else self.slots(options)
 
 
-PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE
-ELLIPSOID, CYLINDER, BOX = GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX
+PLANE, HFIELD, SPHERE = GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE
+CAPSULE, ELLIPSOID, CYLINDER = GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER
+BOX, MESH, SDF = GeomType.BOX, GeomType.MESH, GeomType.SDF
+
+_FIELD = Collider(sdf_contacts, lambda options: options.sdf_initpoints, fields)
 
 COLLIDERS: dict[tuple[int, int], Collider] = {
     (PLANE, SPHERE): Collider(plane_sphere, 1),
@@ -73,16 +75,17 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (SPHERE, CAPSULE): Collider(sphere_capsule, 1),
     (SPHERE, CYLINDER): Collider(sphere_cylinder, 1),
     (SPHERE, BOX): Collider(sphere_box, 1),
+    (SPHERE, SDF): _FIELD,
     (CAPSULE, CAPSULE): Collider(capsule_capsule, 2),
     (CAPSULE, BOX): Collider(capsule_box, 2),
+    (CAPSULE, SDF): _FIELD,
+    (ELLIPSOID, SDF): _FIELD,
+    (CYLINDER, SDF): _FIELD,
     (BOX, BOX): Collider(box_box, 8),
+    (BOX, SDF): _FIELD,
+    (MESH, SDF): Collider(mesh_sdf, MOST, mesh_fields),
+    (SDF, SDF): _FIELD,
 }
 
-HFIELD, SDF = GeomType.HFIELD, GeomType.SDF
 # kinds that never touch, in MuJoCo too; for the last it has a function that only warns
 NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD), (HFIELD, SDF)})
-
-SEARCH = Collider(sdf_contacts, lambda options: options.sdf_initpoints, fields)
-MESH = GeomType.MESH
-COLLIDERS[MESH, SDF] = Collider(mesh_sdf, MOST, mesh_fields)
-COLLIDERS |= {(kind, SDF): SEARCH for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, SDF)}

@@ -4,9 +4,9 @@ With the distances A and B, it descends on
 
     A + B + |max(A, B)|
 
-which is 2 max(A, B) + min(A, B) outside of one of the geoms and min(A, B) inside of both: it leads to
-points on the surface of one geom that are deep in the other. One last step on max(A, B) takes the
-point inwards; what max(A, B) is there counts as the distance, so that a point in which inexact
+which is 2 max(A, B) + min(A, B) outside of one of the geoms and min(A, B) inside of both: it leads
+to points on the surface of one geom that are deep in the other. One last step on max(A, B) takes
+the point inwards; what max(A, B) is there counts as the distance, so that a point in which inexact
 distances agree by chance is no contact. (MuJoCo's documentation, Programming: Extensions, sdf.)
 """
 
@@ -74,7 +74,7 @@ def _is_number(v: Vec) -> Array:
 def _line_search(
     pair: Pair, x: Vec, slope: Vec, value: Array, going: Array, last: Array
 ) -> tuple[Vec, Array]:
-    """The first of the points x - slope, x - slope / 2, ... that is low enough, or the last of them.
+    """The first of the points x - slope, x - slope / 2, ... that is low enough, or the last one.
 
     Args:
       pair: the geoms.

@@ -1,7 +1,7 @@
 """Signed distances of geoms of any kind, and their slopes: one table of functions.
 
-Geoms of several kinds are asked together: every function that occurs among them is computed for all,
-and each geom takes its own. So a program grows with the functions, not with geoms or pairs.
+Geoms of several kinds are asked together: every function that occurs among them is computed for
+all, and each geom takes its own. So a program grows with the functions, not with geoms or pairs.
 """
 
 from collections.abc import Callable

@@ -53,7 +53,7 @@ class Faces:
             worlds = jnp.broadcast_shapes(index.shape[1:], self.vertex.shape[1:])
             found = pick(self.vertex, jnp.broadcast_to(index, (len(index), *worlds)))
             corners.append(found.map(lambda c: c.reshape(*shape[:2], *c.shape[1:])))
-        return tuple(corners), place < number
+        return tuple(corners), jnp.asarray(place < number)
 
 
 def faces(m: Model) -> Faces:

@@ -1,8 +1,8 @@
 """How found contacts move with the geoms: the derivative of the search, without the search.
 
-The search stops somewhere in the part that both geoms share, near the points where their normals are
-opposite; where exactly depends on the way that led there, a chain of halved steps that jumps. That
-way is not differentiated. A found point is taken to go along
+The search stops somewhere in the part that both geoms share, near the points where their normals
+are opposite; where exactly depends on the way that led there, a chain of halved steps that jumps.
+That way is not differentiated. A found point is taken to go along
 
   * with both geoms, half of the way with each, as starting points do that lie in the boxes of both;
   * and along the surfaces, as the place does where their normals are opposite: when a geom turns or
@@ -23,7 +23,9 @@ from jaxsim.physics.collision.field.pair import Pair, normals, pair_of, unit
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.shape import Placed, slots
 
-FLAT = 0.3  # where surfaces turn by less than this angle over the size of a geom, points hardly move
+FLAT = (
+    0.3  # where surfaces turn by less than this angle over the size of a geom, points hardly move
+)
 
 
 def followed(found: Found, a: Placed, b: Placed, fields: Fields) -> Found:
@@ -58,8 +60,8 @@ def _angle(pair: Pair, x: Vec) -> Vec:
 def _way_back(pair: Pair, found: Found, turned: Vec, least: Array) -> Vec:
     """The way along the surfaces that undoes a change of the angle between them.
 
-    The least squares (K' K + least^2) way = -K' turned in the plane of contact, with K the sum of the
-    curvatures of both surfaces and `least` what counts as flat [1/m].
+    The least squares (K' K + least^2) way = -K' turned in the plane of contact, with K the sum of
+    the curvatures of both surfaces and `least` what counts as flat [1/m].
     """
     t1, t2 = contact_frame(found.normal).rows[1:]
     k1, k2 = (jvp(lambda x: _angle(pair, x), (found.x,), (t,))[1] for t in (t1, t2))

@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 def contacts(found: Found, possible: Array) -> Found:
-    """What is found, with those FAR that are no contacts: apart, without normal, or found before."""
+    """What is found, with FAR for what is no contact: apart, without normal, or found before."""
     touches = possible & (found.dist <= 0) & (found.normal.dot(found.normal) > MINVAL)
     touches = touches & ~_repeated(found.x, touches)
     return found._replace(dist=jnp.where(touches, found.dist, FAR))

@@ -1,4 +1,4 @@
-"""Which signed distance each geom has: static, from the types of geoms, their plugins and meshes."""
+"""Which signed distance each geom has: static, from its type, its plugin and its mesh."""
 
 import functools
 
@@ -43,9 +43,7 @@ def constants(m: Model, shape: str) -> np.ndarray:
     s = m.structure
     here = [g for g in range(s.ngeom) if kind_of(s, g) == shape]
     function = SHAPES[shape]
-    rows = [
-        function.constants(*settings(function, config(m, s.geom_plugin[g]))) for g in here
-    ]
+    rows = [function.constants(*settings(function, config(m, s.geom_plugin[g]))) for g in here]
     table = np.tile(np.array(rows[0], np.float64), (s.ngeom, 1))
     table[here] = rows
     return table

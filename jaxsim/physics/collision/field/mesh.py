@@ -1,10 +1,10 @@
 """Contacts of a mesh with an `sdf` geom: on each face, the points that are deepest in the other.
 
-A face that may reach into the geom is searched from several points by the method of Frank and Wolfe:
-each step goes towards the corner in whose direction the distance falls most, k-th by 2 / (k + 2) of
-the way. The first step ends in that corner, so all searches of a face follow one of three ways.
-Faces are visited in the order of the mesh's tree of boxes until 50 searches have found a point
-(mjMAXCONPAIR).
+A face that may reach into the geom is searched from several points by the method of Frank and
+Wolfe: each step goes towards the corner in whose direction the distance falls most, the k-th one
+by 2 / (k + 2) of the way. The first step (k = 0) ends in that corner, so that all searches of a
+face follow one of three ways. Faces are visited in the order of the mesh's tree of boxes, until 50
+searches (mjMAXCONPAIR) have found a point.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from jaxsim.physics.collision.field.fields import Fields, fields
 from jaxsim.physics.collision.field.found import Found, contacts, in_world
 from jaxsim.physics.collision.field.pair import Pair, pair_of, unit
 from jaxsim.physics.collision.field.starts import halton
-from jaxsim.physics.collision.shape import Placed, Touch, choose, per_slot, slots
+from jaxsim.physics.collision.shape import Placed, Touch, choose, per_slot
 
 MOST = 50  # searches of a mesh that may end in a contact
 HEIGHT = 0.1  # of a point above a face, in parts of its distance; and the least height [m]

@@ -56,7 +56,8 @@ def octree_distance(x: Vec, octree: Octree) -> Array:
       x: points `[k, n, *W]`.
       octree: of each geom.
     """
-    u = [_within(c, a, s) for c, a, s in zip(x.parts, octree.low.parts, octree.side.parts)]
+    axes = zip(x.parts, octree.low.parts, octree.side.parts, strict=True)
+    u = [_within(*axis) for axis in axes]
     cell, scale, origin = _leaf(octree, lax.stop_gradient([inside for inside, _ in u]))
     place = [inside * scale - o for (inside, _), o in zip(u, origin, strict=True)]
     value = _interpolated(octree, cell, place)

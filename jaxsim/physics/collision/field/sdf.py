@@ -5,7 +5,6 @@ first counts. See `descent.py` for the search and `follow.py` for its derivative
 """
 
 import jax
-import jax.numpy as jnp
 
 from jaxsim.physics.collision.field.descent import descend
 from jaxsim.physics.collision.field.fields import Fields

@@ -1,12 +1,11 @@
 """Where the search for the contacts of a pair starts: points of a Halton sequence in both boxes."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.math import Rot, Vec
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.shape import per_slot, slots
-
-import jax.numpy as jnp
 
 BASES = (2, 3, 5)  # of the sequence along x, y and z
 
@@ -36,7 +35,7 @@ def starting_points(
 
 
 def halton(count: int, base: int) -> np.ndarray:
-    """The first numbers of the van der Corput sequence, `[count]`: digits behind the point, mirrored."""
+    """The first numbers of the van der Corput sequence `[count]`: digits mirrored at the point."""
     index, out, scale = np.arange(count), np.zeros(count), 1.0
     while index.any():
         scale /= base
