@@ -113,6 +113,7 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
     groups = tuple(
         _group(s, pairs, collider, options, {kind: kinds[kind] for kind in of_one})
         for collider, of_one in together.items()
+        if collider.points(options)  # a search without starting points finds none
     )
     if capacity is None:
         most = sum(g.points for g in groups)

@@ -40,7 +40,8 @@ def in_world(found: Found, frame: Placed) -> Touch:
     """Contacts seen from the world: they lie half a distance before the point of the search."""
     pos, rot = slots((frame.pos, frame.rot))
     normal = rot @ found.normal
-    pos = pos + rot @ found.x + normal.scale(0.5 * found.dist)
+    back = jnp.where(found.dist > 0, 0.0, 0.5 * found.dist)  # what is no contact stays where it is
+    pos = pos + rot @ found.x + normal.scale(back)
     return Touch(found.dist, pos, normal)
 
 
