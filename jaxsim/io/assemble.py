@@ -12,7 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxsim.enums import WrapType
+from jaxsim.assets.mesh.face_order import face_order
+from jaxsim.enums import GeomType, WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.hulls import hull_tables
@@ -71,6 +72,7 @@ def assemble(
     tables |= hull_tables(fields)
     tables["nnear"] = 0 if pairs is None else max(1, int(pairs))  # 0: chosen
     tables["geom_prismnum"] = prisms_under(fields)
+    tables["mesh_faceorder"] = _face_order(fields)
 
     # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(
@@ -143,6 +145,25 @@ def _side_sites(fields: Tables) -> np.ndarray:
     wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
     side = np.where(wraps, fields["wrap_prm"], -1)
     return np.maximum(np.rint(side), -1).astype(np.int32)
+
+
+def _face_order(fields: Tables) -> np.ndarray:
+    """[nmeshface]: the order in which faces of a mesh are searched for contacts with `sdf` geoms.
+
+    Meshes that can meet no such geom keep the order they have.
+    """
+    spans = list(zip(fields["mesh_faceadr"], fields["mesh_facenum"], strict=True))
+    parts = [np.arange(number, dtype=np.int32) for _, number in spans]
+    touching = (fields["geom_contype"] | fields["geom_conaffinity"]) != 0
+    touching[np.concatenate([fields["pair_geom1"], fields["pair_geom2"]])] = True
+    kind = np.where(touching, fields["geom_type"], -1)
+    if GeomType.SDF in kind:
+        for mesh in np.unique(fields["geom_dataid"][kind == GeomType.MESH]):
+            start, number = spans[mesh]
+            vertex = fields["mesh_vert"].reshape(-1, 3)[fields["mesh_vertadr"][mesh] :]
+            face = fields["mesh_face"].reshape(-1, 3)[start : start + number]
+            parts[mesh] = face_order(vertex, face)
+    return np.concatenate([np.zeros(0, np.int32), *parts])
 
 
 def _real_fields(record: type[Record], given: Tables):

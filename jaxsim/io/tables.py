@@ -62,6 +62,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("nmesh",): """mesh_vertadr mesh_vertnum mesh_normaladr mesh_normalnum mesh_texcoordadr
         mesh_texcoordnum mesh_faceadr mesh_facenum mesh_graphadr mesh_polynum mesh_polyadr
         mesh_octadr mesh_octnum""",
+    ("nmeshface",): "mesh_faceorder",
     ("nmeshface", 3): "mesh_face mesh_facenormal mesh_facetexcoord",
     ("nmeshgraph",): "mesh_graph",
     ("nmesh", 27): "mesh_extrema",
@@ -254,6 +255,7 @@ class Local(NamedTuple):
 
 LOCAL = (
     Local("mesh_face", ("mesh_faceadr", "mesh_facenum"), "mesh_vertnum"),
+    Local("mesh_faceorder", ("mesh_faceadr", "mesh_facenum"), "mesh_facenum"),
     Local("mesh_facenormal", ("mesh_faceadr", "mesh_facenum"), "mesh_normalnum"),
     Local("skin_face", ("skin_faceadr", "skin_facenum"), "skin_vertnum"),
     Local("flex_edge", ("flex_edgeadr", "flex_edgenum"), "flex_vertnum"),

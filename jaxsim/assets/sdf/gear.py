@@ -14,9 +14,11 @@ is what a tooth stands out beyond it.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from jaxsim.assets.sdf.operations import (
     Array,
+    Number,
     azimuth,
     extrusion,
     intersection,
@@ -35,28 +37,63 @@ _MOST_TEETH = 10_000  # a bound of our own, far beyond what a mesh can show
 _UNDER_BASE = -1e6  # an involute ends at the base circle; below, it is far away
 
 
-def gear(
-    x: Array,
-    y: Array,
-    z: Array,
-    alpha: float,
-    diameter: float,
-    teeth: float,
-    thickness: float,
-    innerdiameter: float,
-) -> Array:
-    """A signed distance that bounds the one from a gear.
+class Gear(NamedTuple):
+    """A gear, in what its distance is computed from; lengths [m] and angles [rad].
+
+    Attributes:
+      alpha: by which it is turned about z, backwards.
+      tip, root, base, hole: radii of its circles; the base circle is that of the involutes.
+      stride: from tooth to tooth.
+      gap: between two teeth, at the base circle.
+      half: half the thickness.
+      rounding: width of the rounding of the tips.
+    """
+
+    alpha: Number
+    tip: Number
+    root: Number
+    base: Number
+    hole: Number
+    stride: Number
+    gap: Number
+    half: Number
+    rounding: Number
+
+
+def gear(x: Array, y: Array, z: Array, *constants: Number) -> Array:
+    """A signed distance [m] that bounds the one from a gear, which `constants` describe."""
+    g = Gear(*constants)
+    return extrusion(_profile(x, y, g), z, g.half)
+
+
+def constants(
+    alpha: float, diameter: float, teeth: float, thickness: float, innerdiameter: float
+) -> Gear:
+    """The gear that has these settings.
 
     Args:
-      x: position [m]; y and z likewise.
       alpha: angle by which it is turned about z, backwards [rad].
       diameter: of the pitch circle [m].
       teeth: their number.
       thickness: along z [m].
       innerdiameter: of the hole [m]; negative: what leaves a ring under the teeth.
     """
-    profile = _profile(x, y, alpha, diameter, teeth, innerdiameter)
-    return extrusion(profile, z, thickness / 2)
+    addendum = diameter / teeth
+    tip = (diameter + 2 * addendum) / 2
+    root = tip - _DEPTH * addendum
+    base = diameter * math.cos(_pressure_angle(teeth)) / 2
+    contact, stride = math.acos(base / (diameter / 2)), 2 * math.pi / teeth
+    return Gear(
+        alpha=alpha,
+        tip=tip,
+        root=root,
+        base=base,
+        hole=innerdiameter / 2 if innerdiameter >= 0 else root - _RIM * diameter,
+        stride=stride,
+        gap=stride / 2 - 2 * (math.tan(contact) - contact),
+        half=thickness / 2,
+        rounding=_ROUNDING * diameter,
+    )
 
 
 def half_box(
@@ -74,39 +111,30 @@ def fault(
     return "" if 0 < teeth <= _MOST_TEETH else f"teeth must be positive, at most {_MOST_TEETH}"
 
 
-def _profile(
-    x: Array, y: Array, alpha: float, diameter: float, teeth: float, innerdiameter: float
-) -> Array:
+def _profile(x: Array, y: Array, g: Gear) -> Array:
     """Distance in the plane: flanks between root and tip circle, around a hole."""
     xp = library(x)
-    addendum = diameter / teeth
-    tip = (diameter + 2 * addendum) / 2
-    root = tip - _DEPTH * addendum
-    base = diameter * math.cos(_pressure_angle(teeth)) / 2
-    hole = innerdiameter / 2 if innerdiameter >= 0 else root - _RIM * diameter
-
-    rho, phi = length(x, y), azimuth(x, y) + alpha
-    cog = _tooth(rho, phi, diameter / 2, base, 2 * math.pi / teeth)
-    cog = smooth_intersection(rho - tip, cog, _ROUNDING * diameter)
-    cog = union(rho - root, cog) if base <= root else smooth_union(rho - root, cog, base - root)
-    solid = intersection(cog, hole - rho)
-    beyond = xp.where(tip - rho < -_FAR, rho - tip, solid)
-    return xp.where(rho < hole, hole - rho, beyond)
+    rho, phi = length(x, y), azimuth(x, y) + g.alpha
+    cog = smooth_intersection(rho - g.tip, _tooth(rho, phi, g), g.rounding)
+    fillet = xp.where(g.base <= g.root, 1, g.base - g.root)
+    filleted = smooth_union(rho - g.root, cog, fillet)
+    cog = xp.where(g.base <= g.root, union(rho - g.root, cog), filleted)
+    solid = intersection(cog, g.hole - rho)
+    beyond = xp.where(g.tip - rho < -_FAR, rho - g.tip, solid)
+    return xp.where(rho < g.hole, g.hole - rho, beyond)
 
 
-def _tooth(rho: Array, phi: Array, pitch: float, base: float, stride: float) -> Array:
-    """Between the two flanks of the nearest tooth; `stride` is the angle from tooth to tooth."""
-    contact = math.acos(base / pitch)
-    width = stride / 2 - 2 * (math.tan(contact) - contact)  # angle of the gap at the base circle
-    left = _wrapped(phi + width / 2, stride) - width / 2
-    right = _wrapped(-phi - width / 2, stride) - width / 2
-    walls = intersection(left, right) - (stride - width)
+def _tooth(rho: Array, phi: Array, g: Gear) -> Array:
+    """Between the two flanks of the nearest tooth."""
+    left = _wrapped(phi + g.gap / 2, g.stride) - g.gap / 2
+    right = _wrapped(-phi - g.gap / 2, g.stride) - g.gap / 2
+    walls = intersection(left, right) - (g.stride - g.gap)
     return intersection(
-        walls, intersection(_involute(rho, left, base), _involute(rho, right, base))
+        walls, intersection(_involute(rho, left, g.base), _involute(rho, right, g.base))
     )
 
 
-def _involute(rho: Array, phi: Array, base: float) -> Array:
+def _involute(rho: Array, phi: Array, base: Number) -> Array:
     xp = library(rho)
     above = rho > base
     safe = xp.where(above, rho, 2 * base)
@@ -114,7 +142,7 @@ def _involute(rho: Array, phi: Array, base: float) -> Array:
     return xp.where(above, string - base * (phi + xp.acos(base / safe)), _UNDER_BASE)
 
 
-def _wrapped(angle: Array, stride: float) -> Array:
+def _wrapped(angle: Array, stride: Number) -> Array:
     return angle - stride * library(angle).floor(angle / stride)
 
 

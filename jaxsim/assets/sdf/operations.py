@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 Array = Any  # of numpy or jax.numpy
+Number = Any  # the same, or a float
 
 
 def library(array: Array) -> ModuleType:
@@ -49,24 +50,25 @@ def intersection(a: Array, b: Array) -> Array:
     return library(a).where(a > b, a, b)
 
 
-def slab(z: Array, half: float) -> Array:
+def slab(z: Array, half: Number) -> Array:
     """Between two planes."""
     return library(z).abs(z) - half
 
 
-def smooth_union(a: Array, b: Array, width: float) -> Array:
+def smooth_union(a: Array, b: Array, width: Number) -> Array:
     """In one of both, with fillets: a quadratic blend where the distances differ by < `width`."""
-    share = library(a).clip(0.5 + 0.5 * (b - a) / width, 0, 1)
+    xp, share = library(a), 0.5 + 0.5 * (b - a) / width
+    share = xp.where(share < 0, 0, xp.where(share > 1, 1, share))
     return b * (1 - share) + a * share - width * share * (1 - share)
 
 
-def smooth_intersection(a: Array, b: Array, width: float) -> Array:
+def smooth_intersection(a: Array, b: Array, width: Number) -> Array:
     """In both, less a rounding of the edges where the surfaces meet."""
     both = intersection(a, b)
     return intersection(both, -smooth_union(intersection(a, -b), intersection(b, -a), width))
 
 
-def extrusion(profile: Array, z: Array, half: float) -> Array:
+def extrusion(profile: Array, z: Array, half: Number) -> Array:
     """A flat shape drawn out along z, from its distance in the plane."""
     xp = library(z)
     over, outside = slab(z, half), intersection(profile, slab(z, half))

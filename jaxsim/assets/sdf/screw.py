@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import math
 
-from jaxsim.assets.sdf.operations import Array, azimuth, intersection, length, library, slab, union
+from jaxsim.assets.sdf.operations import (
+    Array,
+    Number,
+    azimuth,
+    intersection,
+    length,
+    library,
+    slab,
+    union,
+)
 
 _PER_LENGTH = 12  # turns of the thread
 _FLAT = 0.5  # from the axis to a side of the hexagon
@@ -16,7 +25,7 @@ _CHAMFER = 0.22  # how far a cone takes off the corners of a head
 _SLOPE = math.sqrt(0.5)  # of the flanks of the thread, and of all cones
 
 
-def bolt(x: Array, y: Array, z: Array, radius: float) -> Array:
+def bolt(x: Array, y: Array, z: Array, radius: Number) -> Array:
     """A signed distance that bounds the one from a bolt whose thread has this inner radius."""
     beyond = length(x, y) - radius
     shank = intersection(_thread(x, y, z, beyond), slab(z + 0.5, 0.5))
@@ -24,7 +33,7 @@ def bolt(x: Array, y: Array, z: Array, radius: float) -> Array:
     return union(intersection(shank, tip), _head(x, y, z, beyond))
 
 
-def nut(x: Array, y: Array, z: Array, radius: float) -> Array:
+def nut(x: Array, y: Array, z: Array, radius: Number) -> Array:
     """A signed distance that bounds the one from a nut whose hole has this inner radius."""
     beyond = length(x, y) - radius
     cone = (z - beyond) * _SLOPE

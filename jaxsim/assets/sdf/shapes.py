@@ -3,9 +3,11 @@
 The compiler reads from it the settings of a plugin and makes its mesh. The physics takes
 
     shape = SHAPES["mujoco.sdf.torus"]
-    distance = shape.distance(x, y, z, *settings(shape, config))
+    constants = shape.constants(*settings(shape, config))
+    distance = shape.distance(x, y, z, *constants)
 
-with arrays of `jax.numpy` for the point; the settings are numbers of the model's structure.
+with arrays of `jax.numpy` for the point; the constants are numbers that the structure of the model
+has, or arrays of those of several geoms.
 """
 
 from __future__ import annotations
@@ -24,27 +26,34 @@ class Shape(NamedTuple):
 
     Attributes:
       settings: its settings and their defaults, in the order in which its functions take them.
-      distance: signed distance [m] of points, from their coordinates x, y, z and the settings.
+      distance: signed distance [m] of points, from their coordinates x, y, z and the constants.
       half_box: half the sides of a box about the origin that contains it, from the settings.
       fault: what is wrong with the settings, or "".
+      constants: what the distance is computed from, numbers that follow from the settings.
     """
 
     settings: Mapping[str, float]
     distance: Callable[..., Any]
     half_box: Callable[..., tuple[float, float, float]]
     fault: Callable[..., str] = lambda *_: ""
+    constants: Callable[..., tuple[float, ...]] = lambda *settings: settings
 
 
 SHAPES: dict[str, Shape] = {
     "mujoco.sdf.bolt": Shape({"radius": 0.26}, screw.bolt, screw.bolt_half_box),
     "mujoco.sdf.bowl": Shape(
-        {"height": 0.4, "radius": 1.0, "thickness": 0.02}, bowl.bowl, bowl.half_box, bowl.fault
+        {"height": 0.4, "radius": 1.0, "thickness": 0.02},
+        bowl.bowl,
+        bowl.half_box,
+        bowl.fault,
+        bowl.constants,
     ),
     "mujoco.sdf.gear": Shape(
         {"alpha": 0.0, "diameter": 2.8, "teeth": 25.0, "thickness": 0.2, "innerdiameter": -1.0},
         gear.gear,
         gear.half_box,
         gear.fault,
+        gear.constants,
     ),
     "mujoco.sdf.nut": Shape({"radius": 0.26}, screw.nut, screw.nut_half_box),
     "mujoco.sdf.torus": Shape({"radius1": 0.35, "radius2": 0.15}, torus.torus, torus.half_box),

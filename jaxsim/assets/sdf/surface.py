@@ -51,7 +51,8 @@ def _sampled(
         for h, n in zip(half.tolist(), count.tolist(), strict=True)
     )
     with np.errstate(all="ignore"):  # what overflows has no surface
-        return shape.distance(x, y[:, None], z[:, None, None], *values).astype(np.float32)
+        distance = shape.distance(x, y[:, None], z[:, None, None], *shape.constants(*values))
+        return distance.astype(np.float32)
 
 
 def _shown(shape: Shape, values: tuple[float, ...]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jaxsim.assets.sdf.operations import Array, length
+from jaxsim.assets.sdf.operations import Array, Number, length
 
 
-def torus(x: Array, y: Array, z: Array, radius1: float, radius2: float) -> Array:
+def torus(x: Array, y: Array, z: Array, radius1: Number, radius2: Number) -> Array:
     """Signed distance from a torus of radius `radius1`, whose tube has radius `radius2`."""
     return length(length(x, y) - radius1, z) - radius2
 

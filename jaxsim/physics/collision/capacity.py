@@ -3,7 +3,9 @@
 A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one.
 Free bodies are often piled up, so that each also carries another. On a height field there is a
 contact for each prism that is touched: all that are under a geom; if it is round, those under a
-third of its width, with which it touches when it has sunk in by a twentieth of its radius.
+third of its width, with which it touches when it has sunk in by a twentieth of its radius. Where
+contacts are searched from many starting points, as those of `sdf` geoms, most of these end in a
+contact.
 """
 
 import numpy as np
@@ -21,21 +23,23 @@ LEAST = 16  # room in any model: what is held in a hand or a cup touches in many
 FEW = 8  # pairs of one kind for which a test would cost more than it saves
 
 
-def contact_capacity(s: Structure, pairs: Pairs, most: int) -> int:
+def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
     """A bounded number of contacts, at most that of all candidate points.
 
     Args:
       s: tables under MuJoCo's names.
       pairs: candidate pairs.
       most: number of all candidate points.
+      starts: points from which the contacts of a pair with an `sdf` geom are searched.
     """
     geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
     on_field = set(pairs.geom2[s.geom_type[pairs.geom1] == GeomType.HFIELD].tolist())
+    searched = np.isin(geoms, _searched(s, pairs))
     rest: dict[int, int] = {}
-    for g in geoms:
+    for g, many in zip(geoms, searched, strict=True):
         body = int(s.body_weldid[s.geom_bodyid[g]])
         if body:
-            points = REST_POINTS.get(GeomType(s.geom_type[g]), 4)
+            points = starts if many else REST_POINTS.get(GeomType(s.geom_type[g]), 4)
             points = max(points, _on_field(s, g)) if int(g) in on_field else points
             rest[body] = max(rest.get(body, 0), points)
     room = sum(points * (2 if _is_free(s, body) else 1) for body, points in rest.items())
@@ -58,6 +62,13 @@ def _on_field(s: Structure, geom: int) -> int:
     """Contacts of a geom that lies on a height field."""
     prisms = int(s.geom_prismnum[geom])
     return most_contacts(max(prisms // PART.get(GeomType(s.geom_type[geom]), 1), CORNER))
+
+
+def _searched(s: Structure, pairs: Pairs) -> np.ndarray:
+    """Geoms that meet `sdf` geoms, and these; planes, for which they are meshes, aside."""
+    kind1, kind2 = s.geom_type[pairs.geom1], s.geom_type[pairs.geom2]
+    of_search = (kind1 != GeomType.PLANE) & (kind2 == GeomType.SDF)
+    return np.concatenate([pairs.geom1[of_search], pairs.geom2[of_search]])
 
 
 def _is_free(s: Structure, body: int) -> bool:

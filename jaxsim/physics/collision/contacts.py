@@ -12,6 +12,7 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.driver import collide
+from jaxsim.physics.collision.field.kinds import lacking
 from jaxsim.physics.collision.listed import listed
 from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
@@ -64,6 +65,7 @@ def _boxes(m: Model, d: Data) -> tuple[Vec, Vec]:
 def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
     messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
+    messages += lacking(m)
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     is_mesh = np.isin(m.geom_type, (GeomType.MESH, GeomType.SDF))

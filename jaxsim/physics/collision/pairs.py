@@ -4,6 +4,7 @@ MuJoCo's documentation, Computation: Collision detection, Selection. What it dec
 and flags is decided here; what depends on the state (bounding volumes) is left to the broad phase.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +75,9 @@ def candidate_pairs(s: Structure, disableflags: int) -> Pairs:
     g1, g2 = np.where(swap, g2, g1), np.where(swap, g1, g2)
     order = np.lexsort((g2, g1, predefined, predefined < 0, body2, body1))
     return Pairs(*(a[order].astype(np.int32) for a in (g1, g2, dim, predefined)))
+
+
+known_pairs = functools.lru_cache(maxsize=8)(candidate_pairs)
 
 
 def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.broadphase import EXTENT
 from jaxsim.physics.collision.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.options import Options
-from jaxsim.physics.collision.pairs import Kind, Pairs, candidate_pairs
+from jaxsim.physics.collision.pairs import Kind, Pairs, known_pairs
 from jaxsim.physics.collision.table import NEVER, Collider
 from jaxsim.physics.collision.user import colliders, user_rows
 from jaxsim.physics.topology import ancestors
@@ -104,12 +104,9 @@ def layout(m: Model) -> Layout:
     return _layout(s, Options.of(m), capacity)
 
 
-_candidates = functools.lru_cache(maxsize=8)(candidate_pairs)
-
-
 @functools.lru_cache(maxsize=64)
 def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
-    pairs = _candidates(s, options.disableflags)
+    pairs = known_pairs(s, options.disableflags)
     known, kinds = colliders(s), pairs.by_kind(s.geom_type)
     missing = [of_kind for kind, of_kind in kinds.items() if kind not in known]
     if missing:
@@ -121,10 +118,11 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
     groups = tuple(
         _group(s, pairs, collider, options, {kind: kinds[kind] for kind in of_one})
         for collider, of_one in together.items()
+        if collider.points(options)  # a search without starting points finds none
     )
     if capacity is None:
         most = sum(g.points for g in groups)
-        capacity = contact_capacity(s, pairs, most)
+        capacity = contact_capacity(s, pairs, most, options.sdf_initpoints)
     return Layout(pairs, groups, _moved(s, pairs), capacity, s.geom_bodyid)
 
 
@@ -154,7 +152,7 @@ def _group(
 def uncollidable(m: Model) -> dict[Kind, Pairs]:
     """Candidate pairs for which there is no collider, though MuJoCo has one, by kind."""
     s = m.structure
-    pairs = _candidates(s, int(m.opt.disableflags))
+    pairs = known_pairs(s, int(m.opt.disableflags))
     return {
         kind: Pairs(*(field[of_kind] for field in pairs))
         for kind, of_kind in pairs.by_kind(s.geom_type).items()

@@ -12,6 +12,9 @@ from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
 from jaxsim.physics.collision.convex.prisms import fields, most_contacts
 from jaxsim.physics.collision.convex.solid import CONVEX as CONVEX_KINDS
 from jaxsim.physics.collision.convex.solid import assets
+from jaxsim.physics.collision.field.fields import fields as distance_fields
+from jaxsim.physics.collision.field.mesh import MOST, mesh_fields, mesh_sdf
+from jaxsim.physics.collision.field.sdf import sdf_contacts
 from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
@@ -51,10 +54,13 @@ class Collider(NamedTuple):
         return self.slots if isinstance(self.slots, int) else self.slots(options)
 
 
-PLANE, SPHERE, CAPSULE = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE
-ELLIPSOID, CYLINDER, BOX = GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX
-MESH, SDF = GeomType.MESH, GeomType.SDF
+PLANE, HFIELD, SPHERE = GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE
+CAPSULE, ELLIPSOID, CYLINDER = GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER
+BOX, MESH, SDF = GeomType.BOX, GeomType.MESH, GeomType.SDF
+
 CONVEX = Collider(convex_convex, convex_slots, assets)
+ON_FIELD = Collider(hfield_convex, lambda options: most_contacts(options.prisms), fields)
+BY_DISTANCE = Collider(sdf_contacts, lambda options: options.sdf_initpoints, distance_fields)
 
 COLLIDERS: dict[tuple[int, int], Collider] = {
     (PLANE, SPHERE): Collider(plane_sphere, 1),
@@ -68,8 +74,12 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (SPHERE, CAPSULE): Collider(sphere_capsule, 1),
     (SPHERE, CYLINDER): Collider(sphere_cylinder, 1),
     (SPHERE, BOX): Collider(sphere_box, 1),
+    (SPHERE, SDF): BY_DISTANCE,
     (CAPSULE, CAPSULE): Collider(capsule_capsule, 2),
     (CAPSULE, BOX): Collider(capsule_box, 2),
+    (CAPSULE, SDF): BY_DISTANCE,
+    (ELLIPSOID, SDF): BY_DISTANCE,
+    (CYLINDER, SDF): BY_DISTANCE,
     (BOX, BOX): Collider(box_box, 8),
     (SPHERE, ELLIPSOID): CONVEX,
     (SPHERE, MESH): CONVEX,
@@ -85,10 +95,11 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (CYLINDER, MESH): CONVEX,
     (BOX, MESH): CONVEX,
     (MESH, MESH): CONVEX,
+    (BOX, SDF): BY_DISTANCE,
+    (MESH, SDF): Collider(mesh_sdf, MOST, mesh_fields),
+    (SDF, SDF): BY_DISTANCE,
 }
 
-HFIELD = GeomType.HFIELD
-ON_FIELD = Collider(hfield_convex, lambda options: most_contacts(options.prisms), fields)
 COLLIDERS |= {(HFIELD, kind): ON_FIELD for kind in CONVEX_KINDS}
-# kinds that never touch, in MuJoCo too
-NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})
+# kinds that never touch, in MuJoCo too; for the last it has a function that only warns
+NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD), (HFIELD, SDF)})

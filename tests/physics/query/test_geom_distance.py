@@ -212,13 +212,15 @@ def test_derivatives():
     ahead, behind = {}, {}
     for side, sign in ((ahead, 1), (behind, -1)):
         for step in (STEP, STEP / 2):
-            moved = np.stack([integrated(q, sign * step * w) for q, w in zip(qpos, way)])
+            moved = np.stack(
+                [integrated(q, sign * step * w) for q, w in zip(qpos, way, strict=True)]
+            )
             side[step] = np.asarray(many(m, moved, a, b, DISTMAX))
     coarse, fine = ((ahead[s] - behind[s]) / (2 * s) for s in (STEP, STEP / 2))
     tangent = np.stack(
         [
             (integrated(q, STEP * w) - integrated(q, -STEP * w)) / (2 * STEP)
-            for q, w in zip(qpos, way)
+            for q, w in zip(qpos, way, strict=True)
         ]
     )
     near = expected[:, 0] < DISTMAX

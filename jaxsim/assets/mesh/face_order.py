@@ -1,0 +1,60 @@
+"""The order in which MuJoCo visits the faces of a mesh: that of its tree of bounding boxes.
+
+A node of the tree halves its faces along the longest side of the box around them, by the centers of
+the circles through their corners; of equal ones the first face is the lower. The walk goes to the
+upper half first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim.assets.mesh.triangles import cross
+
+_EQUAL = 1e-10  # [m] and less are no difference, among numbers that are known in single precision
+
+
+def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
+    """Faces in the order of the walk.
+
+    Args:
+      vertex: positions [m], (nvert, 3).
+      face: corners of the faces, (nface, 3).
+
+    Returns:
+      Numbers of the faces, (nface,).
+    """
+    corner = np.asarray(vertex, np.float64)[face]
+    low, high, center = corner.min(axis=1), corner.max(axis=1), _circumcenters(corner)
+    order: list[int] = []
+    waiting = [np.arange(len(face))]
+    while waiting:
+        here = waiting.pop()
+        if len(here) < 2:
+            order.extend(here)
+            continue
+        axis = _longest(high[here].max(axis=0) - low[here].min(axis=0))
+        key = np.round(center[here, axis] / _EQUAL)
+        here = here[np.lexsort((here, key))]
+        waiting += [here[: len(here) // 2], here[len(here) // 2 :]]
+    return np.array(order, np.int32)
+
+
+def _longest(side: np.ndarray) -> int:
+    """The longest of three sides; of equal ones the first."""
+    longest = 0
+    for axis in (1, 2):
+        if side[axis] >= side[longest] + _EQUAL:
+            longest = axis
+    return longest
+
+
+def _circumcenters(corner: np.ndarray) -> np.ndarray:
+    """Centers of the circles through three points, (n, 3, 3) -> (n, 3); on a line, their mean."""
+    a, b = corner[:, 0] - corner[:, 2], corner[:, 1] - corner[:, 2]
+    normal = cross(a, b)
+    square = (normal * normal).sum(axis=1, keepdims=True)
+    across = (a * a).sum(axis=1, keepdims=True) * b - (b * b).sum(axis=1, keepdims=True) * a
+    flat = square == 0
+    center = cross(across, normal) / np.where(flat, 1, 2 * square) + corner[:, 2]
+    return np.where(flat, corner.mean(axis=1), center)

@@ -1,0 +1,90 @@
+"""The faces of meshes that meet `sdf` geoms, in the order in which MuJoCo visits them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.select import column, pick
+from jaxsim.physics.collision.pairs import known_pairs
+from jaxsim.physics.collision.shape import Placed, per_slot, slots
+
+CORNERS = 3
+
+
+@node("most")
+class Faces:
+    """Faces of some meshes; the lists of all are as long as the longest.
+
+    Attributes:
+      most: length of the lists (static).
+      row: of each geom, the place of its mesh among these, `[ngeom, *1]`.
+      number: of each mesh, how many faces it has, `[nmeshes, *1]`.
+      corner: numbers of the vertices, one array for each corner, `[nmeshes * most, *1]`.
+      vertex: positions of all vertices in the frames of their meshes, `[nmeshvert, *W]`.
+    """
+
+    most: int
+    row: jax.Array
+    number: jax.Array
+    corner: tuple[jax.Array, ...]
+    vertex: Vec
+
+    def of(self, geoms: Placed) -> tuple[tuple[Vec, ...], Array]:
+        """Faces of the meshes of geoms `[n, *W]`.
+
+        Returns:
+          The three corners in the frames of the meshes, `[most, n, *W]` each, and which of them
+          there are, bool.
+        """
+        row = pick(self.row, geoms.id)
+        row, number = slots((row, pick(self.number, row)))
+        place = per_slot(np.arange(self.most), row[0])
+        shape = self.most, *row.shape[1:]
+        flat = (self.most * row + place).reshape(-1, *shape[2:])
+        corners = []
+        for corner in self.corner:
+            index = pick(corner, flat)
+            worlds = jnp.broadcast_shapes(index.shape[1:], self.vertex.shape[1:])
+            found = pick(self.vertex, jnp.broadcast_to(index, (len(index), *worlds)))
+            corners.append(found.map(lambda c: c.reshape(*shape[:2], *c.shape[1:])))
+        return tuple(corners), jnp.asarray(place < number)
+
+
+def faces(m: Model) -> Faces:
+    """The faces of the meshes of a model, which is in the form of the physics."""
+    s = m.structure
+    meshes = _meshes(s, int(m.opt.disableflags))
+    most = int(s.mesh_facenum[meshes].max(initial=1))
+    corner = np.zeros((len(meshes), most, CORNERS), np.int32)
+    for row, mesh in enumerate(meshes):
+        start, number = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
+        here = slice(start, start + number)
+        face = np.asarray(s.mesh_face).reshape(-1, CORNERS)[here][s.mesh_faceorder[here]]
+        corner[row, :number] = face + s.mesh_vertadr[mesh]
+    rows = np.searchsorted(meshes, s.geom_dataid)
+    rows = np.where(np.isin(s.geom_dataid, meshes), rows, 0).astype(np.int32)
+
+    def constant(table: np.ndarray) -> jax.Array:
+        return jnp.asarray(column(np.asarray(table, np.int32), m.mesh_vert))
+
+    return Faces(
+        most=most,
+        row=constant(rows),
+        number=constant(s.mesh_facenum[meshes]),
+        corner=tuple(constant(corner[..., k].ravel()) for k in range(CORNERS)),
+        vertex=m.mesh_vert,
+    )
+
+
+def _meshes(s: Structure, disableflags: int) -> np.ndarray:
+    """The meshes whose geoms meet `sdf` geoms, rising."""
+    pairs = known_pairs(s, disableflags)
+    first, second = s.geom_type[pairs.geom1], s.geom_type[pairs.geom2]
+    geoms = pairs.geom1[(first == GeomType.MESH) & (second == GeomType.SDF)]
+    return np.unique(s.geom_dataid[geoms])

@@ -1,0 +1,112 @@
+"""What the search for contacts needs of a model: the signed distances of its geoms, as arrays."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.assets.sdf.shapes import SHAPES
+from jaxsim.math import Vec
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.select import column, pick
+from jaxsim.physics.collision.field.distance import OCTREE, Solid, code
+from jaxsim.physics.collision.field.kinds import constants, kind_of, meeting, roots
+from jaxsim.physics.collision.field.octree import Octree, children
+from jaxsim.physics.collision.shape import Placed, slots
+
+NO_CODE = -1  # of a geom without a signed distance
+
+
+@node("first", "second", "starts", "iterations", "depth")
+class Fields:
+    """The signed distances of the geoms of a model.
+
+    Attributes:
+      first, second: names of their functions: of the geoms that meet `sdf` geoms, and of these.
+      starts: points from which the contacts of a pair are searched.
+      iterations: steps of the search from each.
+      depth: of the deepest octree.
+      code: of each geom, the place of its function in `FUNCTIONS`, `[ngeom, *1]`.
+      constants: of each shape of a plugin, arrays `[ngeom, *1]`.
+      aabb: bounding boxes in the frames of the geoms, `[ngeom, 6, *W]`.
+      root: first cell of the octree of each geom, `[ngeom, *1]`.
+      child, value: of all cells, their children and the values at their corners, `[8 * noct, *W]`.
+      cell: boxes of all cells, `[noct, 6, *W]`.
+    """
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    starts: int
+    iterations: int
+    depth: int
+    code: jax.Array
+    constants: dict[str, tuple[jax.Array, ...]]
+    aabb: jax.Array
+    root: jax.Array
+    child: jax.Array
+    value: jax.Array
+    cell: jax.Array
+
+    def box(self, geoms: Placed) -> tuple[Vec, Vec]:
+        """Center and half sides of the bounding boxes of geoms in their frames, `[n, *W]`."""
+        return _box(self.aabb, geoms.id)
+
+    def solid(self, geoms: Placed, kinds: tuple[str, ...]) -> Solid:
+        """Geoms `[n, *W]`, whose functions have these names, as signed distances."""
+        kind = _pick(self.code, geoms.id)
+        shapes = {
+            shape: tuple(_pick(values, geoms.id) for values in self.constants[shape])
+            for shape in kinds
+            if shape in SHAPES
+        }
+        size = geoms.size.map(lambda c: jnp.where(c > 0, c, 1.0))
+        octree = self._octree(geoms.id) if OCTREE in kinds else None
+        return Solid(kinds, *slots((kind, size, shapes)), octree)
+
+    def _octree(self, ids: Array) -> Octree:
+        """The octrees of geoms; of those that have none, any."""
+        root = _pick(self.root, ids)
+        middle, half = _box(self.cell, root)
+        root, low, side = slots((root, middle - half, half + half))
+        return Octree(self.depth, self.child, self.value, root, low, side)
+
+
+def fields(m: Model) -> Fields:
+    """The signed distances of the geoms of a model, which is in the form of the physics."""
+    s, like = m.structure, m.geom_aabb[:, 0]
+    first, second = meeting(s, int(m.opt.disableflags))
+    kinds = [kind_of(s, g) for g in range(s.ngeom)]
+
+    def constant(table: np.ndarray) -> jax.Array:
+        return jnp.asarray(column(table, like))
+
+    return Fields(
+        first=first,
+        second=second,
+        starts=m.opt.sdf_initpoints,
+        iterations=m.opt.sdf_iterations,
+        depth=int(s.oct_depth.max(initial=0)),
+        code=constant(np.array([code(k) if k else NO_CODE for k in kinds], np.int32)),
+        constants={
+            shape: tuple(constant(values) for values in constants(m, shape).T)
+            for shape in sorted({*first, *second} & {*SHAPES})
+        },
+        aabb=m.geom_aabb,
+        root=constant(roots(s)),
+        child=constant(children(s)),
+        value=m.oct_coeff.reshape(-1, *m.oct_coeff.shape[2:]),
+        cell=m.oct_aabb,
+    )
+
+
+def _box(table: Array, index: Array) -> tuple[Vec, Vec]:
+    """Centers and half sides, from rows of six numbers `[k, 6, *W]`."""
+    parts = [_pick(table[:, k], index) for k in range(6)]
+    return Vec(*parts[:3]), Vec(*parts[3:])
+
+
+def _pick(table: Array, index: Array) -> Array:
+    """Entries of a table `[k, *W]`, by an index `[n, *W]` that may be the same in all worlds."""
+    worlds = jnp.broadcast_shapes(table.shape[1:], index.shape[1:])
+    return pick(table, jnp.broadcast_to(index, (*index.shape[:1], *worlds)))

@@ -1,0 +1,112 @@
+"""How found contacts move with the geoms: the derivative of the search, without the search.
+
+The search stops somewhere in the part that both geoms share, near the points where their normals
+are opposite; where exactly depends on the way that led there, a chain of halved steps that jumps.
+That way is not differentiated. A found point is taken to go along
+
+  * with both geoms, half of the way with each, as starting points do that lie in the boxes of both;
+  * and along the surfaces, as the place does where their normals are opposite: when a geom turns or
+    slides, to where the normals make the same angle again.
+
+Distance and normal are differentiated at that point. Distance and depth are not the same here: the
+search's last step is a power of two, and leaves a distance from an eleventh to a half of the depth.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.math import Vec, concat
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.once import once
+from jaxsim.physics.collision.field.fields import Fields
+from jaxsim.physics.collision.field.found import Found
+from jaxsim.physics.collision.field.pair import Pair, pair_of, unit
+from jaxsim.physics.collision.frame import contact_frame
+from jaxsim.physics.collision.shape import Placed, slots
+
+FLAT = (
+    0.3  # where surfaces turn by less than this angle over the size of a geom, points hardly move
+)
+
+
+class _Surfaces(NamedTuple):
+    """Distances of points from both geoms, and the outward unit normals there."""
+
+    first: Array
+    second: Array
+    normal1: Vec
+    normal2: Vec
+
+
+def followed(found: Found, a: Placed, b: Placed, fields: Fields) -> Found:
+    """The same contacts, as differentiable functions of the geoms.
+
+    Args:
+      found: what the search has found, taken as constants.
+      a, b: the geoms.
+      fields: of the model.
+    """
+    found = lax.stop_gradient(found)
+    pair = pair_of(a, b, fields)
+    fixed: Pair = lax.stop_gradient(pair)
+    tangents = contact_frame(found.normal).rows[1:]
+    still, bends = once(_bent, fixed, found.x, tangents)
+
+    # with both geoms
+    x = (found.x + pair.to_second(fixed.to_first(found.x))).scale(0.5)
+    s = once(_surfaces, pair, x)
+    by_second = still.second > still.first
+    change = jnp.where(by_second, s.second - still.second, s.first - still.first)
+
+    # and along the surfaces, which bends the normals back
+    turned = s.normal1 + s.normal2 - still.normal1 - still.normal2
+    size = slots(lax.stop_gradient(fields.box(a)[1].norm()))
+    normal = s.normal1 - s.normal2
+    ways = _way_back(turned, tangents, bends, FLAT / size)
+    for way, tangent, bend in zip(ways, tangents, bends, strict=True):
+        x = x + tangent.scale(way)
+        normal = normal + (bend.normal1 - bend.normal2).scale(way)
+    return Found(x, found.dist + change, unit(normal))
+
+
+def _surfaces(pair: Pair, x: Vec) -> _Surfaces:
+    s = pair.slopes(x)
+    return _Surfaces(s.first, s.second, unit(s.slope1), unit(s.slope2))
+
+
+def _bent(pair: Pair, x: Vec, tangents: tuple[Vec, ...]) -> tuple[_Surfaces, list[_Surfaces]]:
+    """The surfaces at points, and how they change from there along each tangent."""
+
+    def surfaces(x: Vec) -> _Surfaces:
+        return _surfaces(pair, x)
+
+    number = len(tangents)
+    here, change = jax.jvp(surfaces, (concat([x] * number),), (concat(tangents),))
+
+    def part(tree: Tree, k: int) -> Tree:
+        return jax.tree.map(lambda v: jnp.split(v, number)[k], tree)
+
+    return part(here, 0), [part(change, k) for k in range(number)]
+
+
+def _way_back(
+    turned: Vec, tangents: tuple[Vec, ...], bends: list[_Surfaces], least: Array
+) -> tuple[Array, Array]:
+    """How far to go along the tangents until a change of the angle between the surfaces is undone.
+
+    The least squares (K' K + least^2) way = -K' turned in the plane of contact, with K the sum of
+    the curvatures of both surfaces and `least` what counts as flat [1/m].
+    """
+    t1, t2 = tangents
+    k1, k2 = (bend.normal1 + bend.normal2 for bend in bends)
+    k11, k12, k21, k22 = t1.dot(k1), t1.dot(k2), t2.dot(k1), t2.dot(k2)
+    r1, r2 = t1.dot(turned), t2.dot(turned)
+    a = k11 * k11 + k21 * k21 + least * least
+    b = k11 * k12 + k21 * k22
+    c = k12 * k12 + k22 * k22 + least * least
+    g1, g2 = k11 * r1 + k21 * r2, k12 * r1 + k22 * r2
+    det = a * c - b * b
+    return (b * g2 - c * g1) / det, (b * g1 - a * g2) / det

@@ -1,0 +1,74 @@
+"""Which signed distance each geom has: static, from its type, its plugin and its mesh."""
+
+import functools
+
+import numpy as np
+
+from jaxsim.assets.sdf.shapes import SHAPES, settings
+from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.collision.field.distance import FUNCTIONS, OCTREE, name
+from jaxsim.physics.collision.pairs import known_pairs
+from jaxsim.physics.plugin import config
+from jaxsim.physics.refusal import Refusal, refuse
+
+NONE = ""  # the kind of a geom that has no signed distance
+
+
+def kind_of(s: Structure, geom: int | np.integer) -> str:
+    """The name of a geom's function in `FUNCTIONS`, or NONE."""
+    if s.geom_type[geom] != GeomType.SDF:
+        primitive = name(s.geom_type[geom])
+        return primitive if primitive in FUNCTIONS else NONE
+    instance = s.geom_plugin[geom]
+    if instance >= 0:
+        plugin = s.plugin_keys[instance][0]
+        return plugin if plugin in SHAPES else NONE
+    return OCTREE if s.mesh_octnum[s.geom_dataid[geom]] else NONE
+
+
+@functools.lru_cache(maxsize=8)
+def meeting(s: Structure, disableflags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the functions of geoms that meet `sdf` geoms, and of these, in a fixed order."""
+    pairs = known_pairs(s, disableflags)
+    sdf = s.geom_type[pairs.geom2] == GeomType.SDF
+    found = [{kind_of(s, g) for g in np.unique(ids[sdf])} for ids in (pairs.geom1, pairs.geom2)]
+    first, second = (tuple(sorted(kinds - {NONE})) for kinds in found)
+    return first, second
+
+
+def constants(m: Model, shape: str) -> np.ndarray:
+    """Constants of a plugin's shape for each geom, `[ngeom, k]`; those of others are somebody's."""
+    s = m.structure
+    here = [g for g in range(s.ngeom) if kind_of(s, g) == shape]
+    function = SHAPES[shape]
+    rows = [function.constants(*settings(function, config(m, s.geom_plugin[g]))) for g in here]
+    table = np.tile(np.array(rows[0], np.float64), (s.ngeom, 1))
+    table[here] = rows
+    return table
+
+
+def roots(s: Structure) -> np.ndarray:
+    """First cell of the octree of each geom, `[ngeom]`; 0 for those that have none."""
+    has = np.array([kind_of(s, g) == OCTREE for g in range(s.ngeom)], bool)
+    return np.where(has, s.mesh_octadr[np.where(has, s.geom_dataid, 0)], 0).astype(np.int32)
+
+
+def lacking(m: Model) -> list[Refusal]:
+    """The `sdf` geoms that may touch something, and of which no distance is known."""
+    s = m.structure
+    pairs = known_pairs(s, int(m.opt.disableflags))
+    geoms = np.union1d(pairs.geom1, pairs.geom2).astype(int)
+    return [
+        refuse(m, "geom", g, _reason(s, g))
+        for g in geoms
+        if s.geom_type[g] == GeomType.SDF and kind_of(s, g) == NONE
+    ]
+
+
+def _reason(s: Structure, geom: int) -> str:
+    instance = s.geom_plugin[geom]
+    if instance >= 0:
+        return f"the distance of plugin {s.plugin_keys[instance][0]} is not simulated; remove it"
+    return "a mesh that a plugin makes has no octree; give the geom the plugin too"

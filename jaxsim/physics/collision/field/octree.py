@@ -1,0 +1,120 @@
+"""The signed distance of a mesh, from its octree: `oct_coeff` between the corners of a cell.
+
+A cell either has eight children or is a leaf. The distance in a leaf is trilinear between its
+corners; a point outside the octree has the distance of a point just inside, plus the way to it.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Vec, safe_sqrt
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.select import pick
+
+LEAF = -1  # instead of the number of a child
+WITHIN = 1e-6  # how far inside the octree a point outside is brought [m]
+
+
+@node("depth")
+class Octree:
+    """The octrees that some geoms have.
+
+    Attributes:
+      depth: how often a root is halved at most (static).
+      child: numbers of all cells' children, `[8 * noct, *1]`.
+      value: distances at all cells' corners, `[8 * noct, *W]`.
+      root: the first cell of the octree of each geom, `[1, n, *W]`.
+      low, side: lower corner and sides of that cell, likewise.
+    """
+
+    depth: int
+    child: jax.Array
+    value: jax.Array
+    root: jax.Array
+    low: Vec
+    side: Vec
+
+
+@derived
+def children(s: Structure) -> np.ndarray:
+    """Numbers of the children of all cells among all cells, or LEAF, `[8 * noct]`."""
+    first = np.zeros(s.noct, np.int64)
+    for start, count in zip(s.mesh_octadr, s.mesh_octnum, strict=True):
+        first[start : start + count] = start
+    child = np.asarray(s.oct_child).reshape(-1, 8)
+    return np.where(child < 0, LEAF, child + first[:, None]).astype(np.int32).ravel()
+
+
+def octree_distance(x: Vec, octree: Octree) -> Array:
+    """Signed distance of points in the frame of the mesh.
+
+    Args:
+      x: points `[k, n, *W]`.
+      octree: of each geom.
+    """
+    axes = zip(x.parts, octree.low.parts, octree.side.parts, strict=True)
+    u = [_within(*axis) for axis in axes]
+    cell, scale, origin = _leaf(octree, lax.stop_gradient([inside for inside, _ in u]))
+    place = [inside * scale - o for (inside, _), o in zip(u, origin, strict=True)]
+    value = _interpolated(octree, cell, place)
+    beyond = [over for _, over in u]
+    return value + safe_sqrt(sum(over * over for over in beyond))
+
+
+def _within(x: Array, low: Array, side: Array) -> tuple[Array, Array]:
+    """Along one axis: where the nearest point of the octree is, from 0 to 1, and how far off."""
+    half = 0.5 * side
+    r = x - (low + half)
+    over = jnp.abs(r) - half
+    outside = over >= 0
+    edge = jnp.where(r > 0, side - WITHIN, WITHIN)
+    return jnp.where(outside, edge, x - low) / side, jnp.where(outside, over, 0.0)
+
+
+def _leaf(octree: Octree, u: list[Array]) -> tuple[Array, Array, list[Array]]:
+    """The leaf in which points are.
+
+    Args:
+      octree: of each geom.
+      u: position in the root along each axis, from 0 to 1.
+
+    Returns:
+      Number of the cell; sides of the root per side of the cell; lower corner of the cell, counted
+      in its sides.
+    """
+
+    def halve(_, state):
+        cell, scale, origin = state
+        upper = [2 * (a * scale - o) >= 1 for a, o in zip(u, origin, strict=True)]
+        slot = sum(bit.astype(jnp.int32) << k for k, bit in enumerate(upper))
+        child = _look_up(octree.child, 8 * cell + slot)
+        inner = child != LEAF
+        origin = [
+            jnp.where(inner, 2 * o + bit.astype(o.dtype), o)
+            for o, bit in zip(origin, upper, strict=True)
+        ]
+        return jnp.where(inner, child, cell), jnp.where(inner, 2 * scale, scale), origin
+
+    one = jnp.ones_like(u[0] + octree.root.astype(u[0].dtype))
+    start = (octree.root + jnp.zeros_like(one, jnp.int32), one, [jnp.zeros_like(one)] * 3)
+    return lax.fori_loop(0, octree.depth, halve, start)
+
+
+def _interpolated(octree: Octree, cell: Array, place: list[Array]) -> Array:
+    """Trilinear between the values at the corners of a cell, the first axis fastest."""
+    corners = [_look_up(octree.value, 8 * cell + k) for k in range(8)]
+    for c in place:
+        corners = [
+            low * (1 - c) + high * c for low, high in zip(corners[::2], corners[1::2], strict=True)
+        ]
+    return corners[0]
+
+
+def _look_up(table: Array, index: Array) -> Array:
+    """Entries of a table `[m, *W]` by an index `[k, n, *W]`."""
+    flat = index.reshape(-1, *index.shape[2:])
+    return pick(table, flat).reshape(index.shape)

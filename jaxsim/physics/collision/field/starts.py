@@ -1,0 +1,48 @@
+"""Where the search for the contacts of a pair starts: points of a Halton sequence in both boxes."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Rot, Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.shape import per_slot, slots
+
+BASES = (2, 3, 5)  # of the sequence along x, y and z
+
+
+def starting_points(
+    box1: tuple[Vec, Vec], box2: tuple[Vec, Vec], turn: Rot, offset: Vec, count: int
+) -> tuple[Vec, Array]:
+    """Points in the box of the first geom and the box about the box of the second.
+
+    Args:
+      box1, box2: center and half sides in the frame of either geom, `[n, *W]`.
+      turn, offset: pose of the second geom in the frame of the first.
+      count: how many points.
+
+    Returns:
+      Points `[count, n, *W]` in the frame of the first geom; and whether the boxes meet `[n, *W]`.
+    """
+    (middle1, half1), (middle2, half2) = box1, box2
+    middle2 = turn @ middle2 + offset
+    half2 = turn.map(jnp.abs) @ half2
+    low = _each(jnp.maximum, middle1 - half1, middle2 - half2)
+    high = _each(jnp.minimum, middle1 + half1, middle2 + half2)
+    meet = (low.x <= high.x) & (low.y <= high.y) & (low.z <= high.z)
+    share = Vec(*(per_slot(halton(count, base), low.x) for base in BASES))
+    low, side = slots((low, high - low))
+    return low + _each(jnp.multiply, side, share), meet
+
+
+def halton(count: int, base: int) -> np.ndarray:
+    """The first numbers of the van der Corput sequence `[count]`: digits mirrored at the point."""
+    index, out, scale = np.arange(count), np.zeros(count), 1.0
+    while index.any():
+        scale /= base
+        index, digit = np.divmod(index, base)
+        out += scale * digit
+    return out
+
+
+def _each(function, a: Vec, b: Vec) -> Vec:
+    return Vec(*(function(p, q) for p, q in zip(a.parts, b.parts, strict=True)))
