@@ -4,7 +4,7 @@ import argparse
 
 from jaxsim.io.load import load_model
 from jaxsim.model.describe import describe
-from jaxsim.physics.collision.report import collision_report
+from jaxsim.physics.collision.candidates.report import collision_report
 
 
 def info(args: argparse.Namespace) -> int:

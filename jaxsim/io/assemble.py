@@ -23,7 +23,7 @@ from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import Free, flags, freed
-from jaxsim.physics.collision.plan import layout
+from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.words import remedy
 
 Tables = Mapping[str, Any]

@@ -13,10 +13,10 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.collision.candidates.pairs import candidate_pairs
+from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.listed import contacts_of
-from jaxsim.physics.collision.pairs import candidate_pairs
-from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.constraint.contact import basis_jacobian
 from jaxsim.physics.topology import ancestors
 

@@ -11,12 +11,12 @@ from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
+from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import collide
 from jaxsim.physics.collision.field.kinds import lacking
 from jaxsim.physics.collision.listed import listed
-from jaxsim.physics.collision.pairs import Kind, Pairs
 from jaxsim.physics.collision.params import contact_params
-from jaxsim.physics.collision.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.refusal import Refusal, named, refuse

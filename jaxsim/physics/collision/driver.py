@@ -20,12 +20,12 @@ from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.select import column, pick, take, total
-from jaxsim.physics.collision.broadphase import near
+from jaxsim.physics.collision.candidates.broadphase import near
+from jaxsim.physics.collision.candidates.plan import Group, Layout
 from jaxsim.physics.collision.compact import deepest, first_true
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids, joined
 from jaxsim.physics.collision.params import ContactParams
-from jaxsim.physics.collision.plan import Group, Layout
 from jaxsim.physics.collision.shape import Placed, Touch
 
 

@@ -13,11 +13,11 @@ from jaxsim.model.data import FAR, Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.select import column
+from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
-from jaxsim.physics.collision.plan import layout
 
 
 def listed(d: Data, found: Found) -> Contact:

@@ -16,7 +16,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.collision.pairs import Pairs
+from jaxsim.physics.collision.candidates.pairs import Pairs
 
 
 def has_adhesion(m: Model) -> bool:

@@ -9,9 +9,9 @@ import jax
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.candidates.pairs import Pairs
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.ids import Ids
-from jaxsim.physics.collision.pairs import Pairs
 
 
 def surface_velocity(

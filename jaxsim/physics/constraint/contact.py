@@ -15,8 +15,8 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
-from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
 from jaxsim.physics.constraint.jacobian import BasisJacobian

@@ -12,10 +12,10 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.contacts import collision, placed_geoms
 from jaxsim.physics.collision.driver import near_pairs
 from jaxsim.physics.collision.params import contact_params
-from jaxsim.physics.collision.plan import layout
 
 
 class Capacities(NamedTuple):

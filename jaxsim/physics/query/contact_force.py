@@ -13,9 +13,9 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.inertia import motion_axes
 from jaxsim.physics.body.point_motion import chosen_velocity
+from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.listed import from_list, picked
-from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.constraint.contact import basis_jacobian, basis_size, rows_at, surface_force
 from jaxsim.physics.stage import stage
 

@@ -11,7 +11,7 @@ from tolerance import CONTACT, ROUNDING, SAME
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import FAR
-from jaxsim.physics.collision.table import COLLIDERS
+from jaxsim.physics.collision.candidates.table import COLLIDERS
 
 STEP = 1e-6  # of finite differences
 

@@ -17,9 +17,9 @@ from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.native import pack, unpack
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.collision.broadphase import near
+from jaxsim.physics.collision.candidates.broadphase import near
+from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.plan import layout
 from jaxsim.physics.collision.shape import Placed
 
 N = 6  # bodies of a heap

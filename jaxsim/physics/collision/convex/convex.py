@@ -13,12 +13,12 @@ from jaxsim.enums import DisableBit
 from jaxsim.math import Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.feature import at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.patch import POINTS
 from jaxsim.physics.collision.convex.search import Found, Lanes, contacts, search
 from jaxsim.physics.collision.convex.solid import Assets, Solid
-from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.shape import Placed, Touch
 
 

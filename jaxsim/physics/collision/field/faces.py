@@ -11,7 +11,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.select import column, pick
-from jaxsim.physics.collision.pairs import known_pairs
+from jaxsim.physics.collision.candidates.pairs import known_pairs
 from jaxsim.physics.collision.shape import Placed, per_slot, slots
 
 CORNERS = 3

@@ -8,8 +8,8 @@ from jaxsim.assets.sdf.shapes import SHAPES, settings
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
+from jaxsim.physics.collision.candidates.pairs import known_pairs
 from jaxsim.physics.collision.field.distance import FUNCTIONS, OCTREE, name
-from jaxsim.physics.collision.pairs import known_pairs
 from jaxsim.physics.plugin import config
 from jaxsim.physics.refusal import Refusal, refuse
 

@@ -19,10 +19,10 @@ from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.collision.candidates.table import COLLIDERS
 from jaxsim.physics.collision.convex.convex import convex_convex
 from jaxsim.physics.collision.convex.solid import assets
 from jaxsim.physics.collision.shape import Placed
-from jaxsim.physics.collision.table import COLLIDERS
 
 CLOSE = 3e-5  # of curved shapes that just touch, where the search is ill-conditioned: 1e-4 of size
 REACH = 0.02  # how far contacts are found; the margin of the oracle's geoms together

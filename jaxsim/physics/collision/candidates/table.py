@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.convex import convex_convex, convex_slots
 from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.hull import hulls
@@ -15,7 +16,6 @@ from jaxsim.physics.collision.convex.solid import assets
 from jaxsim.physics.collision.field.fields import fields as distance_fields
 from jaxsim.physics.collision.field.mesh import MOST, mesh_fields, mesh_sdf
 from jaxsim.physics.collision.field.sdf import sdf_contacts
-from jaxsim.physics.collision.options import Options
 from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (

@@ -12,8 +12,8 @@ import numpy as np
 
 from jaxsim.enums import GeomType, JointType
 from jaxsim.model.structure import Structure
+from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.convex.prisms import most_contacts
-from jaxsim.physics.collision.pairs import Kind, Pairs
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 PART = {GeomType.SPHERE: 9, GeomType.CAPSULE: 3, GeomType.ELLIPSOID: 9}

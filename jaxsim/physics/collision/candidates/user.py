@@ -10,8 +10,8 @@ from jaxsim.extend.registry import collider_of
 from jaxsim.math import Vec
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.candidates.table import COLLIDERS, Collider
 from jaxsim.physics.collision.shape import Placed, Touch
-from jaxsim.physics.collision.table import COLLIDERS, Collider
 
 
 def user_rows(s: Structure) -> dict[tuple[int, int], UserCollider]:

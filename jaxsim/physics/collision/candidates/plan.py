@@ -8,12 +8,12 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.collision.broadphase import EXTENT
-from jaxsim.physics.collision.capacity import contact_capacity, pair_budget
-from jaxsim.physics.collision.options import Options
-from jaxsim.physics.collision.pairs import Kind, Pairs, known_pairs
-from jaxsim.physics.collision.table import NEVER, Collider
-from jaxsim.physics.collision.user import colliders, user_rows
+from jaxsim.physics.collision.candidates.broadphase import EXTENT
+from jaxsim.physics.collision.candidates.capacity import contact_capacity, pair_budget
+from jaxsim.physics.collision.candidates.options import Options
+from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, known_pairs
+from jaxsim.physics.collision.candidates.table import NEVER, Collider
+from jaxsim.physics.collision.candidates.user import colliders, user_rows
 from jaxsim.physics.topology import ancestors
 
 

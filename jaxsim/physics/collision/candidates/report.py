@@ -2,8 +2,8 @@
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.pairs import Kind
-from jaxsim.physics.collision.plan import layout
+from jaxsim.physics.collision.candidates.pairs import Kind
+from jaxsim.physics.collision.candidates.plan import layout
 
 
 def collision_report(m: Model) -> str:

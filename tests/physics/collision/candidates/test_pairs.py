@@ -8,7 +8,7 @@ import pytest
 
 from jaxsim.enums import DisableBit, GeomType
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.collision.pairs import candidate_pairs
+from jaxsim.physics.collision.candidates.pairs import candidate_pairs
 
 SHAPES = ("sphere", "capsule", "box")
 
