@@ -31,7 +31,7 @@ def asked():
 
 
 def test_distances_and_slopes_equal_the_oracle(asked):
-    """Slopes of plugins and outside of octrees are one-sided differences in MuJoCo, of step 1e-8."""
+    """MuJoCo's slopes of plugins and outside of octrees are one-sided differences, of step 1e-8."""
     mj, solid, points, x = asked
     value, slope = jax.jit(distance_and_slope, compiler_options=OPTIMIZED)(x, solid)
     slope = np.stack([np.asarray(c) for c in slope.parts], -1)
