@@ -70,5 +70,6 @@ def lacking(m: Model) -> list[Refusal]:
 def _reason(s: Structure, geom: int) -> str:
     instance = s.geom_plugin[geom]
     if instance >= 0:
-        return f"the distance of plugin {s.plugin_keys[instance][0]} is not simulated; remove it"
+        plugin = s.plugin_keys[instance][0]
+        return f"the distance of plugin {plugin} is not known; without it that of a mesh is taken"
     return "a mesh that a plugin makes has no octree; give the geom the plugin too"

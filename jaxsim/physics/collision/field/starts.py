@@ -1,5 +1,7 @@
 """Where the search for the contacts of a pair starts: points of a Halton sequence in both boxes."""
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -44,5 +46,5 @@ def halton(count: int, base: int) -> np.ndarray:
     return out
 
 
-def _each(function, a: Vec, b: Vec) -> Vec:
+def _each(function: Callable, a: Vec, b: Vec) -> Vec:
     return Vec(*(function(p, q) for p, q in zip(a.parts, b.parts, strict=True)))

@@ -78,7 +78,7 @@ def test_contacts_equal_the_oracle():
 
 
 def test_contacts_of_boxes_equal_the_oracle():
-    """Contact by contact: one in twenty differs.
+    """Contact by contact: one in fourteen differs.
 
     The first point of a Halton sequence is a corner of the box in which it lies, often that of the
     geom: whether it is inside, where the slope is another, is decided by rounding.
