@@ -70,8 +70,9 @@ def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
     number, most = plan.pair.shape
     dist = lax.stop_gradient(take(every.dist, plan.pair.ravel()))
     least = jnp.argmin(dist.reshape(number, most, *dist.shape[1:]), axis=1).astype(jnp.int32)
-    start = column(np.arange(number, dtype=np.int32) * most, least)
-    chosen = pick(column(plan.pair.ravel().astype(np.int32), least), start + least)
+    start = jnp.asarray(column(np.arange(number, dtype=np.int32) * most, least))
+    table = jnp.asarray(column(plan.pair.ravel().astype(np.int32), least))
+    chosen = pick(table, start + least)
     return pick(every, chosen)
 
 
@@ -87,7 +88,7 @@ def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
 @derived
 def _plan(s: Structure) -> Plan:
     ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCES))
-    asked = [_pairs_of(s, i) for i in ids]
+    asked = [_pairs_of(s, int(i)) for i in ids]
     place = {pair: k for k, pair in enumerate(dict.fromkeys(p for pairs in asked for p in pairs))}
     none = len(place)
     askers: list[list[int]] = [[] for _ in place]

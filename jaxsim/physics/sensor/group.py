@@ -7,7 +7,6 @@ import numpy as np
 from jaxsim.enums import ObjType, SensorType, Stage
 from jaxsim.model.structure import Structure, derived
 
-
 DISTANCES = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
 # types that are one group, whatever they are attached to; it has the first of its types
 TOGETHER = ((SensorType.CONTACT,), DISTANCES)

@@ -8,7 +8,6 @@ import mujoco
 import numpy as np
 import pytest
 from optimized import OPTIMIZED
-
 from states import single
 from tolerance import CONTACT, FLOAT32, ROUGH_DIFFERENCE, ROUNDING, STORED_SINGLE
 
@@ -127,7 +126,7 @@ def test_distances_equal_the_oracle():
     round_ = np.array([not is_flat(mj, *pair) for pair in zip(a, b, strict=True)])
     inside = expected[:, 0] < 0
     assert 200 < inside.sum() < 600
-    assert 5 < (expected[:, 0] == DISTMAX).sum()
+    assert (expected[:, 0] == DISTMAX).sum() > 5
     # inside each other round shapes are approached by polyhedra, by both of us
     exact = ~(round_ & inside)
     np.testing.assert_allclose(mine[exact, 0], expected[exact, 0], **CONTACT)
@@ -213,13 +212,15 @@ def test_derivatives():
     ahead, behind = {}, {}
     for side, sign in ((ahead, 1), (behind, -1)):
         for step in (STEP, STEP / 2):
-            moved = np.stack([integrated(q, sign * step * w) for q, w in zip(qpos, way)])
+            moved = np.stack(
+                [integrated(q, sign * step * w) for q, w in zip(qpos, way, strict=True)]
+            )
             side[step] = np.asarray(many(m, moved, a, b, DISTMAX))
     coarse, fine = ((ahead[s] - behind[s]) / (2 * s) for s in (STEP, STEP / 2))
     tangent = np.stack(
         [
             (integrated(q, STEP * w) - integrated(q, -STEP * w)) / (2 * STEP)
-            for q, w in zip(qpos, way)
+            for q, w in zip(qpos, way, strict=True)
         ]
     )
     near = expected[:, 0] < DISTMAX

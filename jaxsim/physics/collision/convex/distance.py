@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
@@ -73,18 +74,23 @@ def separations(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) ->
     every = assets(m)
     known = tuple(kind for kind in meet.kinds if kind in every.kinds)
     table = replace(every, kinds=known, patches=False)
-    types = jnp.asarray(table.geom_type, jnp.int32)
-    plane_a, plane_b = (types[g.id] == GeomType.PLANE for g in (a, b))
+    plane_a, plane_b = (_is_one_of((GeomType.PLANE,), m, g) for g in (a, b))
+    solid_a, solid_b = (_is_one_of(CONVEX, m, g) for g in (a, b))
     zero = jnp.zeros_like((a.pos - b.pos).x)
     found = Touch(zero + FAR, Vec(zero, zero, zero), Vec(zero, zero, zero))
     if meet.solids:
-        near = convex_convex(a, b, table, jnp.where(plane_a | plane_b, -FAR, reach))
+        near = convex_convex(a, b, table, jnp.where(solid_a & solid_b, reach, -FAR))
         found = jax.tree.map(lambda x: x[0], near)
     if meet.planes:
         over = _over(table, select(plane_a, a, b), select(plane_a, b, a))
         over = over._replace(normal=select(plane_a, over.normal, -over.normal))
-        found = select(plane_a ^ plane_b, over, found)
+        found = select((plane_a & solid_b) | (solid_a & plane_b), over, found)
     return found
+
+
+def _is_one_of(kinds: tuple[int, ...], m: Model, g: Placed) -> Array:
+    """Whether geoms are of some types."""
+    return jnp.asarray(np.isin(m.geom_type, kinds))[g.id]
 
 
 def segment(touch: Touch) -> tuple[Vec, Vec]:
