@@ -3,14 +3,16 @@
 from functools import cache
 
 import jax
+import jax.numpy as jnp
 import mujoco
 import numpy as np
 from physics import oracle
 from states import random_state
-from tolerance import ROUNDING
+from tolerance import ROUGH_DIFFERENCE, ROUNDING
 
 import jaxsim
 from jaxsim.io.bridge import put_model
+from jaxsim.math import Vec
 from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.sensor.sensor import sensor_pos
 
@@ -98,3 +100,21 @@ def test_the_program_does_not_grow_with_the_sensors():
         return str(jax.make_jaxpr(lambda d: read(m, d))(d)).count(" = ")
 
     assert size(len(ASKED)) <= size(4) + 10
+
+
+def test_gradients_of_readings():
+    """In reverse mode, through the choice of the nearest pair and the cutoff."""
+    mj = model()
+    m, d = oracle.pair(mj, random_state(mj, 1, spread=0.3))
+
+    def total(pos: jax.Array, seed: jax.Array) -> jax.Array:
+        return seed @ read(m, d.replace(geom_xpos=d.geom_xpos + Vec(*pos)))
+
+    rng = np.random.default_rng(0)
+    zero, seed = np.zeros((3, mj.ngeom)), jnp.asarray(rng.normal(size=mj.nsensordata))
+    gradient = np.asarray(jax.jit(jax.grad(total))(jnp.asarray(zero), seed))
+    way = rng.normal(size=zero.shape)
+    value = jax.jit(total)
+    slope = (value(1e-6 * way, seed) - value(-1e-6 * way, seed)) / 2e-6
+    np.testing.assert_allclose(np.sum(gradient * way), slope, **ROUGH_DIFFERENCE)
+    assert np.abs(gradient).max() > 0.1
