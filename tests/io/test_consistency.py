@@ -65,10 +65,10 @@ RICH = """
 """
 
 # Counts that other parts of a model need not agree with: buffers, and the most there may be.
-FREE = """nuserdata ncontact ngravcomp nhistory nmocap npluginstate nplastic nemax nM nD nB
+FREE = """nuserdata ncontact nnear ngravcomp nhistory nmocap npluginstate nplastic nemax nM nD nB
 npolygonmax nmeshdegmax nflexelem nhullmost""".split()
 OWN = re.compile(
-    "wrap_sideid|hull_.*|geom_(hullid|prismnum)|mesh_poly(place|quad)"
+    "wrap_sideid|hull_.*|geom_(hullid|prismnum)|mesh_(poly(place|quad)|faceorder)"
 )  # not of mjModel
 
 
