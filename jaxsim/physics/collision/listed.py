@@ -101,7 +101,14 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
 
 
 def from_list(m: Model, contact: Contact) -> Contacts:
-    """The contacts of a list, for the rows and forces that follow from them."""
+    """The contacts of a list, for the rows and forces that follow from them.
+
+    Raises:
+      ValueError: the list was made for a model without adhesion or moving surfaces.
+    """
+    sticky, moving = has_adhesion(m), m.geom_hassurfacevel.any()
+    if (sticky and contact.adhesion is None) or (moving and contact.surfacevel is None):
+        raise ValueError("d.contact: is of a model without adhesion or moving surfaces, not of m")
     first, second = (Chosen(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
     exists = contact.geom[:, 0] >= 0
     return Contacts(
@@ -118,8 +125,8 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         solimp=_columns(contact.solimp),
         exists=exists,
         active=exists & (contact.efc_address >= 0),
-        adhesion=contact.adhesion if has_adhesion(m) else None,
-        surfacevel=_columns(contact.surfacevel) if m.geom_hassurfacevel.any() else None,
+        adhesion=contact.adhesion if sticky else None,
+        surfacevel=_columns(contact.surfacevel) if moving else None,
     )
 
 
