@@ -118,9 +118,11 @@ def test_arguments_by_name(m, d):
 UNLIKE = """
 <mujoco>
   <option><flag contact="{}"/></option>
+  <extension><plugin plugin="mujoco.sdf.torus"><instance name="i"/></plugin></extension>
+  <asset><mesh name="m"><plugin instance="i"/></mesh></asset>
   <worldbody>
-    <geom type="cylinder" size=".1 .1"/>
-    <body><joint/><geom type="ellipsoid" size=".1 .1 .2"/></body>
+    <geom size=".1"/>
+    <body><joint/><geom name="bare" type="sdf" mesh="m"/></body>
   </worldbody>
 </mujoco>
 """
@@ -134,7 +136,7 @@ def with_flags(m, flags):
 def test_contacts_that_a_flag_switches_off_are_not_refused(off):
     with pytest.warns(jaxsim.errors.UnsupportedWarning):
         m = jaxsim.load_model(UNLIKE.format("enable"))
-    with pytest.raises(UnsupportedError, match="cannot collide"):
+    with pytest.raises(UnsupportedError, match="has no octree"):
         jaxsim.make_data(m)
     without = with_flags(m, off)
     assert jaxsim.forward(without, jaxsim.make_data(without)).ncon == 0
@@ -146,5 +148,5 @@ def test_contacts_that_a_flag_switches_on_again_are_not_ignored():
     again = with_flags(m, 0)
     assert "cannot be simulated" in jaxsim.describe(again)
     for function in (lambda: jaxsim.make_data(again), lambda: jaxsim.step(again, d)):
-        with pytest.raises(UnsupportedError, match="cannot collide"):
+        with pytest.raises(UnsupportedError, match="has no octree"):
             function()

@@ -1,14 +1,12 @@
 """Candidate pairs against the oracle, on random trees in which everything overlaps."""
 
-import re
-
 import mujoco
 import numpy as np
 import pytest
 
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.io.bridge import put_model
 from jaxsim.physics.collision.candidates.pairs import candidate_pairs
+from jaxsim.physics.collision.candidates.table import COLLIDERS, NEVER
 
 SHAPES = ("sphere", "capsule", "box")
 
@@ -100,11 +98,10 @@ def test_no_pairs_when_contacts_are_disabled(flag):
     assert not len(candidate_pairs(mj, flag).geom1)
 
 
-def test_a_pair_without_a_collider_is_refused_by_name(refused):
-    xml = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>
-      <worldbody><geom name="land" type="mesh" mesh="m"/>
-      <body><freejoint/><geom name="egg" type="sdf" mesh="m"{}/></body>
-      </worldbody></mujoco>"""
-    (message,) = refused(lambda: put_model(mujoco.MjModel.from_xml_string(xml.format(""))))
-    assert re.search(r"geom 'land' and geom 'egg'.* cannot collide.*exclude", message)
-    put_model(mujoco.MjModel.from_xml_string(xml.format(' contype="0" conaffinity="0"')))
+@pytest.mark.parametrize("a", range(len(GeomType)))
+def test_every_pair_of_shapes_has_a_collider_or_never_touches(a):
+    """Of the types of shapes that a geom in a model may have."""
+    shapes = [k for k in GeomType if GeomType.PLANE <= k <= GeomType.SDF]
+    for b in shapes:
+        if a in shapes and a <= b:
+            assert ((a, b) in COLLIDERS) != ((a, b) in NEVER)
