@@ -27,7 +27,8 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
       starts: points from which the contacts of a pair with an `sdf` geom are searched.
     """
     geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
-    searched = np.isin(geoms, _searched(s, pairs))
+    found = pairs.searched(s.geom_type)
+    searched = np.isin(geoms, np.concatenate([found.geom1, found.geom2]))
     rest: dict[int, int] = {}
     for g, many in zip(geoms, searched, strict=True):
         body = int(s.body_weldid[s.geom_bodyid[g]])
@@ -46,13 +47,6 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)
     return min(len(of_kind), max(FEW, neighbors))
-
-
-def _searched(s: Structure, pairs: Pairs) -> np.ndarray:
-    """Geoms that meet `sdf` geoms, and these; planes, for which they are meshes, aside."""
-    kind1, kind2 = s.geom_type[pairs.geom1], s.geom_type[pairs.geom2]
-    of_search = (kind1 != GeomType.PLANE) & (kind2 == GeomType.SDF)
-    return np.concatenate([pairs.geom1[of_search], pairs.geom2[of_search]])
 
 
 def _is_free(s: Structure, body: int) -> bool:
