@@ -97,8 +97,7 @@ set_const = jax.jit(jaxsim.set_const, compiler_options=COMPILER)
 
 @pytest.fixture(scope="module")
 def parts():
-    with pytest.warns(jaxsim.errors.UnsupportedWarning):  # not all of its shapes collide
-        return jaxsim.load_model(PARTS)
+    return jaxsim.load_model(PARTS)
 
 
 def public(mj: mujoco.MjModel, name: str, like) -> np.ndarray:
@@ -261,8 +260,7 @@ def test_height_fields_and_meshes():
           <body><joint/><geom type="mesh" mesh="mesh" fluidshape="ellipsoid"/></body>
         </worldbody>
       </mujoco>""")
-    with pytest.warns(jaxsim.errors.UnsupportedWarning):
-        m = jaxsim.put_model(mj)
+    m = jaxsim.put_model(mj)
     mj.hfield_size[:] *= [[2, 3, 0.5, 4]]
     mj.geom_aabb[1] *= 1.5
     mj.geom_size[1] *= 1.2

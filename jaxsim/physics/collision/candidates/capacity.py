@@ -34,7 +34,8 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
     """
     geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
     on_field = set(pairs.geom2[s.geom_type[pairs.geom1] == GeomType.HFIELD].tolist())
-    searched = np.isin(geoms, _searched(s, pairs))
+    found = pairs.searched(s.geom_type)
+    searched = np.isin(geoms, np.concatenate([found.geom1, found.geom2]))
     rest: dict[int, int] = {}
     for g, many in zip(geoms, searched, strict=True):
         body = int(s.body_weldid[s.geom_bodyid[g]])
@@ -62,13 +63,6 @@ def _on_field(s: Structure, geom: int) -> int:
     """Contacts of a geom that lies on a height field."""
     prisms = int(s.geom_prismnum[geom])
     return most_contacts(max(prisms // PART.get(GeomType(s.geom_type[geom]), 1), CORNER))
-
-
-def _searched(s: Structure, pairs: Pairs) -> np.ndarray:
-    """Geoms that meet `sdf` geoms, and these; planes, for which they are meshes, aside."""
-    kind1, kind2 = s.geom_type[pairs.geom1], s.geom_type[pairs.geom2]
-    of_search = (kind1 != GeomType.PLANE) & (kind2 == GeomType.SDF)
-    return np.concatenate([pairs.geom1[of_search], pairs.geom2[of_search]])
 
 
 def _is_free(s: Structure, body: int) -> bool:

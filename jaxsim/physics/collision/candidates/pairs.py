@@ -33,6 +33,12 @@ class Pairs(NamedTuple):
         """The pairs that are left when some are taken out."""
         return Pairs(*(np.delete(field, index) for field in self))
 
+    def searched(self, geom_type: np.ndarray) -> "Pairs":
+        """The pairs whose contacts are searched: of an `sdf` geom with all but planes and such."""
+        first, second = geom_type[self.geom1], geom_type[self.geom2]
+        here = (second == GeomType.SDF) & (first != GeomType.PLANE) & (first != GeomType.HFIELD)
+        return Pairs(*(field[here] for field in self))
+
     def by_kind(self, geom_type: np.ndarray) -> dict[Kind, np.ndarray]:
         """Indices of the pairs of each kind, in ascending order."""
         kinds = len(GeomType) * geom_type[self.geom1] + geom_type[self.geom2]

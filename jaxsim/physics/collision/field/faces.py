@@ -84,7 +84,5 @@ def faces(m: Model) -> Faces:
 
 def _meshes(s: Structure, disableflags: int) -> np.ndarray:
     """The meshes whose geoms meet `sdf` geoms, rising."""
-    pairs = known_pairs(s, disableflags)
-    first, second = s.geom_type[pairs.geom1], s.geom_type[pairs.geom2]
-    geoms = pairs.geom1[(first == GeomType.MESH) & (second == GeomType.SDF)]
-    return np.unique(s.geom_dataid[geoms])
+    geoms = known_pairs(s, disableflags).searched(s.geom_type).geom1
+    return np.unique(s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]])
