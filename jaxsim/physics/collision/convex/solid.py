@@ -43,10 +43,20 @@ class Assets:
 
 
 def assets(m: Model) -> Assets:
-    """What the search needs of a model."""
+    """What the search needs of a model.
+
+    Raises:
+      ValueError: vertices of meshes differ between worlds; lanes of all worlds are searched
+        together, with the same hulls.
+    """
     s = m.structure
     drawn = (s.geom_type == GeomType.MESH) & (s.geom_hullid < 0)  # nothing can touch it
     types = set(s.geom_type[~drawn].tolist())
+    if GeomType.MESH in types and m.mesh_vert.x.ndim > 1 and m.mesh_vert.x.shape[-1] > 1:
+        raise ValueError(
+            "mesh_vert: differs between worlds, and meshes collide with other shapes than planes; "
+            "give all worlds the same vertices"
+        )
     return Assets(
         kinds=tuple(sorted(types & set(CONVEX))),
         geom_type=tuple(s.geom_type.tolist()),

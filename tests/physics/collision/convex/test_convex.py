@@ -296,3 +296,17 @@ def test_worlds_last_and_single_precision(random):
     here = (deepest < 0.9 * REACH) & (other < FAR)
     assert here.sum() > 50
     assert np.mean(np.abs(deepest - other)[here] < 1e-4 * 0.3) > 0.97
+
+
+def test_vertices_of_their_own_are_refused():
+    """Lanes of all worlds share their hulls."""
+    _, m = _models()
+    worlds = jax.vmap(lambda s: m.replace(mesh_vert=m.mesh_vert * s))(jnp.array([1.0, 2.0]))
+    axes = jax.tree.map(lambda _: None, m).replace(mesh_vert=0)
+    d = jaxsim.make_data(m)
+    with pytest.raises(ValueError, match="mesh_vert: differs between worlds"):
+        jax.eval_shape(
+            jax.vmap(jaxsim.forward, in_axes=(axes, None)),
+            m.replace(mesh_vert=worlds.mesh_vert),
+            d,
+        )
