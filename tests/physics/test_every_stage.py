@@ -72,7 +72,8 @@ FEW = """
 
 # a function of the public name, applied to a world
 STAGES = (
-    "kinematics com_pos tendon crb collision transmission com_vel passive fwd_actuation subtree_vel "
+    "kinematics com_pos tendon crb collision transmission com_vel passive fwd_actuation "
+    "subtree_vel "
     "energy_pos energy_vel rne full_m"
 ).split()
 SOLVED = "step forward inverse constraint_rows contact_forces".split()
