@@ -73,7 +73,6 @@ COUNTS = {
     "nplastic": "springs that yield",
     "nuserdata": "numbers of user data in Data",
     "ncontact": "contacts that a world has room for",
-    "nnear": "near pairs of a group that are looked at; 0: chosen from the candidates",
     "nuser_body": "user numbers a body",
     "nuser_jnt": "user numbers a joint",
     "nuser_geom": "user numbers a geom",
