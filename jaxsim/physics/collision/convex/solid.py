@@ -194,7 +194,8 @@ def _on_box(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
 
 def _on_hull(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     assert assets.hulls is not None
-    return hull_vertex(assets.hulls, feature)
+    mine = jnp.where(s.kind == GeomType.MESH, feature, 0)  # a feature of others is no vertex
+    return hull_vertex(assets.hulls, mine)
 
 
 # where the upright edges of a prism are, from the middle of its triangle
