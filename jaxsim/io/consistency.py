@@ -177,7 +177,7 @@ def _check_local(s: Structure) -> None:
         values = _whole(s, name)
         most = np.zeros(len(values), np.int64)
         most[_rows(s, *span)] = np.repeat(getattr(s, num), getattr(s, span[1]))
-        _check_below(name, values, most[:, None])
+        _check_below(name, values, most.reshape(-1, *[1] * (values.ndim - 1)))
     _check_below("mesh_extrema", _whole(s, "mesh_extrema"), s.mesh_vertnum[:, None])
 
 
