@@ -4,11 +4,14 @@
     def crb(m: Model, d: Data) -> Data: ...
 
 `tests/physics/test_stages.py` derives the truth from the traced program and compares. The public
-functions know from it what a Data must carry (api.py), and so does the reference page.
+functions know from it what a Data must carry (api.py), and so does the reference page. Profiles
+and programs show each stage under its name.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
+
+import jax
 
 from jaxsim.model.data import ALWAYS, Data
 
@@ -51,6 +54,6 @@ def stage(*, reads: str, writes: str = "") -> Callable[[Function], Function]:
         name = function.__name__
         assert name not in STAGES, f"there is a stage {name} already"
         STAGES[name] = declared
-        return function
+        return jax.named_scope(name)(function)
 
     return declare
