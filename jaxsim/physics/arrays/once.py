@@ -27,16 +27,27 @@ def once(function: Callable[..., Tree], *operands: Any) -> Tree:
 
     `function` is traced once for operands of the same shape: it has to be pure and made once too.
     """
-    traced = _traced(function)
+    return apart(_traced(function), *operands)
+
+
+def apart(function: Callable[..., Tree], *operands: Any) -> Tree:
+    """As `once`, for a function that is made anew for each trace, as one that holds traced values.
+
+    Traced once only if it is made by `jax.jit(..., inline=True)`.
+    """
     if not platform().recomputes:
-        return traced(*operands)
+        return function(*operands)
 
     def never(*operands):
-        shapes = jax.eval_shape(traced, *operands)
-        return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+        return blank(jax.eval_shape(function, *operands))
 
     always = lax.optimization_barrier(jnp.ones((), bool))  # true, but XLA cannot tell
-    return lax.cond(always, traced, never, *operands)
+    return lax.cond(always, function, never, *operands)
+
+
+def blank(shapes: Tree) -> Tree:
+    """Zeros of these shapes."""
+    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
 
 def decide(choose: Callable[..., Tree], *operands: Any) -> Tree:

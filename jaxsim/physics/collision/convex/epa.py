@@ -22,7 +22,7 @@ from jax import lax
 
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.arrays.once import blank, decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.convex.lanes import in_front
 
@@ -61,6 +61,7 @@ class _State(NamedTuple):
     best: Corner  # the support whose plane is nearest, of those seen
     normal: Vec
     upper: Array
+    beyond: Array  # that of the face that was nearest last
     scale: Array
     done: Array
     turn: Array
@@ -77,19 +78,18 @@ def deepest(set_: Difference, turns: int) -> Deepest:
     polytope = _first(corners)
     false = jnp.zeros_like(scale, bool)
     nowhere = jnp.full_like(scale, jnp.inf)
-    state = _State(
-        polytope, corners[0], set_.pos.map(jnp.zeros_like), nowhere, scale, false, jnp.int32(0)
-    )
+    zero = set_.pos.map(jnp.zeros_like)
+    state = _State(polytope, corners[0], zero, nowhere, nowhere, scale, false, jnp.int32(0))
     turns = min(turns, VERTICES - 3)
 
     def going(s: _State) -> Array:
-        return (s.turn < turns) & ~jnp.all(s.done)
+        return (s.turn <= turns) & ~jnp.all(s.done)
 
-    last = lax.while_loop(going, lambda s: _grown(set_, s), state)
+    # the last turn only looks at the nearest face
+    last = lax.while_loop(going, lambda s: _grown(set_, s, s.turn == turns), state)
     face = _read(last.polytope, decide(_nearest_face, last.polytope.distance))
     # a search that was not finished may have seen a nearer plane than that of its last face
-    beyond = face.normal.dot(set_.farthest(face.normal).y)
-    finished = decide(_is_nearest, beyond, last.upper, last.scale)
+    finished = decide(_is_nearest, last.beyond, last.upper, last.scale)
     one, none = jnp.ones_like(scale), jnp.zeros_like(scale)
     seen = Deepest((last.best, last.best, last.best), (one, none, none), last.normal)
     return select(finished, face, seen)
@@ -104,21 +104,33 @@ def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
     zero = jnp.zeros_like(set_.pos.x)
     x = Vec(zero + 1, zero, zero)
     line = (-set_.pos).normalize(fallback=x)
-    one, other = _apart(set_.farthest(_stacked([line, -line])))
-    span = one.y - other.y
-    # the farthest from that line, to four sides
-    side = span.cross(_axis_least(span)).normalize(fallback=x)
-    side2 = span.cross(side).normalize(fallback=x)
-    candidates = _apart(set_.farthest(_stacked([side, -side, side2, -side2])))
+
+    def turn(k: Array, ends: tuple[Corner, Corner, Corner]) -> tuple[Corner, Corner, Corner]:
+        one, other, _ = ends
+        span = one.y - other.y
+        # the farthest along a line; then the farthest from that between these, to four sides
+        side = span.cross(_axis_least(span)).normalize(fallback=x)
+        side2 = span.cross(side).normalize(fallback=x)
+        start = k == 0
+        first, second = select(start, (line, line), (side, side2))
+        found = _apart(set_.farthest(_stacked([first, -first, second, -second])))
+        third = _select_index(decide(_farthest_from_line, found, other.y, span), found)
+        return select(start, (found[0], found[1], found[0]), (one, other, third))
+
+    nothing = blank(jax.eval_shape(set_.farthest, line))
+    ends = lax.fori_loop(0, 2, turn, (nothing, nothing, nothing))
+    return list(ends), (ends[0].y - ends[1].y).norm()
+
+
+def _farthest_from_line(points: list[Corner], origin: Vec, span: Vec) -> Array:
+    """Which of a few points is farthest from a line."""
     square = span.dot(span)
-
-    def from_line(c: Corner) -> Array:
-        v = c.y - other.y
+    distances = []
+    for point in points:
+        v = point.y - origin
         across = v - span.scale(safe_divide(v.dot(span), square))
-        return across.dot(across)
-
-    third = _select_index(decide(_largest, [from_line(c) for c in candidates]), candidates)
-    return [one, other, third], span.norm()
+        distances.append(across.dot(across))
+    return jnp.argmax(jnp.stack(distances), axis=0).astype(jnp.int32)
 
 
 def _stacked(values: list[Tree]) -> Tree:
@@ -130,11 +142,6 @@ def _apart(x: Tree) -> list[Tree]:
     """The inverse of `_stacked`."""
     leaves, structure = jax.tree.flatten(x)
     return [jax.tree.unflatten(structure, each) for each in zip(*leaves, strict=True)]
-
-
-def _largest(values: list[Array]) -> Array:
-    """Which of a few values is largest."""
-    return jnp.argmax(jnp.stack(values), axis=0).astype(jnp.int32)
 
 
 def _select_index(index: Array, choices: list[Tree]) -> Tree:
@@ -196,8 +203,8 @@ def _rows(table: Tree, index: Array) -> Tree:
     return jax.tree.map(lambda a: jnp.take_along_axis(a, index[None], axis=0)[0], table)
 
 
-def _grown(set_: Difference, s: _State) -> _State:
-    """One more vertex, where the nearest face is."""
+def _grown(set_: Difference, s: _State, last: Array) -> _State:
+    """One more vertex, where the nearest face is; at the last turn none."""
     p = s.polytope
     best = decide(_nearest_face, p.distance)
     normal = _rows(p.normal, best)
@@ -209,12 +216,13 @@ def _grown(set_: Difference, s: _State) -> _State:
     scale = jnp.maximum(s.scale, jnp.abs(upper))
     ended, seen, follow = decide(_hole, p, best, known, upper, new.y, scale)
     nearer = ~s.done & decide(jnp.less, upper, s.upper)
-    done = s.done | ended
+    done = s.done | ended | last
     return _State(
         select(done, p, _closed(p, new, seen, follow)),
         select(nearer, new, s.best),
         select(nearer, normal, s.normal),
         jnp.where(nearer, upper, s.upper),
+        jnp.where(s.done, s.beyond, upper),
         scale,
         done,
         s.turn + 1,

@@ -148,24 +148,27 @@ def _hull_corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
     return hull_vertex(assets.hulls, _look(t.corner, place))
 
 
-# the first corner of each face of a box, in its plane: sides of the next axis and of that after it
-FIRST_CORNER = np.array([[1, -1], [1, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]])
+def _box_corners() -> np.ndarray:
+    """Sides of the corners of each face of a box, `[face, corner, axis]`."""
+    # the first corner, in its plane: sides of the next axis and of that after it
+    first = np.array([[1, -1], [1, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]])
+    corners = np.zeros((6, 4, 3))
+    for face in range(6):
+        axis, up = face >> 1, 2 * (face & 1) - 1
+        b, c = first[face]
+        for k in range(4):
+            corners[face, k, [axis, (axis + 1) % 3, (axis + 2) % 3]] = up, b, c
+            b, c = up * c, -up * b  # a quarter turn, clockwise from outside
+    return corners
+
+
+BOX_CORNERS = _box_corners().reshape(-1, 3)
 
 
 def _box_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
-    axis, up = face >> 1, 2 * (face & 1) - 1
-    b, c = (_look(jnp.asarray(FIRST_CORNER[:, j], jnp.int32), face) for j in (0, 1))
-    # a quarter turn: clockwise (b, c) -> (c, -b) seen against a positive axis
-    turns = k % 4
-    b, c = (
-        jnp.where(turns == 0, b, jnp.where(turns == 2, -b, jnp.where(turns == 1, up * c, -up * c))),
-        jnp.where(turns == 0, c, jnp.where(turns == 2, -c, jnp.where(turns == 1, -up * b, up * b))),
-    )
-    parts = []
-    for j, size in enumerate(s.size.parts):
-        sign = jnp.where(axis == j, up, jnp.where((axis + 1) % 3 == j, b, c))
-        parts.append(size * sign.astype(size.dtype))
-    return Vec(*parts)
+    dtype, place = s.size.x.dtype, 4 * face + k % 4
+    sides = (_look(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
+    return Vec(*(size * side for size, side in zip(s.size.parts, sides, strict=True)))
 
 
 def _cap_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:

@@ -109,21 +109,22 @@ def solved(set_: Difference, f: Feature, turns: int) -> Feature:
     """
     set_, f = lax.stop_gradient((set_, f))
 
-    def turn(_: int, f: Feature) -> Feature:
-        other = _stepped(set_, f)
+    def turn(k: Array, state: tuple[Feature, Corner]) -> tuple[Feature, Corner]:
+        f, at = state  # the corner that is farthest along the normal
+        start = k == 0  # nothing is known but the feature itself
+        other = select(start, f, _stepped(set_, f))
         beyond = set_.farthest(other.normal)
-        old, new = (
-            _worth(set_, x, at) for x, at in ((f, set_.farthest(f.normal)), (other, beyond))
-        )
-        return _with(select(decide(_is_better, old, new), other, f), beyond)
+        better = decide(_is_better, _worth(set_, f, at), _worth(set_, other, beyond)) | start
+        return _with(select(better, other, f), beyond, ~start), select(better, beyond, at)
 
-    return lax.fori_loop(0, turns, turn, f)
+    first = jax.tree.map(lambda x: x[0], f.corners)
+    return lax.fori_loop(0, turns + 1, turn, (f, first))[0]
 
 
-def _with(f: Feature, corner: Corner) -> Feature:
-    """A feature with one more corner, if it is a new one and there is room."""
+def _with(f: Feature, corner: Corner, wanted: Array) -> Feature:
+    """A feature with one more corner, if it is wanted, a new one, and there is room."""
     corners = [jax.tree.map(lambda x, k=k: x[k], f.corners) for k in range(3)]
-    new = f.inside & ~jnp.any(f.flat, axis=0)
+    new = wanted & f.inside & ~jnp.any(f.flat, axis=0)
     for known in corners:
         new = new & ~same_features(corner, known)
     second, third = new & ~f.needed[0], new & f.needed[0] & ~f.needed[1]

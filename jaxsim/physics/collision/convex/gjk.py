@@ -10,12 +10,13 @@ edge, or a point.
 import functools
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.math import Vec, select
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.arrays.once import blank, decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 
 Triangle = tuple[Corner, Corner, Corner]
@@ -54,10 +55,8 @@ def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
       turns: limit of iterations.
     """
     judge = functools.partial(_verdict, float(jnp.finfo(set_.pos.x.dtype).eps))
-    away = -set_.pos
-    first = set_.farthest(-away)
-    one, none = jnp.ones_like(away.x), jnp.zeros_like(away.x)
-    false = jnp.zeros_like(away.x, bool)
+    zero = jnp.zeros_like(set_.pos.x)
+    false = jnp.zeros_like(zero, bool)
 
     def turn(s: _State) -> _State:
         x = s.point
@@ -70,19 +69,26 @@ def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
         for corner in s.found.triangle[1:]:
             known = known | same_features(new, corner)
         triangle, weight, point, within = _reduced(new, s.found.triangle)
-        verdict = decide(judge, square, ahead, known, point.dot(point), within, scale, cutoff)
+        # the first corner is the first triangle, whatever stood there before
+        start = s.turn == 0
+        triangle = select(start, (new, new, new), triangle)
+        weight = select(start, (zero + 1, zero, zero), weight)
+        point = select(start, new.y, point)
+        next_square = point.dot(point)
+        verdict = decide(judge, start, square, ahead, known, next_square, within, scale, cutoff)
         keep = s.done | (verdict >= STOP)
         found = select(keep, s.found, Nearest(triangle, weight, verdict == INSIDE, false))
         found = found._replace(apart=s.found.apart | (~s.done & (verdict == APART)))
         done = s.done | (verdict != GO_ON)
         return _State(found, select(keep, x, point), scale, done, s.turn + 1)
 
-    inside = first.y.dot(first.y) <= 0
-    start = Nearest((first, first, first), (one, none, none), inside, false)
-    state = _State(start, first.y, _size(first.y), inside, jnp.int32(0))
+    nothing = blank(jax.eval_shape(set_.farthest, set_.pos))
+    found = Nearest((nothing, nothing, nothing), (zero, zero, zero), false, false)
+    # the middle of the first shape seen from that of the second is a point of the set
+    state = _State(found, -set_.pos, zero, false, jnp.int32(0))
 
     def going(s: _State) -> Array:
-        return (s.turn < turns) & ~jnp.all(s.done)
+        return (s.turn <= turns) & ~jnp.all(s.done)
 
     return lax.while_loop(going, turn, state).found
 
@@ -92,6 +98,7 @@ GO_ON, INSIDE, STOP, APART = range(4)
 
 def _verdict(
     eps: float,
+    start: Array,
     square: Array,
     ahead: Array,
     known: Array,
@@ -107,7 +114,9 @@ def _verdict(
     tiny = next_square <= (16 * eps * scale) ** 2
     worse = ~within & ~tiny & (next_square >= square)
     verdict = jnp.where(within | tiny, INSIDE, GO_ON)
-    return jnp.where(apart, APART, jnp.where(still | worse, STOP, verdict)).astype(jnp.int32)
+    verdict = jnp.where(still | worse, STOP, verdict)
+    first = jnp.where(next_square <= 0, INSIDE, GO_ON)
+    return jnp.where(apart, APART, jnp.where(start, first, verdict)).astype(jnp.int32)
 
 
 def _size(y: Vec) -> Array:

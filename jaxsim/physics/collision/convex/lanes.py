@@ -14,10 +14,11 @@ from jax import lax
 
 from jaxsim.math import Components
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.once import apart, blank
 
 
 def for_some(
-    function: Callable[[Any], Tree], needed: Array, lanes: Any, otherwise: Tree, size: int
+    function: Callable[[Any], Tree], needed: Array, lanes: Any, size: int, otherwise: Tree = None
 ) -> Tree:
     """`function` of the lanes that need it, and a given value elsewhere.
 
@@ -25,21 +26,18 @@ def for_some(
     time by how many need it. What a lane gets does not depend on the others.
 
     Args:
-      function: of values of `size` lanes; lane by lane.
+      function: of values of `size` lanes; lane by lane. It may hold traced values.
       needed: bool `[n]`.
       lanes: operands, `[..., n]`.
-      otherwise: the result of the other lanes, `[..., n]`.
       size: how many are taken at a time.
+      otherwise: the result of the other lanes, `[..., n]`; by default zeros.
     """
     n = needed.shape[0]
     size = min(size, n)
-    place = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
-    count = place[-1] + 1
-    # the lanes that need it, in their order; n, which is no lane, behind them
-    padded = -(-n // size) * size
-    order = jnp.full(padded, n, jnp.int32)
-    every = jnp.arange(n, dtype=jnp.int32)
-    order = order.at[jnp.where(needed, place, padded)].set(every, mode="drop")
+    function = jax.jit(function, inline=True)  # traced once, for its form and for its result
+    if otherwise is None:
+        otherwise = blank(_with_lanes(jax.eval_shape(function, _with_lanes(lanes, size)), n))
+    order, count = _order(needed, size)
     given, form = tables(lanes)
     results, form_of_results = tables(otherwise)
 
@@ -47,7 +45,8 @@ def for_some(
         start, results = state
         index = lax.dynamic_slice_in_dim(order, start, size)
         some = [x.at[:, index].get(mode="clip") for x in given]
-        found, _ = tables(function(from_tables(some, form)))
+        # apart: put together in one table, each row would be computed in it again
+        found, _ = tables(apart(function, from_tables(some, form)))
         put = zip(results, found, strict=True)
         return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
 
@@ -56,6 +55,22 @@ def for_some(
 
     _, results = lax.while_loop(going, turn, (jnp.int32(0), results))
     return from_tables(results, form_of_results)
+
+
+def _order(needed: Array, size: int) -> tuple[Array, Array]:
+    """The lanes that need it, in their order, filled up to whole sizes with what is no lane."""
+    n = needed.shape[0]
+    place = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
+    padded = -(-n // size) * size
+    order = jnp.full(padded, n, jnp.int32)
+    every = jnp.arange(n, dtype=jnp.int32)
+    order = order.at[jnp.where(needed, place, padded)].set(every, mode="drop")
+    return order, place[-1] + 1
+
+
+def _with_lanes(value: Tree, size: int) -> Tree:
+    """The form of a value with another number of lanes."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((*x.shape[:-1], size), x.dtype), value)
 
 
 class Form(NamedTuple):

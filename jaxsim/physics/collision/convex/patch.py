@@ -17,7 +17,8 @@ from jax import lax
 
 from jaxsim.math import Rot, Vec, safe_divide, select
 from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.once import decide, once
 from jaxsim.physics.collision.convex.difference import Difference
 from jaxsim.physics.collision.convex.face import (
     best_edge,
@@ -63,7 +64,7 @@ class Patch(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """One shape: its pose in the frame of the first, and the way out of it at the contact."""
+    """A shape of each lane: its pose in the frame of the first, and the way out at the contact."""
 
     shape: Solid
     pos: Vec
@@ -76,94 +77,103 @@ class _Side(NamedTuple):
         return pos + turn @ point
 
 
-def _sides(set_: Difference, f: Feature) -> tuple[_Side, _Side]:
-    shapes = [jax.tree.map(lambda x, k=k: x[k], set_.both) for k in (0, 1)]
+def _sides(set_: Difference, f: Feature) -> _Side:
+    """Both shapes, `[2, n]`: asked together, the program has one question."""
     zero = jnp.zeros_like(set_.pos.x)
     one = Rot(*(zero + (1 if k % 4 == 0 else 0) for k in range(9)))
-    first = _Side(shapes[0], Vec(zero, zero, zero), one, f.normal)
-    return first, _Side(shapes[1], set_.pos, set_.rot, set_.rot.T @ -f.normal)
+    first = Vec(zero, zero, zero), one, f.normal
+    second = set_.pos, set_.rot, set_.rot.T @ -f.normal
+    return _Side(set_.both, *jax.tree.map(lambda *x: jnp.stack(x), first, second))
 
 
-def patch_of(set_: Difference, f: Feature, reach: Array) -> Patch:
+def _of(both: Tree, second: Array) -> Tree:
+    """Of values `[2, n]` that of the second shape, or of the first."""
+    return jax.tree.map(lambda x: jnp.where(second, x[1], x[0]), both)
+
+
+def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     """Which points of two shapes touch, if several do.
 
     Args:
       set_: pairs `[n]`.
       f: their nearest points.
       reach: distance up to which a point is a contact.
+
+    Returns:
+      The choice, and where the points are on what is cut, `[POINTS, n]`.
     """
     assets = set_.assets
-    first, second = _sides(set_, f)
-    touching = [_touching(feature, f) for feature in f.corners.feature]
-    faces = [
-        best_face(assets, side.shape, t.first, side.out)
-        for side, t in zip((first, second), touching, strict=True)
-    ]
-    normals = [
-        side.turn @ normal_of(assets, side.shape, face)
-        for side, (face, _) in zip((first, second), faces, strict=True)
-    ]
-    meet = faces[0][1] & faces[1][1] & (normals[0].dot(normals[1]) < -FACES_MEET)
-    edges = [
-        _edge(assets, side, t, normal)
-        for side, t, normal in ((first, touching[0], normals[1]), (second, touching[1], normals[0]))
-    ]
-    lies = [edges[0].exists & faces[1][1] & ~meet, edges[1].exists & faces[0][1] & ~meet]
+    sides = once(_sides, set_, f)
+    faces, flat, normals, ends, exists = decide(_facing, assets, sides, f)
+    meet = flat[0] & flat[1] & (normals[0].dot(normals[1]) < -FACES_MEET)
+    lies = exists & flat[::-1] & ~meet[None]
     turned = lies[0]  # an edge of the first on a face of the second comes first
     edge = lies[0] | lies[1]
 
-    cutter = select(turned, second, first)
-    subject = select(turned, first, second)
-    face = jnp.where(turned, faces[1][0], faces[0][0])
-    other = jnp.where(turned, faces[0][0], faces[1][0])
-    ends = select(turned, edges[0].ends, edges[1].ends)
+    cutter, subject = _of(sides, turned), _of(sides, ~turned)
+    face, other = _of(faces, turned), _of(faces, ~turned)
+    ends = jnp.where(turned[None], ends[:, 0], ends[:, 1])
     polygon = _cut_polygon(assets, cutter, face, subject, other, ends, edge)
 
     # points that are too far above the face that cuts are no contacts
-    normal = cutter.turn @ normal_of(assets, cutter.shape, face)
+    normal = _of(normals, turned)
     origin = cutter.world(corner_of(assets, cutter.shape, face, jnp.zeros_like(face)))
     origin, normal, limit = in_front((origin, normal, reach), polygon.point)
     polygon = without(polygon, (polygon.point - origin).dot(normal) > limit)
     corners, count = four_corners(polygon)
-    lines = jnp.stack(
-        [jnp.take_along_axis(x, corners, axis=0, mode="clip") for x in (polygon.into, polygon.out)]
+    chosen = (polygon.point, polygon.into, polygon.out)
+    point, *lines = jax.tree.map(
+        lambda x: jnp.take_along_axis(x, corners, axis=0, mode="clip"), chosen
     )
     own = jnp.where(edge, 2, corners_of(assets, subject.shape, other))
     count = jnp.where(meet | edge, count, 0)
-    return Patch(count, turned, edge, face, other, ends, own, lines)
+    return Patch(count, turned, edge, face, other, ends, own, jnp.stack(lines)), point
+
+
+def _facing(assets: Assets, sides: _Side, f: Feature) -> tuple[Array, Array, Vec, Array, Array]:
+    """What of each shape the other may lie on.
+
+    Returns:
+      The face that touches, whether there is one, and its normal; the ends of the edge that lies in
+      the face of the other, and whether there is such an edge.
+    """
+    touching = _touching(f)
+    faces, flat = best_face(assets, sides.shape, touching.first, sides.out)
+    normals = sides.turn @ normal_of(assets, sides.shape, faces)
+    return faces, flat, normals, *_edge(assets, sides, touching, normals[::-1])
 
 
 class _Touching(NamedTuple):
-    """What of a shape touches: features of corners, and how many different ones there are."""
+    """What of shapes touches: features of corners, and how many different ones there are."""
 
     first: Array
     second: Array
     number: Array
 
 
-def _touching(feature: Array, f: Feature) -> _Touching:
-    """`feature` is that of three corners, `[3, n]`."""
-    one, two, three = feature[0], feature[1], feature[2]
+def _touching(f: Feature) -> _Touching:
+    """Of both shapes, `[2, n]`."""
+    one, two, three = jnp.stack(f.corners.feature, axis=1)
     two = jnp.where(f.needed[0], two, one)
     three = jnp.where(f.needed[1], three, one)
     others = (two != one).astype(jnp.int32) + ((three != one) & (three != two)).astype(jnp.int32)
-    number = 1 + others
-    return _Touching(one, jnp.where(two != one, two, three), number)
+    return _Touching(one, jnp.where(two != one, two, three), 1 + others)
 
 
-class _Edge(NamedTuple):
-    ends: Array
-    exists: Array
+def _edge(assets: Assets, sides: _Side, t: _Touching, normal: Vec) -> tuple[Array, Array]:
+    """The edge of each shape that lies in a face of the other, whose normal is given.
 
-
-def _edge(assets: Assets, side: _Side, t: _Touching, normal: Vec) -> _Edge:
-    """The edge of a shape that lies in a face of the other, whose normal is given."""
-    own = side.turn.T @ normal
-    one, other, exists = best_edge(assets, side.shape, t.first, t.second, own)
-    a, b = (end_of(assets, side.shape, end, side.out) for end in (one, other))
-    along = (b - a).normalize()
+    Returns:
+      Features of its ends, `[2, *S]`; and whether there is such an edge.
+    """
+    own = sides.turn.T @ normal
+    one, other, exists = best_edge(assets, sides.shape, t.first, t.second, own)
+    ends = jnp.stack([one, other])
+    out = sides.out.map(lambda x: jnp.broadcast_to(x, ends.shape))
+    at = end_of(assets, sides.shape, ends, out)
+    along = (at[1] - at[0]).normalize()
     level = jnp.abs(along.dot(own)) < EDGE_LIES
-    return _Edge(jnp.stack([one, other]), exists & (t.number < 3) & level)
+    return ends, exists & (t.number < 3) & level
 
 
 def _cut_polygon(
@@ -184,13 +194,15 @@ def _cut_polygon(
     normal = cutter.turn @ normal_of(assets, cutter.shape, face)
 
     def turn(k: Array, p: Polygon) -> Polygon:
-        a, b = (
-            cutter.world(corner_of(assets, cutter.shape, face, jnp.broadcast_to(j, face.shape)))
-            for j in (k, k + 1)
-        )
+        ends = jnp.broadcast_to(jnp.stack([k, k + 1])[:, None], (2, *face.shape))
+        a, b = _two(cutter.world(corner_of(assets, cutter.shape, face, ends)))
         return cut(p, a, normal.cross(b - a), number + k, k < sides)
 
     return lax.fori_loop(0, most, turn, outline(points, number, 2 * most))
+
+
+def _two(points: Vec) -> tuple[Vec, Vec]:
+    return points[0], points[1]
 
 
 def _points(assets: Assets, side: _Side, face: Array, k: Array, ends: Array, edge: Array) -> Vec:
@@ -202,19 +214,26 @@ def _points(assets: Assets, side: _Side, face: Array, k: Array, ends: Array, edg
     return side.world(select(edge, end_of(assets, side.shape, end, out), corner))
 
 
-def contacts(set_: Difference, f: Feature, patch: Patch) -> tuple[Array, Vec, Vec]:
-    """Distance, position and normal of the points of patches, `[POINTS, n]`; differentiable.
+def contacts(
+    set_: Difference, f: Feature, patch: Patch, point: Vec | None = None
+) -> tuple[Array, Vec, Vec]:
+    """Distance, position and normal of the points of patches, `[POINTS, n]`.
 
     The normal goes from the first shape to the second: it is that of the face of the second, or of
     the only face. Distances are along it.
+
+    Args:
+      set_: pairs `[n]`.
+      f: their nearest points.
+      patch: the choice of points.
+      point: where `patch_of` found them; by default they are found again, differentiably.
     """
     assets = set_.assets
-    first, second = _sides(set_, lax.stop_gradient(f))
-    cutter = select(patch.turned, second, first)
-    subject = select(patch.turned, first, second)
+    sides = once(_sides, set_, lax.stop_gradient(f))
+    cutter, subject = _of(sides, patch.turned), _of(sides, ~patch.turned)
     normal = cutter.turn @ normal_of(assets, cutter.shape, patch.face)
     origin = cutter.world(corner_of(assets, cutter.shape, patch.face, jnp.zeros_like(patch.face)))
-    point = _crossings(assets, cutter, subject, patch)
+    point = _crossings(assets, cutter, subject, patch) if point is None else point
 
     # faces: the distance from the face of the second shape, which is the one that is cut
     out = subject.turn @ normal_of(assets, subject.shape, patch.other)
@@ -237,13 +256,11 @@ def _crossings(assets: Assets, cutter: _Side, subject: _Side, patch: Patch) -> V
     own = patch.own[None]
     into, out = patch.lines[0], patch.lines[1]
     into_own, out_own = into < own, out < own
-    corner = jnp.where(out_own, out, into)
-    args = assets, subject, patch.other
-    a = _points(*args, jnp.where(out_own, out, 0), patch.ends, patch.edge)
     # a line of its own begins at its corner and ends at the next
-    start = _points(*args, jnp.where(into_own | out_own, corner, 0), patch.ends, patch.edge)
-    after = jnp.where(into_own | out_own, corner, 0) + 1
-    along = _points(*args, after, patch.ends, patch.edge) - start
+    corner = jnp.where(out_own, out, jnp.where(into_own, into, 0))
+    ends = jnp.stack([corner, corner + 1])
+    start, end = _two(_points(assets, subject, patch.other, ends, patch.ends, patch.edge))
+    along = end - start
     plane, at = _side_plane(assets, cutter, patch.face, jnp.where(into_own, out, into) - own)
     on_line = start + along.scale(safe_divide(plane.dot(at - start), plane.dot(along)))
 
@@ -252,13 +269,13 @@ def _crossings(assets: Assets, cutter: _Side, subject: _Side, patch: Patch) -> V
     inner = subject.turn @ normal_of(assets, subject.shape, patch.other)
     inner = in_front(inner, plane).map(lambda x: jnp.broadcast_to(x, plane.x.shape))
     in_face = _meeting((plane, at), (second, at2), (inner, start))
-    return select(into_own & out_own, a, select(into_own | out_own, on_line, in_face))
+    return select(into_own & out_own, start, select(into_own | out_own, on_line, in_face))
 
 
 def _side_plane(assets: Assets, side: _Side, face: Array, k: Array) -> tuple[Vec, Vec]:
     """Normal of a plane through the k-th side of a face at right angles to it, and a point."""
     k = jnp.maximum(k, 0)
-    a, b = (side.world(corner_of(assets, side.shape, face, j)) for j in (k, k + 1))
+    a, b = _two(side.world(corner_of(assets, side.shape, face, jnp.stack([k, k + 1]))))
     normal = side.turn @ normal_of(assets, side.shape, face)
     return (b - a).cross(in_front(normal, a)).normalize(), a
 

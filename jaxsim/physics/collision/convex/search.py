@@ -6,8 +6,7 @@ and numbers without derivative (`feature.at_solution` gives the derivative).
 """
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -80,24 +79,21 @@ def search(assets: Assets, lanes: Lanes, reach: Array) -> Found:
     size = platform().lanes
     cutoff = reach + radius(lanes.a) + radius(lanes.b)
     approach = functools.partial(_approach, assets)
-    nothing = _blank(approach, (lanes, cutoff))
-    found = for_some(approach, reach > -FAR / 2, (lanes, cutoff), nothing, size)
+    found = for_some(approach, reach > -FAR / 2, (lanes, cutoff), size)
     penetrate = functools.partial(_penetrate, assets)
-    found = for_some(penetrate, found.near & found.inside, (lanes, found), found, size)
+    found = for_some(penetrate, found.near & found.inside, (lanes, found), size, found)
     finish = functools.partial(_finish, assets)
-    operands = lanes, found, reach
-    feature, patch, at = for_some(finish, found.near, operands, _blank(finish, operands), size)
+    feature, patch, at = for_some(finish, found.near, (lanes, found, reach), size)
     return Found(feature, patch, found.near, at)
 
 
-def _blank(function: Callable, operands: Any) -> Any:
-    """Zeros in the form of a function's result."""
-    shapes = jax.eval_shape(function, operands)
-    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+def contacts(
+    set_: Difference, f: Feature, patch: Patch | None, point: Vec | None = None
+) -> tuple[Array, Vec, Vec]:
+    """Distance, position and normal of the contacts found, `[k, n]`.
 
-
-def contacts(set_: Difference, f: Feature, patch: Patch | None) -> tuple[Array, Vec, Vec]:
-    """Distance, position and normal of the contacts found, `[k, n]`; differentiable."""
+    Differentiable where the points of a patch are not given.
+    """
     a, b = points(set_, f)
     one, other = set_.radii
     dist = f.normal.dot(b - a) - one - other
@@ -105,7 +101,7 @@ def contacts(set_: Difference, f: Feature, patch: Patch | None) -> tuple[Array, 
     single = jax.tree.map(lambda x: x[None], (dist, middle, f.normal))
     if patch is None:
         return single
-    several = patch_contacts(set_, f, patch)
+    several = patch_contacts(set_, f, patch, point)
     first = np.arange(POINTS).reshape(POINTS, 1) == 0
     only = jnp.where(first, single[0], FAR), single[1], single[2]
     only = jax.tree.map(lambda x: jnp.broadcast_to(x, several[0].shape), only)
@@ -133,8 +129,8 @@ def _finish(
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
     feature = solved(set_, feature, NEWTON_TURNS)
-    patch = patch_of(set_, feature, reach) if assets.patches else None
-    return feature, patch, contacts(set_, feature, patch)
+    patch, point = patch_of(set_, feature, reach) if assets.patches else (None, None)
+    return feature, patch, contacts(set_, feature, patch, point)
 
 
 def _ys(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:
