@@ -209,16 +209,15 @@ def _grown(set_: Difference, s: _State, last: Array) -> _State:
     best = decide(_nearest_face, p.distance)
     normal = _rows(p.normal, best)
     new = set_.farthest(normal)
-    known = jnp.zeros_like(s.done)
-    for k in range(3):
-        known = known | same_features(new, _rows(p.vertex, _rows(p.face[k], best)))
+    each = jax.tree.map(lambda a: a[None], new)
+    known = jnp.any(same_features(each, _corners(p, best)), axis=0)
     upper = normal.dot(new.y)
     scale = jnp.maximum(s.scale, jnp.abs(upper))
     ended, seen, follow = decide(_hole, p, best, known, upper, new.y, scale)
     nearer = ~s.done & decide(jnp.less, upper, s.upper)
     done = s.done | ended | last
     return _State(
-        select(done, p, _closed(p, new, seen, follow)),
+        _closed(p, new, seen & ~done[None], follow, ~done),
         select(nearer, new, s.best),
         select(nearer, normal, s.normal),
         jnp.where(nearer, upper, s.upper),
@@ -276,14 +275,17 @@ def _any_bit(words: Array) -> Array:
     return lax.reduce(words, np.uint32(0), lax.bitwise_or, (1,))
 
 
-def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array) -> _Polytope:
-    """The polytope with a new vertex: the faces seen go, and each edge of the hole gets one."""
+def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Array) -> _Polytope:
+    """The polytope, where it grows, with a new vertex.
+
+    The faces seen go, and each edge of the hole gets one.
+    """
     row = np.arange(VERTICES, dtype=np.int32)[:, None]
-    here = row == p.vertices[None]
+    here = (row == p.vertices[None]) & grows[None]
     vertex = jax.tree.map(lambda a, b: jnp.where(here, b[None], a), p.vertex, new)
 
     # the k-th edge of the hole goes to the k-th free place
-    on_rim = follow >= 0
+    on_rim = (follow >= 0) & grows[None]
     free = seen | ~jnp.isfinite(p.distance)
     rank_edge = jnp.cumsum(on_rim.astype(jnp.int32), axis=0, dtype=jnp.int32)
     rank_free = jnp.cumsum(free.astype(jnp.int32), axis=0, dtype=jnp.int32)
@@ -302,21 +304,27 @@ def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array) -> _Polytope:
     gone = seen & ~taken
     return _Polytope(
         vertex,
-        p.vertices + 1,
+        p.vertices + grows.astype(jnp.int32),
         (face[0], face[1], face[2]),
         select(taken, normal, p.normal),
         jnp.where(taken, distance, jnp.where(gone, NO_FACE, p.distance)),
     )
 
 
+def _corners(p: _Polytope, best: Array) -> Corner:
+    """The corners of a face, `[3, n]`."""
+    vertex = jnp.stack([_rows(f, best) for f in p.face])
+    return jax.tree.map(lambda a: jnp.take_along_axis(a, vertex, axis=0), p.vertex)
+
+
 def _read(p: _Polytope, best: Array) -> Deepest:
     """A face, with the weights of its corners at the foot of the origin."""
-    corners = [_rows(p.vertex, _rows(f, best)) for f in p.face]
+    one, two, three = _apart(_corners(p, best))
     normal = _rows(p.normal, best)
-    a, b, c = (corner.y for corner in corners)
+    a, b, c = one.y, two.y, three.y
     e, f = b - a, c - a
     across = e.cross(f)
     over = safe_divide(1.0, across.dot(across))
     u = f.cross(a).dot(across) * over
     v = a.cross(e).dot(across) * over
-    return Deepest((corners[0], corners[1], corners[2]), (1 - u - v, u, v), normal)
+    return Deepest((one, two, three), (1 - u - v, u, v), normal)

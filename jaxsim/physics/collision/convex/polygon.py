@@ -65,31 +65,27 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
     first = jnp.argmax(inside & ~_at(inside, before), axis=0, keepdims=True).astype(jnp.int32)
     last = (first + kept - 1) % whole
     entry, leave = _at(before, first), (last + 1) % whole
-
-    def crossing(a: Array, b: Array) -> Vec:
-        one, other, up, down = _at(p.point, a), _at(p.point, b), _at(height, a), _at(height, b)
-        return one + (other - one).scale(safe_divide(up, up - down))
-
-    there = _Corner(crossing(last, leave), _at(p.out, last), line)
-    back = _Corner(crossing(entry, first), line, _at(p.into, first))
+    # the two crossed edges, each from the corner that stays
+    stays, goes = jnp.concatenate([last, first]), jnp.concatenate([leave, entry])
+    (one, up), (other, down) = (_at((p.point, height), k) for k in (stays, goes))
+    crossing = one + (other - one).scale(safe_divide(up, up - down))
+    there = _Corner(crossing[:1], _at(p.out, last), line)
+    back = _Corner(crossing[1:], line, _at(p.into, first))
 
     # in a circle: the run, where it leaves, where it comes back. The list begins with what the edge
     # from its first corner to its second leaves
     at_second = jnp.where(inside[1:2], (1 - first) % whole, kept)
     begin = jnp.where(inside[:1], at_second, kept + 1)
     slot = (place + begin) % (kept + 2)
-    run = _Corner(*_at((p.point, p.into, p.out), (first + slot) % whole))
-    shorter = select(slot == kept, there, select(slot == kept + 1, back, run))
-
-    # nothing goes: the list begins with the second corner all the same. An open line of which one
-    # end goes has the other end, and that where it crosses
-    onward = _Corner(*_at((p.point, p.into, p.out), (place + 1) % whole))
-    same = _Corner(p.point, p.into, p.out)
-    new_end = select(first == 0, there, back)
-    shortened = select(place == 1 - first, new_end, same)
     some, is_line = wanted & (kept < number), number == 2
-    full = select(wanted & ~is_line, onward, same)
-    point, into, out = select(some, select(is_line, shortened, shorter), full)
+    # nothing goes: the list begins with the second corner all the same
+    onward = jnp.where(wanted & ~is_line, (place + 1) % whole, place)
+    source = jnp.where(some & ~is_line, (first + slot) % whole, onward)
+    here = _Corner(*_at((p.point, p.into, p.out), source))
+    # an open line of which one end goes has the other end, and that where it crosses
+    leaves = some & jnp.where(is_line, (place == 1 - first) & (first == 0), slot == kept)
+    comes = some & jnp.where(is_line, (place == 1 - first) & (first != 0), slot == kept + 1)
+    point, into, out = select(leaves, there, select(comes, back, here))
     left = jnp.where(kept > 0, jnp.where(is_line, 2, kept + 2), 0)
     return Polygon(point, into, out, jnp.where(some, left, number)[0])
 
