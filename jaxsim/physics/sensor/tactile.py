@@ -1,8 +1,8 @@
 """Tactile sensors: how deep the vertices of a mesh are in other geoms, and how these slide there.
 
 MuJoCo's documentation, XML reference: sensor/tactile. The mesh lies in the frame of the sensor's
-geom, whatever shape that has. A geom presses if a contact, even one without force, joins it to the
-sensor's body or to a body welded to that. A vertex, a taxel, reports
+geom, whatever shape that has. Another geom presses if a contact, even one without force, joins it
+to the sensor's body or to a body welded to that. A vertex, a taxel, reports
 
     depth  = max(0, -distance(x)) over these geoms, by their signed distances
     slip_k = sum |t_k . (v - u)| over those in which it is,   k = 1, 2

@@ -118,11 +118,14 @@ def _sensors(s: Structure) -> np.ndarray:
 
 
 def _others(s: Structure, geom: int, disableflags: int) -> list[int]:
-    """Geoms that may touch some geom of a geom's body and the bodies welded to it."""
+    """Geoms that may touch a geom's body or a body welded to it, on whatever body they are.
+
+    Only `<pair>` elements make geoms of the same body touch; the geom itself does not count then.
+    """
     pairs, weld = known_pairs(s, disableflags), s.body_weldid[s.geom_bodyid]
     ends = (pairs.geom1, pairs.geom2), (pairs.geom2, pairs.geom1)
     touching = [other[weld[own] == weld[geom]] for own, other in ends]
-    return np.unique(np.concatenate(touching)).tolist()
+    return [g for g in np.unique(np.concatenate(touching)).tolist() if g != geom]
 
 
 def _patches(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
