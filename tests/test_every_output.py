@@ -32,6 +32,7 @@ MODEL = """
   iterations="200" ls_iterations="200" gravity=".3 -.2 -9.81" {option}/>
 <option><flag energy="enable"/></option><default><geom condim="{condim}"/></default>
 <size nuserdata="2"/>
+<asset><mesh name="pad" builtin="plate" params="3 2" scale=".2 .2 .1"/></asset>
 <worldbody>
   <geom name="floor" type="plane" size="3 3 .1" margin=".01" contype="3" {belt}/>
   <site name="ground" type="box" size="3 3 .4"/><site name="post" pos="0 .3 1.5"/>
@@ -47,7 +48,8 @@ MODEL = """
       <geom name="knuckle" size=".1" pos="0 0 -.1" {fluid}/>
       <site name="tip" type="ellipsoid" size=".12 .15 .3" pos="0 0 -.2" euler="20 0 10"/>
       <camera name="look" pos=".1 0 0" euler="30 0 0"/></body></body>
-  <body name="box" pos=".42 0 .19"><freejoint/><geom type="box" size=".2 .15 .2" {fluid}/>
+  <body name="box" pos=".42 0 .19"><freejoint/>
+    <geom name="under" type="box" size=".2 .15 .2" {fluid}/>
     <site name="top" type="box" size=".25 .2 .25"/></body>
   <body name="stack" pos="-.8 .1 .15"><freejoint/>
     <geom type="{shape}" size=".15 .1 .15" friction=".5 .02 .01" contype="0"
@@ -126,6 +128,7 @@ def sensors() -> str:
         '<subtreecom body="arm"/><subtreelinvel body="arm"/><subtreeangmom body="world"/>',
         "<e_potential/><e_kinetic/><clock/>",
         '<insidesite site="ground" objtype="body" objname="box"/>',
+        '<tactile geom="under" mesh="pad"/><tactile geom="floor" mesh="pad"/>',
         '<distance body1="ball" body2="arm" cutoff="9"/>',
         '<normal geom1="knuckle" body2="ball" cutoff="9"/>',
         '<fromto geom1="knuckle" body2="box" cutoff="9"/>',

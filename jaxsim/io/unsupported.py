@@ -18,7 +18,7 @@ from jaxsim.physics.constraint import equality
 from jaxsim.physics.integrate import integrate
 from jaxsim.physics.passive import passive
 from jaxsim.physics.refusal import Refusal
-from jaxsim.physics.sensor import sensor
+from jaxsim.physics.sensor import sensor, tactile_plan
 from jaxsim.physics.tendon import tendon
 
 # flags that change the motion, and what they ask for
@@ -54,10 +54,11 @@ def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refus
             yield place.file, place.line, refusal.message
 
     touching = m.opt.replace(disableflags=m.opt.disableflags & ~NO_CONTACTS)
+    with_contacts = m.converted({"opt": touching}, native=False)
     return {
         "refusals": tuple(r for refusals in REFUSALS for r in placed(refusals(m))),
         "contact_refusals": tuple(
-            placed(contacts.refusals(m.converted({"opt": touching}, native=False)))
+            r for refusals in OF_CONTACTS for r in placed(refusals(with_contacts))
         ),
     }
 
@@ -83,4 +84,8 @@ REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     actuation.refusals,
     equality.refusals,
     sensor.refusals,
+)
+OF_CONTACTS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
+    contacts.refusals,
+    tactile_plan.refusals,
 )

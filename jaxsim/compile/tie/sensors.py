@@ -285,11 +285,14 @@ def _global(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
 
 
 def _tactile(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
-    """Three values for each vertex of a mesh."""
-    mesh = c.find_own("mesh", e, "mesh")
-    vertices = int(c.fields["mesh_vertnum"][mesh]) if mesh >= 0 else 0
-    geom = Target(ObjType.GEOM, c.find_own("geom", e, "geom"))
-    return kind.reading(Target(ObjType.MESH, mesh), geom, dim=3 * vertices)
+    """Three values for each vertex of a mesh; the sensor feels by the contacts of its body."""
+    f, mesh = c.fields, c.find_own("mesh", e, "mesh")
+    vertices = int(f["mesh_vertnum"][mesh]) if mesh >= 0 else 0
+    geom = c.find_own("geom", e, "geom")
+    beside = f["geom_bodyid"] == f["geom_bodyid"][geom]
+    if geom >= 0 and not np.any(beside & ((f["geom_contype"] | f["geom_conaffinity"]) != 0)):
+        c.fault(e, f"geom='{e.get('geom')}': its body has no geom with contype or conaffinity")
+    return kind.reading(Target(ObjType.MESH, mesh), Target(ObjType.GEOM, geom), dim=3 * vertices)
 
 
 _USER_DIMS = {DataType.AXIS: 3, DataType.QUATERNION: 4}

@@ -9,14 +9,14 @@ from jaxsim.model.structure import Structure, derived
 
 DISTANCES = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
 # types that are one group, whatever they are attached to; it has the first of its types
-TOGETHER = ((SensorType.CONTACT,), DISTANCES)
+TOGETHER = ((SensorType.CONTACT,), DISTANCES, (SensorType.TACTILE,))
 
 
 @dataclass(frozen=True, eq=False)
 class SensorGroup:
     """Sensors of one type and size, on objects of one type, seen from frames of one type; or all
-    contact sensors, or all of distances, which have tables of their own (contact_plan.py,
-    distance.py).
+    contact sensors, or all of distances, or all tactile ones, which have tables of their own
+    (contact_plan.py, distance.py, tactile_plan.py).
 
     Attributes:
       type: kind of the sensors.

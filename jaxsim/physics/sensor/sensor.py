@@ -54,8 +54,8 @@ def sensor_pos(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qpos qvel xpos xipos ximat geom_xpos site_xpos site_xmat cam_xpos subtree_com cinert "
-        "M ten_length cvel ten_velocity actuator_velocity sensordata"
+        "qpos qvel xpos xipos ximat geom_xpos geom_xmat site_xpos site_xmat cam_xpos subtree_com "
+        "cinert M ten_length cvel ten_velocity actuator_velocity sensordata found"
     ),
     writes="subtree_linvel subtree_angmom sensordata",
 )

@@ -13,6 +13,7 @@ from jaxsim.physics.passive.energy import kinetic_energy
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
 from jaxsim.physics.sensor.position import of_world
+from jaxsim.physics.sensor.tactile import tactile_sensors
 
 
 def _velocimeter(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
@@ -68,6 +69,7 @@ VELOCITY = {
     SensorType.FRAMEANGVEL: _frameangvel,
     SensorType.SUBTREELINVEL: lambda m, d, g: take(d.subtree_linvel, g.objid).parts,
     SensorType.SUBTREEANGMOM: lambda m, d, g: take(d.subtree_angmom, g.objid).parts,
+    SensorType.TACTILE: tactile_sensors,
     SensorType.E_KINETIC: lambda m, d, g: of_world(kinetic_energy(m, d), g),
 }
 # what must be known before these sensors can be read

@@ -119,3 +119,22 @@ def test_refused(sensor, word):
 @pytest.mark.parametrize("tag", ["rangefinder", "contact"])
 def test_data_in_another_order_is_refused(tag):
     assert_refused(model(f'<{tag} site="s" data="normal dist"/>'), "data")
+
+
+@pytest.mark.parametrize("bare", ["", 'contype="0" conaffinity="0"', 'contype="0"'])
+def test_a_tactile_sensor_needs_a_body_that_can_touch(bare):
+    """A geom of the sensor's own body; one on a body that is welded to it is not enough."""
+    xml = f"""
+        <mujoco>
+          <asset><mesh name="pad" builtin="plate" params="2 3"/></asset>
+          <worldbody>
+            <body><freejoint/><geom name="g" size=".1" {bare}/>
+              <body><geom name="other" size=".1"/></body></body>
+          </worldbody>
+          <sensor><tactile geom="other" mesh="pad" cutoff=".3"/>
+            <tactile name="skin" geom="g" mesh="pad" nsample="2" delay=".1"/></sensor>
+        </mujoco>"""
+    if "conaffinity" in bare:
+        assert_refused(xml, "its body has no geom with contype or conaffinity")
+    else:
+        assert_agrees(xml)

@@ -2,6 +2,11 @@
 
 Any two convex shapes go through one search; over a plane the lowest point of a shape counts. Two
 unbounded shapes have no distance.
+
+Height fields and `sdf` geoms are refused by name. MuJoCo's compiler refuses sensors of height
+fields too; its function has the distance from one while a shape is outside or shallow inside, and a
+positive one when it is deep inside. Of an `sdf` geom MuJoCo has the least of the contacts that its
+search finds, so that geoms that are apart have no distance; over a plane it has that of the hull.
 """
 
 from collections.abc import Iterable

@@ -100,6 +100,7 @@ def name(geom_type: int) -> str:
 
 OCTREE = "octree"  # of meshes; the others have the names of primitives and of plugins
 FUNCTIONS: dict[str, Function] = {
+    name(GeomType.PLANE): _primitive(primitive.plane),
     name(GeomType.SPHERE): _primitive(primitive.sphere),
     name(GeomType.CAPSULE): _primitive(primitive.capsule),
     name(GeomType.ELLIPSOID): _primitive(primitive.ellipsoid, primitive.ellipsoid_slope),

@@ -1,5 +1,7 @@
 """What the search for contacts needs of a model: the signed distances of its geoms, as arrays."""
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -74,9 +76,16 @@ class Fields:
 
 def fields(m: Model) -> Fields:
     """The signed distances of the geoms of a model, which is in the form of the physics."""
-    s, like = m.structure, m.geom_aabb[:, 0]
-    first, second = meeting(s, int(m.opt.disableflags))
+    s = m.structure
     kinds = [kind_of(s, g) for g in range(s.ngeom)]
+    return fields_of(m, kinds, *meeting(s, int(m.opt.disableflags)))
+
+
+def fields_of(
+    m: Model, kinds: Sequence[str], first: tuple[str, ...], second: tuple[str, ...] = ()
+) -> Fields:
+    """The same, with the name of each geom's function, NONE for a geom that nobody asks about."""
+    s, like = m.structure, m.geom_aabb[:, 0]
 
     def constant(table: np.ndarray) -> jax.Array:
         return jnp.asarray(column(table, like))
@@ -93,7 +102,7 @@ def fields(m: Model) -> Fields:
             for shape in sorted({*first, *second} & {*SHAPES})
         },
         aabb=m.geom_aabb,
-        root=constant(roots(s)),
+        root=constant(roots(s, kinds)),
         child=constant(children(s)),
         value=m.oct_coeff.reshape(-1, *m.oct_coeff.shape[2:]),
         cell=m.oct_aabb,

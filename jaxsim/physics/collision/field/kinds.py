@@ -1,6 +1,7 @@
 """Which signed distance each geom has: static, from its type, its plugin and its mesh."""
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -48,9 +49,9 @@ def constants(m: Model, shape: str) -> np.ndarray:
     return table
 
 
-def roots(s: Structure) -> np.ndarray:
-    """First cell of the octree of each geom, `[ngeom]`; 0 for those that have none."""
-    has = np.array([kind_of(s, g) == OCTREE for g in range(s.ngeom)], bool)
+def roots(s: Structure, kinds: Sequence[str]) -> np.ndarray:
+    """First cell of the octree of each geom, `[ngeom]`; 0 for those of other kinds."""
+    has = np.array([kind == OCTREE for kind in kinds], bool)
     return np.where(has, s.mesh_octadr[np.where(has, s.geom_dataid, 0)], 0).astype(np.int32)
 
 

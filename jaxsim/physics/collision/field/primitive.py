@@ -16,6 +16,11 @@ from jaxsim.physics.arrays.array import Array
 # an operand that is computed once more may be rounded otherwise, so that none does.
 
 
+def plane(x: Vec, size: Vec) -> Array:
+    """Height over a plane, whatever its size."""
+    return x.z
+
+
 def sphere(x: Vec, size: Vec) -> Array:
     """Distance from a sphere."""
     return x.norm() - size.x

@@ -1,0 +1,154 @@
+"""Tactile sensors: how deep the vertices of a mesh are in other geoms, and how these slide there.
+
+MuJoCo's documentation, XML reference: sensor/tactile. The mesh lies in the frame of the sensor's
+geom, whatever shape that has. Another geom presses if a contact, even one without force, joins it
+to the sensor's body or to a body welded to that. A vertex, a taxel, reports
+
+    depth  = max(0, -distance(x)) over these geoms, by their signed distances
+    slip_k = sum |t_k . (v - u)| over those in which it is,   k = 1, 2
+
+with its position x and velocity v, the velocity u that the geom has at x, and the tangents t_k that
+the mesh gives its vertices; without tangents there is no slip. Depths come first, then both slips.
+
+The taxels of all sensors are computed together, for one geom of each sensor at a time, as far as
+some sensor of some world has one: memory follows the taxels, time follows what presses on them.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.field.distance import distance
+from jaxsim.physics.collision.field.fields import fields_of
+from jaxsim.physics.collision.shape import placed, slots
+from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.tactile_plan import Plan, tactile_plan
+
+
+class _Taxels(NamedTuple):
+    """The taxels in the world, `[taxels of a patch, patches, *W]`.
+
+    Attributes:
+      pos, vel: position [m] and velocity [m/s].
+      tangents: two; zero where the mesh has none.
+    """
+
+    pos: Vec
+    vel: Vec
+    tangents: tuple[Vec, Vec]
+
+
+class _Felt(NamedTuple):
+    """What the taxels report: depth [m] and both slips [m/s]."""
+
+    depth: jax.Array
+    slip1: jax.Array
+    slip2: jax.Array
+
+
+class _Pressing(NamedTuple):
+    """One geom of each sensor, or several in front of each other, `[n, *W]`.
+
+    Attributes:
+      geom: its id.
+      is_one: whether there is one; else the id is arbitrary.
+    """
+
+    geom: jax.Array
+    is_one: jax.Array
+
+
+def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
+    """Outputs of all tactile sensors, one after another, as one array."""
+    plan, worlds = tactile_plan(m.structure, int(m.opt.disableflags)), d.qpos.shape[1:]
+    if d.found is None or not plan.other.size:
+        return (jnp.zeros((len(plan.rows), *worlds), d.qpos.dtype),)
+    taxels = _taxels(m, d, plan)
+    geoms, fields = placed(m, d), fields_of(m, plan.kinds, plan.names)
+
+    def add(felt: _Felt, pressing: _Pressing) -> _Felt:
+        """What the taxels feel with one more geom of each sensor."""
+        geom, is_one = take(pressing, plan.sensor)
+        other = pick(geoms, geom)
+        pos, rot = slots((other.pos, other.rot))
+        dist = distance(rot.T @ (taxels.pos - pos), fields.solid(other, plan.names))
+        inside = slots(is_one) & (dist < 0)
+        apart = taxels.vel - _velocity(m, d, geom, taxels.pos)
+        first, second = (jnp.where(inside, jnp.abs(t.dot(apart)), 0) for t in taxels.tangents)
+        depth = jnp.where(inside & (-dist > felt.depth), -dist, felt.depth)
+        return _Felt(depth, felt.slip1 + first, felt.slip2 + second)
+
+    def turn(felt: _Felt, pressing: _Pressing) -> tuple[_Felt, None]:
+        if not platform().branches:
+            return add(felt, pressing), None
+        some = jnp.any(pressing.is_one)
+        return lax.cond(some, add, lambda felt, _: felt, felt, pressing), None
+
+    zero = jnp.zeros((*plan.vertex.shape, *worlds), d.qpos.dtype)
+    felt, _ = lax.scan(turn, _Felt(zero, zero, zero), _pressing(m, d, plan))
+    numbers = [a.reshape(-1, *worlds) for a in felt]
+    return (take(jnp.concatenate(numbers), plan.rows),)
+
+
+def _taxels(m: Model, d: Data, plan: Plan) -> _Taxels:
+    """The vertices of the meshes, in the frames of the sensors' geoms."""
+    geom = plan.geom[plan.sensor]
+    turn, origin = slots((take(d.geom_xmat, geom), take(d.geom_xpos, geom)))
+
+    def of_mesh(table: Vec, index: np.ndarray) -> Vec:
+        return take(table, index.ravel()).map(lambda a: a.reshape(*index.shape, *a.shape[1:]))
+
+    pos = turn @ of_mesh(m.mesh_vert, plan.vertex) + origin
+    body = m.geom_bodyid[geom]
+    vel = _at(take(d.cvel, body), take(d.subtree_com, m.body_rootid[body]), pos)
+    slides = column(1.0 * plan.slides[plan.sensor][None], d.geom_xpos)
+    first, second = (turn @ of_mesh(m.mesh_normal, t).scale(slides) for t in plan.tangents)
+    return _Taxels(pos, vel, (first, second))
+
+
+def _velocity(m: Model, d: Data, geom: Array, point: Vec) -> Vec:
+    """Velocity that the body of each geom `[n, *W]` has at points `[k, n, *W]`."""
+    body = pick(jnp.asarray(column(m.geom_bodyid.astype(np.int32), geom)), geom)
+    return _at(pick(d.cvel, body), pick(take(d.subtree_com, m.body_rootid), body), point)
+
+
+def _at(twist: Spatial, com: Vec, point: Vec) -> Vec:
+    """Velocity at points `[k, n, *W]`, by the twists of bodies `[n, *W]` about `com`."""
+    twist, com = slots((twist, com))
+    return twist.at(point - com)
+
+
+def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
+    """The geoms that press on each sensor, each once, `[most, n, *W]`."""
+    c = d.found.contacts
+    geom = [c.each(ids) for ids in c.geom]
+    weld = [c.each(body.look_up(m.body_weldid)) for body in c.body]
+
+    def each(table: np.ndarray) -> np.ndarray:
+        return column(table.astype(np.int32)[..., None], c.dist)
+
+    def touches(own: int, other: int) -> Array:
+        here = c.exists[None] & (weld[own][None] == each(plan.weld))
+        return jnp.any(here[None] & (geom[other][None, None] == each(plan.other)), axis=2)
+
+    mask = touches(0, 1) | touches(1, 0)
+    number, sensors, *worlds = mask.shape
+    most = min(number, 2 * len(c.dist))
+    index, count = first_true(mask.reshape(number, -1), np.arange(number), most)
+    index = index.reshape(most * sensors, *worlds)
+    column_of = column(np.tile(np.arange(sensors, dtype=np.int32), most), index)
+    table = column(np.maximum(plan.other, 0).astype(np.int32).ravel(), index)
+    found = pick(jnp.asarray(table), sensors * index + column_of)
+    place = column(np.arange(most, dtype=np.int32), mask)
+    is_one = jnp.asarray(place < count.reshape(1, sensors, *worlds))
+    return _Pressing(found.reshape(most, sensors, *worlds), is_one)

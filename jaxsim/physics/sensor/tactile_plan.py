@@ -1,0 +1,143 @@
+"""What tactile sensors ask for, as tables: their taxels, and the geoms that may press on them.
+
+A taxel is a vertex of the sensor's mesh. Sensors have different numbers of them, so they are cut
+into patches with as many taxels as the smallest sensor has: the taxels of all sensors are then one
+array `[taxels of a patch, patches]`, at most half of which is padding.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.enums import GeomType, SensorType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.collision.candidates.pairs import known_pairs
+from jaxsim.physics.collision.field.distance import OCTREE
+from jaxsim.physics.collision.field.kinds import NONE, kind_of
+from jaxsim.physics.refusal import Refusal, named, refuse
+
+NOBODY = -1  # no geom
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The tactile sensors of a model.
+
+    Attributes:
+      geom: the geom of each sensor, `[n]`.
+      weld: its body, or the one that this is welded to, `[n]`.
+      other: geoms that may press on each sensor, filled up with NOBODY, `[k, n]`.
+      kinds: the signed distance of each geom that may press on some sensor, else NONE.
+      sensor: whose taxels a patch has, `[patches]`.
+      vertex: place of each taxel in `mesh_vert`, `[taxels of a patch, patches]`.
+      tangents: of its two tangents in `mesh_normal`, likewise.
+      slides: sensors whose meshes have tangents, `[n]` bool.
+      rows: of each output its place among depths and both slips of the taxels, number by number.
+    """
+
+    geom: np.ndarray
+    weld: np.ndarray
+    other: np.ndarray
+    kinds: tuple[str, ...]
+    sensor: np.ndarray
+    vertex: np.ndarray
+    tangents: tuple[np.ndarray, np.ndarray]
+    slides: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The signed distances that occur."""
+        return tuple(sorted({*self.kinds} - {NONE}))
+
+
+@functools.lru_cache(maxsize=8)
+def tactile_plan(s: Structure, disableflags: int) -> Plan:
+    """The tables of a model with tactile sensors, with contacts as its flags let it have them."""
+    ids = _sensors(s)
+    mesh, geom = s.sensor_objid[ids], s.sensor_refid[ids]
+    others = [_others(s, int(g), disableflags) for g in geom]
+    known = [[g for g in of_one if taxel_kind(s, g) != NONE] for of_one in others]
+    pressing = set().union(*known)
+    most = max(map(len, known))
+    filled = [of_one + [NOBODY] * (most - len(of_one)) for of_one in known]
+
+    count = s.mesh_vertnum[mesh]
+    sensor, taxel = _patches(count)
+    slides = s.mesh_normalnum[mesh] == 3 * count
+    frame = np.where(slides, s.mesh_normaladr[mesh], 0)[sensor] + 3 * taxel * slides[sensor]
+    place = np.arange(taxel.size).reshape(taxel.shape)
+    first = np.array([np.flatnonzero(sensor == k)[0] for k in range(len(ids))])
+    size = len(taxel)
+    # the j-th taxel of a sensor is the (j % size)-th of its (j // size)-th patch
+    of_one = [
+        place[np.arange(n) % size, f + np.arange(n) // size]
+        for n, f in zip(count, first, strict=True)
+    ]
+    return Plan(
+        geom=geom,
+        weld=s.body_weldid[s.geom_bodyid[geom]],
+        other=np.array(filled, int).reshape(len(ids), most).T,
+        kinds=tuple(taxel_kind(s, g) if g in pressing else NONE for g in range(s.ngeom)),
+        sensor=sensor,
+        vertex=s.mesh_vertadr[mesh][sensor] + taxel,
+        tangents=(frame + slides[sensor], frame + 2 * slides[sensor]),
+        slides=slides,
+        rows=np.concatenate([k * taxel.size + p for p in of_one for k in range(3)]),
+    )
+
+
+def taxel_kind(s: Structure, geom: int) -> str:
+    """The signed distance in which taxels see a geom; NONE: they do not see it.
+
+    A mesh has one if it has an octree. Of an `sdf` geom without plugin it is that of its mesh too,
+    where MuJoCo stops the program.
+    """
+    if s.geom_type[geom] == GeomType.MESH:
+        return OCTREE if s.mesh_octnum[s.geom_dataid[geom]] else NONE
+    return kind_of(s, geom)
+
+
+def refusals(m: Model) -> list[Refusal]:
+    """Height fields that a tactile sensor may touch: they have no signed distance."""
+    found = []
+    for i in _sensors(m.structure):
+        others = _others(m.structure, int(m.sensor_refid[i]), int(m.opt.disableflags))
+        fields = [g for g in others if m.geom_type[g] == GeomType.HFIELD]
+        if fields:
+            what = f"{named(m, 'geom', fields[0])}, a height field, has no signed distance"
+            remedy = "keep it apart from the sensor's body with contype and conaffinity"
+            found.append(refuse(m, "sensor", i, f"{what}; {remedy}"))
+    return found
+
+
+def _sensors(s: Structure) -> np.ndarray:
+    return np.flatnonzero(s.sensor_type == SensorType.TACTILE)
+
+
+def _others(s: Structure, geom: int, disableflags: int) -> list[int]:
+    """Geoms that may touch a geom's body or a body welded to it, on whatever body they are.
+
+    Only `<pair>` elements make geoms of the same body touch; the geom itself does not count then.
+    """
+    pairs, weld = known_pairs(s, disableflags), s.body_weldid[s.geom_bodyid]
+    ends = (pairs.geom1, pairs.geom2), (pairs.geom2, pairs.geom1)
+    touching = [other[weld[own] == weld[geom]] for own, other in ends]
+    return [g for g in np.unique(np.concatenate(touching)).tolist() if g != geom]
+
+
+def _patches(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cuts sensors with some numbers of taxels into patches.
+
+    Returns:
+      The sensor of each patch, `[patches]`; and which of its taxels a patch has, the last again and
+      again where there are no more, `[taxels of a patch, patches]`.
+    """
+    size = int(count.min())
+    patches = -(-count // size)
+    sensor = np.repeat(np.arange(len(count)), patches)
+    start = size * (np.arange(len(sensor)) - np.repeat(np.cumsum(patches) - patches, patches))
+    taxel = np.arange(size)[:, None] + start
+    return sensor, np.minimum(taxel, count[sensor] - 1)
