@@ -4,6 +4,7 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+from scenes import scene
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 MODELS = ("cartpole", "walker", "humanoid", "quadruped", "pile")
@@ -11,15 +12,16 @@ UNIQUE = 256  # different states; a larger batch repeats them with noise
 
 
 def load(name: str, preset: str) -> mujoco.MjModel:
-    """A model of `configs/`, a chain ("chain6", "chain30") or an MJCF file.
+    """A model of `configs/`, a scene of `scenes.py` ("chain6", "pile100") or an MJCF file.
 
     Args:
       name: which model.
       preset: "rl": 4 solver iterations, 8 of the line search, no implicit damping, as
         reinforcement learning runs it; "own": as the file says.
     """
-    if name.startswith("chain"):
-        m = mujoco.MjModel.from_xml_string(chain(int(name.removeprefix("chain"))))
+    text = scene(name)
+    if text:
+        m = mujoco.MjModel.from_xml_string(text)
     else:
         path = CONFIGS / f"{name}.xml"
         m = mujoco.MjModel.from_xml_path(str(path if path.exists() else name))
@@ -30,19 +32,10 @@ def load(name: str, preset: str) -> mujoco.MjModel:
     return m
 
 
-def chain(links: int) -> str:
-    """A hanging chain of hinges with motors: deep trees are where fusion goes wrong."""
-    body = "".join(
-        f'<body pos="{0.2 if i else 0} 0 {0 if i else 2}">'
-        f'<joint name="j{i}" axis="0 {i % 2} {1 - i % 2}" damping=".1" range="-2 2"/>'
-        '<geom type="capsule" fromto="0 0 0 .2 0 0" size=".03" contype="0" conaffinity="0"/>'
-        for i in range(links)
-    )
-    motors = "".join(f'<motor joint="j{i}"/>' for i in range(links))
-    return (
-        f"<mujoco><worldbody>{body}{'</body>' * links}</worldbody>"
-        f"<actuator>{motors}</actuator></mujoco>"
-    )
+def title(name: str) -> str:
+    """What a model is called in results: a file by its folder and its own name."""
+    path = Path(name)
+    return f"{path.parent.name}/{path.stem}" if path.suffix else name
 
 
 def states(m: mujoco.MjModel, worlds: int, seed: int = 0) -> dict[str, np.ndarray]:

@@ -81,7 +81,7 @@ def _child(pipe, function, args) -> None:
 
 
 def measure(engine: str, model: str, args: argparse.Namespace) -> dict:
-    row = {"engine": engine, "model": model, "steps_per_s": {}}
+    row = {"engine": engine, "model": states.title(model), "steps_per_s": {}}
     m = states.load(model, args.preset)
     row["nv"] = int(m.nv)
     if engine == "c":

@@ -229,7 +229,7 @@ def contacts(
       point: where `patch_of` found them; by default they are found again, differentiably.
     """
     assets = set_.assets
-    sides = once(_sides, set_, lax.stop_gradient(f))
+    sides = once(_sides, set_, f)
     cutter, subject = _of(sides, patch.turned), _of(sides, ~patch.turned)
     normal = cutter.turn @ normal_of(assets, cutter.shape, patch.face)
     origin = cutter.world(corner_of(assets, cutter.shape, patch.face, jnp.zeros_like(patch.face)))

@@ -213,15 +213,14 @@ def _moved(b, x):
 
 
 @functools.cache
-def _outputs():
-    """Distance, position and normal of moved shapes, as one array, and their derivative."""
-    given = _assets()
+def _outputs(points: bool, far: float):
+    """Distances, positions and normals of moved shapes, `[7 k, n]`, and their derivative."""
+    given = dataclasses.replace(_assets(), patches=points)
 
     def out(x, a, b):
-        reach = jnp.full(a.pos.x.shape, 5.0)
-        single = dataclasses.replace(given, patches=False)
-        t = convex_convex(a, _moved(b, x), single, reach)
-        return jnp.stack([t.dist[0], *(p[0] for p in t.pos.parts), *(p[0] for p in t.normal.parts)])
+        t = convex_convex(a, _moved(b, x), given, jnp.full(a.pos.x.shape, far))
+        parts = [t.dist, *t.pos.parts, *t.normal.parts]  # where there is no contact they are free
+        return jnp.concatenate([jnp.where(t.dist < FAR, p, 0) for p in parts])
 
     def slope(x, way, a, b):
         return jax.jvp(lambda x: out(x, a, b), (x,), (way,))[1]
@@ -231,22 +230,36 @@ def _outputs():
 
 def test_derivatives_equal_differences(random):
     """Of distance, position and normal, wherever differences of two step sizes agree."""
-    out, slope = _outputs()
-    n = len(random.dist)
-    way = jnp.asarray(np.random.default_rng(0).normal(size=(6, n)))
-    zero = jnp.zeros((6, n))
-    exact = np.asarray(slope(zero, way, random.a, random.b))
-
-    def differences(step):
-        ahead, behind = (np.asarray(out(s * step * way, random.a, random.b)) for s in (1, -1))
-        return (ahead - behind) / (2 * step)
-
-    coarse, fine = differences(2e-5), differences(1e-5)
-    smooth = np.abs(coarse - fine).max(axis=0) < 1e-4
+    exact, fine, smooth = _slopes(random, points=False, far=5.0)
     assert smooth.mean() > 0.7
     assert np.mean(np.abs(exact - fine)[0, smooth] < 1e-5) > 0.99
     off = np.abs(exact - fine)[:, smooth].max(axis=0)
     assert np.mean(off < 1e-3) > 0.98
+
+
+def test_derivatives_of_flat_contacts_equal_differences():
+    """Of all their points."""
+    poses = _draw(2, 12, aligned=True)
+    exact, fine, smooth = _slopes(poses, points=True, far=REACH)
+    several = (np.asarray(_run(poses.a, poses.b).dist) < REACH).sum(axis=0) > 1
+    assert (several & smooth).sum() > 20
+    off = np.abs(exact - fine)[:, smooth & several].max(axis=0)
+    assert np.mean(off < 1e-4) > 0.95
+
+
+def _slopes(poses: Poses, points: bool, far: float):
+    """Derivatives and differences along random ways, `[.., n]`, and where those are smooth."""
+    out, slope = _outputs(points, far)
+    n = len(poses.dist)
+    way = jnp.asarray(np.random.default_rng(0).normal(size=(6, n)))
+    exact = np.asarray(slope(jnp.zeros((6, n)), way, poses.a, poses.b))
+
+    def differences(step):
+        ahead, behind = (np.asarray(out(s * step * way, poses.a, poses.b)) for s in (1, -1))
+        return (ahead - behind) / (2 * step)
+
+    coarse, fine = differences(2e-5), differences(1e-5)
+    return exact, fine, np.abs(coarse - fine).max(axis=0) < 1e-4
 
 
 def test_reverse_mode_is_finite_at_singular_placements():

@@ -1,0 +1,90 @@
+"""How well things at rest stay at rest, and piles settle, beside MuJoCo C.
+
+    python benchmarks/stability.py [--scenes stack10 cards mixed20] [--seconds 10]
+        [--json benchmarks/results/stability.json]
+
+Both engines begin in the same state and run in their default precision: ours in single. `moved` is
+how far bodies are, at the end, from where they began: the median and the largest [m]; for piles it
+says how far they fell and spread. `speed` is the largest speed of a body at the end [m/s], `deep`
+the deepest contact of the last second [m], `lost` how many bodies left the floor's surroundings.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from scenes import scene
+
+import jaxsim
+
+SURROUNDINGS = 3.0  # [m]
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap.add_argument("--scenes", nargs="+", default=["stack10", "cards", "mixed20"])
+    ap.add_argument("--seconds", type=float, default=10.0)
+    ap.add_argument("--json", type=Path, help="file for the results")
+    args = ap.parse_args()
+    rows = []
+    for name in args.scenes:
+        text = scene(name)
+        if text is None:
+            ap.error(f"no scene {name}")
+        for engine, run in (("c", of_c), ("jaxsim", of_jaxsim)):
+            rows.append({"scene": name, "engine": engine} | run(text, args.seconds))
+            print(rows[-1], flush=True)
+    if args.json:
+        what = {"mujoco": mujoco.__version__, "jax": jax.__version__, "seconds": args.seconds}
+        args.json.write_text(json.dumps(what | {"rows": rows}, indent=1))
+
+
+def of_c(text: str, seconds: float) -> dict:
+    """What MuJoCo C gives."""
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    start, deep = d.xpos[1:].copy(), []
+    for _ in range(round(seconds / m.opt.timestep)):
+        mujoco.mj_step(m, d)
+        deep.append(min([0.0, *d.contact.dist[: d.ncon]]))
+    return said(start, d.xpos[1:], d.qvel, deep, m.opt.timestep)
+
+
+def of_jaxsim(text: str, seconds: float) -> dict:
+    """What we give."""
+    m = jaxsim.load_model(text)
+    d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
+    start = np.asarray(d.xpos[1:])
+
+    def step(d: jaxsim.Data, _: None) -> tuple[jaxsim.Data, jax.Array]:
+        d = jaxsim.step(m, d)
+        return d, jnp.minimum(jnp.min(d.contact.dist), 0)
+
+    run = jax.jit(lambda d: jax.lax.scan(step, d, length=round(seconds / float(m.opt.timestep))))
+    d, deep = run(d)
+    counts = [str(w) for w in jaxsim.warning_counts(d)]
+    found = said(start, np.asarray(d.xpos[1:]), d.qvel, deep, float(m.opt.timestep))
+    return found | ({"warnings": counts} if counts else {})
+
+
+def said(start: np.ndarray, end: np.ndarray, qvel: np.ndarray, deep: list, dt: float) -> dict:
+    """The numbers of one run."""
+    moved = np.linalg.norm(end - start, axis=1)
+    speed = np.linalg.norm(np.asarray(qvel).reshape(-1, 6)[:, :3], axis=1)
+    last = np.asarray(deep)[-round(1 / dt) :]
+    return {
+        "moved_median": float(np.median(moved)),
+        "moved_most": float(moved.max()),
+        "speed": float(speed.max()),
+        "deep": float(-last.min()),
+        "lost": int((np.abs(end) > SURROUNDINGS).any(axis=1).sum()),
+    }
+
+
+if __name__ == "__main__":
+    main()
