@@ -48,12 +48,12 @@ def cards() -> str:
     rows = []
 
     def tent(x: float, z: float) -> None:
-        for side in (-1, 1):
-            rows.append(
-                f'<body pos="{x + side * out} 0 {z + high + thick * np.sin(lean)}" '
-                f'euler="0 {-side * np.degrees(lean)} 0"><freejoint/>'
-                f'<geom type="box" size="{thick} .07 {half}"/></body>'
-            )
+        rows.extend(
+            f'<body pos="{x + side * out} 0 {z + high + thick * np.sin(lean)}" '
+            f'euler="0 {-side * np.degrees(lean)} 0"><freejoint/>'
+            f'<geom type="box" size="{thick} .07 {half}"/></body>'
+            for side in (-1, 1)
+        )
 
     storey = 2 * (high + thick * np.sin(lean))
     apart = 2 * out + 0.05
