@@ -19,8 +19,8 @@ REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 PART = {GeomType.SPHERE: 9, GeomType.CAPSULE: 3, GeomType.ELLIPSOID: 9}
 CORNER = 8  # prisms under a point that is near a corner of a cell; at the corner it touches six
 ROUND_TO = 8
-LEAST = 16  # room in any model: what is held in a hand or a cup touches in many points
-FEW = 8  # pairs of one kind for which a test would cost more than it saves
+LEAST = 32  # room in any model: what is held in a hand or a cup touches in many points
+FEW = 16  # pairs of one kind for which a test would cost more than it saves
 
 
 def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
@@ -49,13 +49,13 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
 
 def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np.ndarray) -> int:
     """How many pairs of a group go through the narrow phase: few, or with planes all; else as many
-    as were asked for, or one for each geom, and two for that of a body on its own."""
+    as were asked for, or two for each geom, and three for that of a body on its own."""
     if any(kind[0] == GeomType.PLANE for kind in kinds):
         return len(of_kind)
     if "nnear" in s and s.nnear:
         return min(len(of_kind), s.nnear)
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
-    neighbors = sum(2 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 1 for g in geoms)
+    neighbors = sum(3 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
     return min(len(of_kind), max(FEW, neighbors))
 
 
