@@ -16,7 +16,7 @@ force softly. Only the rows change; distances, points and margins are those of t
 
 Contacts from a distance for the sake of gradients: Paulus, Geist et al., Differentiable Simulation
 of Hard Contacts with Soft Gradients for Learning and Control, ICLR 2026 (arXiv:2506.14186). There
-they are in the derivative only; here they are in the motion too, whose derivative is thus exact. The
+they are in the derivative only; here they are in the motion too, and the derivative is exact. The
 function s is a softplus (Dugas et al., Incorporating second-order functional knowledge for better
 option pricing, NIPS 2000).
 """
@@ -24,6 +24,7 @@ option pricing, NIPS 2000).
 import jax
 import jax.numpy as jnp
 
+from jaxsim.enums import MINVAL
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 
@@ -57,10 +58,10 @@ def felt(distance: Array, smooth: Array, active: Array) -> tuple[Array, Array]:
 
     Args:
       distance: r, distance of the surfaces minus margin, `[n, *W]` [m].
-      smooth: h `[n, *W]`; where it is 0, s(r) = r and w(r) = 1.
+      smooth: h `[n, *W]`; where it is 0, or too small to divide by, s(r) = r and w(r) = 1.
       active: contacts that have rows; of the others nothing is asked, nor differentiated.
     """
-    soft = active & (smooth > 0)
+    soft = active & (smooth > MINVAL)
     h = jnp.where(soft, smooth, 1.0)
     x = jnp.where(soft, distance, 0.0) / h
     inside = -h * jnp.logaddexp(-x, jnp.zeros_like(x))
