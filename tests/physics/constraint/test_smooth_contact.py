@@ -131,6 +131,22 @@ def test_with_a_shrinking_length_the_step_becomes_that_of_hard_contacts():
     np.testing.assert_allclose(error[4], 0, atol=1e-10)  # length 0: those of today
 
 
+def test_the_bias_of_a_resting_ball_is_of_the_size_of_the_length():
+    """The height at which the force is the weight, beside that without; docs/physics/contacts.md."""
+    m = ball()
+    lengths = jnp.array([0.0, 1e-4, 1e-3, 1e-2])
+    weight = 2 * 9.81
+    push = jax.jit(jax.vmap(lambda h, z: force(m.replace(smooth=h), z)[1]))
+    low, high = -2e-3 - 0 * lengths, 10 * lengths
+    for _ in range(40):
+        middle = (low + high) / 2
+        below = push(lengths, middle) > weight
+        low, high = jnp.where(below, middle, low), jnp.where(below, high, middle)
+    bias = (low - low[0])[1:] / lengths[1:]
+    assert (np.abs(bias) > 0.01).all()
+    assert (np.abs(bias) < 1.2).all()
+
+
 # gradients
 
 
@@ -156,6 +172,7 @@ def landing(m, start):
     return -1e3 * d.qpos[0], gaps.min()
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_landing_is_not_zero_before_touch_down():
     hard, soft = jaxsim.load_model(THROW), jaxsim.load_model(THROW, smooth=2e-3)
     gradient = jax.jit(jax.value_and_grad(landing, argnums=1, has_aux=True))
@@ -243,6 +260,7 @@ def test_many_worlds_are_each_like_one():
     assert number.tolist() == [int(n) for _, n in alone] == [0, 6, 6]
 
 
+@pytest.mark.slow
 def test_single_precision_has_finite_derivatives():
     """Also those of contacts that are far away, or deep, for lengths from tiny to large."""
     m = jaxsim.load_model(PILE, smooth=H)
