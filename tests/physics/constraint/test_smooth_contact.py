@@ -132,7 +132,7 @@ def test_with_a_shrinking_length_the_step_becomes_that_of_hard_contacts():
 
 
 def test_the_bias_of_a_resting_ball_is_of_the_size_of_the_length():
-    """The height at which the force is the weight, beside that without; docs/physics/contacts.md."""
+    """The height at which the force is the weight, with a length and without."""
     m = ball()
     lengths = jnp.array([0.0, 1e-4, 1e-3, 1e-2])
     weight = 2 * 9.81
@@ -355,3 +355,11 @@ def test_a_suction_cup_draws_by_the_weight_of_its_contact():
     heights = H * jnp.array([-20.0, -1.0, 0.0, 2.0, 20.0])
     weights = np.where(heights < REACH * H, 1 / (1 + np.exp(heights / H)), 0)
     np.testing.assert_allclose(jax.jit(jax.vmap(drawn))(heights), -7 * weights, **ROUNDING)
+
+
+def test_what_is_written_back_is_without_the_length():
+    spec = jaxsim.Spec.from_string(BOX)
+    m = jaxsim.load_model(spec, smooth=H)
+    again = jaxsim.load_model(jaxsim.write_back(spec, m.replace(body_mass=2 * m.body_mass)))
+    assert again.smooth is None
+    np.testing.assert_array_equal(again.body_mass, 2 * m.body_mass)
