@@ -24,6 +24,7 @@ from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import Free, flags, freed
 from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.smooth import REACH
 from jaxsim.words import remedy
 
 Tables = Mapping[str, Any]
@@ -40,6 +41,7 @@ def assemble(
     *,
     contacts: int | None = None,
     pairs: int | None = None,
+    smooth: float | None = None,
     origin: str | None = None,
     places: Places | None = None,
     plugins: Sequence[str] = (),
@@ -53,6 +55,7 @@ def assemble(
       names: names of the objects of each kind, by id.
       contacts: contacts a world has room for; None: chosen from the candidate pairs.
       pairs: near pairs of each group that are looked at; None: chosen from the candidates.
+      smooth: length over which contacts are felt from a distance [m]; None or 0: they are not.
       origin: file the model came from, for messages.
       places: where the objects of each kind were written, by id, for messages.
       plugins: name of the plugin of each instance.
@@ -71,8 +74,11 @@ def assemble(
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
     tables["nnear"] = 0 if pairs is None else max(1, int(pairs))  # 0: chosen
-    tables["geom_prismnum"] = prisms_under(fields)
+    tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
+
+    if smooth:
+        leaves["smooth"] = _leaf("smooth", Model.fields["smooth"], smooth, sizes)
 
     # All on the host until the structure is complete: then it goes to the device at once.
     m = Model(

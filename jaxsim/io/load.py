@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any
 
+import jax.numpy as jnp
+
 from jaxsim.assets.source.provider import shown
 from jaxsim.compile import compile_file, compile_spec, compile_string
 from jaxsim.compile.context import Compiled
@@ -12,7 +14,7 @@ from jaxsim.io.save import from_bytes, is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
 from jaxsim.model.switches import Free
-from jaxsim.physics.arguments import check_room
+from jaxsim.physics.arguments import check_room, check_smooth
 from jaxsim.physics.constants.length_range import find_length_ranges
 from jaxsim.spec import Spec
 
@@ -24,6 +26,7 @@ def load_model(
     contacts: int | None = None,
     pairs: int | None = None,
     free: Free = (),
+    smooth: float | None = None,
 ) -> Model:
     """Loads a model from an MJCF file, MJCF text, a `Spec`, or a file that `save_model` wrote.
 
@@ -42,6 +45,10 @@ def load_model(
         "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
         program (no row in the solver, no forces of a medium), and `Model.replace` refuses to set
         it. Name here what you batch, randomize or differentiate; `model/switches.py` has the table.
+      smooth: length over which contacts are felt from a distance [m], so that gradients see them
+        before they touch (docs/physics/contacts.md, Smooth contact); `m.smooth` may be changed and
+        differentiated afterwards. None or 0: contacts are those of MuJoCo. A saved model has it or
+        not as it was saved: None keeps its length, 0 takes it away.
 
     Returns:
       The compiled model, in the default precision of JAX.
@@ -61,6 +68,7 @@ def load_model(
       (1, 4.189)
     """
     check_room(contacts, pairs)
+    smooth = check_smooth(smooth)
     _check_source(source, assets)
     if isinstance(source, Spec):
         if assets is not None:
@@ -72,13 +80,18 @@ def load_model(
         origin = fspath(source)
         data = file_contents(origin, assets)
         if is_saved(data):
-            return freed_model(_with_room(from_bytes(data, origin), contacts, pairs), free)
+            m = _with_length(from_bytes(data, origin), smooth)
+            return freed_model(_with_room(m, contacts, pairs), free)
         compiled = compile_file(origin, assets, data)
-    return freed_model(_assembled(compiled, origin, contacts, pairs), free)
+    return freed_model(_assembled(compiled, origin, contacts, pairs, smooth), free)
 
 
 def _assembled(
-    compiled: Compiled, origin: str | None, contacts: int | None, pairs: int | None
+    compiled: Compiled,
+    origin: str | None,
+    contacts: int | None,
+    pairs: int | None,
+    smooth: float | None,
 ) -> Model:
     """The Model of a compilation; what takes a simulation to find is found now."""
     m = assemble(
@@ -88,6 +101,7 @@ def _assembled(
         compiled.names,
         contacts=contacts,
         pairs=pairs,
+        smooth=smooth,
         origin=None if origin is None else shown(origin),
         places=compiled.places,
         plugins=compiled.plugins,
@@ -124,3 +138,10 @@ def _with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
     room = {"ncontact": contacts, "nnear": pairs}
     given = {name: max(1, number) for name, number in room.items() if number is not None}
     return m.replace(structure=m.structure.replace(**given)) if given else m
+
+
+def _with_length(m: Model, smooth: float | None) -> Model:
+    """A saved model whose contacts are felt over another length, if one is given; 0: not at all."""
+    if smooth is None:
+        return m
+    return m.replace(smooth=jnp.asarray(smooth, m.qpos0.dtype) if smooth else None)

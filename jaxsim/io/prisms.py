@@ -17,11 +17,12 @@ NEVER = (GeomType.PLANE, GeomType.HFIELD, GeomType.SDF)
 MOST = 2**30
 
 
-def prisms_under(fields: Mapping[str, Any]) -> np.ndarray:
+def prisms_under(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
     """The most prisms of one height field under each geom, however it is turned.
 
     Args:
       fields: a compiled model's tables, under MuJoCo's names.
+      farther: how far contacts are found beyond margin and gap of two geoms [m].
 
     Returns:
       int32 (ngeom,); 0 for geoms that touch no height field.
@@ -34,7 +35,7 @@ def prisms_under(fields: Mapping[str, Any]) -> np.ndarray:
         half = np.asarray(fields["hfield_size"]).reshape(-1, 4)[field, :2]
         cells = np.array([fields["hfield_ncol"][field], fields["hfield_nrow"][field]]) - 1
         step = 2 * half / np.maximum(cells, 1)
-        width = 2 * (np.asarray(fields["geom_rbound"]) + around + around[geom])
+        width = 2 * (np.asarray(fields["geom_rbound"]) + around + around[geom] + farther)
         # an interval meets one cell more than it is long
         met = np.minimum(np.ceil(width[:, None] / step) + 1, cells)
         most = np.maximum(most, 2 * met[:, 0] * met[:, 1])

@@ -36,10 +36,10 @@ def write_back(spec: Spec, m: Model) -> Spec:
 
 
 def _values(record: Record) -> dict[str, Any]:
-    """Fields of a record as numpy arrays and numbers."""
+    """Fields of a record as numpy arrays and numbers; of those that a model has from MJCF."""
     values = {
         name: getattr(record, name)
         for name, field in type(record).fields.items()
-        if field.nested is None and name != "structure"
+        if field.nested is None and name not in ("structure", "smooth")
     }
     return {name: np.asarray(value) for name, value in values.items() if value is not None}

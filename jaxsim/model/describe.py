@@ -26,7 +26,7 @@ def describe(m: Model) -> str:
         "joints": f"{m.njnt}{_kinds(JointType, m.jnt_type)}",
         "dofs": f"{m.nv} (nq {m.nq})",
         "geoms": f"{m.ngeom}{_kinds(GeomType, m.geom_type)}",
-        "contacts": f"room for {m.ncontact} a world",
+        "contacts": f"room for {m.ncontact} a world{_smooth(m)}",
         "actuators": f"{m.nu}{_kinds(TrnType, m.actuator_trntype)}",
         "tendons": str(m.ntendon),
         "equalities": f"{m.neq}{_kinds(EqType, m.eq_type)}",
@@ -71,6 +71,11 @@ def _kinds(enum, types: np.ndarray) -> str:
 
 def _word(enum, value) -> str:
     return enum(int(value)).name.lower()
+
+
+def _smooth(m: Model) -> str:
+    """Over which length contacts are felt: ", felt over 0.001 m", the largest of a batch."""
+    return "" if m.smooth is None else f", felt over {float(m.smooth.max()):g} m"
 
 
 def _named(names) -> str:

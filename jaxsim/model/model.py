@@ -69,6 +69,9 @@ class Model(Record):
 
     qpos0 = array("nq", unit="m or rad", doc="configuration at the reference pose")
     qpos_spring = array("nq", unit="m or rad", doc="configuration at which springs are at rest")
+    smooth = array(
+        unit="m", doc="length over which contacts are felt from afar; None: they are not"
+    )
 
     body_pos = array("nbody", kind="vec", unit="m", doc="frame position in the parent body")
     body_quat = array("nbody", kind="quat", doc="frame orientation in the parent body")
@@ -292,6 +295,7 @@ class Model(Record):
     def _check(self, values: Mapping[str, Any]) -> None:
         """Raises ValueError if new values do not fit the declarations, or this structure."""
         super()._check(values)
+        self._check_smooth(values.get("smooth"))
         structure: Structure = values.get("structure", self.structure)
         if structure is None or structure.refusals or structure.contact_refusals:
             return  # such a model is looked at and changed, not simulated
@@ -301,6 +305,15 @@ class Model(Record):
             options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
         changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
         check_switches(structure, changed, self.fields)
+
+    def _check_smooth(self, value: Any) -> None:
+        """Raises ValueError for a length of contacts in a model that was made without."""
+        real = hasattr(value, "dtype") or isinstance(value, float)  # an axis of vmap is an int
+        if real and self.smooth is None and self.qpos0 is not None:
+            raise ValueError(
+                "smooth: was None when the model was made, so that it has neither the points nor "
+                "the room of smooth contacts; load it with smooth=h"
+            )
 
     def _now(self, name: str) -> Any:
         """The present value of a field, or of an option, "opt.density"."""

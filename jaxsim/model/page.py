@@ -83,7 +83,14 @@ COUNTS = {
     "nuser_sensor": "user numbers a sensor",
 }
 
-WHOLE = ("structure", "opt", "stat", "qpos0", "qpos")  # of Model, and of no kind of object
+WHOLE = (
+    "structure",
+    "opt",
+    "stat",
+    "qpos0",
+    "qpos",
+    "smooth",
+)  # of Model, and of no kind of object
 
 _KEPT = """Kept says whether `make_data(m)` allocates the field: `always`, whatever `keep` is;
 `default`; or `if asked`, with `make_data(m, keep="all")` or by name, `keep=("qacc", "cinert")`.

@@ -93,6 +93,17 @@ def check_room(contacts: Any, pairs: Any = None) -> None:
             check_count(name, number, MOST_CONTACTS)
 
 
+def check_smooth(value: Any) -> float | None:
+    """A length over which contacts are felt, or None; ValueError if it is none."""
+    if value is None:
+        return None
+    real = isinstance(value, int | float | np.number | jax.Array | np.ndarray)
+    length = float(value) if real and not isinstance(value, bool) and np.ndim(value) == 0 else -1.0
+    if not 0 <= length < np.inf:
+        raise ValueError(f"smooth: expected a length in meters, at least 0, got {brief(value)}")
+    return length
+
+
 def check_array(function: str, m: Model, name: str, value: Any) -> None:
     """Raises ValueError if an argument has not the shape that its name stands for."""
     dims = tuple(n if isinstance(n, int) else m.structure.sizes[n] for n in ARRAYS[name])

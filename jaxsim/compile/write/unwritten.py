@@ -12,6 +12,7 @@ _FRAME = "the compiler places a mesh by its inertia; change its file, or its geo
 _REST = "follows from the flex in the reference pose"
 
 UNWRITTEN: dict[str, str] = {
+    "smooth": "asked for when a model is loaded, load_model(..., smooth=h); left out",
     "body_subtreemass": _FOLLOWS,
     "body_invweight0": _FOLLOWS,
     "body_margin": "the largest of its geoms",

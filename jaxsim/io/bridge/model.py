@@ -12,7 +12,7 @@ from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.switches import Free
-from jaxsim.physics.arguments import check_room
+from jaxsim.physics.arguments import check_room, check_smooth
 
 # kinds of objects, and how their name tables are called in mjModel
 NAME_TABLES = {
@@ -54,7 +54,12 @@ NOT_READ = re.compile(
 
 
 def put_model(
-    model: Any, *, contacts: int | None = None, pairs: int | None = None, free: Free = ()
+    model: Any,
+    *,
+    contacts: int | None = None,
+    pairs: int | None = None,
+    free: Free = (),
+    smooth: float | None = None,
 ) -> Model:
     """Makes a Model of a compiled MuJoCo model.
 
@@ -63,6 +68,7 @@ def put_model(
       contacts: contacts a world has room for; None: chosen from the candidate pairs.
       pairs: near pairs of each group that are looked at, as for `load_model`.
       free: real fields that may change from zero, as for `load_model`.
+      smooth: length over which contacts are felt from a distance [m], as for `load_model`.
 
     Returns:
       The same model, with every field this package knows.
@@ -71,6 +77,7 @@ def put_model(
       UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
     """
     check_room(contacts, pairs)
+    smooth = check_smooth(smooth)
     fields: dict[str, Any] = {}
     for name in dir(model):
         value = getattr(model, name)
@@ -84,6 +91,7 @@ def put_model(
         {kind: _names(model, table) for kind, table in NAME_TABLES.items()},
         contacts=contacts,
         pairs=pairs,
+        smooth=smooth,
         plugins=[_plugin(number) for number in model.plugin],
     )
     return freed_model(m, free)

@@ -17,6 +17,7 @@ from jaxsim.physics.collision.candidates.pairs import candidate_pairs
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.listed import contacts_of
+from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.contact import basis_jacobian
 from jaxsim.physics.topology import ancestors
 
@@ -27,6 +28,7 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
         moment = -mean over the contacts of the body of their normal Jacobians
 
     Contacts in the gap count too: the force reaches across it. Without a contact there is none.
+    Smooth contacts count by their weights, which is why a distant one has a part of the force.
 
     Args:
       m: model.
@@ -44,6 +46,8 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
     wanted = body.astype(np.int32).reshape(1, -1, *(1,) * (c.dist.ndim - 1))
     member = ((first == wanted) | (second == wanted)) & _counted(m, c)[:, None]
     member = member.astype(c.dist.dtype)
+    if c.smooth is not None:
+        member = member * felt(c.dist - c.includemargin, c.smooth, c.exists)[1][:, None]
     number = total(member)[0]
     mean = gram(member, normal) / jnp.maximum(number, 1)[:, None]
     return -mean

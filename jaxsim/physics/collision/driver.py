@@ -45,6 +45,7 @@ class Contacts(NamedTuple):
       adhesion: see ContactParams.
       surfacevel: velocity of the second surface over the first, from motion of the surfaces alone:
         along both tangents [m/s], spin [rad/s]; None where no surface of the model moves.
+      smooth: see ContactParams.
     """
 
     dist: jax.Array
@@ -62,6 +63,7 @@ class Contacts(NamedTuple):
     active: jax.Array
     adhesion: jax.Array | None = None
     surfacevel: tuple[jax.Array, ...] | None = None
+    smooth: jax.Array | None = None
 
     def each(self, ids: Ids) -> jax.Array:
         """Ids as an array `[ncontact, *W]`."""
@@ -90,7 +92,7 @@ class _Points(NamedTuple):
 
     touch: Touch
     pair: Ids  # which of all pairs
-    found: jax.Array  # closer than margin + gap
+    found: jax.Array  # closer than contacts reach
 
 
 def collide(
@@ -109,7 +111,7 @@ def collide(
     """
     if not layout.groups or not layout.capacity:
         return None
-    reach = params.margin + params.gap
+    reach = params.reach
     parts = [
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
@@ -137,7 +139,7 @@ def collide(
 
 def near_pairs(geoms: Placed, params: ContactParams, layout: Layout) -> list[jax.Array]:
     """How many pairs of each group with a budget are near, `[1, *W]` each."""
-    reach = params.margin + params.gap
+    reach = params.reach
     masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
     return [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
 
@@ -204,7 +206,7 @@ def _contacts(
     dist = jnp.where(exists, touch.dist, FAR)
     geom = pair.look_up(pairs.geom1), pair.look_up(pairs.geom2)
     dim = pair.values(pairs.dim.astype(np.int32), dist)
-    acts, adhesion = dist < params.margin, params.adhesion
+    acts, adhesion = dist < params.acts, params.adhesion
     if adhesion is not None:  # across the gap nothing slides on anything: no friction there
         pulls = ~acts & (adhesion != 0)
         dim, acts = jnp.where(pulls, 1, dim), acts | pulls
@@ -225,4 +227,5 @@ def _contacts(
         exists=exists,
         active=exists & acts,
         adhesion=adhesion,
+        smooth=params.smooth,
     )

@@ -18,6 +18,7 @@ from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
+from jaxsim.physics.collision.smooth import lengths
 
 
 def listed(d: Data, found: Found) -> Contact:
@@ -111,6 +112,7 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         raise ValueError("d.contact: is of a model without adhesion or moving surfaces, not of m")
     first, second = (Chosen(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
     exists = contact.geom[:, 0] >= 0
+    adhesion = contact.adhesion if sticky else None
     return Contacts(
         dist=contact.dist,
         pos=contact.pos,
@@ -125,8 +127,9 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         solimp=_columns(contact.solimp),
         exists=exists,
         active=exists & (contact.efc_address >= 0),
-        adhesion=contact.adhesion if sticky else None,
+        adhesion=adhesion,
         surfacevel=_columns(contact.surfacevel) if moving else None,
+        smooth=lengths(m, contact.dist, adhesion),
     )
 
 

@@ -17,6 +17,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.collision.candidates.pairs import Pairs
+from jaxsim.physics.collision.smooth import beyond, lengths
 
 
 def has_adhesion(m: Model) -> bool:
@@ -34,6 +35,7 @@ class ContactParams(NamedTuple):
       solref, solimp: reference and impedance in the normal direction.
       solreffriction: reference in the friction directions; 0: as in the normal direction.
       adhesion: force with which a contact may pull [N]; None where the model has none.
+      smooth: length over which a contact is felt from a distance [m], 0: it is not; None: none is.
     """
 
     margin: jax.Array
@@ -43,6 +45,17 @@ class ContactParams(NamedTuple):
     solreffriction: tuple[jax.Array, ...]
     solimp: tuple[jax.Array, ...]
     adhesion: jax.Array | None
+    smooth: jax.Array | None = None
+
+    @property
+    def reach(self) -> Array:
+        """A contact is found when its distance is below this [m]."""
+        return beyond(self.margin + self.gap, self.smooth)
+
+    @property
+    def acts(self) -> Array:
+        """A contact has rows when its distance is below this [m]."""
+        return beyond(self.margin, self.smooth)
 
 
 def contact_params(m: Model, pairs: Pairs) -> ContactParams:
@@ -55,7 +68,10 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
         mixed = _override(m, mixed)
     # some coefficients are the same array, and stay it
     least = {id(f): jnp.maximum(f, MINMU) for f in mixed.friction}
-    return mixed._replace(friction=tuple(least[id(f)] for f in mixed.friction))
+    return mixed._replace(
+        friction=tuple(least[id(f)] for f in mixed.friction),
+        smooth=lengths(m, mixed.margin, mixed.adhesion),
+    )
 
 
 def _mixed(m: Model, pairs: Pairs) -> ContactParams:

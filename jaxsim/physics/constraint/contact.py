@@ -17,6 +17,7 @@ from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
 from jaxsim.physics.constraint.jacobian import BasisJacobian
@@ -140,8 +141,7 @@ def _parts_at(m: Model, c: Contacts, J: Array, velocity: list) -> _Parts:
         velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
     first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
     tran = first + second
-    violation = c.dist - c.includemargin
-    imp = impedance(c.solimp, violation)
+    violation, imp = _violation(c)
     K, B = stiffness_damping(m, c.solref, c.solimp[1])
     # friction of each basis vector; nothing beyond the contact's own dimension
     mu = [jnp.zeros_like(c.dist)] + [
@@ -160,6 +160,15 @@ def _parts_at(m: Model, c: Contacts, J: Array, velocity: list) -> _Parts:
     D = _cone(m, c, tran, imp, mu)
     aref = [_with_pull(c, D[0], push, by_edge=False)] + [-Bf * v for v in velocity[1:]]
     return _Parts(J, D, aref, [slope, *mu[1:]])
+
+
+def _violation(c: Contacts) -> tuple[Array, Array]:
+    """How far contacts are within their margin, negative, and their impedance there."""
+    violation = c.dist - c.includemargin
+    if c.smooth is None:
+        return violation, impedance(c.solimp, violation)
+    violation, weight = felt(violation, c.smooth, c.active)
+    return violation, weight * impedance(c.solimp, violation)
 
 
 def _with_pull(c: Contacts, D: Array, push: Array, by_edge: bool) -> Array:

@@ -12,7 +12,7 @@ from jaxsim.physics.collision.candidates.broadphase import EXTENT
 from jaxsim.physics.collision.candidates.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, known_pairs
-from jaxsim.physics.collision.candidates.table import NEVER, Collider
+from jaxsim.physics.collision.candidates.table import NEVER, SMOOTH, Collider
 from jaxsim.physics.collision.candidates.user import colliders, user_rows
 from jaxsim.physics.topology import ancestors
 
@@ -114,7 +114,8 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
         kinds = pairs.by_kind(s.geom_type)
     together: dict[Collider, list[Kind]] = {}
     for kind in kinds:
-        together.setdefault(known[kind], []).append(kind)
+        collider = SMOOTH.get(known[kind], known[kind]) if options.smooth else known[kind]
+        together.setdefault(collider, []).append(kind)
     groups = tuple(
         _group(s, pairs, collider, options, {kind: kinds[kind] for kind in of_one})
         for collider, of_one in together.items()

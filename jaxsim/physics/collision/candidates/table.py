@@ -20,6 +20,7 @@ from jaxsim.physics.collision.primitive.box_box import box_box
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import (
     plane_box,
+    plane_box_corners,
     plane_capsule,
     plane_cylinder,
     plane_ellipsoid,
@@ -101,5 +102,7 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
 }
 
 COLLIDERS |= {(HFIELD, kind): ON_FIELD for kind in CONVEX_KINDS}
+# With smooth contacts: finds every point that may touch, where the other one chooses among them.
+SMOOTH = {COLLIDERS[PLANE, BOX]: Collider(plane_box_corners, 8)}
 # kinds that never touch, in MuJoCo too; for the last it has a function that only warns
 NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD), (HFIELD, SDF)})

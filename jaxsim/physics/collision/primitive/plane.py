@@ -93,6 +93,15 @@ def plane_box(plane: Placed, box: Placed) -> Touch:
     return _touch(plane, points)
 
 
+def plane_box_corners(plane: Placed, box: Placed) -> Touch:
+    """All eight corners: none is chosen, so that each comes and goes smoothly."""
+    corner = np.arange(8)
+    points = slots(box.pos)
+    for bit, (axis, size) in enumerate(zip(box.rot.cols, box.size.parts, strict=True)):
+        points = points + slots(axis.scale(size)).scale(per_slot(_sign(corner, bit, None), size))
+    return _touch(plane, points)
+
+
 def _lower_corners(heights: tuple[Array, Array, Array]) -> Array:
     """Lower corners `[4, n, *W]`, ascending: bit k of a corner's number is its side of axis k.
 
