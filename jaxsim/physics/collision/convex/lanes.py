@@ -18,7 +18,11 @@ from jaxsim.physics.arrays.once import apart, blank
 
 
 def for_some(
-    function: Callable[[Any], Tree], needed: Array, lanes: Any, size: int, otherwise: Tree = None
+    function: Callable[[Any], Tree],
+    needed: Array,
+    lanes: Any,
+    size: int,
+    otherwise: Tree | None = None,
 ) -> Tree:
     """`function` of the lanes that need it, and a given value elsewhere.
 
