@@ -18,12 +18,12 @@ from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.hulls import hull_tables
 from jaxsim.io.prisms import prisms_under
+from jaxsim.io.room import with_room
 from jaxsim.io.unsupported import Places, unsupported
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import Free, flags, freed
-from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.smooth import REACH
 from jaxsim.words import remedy
 
@@ -53,8 +53,8 @@ def assemble(
       opt: simulation options, by name.
       stat: statistics, by name.
       names: names of the objects of each kind, by id.
-      contacts: contacts a world has room for; None: chosen from the candidate pairs.
-      pairs: near pairs of each group that are looked at; None: chosen from the candidates.
+      contacts: contacts a world has room for; None: see room.py.
+      pairs: near pairs of each group that are looked at; None: see room.py.
       smooth: length over which contacts are felt from a distance [m]; None or 0: they are not.
       origin: file the model came from, for messages.
       places: where the objects of each kind were written, by id, for messages.
@@ -73,7 +73,7 @@ def assemble(
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
-    tables["nnear"] = 0 if pairs is None else max(1, int(pairs))  # 0: chosen
+    tables |= {"nnear": 0, "refusals": (), "contact_refusals": ()}  # known when all else is
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
 
@@ -87,10 +87,9 @@ def assemble(
         stat=_record(Statistic, stat, sizes),
         **leaves,
     )
-    # at least one place, so that `d.contact` has the same form in every model
-    capacity = max(1, layout(m).capacity if contacts is None else int(contacts))
+    m = with_room(m, contacts, pairs)
     refusals = unsupported(m, places or {}, origin)
-    m = m.replace(structure=m.structure.replace(ncontact=capacity, **refusals))
+    m = m.replace(structure=m.structure.replace(**refusals))
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)

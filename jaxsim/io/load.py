@@ -35,12 +35,14 @@ def load_model(
         XML text itself (then its first character is `<`), or an editable model.
       assets: contents of files, by the name the model gives them, in a dict or a `Vfs`; looked up
         before the disk.
-      contacts: number of contacts a world has room for. None: chosen from the candidate pairs of
-        the model, or as it was saved. A step that finds more keeps the deepest and counts the
+      contacts: number of contacts a world has room for. None: what the model asks for by its custom
+        number `max_contact_points` (of each condim), or chosen from its candidate pairs, or as it
+        was saved. A step that finds more keeps the deepest and counts the
         overflow in `d.warning`.
       pairs: number of near pairs of geoms, of each group that one function collides, that are
-        looked at more closely. None: chosen from the model, or as it was saved; the first ones stay
-        where there are more, and the overflow is counted. `suggest_capacities` measures both.
+        looked at more closely. None: what the model asks for by its custom number `max_geom_pairs`
+        (of each two types), or chosen, or as it was saved; the first ones stay where there are
+        more, and the overflow is counted. `suggest_capacities` measures both.
       free: names of real fields that may change after loading though they are zero now, such as
         "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
         program (no row in the solver, no forces of a medium), and `Model.replace` refuses to set

@@ -1,0 +1,53 @@
+"""How many contacts and near pairs of geoms a world has room for, from the call or from the file.
+
+MuJoCo's documentation, MuJoCo XLA: the custom numbers `max_contact_points`, the most contacts of
+each condim, and `max_geom_pairs`, the most pairs of geoms of each two types, bound what a world
+holds. Here there is one number for the contacts of all condims, and one for each group of types
+that one function collides: both are taken so many times that nothing is lost which they allow.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.physics.collision.candidates.plan import layout
+
+CONTACTS, PAIRS = "max_contact_points", "max_geom_pairs"
+
+
+def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
+    """A model with room for these numbers; None: what its file asks for, or as its pairs have it.
+
+    Args:
+      m: a model that is complete but for its room.
+      contacts: contacts of a world.
+      pairs: near pairs of each group that one function collides.
+    """
+    s = m.structure
+    if pairs is None:
+        kinds = max((len(g.kinds) for g in layout(m).groups), default=1)
+        pairs = kinds * _custom(m, PAIRS)
+    m = m.replace(structure=s.replace(nnear=pairs))  # 0: chosen
+    if contacts is None:
+        contacts = _condims(m) * _custom(m, CONTACTS) or layout(m).capacity
+    # at least one place, so that `d.contact` has the same form in every model
+    return m.replace(structure=m.structure.replace(ncontact=max(1, contacts)))
+
+
+def _custom(m: Model, name: str) -> int:
+    """A custom number of the file; 0 if it has none, or one that stands for none."""
+    s = m.structure
+    names: Mapping[str, tuple[str, ...]] = dict(s.names)
+    known = names.get("numeric", ())
+    if name not in known:
+        return 0
+    value = float(np.asarray(m.numeric_data)[s.numeric_adr[known.index(name)]])
+    return max(0, round(value)) if np.isfinite(value) else 0
+
+
+def _condims(m: Model) -> int:
+    """How many condims there are among the geoms and pairs that can touch."""
+    s = m.structure
+    touching = (s.geom_contype != 0) | (s.geom_conaffinity != 0)
+    return max(1, len(np.union1d(s.geom_condim[touching], s.pair_dim)))
