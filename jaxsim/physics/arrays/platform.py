@@ -26,7 +26,7 @@ class Platform(NamedTuple):
       scans: a scan over items is cheap; elsewhere one sort takes fewer kernels.
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
-      lanes: how many pairs of shapes are searched at a time (collision/convex/lanes.py).
+      lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
     """
 
     recomputes: bool

@@ -57,17 +57,19 @@ def solid_of(assets: Assets, g: Placed) -> Solid:
 @jax.custom_jvp
 def _touches(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
     """Distance, position and normal of contacts in the frame of the first shape, `[k, n]`."""
-    return _found(assets, lanes, reach)[0]
+    return _found(assets, lanes, reach, features=False)[0]
 
 
 @_touches.defjvp
 def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     assets, lanes, reach = primals
-    out, found = _found(assets, lanes, reach)
+    out, found = _found(assets, lanes, reach, features=True)
+    feature = found.feature
+    assert feature is not None
 
     def touch(assets: Assets, lanes: Lanes) -> tuple[Array, Vec, Vec]:
         set_ = lanes.difference(assets)
-        return contacts(set_, at_solution(set_, found.feature), found.patch)
+        return contacts(set_, at_solution(set_, feature), found.patch)
 
     _, change = jax.jvp(touch, (assets, lanes), tangents[:2])
     real = found.near[None] & (out[0] < FAR)
@@ -75,8 +77,8 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     return out, change
 
 
-def _found(assets: Assets, lanes: Lanes, reach: Array) -> tuple[tuple, Found]:
+def _found(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> tuple[tuple, Found]:
     assets, lanes, reach = lax.stop_gradient((assets, lanes, reach))
-    found = search(assets, lanes, reach)
+    found = search(assets, lanes, reach, features)
     dist, pos, normal = found.contacts
     return (jnp.where(found.near, dist, FAR), pos, normal), found

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from jaxsim.math import Rot, Vec, safe_sqrt
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.convex.lanes import in_front
+from jaxsim.physics.arrays.lanes import in_front
 from jaxsim.physics.collision.convex.solid import Assets, Solid, held, is_flat, radius, support
 
 

@@ -22,9 +22,9 @@ from jax import lax
 
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.lanes import in_front
 from jaxsim.physics.arrays.once import blank, decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
-from jaxsim.physics.collision.convex.lanes import in_front
 
 VERTICES = 32  # room for them; of the faces 2 n - 4 are needed
 FACES = 2 * VERTICES - 4

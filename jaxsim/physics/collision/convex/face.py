@@ -3,7 +3,7 @@
 A face is a polygon: of a hull, of a box, and the cap of a cylinder, which is taken as 16 corners.
 An edge is a side of such a polygon at a vertex, the side line of a cylinder, or a capsule as a
 whole. Both are numbers; where their corners are is a differentiable function of them. Arrays end
-with lanes.
+with lanes. Faces and edges at a feature are listed in MuJoCo's order, on which choices depend.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,8 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.convex.hull import (
-    face_normal,
-    hull_edge,
-    hull_face,
-    hull_vertex,
-)
-from jaxsim.physics.collision.convex.lanes import in_front
+from jaxsim.physics.arrays.lanes import in_front
+from jaxsim.physics.collision.convex.hull import face_normal, hull_ends, hull_faces, hull_vertex
 from jaxsim.physics.collision.convex.solid import Assets, Solid, point_on
 
 CAP_CORNERS = 16
@@ -37,19 +32,26 @@ def most_corners(assets: Assets) -> int:
 # faces
 
 
-def best_face(assets: Assets, s: Solid, vertex: Array, d: Vec) -> tuple[Array, Array]:
-    """Of the faces at a vertex the one whose normal is best along `d`, and whether there is one."""
-    face = jnp.zeros_like(vertex)
-    exists = jnp.zeros(vertex.shape, bool)
-    for kind in _kinds(assets, BEST_FACE):
-        here = s.kind == kind
-        best, good = BEST_FACE[kind](assets, s, vertex, d)
-        face, exists = jnp.where(here, best, face), exists | (here & good)
-    return face, exists
+def faces_at(assets: Assets, s: Solid, feature: Array) -> Array:
+    """The faces at a feature, `[k, *S]`; -1 where there is none."""
+    return _listed(assets, s, feature, FACES)
+
+
+def _listed(assets: Assets, s: Solid, feature: Array, table: dict[int, Callable]) -> Array:
+    """What a table lists for each shape, in as many rows as the longest list needs."""
+    lists = {kind: table[kind](assets, s, feature) for kind in _kinds(assets, table)}
+    rows = max((len(of_kind) for of_kind in lists.values()), default=1)
+    listed = jnp.full((rows, *feature.shape), -1, jnp.int32)
+    for kind, of_kind in lists.items():
+        filler = jnp.full((rows - len(of_kind), *feature.shape), -1, jnp.int32)
+        here = (s.kind == kind)[None]
+        listed = jnp.where(here, jnp.concatenate([of_kind, filler]), listed)
+    return listed
 
 
 def normal_of(assets: Assets, s: Solid, face: Array) -> Vec:
     """Outward unit normal of a face."""
+    s = in_front(s, face)
     zero = jnp.zeros(face.shape, s.size.x.dtype)
     normal = Vec(zero, zero, zero)
     for kind in _kinds(assets, NORMAL):
@@ -92,29 +94,37 @@ def _look(table: Array, index: Array) -> Array:
     return jnp.asarray(table).at[index].get(mode="clip")
 
 
-def _hull_face(assets: Assets, s: Solid, vertex: Array, d: Vec) -> tuple[Array, Array]:
+def _hull_faces(assets: Assets, s: Solid, feature: Array) -> Array:
     assert assets.hulls is not None
-    vertex = jnp.where(s.kind == GeomType.MESH, vertex, 0)
-    return hull_face(assets.hulls, vertex, d), jnp.ones(vertex.shape, bool)
+    vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
+    return _once_each(hull_faces(assets.hulls, vertex))
 
 
-def _box_face(assets: Assets, s: Solid, vertex: Array, d: Vec) -> tuple[Array, Array]:
+def _once_each(listed: Array) -> Array:
+    """A list whose last item is repeated, with -1 for what is repeated."""
+    again = jnp.concatenate([jnp.zeros_like(listed[:1], bool), listed[1:] == listed[:-1]])
+    return jnp.where(again, -1, listed)
+
+
+def _box_faces(assets: Assets, s: Solid, feature: Array) -> Array:
     """Number 2 k + 1 on the positive side of axis k, 2 k on the other."""
-    sides = [(vertex >> k) & 1 for k in range(3)]
-    along = jnp.stack([jnp.where(side > 0, c, -c) for side, c in zip(sides, d.parts, strict=True)])
-    axis = jnp.argmax(along, axis=0).astype(jnp.int32)
-    return 2 * axis + ((vertex >> axis) & 1), jnp.ones(vertex.shape, bool)
+    return jnp.stack([2 * k + ((feature >> k) & 1) for k in range(3)])
 
 
-def _cap(assets: Assets, s: Solid, vertex: Array, d: Vec) -> tuple[Array, Array]:
-    return vertex, jnp.abs(d.z) > LEVEL
+def _cap(assets: Assets, s: Solid, feature: Array) -> Array:
+    return feature[None]
 
 
-BEST_FACE: dict[int, Callable] = {
-    GeomType.MESH: _hull_face,
-    GeomType.BOX: _box_face,
+FACES: dict[int, Callable] = {
+    GeomType.MESH: _hull_faces,
+    GeomType.BOX: _box_faces,
     GeomType.CYLINDER: _cap,
 }
+
+
+def seen_from_side(s: Solid, d: Vec) -> Array:
+    """A cylinder is seen from its side: neither cap touches."""
+    return (s.kind == GeomType.CYLINDER) & (jnp.abs(d.z) <= LEVEL)
 
 
 def _hull_normal(assets: Assets, s: Solid, face: Array) -> Vec:
@@ -190,26 +200,9 @@ CORNER: dict[int, Callable] = {
 # edges
 
 
-def best_edge(
-    assets: Assets, s: Solid, first: Array, second: Array, normal: Vec
-) -> tuple[Array, Array, Array]:
-    """The edge at a feature that lies most nearly in a plane.
-
-    Args:
-      first: feature that touches.
-      second: another one that touches as well; the same, if only one does.
-      normal: of the plane.
-
-    Returns:
-      The features of both ends; and whether there is an edge.
-    """
-    one, other = first, second
-    exists = jnp.zeros(first.shape, bool)
-    for kind in _kinds(assets, OTHER_END):
-        here = s.kind == kind
-        end = OTHER_END[kind](assets, s, first, second, normal)
-        other, exists = jnp.where(here, end, other), exists | here
-    return one, other, exists
+def ends_at(assets: Assets, s: Solid, feature: Array) -> Array:
+    """The features at the other ends of the edges at a feature, `[k, *S]`; -1: there is none."""
+    return _listed(assets, s, feature, ENDS)
 
 
 def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
@@ -223,26 +216,23 @@ def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     return Vec(point.x + wide * d.x, point.y + wide * d.y, point.z)
 
 
-def _hull_end(assets: Assets, s: Solid, first: Array, second: Array, normal: Vec) -> Array:
+def _hull_ends(assets: Assets, s: Solid, feature: Array) -> Array:
     assert assets.hulls is not None
-    vertex = jnp.where(s.kind == GeomType.MESH, first, 0)
-    return jnp.where(first != second, second, hull_edge(assets.hulls, vertex, normal))
+    vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
+    return _once_each(hull_ends(assets.hulls, vertex))
 
 
-def _box_end(assets: Assets, s: Solid, first: Array, second: Array, normal: Vec) -> Array:
-    level = jnp.argmin(jnp.stack([jnp.abs(c) for c in normal.parts]), axis=0).astype(jnp.int32)
-    changed = first ^ second
-    neighbor = (changed == 1) | (changed == 2) | (changed == 4)
-    return jnp.where(neighbor, second, first ^ (1 << level))
+def _box_ends(assets: Assets, s: Solid, feature: Array) -> Array:
+    return jnp.stack([feature ^ (1 << k) for k in range(3)])
 
 
-def _line_end(assets: Assets, s: Solid, first: Array, second: Array, normal: Vec) -> Array:
-    return 1 - first
+def _line_end(assets: Assets, s: Solid, feature: Array) -> Array:
+    return 1 - feature[None]
 
 
-OTHER_END: dict[int, Callable] = {
-    GeomType.MESH: _hull_end,
-    GeomType.BOX: _box_end,
+ENDS: dict[int, Callable] = {
+    GeomType.MESH: _hull_ends,
+    GeomType.BOX: _box_ends,
     GeomType.CYLINDER: _line_end,
     GeomType.CAPSULE: _line_end,
 }

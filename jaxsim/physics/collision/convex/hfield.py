@@ -22,10 +22,10 @@ from jax import lax
 from jaxsim.math import Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.lanes import from_tables, tables
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.collision.convex.feature import Feature, at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
-from jaxsim.physics.collision.convex.lanes import from_tables, tables
 from jaxsim.physics.collision.convex.prisms import (
     MOST,
     Fields,
@@ -156,7 +156,8 @@ def _found(
         wanted = (item < end[-1]) & high & (so_far <= slots)
 
         lanes, middle = shapes(assets, here, prism)
-        found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR))
+        found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR), features=True)
+        assert found.feature is not None
         dist, pos, normal = _only(found.contacts)
         touches = (found.near & (dist < limit)).astype(jnp.int32)
 

@@ -113,9 +113,9 @@ def hull_vertex(h: Hulls, vertex: Array) -> Vec:
     return h.vertex.map(lambda a: _look(a, vertex))
 
 
-def hull_face(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Of the polygons at some vertices those whose normals are most nearly along `d`; ids, S."""
-    return _look(h.tables.face, _best_around(h, vertex, d))
+def hull_faces(h: Hulls, vertex: Array) -> Array:
+    """The polygons at some vertices as MuJoCo lists them, `(most_around, *S)`; the last repeats."""
+    return _look(h.tables.face, _entries(h, vertex))
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
@@ -142,19 +142,17 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
     return hull_vertex(h, _look(t.corner, _look(t.outline, face)[None] + place)), number
 
 
-def hull_edge(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Of the edges at some vertices those most nearly at right angles to `d`: their other ends, S.
+def hull_ends(h: Hulls, vertex: Array) -> Array:
+    """The other ends of the edges at some vertices, `(most_around, *S)`; the last is repeated.
 
-    Each polygon at a vertex has one edge that begins there, so that these are all edges.
+    In MuJoCo's order: of each polygon at a vertex the corner before it, as it lists them.
     """
     t = h.tables
     entry = _entries(h, vertex)
     face, place = _look(t.face, entry), _look(t.place, entry)
     first = _look(t.outline, face)
-    after = jnp.where(place + 1 < first + _look(t.outline_num, face), place + 1, first)
-    end = _look(t.corner, after)
-    edge = hull_vertex(h, end) - _each(hull_vertex(h, vertex))
-    return _best(end, -safe_divide(jnp.abs(edge.dot(_each(d))), edge.norm()))
+    last = first + _look(t.outline_num, face) - 1
+    return _look(t.corner, jnp.where(place > first, place - 1, last))
 
 
 def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.collision.convex.lanes import in_front
+from jaxsim.physics.arrays.lanes import in_front
 
 
 class Polygon(NamedTuple):

@@ -15,12 +15,12 @@ import numpy as np
 from jaxsim.math import Rot, Vec, select
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.lanes import for_some
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.collision.convex.difference import Corner, Difference
 from jaxsim.physics.collision.convex.epa import deepest
 from jaxsim.physics.collision.convex.feature import Feature, feature_of, points, solved
 from jaxsim.physics.collision.convex.gjk import nearest, weighted
-from jaxsim.physics.collision.convex.lanes import for_some
 from jaxsim.physics.collision.convex.patch import POINTS, Patch, patch_of
 from jaxsim.physics.collision.convex.patch import contacts as patch_contacts
 from jaxsim.physics.collision.convex.solid import Assets, Solid, radius
@@ -46,16 +46,16 @@ class Found(NamedTuple):
     """What a search ends with.
 
     Attributes:
-      feature: of the nearest points.
-      patch: the points of flat contact; None where no shapes can have any.
       near: there is something: the lane was wanted, and its shapes are not too far apart.
       contacts: their distances, positions and normals in the frame of the first shape, `[k, n]`.
+      feature: of the nearest points; it and the patch are what derivatives need, or None.
+      patch: the points of flat contact; None where no shapes can have any.
     """
 
-    feature: Feature
-    patch: Patch | None
     near: Array
     contacts: tuple[Array, Vec, Vec]
+    feature: Feature | None
+    patch: Patch | None
 
 
 class _Nearest(NamedTuple):
@@ -68,13 +68,14 @@ class _Nearest(NamedTuple):
     near: Array
 
 
-def search(assets: Assets, lanes: Lanes, reach: Array) -> Found:
-    """The features of nearest or deepest points, and patches of flat contact.
+def search(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> Found:
+    """The nearest or deepest points, and patches of flat contact.
 
     Args:
       assets: tables of the model.
       lanes: pairs `[n]`.
       reach: distance up to which there are contacts, `[n]`; -FAR: the pair is not asked for.
+      features: they are wanted too; memory for all lanes is twice as large.
     """
     size = platform().lanes
     cutoff = reach + radius(lanes.a) + radius(lanes.b)
@@ -82,9 +83,9 @@ def search(assets: Assets, lanes: Lanes, reach: Array) -> Found:
     found = for_some(approach, reach > -FAR / 2, (lanes, cutoff), size)
     penetrate = functools.partial(_penetrate, assets)
     found = for_some(penetrate, found.near & found.inside, (lanes, found), size, found)
-    finish = functools.partial(_finish, assets)
-    feature, patch, at = for_some(finish, found.near, (lanes, found, reach), size)
-    return Found(feature, patch, found.near, at)
+    finish = functools.partial(_finish, assets, features)
+    at, feature, patch = for_some(finish, found.near, (lanes, found, reach), size)
+    return Found(found.near, at, feature, patch)
 
 
 def contacts(
@@ -123,14 +124,15 @@ def _penetrate(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
 
 
 def _finish(
-    assets: Assets, operands: tuple[Lanes, _Nearest, Array]
-) -> tuple[Feature, Patch | None, tuple[Array, Vec, Vec]]:
+    assets: Assets, features: bool, operands: tuple[Lanes, _Nearest, Array]
+) -> tuple[tuple[Array, Vec, Vec], Feature | None, Patch | None]:
     lanes, found, reach = operands
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
     feature = solved(set_, feature, NEWTON_TURNS)
     patch, point = patch_of(set_, feature, reach) if assets.patches else (None, None)
-    return feature, patch, contacts(set_, feature, patch, point)
+    at = contacts(set_, feature, patch, point)
+    return (at, feature, patch) if features else (at, None, None)
 
 
 def _ys(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:

@@ -22,8 +22,8 @@ from jaxsim.physics.collision.convex.hull import (
     Hulls,
     face_normal,
     face_vertices,
-    hull_edge,
-    hull_face,
+    hull_ends,
+    hull_faces,
     hull_of,
     hull_support,
     hull_vertex,
@@ -102,20 +102,26 @@ def asked(mj: mujoco.MjModel, h: Hulls, n: int = 500):
 
 
 def test_faces():
-    """The best of all polygons at a vertex; its normal and its outline."""
+    """All polygons at a vertex; their normals and outlines."""
     mj = oracle(*ALL)
     _, h = loaded(mj)
-    vertex, d = asked(mj, h)
-    face = jax.jit(hull_face)(h, vertex, d)
+    vertex, _d = asked(mj, h)
+    listed = np.asarray(jax.jit(hull_faces)(h, vertex))
+    face = listed[
+        np.random.default_rng(4).integers(len(listed), size=vertex.size), np.arange(vertex.size)
+    ]
     normal = np.asarray(face_normal(h, face).to_array(1))
     np.testing.assert_array_equal(normal, mj.mesh_polynormal[face])
     corners, number = jax.jit(face_vertices)(h, face)
     corners = np.asarray(corners.to_array(2))
     outlines = polygons(mj)
     assert len(corners) == 64
-    for i, (v, direction) in enumerate(zip(np.asarray(vertex), np.stack(d.parts, 1), strict=True)):
-        at = [k for k, outline in enumerate(outlines) if v in outline]
-        assert face[i] == at[np.argmax(mj.mesh_polynormal[at] @ direction)]
+    for i, v in enumerate(np.asarray(vertex)):
+        mesh = np.searchsorted(mj.mesh_vertadr, v, side="right") - 1
+        first, number_of = mj.mesh_polymapadr[v], mj.mesh_polymapnum[v]
+        at = mj.mesh_polymap[first : first + number_of] + mj.mesh_polyadr[mesh]
+        np.testing.assert_array_equal(listed[: len(at), i], at)
+        assert (listed[len(at) :, i] == at[-1]).all()
         outline = outlines[face[i]]
         assert number[i] == len(outline)
         np.testing.assert_array_equal(corners[: number[i], i], mj.mesh_vert[outline])
@@ -123,19 +129,16 @@ def test_faces():
 
 
 def test_edges():
-    """Of the sides of polygons at a vertex the one most nearly at right angles to a direction."""
+    """All edges at a vertex: of each polygon there the corner before it."""
     mj = oracle(*ALL)
     _, h = loaded(mj)
-    vertex, d = asked(mj, h)
-    end = jax.jit(hull_edge)(h, vertex, d)
-    sides = np.concatenate([np.stack([p, np.roll(p, -1)], 1) for p in polygons(mj)])
-    for v, e, direction in zip(
-        np.asarray(vertex), np.asarray(end), np.stack(d.parts, 1), strict=True
-    ):
-        ends = sides[sides[:, 0] == v, 1]
-        edge = mj.mesh_vert[ends].astype(np.float64) - mj.mesh_vert[v]
-        cosine = np.abs(edge @ direction) / np.linalg.norm(edge, axis=1)
-        assert e in ends[cosine <= cosine.min() + 1e-12]
+    vertex, _ = asked(mj, h)
+    ends, faces = (np.asarray(jax.jit(f)(h, vertex)) for f in (hull_ends, hull_faces))
+    outlines = polygons(mj)
+    for i, v in enumerate(np.asarray(vertex)):
+        for end, face in zip(ends[:, i], faces[:, i], strict=True):
+            outline = list(outlines[face])
+            assert end == outline[outline.index(v) - 1]
 
 
 def test_each_world_has_its_own_vertices():
@@ -151,9 +154,8 @@ def test_each_world_has_its_own_vertices():
     @jax.jit
     def ask(h, geom, d):
         vertex = hull_support(h, hull_of(h, geom), d)
-        face = hull_face(h, vertex, d)
-        ends = hull_edge(h, vertex, d)
-        return vertex, face, ends, hull_vertex(h, vertex), face_vertices(h, face)[0]
+        face, ends = hull_faces(h, vertex), hull_ends(h, vertex)
+        return vertex, face, ends, hull_vertex(h, vertex), face_vertices(h, face[0])[0]
 
     many = replace(
         h, vertex=h.vertex.map(lambda a: a[:, None] * scale[None]), normal=h.normal[:, None]
@@ -204,8 +206,8 @@ def test_the_program_does_not_grow_with_the_meshes():
         hull, d = jnp.zeros(5, jnp.int32), Vec(*jnp.zeros((3, 5)))
         asked = (
             (hull_support, (h, hull, d)),
-            (hull_face, (h, hull, d)),
-            (hull_edge, (h, hull, d)),
+            (hull_faces, (h, hull)),
+            (hull_ends, (h, hull)),
             (face_vertices, (h, hull)),
         )
         return [equations(jax.make_jaxpr(f)(*given).jaxpr) for f, given in asked]

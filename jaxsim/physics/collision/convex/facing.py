@@ -1,0 +1,175 @@
+"""Which face or edge of one shape lies on a face of the other.
+
+MuJoCo's documentation, Computation: Multiple contacts; its rules were found by experiment. Of the
+faces at the nearest points of both shapes the two that are most opposed lie on each other if the
+angle is small enough. Else the first edge of the first shape that is level with some face of the
+second lies on it, and else the same the other way round.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.math import Rot, Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.lanes import in_front
+from jaxsim.physics.collision.convex.difference import Difference
+from jaxsim.physics.collision.convex.face import (
+    end_of,
+    ends_at,
+    faces_at,
+    normal_of,
+    seen_from_side,
+)
+from jaxsim.physics.collision.convex.feature import Feature
+from jaxsim.physics.collision.convex.solid import Assets, Solid
+
+FACES_MEET = 0.996  # cosine of the angle up to which two faces lie on each other
+EDGE_LIES = 0.0888  # sine of that up to which an edge lies in a face
+
+
+class Side(NamedTuple):
+    """A shape of each lane: its pose in the frame of the first, and the way out at the contact."""
+
+    shape: Solid
+    pos: Vec
+    turn: Rot
+    out: Vec  # in its own frame
+
+    def world(self, point: Vec) -> Vec:
+        """A point of the shape in the frame of the first."""
+        pos, turn = in_front((self.pos, self.turn), point)
+        return pos + turn @ point
+
+
+def sides_of(set_: Difference, f: Feature) -> Side:
+    """Both shapes, `[2, n]`: asked together, the program has one question."""
+    zero = jnp.zeros_like(set_.pos.x)
+    one = Rot(*(zero + (1 if k % 4 == 0 else 0) for k in range(9)))
+    first = Vec(zero, zero, zero), one, f.normal
+    second = set_.pos, set_.rot, set_.rot.T @ -f.normal
+    return Side(set_.both, *jax.tree.map(lambda *x: jnp.stack(x), first, second))
+
+
+class Facing(NamedTuple):
+    """What lies on what, `[n]`.
+
+    Attributes:
+      flat: something lies on something; else the rest is arbitrary.
+      edge: it is an edge that lies on a face.
+      turned: the face on which the other lies is of the second shape.
+      face: number of that face.
+      other: number of the face that lies on it; of an edge 0.
+      ends: features of the ends of the edge that lies on it, `[2, n]`.
+    """
+
+    flat: Array
+    edge: Array
+    turned: Array
+    face: Array
+    other: Array
+    ends: Array
+
+
+class _Touching(NamedTuple):
+    """Features of three corners of each shape, `[2, n]`, of which some may be the same."""
+
+    first: Array
+    second: Array
+    third: Array
+
+    @property
+    def number(self) -> Array:
+        """How many different ones there are."""
+        second = self.second != self.first
+        third = (self.third != self.first) & (self.third != self.second)
+        return 1 + second.astype(jnp.int32) + third.astype(jnp.int32)
+
+    @property
+    def another(self) -> Array:
+        """One that is not the first, if there is such."""
+        return jnp.where(self.second != self.first, self.second, self.third)
+
+
+def facing_of(assets: Assets, sides: Side, f: Feature) -> Facing:
+    """What of two shapes lies on each other, given the features of their nearest points."""
+    touching = _touching(f)
+    faces = _faces(assets, sides, touching)
+    known = faces >= 0
+    turn = in_front(sides.turn, faces)
+    normals = turn @ normal_of(assets, sides.shape, jnp.maximum(faces, 0))
+    first, second, meet = _opposed(known, normals)
+    face, end, lies = _first_level(assets, sides, touching, known, normals)
+    turned = ~meet & lies[0]  # an edge of the first on a face of the second comes first
+    ends = jnp.stack([touching.first, end])
+    return Facing(
+        flat=meet | lies[0] | lies[1],
+        edge=~meet & (lies[0] | lies[1]),
+        turned=turned,
+        face=jnp.where(
+            meet,
+            _row(faces[:, 0], first),
+            jnp.where(turned, _row(faces[:, 1], face[0]), _row(faces[:, 0], face[1])),
+        ),
+        other=jnp.where(meet, _row(faces[:, 1], second), 0),
+        ends=jnp.where(turned[None], ends[:, 0], ends[:, 1]),
+    )
+
+
+def _touching(f: Feature) -> _Touching:
+    one, two, three = jnp.stack(f.corners.feature, axis=1)
+    return _Touching(one, jnp.where(f.needed[0], two, one), jnp.where(f.needed[1], three, one))
+
+
+def _faces(assets: Assets, sides: Side, t: _Touching) -> Array:
+    """The faces at all the features that touch, `[k, 2, n]`; -1 where there is none."""
+    faces = faces_at(assets, sides.shape, t.first)
+    here = faces >= 0
+    for other in (t.second, t.third):
+        also = faces_at(assets, sides.shape, other)
+        shared = jnp.any(faces[:, None] == also[None], axis=1)
+        here = here & (shared | (other == t.first)[None])
+    return jnp.where(here & ~seen_from_side(sides.shape, sides.out)[None], faces, -1)
+
+
+def _opposed(known: Array, normals: Vec) -> tuple[Array, Array, Array]:
+    """Which faces of both shapes are most opposed, and whether they lie on each other, `[n]`."""
+    rows = len(known)
+    cosine = normals[:, None, 0].dot(normals[None, :, 1])
+    cosine = jnp.where(known[:, None, 0] & known[None, :, 1], cosine, 1)
+    cosine = cosine.reshape(rows * rows, -1)
+    best = jnp.argmin(cosine, axis=0).astype(jnp.int32)
+    return best // rows, best % rows, jnp.min(cosine, axis=0) < -FACES_MEET
+
+
+def _first_level(
+    assets: Assets, sides: Side, t: _Touching, known: Array, normals: Vec
+) -> tuple[Array, Array, Array]:
+    """Of each shape the first edge that lies in a face of the other, `[2, n]`.
+
+    Returns:
+      The row of that face among those of the other shape; the feature at the other end of the edge;
+      and whether there are such.
+    """
+    ends = ends_at(assets, sides.shape, t.first)
+    # where two features touch it is the edge between them, if there is one
+    between = ends == t.another[None]
+    ends = jnp.where((t.number == 2)[None] & jnp.any(between, axis=0)[None] & ~between, -1, ends)
+    ends = jnp.where((t.number == 3)[None], -1, ends)
+    out = sides.out.map(lambda x: jnp.broadcast_to(x, ends.shape))
+    start = end_of(assets, sides.shape, t.first, sides.out)
+    along = end_of(assets, sides.shape, jnp.maximum(ends, 0), out) - start[None]
+    along = in_front(sides.turn, ends) @ along.normalize()
+
+    other, edges = normals[:, ::-1][:, None], along[None]
+    level = (jnp.abs(edges.dot(other)) < EDGE_LIES) & known[:, ::-1][:, None] & (ends >= 0)[None]
+    level = level.reshape(-1, *level.shape[2:])
+    first = jnp.argmax(level, axis=0).astype(jnp.int32)
+    end = jnp.take_along_axis(ends, (first % len(ends))[None], axis=0)[0]
+    return first // len(ends), jnp.maximum(end, 0), jnp.any(level, axis=0)
+
+
+def _row(table: Array, index: Array) -> Array:
+    """`table[index]` lane by lane, `[k, n]`, `[n]` -> `[n]`; at least 0."""
+    return jnp.maximum(jnp.take_along_axis(table, index[None], axis=0)[0], 0)
