@@ -66,7 +66,7 @@ def heap():
 def test_contacts_of_a_model(heap):
     """Those of pairs that are searched together, as far as there is a budget for pairs."""
     mj, states = heap
-    m = put_model(mj)
+    m = put_model(mj, pairs=12)
     searched = next(g for g in layout(m).groups if len(g.kinds) > 1)
     assert searched.budget < len(searched.pairs)
     forward = jax.jit(jaxsim.forward)
