@@ -27,6 +27,7 @@ class Platform(NamedTuple):
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
+      few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
     """
 
     recomputes: bool
@@ -35,13 +36,16 @@ class Platform(NamedTuple):
     scans: bool
     blocks: bool
     lanes: int
+    few: int
 
 
 PLATFORMS = {
-    "cpu": Platform(recomputes=True, tiles=True, branches=True, scans=True, blocks=True, lanes=128)
+    "cpu": Platform(
+        recomputes=True, tiles=True, branches=True, scans=True, blocks=True, lanes=128, few=64
+    )
 }
 ELSEWHERE = Platform(
-    recomputes=False, tiles=False, branches=False, scans=False, blocks=False, lanes=16384
+    recomputes=False, tiles=False, branches=False, scans=False, blocks=False, lanes=16384, few=16384
 )
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 

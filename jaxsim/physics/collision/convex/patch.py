@@ -79,13 +79,12 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     first = jnp.zeros_like(facing.face)
     origin = cutter.world(corner_of(assets, cutter.shape, facing.face, first))
     origin, normal, limit = in_front((origin, normal, reach), polygon.point)
-    polygon = without(polygon, (polygon.point - origin).dot(normal) > limit)
+    polygon = without(polygon, ((polygon.point - origin).dot(normal) > limit) | ~facing.flat[None])
     corners, count = four_corners(polygon)
     chosen = (polygon.point, polygon.into, polygon.out)
     point, *lines = jax.tree.map(
         lambda x: jnp.take_along_axis(x, corners, axis=0, mode="clip"), chosen
     )
-    count = jnp.where(facing.flat, count, 0)
     return Patch(count, facing, _corners(assets, subject, facing), jnp.stack(lines)), point
 
 
@@ -103,12 +102,16 @@ def _cut_polygon(assets: Assets, cutter: Side, subject: Side, facing: Facing) ->
     sides = corners_of(assets, cutter.shape, face)
     normal = cutter.turn @ normal_of(assets, cutter.shape, face)
 
-    def turn(k: Array, p: Polygon) -> Polygon:
+    def turn(state: tuple[Array, Polygon]) -> tuple[Array, Polygon]:
+        k, p = state
         ends = jnp.broadcast_to(jnp.stack([k, k + 1])[:, None], (2, *face.shape))
         a, b = _two(cutter.world(corner_of(assets, cutter.shape, face, ends)))
-        return cut(p, a, normal.cross(b - a), number + k, k < sides)
+        return k + 1, cut(p, a, normal.cross(b - a), number + k, k < sides)
 
-    return lax.fori_loop(0, most, turn, outline(points, number, 2 * most))
+    # as many turns as the largest of the faces on which something lies has sides
+    last = jnp.max(jnp.where(facing.flat, sides, 0))
+    start = jnp.int32(0), outline(points, number, 2 * most)
+    return lax.while_loop(lambda state: state[0] < last, turn, start)[1]
 
 
 def _two(points: Vec) -> tuple[Vec, Vec]:

@@ -78,13 +78,14 @@ def search(assets: Assets, lanes: Lanes, reach: Array, features: bool) -> Found:
       features: they are wanted too; memory for all lanes is twice as large.
     """
     size = platform().lanes
+    few = min(platform().few, max(8, len(reach) // 8))  # of one world's pairs few are in contact
     cutoff = reach + radius(lanes.a) + radius(lanes.b)
     approach = functools.partial(_approach, assets)
     found = for_some(approach, reach > -FAR / 2, (lanes, cutoff), size)
     penetrate = functools.partial(_penetrate, assets)
-    found = for_some(penetrate, found.near & found.inside, (lanes, found), size, found)
+    found = for_some(penetrate, found.near & found.inside, (lanes, found), few, found)
     finish = functools.partial(_finish, assets, features)
-    at, feature, patch = for_some(finish, found.near, (lanes, found, reach), size)
+    at, feature, patch = for_some(finish, found.near, (lanes, found, reach), few)
     return Found(found.near, at, feature, patch)
 
 
