@@ -71,8 +71,6 @@ def _options(m: Model) -> Iterable[Refusal]:
             yield Refusal(
                 f"option flag {name} ({meaning}) is not supported; remove {name}='enable'"
             )
-    if m.opt.noslip_iterations:
-        yield Refusal("option noslip_iterations: the no-slip solver is not supported; set it to 0")
 
 
 REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (

@@ -18,7 +18,8 @@ class Contact(Record):
     """Contacts, padded to the model's capacity; the first `ncon` are real.
 
     Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
-    What no contact of the model can have, adhesion or a moving surface, is None. The property
+    What no contact of the model can have, adhesion or a moving surface, is None; so is the force
+    unless there are no-slip iterations (else `contact_forces` finds it). The property
     `exclude` says why a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
     """
 
@@ -46,6 +47,13 @@ class Contact(Record):
         only=("geom_hassurfacevel",),
     )
     efc_address = array("ncontact", dtype="int", doc="number of its first row; -1: it has none")
+    force = array(
+        "ncontact",
+        6,
+        unit="N, N m",
+        doc="force and torque on geom 2, in its frame, after no-slip iterations",
+        only=("opt.noslip_iterations",),
+    )
 
     @property
     def exclude(self) -> jax.Array:
@@ -158,6 +166,9 @@ class Data(Record):
         "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
     )
     rows: Any = work("constraint rows of the solver (constraint/rows.py)")
+    forces: Any = work(
+        "forces of the rows after no-slip iterations (solver/noslip.py); None: they follow from qacc"
+    )
 
 
 # what a world always has: its state, its inputs and the counters of a step

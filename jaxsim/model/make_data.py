@@ -1,6 +1,7 @@
 """Allocates the state of a world, and puts it back to the start."""
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Literal
 
 import jax
@@ -115,7 +116,7 @@ def _start(m: Model, d: Data) -> Data:
 
 def _zeros(m: Model, field: Field) -> Any:
     """A field of zeros; for a nested record, a record of them; None if the model has no such."""
-    if field.only and not any(getattr(m.structure, table).any() for table in field.only):
+    if field.only and not any(np.any(attrgetter(name)(m)) for name in field.only):
         return None
     if field.nested is not None:
         record: Any = field.nested

@@ -22,7 +22,9 @@ from jaxsim.physics.constraint.make import make_constraint
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.newton import Settings, solve
+from jaxsim.physics.solver.noslip import without_slip
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
@@ -88,14 +90,15 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="qacc_warmstart M qfrc_smooth rows",
-    writes="solver_niter qacc_smooth qfrc_constraint qacc",
+    reads="qacc_warmstart M qfrc_smooth contact found rows",
+    writes="solver_niter contact qacc_smooth qfrc_constraint qacc forces",
 )
 def fwd_constraint(m: Model, d: Data) -> Data:
     """Acceleration without and with constraints; constraint force.
 
     M qacc_smooth = qfrc_smooth
-    M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step
+    M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step; where
+    the model has no-slip iterations, what these make of it
     """
     if d.rows.empty or m.nv == 0:
         acc = solve_spd(d.M, d.qfrc_smooth)
@@ -110,9 +113,22 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     )
     problem = Problem(d.M, d.qfrc_smooth, d.rows)
     found = solve(problem, settings, m.opt.iterations, m.opt.ls_iterations)
-    return d.replace(
+    d = d.replace(
         qacc_smooth=found.qacc_smooth,
         qacc=found.qacc,
         qfrc_constraint=found.force,
         solver_niter=found.niter,
     )
+    return _without_slip(m, d, problem) if m.opt.noslip_iterations > 0 else d
+
+
+def _without_slip(m: Model, d: Data, problem: Problem) -> Data:
+    """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
+    held = without_slip(m, problem, d.qacc)
+    d = d.replace(
+        qacc=held.qacc,
+        qfrc_constraint=held.force,
+        solver_niter=d.solver_niter + held.niter,
+        forces=held.rows,
+    )
+    return list_contact_forces(d)

@@ -1,7 +1,8 @@
 """Inverse dynamics: the force that explains a given acceleration.
 
 MuJoCo's documentation, Computation: Inverse dynamics. Constraint forces are a function of the
-acceleration, through the residual of each row, so that no solver is needed.
+acceleration, through the residual of each row, so that no solver is needed. Those that the no-slip
+iterations make are no such function: of them inverse dynamics knows nothing, in MuJoCo neither.
 """
 
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.stage import stage
 
@@ -46,7 +48,7 @@ def inverse(m: Model, d: Data) -> Data:
     d = energy_vel(m, d) if energies else d
     given = d.qacc
     d = d.replace(qacc=continuous_acceleration(m, d))
-    d = inv_constraint(m, d)
+    d = list_contact_forces(inv_constraint(m, d))
     force = apply(d.M, d.qacc) + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
     return sensor_acc(m, d.replace(qfrc_inverse=force)).replace(qacc=given)
 

@@ -47,7 +47,8 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
 
     What `d` does not keep is computed by MuJoCo for the state that its results belong to: the one
     in `d` after `forward`, the one before it after `step`. Constraint rows are those of the
-    contacts in `d`, with the forces that belong to `d.qacc`. Where the results belong to neither
+    contacts in `d`, with the forces that belong to `d.qacc` (with no-slip iterations: those that
+    MuJoCo finds at that state). Where the results belong to neither
     state, as after a step of Runge-Kutta, contacts are written without rows (`nefc` is 0): call
     `forward` first.
 
@@ -143,7 +144,7 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.geom[:, 0] >= 0))
     mujoco._functions._realloc_con_efc(data, count, 0, 0)
     into = data.contact
-    for name in Contact.fields:
+    for name in Contact.fields.keys() - {"force"}:  # which follows from the rows there
         values, ours = getattr(into, name), getattr(d.contact, name)
         values[...] = 0 if ours is None else np.asarray(ours)[:count].reshape(values.shape)
     for name, value in NO_FLEX.items():
@@ -154,11 +155,16 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
 
 
 def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
-    """State and force of the rows at the acceleration of `d`; what they lack without it."""
+    """State and force of the rows at the acceleration of `d`; what they lack without it.
+
+    After no-slip iterations forces do not follow from it: there MuJoCo finds them.
+    """
     if data.nefc and d.qacc_smooth is not None:
         mujoco.mj_mulJacVec(model, data, data.efc_b, np.asarray(d.qacc_smooth, float))
         data.efc_b[:] -= data.efc_aref
-    if data.nefc and d.qacc is not None:
+    if data.nefc and model.opt.noslip_iterations > 0:
+        mujoco.mj_fwdConstraint(model, data)
+    elif data.nefc and d.qacc is not None:
         residual = np.zeros(data.nefc)
         mujoco.mj_mulJacVec(model, data, residual, np.asarray(d.qacc, float))
         mujoco.mj_constraintUpdate(model, data, residual - data.efc_aref, np.zeros(1), 1)

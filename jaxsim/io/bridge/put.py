@@ -1,5 +1,6 @@
 """A state of MuJoCo's becomes a Data, with the results that were computed for it."""
 
+import sys
 from typing import Any
 
 import jax
@@ -34,7 +35,7 @@ def put_data(model: Any, data: Any, *, contacts: int | None = None, keep: Keep =
         if hasattr(data, name)
     }
     if d.contact is not None:
-        given["contact"] = _contacts(d.contact, data.contact)
+        given["contact"] = _contacts(d.contact, model, data)
     return d.replace(**given)
 
 
@@ -54,14 +55,25 @@ def _like(mine: jax.Array, theirs: Any) -> jax.Array:
     return jnp.array(np.reshape(theirs, mine.shape), dtype=mine.dtype)
 
 
-def _contacts(empty: Contact, found: Any) -> Contact:
+def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
     """Copies MuJoCo's contacts into the slots there are."""
+    found = data.contact
     count = min(len(found.dist), len(empty.dist))
     filled = {}
     for name in Contact.fields:
         slots = getattr(empty, name)
         if slots is None:
             continue
-        values = np.asarray(getattr(found, name))[:count].reshape(count, *slots.shape[1:])
+        theirs = _forces(model, data) if name == "force" else getattr(found, name)
+        values = np.asarray(theirs)[:count].reshape(count, *slots.shape[1:])
         filled[name] = slots.at[:count].set(jnp.asarray(values, dtype=slots.dtype))
     return empty.replace(**filled)
+
+
+def _forces(model: Any, data: Any) -> np.ndarray:
+    """Forces of MuJoCo's contacts (ncon, 6)."""
+    mujoco = sys.modules[type(model).__module__.partition(".")[0]]
+    forces = np.zeros((data.ncon, 6))
+    for k, force in enumerate(forces):
+        mujoco.mj_contactForce(model, data, k, force)
+    return forces

@@ -56,6 +56,23 @@ def listed(d: Data, found: Found) -> Contact:
     return d.contact.replace(**values)
 
 
+def listed_forces(d: Data, force: list) -> Array:
+    """Forces of the contacts in the order of the list, zero past its end, `[ncontact, 6, *W]`.
+
+    Args:
+      d: data with the list, and the contacts that it was made of.
+      force: over the basis, `[n, *W]` each.
+    """
+    c, places = d.found.contacts, d.contact.dist.shape[0]
+    parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
+    values = jnp.stack([jnp.where(c.exists, a, 0) for a in parts], axis=1)
+    if d.found.packed and len(c.dist) == places:
+        return values
+    index, number = first_true(c.exists, np.arange(len(c.exists)), places)
+    filled = column(np.arange(places, dtype=np.int32), number) < number
+    return jnp.where(filled[:, None], picked(values, index), 0)
+
+
 def _first(values: dict, exists: Array, places: int) -> dict:
     """The values of the contacts that exist, as many as there are places."""
     index, number = first_true(exists, np.arange(len(exists)), places)

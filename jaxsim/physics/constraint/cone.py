@@ -63,6 +63,14 @@ class Pyramid:
         force[0], weight[0][0] = push, stiff
         return Piece(force, cost, weight)
 
+    def reach(self, r: list) -> list:
+        """Largest force along each tangent while the sum of its two edges stays, `[ncon, *W]`."""
+        out = []
+        for k in range(1, len(r)):
+            mu, edges = self.mu[k], self.edges(k)
+            out.append(mu * (edges.at(r[0] + mu * r[k]).force + edges.at(r[0] - mu * r[k]).force))
+        return out
+
     def along(self, r: list, v: list) -> Summed:
         """The cost along r + step v."""
         lines = []

@@ -19,8 +19,15 @@ from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided
-from jaxsim.physics.constraint.rows import ContactRows, Rows, SingleRows
-from jaxsim.physics.forward import fwd_position, fwd_velocity
+from jaxsim.physics.constraint.rows import ContactRows, SingleRows
+from jaxsim.physics.forward import (
+    fwd_acceleration,
+    fwd_actuation,
+    fwd_constraint,
+    fwd_position,
+    fwd_velocity,
+)
+from jaxsim.physics.solver.constraint_force import row_forces
 from jaxsim.physics.stage import stage
 
 
@@ -35,7 +42,7 @@ class ConstraintRows(NamedTuple):
       efc_D: inverse regularization, (n,).
       efc_aref: reference acceleration, (n,).
       efc_frictionloss: bound of a row of dry friction, else 0, (n,).
-      efc_force: constraint force at `qacc`, (n,).
+      efc_force: constraint force at `qacc`, (n,); with no-slip iterations, that of `forward`.
     """
 
     active: jax.Array
@@ -52,23 +59,31 @@ class ConstraintRows(NamedTuple):
 def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """The constraint rows at the state of `d`, with the forces that belong to `d.qacc`.
 
+    What no-slip iterations make of the forces does not follow from `d.qacc`: a model that has them
+    gets the forces that `forward` finds at the state and inputs of `d`.
+
     They are ordered by type, within a type by object, within an object as MuJoCo orders them, so
     that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
     """
     d = fwd_position(m, d)
     d = fwd_velocity(m, d)
-    return _listed(d.rows, d.qacc, None if d.found is None else d.found.contacts.exists)
+    if m.opt.noslip_iterations > 0:
+        for part in (fwd_actuation, fwd_acceleration, fwd_constraint):
+            d = part(m, d)
+    return _listed(d)
 
 
-def _listed(rows: Rows, qacc: Array, exists: Array | None) -> ConstraintRows:
-    """The list of some rows; `exists` says which places for contacts have one."""
-    listed = _join([_none(qacc), *(_one(block, qacc) for block in rows.single)], qacc)
+def _listed(d: Data) -> ConstraintRows:
+    """The list of the rows, with their forces."""
+    rows, forces = d.rows, row_forces(d)
+    single = (_one(block, force, d.qacc) for block, force in forces[: len(rows.single)])
+    listed = _join([_none(d.qacc), *single], d.qacc)
     listed = [take(f, np.lexsort(_keys(rows.single))) for f in listed]
-    if rows.contact is None or exists is None:
+    if rows.contact is None or d.found is None:
         return ConstraintRows(*listed)
-    number = jnp.cumsum(exists, axis=0, dtype=jnp.int32) - 1
-    contacts = OF_CONTACTS[type(rows.contact.cost)](rows.contact, rows.contact.cost, number, qacc)
-    return ConstraintRows(*_join([listed, contacts], qacc))
+    number = jnp.cumsum(d.found.contacts.exists, axis=0, dtype=jnp.int32) - 1
+    contacts = _by_contact(OF_CONTACTS[type(rows.contact.cost)](d, forces[-1][1], number), d.qacc)
+    return ConstraintRows(*_join([listed, contacts], d.qacc))
 
 
 def _none(qacc: Array) -> list:
@@ -86,19 +101,19 @@ def _keys(blocks: tuple[SingleRows, ...]) -> tuple[np.ndarray, ...]:
     return np.arange(len(kind)), owner, kind
 
 
-def _one(block: SingleRows, qacc: Array) -> list:
+def _one(block: SingleRows, force: Array, qacc: Array) -> list:
     """The fields of ConstraintRows for a block that has one row in each of its places."""
     cost, kind = block.cost, column(np.full(len(block.id), block.type, np.int32), qacc)
-    force = cost.at(block.minus_reference(block.J.times(qacc))).force
     floss = cost.floss if isinstance(cost, Huber) else jnp.zeros_like(cost.D)
     owner = column(block.ids.astype(np.int32), qacc)
     J = block.J.dense(len(qacc))
     return [cost.D > 0, kind, owner, J, cost.D, block.aref, floss, force]
 
 
-def _pyramid(block: ContactRows, cost: Pyramid, number: Array, qacc: Array) -> list:
+def _pyramid(d: Data, force: list, number: Array) -> list:
     """Edges +1, -1, +2, -2, ... of each contact."""
-    basis = block.J.basis
+    block = d.rows.contact
+    cost, basis = block.cost, block.J.basis
     edges = [(k, sign) for k in range(1, len(basis)) for sign in (1, -1)] or [(0, 1)]
     rows = []
     for place, (k, sign) in enumerate(edges):
@@ -109,17 +124,28 @@ def _pyramid(block: ContactRows, cost: Pyramid, number: Array, qacc: Array) -> l
         # a frictionless contact, whose slopes are zero, has one row: its normal
         if place == 0 and cost.normal is not None:
             edge = OneSided(edge.D + cost.normal.D)
-        force = edge.at(apply(J, qacc) - aref).force
-        rows.append(_contact(block, number, J, edge.D, aref, force))
-    return _by_contact(rows, qacc)
+        if d.forces is None or d.forces.reach is None:
+            push = edge.at(apply(J, d.qacc) - aref).force
+        else:
+            push = _edge_force(cost, force, d.forces.reach, k, sign)
+        rows.append(_contact(block, number, J, edge.D, aref, push))
+    return rows
 
 
-def _cone(block: ContactRows, cost: Elliptic, number: Array, qacc: Array) -> list:
+def _edge_force(cost: Pyramid, force: list, reach: list, k: int, sign: int) -> Array:
+    """Force of an edge, from those over the basis: mu (up + down) = reach, mu (up - down) = f."""
+    mu = cost.mu[k]
+    push = (reach[k - 1] + sign * force[k]) / jnp.where(mu > 0, 2 * mu, 1.0)
+    if cost.flat is None or (k, sign) != (1, 1):
+        return push
+    return jnp.where(cost.flat, force[0], push)
+
+
+def _cone(d: Data, force: list, number: Array) -> list:
     """Normal, tangents, spin and roll of each contact."""
-    basis = block.J.basis
-    force = cost.at([apply(J, qacc) - a for J, a in zip(basis, block.aref, strict=True)]).force
-    fields = zip(basis, cost.D, block.aref, force, strict=True)
-    return _by_contact([_contact(block, number, *f) for f in fields], qacc)
+    block = d.rows.contact
+    fields = zip(block.J.basis, block.cost.D, block.aref, force, strict=True)
+    return [_contact(block, number, *f) for f in fields]
 
 
 def _contact(

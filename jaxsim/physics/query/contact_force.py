@@ -1,13 +1,13 @@
 """Forces of the contacts in the list of a Data, for inspection.
 
 They follow from what `d` carries: the contacts, the poses and velocities of the state they were
-found in, and `qacc`. So they belong to the same state as the list: after `forward` to that in `d`,
-after `step` to the one before it.
+found in, and `qacc`; where the model has no-slip iterations, the list has them. So they belong to
+the same state as the list: after `forward` to that in `d`, after `step` to the one before it.
 """
 
 import jax.numpy as jnp
 
-from jaxsim.model.data import Data
+from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
@@ -39,7 +39,7 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
     if not count:
         return jnp.zeros((6, *d.qacc.shape[1:]), d.qacc.dtype)
     at = jnp.broadcast_to(jnp.where(there, contact, 0), (1, *d.qacc.shape[1:]))
-    return jnp.where(there, _forces(m, d, from_list(m, picked(d.contact, at)))[0], 0)
+    return jnp.where(there, _forces(m, d, picked(d.contact, at))[0], 0)
 
 
 @stage(reads="xmat xanchor xaxis subtree_com contact cvel qacc")
@@ -48,11 +48,19 @@ def contact_forces(m: Model, d: Data) -> Array:
 
     Where there is no contact they are zero.
     """
-    return _forces(m, d, from_list(m, d.contact))
+    return _forces(m, d, d.contact)
 
 
-def _forces(m: Model, d: Data, c: Contacts) -> Array:
+def _forces(m: Model, d: Data, contact: Contact) -> Array:
     """`[ncontact, 6, *W]`."""
+    if m.opt.noslip_iterations > 0:
+        if contact.force is None:
+            raise ValueError(
+                "contact_force: this Data was made for a model without no-slip iterations, after "
+                "which forces do not follow from qacc; use make_data"
+            )
+        return contact.force
+    c = from_list(m, contact)
     if not m.nv or not len(layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
     d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))

@@ -1,6 +1,7 @@
 """Forces of the constraint rows at the solution, by what they act on.
 
-The solver returns their sum on the dofs; a row's own force follows from its residual at `qacc`.
+The solver returns their sum on the dofs; a row's own force follows from its residual at `qacc`,
+unless no-slip iterations have changed it.
 """
 
 from typing import Any
@@ -15,6 +16,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.collision.listed import listed_forces
 from jaxsim.physics.constraint.contact import surface_force
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
 from jaxsim.physics.constraint.rows import Block
@@ -25,6 +27,8 @@ def row_forces(d: Data) -> list[tuple[Block, Any]]:
     """Each block of rows with its force: `[n, *W]`, or a list over the contact basis."""
     if d.rows is None or d.rows.empty:
         return []
+    if d.forces is not None:
+        return list(zip(d.rows.blocks, d.forces.blocks, strict=True))
     problem = Problem(d.M, d.qfrc_smooth, d.rows)
     pieces = problem.pieces(problem.residual(d.qacc))
     return [(block, piece.force) for block, piece in zip(d.rows.blocks, pieces, strict=True)]
@@ -50,6 +54,14 @@ def net_contact_force(d: Data) -> list | None:
     if not forces or d.rows.contact is None:
         return None
     return surface_force(d.found.contacts, forces[-1][1])
+
+
+def list_contact_forces(d: Data) -> Data:
+    """`d` with the forces in its list of contacts, if the list has them."""
+    force = net_contact_force(d)
+    if force is None or d.contact is None or d.contact.force is None:
+        return d
+    return d.replace(contact=d.contact.replace(force=listed_forces(d, force)))
 
 
 def contact_side(d: Data, body: np.ndarray) -> Array:

@@ -46,9 +46,13 @@ class Problem:
 
     def force(self, pieces: list[Piece]) -> Array:
         """J' f, `[nv, *W]`."""
+        return self.push([piece.force for piece in pieces])
+
+    def push(self, forces: list) -> Array:
+        """J' f, `[nv, *W]`, from the forces block by block."""
         out = jnp.zeros_like(self.smooth)
-        for block, piece in zip(self.rows.blocks, pieces, strict=True):
-            out = out + block.J.transposed(piece.force, out.shape[0])
+        for block, force in zip(self.rows.blocks, forces, strict=True):
+            out = out + block.J.transposed(force, out.shape[0])
         return out
 
     def force_at(self, x: Array) -> Array:
