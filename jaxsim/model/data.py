@@ -167,7 +167,7 @@ class Data(Record):
     )
     rows: Any = work("constraint rows of the solver (constraint/rows.py)")
     forces: Any = work(
-        "forces of the rows after no-slip iterations (solver/noslip.py); None: they follow from qacc"
+        "forces of the rows after no-slip iterations (solver/noslip.py); None: as qacc has them"
     )
 
 

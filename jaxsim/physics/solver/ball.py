@@ -68,7 +68,7 @@ def _least(A: list, b: list, r: Array) -> tuple[list, Array]:
 
     def newton(state):
         k, s, busy = state
-        y, square, bend = solution(s)
+        _, square, bend = solution(s)
         length = jnp.sqrt(jnp.where(busy, square, 1.0))
         outside = (square > r * r + jnp.where(s > 0, 0, SLACK)) & (length > (1 + eps) * r)
         busy = busy & outside

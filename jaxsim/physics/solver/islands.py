@@ -1,7 +1,7 @@
 """Constraint islands: groups of trees that rows connect, which no force leaves.
 
-Newton's method takes a world as one problem, for its solution is the same. What is left when an
-iteration ends early is not: the no-slip iterations (noslip.py) end island by island, as MuJoCo's do.
+Newton's method takes a world as one problem, for its solution is the same. What is left when
+iterations end early is not: those against slip (noslip.py) end island by island, as MuJoCo's do.
 MuJoCo's documentation, Computation: Constraint islands.
 """
 
@@ -62,7 +62,7 @@ def find_islands(m: Model, p: Problem) -> Islands:
 
 @derived
 def trees(s: Structure) -> np.ndarray:
-    """[ntree, nv]: 1 where the column's dof is in the tree; a tree begins at a dof without parent."""
+    """[ntree, nv]: 1 where a dof is in a tree; one without parent begins a tree."""
     roots = np.flatnonzero(np.asarray(s.dof_parentid) < 0)
     return 1.0 * dof_ancestors(s)[:, roots].T
 

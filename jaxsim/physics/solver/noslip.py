@@ -16,11 +16,11 @@ iterations that were done.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxsim.enums import MINVAL, ConstraintType
@@ -75,11 +75,11 @@ def without_slip(m: Model, p: Problem, qacc: Array) -> NoSlip:
     # an early end cannot be differentiated backwards: there all iterations are done, with masks
     @jax.custom_jvp
     def run(p: Problem, qacc: Array, tolerance: Array) -> NoSlip:
-        return _iterate(m, p, qacc, tolerance, _until_done)
+        return _iterate(m, p, qacc, tolerance, SHORT)
 
     @run.defjvp
     def tangent(primals, tangents):
-        return jax.jvp(partial(_iterate, m, loop=_all_turns), primals, tangents)
+        return jax.jvp(lambda *args: _iterate(m, *args, WHOLE), primals, tangents)
 
     return run(p, qacc, m.opt.noslip_tolerance)
 
@@ -93,7 +93,7 @@ class _State(NamedTuple):
     busy: jax.Array  # islands that go on, `[nisland, *W]`
 
 
-def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, loop: Callable) -> NoSlip:
+def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, way: "_Way") -> NoSlip:
     """Iterations until what each island gains falls below the tolerance."""
     r = p.residual(qacc)
     pieces = p.pieces(r)
@@ -117,15 +117,15 @@ def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, loop: Callable
         goes_on = busy.astype(x.dtype)
         for group, force, of in zip(groups, forces, member, strict=True):
             here = (apply_transpose(of, goes_on) > 0)[:, None]
-            x, force, gained = _sweep(group, x, force, here)
+            x, force, gained = way.rows(group, x, force, here)
             gain = gain + apply(of, lax.stop_gradient(gained)[:, 0])
             new.append(force)
         return _State(x, new, niter + busy.astype(niter.dtype), busy & (gain * scale >= tolerance))
 
-    some = [jnp.sum(of, axis=1) > 0 for of in islands.member]
-    busy = sum(some[1:], some[0])
+    rows = [jnp.sum(of, axis=1) for of in islands.member]
+    busy = sum(rows[1:], rows[0]) > 0
     first = _State(x, force, jnp.zeros(busy.shape, jnp.int32), busy)
-    last = loop(turn, first, m.opt.noslip_iterations)
+    last = way.turns(turn, first, m.opt.noslip_iterations)
 
     forces = [piece.force for piece in pieces]
     reach = None
@@ -138,6 +138,13 @@ def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, loop: Callable
     push = p.push(forces)
     niter = jnp.max(last.niter, axis=0, keepdims=True)
     return NoSlip(apply(response, p.smooth + push), push, niter, RowForces(forces, reach))
+
+
+class _Way(NamedTuple):
+    """How to go through iterations, and through the rows of a group in each."""
+
+    turns: Callable
+    rows: Callable
 
 
 def _until_done(turn: Callable, first: _State, iterations: int) -> _State:
@@ -179,6 +186,11 @@ class _Bounded(NamedTuple):
     A: list
     bound: list
 
+    @property
+    def slips(self) -> Array:
+        """Rows whose force may be other than zero, `[n, 1, *W]` bool."""
+        return sum(self.bound[1:], self.bound[0]) > 0
+
     def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
         """One row or contact, in the arrays of this without their first axis.
 
@@ -217,6 +229,11 @@ class _Cone(NamedTuple):
     normal: jax.Array
     solved: jax.Array
 
+    @property
+    def slips(self) -> Array:
+        """As that of `_Bounded`."""
+        return self.normal > 0
+
     def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
         """As that of `_Bounded`."""
         size, A = len(force), self.A
@@ -235,18 +252,39 @@ class _Cone(NamedTuple):
         return x, new, jnp.where(moves, -rise, 0)
 
 
-def _sweep(
-    group: _Bounded | _Cone, x: Array, force: list, here: Array
-) -> tuple[Array, list, Array]:
+def _visit(x: Array, item: tuple) -> tuple:
+    """One row or contact, in the form of a scan."""
+    one, force, here = item
+    x, force, gain = one.visit(x, force, here)
+    return x, (force, gain)
+
+
+def _all_rows(group: "_Bounded | _Cone", x: Array, force: list, here: Array) -> tuple:
     """Visits the rows of a group one after another; gains `[n, 1, *W]`."""
-
-    def visit(x, item):
-        one, force, here = item
-        x, force, gain = one.visit(x, force, here)
-        return x, (force, gain)
-
-    x, (force, gain) = lax.scan(visit, x, (group, force, here))
+    x, (force, gain) = lax.scan(_visit, x, (group, force, here))
     return x, force, gain
+
+
+def _used_rows(group: "_Bounded | _Cone", x: Array, force: list, here: Array) -> tuple:
+    """As far as there is one that can slip in some world."""
+    if not platform().branches:
+        return _all_rows(group, x, force, here)
+    items = (group, force, here)
+
+    def visit(k, carry):
+        x, out = carry
+        x, new = _visit(x, jax.tree.map(lambda a: a[k], items))
+        return x, jax.tree.map(lambda a, b: a.at[k].set(b), out, new)
+
+    slips = (group.slips & here).any(axis=tuple(range(1, here.ndim)))
+    used = jnp.max(jnp.where(slips, np.arange(1, len(slips) + 1, dtype=np.int32), 0))
+    start = (force, jnp.zeros(here.shape, x.dtype))
+    x, (force, gain) = lax.fori_loop(0, used, visit, (x, start))
+    return x, force, gain
+
+
+SHORT = _Way(_until_done, _used_rows)
+WHOLE = _Way(_all_turns, _all_rows)
 
 
 def _has_friction(block: Block) -> bool:

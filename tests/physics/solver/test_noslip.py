@@ -1,0 +1,279 @@
+"""The no-slip iterations beside MuJoCo's: friction that holds, whatever carries it."""
+
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from physics.constraint.scene import compile_xml
+from states import inputs, random_state, single, stack, world
+from tolerance import DIFFERENCE, FLOAT32, STIFF
+
+import jaxsim
+from jaxsim.enums import ConstraintType as Type
+from jaxsim.enums import DisableBit
+
+# Two islands: a ball on a box, and an arm that is held by another ball. Contacts of all dimensions,
+# dry friction of dofs and of a tendon; with gravity askew, so that something slips and something
+# holds.
+SCENE = """
+<mujoco><option cone="{cone}" gravity="1.5 .3 -9.81" impratio="2" noslip_iterations="{iterations}"/>
+<default><geom friction=".4 .02 .003"/></default>
+<worldbody><geom name="floor" type="plane" size="3 3 .1" condim="1"/>
+  <body name="box" pos="0 0 .1"><freejoint/><geom type="box" size=".2 .15 .1" condim="3"/>
+    <site name="under" type="box" size=".3 .3 .2"/></body>
+  <body name="ball" pos="0 0 .298"><freejoint/><geom size=".1" condim="6"/></body>
+  <body name="flat" pos="-1 0 .099"><joint type="slide" axis="0 0 1"/><geom size=".1" condim="1"/>
+  </body>
+  <body name="arm" pos="1 0 .05"><joint name="x" type="slide" axis="1 0 0" frictionloss=".7"/>
+    <joint name="z" type="slide" axis="0 0 1"/><joint name="r" axis="0 0 1" frictionloss=".02"/>
+    <geom type="capsule" size=".05" fromto="0 0 0 .4 0 0" condim="4"/>
+    <body pos=".4 0 0"><joint name="h" axis="0 0 1" range="-.3 .0"/>
+      <geom type="capsule" size=".05" fromto=".1 0 0 .3 0 0" condim="3"/>
+      <site name="tip" pos=".2 0 0"/></body></body>
+  <body name="held" pos="1 .3 .05"><freejoint/><geom size=".05" condim="4"/></body>
+</worldbody>
+<tendon><fixed name="t" frictionloss=".05"><joint joint="h" coef="1"/><joint joint="r" coef=".5"/>
+</fixed></tendon>
+<equality><connect body1="arm" body2="held" anchor=".2 .1 0"/></equality>
+<sensor><touch site="under"/><accelerometer site="tip"/><force site="tip"/><torque site="tip"/>
+  <jointlimitfrc joint="h"/><framelinacc objtype="body" objname="ball"/>
+  <contact geom1="floor" body2="box" num="2" reduce="maxforce" data="found force torque pos"/>
+</sensor></mujoco>
+"""
+SMALL = """
+<mujoco><option cone="{cone}" integrator="{integrator}" gravity="{gravity}" noslip_iterations="3"/>
+<worldbody><geom type="plane" size="3 3 .1" friction=".5 .02 .003"/>
+  <body name="box" pos="0 0 .0999"><freejoint/><geom type="box" size=".2 .15 .1"/></body>
+  <body pos="1 0 .0999"><joint name="x" type="slide" axis="1 0 0" frictionloss=".4"/>
+    <joint type="slide" axis="0 0 1"/><joint name="r" axis="0 1 1"/>
+    <geom size=".1" condim="6" friction=".5 .02 .003"/></body>
+</worldbody>
+<tendon><fixed frictionloss=".01"><joint joint="r" coef="1"/></fixed></tendon></mujoco>
+"""
+COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
+SEEDS = range(4)
+
+
+@partial(jax.jit, compiler_options=COMPILER)
+def found(m, d):
+    new = jaxsim.forward(m, d)
+    return new, jaxsim.constraint_rows(m, d), jaxsim.contact_forces(m, new)
+
+
+@partial(jax.jit, compiler_options=COMPILER)
+def step(m, d):
+    return jaxsim.step(m, d)
+
+
+def small(cone="elliptic", integrator="Euler", gravity="1.5 .3 -9.81") -> mujoco.MjModel:
+    return compile_xml(SMALL.format(cone=cone, integrator=integrator, gravity=gravity))
+
+
+def moved(mj: mujoco.MjModel, seed: int) -> mujoco.MjData:
+    """A state that has come to touch the floor, pushed a little."""
+    d = random_state(mj, seed, spread=0.001, speed=0.1, settle=20)
+    d.qvel[:] *= 0.5
+    d.xfrc_applied[:] *= 0.1
+    d.qfrc_applied[:] *= 0.1
+    mujoco.mj_forward(mj, d)
+    return d
+
+
+def contact_forces(mj: mujoco.MjModel, mjd: mujoco.MjData) -> np.ndarray:
+    forces = np.zeros((mjd.ncon, 6))
+    for k, force in enumerate(forces):
+        mujoco.mj_contactForce(mj, mjd, k, force)
+    return forces
+
+
+def assert_found(mj: mujoco.MjModel, mjd: mujoco.MjData, ours: tuple) -> None:
+    """All that a person can read of the forces is MuJoCo's."""
+    d, rows, on_contacts = jax.tree.map(np.asarray, ours)
+    here = rows.active
+    np.testing.assert_array_equal(rows.efc_type[here], mjd.efc_type)
+    for a, b in (
+        (rows.efc_force[here], mjd.efc_force),
+        (on_contacts[: mjd.ncon], contact_forces(mj, mjd)),
+        (d.qfrc_constraint, mjd.qfrc_constraint),
+        (d.qacc, mjd.qacc),
+        (d.sensordata, mjd.sensordata),
+    ):
+        scale = 1 + np.abs(b).max()
+        np.testing.assert_allclose(a, b, rtol=0, atol=STIFF["atol"] * scale)
+    assert not on_contacts[mjd.ncon :].any()
+
+
+def without(mj: mujoco.MjModel, mjd: mujoco.MjData) -> mujoco.MjData:
+    """The same state without the iterations."""
+    iterations, mj.opt.noslip_iterations = mj.opt.noslip_iterations, 0
+    d = mujoco.MjData(mj)
+    mujoco.mj_copyData(d, mj, mjd)
+    mujoco.mj_forward(mj, d)
+    mj.opt.noslip_iterations = iterations
+    return d
+
+
+@pytest.mark.parametrize(
+    ("cone", "iterations", "disable"),
+    [
+        ("pyramidal", 1, 0),
+        ("pyramidal", 100, 0),
+        ("elliptic", 3, 0),
+        ("elliptic", 100, 0),
+        ("elliptic", 100, DisableBit.ISLAND),
+    ],
+)
+def test_forces_and_accelerations_are_the_oracles(cone, iterations, disable):
+    mj = compile_xml(SCENE.format(cone=cone, iterations=iterations), disable)
+    slipped, kinds = 0.0, set()
+    for tolerance in (1e-6, 1e-2, 0.0):  # an early end, and none
+        mj.opt.noslip_tolerance = tolerance
+        m = jaxsim.put_model(mj)
+        for seed in SEEDS:
+            mjd = moved(mj, seed)
+            assert_found(mj, mjd, found(m, inputs(m, mjd)))
+            slipped = max(slipped, np.abs(without(mj, mjd).qacc - mjd.qacc).max())
+            kinds |= set(mjd.efc_type)
+    assert slipped > 0.1  # the iterations do something
+    assert kinds >= {
+        *(Type.EQUALITY, Type.FRICTION_DOF, Type.FRICTION_TENDON, Type.LIMIT_JOINT),
+        *(Type.CONTACT_FRICTIONLESS, Type[f"CONTACT_{cone.upper()}"]),
+    }
+
+
+def test_the_iterations_end_at_the_tolerance():
+    """Island by island: as many as MuJoCo does in the island that takes the most."""
+    mj = compile_xml(SCENE.format(cone="pyramidal", iterations=100))
+    counts = set()
+    for tolerance in (1e-12, 1e-6, 1e-2):
+        mj.opt.noslip_tolerance = tolerance
+        m = jaxsim.put_model(mj)
+        for seed in SEEDS:
+            mjd = moved(mj, seed)
+            off = without(mj, mjd)
+            most = int((mjd.solver_niter - off.solver_niter).max())
+            d = inputs(m, mjd)
+            before = found(m.replace(opt=m.opt.replace(noslip_iterations=0)), d)[0].solver_niter
+            assert found(m, d)[0].solver_niter - before == most
+            counts.add(most)
+    assert len(counts) > 2, counts
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_a_run_is_the_oracles(cone, integrator):
+    mj = small(cone, integrator)
+    m, mjd = jaxsim.put_model(mj), moved(mj, 1)
+    mjd.qvel[0] = 0.2  # the box slides, then holds
+    d = inputs(m, mjd).replace(qacc_warmstart=jnp.asarray(mjd.qacc_warmstart))
+    d = jax.tree.map(partial(jnp.array, copy=True), d)  # of what the oracle will write over
+    for _ in range(50):
+        mujoco.mj_step(mj, mjd)
+        d = step(m, d)
+    np.testing.assert_allclose(d.qpos, mjd.qpos, **STIFF)
+    np.testing.assert_allclose(d.qvel, mjd.qvel, **STIFF)
+    np.testing.assert_allclose(d.qacc_warmstart, mjd.qacc_warmstart, rtol=0, atol=1e-5)
+    assert np.abs(mjd.qpos[:2]).max() > 0.005
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_a_box_on_a_slope_creeps_without_and_rests_with_them(cone):
+    mj = small(cone, gravity="3 0 -9.3")
+    m = jaxsim.put_model(mj)
+    travels = []
+    for model in (m, m.replace(opt=m.opt.replace(noslip_iterations=0))):
+        d = jaxsim.make_data(model)
+        for _ in range(100):  # to rest
+            d = step(model, d)
+        start = d.qpos[0]
+        for _ in range(100):
+            d = step(model, d)
+        travels.append(float(d.qpos[0] - start))
+    rests, creeps = travels
+    assert creeps > 1e-4
+    assert abs(rests) < 1e-3 * creeps
+
+
+@cache
+def worlds(cone: str):
+    mj = small(cone)
+    m = jaxsim.put_model(mj)
+    return m, stack([inputs(m, moved(mj, seed)) for seed in SEEDS])
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_many_worlds_are_a_loop(cone):
+    """Each world ends by itself; eight, so that the form for many worlds is used."""
+    m, some = worlds(cone)
+    d = jax.tree.map(lambda a: jnp.concatenate([a, a]), some)
+    together = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)(m, d)
+    for k in SEEDS:
+        alone, one = step(m, world(d, k)), world(together, k)
+        for name in ("qpos", "qvel", "qacc", "qfrc_constraint"):
+            a, b = getattr(one, name), getattr(alone, name)
+            scale = 1 + float(jnp.abs(b).max())
+            np.testing.assert_allclose(a, b, rtol=0, atol=STIFF["atol"] * scale)
+        assert one.solver_niter == alone.solver_niter
+
+
+def test_single_precision():
+    m, d = worlds("elliptic")
+    for k in SEEDS:
+        double, rough = step(m, world(d, k)), step(single(m), single(world(d, k)))
+        assert rough.qacc.dtype == jnp.float32
+        np.testing.assert_allclose(rough.qvel, double.qvel, rtol=0, atol=10 * FLOAT32["atol"])
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_derivatives_are_differences(cone):
+    """Of what the iterations make, though they end early: forwards and backwards."""
+    m, d = worlds(cone)
+    rng = np.random.default_rng(3)
+    u, v, w = jnp.asarray(rng.normal(size=(3, m.nv)))
+
+    def pull(h, d):
+        new = d.replace(qfrc_applied=d.qfrc_applied + h * u, qvel=d.qvel + h * v)
+        return jaxsim.step(m, new).qvel @ w
+
+    @partial(jax.jit, compiler_options=COMPILER)
+    def slopes(h, d):
+        forwards = jax.jvp(lambda h: pull(h, d), (h,), (jnp.ones(()),))
+        return *forwards, jax.grad(pull)(h, d)
+
+    h = 1e-6
+    for k in SEEDS:
+        (high, *_), (low, *_), (_, forwards, backwards) = (
+            slopes(jnp.asarray(x), world(d, k)) for x in (h, -h, 0.0)
+        )
+        np.testing.assert_allclose(forwards, (high - low) / (2 * h), **DIFFERENCE)
+        np.testing.assert_allclose(backwards, forwards, **STIFF)
+
+
+def test_inverse_dynamics_does_not_know_of_them():
+    """As in MuJoCo: the forces are those that belong to the acceleration without them."""
+    mj = small("pyramidal")
+    mj.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_FWDINV
+    mjd = moved(mj, 2)
+    m = jaxsim.put_model(mj)
+    d = inputs(m, mjd).replace(qacc=jnp.asarray(mjd.qacc))
+    d = jax.tree.map(partial(jnp.array, copy=True), d)
+    back = jax.jit(jaxsim.inverse, compiler_options=COMPILER)(m, d)
+    after = step(m, d)
+    mujoco.mj_inverse(mj, mjd)
+    np.testing.assert_allclose(back.qfrc_inverse, mjd.qfrc_inverse, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(
+        jaxsim.contact_forces(m, back)[: mjd.ncon], contact_forces(mj, mjd), rtol=0, atol=1e-4
+    )
+    mujoco.mj_step(mj, mjd)
+    np.testing.assert_allclose(after.solver_fwdinv, mjd.solver_fwdinv, **STIFF)
+    assert mjd.solver_fwdinv[1] > 0.1
+
+
+def test_data_of_another_model_has_no_place_for_the_forces():
+    m, _ = worlds("elliptic")
+    off = m.replace(opt=m.opt.replace(noslip_iterations=0))
+    with pytest.raises(ValueError, match="made for a model without no-slip iterations"):
+        jaxsim.contact_forces(m, jaxsim.make_data(off))
