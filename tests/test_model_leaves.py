@@ -129,7 +129,8 @@ WITHOUT_EFFECT = {
     "mesh_(scale|pos|quat)": "the physics reads what it follows from",
     "mesh_polynormal": "it tells which face of a hull is meant",
     "(hfield|oct|skin|flex|flexedge)_.*": "they neither collide nor move yet",
-    "opt.(noslip|ccd|sleep)_tolerance": "of methods that are not there yet",
+    "opt.(ccd|sleep)_tolerance": "of methods that are not there yet",
+    "opt.noslip_tolerance": "these models have no such iterations",
     ".*_springyield|.*_delay|sensor_interval|key_plastic": "a model that has it is refused",
     "sensor_noise": "MuJoCo does not apply it either",
 }

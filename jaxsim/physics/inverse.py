@@ -47,7 +47,7 @@ def inverse(m: Model, d: Data) -> Data:
     d = sensor_vel(m, fwd_velocity(m, d))
     d = energy_vel(m, d) if energies else d
     given = d.qacc
-    d = d.replace(qacc=continuous_acceleration(m, d))
+    d = d.replace(qacc=continuous_acceleration(m, d), forces=None)
     d = list_contact_forces(inv_constraint(m, d))
     force = apply(d.M, d.qacc) + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
     return sensor_acc(m, d.replace(qfrc_inverse=force)).replace(qacc=given)

@@ -48,12 +48,12 @@ def test_a_model_in_a_vacuum_has_no_fluid_forces():
 def test_everything_that_cannot_be_simulated_is_named_at_once(refused):
     xml = """
         <mujoco>
-          <option noslip_iterations="3"><flag sleep="enable"/></option>
+          <option integrator="discrete"><flag sleep="enable"/></option>
           <worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
         </mujoco>"""
     first, second = refused(lambda: model(xml))
     assert "option flag sleep (sleeping trees) is not supported; remove sleep='enable'" in first
-    assert "option noslip_iterations: the no-slip solver is not supported; set it to 0" in second
+    assert "option integrator 'discrete' is not supported" in second
 
 
 def test_a_table_of_the_wrong_size_is_caught():

@@ -59,8 +59,9 @@ def scenes() -> list:
         for case in ("implicitfast", "implicit")
     ]
     out = []
-    for text in [*texts, MODELS["machine"]]:
-        m = jaxsim.load_model(text)
+    models = [jaxsim.load_model(text) for text in [*texts, MODELS["machine"]]]
+    held = models[-1].replace(opt=models[-1].opt.replace(noslip_iterations=2))
+    for m in [*models, held]:
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
         out.append((m, d, parts))

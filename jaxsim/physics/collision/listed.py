@@ -53,6 +53,8 @@ def listed(d: Data, found: Found) -> Contact:
         values["surfacevel"] = stack(c.surfacevel)
     if not found.packed or len(c.dist) != places:
         values = _first(values, c.exists, places)
+    if d.contact.force is not None:  # not known yet
+        values["force"] = jnp.zeros_like(d.contact.force)
     return d.contact.replace(**values)
 
 

@@ -55,7 +55,12 @@ class ConstraintRows(NamedTuple):
     efc_force: jax.Array
 
 
-@stage(reads="qpos qvel mocap_pos mocap_quat eq_active qacc")
+@stage(
+    reads=(
+        "qpos qvel act qacc_warmstart ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
+        "mocap_quat qacc"
+    )
+)
 def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """The constraint rows at the state of `d`, with the forces that belong to `d.qacc`.
 
