@@ -76,7 +76,7 @@ def _active(block: Block) -> Array:
 def _touched(tree: np.ndarray, block: Block, active: Array) -> Array:
     """Trees that a row moves, `[n, ntree, *W]` bool: those in which its Jacobian is not zero."""
     if isinstance(block.J, DofJacobian):
-        return (column(tree.T[list(block.J.dof)], active) > 0) & active[:, None]
+        return jnp.asarray(column(tree.T[list(block.J.dof)], active) > 0) & active[:, None]
     if isinstance(block.J, BasisJacobian):
         size = sum(jnp.abs(J) for J in block.J.basis)
     else:  # what the rows of one object touch, they touch together

@@ -16,6 +16,7 @@ iterations that were done.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -23,23 +24,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import MINVAL, ConstraintType
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import inverse_spd
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import apply, apply_transpose, gram
-from jaxsim.physics.arrays.select import total
-from jaxsim.physics.constraint.cone import Elliptic, Pyramid
-from jaxsim.physics.constraint.cost import Piece
-from jaxsim.physics.constraint.rows import Block, ContactRows, SingleRows
-from jaxsim.physics.solver.ball import least_in_ball, solvable
+from jaxsim.physics.arrays.products import apply, apply_transpose
+from jaxsim.physics.constraint.cost import Huber, Piece
+from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.solver.friction import Bounded, Group, group, slips
 from jaxsim.physics.solver.islands import find_islands
 from jaxsim.physics.solver.problem import Problem
-
-DRY = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
-RISE = 1e-10  # by which the cost may grow before MuJoCo takes back the new force of a contact
 
 
 class RowForces(NamedTuple):
@@ -75,11 +70,11 @@ def without_slip(m: Model, p: Problem, qacc: Array) -> NoSlip:
     # an early end cannot be differentiated backwards: there all iterations are done, with masks
     @jax.custom_jvp
     def run(p: Problem, qacc: Array, tolerance: Array) -> NoSlip:
-        return _iterate(m, p, qacc, tolerance, SHORT)
+        return _iterate(m, p, qacc, tolerance, way=SHORT)
 
     @run.defjvp
     def tangent(primals, tangents):
-        return jax.jvp(lambda *args: _iterate(m, *args, WHOLE), primals, tangents)
+        return jax.jvp(partial(_iterate, m, way=WHOLE), primals, tangents)
 
     return run(p, qacc, m.opt.noslip_tolerance)
 
@@ -99,9 +94,9 @@ def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, way: "_Way") -
     pieces = p.pieces(r)
     response = inverse_spd(p.M)
     x = apply(response, p.smooth + p.force(pieces))
-    slides = [k for k, block in enumerate(p.rows.blocks) if _has_friction(block)]
-    groups = [_group(p.rows.blocks[k], r[k], pieces[k], response) for k in slides]
-    groups, force = pin(([g for g, _ in groups], [f for _, f in groups]), x)
+    sliding = [k for k, block in enumerate(p.rows.blocks) if slips(block)]
+    made = [group(p.rows.blocks[k], r[k], pieces[k], response) for k in sliding]
+    groups, force = pin(([g for g, _ in made], [f for _, f in made]), x)
 
     islands = find_islands(m, p)
     scale = jnp.where(islands.trace > 0, 1 / jnp.where(islands.trace > 0, islands.trace, 1.0), 0)
@@ -109,15 +104,16 @@ def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, way: "_Way") -
     held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]
     held = lax.stop_gradient(held)
     start = sum(apply(member, a) for member, a in zip(islands.member, held, strict=True))
-    member = [islands.member[k] for k in slides]
+    member = [islands.member[k] for k in sliding]
 
     def turn(k: Array, state: _State) -> _State:
         x, forces, niter, busy = state
-        gain, new = jnp.where(k == 0, start, 0), []
+        gain: Array = jnp.where(k == 0, start, 0)
+        new = []
         goes_on = busy.astype(x.dtype)
-        for group, force, of in zip(groups, forces, member, strict=True):
+        for one, force, of in zip(groups, forces, member, strict=True):
             here = (apply_transpose(of, goes_on) > 0)[:, None]
-            x, force, gained = way.rows(group, x, force, here)
+            x, force, gained = way.rows(one, x, force, here)
             gain = gain + apply(of, lax.stop_gradient(gained)[:, 0])
             new.append(force)
         return _State(x, new, niter + busy.astype(niter.dtype), busy & (gain * scale >= tolerance))
@@ -129,12 +125,12 @@ def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, way: "_Way") -
 
     forces = [piece.force for piece in pieces]
     reach = None
-    for k, group, force in zip(slides, groups, last.force, strict=True):
+    for k, one, force in zip(sliding, groups, last.force, strict=True):
         along = [f[:, 0] for f in force]
-        contact = isinstance(p.rows.blocks[k].cost, Pyramid | Elliptic)
-        forces[k] = [forces[k][0], *along] if contact else along[0]
-        if contact and isinstance(group, _Bounded):
-            reach = [b[:, 0] for b in group.bound]
+        of_contacts = isinstance(forces[k], list)
+        forces[k] = [forces[k][0], *along] if of_contacts else along[0]
+        if of_contacts and isinstance(one, Bounded):
+            reach = [b[:, 0] for b in one.bound]
     push = p.push(forces)
     niter = jnp.max(last.niter, axis=0, keepdims=True)
     return NoSlip(apply(response, p.smooth + push), push, niter, RowForces(forces, reach))
@@ -168,115 +164,31 @@ def _all_turns(turn: Callable, first: _State, iterations: int) -> _State:
     return lax.scan(lambda state, k: (again(k, state), None), first, turns)[0]
 
 
-class _Bounded(NamedTuple):
-    """Rows whose friction has a bound each: dry friction, and tangents of pyramids.
-
-    A pyramid's tangent has two edges, the sum of whose forces stays; so the bound of their
-    difference is known, and a contact is as many rows of dry friction as it has tangents.
-    Lists over the tangents, one for rows of dry friction.
-
-    Attributes:
-      J, push: `[n, nv, *W]` Jacobian, and M^-1 J'.
-      aref, A, bound: `[n, 1, *W]`; A is J M^-1 J'.
-    """
-
-    J: list
-    push: list
-    aref: list
-    A: list
-    bound: list
-
-    @property
-    def slips(self) -> Array:
-        """Rows whose force may be other than zero, `[n, 1, *W]` bool."""
-        return sum(self.bound[1:], self.bound[0]) > 0
-
-    def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
-        """One row or contact, in the arrays of this without their first axis.
-
-        Returns:
-          The acceleration and the forces after it, and how much the dual cost falls `[1, *W]`.
-        """
-        gain, new = jnp.zeros_like(x[:1]), []
-        for J, push, aref, A, bound, f in zip(*self, force, strict=True):
-            r = total(J * x) - aref
-            free = f - r / jnp.maximum(A, MINVAL)
-            to = jnp.where(free > bound, bound, jnp.where(free < -bound, -bound, free))
-            step = jnp.where(here, to - f, 0)
-            gain = gain - (0.5 * A * step + r) * step
-            x = x + push * step
-            new.append(f + step)
-        return x, new, gain
-
-
-class _Cone(NamedTuple):
-    """Tangents of elliptic contacts, bounded together: |f_k / mu_k| <= normal force.
-
-    As in `_Bounded`, but:
-
-    Attributes:
-      A: nested lists, J M^-1 J' of each contact.
-      mu: friction coefficients; 0: the contact has no such tangent.
-      normal: normal force `[n, 1, *W]`.
-      solved: MuJoCo finds a minimum.
-    """
-
-    J: list
-    push: list
-    aref: list
-    A: list
-    mu: list
-    normal: jax.Array
-    solved: jax.Array
-
-    @property
-    def slips(self) -> Array:
-        """As that of `_Bounded`."""
-        return self.normal > 0
-
-    def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
-        """As that of `_Bounded`."""
-        size, A = len(force), self.A
-        r = [total(J * x) - aref for J, aref in zip(self.J, self.aref, strict=True)]
-        slope = [r[j] - _dot(A[j], force) for j in range(size)]
-        scaled = _scaled(A, self.mu)
-        slope = [mu * b for mu, b in zip(self.mu, slope, strict=True)]
-        y = least_in_ball(scaled, slope, self.normal, self.solved & here)
-        step = [mu * a - f for mu, a, f in zip(self.mu, y, force, strict=True)]
-        rise = _dot(step, r) + 0.5 * _dot(step, [_dot(row, step) for row in A])
-        moves = here & (rise <= RISE)
-        step = [jnp.where(moves, a, 0) for a in step]
-        for push, a in zip(self.push, step, strict=True):
-            x = x + push * a
-        new = [f + a for f, a in zip(force, step, strict=True)]
-        return x, new, jnp.where(moves, -rise, 0)
-
-
-def _visit(x: Array, item: tuple) -> tuple:
+def _visit(x: Array, item: tuple[Group, list, Array]) -> tuple:
     """One row or contact, in the form of a scan."""
     one, force, here = item
     x, force, gain = one.visit(x, force, here)
     return x, (force, gain)
 
 
-def _all_rows(group: "_Bounded | _Cone", x: Array, force: list, here: Array) -> tuple:
+def _all_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
     """Visits the rows of a group one after another; gains `[n, 1, *W]`."""
-    x, (force, gain) = lax.scan(_visit, x, (group, force, here))
+    x, (force, gain) = lax.scan(_visit, x, (rows, force, here))
     return x, force, gain
 
 
-def _used_rows(group: "_Bounded | _Cone", x: Array, force: list, here: Array) -> tuple:
+def _used_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
     """As far as there is one that can slip in some world."""
     if not platform().branches:
-        return _all_rows(group, x, force, here)
-    items = (group, force, here)
+        return _all_rows(rows, x, force, here)
+    items = (rows, force, here)
 
     def visit(k, carry):
         x, out = carry
         x, new = _visit(x, jax.tree.map(lambda a: a[k], items))
         return x, jax.tree.map(lambda a, b: a.at[k].set(b), out, new)
 
-    slips = (group.slips & here).any(axis=tuple(range(1, here.ndim)))
+    slips = (rows.pressed & here).any(axis=tuple(range(1, here.ndim)))
     used = jnp.max(jnp.where(slips, np.arange(1, len(slips) + 1, dtype=np.int32), 0))
     start = (force, jnp.zeros(here.shape, x.dtype))
     x, (force, gain) = lax.fori_loop(0, used, visit, (x, start))
@@ -287,60 +199,9 @@ SHORT = _Way(_until_done, _used_rows)
 WHOLE = _Way(_all_turns, _all_rows)
 
 
-def _has_friction(block: Block) -> bool:
-    """Whether rows of a block can slip."""
-    cost = block.cost
-    return len(cost.mu) > 1 if isinstance(cost, Pyramid | Elliptic) else block.type in DRY
-
-
-def _group(
-    block: SingleRows | ContactRows, r: Tree, piece: Piece, response: Array
-) -> tuple[_Bounded | _Cone, list]:
-    """The rows of a block that slip, and their forces."""
-    cost, nv = block.cost, len(response)
-    contact = isinstance(cost, Pyramid | Elliptic)
-    J = list(block.J.basis[1:]) if contact else [block.J.dense(nv)]
-    push = [gram(jnp.swapaxes(a, 0, 1), response) for a in J]
-
-    def single(a: Array) -> Array:
-        return jnp.broadcast_to(a, (len(a), *response.shape[2:]))[:, None]
-
-    aref = [single(a) for a in (block.aref[1:] if contact else [block.aref])]
-    force = [single(a) for a in (piece.force[1:] if contact else [piece.force])]
-    if not isinstance(cost, Elliptic):
-        A = [_rows_dot(a, b)[:, None] for a, b in zip(J, push, strict=True)]
-        bound = (
-            cost.reach(r) if isinstance(cost, Pyramid) else [jnp.where(cost.D > 0, cost.floss, 0)]
-        )
-        return _Bounded(J, push, aref, A, [single(a) for a in bound]), force
-    A = [[_rows_dot(a, b)[:, None] for b in push] for a in J]
-    mu = [single(a) for a in cost.mu[1:]]
-    dim = 1 + sum((a > 0).astype(jnp.int32) for a in mu)
-    solved = solvable(_scaled(A, mu), dim)
-    return _Cone(J, push, aref, A, mu, single(piece.force[0]), solved), force
-
-
 def _regularization(block: Block, piece: Piece) -> Array:
     """1/2 f' R f of each row or contact, `[n, *W]`: but for dry friction it is the row's cost."""
     D = block.cost.D
-    if block.type not in DRY:
+    if not isinstance(block.cost, Huber):
         return piece.cost
     return jnp.where(D > 0, 0.5 * piece.force**2 / jnp.where(D > 0, D, 1.0), 0)
-
-
-def _scaled(A: list, mu: list) -> list:
-    """A in units of the bounds; the identity for tangents that a contact does not have."""
-    return [
-        [mu[j] * a * mu[k] + (jnp.where(mu[j] > 0, 0.0, 1.0) if j == k else 0.0)
-         for k, a in enumerate(row)]
-        for j, row in enumerate(A)
-    ]  # fmt: skip
-
-
-def _rows_dot(a: Array, b: Array) -> Array:
-    """Products of rows with rows, `[n, nv, *W]` -> `[n, *W]`."""
-    return jnp.sum(a * b, axis=1)
-
-
-def _dot(a: list, b: list) -> Array:
-    return sum((x * y for x, y in zip(a[1:], b[1:], strict=True)), a[0] * b[0])

@@ -272,6 +272,18 @@ def test_inverse_dynamics_does_not_know_of_them():
     assert mjd.solver_fwdinv[1] > 0.1
 
 
+def test_forces_cross_the_bridge():
+    """MuJoCo's forces of contacts in a Data, and ours in mjData, as it has them itself."""
+    mj = small("elliptic")
+    mjd = moved(mj, 2)
+    d = jaxsim.put_data(mj, mjd)
+    np.testing.assert_array_equal(d.contact.force[: mjd.ncon], contact_forces(mj, mjd))
+    d = found(jaxsim.put_model(mj), d)[0]
+    back = jaxsim.get_data(mj, d)
+    np.testing.assert_allclose(back.efc_force, mjd.efc_force, **STIFF)
+    np.testing.assert_allclose(back.qacc, mjd.qacc, **STIFF)
+
+
 def test_data_of_another_model_has_no_place_for_the_forces():
     m, _ = worlds("elliptic")
     off = m.replace(opt=m.opt.replace(noslip_iterations=0))

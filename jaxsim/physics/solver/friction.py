@@ -1,0 +1,193 @@
+"""Rows that can slip, in the form in which the no-slip iterations (noslip.py) visit them.
+
+A visit takes one row of dry friction, or all tangents of a contact. It changes their forces so that
+the dual cost falls as far as it can while all others stay, and moves the acceleration along.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import MINVAL
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.products import gram
+from jaxsim.physics.arrays.select import total
+from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.cost import Huber, Piece
+from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.solver.ball import least_in_ball, solvable
+
+RISE = 1e-10  # by which the cost may grow before MuJoCo takes back the new force of a contact
+
+
+class Bounded(NamedTuple):
+    """Rows whose friction has a bound each: dry friction, and tangents of pyramids.
+
+    A pyramid's tangent has two edges, the sum of whose forces stays; so the bound of their
+    difference is known, and a contact is as many rows of dry friction as it has tangents.
+    Lists over the tangents, one for rows of dry friction.
+
+    Attributes:
+      J, push: `[n, nv, *W]` Jacobian, and M^-1 J'.
+      aref, A, bound: `[n, 1, *W]`; A is J M^-1 J'.
+    """
+
+    J: list
+    push: list
+    aref: list
+    A: list
+    bound: list
+
+    @property
+    def pressed(self) -> Array:
+        """Rows whose force may be other than zero, `[n, 1, *W]` bool."""
+        return sum(self.bound[1:], self.bound[0]) > 0
+
+    def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
+        """One row or contact, in the arrays of this without their first axis.
+
+        Returns:
+          The acceleration and the forces after it, and how much the dual cost falls `[1, *W]`.
+        """
+        gain, new = jnp.zeros_like(x[:1]), []
+        for J, push, aref, A, bound, f in zip(*self, force, strict=True):
+            r = total(J * x) - aref
+            free = f - r / jnp.maximum(A, MINVAL)
+            to = jnp.where(free > bound, bound, jnp.where(free < -bound, -bound, free))
+            step = jnp.where(here, to - f, 0)
+            gain = gain - (0.5 * A * step + r) * step
+            x = x + push * step
+            new.append(f + step)
+        return x, new, gain
+
+
+class Cone(NamedTuple):
+    """Tangents of elliptic contacts, bounded together: |f_k / mu_k| <= normal force.
+
+    As in `Bounded`, but:
+
+    Attributes:
+      A: nested lists, J M^-1 J' of each contact.
+      mu: friction coefficients; 0: the contact has no such tangent.
+      normal: normal force `[n, 1, *W]`.
+      solved: MuJoCo finds a minimum.
+    """
+
+    J: list
+    push: list
+    aref: list
+    A: list
+    mu: list
+    normal: jax.Array
+    solved: jax.Array
+
+    @property
+    def pressed(self) -> Array:
+        """As that of `Bounded`."""
+        return self.normal > 0
+
+    def visit(self, x: Array, force: list, here: Array) -> tuple[Array, list, Array]:
+        """As that of `Bounded`."""
+        size, A = len(force), self.A
+        r = [total(J * x) - aref for J, aref in zip(self.J, self.aref, strict=True)]
+        slope = [r[j] - _dot(A[j], force) for j in range(size)]
+        scaled = _scaled(A, self.mu)
+        slope = [mu * b for mu, b in zip(self.mu, slope, strict=True)]
+        y = least_in_ball(scaled, slope, self.normal, self.solved & here)
+        step = [mu * a - f for mu, a, f in zip(self.mu, y, force, strict=True)]
+        rise = _dot(step, r) + 0.5 * _dot(step, [_dot(row, step) for row in A])
+        moves = here & (rise <= RISE)
+        step = [jnp.where(moves, a, 0) for a in step]
+        for push, a in zip(self.push, step, strict=True):
+            x = x + push * a
+        new = [f + a for f, a in zip(force, step, strict=True)]
+        return x, new, jnp.where(moves, -rise, 0)
+
+
+Group = Bounded | Cone
+
+
+def slips(block: Block) -> bool:
+    """Whether rows of a block can slip."""
+    cost = block.cost
+    return isinstance(cost, Huber) or (isinstance(cost, Pyramid | Elliptic) and len(cost.mu) > 1)
+
+
+def group(block: Block, r: Any, piece: Piece, response: Array) -> tuple[Group, list]:
+    """The rows of a block that slip, and their forces as lists over the tangents of `[n, 1, *W]`.
+
+    Args:
+      block: for which `slips` is true.
+      r, piece: its residual and its piece at the solution.
+      response: M^-1, `[nv, nv, *W]`.
+    """
+    return GROUPS[type(block.cost)](block, r, piece, response)
+
+
+def _dry(block: Block, r: Array, piece: Piece, response: Array) -> tuple[Group, list]:
+    del r
+    cost = block.cost
+    J = [block.J.dense(len(response))]
+    bound = [jnp.where(cost.D > 0, cost.floss, 0)]
+    return _bounded(J, [block.aref], bound, response), _spread([piece.force], response)
+
+
+def _pyramid(block: Block, r: list, piece: Piece, response: Array) -> tuple[Group, list]:
+    J = list(block.J.basis[1:])
+    bounded = _bounded(J, block.aref[1:], block.cost.reach(r), response)
+    return bounded, _spread(piece.force[1:], response)
+
+
+def _cone(block: Block, r: list, piece: Piece, response: Array) -> tuple[Group, list]:
+    del r
+    J = list(block.J.basis[1:])
+    push = [_response(a, response) for a in J]
+    A = [[_rows_dot(a, b) for b in push] for a in J]
+    mu = _spread(block.cost.mu[1:], response)
+    dim = 1 + jnp.sum(jnp.stack([a > 0 for a in mu]), axis=0, dtype=jnp.int32)
+    normal, *force = _spread(piece.force, response)
+    aref = _spread(block.aref[1:], response)
+    return Cone(J, push, aref, A, mu, normal, solvable(_scaled(A, mu), dim)), force
+
+
+GROUPS: dict[type, Callable[[Block, Any, Piece, Array], tuple[Group, list]]] = {
+    Huber: _dry,
+    Pyramid: _pyramid,
+    Elliptic: _cone,
+}
+
+
+def _bounded(J: list, aref: list, bound: list, response: Array) -> Bounded:
+    push = [_response(a, response) for a in J]
+    A = [_rows_dot(a, b) for a, b in zip(J, push, strict=True)]
+    return Bounded(J, push, _spread(aref, response), A, _spread(bound, response))
+
+
+def _spread(arrays: list, like: Array) -> list:
+    """Numbers of rows `[n, *W]` as `[n, 1, *W]`, with all worlds."""
+    return [jnp.broadcast_to(a, (len(a), *like.shape[2:]))[:, None] for a in arrays]
+
+
+def _response(J: Array, response: Array) -> Array:
+    """M^-1 J' of each row, `[n, nv, *W]`."""
+    return gram(jnp.swapaxes(J, 0, 1), response)
+
+
+def _rows_dot(a: Array, b: Array) -> Array:
+    """Products of rows with rows, `[n, nv, *W]` -> `[n, 1, *W]`."""
+    return jnp.sum(a * b, axis=1, keepdims=True)
+
+
+def _scaled(A: list, mu: list) -> list:
+    """A in units of the bounds; the identity for tangents that a contact does not have."""
+    return [
+        [mu[j] * a * mu[k] + (jnp.where(mu[j] > 0, 0.0, 1.0) if j == k else 0.0)
+         for k, a in enumerate(row)]
+        for j, row in enumerate(A)
+    ]  # fmt: skip
+
+
+def _dot(a: list, b: list) -> Array:
+    return sum((x * y for x, y in zip(a[1:], b[1:], strict=True)), a[0] * b[0])
