@@ -17,6 +17,7 @@ from jax.custom_batching import custom_vmap
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import HIGHEST
 
 PANEL = 4
@@ -49,13 +50,15 @@ def solve_spd(A: Array, b: Array) -> Array:
 
 
 def inverse_spd(A: Array) -> Array:
-    """The inverse of a symmetric positive definite matrix, `[n, n, *W]`: for what is done once."""
+    """The inverse of a symmetric positive definite matrix, `[n, n, *W]`: for many products."""
     n = A.shape[0]
     if n == 0:
         return A
     unit = jnp.eye(n, dtype=A.dtype)
     if A.ndim == 2:
         return _solve(A, unit)
+    if n <= WRITE_OUT and not few(A[0]):
+        return _panel_inverse(A)
     return jax.vmap(_solve, in_axes=(-1, None), out_axes=-1)(A, unit)
 
 
@@ -148,18 +151,34 @@ def _panel_solve(A: Array, b: Array) -> Array:
     """
     n = A.shape[0]
     A = jnp.concatenate([jnp.broadcast_to(A, (n, n, *b.shape[1:])), b[None]])
+    return _back_substitute(_panels(A, b), b)
+
+
+def _panel_inverse(A: Array) -> Array:
+    """As above, with the rows of the identity, which become L'^-1:  A^-1 = L'^-1 L^-1."""
+    n = A.shape[0]
+    unit = np.eye(n, dtype=A.dtype).reshape(n, n, *(1,) * (A.ndim - 2))
+    A = jnp.concatenate([A, jnp.broadcast_to(unit, A.shape)])
+    columns = [column for panel in _panels(A, A[0]) for column in panel]
+    transposed = pin(jnp.stack([column[-n:] for column in columns]), A[0])
+    return gram(transposed, transposed)
+
+
+def _panels(A: Array, like: Array) -> list:
+    """Columns of the factor L by panels, the rows below A made with it: `[n + rows, n, *W]`."""
+    n = A.shape[1]
     panels = []
     for start in range(0, n, PANEL):
         width = min(PANEL, n - start)
-        columns = pin(_factor_columns(A, width), b)
+        columns = pin(_factor_columns(A, width), like)
         panels.append(columns)
         if start + width < n:
             A = A[width:, width:]
             for column in columns:
                 tail = column[width:]
-                A = A - tail[:, None] * tail[None, :-1]
-            A = pin(A, b)
-    return _back_substitute(panels, b)
+                A = A - tail[:, None] * tail[None, : n - start - width]
+            A = pin(A, like)
+    return panels
 
 
 def _factor_columns(A: Array, width: int) -> list:
