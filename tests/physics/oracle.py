@@ -54,6 +54,14 @@ def data(mj: mujoco.MjModel, mjd: mujoco.MjData) -> Data:
     return Data(**values)
 
 
+def contact_forces(mj: mujoco.MjModel, mjd: mujoco.MjData) -> np.ndarray:
+    """Forces of the contacts, (ncon, 6)."""
+    forces = np.zeros((mjd.ncon, 6))
+    for k, force in enumerate(forces):
+        mujoco.mj_contactForce(mj, mjd, k, force)
+    return forces
+
+
 def pair(mj: mujoco.MjModel, mjd: mujoco.MjData) -> tuple[Model, Data]:
     """Unpacked model and data, as a stage takes them."""
     return unpack(model(mj), 0), unpack(data(mj, mjd), 0)

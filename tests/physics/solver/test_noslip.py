@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.constraint.scene import compile_xml
+from physics.oracle import contact_forces
 from states import inputs, random_state, single, stack, world
 from tolerance import DIFFERENCE, FLOAT32, STIFF
 
@@ -80,13 +81,6 @@ def moved(mj: mujoco.MjModel, seed: int) -> mujoco.MjData:
     d.qfrc_applied[:] *= 0.1
     mujoco.mj_forward(mj, d)
     return d
-
-
-def contact_forces(mj: mujoco.MjModel, mjd: mujoco.MjData) -> np.ndarray:
-    forces = np.zeros((mjd.ncon, 6))
-    for k, force in enumerate(forces):
-        mujoco.mj_contactForce(mj, mjd, k, force)
-    return forces
 
 
 def assert_found(mj: mujoco.MjModel, mjd: mujoco.MjData, ours: tuple) -> None:
