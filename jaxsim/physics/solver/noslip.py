@@ -173,8 +173,8 @@ def _visit(x: Array, item: tuple[Group, list, Array]) -> tuple:
 
 def _all_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
     """Visits the rows of a group one after another; gains `[n, 1, *W]`."""
-    x, out = lax.scan(_visit, x, (rows, force, here))
-    return x, *out
+    x, (force, gain) = lax.scan(_visit, x, (rows, force, here))
+    return x, force, gain
 
 
 def _used_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
@@ -191,8 +191,8 @@ def _used_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
     slips = (rows.pressed & here).any(axis=tuple(range(1, here.ndim)))
     used = jnp.max(jnp.where(slips, np.arange(1, len(slips) + 1, dtype=np.int32), 0))
     start = (force, jnp.zeros(here.shape, x.dtype))
-    x, out = lax.fori_loop(0, used, visit, (x, start))
-    return (x, *out)
+    x, (force, gain) = lax.fori_loop(0, used, visit, (x, start))
+    return x, force, gain
 
 
 SHORT = _Way(_until_done, _used_rows)
