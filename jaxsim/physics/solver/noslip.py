@@ -190,8 +190,8 @@ def _used_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
 
     slips = (rows.pressed & here).any(axis=tuple(range(1, here.ndim)))
     used = jnp.max(jnp.where(slips, np.arange(1, len(slips) + 1, dtype=np.int32), 0))
-    start = (force, jnp.zeros(here.shape, x.dtype))
-    x, (force, gain) = lax.fori_loop(0, used, visit, (x, start))
+    gain: Array = jnp.zeros(here.shape, x.dtype)
+    x, (force, gain) = lax.fori_loop(0, used, visit, (x, (force, gain)))
     return x, force, gain
 
 
