@@ -1,0 +1,126 @@
+"""Rays and meshes: their faces, from both sides, found by a tree of boxes.
+
+How many boxes a ray visits depends on where it goes. So the rays that meet the box around a mesh
+are gathered, some at a time, and walk together until the last of them is through.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.lanes import for_some
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.ray import triangle
+from jaxsim.physics.ray.local import NEVER, Hit, Local, look
+from jaxsim.physics.ray.tree import END, Trees
+
+
+ROUNDINGS = 8  # by which a ray may miss a box that it meets
+
+
+class _Lane(NamedTuple):
+    """Rays on their way through trees, `[n]`.
+
+    Attributes:
+      node: the first.
+      pos, way: the ray in the frame of the mesh.
+      world: column of the tables.
+      limit: how far a ray is of interest [m].
+    """
+
+    node: jax.Array
+    pos: Vec
+    way: Vec
+    world: jax.Array
+    limit: jax.Array
+
+
+def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array, Array]:
+    """How far rays go to meshes, and which face they meet, both of the shape of `limit`.
+
+    Args:
+      mesh: of each geom.
+      trees: of all meshes.
+      ray: the rays.
+      limit: how far they are of interest [m]; below 0: not at all.
+    """
+    node = trees.root[mesh[ray.geom]]
+    lane = _Lane(node, ray.pos, ray.way, ray.world, limit)
+    lane = jax.tree.map(lambda x: jnp.broadcast_to(x, limit.shape).reshape(-1), lane)
+    start = _entry(trees, lane, lane.node, lane.limit)
+    needed = (lane.node != END) & (start < NEVER)
+    # from there, lest digits be spent on the way to the mesh
+    start = jnp.where(needed, start, 0)
+    lane = lane._replace(
+        pos=lane.pos + lane.way.scale(start), limit=jnp.where(needed, lane.limit - start, 0)
+    )
+    none = jnp.full_like(lane.limit, NEVER), jnp.zeros_like(lane.node)
+    dist, face = for_some(
+        lambda some: _walk(trees, *some),
+        needed,
+        (lane, start),
+        platform().lanes,
+        none,
+    )
+    return dist.reshape(limit.shape), face.reshape(limit.shape)
+
+
+def hit(trees: Trees, ray: Local, face: Array, corners: tuple[Array, ...]) -> Hit:
+    """Where rays meet the planes of faces.
+
+    Args:
+      trees: of all meshes.
+      ray: the rays.
+      face: number of the face.
+      corners: vertices of all faces.
+    """
+    abc = (look(trees.vertex, table[face], ray.world) - ray.pos for table in corners)
+    return triangle.hit(ray.way, *abc)
+
+
+def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
+    """The nearest face of each ray, and how far it is; `start` is how far the rays have come."""
+
+    pos, way, world = jax.tree.map(lambda x: x[None], (lane.pos, lane.way, lane.world))
+
+    def step(state: tuple) -> tuple:
+        node, best, face = state
+        here = jnp.maximum(node, 0)
+        met = (node != END) & (_entry(trees, lane, here, best) < NEVER)
+        leaf = met & (here < trees.face.shape[1])
+        faces = trees.face[:, jnp.where(leaf, here, 0)]
+        corners = (table[:, jnp.where(leaf, here, 0)] for table in trees.corner)
+        abc = [look(trees.vertex, c, world) - pos for c in corners]
+        ways = triangle.meets(way, *abc)
+        for t, number in zip(ways, faces, strict=True):
+            nearer = leaf & (t + start >= 0) & (t < best)
+            best, face = jnp.where(nearer, t, best), jnp.where(nearer, number, face)
+        after = jnp.where(met, trees.into[here], trees.past[here])
+        return jnp.where(node == END, END, after), best, face
+
+    def going(state: tuple) -> Array:
+        return jnp.any(state[0] != END)
+
+    state = lane.node, lane.limit, jnp.full_like(lane.node, END)
+    _, best, face = lax.while_loop(going, step, state)
+    found = face != END
+    return jnp.where(found, jnp.maximum(best + start, 0), NEVER), jnp.maximum(face, 0)
+
+
+def _entry(trees: Trees, lane: _Lane, node: Array, limit: Array) -> Array:
+    """Where rays enter boxes, 0 for rays inside; NEVER for those that miss them or are too far."""
+    low, high = look((trees.low, trees.high), node, lane.world)
+    enter, leave = jnp.zeros_like(limit), limit
+    for x, u, a, b in zip(lane.pos.parts, lane.way.parts, low.parts, high.parts, strict=True):
+        # a direction without a part along an axis gets a little one
+        per = 1 / jnp.where(jnp.abs(u) > MINVAL, u, MINVAL)
+        one, other = (a - x) * per, (b - x) * per
+        enter = jnp.maximum(enter, jnp.minimum(one, other))
+        leave = jnp.minimum(leave, jnp.maximum(one, other))
+    slack = ROUNDINGS * float(jnp.finfo(enter.dtype).eps)
+    return jnp.where(enter <= leave + slack * (1 + jnp.abs(leave)), enter, NEVER)
