@@ -19,6 +19,7 @@ from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.collision.shape import Placed, placed
@@ -122,13 +123,14 @@ def _at(
 ) -> tuple[Array, Vec]:
     """Distance [m] and normal of what was found, differentiable."""
     geoms = pick(scene.geoms, found.geom)
-    ray = jax.tree.map(lambda x: x[None], _local(geoms, rays, _worlds(found.dist)))
+    ray = once(_local, geoms, rays, _worlds(found.dist))
+    ray = jax.tree.map(lambda x: x[None], ray)
     kind = jnp.asarray(m.geom_type, jnp.int32)[found.geom]
     near = jnp.where(found.dist < NEVER, found.dist, 0)
     dist, normal = found.dist, jax.tree.map(jnp.zeros_like, rays.vec)
     for ids in of_type:
         type_ = m.geom_type[ids[0]]
-        hit = SURFACES[type_].hit(scene.surfaces, ray, near[None], found.part[None])
+        hit = once(SURFACES[type_].hit, scene.surfaces, ray, near[None], found.part[None])
         here = kind == type_
         dist = jnp.where(here & (hit.dist[0] < NEVER), hit.dist[0], dist)
         normal = select(here, hit.normal[0], normal)
@@ -176,10 +178,11 @@ def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Foun
     geoms, visible, body = jax.tree.map(
         lambda x: x[:, None], (some.geoms, some.visible, some.body)
     )
-    ray = _local(geoms, jax.tree.map(lambda x: x[None], rays), _worlds(best.dist)[None])
+    every = jax.tree.map(lambda x: x[None], rays)
+    ray = once(_local, geoms, every, _worlds(best.dist)[None])
     sees = visible & (body != rays.body[None])
     limit = jnp.where(sees, best.dist[None], NOTHING)
-    dist, part = nearest(some.surfaces, ray, limit)
+    dist, part = once(nearest, some.surfaces, ray, limit)
     here = _Found(jnp.where(sees, dist, NEVER), jnp.broadcast_to(ray.geom, dist.shape), part)
     every = jax.tree.map(lambda one, many: jnp.concatenate([one[None], many]), best, here)
     return jax.tree.map(lambda x: x[0], _least(every))
