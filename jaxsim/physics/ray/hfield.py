@@ -18,6 +18,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.lanes import for_some
 from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.flat import box, crossing
@@ -238,13 +239,9 @@ def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
         beside = jnp.minimum(first[None] + np.arange(BESIDE, dtype=np.int32)[:, None], last[None])
         row, col = jnp.where(by_x[None], beside, here[None]), jnp.where(by_x[None], here[None], beside)
         corners = _corners(fields, every, row, col, world)
-        cell_number = 2 * (row * (every.cols - 1) + col)
-        for second in (0, 1):
-            abc = (c - start for c in _triangles(corners, jnp.full(row.shape, second > 0)))
-            ways = low[None] + triangle.meets(way, *abc)
-            for t, place in zip(ways, cell_number, strict=True):
-                nearer = (k < number) & (t >= 0) & (t < best)
-                best, found = jnp.where(nearer, t, best), jnp.where(nearer, place + second, found)
+        t, place = once(_first_of_cells, every, corners, start, way, low[None], row, col)
+        nearer = (k < number) & (t < best)
+        best, found = jnp.where(nearer, t, best), jnp.where(nearer, place, found)
         return k + 1, best, found
 
     def going(state: tuple) -> Array:
@@ -254,6 +251,23 @@ def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
     best = jnp.full_like(lane.enter, NEVER)
     _, best, found = lax.while_loop(going, step, (jnp.int32(0), best, jnp.zeros_like(begin)))
     return best, found
+
+
+def _first_of_cells(
+    grid: Grid, corners: tuple, start: Vec, way: Vec, low: Array, row: Array, col: Array
+) -> tuple[Array, Array]:
+    """How far rays go to the triangles of cells `[BESIDE, n]`, and the number of the first."""
+    ways = []
+    for second in (0, 1):
+        abc = (c - start for c in _triangles(corners, jnp.full(row.shape, second > 0)))
+        t = low + triangle.meets(way, *abc)
+        place = 2 * (row * (grid.cols - 1) + col) + second
+        ways += list(zip(jnp.where(t >= 0, t, NEVER), place, strict=True))
+    # in pairs, not in a chain, whose every link would be computed in all that follow
+    while len(ways) > 1:
+        one, other = ways.pop(0), ways.pop(0)
+        ways.append(select(other[0] < one[0], other, one))
+    return ways[0]
 
 
 def _corners(

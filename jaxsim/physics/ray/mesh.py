@@ -14,6 +14,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.lanes import for_some
+from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local import NEVER, Hit, Local, look
@@ -52,7 +53,7 @@ def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array,
     node = trees.root[mesh[ray.geom]]
     lane = _Lane(node, ray.pos, ray.way, ray.world, limit)
     lane = jax.tree.map(lambda x: jnp.broadcast_to(x, limit.shape).reshape(-1), lane)
-    start = _entry(trees, lane, lane.node, lane.limit)
+    start = _entry(trees.low, trees.high, lane, lane.node, lane.limit)
     needed = (lane.node != END) & (start < NEVER)
     # from there, lest digits be spent on the way to the mesh
     start = jnp.where(needed, start, 0)
@@ -86,20 +87,16 @@ def hit(trees: Trees, ray: Local, face: Array, corners: tuple[Array, ...]) -> Hi
 def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
     """The nearest face of each ray, and how far it is; `start` is how far the rays have come."""
 
-    pos, way, world = jax.tree.map(lambda x: x[None], (lane.pos, lane.way, lane.world))
-
     def step(state: tuple) -> tuple:
         node, best, face = state
         here = jnp.maximum(node, 0)
-        met = (node != END) & (_entry(trees, lane, here, best) < NEVER)
-        leaf = met & (here < trees.face.shape[1])
-        faces = trees.face[:, jnp.where(leaf, here, 0)]
-        corners = (table[:, jnp.where(leaf, here, 0)] for table in trees.corner)
-        abc = [look(trees.vertex, c, world) - pos for c in corners]
-        ways = triangle.meets(way, *abc)
-        for t, number in zip(ways, faces, strict=True):
-            nearer = leaf & (t + start >= 0) & (t < best)
-            best, face = jnp.where(nearer, t, best), jnp.where(nearer, number, face)
+        met = (node != END) & (once(_entry, trees.low, trees.high, lane, here, best) < NEVER)
+        leaf = met & (here < len(trees.face))
+        of_leaf = jnp.where(leaf, here, 0)
+        abc = (look(trees.vertex, c[of_leaf], lane.world) - lane.pos for c in trees.corner)
+        t = once(triangle.meets, lane.way, *abc)
+        nearer = leaf & (t + start >= 0) & (t < best)
+        best, face = jnp.where(nearer, t, best), jnp.where(nearer, trees.face[of_leaf], face)
         after = jnp.where(met, trees.into[here], trees.past[here])
         return jnp.where(node == END, END, after), best, face
 
@@ -112,9 +109,9 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
     return jnp.where(found, jnp.maximum(best + start, 0), NEVER), jnp.maximum(face, 0)
 
 
-def _entry(trees: Trees, lane: _Lane, node: Array, limit: Array) -> Array:
+def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array:
     """Where rays enter boxes, 0 for rays inside; NEVER for those that miss them or are too far."""
-    low, high = look((trees.low, trees.high), node, lane.world)
+    low, high = look((low, high), node, lane.world)
     enter, leave = jnp.zeros_like(limit), limit
     for x, u, a, b in zip(lane.pos.parts, lane.way.parts, low.parts, high.parts, strict=True):
         # a direction without a part along an axis gets a little one

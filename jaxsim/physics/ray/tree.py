@@ -1,8 +1,8 @@
 """Trees of boxes around the faces of meshes, and the walk of rays through them.
 
 MuJoCo's order of the faces (`mesh_faceorder`) comes of halving a mesh again and again, so that the
-same halves are a binary tree; it ends at leaves of a few faces. What belongs to what follows from
-the number of faces alone and is constant; the boxes are made of the vertices, which may change.
+same halves are a binary tree, whose leaves are the faces. What belongs to what follows from the
+number of faces alone and is constant; the boxes are made of the vertices, which may change.
 
 A ray goes through a tree without a stack: each node knows the node that follows where the ray meets
 its box, and the one that follows where it does not.
@@ -21,7 +21,6 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.select import take
 
-LEAF = 4  # faces of a leaf at most
 END = -1  # after the last node of a tree
 CORNERS = 3
 
@@ -31,17 +30,15 @@ class Plan:
     """The trees of the meshes that geoms have. Nodes of equal height stand together, leaves first.
 
     Attributes:
-      leaves: how many leaves there are.
       pairs: of each height above, how many nodes it has: each holds two that follow each other
         among the first of the height below.
       root: first node of the tree of each mesh, END for a mesh that has none, `[nmesh]`.
       into, past: nodes that follow where a box is met and where it is not, `[nodes]`.
-      face: faces of each leaf among those of all meshes, the last again if there are fewer than
-        LEAF, `[LEAF, leaves]`.
-      corner: their vertices among those of all meshes, `[LEAF, CORNERS, leaves]`.
+      face: of each leaf, among those of all meshes, `[leaves]`. There are as many leaves as a power
+        of two: some have the face of the one before.
+      corner: vertices of the faces among those of all meshes, `[CORNERS, leaves]`.
     """
 
-    leaves: int
     pairs: tuple[int, ...]
     root: np.ndarray
     into: np.ndarray
@@ -57,7 +54,7 @@ class Trees:
     Attributes:
       root, into, past: as in Plan, `[nmesh]` and `[nodes]`.
       low, high: corners of the boxes in the frames of the meshes, `[nodes, *W]`.
-      face, corner: as in Plan; of corners one array `[LEAF, leaves]` for each.
+      face, corner: as in Plan; of corners one array for each.
       vertex: positions of all vertices, `[nmeshvert, *W]`.
     """
 
@@ -86,7 +83,7 @@ def trees(m: Model) -> Trees:
         low=low,
         high=high,
         face=table(plan.face),
-        corner=tuple(table(plan.corner[:, k]) for k in range(CORNERS)),
+        corner=tuple(map(table, plan.corner)),
         vertex=m.mesh_vert,
     )
 
@@ -96,10 +93,8 @@ def _boxes(vertex: Vec, plan: Plan) -> tuple[Vec, Vec]:
 
     def extremes(least: bool) -> Vec:
         choose = jnp.minimum if least else jnp.maximum
-        corners = [take(vertex, index) for index in plan.corner.reshape(-1, plan.leaves)]
-        here = corners[0]
-        for other in corners[1:]:
-            here = jax.tree.map(choose, here, other)
+        a, b, c = (take(vertex, index) for index in plan.corner)
+        here = jax.tree.map(choose, jax.tree.map(choose, a, b), c)
         heights = [here]
         for number in plan.pairs:
             below = here[: 2 * number]
@@ -116,7 +111,7 @@ def tree_plan(s: Structure) -> Plan:
     meshes = np.unique(s.geom_dataid[s.geom_type == GeomType.MESH])
     meshes = meshes[s.mesh_facenum[meshes] > 0]
     count = s.mesh_facenum[meshes]
-    height = np.ceil(np.log2(np.maximum(count / LEAF, 1))).astype(int)
+    height = np.ceil(np.log2(count)).astype(int)
     order = np.argsort(-height, kind="stable")  # those that go on above stand first
     meshes, count, height = meshes[order], count[order], height[order]
 
@@ -137,25 +132,22 @@ def tree_plan(s: Structure) -> Plan:
             into[above], past[left], past[left + 1] = left, left + 1, past[above]
         leaf = first[0][k] + np.arange(1 << height[k])
         into[leaf] = past[leaf]
-        faces.append(_leaves(int(count[k]), int(height[k])))
-        faces[-1] = s.mesh_faceadr[mesh] + s.mesh_faceorder[s.mesh_faceadr[mesh] + faces[-1]]
-    face = np.concatenate([*faces, np.zeros((LEAF, 0), int)], axis=1)
+        start = s.mesh_faceadr[mesh]
+        faces.append(start + s.mesh_faceorder[start + _places(int(count[k]), int(height[k]))])
+    face = np.concatenate([*faces, np.zeros(0, int)])
     owner = np.repeat(meshes, 1 << height)
     corner = np.asarray(s.mesh_face).reshape(-1, CORNERS)[face] + s.mesh_vertadr[owner][:, None]
     root = np.full(s.nmesh, END)
     root[meshes] = [first[h][k] for k, h in enumerate(height)]
-    return Plan(
-        pairs[0], tuple(pairs[1:]), root, into, past, face, np.moveaxis(corner, 2, 1)
-    )
+    return Plan(tuple(pairs[1:]), root, into, past, face, corner.T)
 
 
-def _leaves(count: int, height: int) -> np.ndarray:
-    """Places of faces in the order of a mesh that leaves have, `[LEAF, 2^height]`.
+def _places(count: int, height: int) -> np.ndarray:
+    """Places in the order of a mesh of the faces that leaves have, `[2^height]`.
 
     Of an odd number the first half has one more, as in the order.
     """
     number = np.array([count])
     for _ in range(height):
         number = np.stack([number - number // 2, number // 2], axis=1).ravel()
-    start = np.cumsum(number) - number
-    return start + np.minimum(np.arange(LEAF)[:, None], number - 1)
+    return np.cumsum(number) - 1
