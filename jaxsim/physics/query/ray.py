@@ -50,7 +50,7 @@ def ray_hits(
 
 
 @functools.cache
-def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool):  # noqa: ANN202
+def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool):
     def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array) -> RayHit:
         d = kinematics(m, d)
         pos, way = (Vec(*(x[:, k] for k in range(3))) for x in (pnt, vec))

@@ -102,12 +102,12 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
     rays = rays._replace(vec=vec.scale(1 / length))
     body = jnp.asarray(column(m.geom_bodyid.astype(np.int32), like))
     scene = _Scene(placed(m, d), _visible(m), body, surfaces(m, geoms))
-    of_type = [geoms[m.geom_type[geoms] == t] for t in np.unique(m.geom_type[geoms])]
-    found = _search(m, scene, rays, of_type)
+    types = np.unique(m.geom_type[geoms])
+    found = _search(m, scene, rays, [geoms[m.geom_type[geoms] == t] for t in types])
     met = moves & (found.dist < NEVER)
-    dist, normal = _at(m, scene, rays, of_type, found)
+    dist, normal = _at(m, scene, rays, types, found)
     return Hits(
-        dist=jnp.where(met, dist / length, NOTHING),
+        dist=jnp.where(met, jnp.where(met, dist, 0) / length, NOTHING),
         geom=jnp.where(met, found.geom, NOTHING),
         normal=normal.map(lambda x: jnp.where(met, x, 0)),
     )
@@ -118,20 +118,20 @@ def _nothing(like: Array) -> Hits:
     return Hits(zero - 1, jnp.full(like.shape, NOTHING, jnp.int32), Vec(zero, zero, zero))
 
 
-def _at(
-    m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray], found: _Found
-) -> tuple[Array, Vec]:
-    """Distance [m] and normal of what was found, differentiable."""
+def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -> tuple[Array, Vec]:
+    """Distance [m] and normal of what was found, of geoms of some types; differentiable."""
     geoms = pick(scene.geoms, found.geom)
     ray = once(_local, geoms, rays, _worlds(found.dist))
     ray = jax.tree.map(lambda x: x[None], ray)
     kind = jnp.asarray(m.geom_type, jnp.int32)[found.geom]
     near = jnp.where(found.dist < NEVER, found.dist, 0)
     dist, normal = found.dist, jax.tree.map(jnp.zeros_like, rays.vec)
-    for ids in of_type:
-        type_ = m.geom_type[ids[0]]
-        hit = once(SURFACES[type_].hit, scene.surfaces, ray, near[None], found.part[None])
+    one = jnp.ones_like(ray.size.x)
+    for type_ in types:
         here = kind == type_
+        # the formula of a type has no derivative where sizes that others do not have are zero
+        of_type = ray._replace(size=select(here[None], ray.size, Vec(one, one, one)))
+        hit = once(SURFACES[type_].hit, scene.surfaces, of_type, near[None], found.part[None])
         dist = jnp.where(here & (hit.dist[0] < NEVER), hit.dist[0], dist)
         normal = select(here, hit.normal[0], normal)
     return dist, geoms.rot @ normal
@@ -175,9 +175,7 @@ def _of_type(
 
 def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Found:
     """The same, all of these geoms together."""
-    geoms, visible, body = jax.tree.map(
-        lambda x: x[:, None], (some.geoms, some.visible, some.body)
-    )
+    geoms, visible, body = jax.tree.map(lambda x: x[:, None], (some.geoms, some.visible, some.body))
     every = jax.tree.map(lambda x: x[None], rays)
     ray = once(_local, geoms, every, _worlds(best.dist)[None])
     sees = visible & (body != rays.body[None])

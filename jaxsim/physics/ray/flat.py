@@ -57,7 +57,5 @@ def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Arra
     return near, far
 
 
-def _either(
-    which: Array, yes: tuple[Array, Array], no: tuple[Array, Array]
-) -> tuple[Array, Array]:
+def _either(which: Array, yes: tuple[Array, Array], no: tuple[Array, Array]) -> tuple[Array, Array]:
     return jnp.where(which, yes[0], no[0]), jnp.where(which, yes[1], no[1])

@@ -237,7 +237,10 @@ def _walk(fields: Grids, lane: _Lane) -> tuple[Array, Array]:
         # from there, lest digits be spent on the way to the cells
         start = jax.tree.map(lambda x: x[None], lane.pos + lane.way.scale(low))
         beside = jnp.minimum(first[None] + np.arange(BESIDE, dtype=np.int32)[:, None], last[None])
-        row, col = jnp.where(by_x[None], beside, here[None]), jnp.where(by_x[None], here[None], beside)
+        row, col = (
+            jnp.where(by_x[None], beside, here[None]),
+            jnp.where(by_x[None], here[None], beside),
+        )
         corners = _corners(fields, every, row, col, world)
         t, place = once(_first_of_cells, every, corners, start, way, low[None], row, col)
         nearer = (k < number) & (t < best)

@@ -20,7 +20,6 @@ from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local import NEVER, Hit, Local, look
 from jaxsim.physics.ray.tree import END, Trees
 
-
 ROUNDINGS = 8  # by which a ray may miss a box that it meets
 
 
@@ -80,7 +79,7 @@ def hit(trees: Trees, ray: Local, face: Array, corners: tuple[Array, ...]) -> Hi
       face: number of the face.
       corners: vertices of all faces.
     """
-    abc = (look(trees.vertex, table[face], ray.world) - ray.pos for table in corners)
+    abc = (look(trees.vertex, c, ray.world) - ray.pos for c in look(corners, face, ray.world))
     return triangle.hit(ray.way, *abc)
 
 

@@ -16,8 +16,6 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.ray.local import NEVER, Hit, Local, first
 
 
-
-
 def sphere(ray: Local) -> Hit:
     """A sphere of radius `size.x`."""
     t = first(*_crossings(ray.pos, ray.way, ray.size.x))

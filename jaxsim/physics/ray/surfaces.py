@@ -25,14 +25,14 @@ class Surfaces:
     """What rays need of a model besides poses and sizes; None where no geom has such a surface.
 
     Attributes:
-      data: mesh of each geom that is one, else 0, `[ngeom]`.
+      mesh: of each geom that is one, else 0, `[ngeom]`.
       corner: vertices of the faces of all meshes, three arrays `[nmeshface]`.
       trees: of meshes.
       grids: of height fields.
       distances: of `sdf` geoms.
     """
 
-    data: jax.Array
+    mesh: jax.Array
     corner: tuple[jax.Array, ...]
     trees: Trees | None
     grids: Grids | None
@@ -59,13 +59,16 @@ def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
     types = set(s.geom_type[geoms].tolist())
     has_mesh, has_field = GeomType.MESH in types, GeomType.HFIELD in types
     kinds = [_kind(s, g) if g in geoms else NONE for g in range(s.ngeom)]
-    data = jnp.asarray(np.maximum(s.geom_dataid, 0), jnp.int32)
+
+    def data(type_: GeomType) -> jax.Array:
+        return jnp.asarray(np.where(s.geom_type == type_, s.geom_dataid, 0), jnp.int32)
+
     corner = _corners(s) if has_mesh else np.zeros((3, 0), np.int32)
     return Surfaces(
-        data=data,
+        mesh=data(GeomType.MESH),
         corner=tuple(jnp.asarray(c) for c in corner),
         trees=trees(m) if has_mesh else None,
-        grids=hfield.grids(m, data) if has_field else None,
+        grids=hfield.grids(m, data(GeomType.HFIELD)) if has_field else None,
         distances=sdf.distances(m, kinds) if GeomType.SDF in types else None,
     )
 
@@ -104,7 +107,7 @@ def _simple(function: Callable[[Local], Hit]) -> Surface:
 
 def _of_mesh(s: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
     assert s.trees is not None
-    return mesh.nearest(s.data, s.trees, ray, limit)
+    return mesh.nearest(s.mesh, s.trees, ray, limit)
 
 
 def _on_mesh(s: Surfaces, ray: Local, dist: Array, part: Array) -> Hit:
