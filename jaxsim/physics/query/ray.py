@@ -1,7 +1,7 @@
 """Rays from the configuration alone; MuJoCo's `mj_ray` and `mj_multiRay`."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax

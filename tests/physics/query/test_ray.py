@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from tolerance import DIFFERENCE, ROUNDING, STAGE
+from tolerance import ROUGH_DIFFERENCE, ROUNDING, STAGE
 
 import jaxsim
 from jaxsim.io.bridge import put_model
@@ -43,6 +43,7 @@ ASSETS = f"""
 </asset>
 <default><geom contype="0" conaffinity="0" friction="1"/></default>"""
 INERTIAL = '<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'
+SIZED = ("sphere", "capsule", "ellipsoid", "cylinder", "box")  # whose size may have any value
 RAYS = 300  # a kind of geom
 
 
@@ -95,7 +96,7 @@ def met(mj, d, pnt, vec, geomgroup=None, flg_static=True, bodyexclude=-1) -> np.
 def numbers(m, qpos, pnt, vec, **options):
     """Distances, geoms and normals, `[n, 5]`."""
     hit = jaxsim.ray(m, jaxsim.make_data(m).replace(qpos=qpos), pnt, vec, **options)
-    return jnp.column_stack([hit.dist, hit.geomid, hit.normal])
+    return jnp.column_stack([hit.dist, hit.geomid.astype(hit.dist.dtype), hit.normal])
 
 
 cast = jax.jit(numbers, static_argnames=("geomgroup", "flg_static"))
@@ -174,12 +175,12 @@ def test_rays_along_grids_and_axes():
     """Rays through corners and along edges meet what they touch: no ray slips between triangles."""
     mj = model("hills", "box", "ball")
     d = mujoco.MjData(mj)
-    d.qpos[:] = np.r_[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 4, 0, 0, 1, 0, 0, 0]
+    d.qpos[:] = np.r_[0, 0, 0, 1, 0, 0, 0, 0, 0, 5, 1, 0, 0, 0, 4, 0, 0, 1, 0, 0, 0]
     mujoco.mj_kinematics(mj, d)
     x, y = np.meshgrid(np.linspace(-0.4, 0.4, 9), np.linspace(-0.3, 0.3, 7))
     down = np.stack([x, y, np.full_like(x, 2)], -1).reshape(-1, 3)
     hit = np.asarray(cast(put_model(mj), d.qpos, down, np.tile([0.0, 0, -1], (63, 1))))
-    np.testing.assert_allclose(hit[:, 0], 2 - mj.hfield_data.ravel() * 0.2, rtol=1e-7)
+    np.testing.assert_allclose(hit[:, 0], 2 - mj.hfield_data[:63] * 0.2, rtol=1e-7)
     # at the vertices of a mesh from its center, and at the edges of a box
     start, number = mj.mesh_vertadr[mj.mesh("ball").id], mj.mesh_vertnum[mj.mesh("ball").id]
     ball = mj.geom("ball").id
@@ -188,9 +189,9 @@ def test_rays_along_grids_and_axes():
     from_center = np.tile(d.geom_xpos[ball], (number, 1))
     hit = np.asarray(cast(put_model(mj), d.qpos, from_center, vertex))
     np.testing.assert_allclose(hit[:, 0], 1, rtol=1e-9)
-    edges = np.array([[2 + 0.1, 0.2 * k, 2] for k in np.linspace(-1, 1, 9)])
-    hit = np.asarray(cast(put_model(mj), d.qpos, edges, np.tile([0.0, 0, -1], (9, 1))))
-    np.testing.assert_allclose(hit[:, 0], 1.7, rtol=1e-12)
+    edges = np.array([[0.1, 0.2 * k, 2] for k in np.linspace(-1, 1, 9)])
+    hit = np.asarray(cast(put_model(mj), d.qpos, edges, np.tile([0.0, 0, 1], (9, 1))))
+    np.testing.assert_allclose(hit[:, 0], 2.7, rtol=1e-12)
 
 
 def test_single_precision_far_away():
@@ -223,13 +224,13 @@ def test_derivatives(kind):
     """Distance and normal by pose, ray and sizes, in both modes, beside central differences."""
     mj = model(kind)
     m, d = put_model(mj), state(mj, 0)
-    pnt, vec = drawn(mj, d, 7, 24)
+    pnt, vec = drawn(mj, d, 7, 40)
     rng = np.random.default_rng(8)
     at = (d.qpos.copy(), pnt, vec, np.asarray(m.geom_size[1]))
     way = tuple(rng.normal(size=np.shape(x)) for x in at)
 
     def of(qpos, pnt, vec, size):
-        size = m.geom_size if kind in ("hills", "cell", "torus") else m.geom_size.at[1].set(size)
+        size = m.geom_size.at[1].set(size) if kind in SIZED else m.geom_size
         return jnp.delete(numbers(m.replace(geom_size=size), qpos, pnt, vec), 1, axis=1)
 
     run = jax.jit(of)
@@ -237,12 +238,13 @@ def test_derivatives(kind):
     moved = [run(*(x + s * w for x, w in zip(at, way, strict=True))) for s in (step, -step)]
     difference = (moved[0] - moved[1]) / (2 * step)
     out, forward = jax.jit(lambda a, w: jax.jvp(of, a, w))(at, way)
-    # where a ray passes from one face to another within the step there is no derivative
-    smooth = np.all(np.abs(difference) < 200, axis=1) & (out[:, 0] >= 0)
+    # where a ray passes from one face to another within the step there is no derivative, and where
+    # it hardly touches the step is too long
+    smooth = np.all(np.abs(difference) < 50, axis=1) & (out[:, 0] >= 0)
     assert smooth.sum() > 4
-    np.testing.assert_allclose(
-        forward[smooth], difference[smooth], **DIFFERENCE | {"rtol": 1e-5, "atol": 1e-6}
-    )
+    # the search for a signed distance ends up to 1e-7 before the surface
+    close = {"rtol": 1e-4, "atol": 1e-4} if kind in ("torus", "octree") else ROUGH_DIFFERENCE
+    np.testing.assert_allclose(forward[smooth], difference[smooth], **close)
     assert np.all(np.isfinite(forward))
     missed = out[:, 0] < 0
     assert not np.any(forward[missed])
@@ -260,7 +262,8 @@ def test_vertices_and_heights_of_each_world():
     factor = np.array([1.0, 0.6, 1.3, 0.9, 0.7])
     axes = jax.tree.map(lambda _: None, m).replace(mesh_vert=0, hfield_data=0)
     each = m.replace(
-        mesh_vert=factor[:, None, None] * m.mesh_vert, hfield_data=factor[:, None] * m.hfield_data
+        mesh_vert=factor[:, None, None] * m.mesh_vert[None],
+        hfield_data=factor[:, None] * m.hfield_data[None],
     )
     mine = jax.jit(jax.vmap(numbers, (axes, None, None, None)))(each, d.qpos, pnt, vec)
     for k, f in enumerate(factor):
