@@ -17,7 +17,13 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
-from jaxsim.physics.arguments import check_array, check_data, check_model, check_points
+from jaxsim.physics.arguments import (
+    check_array,
+    check_as_many,
+    check_data,
+    check_model,
+    check_points,
+)
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
@@ -188,37 +194,43 @@ def ray(
     d: Data,
     pnt: Array,
     vec: Array,
-    geomgroup: Sequence[bool] | None = None,
+    geomgroup: Sequence[bool] | Array | None = None,
     flg_static: bool = True,
     bodyexclude: Array | int = -1,
 ) -> RayHit:
     """Where rays pnt + x vec, x >= 0, first meet a geom that is drawn.
 
-    It depends on the configuration alone. A geom of which the ray is inside is met from there; a
-    plane is met from its front side only, within the rectangle that is drawn. Geoms whose color, or
-    the color of whose material, has no opacity are not met.
+    MuJoCo's `mj_ray`, and `mj_multiRay` for many rays. It depends on the configuration alone, and
+    is differentiable: the geom that is met, and which part of it, are held fixed. A geom that a ray
+    begins in is met from inside; a plane is met from its front side only, within the rectangle that
+    is drawn. Geoms whose color, or that of whose material, has no opacity are not met. For many
+    worlds use jax.vmap.
 
     Args:
       m: the model.
       d: data, of which qpos (and the poses of mocap bodies) count.
       pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
-      vec: its direction, (3,), or their directions, (n, 3); a zero vector meets nothing.
-      geomgroup: six numbers, whether geoms of each group are met; None: all are.
-      flg_static: whether geoms that are fixed to the world are met.
-      bodyexclude: a body whose geoms are not met; -1: none.
+      vec: its direction, (3,), or their directions, (n, 3), in the world, of any length; a zero
+        vector meets nothing. One point serves all directions, one direction all points.
+      geomgroup: six numbers, whether geoms of each group are met; None: all are. Known when traced.
+      flg_static: whether geoms that are fixed to the world are met. Known when traced.
+      bodyexclude: number () of a body whose geoms are not met; -1: none.
 
     Returns:
-      dist () or (n,), in lengths of `vec`, -1 if nothing is met; geomid () or (n,), or -1; normal
-      (3,) or (n, 3), the outward normal of the surface, or zero.
+      A RayHit: dist () or (n,), in lengths of `vec` ([m] if this is a unit vector), -1 if nothing
+      is met; geomid () or (n,), or -1; normal (3,) or (n, 3), the outward unit normal of the
+      surface in the world, or zero.
 
     Raises:
-      ValueError: a shape is wrong, or a geom has a signed distance that is not known.
+      ValueError: a shape or precision is wrong, `pnt` and `vec` are not equally many, `geomgroup`
+        is not six known numbers, or a geom has a signed distance that is not known.
     """
     check_model("ray", m)
     check_data("ray", m, d)
     for name, value in (("pnt", pnt), ("vec", vec)):
         check_points("ray", m, name, value)
     check_array("ray", m, "bodyexclude", bodyexclude)
+    check_as_many("ray", pnt=pnt, vec=vec)
     groups = given_groups(geomgroup)
     check_seen(m, geoms_seen(m.structure, groups, bool(flg_static)))
     pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))

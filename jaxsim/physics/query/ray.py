@@ -50,7 +50,7 @@ def ray_hits(
 
 
 @functools.cache
-def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool):
+def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array) -> RayHit:
         d = kinematics(m, d)
         pos, way = (Vec(*(x[:, k] for k in range(3))) for x in (pnt, vec))
@@ -83,7 +83,7 @@ def check_seen(m: Model, geoms: np.ndarray) -> None:
         )
 
 
-def given_groups(geomgroup: Sequence[bool] | None) -> tuple[bool, ...] | None:
+def given_groups(geomgroup: Sequence[bool] | Array | None) -> tuple[bool, ...] | None:
     """Which groups are seen, as bools; ValueError if these are not six that are known."""
     if geomgroup is None:
         return None

@@ -93,7 +93,7 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
     """
     like = jnp.zeros_like(d.qpos, shape=(len(rays.pos.x), *d.qpos.shape[1:]))
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
-    if not len(geoms):
+    if not (len(geoms) and len(like)):
         return _nothing(like)
     x, y, z = rays.vec.map(jnp.abs).parts
     moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
@@ -160,14 +160,14 @@ def _of_type(
 ) -> _Found:
     """What is nearer than the best so far, of geoms of one type, `size` at a time."""
 
-    def turn(best: _Found, some: _Scene) -> tuple[_Found, None]:
-        return _of_some(best, some._replace(surfaces=scene.surfaces), rays, nearest), None
+    def turn(best: _Found, some: tuple[Placed, Array, Array]) -> tuple[_Found, None]:
+        return _of_some(best, _Scene(*some, scene.surfaces), rays, nearest), None
 
     size = min(size, len(ids))
     blocks = -(-len(ids) // size)
     ids = ids[np.minimum(np.arange(blocks * size), len(ids) - 1)]
-    some = scene._replace(surfaces=None)
-    some = jax.tree.map(lambda x: x.reshape(blocks, size, *x.shape[1:]), take(some, ids))
+    some = take((scene.geoms, scene.visible, scene.body), ids)
+    some = jax.tree.map(lambda x: x.reshape(blocks, size, *x.shape[1:]), some)
     if blocks == 1:
         return turn(best, jax.tree.map(lambda x: x[0], some))[0]
     return lax.scan(turn, best, some)[0]

@@ -69,8 +69,8 @@ class Grids:
     def of(self, ray: Local) -> Grid:
         """The fields that rays may meet."""
         field = self.field[ray.geom]
-        counts = (x[field] for x in (self.grid.rows, self.grid.cols, self.grid.adr))
-        return Grid(*counts, look(self.grid.size, field, ray.world))
+        rows, cols, adr = (x[field] for x in (self.grid.rows, self.grid.cols, self.grid.adr))
+        return Grid(rows, cols, adr, look(self.grid.size, field, ray.world))
 
     def height(self, grid: Grid, row: Array, col: Array, world: Array) -> Array:
         """Heights at points of grids [m]."""
@@ -80,9 +80,11 @@ class Grids:
 def grids(m: Model, field: Array) -> Grids:
     """The height fields of a model, which is in the form of the physics."""
     s = m.structure
-    counts = (jnp.asarray(x, jnp.int32) for x in (s.hfield_nrow, s.hfield_ncol, s.hfield_adr))
+    rows, cols, adr = (
+        jnp.asarray(x, jnp.int32) for x in (s.hfield_nrow, s.hfield_ncol, s.hfield_adr)
+    )
     size = tuple(m.hfield_size[:, k] for k in range(4))
-    return Grids(field, Grid(*counts, size), m.hfield_data)
+    return Grids(field, Grid(rows, cols, adr, size), m.hfield_data)
 
 
 class _Lane(NamedTuple):

@@ -20,7 +20,7 @@ from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local import NEVER, Hit, Local, look
 from jaxsim.physics.ray.tree import END, Trees
 
-ROUNDINGS = 8  # by which a ray may miss a box that it meets
+ROUNDINGS = 8  # by which a ray may miss a box that it meets, in the precision of the numbers
 
 
 class _Lane(NamedTuple):
@@ -31,6 +31,7 @@ class _Lane(NamedTuple):
       pos, way: the ray in the frame of the mesh.
       world: column of the tables.
       limit: how far a ray is of interest [m].
+      blur: how well its points are known [m].
     """
 
     node: jax.Array
@@ -38,6 +39,7 @@ class _Lane(NamedTuple):
     way: Vec
     world: jax.Array
     limit: jax.Array
+    blur: jax.Array
 
 
 def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array, Array]:
@@ -50,7 +52,9 @@ def nearest(mesh: Array, trees: Trees, ray: Local, limit: Array) -> tuple[Array,
       limit: how far they are of interest [m]; below 0: not at all.
     """
     node = trees.root[mesh[ray.geom]]
-    lane = _Lane(node, ray.pos, ray.way, ray.world, limit)
+    x, y, z = ray.pos.map(jnp.abs).parts
+    blur = _slack(limit) * jnp.maximum(jnp.maximum(x, y), z)
+    lane = _Lane(node, ray.pos, ray.way, ray.world, limit, blur)
     lane = jax.tree.map(lambda x: jnp.broadcast_to(x, limit.shape).reshape(-1), lane)
     start = _entry(trees.low, trees.high, lane, lane.node, lane.limit)
     needed = (lane.node != END) & (start < NEVER)
@@ -109,14 +113,20 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
 
 
 def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array:
-    """Where rays enter boxes, 0 for rays inside; NEVER for those that miss them or are too far."""
+    """Where rays enter boxes, 0 for rays inside; NEVER for those that miss them or are too far.
+
+    Boxes are wider by what is not known of the ray: faces lie in their sides.
+    """
     low, high = look((low, high), node, lane.world)
     enter, leave = jnp.zeros_like(limit), limit
     for x, u, a, b in zip(lane.pos.parts, lane.way.parts, low.parts, high.parts, strict=True):
         # a direction without a part along an axis gets a little one
         per = 1 / jnp.where(jnp.abs(u) > MINVAL, u, MINVAL)
-        one, other = (a - x) * per, (b - x) * per
+        one, other = (a - lane.blur - x) * per, (b + lane.blur - x) * per
         enter = jnp.maximum(enter, jnp.minimum(one, other))
         leave = jnp.minimum(leave, jnp.maximum(one, other))
-    slack = ROUNDINGS * float(jnp.finfo(enter.dtype).eps)
-    return jnp.where(enter <= leave + slack * (1 + jnp.abs(leave)), enter, NEVER)
+    return jnp.where(enter <= leave + _slack(leave) * jnp.abs(leave), enter, NEVER)
+
+
+def _slack(like: Array) -> float:
+    return ROUNDINGS * float(jnp.finfo(like.dtype).eps)

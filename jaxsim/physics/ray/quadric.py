@@ -52,8 +52,8 @@ def cylinder(ray: Local) -> Hit:
     radius, half = ray.size.x, ray.size.y
     moves = jnp.abs(ray.way.z) > MINVAL
     ends = []
-    for end in (-1.0, 1.0):
-        t = (end * half - ray.pos.z) / jnp.where(moves, ray.way.z, 1)
+    for sign in (-1.0, 1.0):
+        t = (sign * half - ray.pos.z) / jnp.where(moves, ray.way.z, 1)
         x, y = ray.pos.x + t * ray.way.x, ray.pos.y + t * ray.way.y
         ends.append(jnp.where(moves & (x * x + y * y <= radius * radius), t, NEVER))
     on_end, on_side = first(*ends), _on_side(ray)

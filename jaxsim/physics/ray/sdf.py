@@ -21,6 +21,7 @@ from jaxsim.physics.ray.local import NEVER, Hit, Local
 TURNS = 40  # MuJoCo's, and how near a ray has to come [m]
 NEAR = 1e-7
 ROUNDINGS = 8  # to which distances are known, in the precision of the numbers
+GRAZING = 1e-6  # cosine: a ray along the surface has no derivative
 
 
 @node("names")
@@ -80,9 +81,6 @@ def hit(field: Distances, ray: Local, dist: Array) -> Hit:
     change = (value - lax.stop_gradient(value)) / jnp.where(moves, along, 1)
     t = t - jnp.where(moves, change, 0)
     return Hit(t, _slope(field, ray, t)[1].normalize())
-
-
-GRAZING = 1e-6  # a ray along the surface has no derivative
 
 
 def _distance(field: Distances, ray: Local, t: Array) -> Array:

@@ -75,8 +75,8 @@ def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
 
 def seen(s: Structure) -> np.ndarray:
     """Geoms that rays can meet: all but meshes without faces."""
-    empty = np.append(s.mesh_facenum, 0)[s.geom_dataid] == 0
-    return np.flatnonzero(~((s.geom_type == GeomType.MESH) & empty))
+    mesh = np.where(s.geom_type == GeomType.MESH, s.geom_dataid, -1)
+    return np.flatnonzero((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0))
 
 
 def unknown(s: Structure) -> np.ndarray:

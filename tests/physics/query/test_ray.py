@@ -272,6 +272,58 @@ def test_vertices_and_heights_of_each_world():
     assert len({tuple(np.asarray(x)[:, 1]) for x in mine}) > 1
 
 
+def test_rays_and_models_of_each_world():
+    """Rays, the body that is left out, sizes and colors that differ from world to world."""
+    mj, d = everything()
+    m, rng, worlds = put_model(mj), np.random.default_rng(11), 4
+    rays = [drawn(mj, d, seed, 40) for seed in range(worlds)]
+    pnt, vec = (np.stack(x) for x in zip(*rays, strict=True))
+    body = np.array([mj.body(kind).id for kind in ("ball", "box", "hills", "torus")])
+    size = m.geom_size[None] * rng.uniform(0.7, 1.2, (worlds, 1, 1))
+    rgba = jnp.tile(m.geom_rgba, (worlds, 1, 1)).at[np.arange(worlds), [3, 5, 7, 9], 3].set(0)
+    axes = jax.tree.map(lambda _: None, m).replace(geom_size=0, geom_rgba=0)
+
+    def of(m, pnt, vec, body):
+        return numbers(m, d.qpos, pnt, vec, bodyexclude=body)
+
+    run = jax.jit(of)
+    each = m.replace(geom_size=size, geom_rgba=rgba)
+    mine = jax.jit(jax.vmap(of, (axes, 0, 0, 0)))(each, pnt, vec, body)
+    for k in range(worlds):
+        one = m.replace(geom_size=size[k], geom_rgba=rgba[k])
+        np.testing.assert_allclose(mine[k], run(one, pnt[k], vec[k], body[k]), **STAGE)
+
+
+def test_derivatives_among_all_types_are_finite():
+    """Whatever the formulas of the geoms that a ray does not meet make of it."""
+    mj, d = everything()
+    m = put_model(mj)
+    pnt, vec = drawn(mj, d, 12, 60)
+    at = (jnp.asarray(d.qpos), *map(jnp.asarray, (pnt, vec)), m.geom_size, m.mesh_vert)
+
+    def of(qpos, pnt, vec, size, vertex):
+        out = numbers(m.replace(geom_size=size, mesh_vert=vertex), qpos, pnt, vec)
+        return jnp.delete(out, 1, axis=1)
+
+    back = jax.jit(lambda a, w: jax.vjp(of, *a)[1](w))(at, np.ones((60, 4)))
+    assert all(np.isfinite(x).all() and np.any(x) for x in back)
+
+
+def test_more_height_fields_than_meshes():
+    """The number of a height field is no number of a mesh."""
+    fields = "".join(
+        f'<hfield name="h{k}" nrow="2" ncol="2" size="1 1 1 .1" elevation="{k} 1 2 {k}"/>'
+        for k in range(3)
+    )
+    geoms = "".join(f'<geom type="hfield" hfield="h{k}" pos="{3 * k} 0 0"/>' for k in range(3))
+    xml = f"<mujoco><asset>{fields}</asset><worldbody>{geoms}</worldbody></mujoco>"
+    mj = mujoco.MjModel.from_xml_string(xml)
+    d = mujoco.MjData(mj)
+    mujoco.mj_kinematics(mj, d)
+    pnt, down = np.array([[3 * k + 0.2, 0.3, 4] for k in range(3)]), np.tile([0.0, 0, -1], (3, 1))
+    np.testing.assert_allclose(cast(put_model(mj), d.qpos, pnt, down), met(mj, d, pnt, down))
+
+
 def test_arguments():
     mj, _ = everything()
     m = put_model(mj)
@@ -282,6 +334,11 @@ def test_arguments():
     assert one.normal.shape == (3,)
     several = jaxsim.ray(m, d, p + 3, -jnp.ones((4, 3)))
     np.testing.assert_array_equal(several.dist, np.full(4, one.dist))
+    none = jax.jit(jaxsim.ray)(m, d, jnp.zeros((0, 3)), p)
+    assert none.dist.shape == (0,)
+    assert none.normal.shape == (0, 3)
+    with pytest.raises(ValueError, match="ray: expected one vector or equally many, got 2 pnt, 3"):
+        jaxsim.ray(m, d, jnp.zeros((2, 3)), jnp.ones((3, 3)))
     with pytest.raises(ValueError, match=r"ray: pnt: expected shape \(3,\) or \(n, 3\), got"):
         jaxsim.ray(m, d, jnp.zeros(2), p)
     with pytest.raises(ValueError, match="ray: geomgroup: expected None or 6 numbers"):
