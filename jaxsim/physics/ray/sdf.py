@@ -51,7 +51,10 @@ def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
       ray: the rays.
       limit: how far they are of interest [m]; below 0: not at all.
     """
-    near = max(NEAR, ROUNDINGS * float(jnp.finfo(limit.dtype).eps))
+    # points of a ray are known to the digits of where it begins
+    x, y, z = ray.pos.map(jnp.abs).parts
+    reach = jnp.maximum(jnp.maximum(x, y), jnp.maximum(z, 1))
+    near = jnp.maximum(NEAR, ROUNDINGS * float(jnp.finfo(limit.dtype).eps) * reach)
     enters, leaves = crossing(ray.pos, ray.way, ray.size)
     begin = jnp.maximum(enters[0], 0)
     wanted = (begin <= leaves[0]) & (begin <= limit)

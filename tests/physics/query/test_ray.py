@@ -201,14 +201,16 @@ def test_single_precision_far_away():
     geom = rng.integers(1, mj.ngeom - 2, 200)
     way = rng.normal(size=(200, 3))
     way /= np.linalg.norm(way, axis=1)[:, None]
-    pnt = d.geom_xpos[geom] + 0.02 * rng.normal(size=(200, 3)) - 20 * way
+    pnt = d.geom_xpos[geom] + 0.02 * rng.normal(size=(200, 3)) - 100 * way
+    pnt, way = (np.float64(np.float32(x)) for x in (pnt, way))  # what both are asked
     expected = met(mj, d, pnt, way)
     with jax.enable_x64(False):
         mine = np.asarray(cast(put_model(mj), *map(jnp.float32, (d.qpos, pnt, way))))
     same = mine[:, 1] == expected[:, 1]
-    assert same.mean() > 0.97
-    near = np.abs(mine[:, 0] - expected[:, 0]) < 1e-4
-    assert near[same].mean() > 0.97
+    assert same.mean() > 0.98  # at an outline either may be met
+    # points are known to 8e-6 m, ends of rays that come flat to a surface less
+    near = np.abs(mine[:, 0] - expected[:, 0]) < 2e-4
+    assert near[same].mean() > 0.98
 
 
 def test_a_ray_without_direction_meets_nothing():
