@@ -92,7 +92,7 @@ class _Points(NamedTuple):
 
     touch: Touch
     pair: Ids  # which of all pairs
-    found: jax.Array  # closer than contacts reach
+    found: jax.Array  # not farther than contacts reach
 
 
 def collide(
@@ -178,7 +178,7 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
         touch = touch._replace(lost=None)
-    found = touch.dist < reach[None]
+    found = touch.dist <= reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)
     points = group.points
 

@@ -11,6 +11,7 @@ from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import next_activation
+from jaxsim.physics.actuator.setpoint import nearest_activation
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
 from jaxsim.physics.forward import (
@@ -44,7 +45,8 @@ def rk4(m: Model, d: Data) -> Data:
     there are rotations. The later stages are one program, run three times.
 
     As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
-    stage, but for the sensors and what only they need, which are those of the start of the step.
+    stage, but for the lengths of actuators, the sensors and what only they need, which are those of
+    the start of the step.
     """
     h = m.opt.timestep
     first = (d.qvel, d.qacc, d.act_dot)
@@ -71,7 +73,8 @@ def rk4(m: Model, d: Data) -> Data:
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
     new = advance(m, d.replace(act_dot=act_dot), acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
-    return end.replace(qacc=acc, qacc_warmstart=last.qacc)
+    lengths = d.actuator_length  # by which `advance` turns setpoints back
+    return end.replace(qacc=acc, qacc_warmstart=last.qacc, actuator_length=lengths)
 
 
 def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
@@ -86,7 +89,7 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     h = m.opt.timestep
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)
-    act = next_activation(m, d)
+    act = nearest_activation(m, d, next_activation(m, d))
     return d.replace(time=d.time + h, qpos=qpos, qvel=qvel, act=act, qacc_warmstart=d.qacc)
 
 
