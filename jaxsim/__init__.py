@@ -61,6 +61,7 @@ from jaxsim.physics.api import jac_site as jac_site
 from jaxsim.physics.api import kinematics as kinematics
 from jaxsim.physics.api import mul_m as mul_m
 from jaxsim.physics.api import passive as passive
+from jaxsim.physics.api import ray as ray
 from jaxsim.physics.api import rne as rne
 from jaxsim.physics.api import solve_m as solve_m
 from jaxsim.physics.api import step as step
@@ -71,6 +72,7 @@ from jaxsim.physics.arrays.platform import for_platform as for_platform
 from jaxsim.physics.constants.set_const import set_const as set_const
 from jaxsim.physics.query.capacities import Capacities as Capacities
 from jaxsim.physics.query.capacities import suggest_capacities as suggest_capacities
+from jaxsim.physics.query.ray import RayHit as RayHit
 from jaxsim.rollout.program import BatchProgram as BatchProgram
 from jaxsim.rollout.program import replicate as replicate
 from jaxsim.rollout.scan import rollout as rollout

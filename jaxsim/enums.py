@@ -354,6 +354,13 @@ class CamLight(IntEnum):
     TARGETBODYCOM = 4
 
 
+class Projection(IntEnum):
+    """How a camera projects (mjtProjection)."""
+
+    PERSPECTIVE = 0
+    ORTHOGRAPHIC = 1
+
+
 class SameFrame(IntEnum):
     """Which frame of its body a frame coincides with (mjtSameFrame)."""
 

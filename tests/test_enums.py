@@ -30,6 +30,7 @@ PAIRS = {
     "RayDataField": "mjtRayDataField mjRAYDATA_",
     "WarningType": "mjtWarning mjWARN_",
     "CamLight": "mjtCamLight mjCAMLIGHT_",
+    "Projection": "mjtProjection mjPROJ_",
     "SameFrame": "mjtSameFrame mjSAMEFRAME_",
     "SleepPolicy": "mjtSleepPolicy mjSLEEP_",
     "DisableBit": "mjtDisableBit mjDSBL_",

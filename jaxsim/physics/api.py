@@ -7,7 +7,7 @@ stages before it, and says so if its Data does not carry them.
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,13 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
-from jaxsim.physics.arguments import check_array, check_data, check_model
+from jaxsim.physics.arguments import (
+    check_array,
+    check_as_many,
+    check_data,
+    check_model,
+    check_points,
+)
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
@@ -42,6 +48,7 @@ from jaxsim.physics.query.contact_force import contact_force as _contact_force
 from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
 from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
 from jaxsim.physics.query.geom_distance import given_geoms
+from jaxsim.physics.query.ray import RayHit, check_seen, geoms_seen, given_groups, ray_hits
 from jaxsim.physics.stage import STAGES, Stage, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
@@ -180,6 +187,57 @@ def geom_distance(
 
 
 _geom_distance = _public(_of_geoms)
+
+
+def ray(
+    m: Model,
+    d: Data,
+    pnt: Array,
+    vec: Array,
+    geomgroup: Sequence[bool] | Array | None = None,
+    flg_static: bool = True,
+    bodyexclude: Array | int = -1,
+) -> RayHit:
+    """Where rays pnt + x vec, x >= 0, first meet a geom that is drawn.
+
+    MuJoCo's `mj_ray`, and `mj_multiRay` for many rays. It depends on the configuration alone, and
+    is differentiable: the geom that is met, and which part of it, are held fixed. A geom that a ray
+    begins in is met from inside; a plane is met from its front side only, within the rectangle that
+    is drawn. Geoms whose color, or that of whose material, has no opacity are not met. For many
+    worlds use jax.vmap.
+
+    Args:
+      m: the model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
+      vec: its direction, (3,), or their directions, (n, 3), in the world, of any length; a zero
+        vector meets nothing. One point serves all directions, one direction all points.
+      geomgroup: six numbers, whether geoms of each group are met; None: all are. Known when traced.
+      flg_static: whether geoms that are fixed to the world are met. Known when traced.
+      bodyexclude: number () of a body whose geoms are not met; -1: none.
+
+    Returns:
+      A RayHit: dist () or (n,), in lengths of `vec` ([m] if this is a unit vector), -1 if nothing
+      is met; geomid () or (n,), or -1; normal (3,) or (n, 3), the outward unit normal of the
+      surface in the world, or zero.
+
+    Raises:
+      ValueError: a shape or precision is wrong, `pnt` and `vec` are not equally many, `geomgroup`
+        is not six known numbers, or a geom has a signed distance that is not known.
+    """
+    check_model("ray", m)
+    check_data("ray", m, d)
+    for name, value in (("pnt", pnt), ("vec", vec)):
+        check_points("ray", m, name, value)
+    check_array("ray", m, "bodyexclude", bodyexclude)
+    check_as_many("ray", pnt=pnt, vec=vec)
+    groups = given_groups(geomgroup)
+    check_seen(m, geoms_seen(m.structure, groups, bool(flg_static)))
+    pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))
+    shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
+    pnt, vec = (jnp.broadcast_to(x, shape).reshape(-1, 3) for x in (pnt, vec))
+    hits = ray_hits(m, d, pnt, vec, groups, bool(flg_static), _items(bodyexclude, m.qpos0.dtype))
+    return hits if len(shape) == 2 else jax.tree.map(lambda x: x[0], hits)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:

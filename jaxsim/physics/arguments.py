@@ -32,6 +32,7 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "point": (3,),
     "dt": (),
     "body": (),
+    "bodyexclude": (),
     "geom": (),
     "geom1": (),
     "geom2": (),
@@ -108,6 +109,22 @@ def check_array(function: str, m: Model, name: str, value: Any) -> None:
     """Raises ValueError if an argument has not the shape that its name stands for."""
     dims = tuple(n if isinstance(n, int) else m.structure.sizes[n] for n in ARRAYS[name])
     _check(function, m, name, value, dims, "; for many worlds use jax.vmap")
+
+
+def check_points(function: str, m: Model, name: str, value: Any) -> None:
+    """Raises ValueError if an argument is neither a vector nor an array of some."""
+    shape = np.shape(value)
+    if len(shape) not in (1, 2) or shape[-1] != 3:
+        raise ValueError(f"{function}: {name}: expected shape (3,) or (n, 3), got {brief(value)}")
+    _check(function, m, name, value if hasattr(value, "shape") else np.asarray(value), shape, "")
+
+
+def check_as_many(function: str, **points: Any) -> None:
+    """Raises ValueError if arrays of vectors are not equally many; one goes with any number."""
+    number = {name: np.shape(value)[0] for name, value in points.items() if np.ndim(value) == 2}
+    if len({*number.values()} - {1}) > 1:
+        given = ", ".join(f"{n} {name}" for name, n in number.items())
+        raise ValueError(f"{function}: expected one vector or equally many, got {given}")
 
 
 def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: str) -> None:

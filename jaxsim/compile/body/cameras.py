@@ -10,7 +10,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
 from jaxsim.compile.geometry.placed import pose_of
 from jaxsim.compile.step import step
-from jaxsim.enums import CamLight
+from jaxsim.enums import CamLight, Projection
 from jaxsim.spec import SpecElement
 
 MODES = {
@@ -20,7 +20,7 @@ MODES = {
     "targetbody": CamLight.TARGETBODY,
     "targetbodycom": CamLight.TARGETBODYCOM,
 }
-_PROJECTIONS = {"perspective": 0, "orthographic": 1}
+_PROJECTIONS = {p.name.lower(): p for p in Projection}
 _OUTPUTS = {"rgb": 1, "depth": 2, "distance": 4, "normal": 8, "segmentation": 16}
 _WIDEST = 180.0  # degrees of a perspective view
 
@@ -93,6 +93,6 @@ def _fields_of_view(c: Compilation, elements: list[SpecElement]) -> None:
     height, focal = f["cam_sensorsize"][:, 1], f["cam_intrinsic"][:, 1]
     half = np.arctan2(height, 2 * focal).astype(np.float64)  # in float32, like both its arguments
     f["cam_fovy"] = np.where(sensor, np.rad2deg(2 * half), f["cam_fovy"])
-    perspective = f["cam_projection"] == _PROJECTIONS["perspective"]
+    perspective = f["cam_projection"] == Projection.PERSPECTIVE
     for i in np.flatnonzero((f["cam_fovy"] >= _WIDEST) & perspective & ~sensor):
         c.fault(elements[i], f"fovy='{f['cam_fovy'][i]:g}' must be below {_WIDEST:g} degrees")

@@ -9,14 +9,19 @@ from jaxsim.model.structure import Structure, derived
 
 DISTANCES = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
 # types that are one group, whatever they are attached to; it has the first of its types
-TOGETHER = ((SensorType.CONTACT,), DISTANCES, (SensorType.TACTILE,))
+TOGETHER = (
+    (SensorType.CONTACT,),
+    DISTANCES,
+    (SensorType.TACTILE,),
+    (SensorType.RANGEFINDER,),
+)
 
 
 @dataclass(frozen=True, eq=False)
 class SensorGroup:
     """Sensors of one type and size, on objects of one type, seen from frames of one type; or all
-    contact sensors, or all of distances, or all tactile ones, which have tables of their own
-    (contact_plan.py, distance.py, tactile_plan.py).
+    contact sensors, all of distances, all tactile ones, or all rangefinders, which have tables of
+    their own (contact_plan.py, distance.py, tactile_plan.py, rangefinder.py).
 
     Attributes:
       type: kind of the sensors.

@@ -7,25 +7,39 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
-from jaxsim.enums import SensorType
+from jaxsim.enums import MINVAL, SensorType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.lens import lens
 from jaxsim.physics.body.object_frame import object_mat, object_pos, object_quat
 from jaxsim.physics.passive.energy import potential_energy
 from jaxsim.physics.sensor.distance import distance_sensors
 from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
-from jaxsim.physics.sensor.projection import camera_projection
+from jaxsim.physics.sensor.rangefinder import rangefinders
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
 
 
 def _magnetometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     R = object_mat(d, g.objtype, g.objid)
     return (R.T @ m.opt.magnetic).parts
+
+
+def _camprojection(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array]:
+    """Pixels of sites in the images of cameras, from the left and from the top.
+
+    The principal point is in the middle of the image, wherever the lens has it. A site behind the
+    camera, or beside the image, is projected all the same.
+    """
+    of = lens(m, g.refid)
+    p = take(d.cam_xmat, g.refid).T @ (take(d.site_xpos, g.objid) - take(d.cam_xpos, g.refid))
+    least = jnp.where(p.z < 0, -MINVAL, MINVAL)
+    depth = jnp.where(jnp.abs(p.z) < MINVAL, least, p.z)
+    return 0.5 * of.width - of.fx * p.x / depth, 0.5 * of.height + of.fy * p.y / depth
 
 
 def _jointpos(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
@@ -81,7 +95,8 @@ def of_world(x: Array, g: SensorGroup) -> tuple[Array]:
 
 POSITION = {
     SensorType.MAGNETOMETER: _magnetometer,
-    SensorType.CAMPROJECTION: camera_projection,
+    SensorType.RANGEFINDER: rangefinders,
+    SensorType.CAMPROJECTION: _camprojection,
     SensorType.JOINTPOS: _jointpos,
     SensorType.TENDONPOS: lambda m, d, g: (take(d.ten_length, g.objid),),
     SensorType.ACTUATORPOS: lambda m, d, g: (take(d.actuator_length, m.actuator_outadr[g.objid]),),

@@ -24,6 +24,7 @@ from jaxsim.physics.sensor.distance import distance_lack
 from jaxsim.physics.sensor.group import DISTANCES, SensorGroup, has_sensor, sensor_groups
 from jaxsim.physics.sensor.plugin import plugin_sensors
 from jaxsim.physics.sensor.position import POSITION
+from jaxsim.physics.sensor.rangefinder import ray_lack
 from jaxsim.physics.sensor.shape_query import INSIDE
 from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY
 from jaxsim.physics.stage import stage
@@ -93,6 +94,8 @@ def refusals(m: Model) -> list[Refusal]:
             lack = f"a volume of site type {GeomType(m.site_type[site]).name.lower()}"
         elif kind in DISTANCES:
             lack = distance_lack(m, i)
+        elif kind == SensorType.RANGEFINDER:
+            lack = ray_lack(m)
         if lack:
             found.append(refuse(m, "sensor", i, f"{lack} is not supported"))
     return found

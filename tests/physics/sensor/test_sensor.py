@@ -189,9 +189,9 @@ def test_switched_off_sensors_keep_their_numbers():
 
 
 def test_what_is_not_simulated_is_refused_by_name(refused):
-    sensors = """<rangefinder name="ray" site="sa"/><jointpos joint="hinge" nsample="3"
+    sensors = """<user name="own" dim="1"/><jointpos joint="hinge" nsample="3"
       delay=".01"/><clock/>"""
     mj = oracle.compile_xml(WORLD.format(sensors=sensors, flag=""))
     first, second = refused(lambda: oracle.model(mj))
-    assert "sensor 'ray': sensor type rangefinder" in first
+    assert "sensor 'own': sensor type user" in first
     assert "delayed" in second

@@ -56,14 +56,18 @@ class Fields:
 
     def solid(self, geoms: Placed, kinds: tuple[str, ...]) -> Solid:
         """Geoms `[n, *W]`, whose functions have these names, as signed distances."""
-        kind = _pick(self.code, geoms.id)
+        return self.solid_of(geoms.id, geoms.size, kinds)
+
+    def solid_of(self, ids: Array, size: Vec, kinds: tuple[str, ...]) -> Solid:
+        """The same, of geoms by their numbers and sizes."""
+        kind = _pick(self.code, ids)
         shapes = {
-            shape: tuple(_pick(values, geoms.id) for values in self.constants[shape])
+            shape: tuple(_pick(values, ids) for values in self.constants[shape])
             for shape in kinds
             if shape in SHAPES
         }
-        size = geoms.size.map(lambda c: jnp.where(c > 0, c, 1.0))
-        octree = self._octree(geoms.id) if OCTREE in kinds else None
+        size = size.map(lambda c: jnp.where(c > 0, c, 1.0))
+        octree = self._octree(ids) if OCTREE in kinds else None
         return Solid(kinds, *slots((kind, size, shapes)), octree)
 
     def _octree(self, ids: Array) -> Octree:

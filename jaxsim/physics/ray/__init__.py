@@ -1,0 +1,1 @@
+"""Rays: where they first meet a geom."""

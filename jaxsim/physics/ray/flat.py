@@ -1,0 +1,61 @@
+"""Rays and planes and boxes."""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.ray.local import NEVER, Hit, Local
+
+
+def plane(ray: Local) -> Hit:
+    """A plane from its front side, within the rectangle that is drawn; a size of 0 has no end."""
+    falls = ray.way.z <= -MINVAL
+    t = -ray.pos.z / jnp.where(falls, ray.way.z, -1)
+    within = falls & (t >= 0)
+    for p, u, half in zip(ray.pos.parts[:2], ray.way.parts[:2], ray.size.parts[:2], strict=True):
+        within &= (half <= 0) | (jnp.abs(p + t * u) <= half)
+    zero = jnp.zeros_like(t)
+    return Hit(jnp.where(within, t, NEVER), Vec(zero, zero, zero + 1))
+
+
+def box(ray: Local) -> Hit:
+    """A box with the half sides `size`."""
+    near, far = crossing(ray.pos, ray.way, ray.size)
+    enters = near[0] >= 0
+    t = jnp.where(enters, near[0], far[0])
+    axis = jnp.where(enters, near[1], far[1])
+    out = jnp.where(enters, -1, 1).astype(t.dtype)
+    met = (near[0] <= far[0]) & (far[0] >= 0)
+    normal = Vec(*(jnp.where(axis == k, out * jnp.sign(u), 0) for k, u in enumerate(ray.way.parts)))
+    return Hit(jnp.where(met, t, NEVER), normal)
+
+
+def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Where lines p + t u enter and leave a box about the origin.
+
+    Returns:
+      t and the axis that is normal to the face, for both; a line that misses the box leaves it
+      before it enters.
+    """
+    near, far = None, None
+    for k, (x, v, h) in enumerate(zip(p.parts, u.parts, half.parts, strict=True)):
+        moves = jnp.abs(v) > MINVAL
+        per = 1 / jnp.where(moves, v, 1)
+        one, other = (-h - x) * per, (h - x) * per
+        always = jnp.abs(x) <= h  # between two faces that it is parallel to
+        low = jnp.where(moves, jnp.minimum(one, other), jnp.where(always, -NEVER, NEVER))
+        high = jnp.where(moves, jnp.maximum(one, other), jnp.where(always, NEVER, -NEVER))
+        axis = jnp.full_like(low, k, jnp.int32)
+        if near is None or far is None:
+            near, far = (low, axis), (high, axis)
+            continue
+        near = _either(low > near[0], (low, axis), near)
+        far = _either(high < far[0], (high, axis), far)
+    assert near is not None
+    assert far is not None
+    return near, far
+
+
+def _either(which: Array, yes: tuple[Array, Array], no: tuple[Array, Array]) -> tuple[Array, Array]:
+    return jnp.where(which, yes[0], no[0]), jnp.where(which, yes[1], no[1])

@@ -1,0 +1,93 @@
+"""Rays and surfaces of second order: spheres, ellipsoids, capsules, cylinders.
+
+The points of a line p + t u that have the distance r from a center are
+
+    t = t0 +- sqrt((r r - q q) / (u u)),   t0 = -(p u) / (u u),   q = p + t0 u
+
+with the point q of the line that is nearest to the center: the difference of r and |q| is known as
+well as the radius, however far away the ray begins.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec, safe_sqrt
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.ray.local import NEVER, Hit, Local, first
+
+
+def sphere(ray: Local) -> Hit:
+    """A sphere of radius `size.x`."""
+    t = first(*_crossings(ray.pos, ray.way, ray.size.x))
+    return Hit(t, _reached(ray, t).normalize())
+
+
+def ellipsoid(ray: Local) -> Hit:
+    """An ellipsoid with the semi-axes `size`: a unit sphere in stretched coordinates."""
+    a, b, c = ray.size.parts
+
+    def stretched(v: Vec) -> Vec:
+        return Vec(v.x / a, v.y / b, v.z / c)
+
+    t = first(*_crossings(stretched(ray.pos), stretched(ray.way), jnp.ones_like(a)))
+    return Hit(t, stretched(stretched(_reached(ray, t))).normalize())
+
+
+def capsule(ray: Local) -> Hit:
+    """A capsule of radius `size.x` and half length `size.y`."""
+    radius, half = ray.size.x, ray.size.y
+    ways = [_on_side(ray)]
+    for end in (1.0, -1.0):
+        z = ray.pos.z - end * half
+        for t in _crossings(Vec(ray.pos.x, ray.pos.y, z), ray.way, radius):
+            beyond = end * (z + jnp.where(jnp.isfinite(t), t, 0) * ray.way.z) >= 0
+            ways.append(jnp.where(beyond, t, NEVER))
+    t = first(*ways)
+    at = _reached(ray, t)
+    return Hit(t, Vec(at.x, at.y, at.z - jnp.clip(at.z, -half, half)).normalize())
+
+
+def cylinder(ray: Local) -> Hit:
+    """A cylinder of radius `size.x` and half length `size.y`."""
+    radius, half = ray.size.x, ray.size.y
+    moves = jnp.abs(ray.way.z) > MINVAL
+    ends = []
+    for sign in (-1.0, 1.0):
+        t = (sign * half - ray.pos.z) / jnp.where(moves, ray.way.z, 1)
+        x, y = ray.pos.x + t * ray.way.x, ray.pos.y + t * ray.way.y
+        ends.append(jnp.where(moves & (x * x + y * y <= radius * radius), t, NEVER))
+    on_end, on_side = first(*ends), _on_side(ray)
+    t = first(on_end, on_side)
+    at, flat = _reached(ray, t), on_end <= on_side
+    zero = jnp.zeros_like(t)
+    round_ = Vec(at.x, at.y, zero).normalize()
+    end = jnp.where(at.z < 0, -1, 1).astype(t.dtype)
+    x, y, z = (jnp.where(flat, a, b) for a, b in zip((zero, zero, end), round_.parts, strict=True))
+    return Hit(t, Vec(x, y, z))
+
+
+def _on_side(ray: Local) -> Array:
+    """Where a ray first meets the round side about the z axis, between the ends."""
+    zero = jnp.zeros_like(ray.pos.z)
+    across, way = Vec(ray.pos.x, ray.pos.y, zero), Vec(ray.way.x, ray.way.y, zero)
+    t = first(*_crossings(across, way, ray.size.x))
+    z = ray.pos.z + jnp.where(jnp.isfinite(t), t, 0) * ray.way.z
+    return jnp.where(jnp.abs(z) <= ray.size.y, t, NEVER)
+
+
+def _crossings(p: Vec, u: Vec, radius: Array) -> tuple[Array, Array]:
+    """Where lines p + t u enter and leave a sphere about the origin; both NEVER if they miss it."""
+    a = u.dot(u)
+    moves = a >= MINVAL
+    a = jnp.where(moves, a, 1)
+    middle = -p.dot(u) / a
+    nearest = p + u.scale(middle)
+    square = (radius * radius - nearest.dot(nearest)) / a
+    meets = moves & (square >= 0)
+    half = safe_sqrt(jnp.maximum(square, 0))
+    return jnp.where(meets, middle - half, NEVER), jnp.where(meets, middle + half, NEVER)
+
+
+def _reached(ray: Local, t: Array) -> Vec:
+    """Points that are met; of rays that meet nothing, where they begin."""
+    return ray.at(jnp.where(jnp.isfinite(t), t, 0))

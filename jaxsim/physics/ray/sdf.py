@@ -1,0 +1,107 @@
+"""Rays and geoms that are known by their signed distance: sphere tracing, as MuJoCo does it.
+
+A ray that is |d| from a surface goes on by |d|, until that is nothing; one that does not come to
+that in some turns, along a surface for instance, meets nothing. What it meets is where the signed
+distance f vanishes, and how that moves follows from it:  df + (grad f . u) dt = 0.
+"""
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.math import Vec
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.collision.field.distance import Solid, distance, distance_and_slope
+from jaxsim.physics.collision.field.fields import Fields, fields_of
+from jaxsim.physics.collision.field.kinds import NONE
+from jaxsim.physics.ray.flat import crossing
+from jaxsim.physics.ray.local import NEVER, Hit, Local
+
+TURNS = 40  # MuJoCo's, and how near a ray has to come [m]
+NEAR = 1e-7
+ROUNDINGS = 8  # to which distances are known, in the precision of the numbers
+GRAZING = 1e-6  # cosine: a ray along the surface has no derivative
+
+
+@node("names")
+class Distances:
+    """The signed distances of a model's `sdf` geoms.
+
+    Attributes:
+      names: of their functions (static).
+      fields: of the model.
+    """
+
+    names: tuple[str, ...]
+    fields: Fields
+
+
+def distances(m: Model, kinds: list[str]) -> Distances:
+    """The signed distances of geoms by the names of their functions, NONE for other geoms."""
+    names = tuple(sorted({*kinds} - {NONE}))
+    return Distances(names, fields_of(m, kinds, names))
+
+
+def nearest(field: Distances, ray: Local, limit: Array) -> tuple[Array, Array]:
+    """How far rays go to geoms, of the shape of `limit`, and zeros.
+
+    Args:
+      field: of the model.
+      ray: the rays.
+      limit: how far they are of interest [m]; below 0: not at all.
+    """
+    # points of a ray are known to the digits of where it begins
+    x, y, z = ray.pos.map(jnp.abs).parts
+    reach = jnp.maximum(jnp.maximum(x, y), jnp.maximum(z, 1))
+    near = jnp.maximum(NEAR, ROUNDINGS * float(jnp.finfo(limit.dtype).eps) * reach)
+    enters, leaves = crossing(ray.pos, ray.way, ray.size)
+    begin = jnp.maximum(enters[0], 0)
+    wanted = (begin <= leaves[0]) & (begin <= limit)
+
+    def step(state: tuple) -> tuple:
+        k, t, going, met = state
+        away = jnp.abs(_distance(field, ray, t))
+        t = jnp.where(going, t + away, t)
+        met |= going & (away < near)
+        return k + 1, t, going & ~met & (t <= limit), met
+
+    def go_on(state: tuple) -> Array:
+        k, _, going, _ = state
+        return (k < TURNS) & jnp.any(going)
+
+    start = jnp.int32(0), jnp.zeros_like(limit), wanted, jnp.zeros_like(wanted)
+    _, t, _, met = lax.while_loop(go_on, step, start)
+    return jnp.where(met, t, NEVER), jnp.zeros(limit.shape, jnp.int32)
+
+
+def hit(field: Distances, ray: Local, dist: Array) -> Hit:
+    """Where rays meet the surface that was found at a distance; differentiable."""
+    t = lax.stop_gradient(dist)
+    value, slope = _slope(field, ray, t)
+    along = lax.stop_gradient(slope.dot(ray.way))
+    moves = jnp.abs(along) > GRAZING
+    change = (value - lax.stop_gradient(value)) / jnp.where(moves, along, 1)
+    t = t - jnp.where(moves, change, 0)
+    return Hit(t, _slope(field, ray, t)[1].normalize())
+
+
+def _distance(field: Distances, ray: Local, t: Array) -> Array:
+    at, solid = _asked(field, ray, t)
+    return distance(at, solid).reshape(t.shape)
+
+
+def _slope(field: Distances, ray: Local, t: Array) -> tuple[Array, Vec]:
+    at, solid = _asked(field, ray, t)
+    value, slope = distance_and_slope(at, solid)
+    return value.reshape(t.shape), slope.map(lambda x: x.reshape(t.shape))
+
+
+def _asked(field: Distances, ray: Local, t: Array) -> tuple[Vec, Solid]:
+    """Points of rays, `[1, geoms * rays, *W]`, and their geoms."""
+
+    def flat(x: Array) -> Array:
+        return jnp.broadcast_to(x, t.shape).reshape(-1, *t.shape[2:])
+
+    solid = field.fields.solid_of(flat(ray.geom), ray.size.map(flat), field.names)
+    return ray.at(t).map(lambda x: flat(x)[None]), solid

@@ -1,0 +1,148 @@
+"""The surfaces that rays can meet: one table of functions by the type of the geom."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.collision.field.kinds import NONE, kind_of
+from jaxsim.physics.ray import flat, hfield, mesh, quadric, sdf
+from jaxsim.physics.ray.hfield import Grids
+from jaxsim.physics.ray.local import Hit, Local
+from jaxsim.physics.ray.sdf import Distances
+from jaxsim.physics.ray.tree import Trees, trees
+
+
+@node()
+class Surfaces:
+    """What rays need of a model besides poses and sizes; None where no geom has such a surface.
+
+    Attributes:
+      mesh: of each geom that is one, else 0, `[ngeom]`.
+      corner: vertices of the faces of all meshes, three arrays `[nmeshface]`.
+      trees: of meshes.
+      grids: of height fields.
+      distances: of `sdf` geoms.
+    """
+
+    mesh: jax.Array
+    corner: tuple[jax.Array, ...]
+    trees: Trees | None
+    grids: Grids | None
+    distances: Distances | None
+
+
+class Surface(NamedTuple):
+    """How rays meet a type of geom.
+
+    Attributes:
+      nearest: of the surfaces, rays, and limits `[geoms, rays, *W]` up to which they count: how far
+        each goes, NEVER if it meets nothing up to there, and a number for the part that it meets.
+      hit: of the surfaces, rays, and the distance and part found: the same distance and the normal,
+        differentiable.
+    """
+
+    nearest: Callable[[Surfaces, Local, Array], tuple[Array, Array]]
+    hit: Callable[[Surfaces, Local, Array, Array], Hit]
+
+
+def surfaces(m: Model, geoms: np.ndarray) -> Surfaces:
+    """What rays that may meet some geoms need of a model in the form of the physics."""
+    s = m.structure
+    types = set(s.geom_type[geoms].tolist())
+    has_mesh, has_field = GeomType.MESH in types, GeomType.HFIELD in types
+    kinds = [_kind(s, g) if g in geoms else NONE for g in range(s.ngeom)]
+
+    def data(type_: GeomType) -> jax.Array:
+        return jnp.asarray(np.where(s.geom_type == type_, s.geom_dataid, 0), jnp.int32)
+
+    corner = _corners(s) if has_mesh else np.zeros((3, 0), np.int32)
+    return Surfaces(
+        mesh=data(GeomType.MESH),
+        corner=tuple(jnp.asarray(c) for c in corner),
+        trees=trees(m) if has_mesh else None,
+        grids=hfield.grids(m, data(GeomType.HFIELD)) if has_field else None,
+        distances=sdf.distances(m, kinds) if GeomType.SDF in types else None,
+    )
+
+
+def seen(s: Structure) -> np.ndarray:
+    """Geoms that rays can meet: all but meshes without faces."""
+    mesh = np.where(s.geom_type == GeomType.MESH, s.geom_dataid, -1)
+    return np.flatnonzero((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0))
+
+
+def unknown(s: Structure) -> np.ndarray:
+    """Geoms whose signed distance is not known: rays cannot be asked about them."""
+    fields = np.flatnonzero(s.geom_type == GeomType.SDF)
+    return np.array([g for g in fields if kind_of(s, g) == NONE], int)
+
+
+def _kind(s: Structure, geom: int) -> str:
+    return kind_of(s, geom) if s.geom_type[geom] == GeomType.SDF else NONE
+
+
+def _corners(s: Structure) -> np.ndarray:
+    """Vertices of the faces of all meshes, `[3, nmeshface]`."""
+    start = np.repeat(s.mesh_vertadr, s.mesh_facenum)
+    return (np.asarray(s.mesh_face).reshape(-1, 3) + start[:, None]).T.astype(np.int32)
+
+
+def _simple(function: Callable[[Local], Hit]) -> Surface:
+    """A surface without parts, whose formula is differentiable as it stands."""
+
+    def nearest(_: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+        dist = jnp.broadcast_to(function(ray).dist, limit.shape)
+        return dist, jnp.zeros(limit.shape, jnp.int32)
+
+    return Surface(nearest, lambda surfaces, ray, dist, part: function(ray))
+
+
+def _of_mesh(s: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+    assert s.trees is not None
+    return mesh.nearest(s.mesh, s.trees, ray, limit)
+
+
+def _on_mesh(s: Surfaces, ray: Local, dist: Array, part: Array) -> Hit:
+    assert s.trees is not None
+    return mesh.hit(s.trees, ray, part, s.corner)
+
+
+def _of_field(s: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+    assert s.grids is not None
+    return hfield.nearest(s.grids, ray, limit)
+
+
+def _on_field(s: Surfaces, ray: Local, dist: Array, part: Array) -> Hit:
+    assert s.grids is not None
+    return hfield.hit(s.grids, ray, part)
+
+
+def _of_sdf(s: Surfaces, ray: Local, limit: Array) -> tuple[Array, Array]:
+    assert s.distances is not None
+    return sdf.nearest(s.distances, ray, limit)
+
+
+def _on_sdf(s: Surfaces, ray: Local, dist: Array, part: Array) -> Hit:
+    assert s.distances is not None
+    return sdf.hit(s.distances, ray, dist)
+
+
+SURFACES: dict[int, Surface] = {
+    GeomType.PLANE: _simple(flat.plane),
+    GeomType.SPHERE: _simple(quadric.sphere),
+    GeomType.CAPSULE: _simple(quadric.capsule),
+    GeomType.ELLIPSOID: _simple(quadric.ellipsoid),
+    GeomType.CYLINDER: _simple(quadric.cylinder),
+    GeomType.BOX: _simple(flat.box),
+    GeomType.MESH: Surface(_of_mesh, _on_mesh),
+    GeomType.HFIELD: Surface(_of_field, _on_field),
+    GeomType.SDF: Surface(_of_sdf, _on_sdf),
+}

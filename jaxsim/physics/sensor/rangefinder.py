@@ -1,0 +1,159 @@
+"""Rangefinders: what rays from sites and from the pixels of cameras meet.
+
+MuJoCo's documentation, XML reference: sensor/rangefinder. The ray of a site goes along its z axis.
+Those of a camera leave it through the middles of its pixels, row by row from the upper left one: of
+a perspective camera from one point, in the directions
+
+    ((x - cx) / fx, -(y - cy) / fy, -1)
+
+with x and y in pixels; of an orthographic one from points in its plane, all along -z. None sees the
+geoms of the body that its site or camera is fixed to. All rays of all sensors are one search.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import ObjType, Projection, RayDataField, SensorType
+from jaxsim.math import Vec, concat, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.by_kind import join
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.body.lens import lens
+from jaxsim.physics.query.ray import geoms_seen
+from jaxsim.physics.ray.cast import Rays, cast
+from jaxsim.physics.ray.surfaces import unknown
+from jaxsim.physics.refusal import named
+from jaxsim.physics.sensor.group import SensorGroup
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The rays of the rangefinders of a model: first those of sites, then those of cameras.
+
+    Attributes:
+      site: of each ray that leaves a site, `[n]`.
+      cam: of each ray that leaves a camera, `[k]`.
+      x, y: its pixel, counted from the upper left one, `[k]`.
+      body: whose geoms a ray does not see, `[n + k]`.
+      fields: which numbers are reported by some sensor, of those of all fields, rising.
+      rows: of each output its place among these numbers of all rays, number by number.
+    """
+
+    site: np.ndarray
+    cam: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    body: np.ndarray
+    fields: np.ndarray
+    rows: np.ndarray
+
+
+class _Beams(NamedTuple):
+    """Rays in the world: where they begin, and their directions, of unit length."""
+
+    pos: Vec
+    way: Vec
+
+
+def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
+    """Outputs of all rangefinders, one after another, as one array."""
+    plan = _plan(m.structure)
+    sites, cameras = _of_sites(d, plan), _of_cameras(m, d, plan)
+    pos, way = concat([sites, cameras])
+    body = jnp.asarray(column(plan.body.astype(np.int32), pos))
+    hits = cast(m, d, Rays(pos, way, body), geoms_seen(m.structure))
+    met, zero = hits.geom >= 0, jnp.zeros_like(hits.dist)
+    point = pos + way.scale(hits.dist)
+    # how far in front of the plane of a camera; of a site, how far away
+    number = len(plan.site)
+    offset = point[number:] - take(d.cam_xpos, plan.cam)
+    depth = join([hits.dist[:number], -offset.dot(take(d.cam_xmat, plan.cam).cols[2])])
+    numbers = {
+        RayDataField.DIST: [hits.dist],
+        RayDataField.DIR: [jnp.where(met, x, zero) for x in way.parts],
+        RayDataField.ORIGIN: [x + zero for x in pos.parts],
+        RayDataField.POINT: [jnp.where(met, x, zero) for x in point.parts],
+        RayDataField.NORMAL: list(hits.normal.parts),
+        RayDataField.DEPTH: [jnp.where(met, depth, -1)],
+    }
+    every = [x for field in RayDataField for x in numbers[field]]
+    return (take(join([every[k] for k in plan.fields]), plan.rows),)
+
+
+def ray_lack(m: Model) -> str | None:
+    """What rays might meet that is not supported."""
+    geoms = unknown(m.structure)
+    return f"{named(m, 'geom', geoms[0])}, whose distance is not known," if len(geoms) else None
+
+
+def _of_sites(d: Data, plan: Plan) -> _Beams:
+    return _Beams(take(d.site_xpos, plan.site), take(d.site_xmat, plan.site).cols[2])
+
+
+def _of_cameras(m: Model, d: Data, plan: Plan) -> _Beams:
+    cam, like = plan.cam, m.cam_fovy
+    pos, turn, of = take(d.cam_xpos, cam), take(d.cam_xmat, cam), lens(m, cam)
+    x, y = (column(place + 0.5, like) for place in (plan.x, plan.y))
+    flat = column(m.cam_projection[cam] == Projection.ORTHOGRAPHIC, like)
+    zero = jnp.zeros_like(of.fx)
+    fx, fy = (jnp.where(flat, 1, f) for f in (of.fx, of.fy))
+    out = Vec((x - of.cx) / fx, -(y - of.cy) / fy, zero - 1)
+    ahead = Vec(zero, zero, zero - 1)
+    way = (turn @ select(flat, ahead, out)).normalize()
+    # of an orthographic camera the angle of view is the height of the image, and the width too [m]
+    height = take(m.cam_fovy, cam)
+    beside = Vec(
+        jnp.where(flat, (x / of.width - 0.5) * height, 0),
+        jnp.where(flat, (0.5 - y / of.height) * height, 0),
+        zero,
+    )
+    return _Beams(pos + turn @ beside, way)
+
+
+@derived
+def _plan(s: Structure) -> Plan:
+    """Tables of a model with rangefinders."""
+    ids = np.flatnonzero(s.sensor_type == SensorType.RANGEFINDER)
+    on_site = s.sensor_objtype[ids] == ObjType.SITE
+    site, cam = s.sensor_objid[ids[on_site]], s.sensor_objid[ids[~on_site]]
+    pixels = s.cam_resolution[cam]
+    count = pixels.prod(axis=1)
+    owner = np.repeat(cam, count)
+    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    width = np.repeat(pixels[:, 0], count)
+
+    first = np.zeros(len(ids), int)  # ray of each sensor
+    first[on_site] = np.arange(len(site))
+    first[~on_site] = len(site) + np.cumsum(count) - count
+    number = np.ones(len(ids), int)
+    number[~on_site] = count
+    asked = [_numbers(int(bits)) for bits in s.sensor_intprm[ids, 0]]
+    fields = np.unique(np.concatenate(asked))
+    rays = len(site) + len(owner)
+    rows = [
+        rays * np.searchsorted(fields, of_one) + (f + np.arange(n))[:, None]
+        for of_one, f, n in zip(asked, first, number, strict=True)
+    ]
+    return Plan(
+        site=site,
+        cam=owner,
+        x=place % width,
+        y=place // width,
+        body=np.concatenate([s.site_bodyid[site], s.cam_bodyid[owner]]),
+        fields=fields,
+        rows=np.concatenate([r.ravel() for r in rows]),
+    )
+
+
+def _numbers(bits: int) -> np.ndarray:
+    """Which numbers a sensor reports of a ray, among those of all fields."""
+    width = np.array([field.width for field in RayDataField])
+    start = np.cumsum(width) - width
+    reported = [f for f in RayDataField if bits >> f & 1]
+    return np.concatenate([start[f] + np.arange(width[f]) for f in reported])
