@@ -173,7 +173,8 @@ def _visit(x: Array, item: tuple[Group, list, Array]) -> tuple:
 
 def _all_rows(rows: Group, x: Array, force: list, here: Array) -> tuple:
     """Visits the rows of a group one after another; gains `[n, 1, *W]`."""
-    x, (force, gain) = lax.scan(_visit, x, (rows, force, here))
+    done: tuple = lax.scan(_visit, x, (rows, force, here))
+    x, (force, gain) = done
     return x, force, gain
 
 
