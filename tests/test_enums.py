@@ -32,6 +32,7 @@ PAIRS = {
     "CamLight": "mjtCamLight mjCAMLIGHT_",
     "SameFrame": "mjtSameFrame mjSAMEFRAME_",
     "SleepPolicy": "mjtSleepPolicy mjSLEEP_",
+    "SleepState": "mjtSleepState mjS_",
     "DisableBit": "mjtDisableBit mjDSBL_",
     "EnableBit": "mjtEnableBit mjENBL_",
 }

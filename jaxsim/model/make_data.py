@@ -7,8 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.enums import EnableBit, SleepPolicy
 from jaxsim.errors import Place, Problem, UnsupportedError
-from jaxsim.model.data import ALWAYS, Data, no_contacts
+from jaxsim.model.data import (
+    ALWAYS,
+    AWAKE,
+    OF_SLEEP,
+    SLEEP_STATE,
+    WAITING,
+    Data,
+    no_contacts,
+)
 from jaxsim.model.fields import Field
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
@@ -41,7 +50,7 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
       ((1,), (1,), True)
     """
     check_supported(m)
-    kept = _kept_names(keep)
+    kept = _of_sleep(m, _kept_names(keep))
     values = {n: _zeros(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
     return _start(m, Data(**values))
 
@@ -103,6 +112,14 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     return ALWAYS | names
 
 
+def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
+    """What is kept of the sleep of trees: nothing if the flag is off; else also what waits."""
+    if not m.opt.enableflags & EnableBit.SLEEP:
+        return kept - OF_SLEEP
+    begin_asleep = np.any(m.tree_sleep_policy == SleepPolicy.INIT)
+    return (kept | WAITING) - (frozenset() if begin_asleep else {"tree_start"})
+
+
 def _start(m: Model, d: Data) -> Data:
     """The values at the start that are not zero."""
     start = start_state(m)
@@ -110,7 +127,8 @@ def _start(m: Model, d: Data) -> Data:
     d = d.replace(**{name: jnp.array(value, copy=True) for name, value in start.items()})
     if d.contact is not None:
         d = d.replace(contact=no_contacts(d.contact))
-    return d
+    awake = {name: np.full(m.ntree, AWAKE, np.int32) for name in SLEEP_STATE}
+    return d.replace(**{n: jnp.array(a) for n, a in awake.items() if getattr(d, n) is not None})
 
 
 def _zeros(m: Model, field: Field) -> Any:
