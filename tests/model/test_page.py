@@ -6,9 +6,9 @@ import pytest
 
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Contact, Data
-from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.page import COUNTS, reference
+from jaxsim.physics.make_data import make_data
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/fields.md"
 BALL = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"

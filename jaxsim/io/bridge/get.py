@@ -13,8 +13,7 @@ import numpy as np
 
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
-from jaxsim.model.data import Contact, Data
-from jaxsim.model.make_data import ALWAYS
+from jaxsim.model.data import ALWAYS, Contact, Data
 
 # what MuJoCo keeps a second time, in the order of its constraint islands
 OF_ISLANDS = {

@@ -42,8 +42,8 @@ COUNT = {
 
 @stage(
     reads=(
-        "qpos qvel tree_asleep eq_active xpos xquat subtree_com cdof ten_length ten_J cvel cdof_dot "
-        "ten_velocity contact found"
+        "qpos qvel tree_asleep eq_active xpos xquat subtree_com cdof ten_length ten_J cvel "
+        "cdof_dot ten_velocity contact found"
     ),
     writes="contact ne nf nl nefc rows",
 )
@@ -61,7 +61,7 @@ def make_constraint(m: Model, d: Data) -> Data:
 
 
 def _awake(m: Model, d: Data, block: SingleRows) -> SingleRows:
-    """The rows of what is awake; the others have no regularization, which is: they are not there."""
+    """The rows of what is awake; without a regularization, as the others, a row is not there."""
     awake = row_trees(m, block).awake(tree_awake(d))
     return replace(block, cost=replace(block.cost, D=jnp.where(awake, block.cost.D, 0)))
 

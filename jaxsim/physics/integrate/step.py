@@ -10,7 +10,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, total
-from jaxsim.physics.forward import forward
+from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.integrate.integrate import INTEGRATORS
 from jaxsim.physics.inverse import compare_fwd_inv
 from jaxsim.physics.sleep.trees import report, sleeps
@@ -73,7 +73,7 @@ def _sleep_at_start(m: Model, d: Data) -> dict:
     if not sleeps(m):
         return {}
     awake = jnp.full_like(d.tree_asleep, AWAKE)
-    names = (*WAITING, "sensordata")
+    names = (*WAITING, *FORCES, "sensordata")
     olds = {name: old for name in names if (old := getattr(d, name)) is not None}
     asleep = awake if d.tree_start is None else d.tree_start
     return jax.tree.map(jnp.zeros_like, olds) | {"tree_asleep": asleep}

@@ -42,9 +42,7 @@ def rouse(
 def _awake(m: Model, d: Data, plan: Layout) -> tuple[Array, Array]:
     """Of which pairs one side is awake, and of which none is asleep; `[npairs, *W]` bool."""
     trees = tree_awake(d)
-    sides = [
-        bodies(m).rows(m.geom_bodyid[geom]) for geom in (plan.pairs.geom1, plan.pairs.geom2)
-    ]
+    sides = [bodies(m).rows(m.geom_bodyid[geom]) for geom in (plan.pairs.geom1, plan.pairs.geom2)]
     first, second = (side.awake(trees) for side in sides)
     # what has no tree does not sleep
     still = [column((side.tree[:, 0] < 0) & ~side.always, trees) for side in sides]

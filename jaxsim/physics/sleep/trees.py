@@ -17,6 +17,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.sleep.incidence import bodies
 
+
 def sleeps(m: Model) -> bool:
     """Whether the trees of a model may sleep."""
     return bool(m.opt.enableflags & EnableBit.SLEEP) and m.ntree > 0

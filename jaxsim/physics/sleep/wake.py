@@ -128,7 +128,9 @@ def woken_by(
     # place of the tie and number of the tree in one integer, so that the least is the first
     n = max(on.shape[0], 1)
     place = column(np.arange(on.shape[0], dtype=np.int32), by)
-    here = on[:, None] & (sleeper[:, None] == column(np.arange(len(tree_asleep), dtype=np.int32), by)[None])
+    here = on[:, None] & (
+        sleeper[:, None] == column(np.arange(len(tree_asleep), dtype=np.int32), by)[None]
+    )
     code = jnp.where(here, (place * SPAN + by - AWAKE)[:, None], np.int32(n * SPAN))
     earliest = jnp.min(code, axis=0)
     least = jnp.min(jnp.where(here, by[:, None], 0), axis=0)

@@ -9,8 +9,8 @@ import pytest
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import Data
-from jaxsim.model.make_data import make_data, reset_data, reset_data_keyframe
 from jaxsim.physics import forward
+from jaxsim.physics.make_data import make_data, reset_data, reset_data_keyframe
 
 XML = """
 <mujoco>
