@@ -69,8 +69,8 @@ def sensor_vel(m: Model, d: Data) -> Data:
 @stage(
     reads=(
         "qvel tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos site_xmat "
-        "cam_xpos subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force "
-        "qfrc_actuator qacc sensordata found rows"
+        "cam_xpos subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity "
+        "actuator_force qfrc_actuator qacc sensordata found rows"
     ),
     writes="cacc cfrc_int cfrc_ext sensordata",
 )

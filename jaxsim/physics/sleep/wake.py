@@ -50,7 +50,7 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     has_joint = column(m.body_jntnum > 0, d.qpos)
     stirred = ~calm(m, d, 0.0)
     if before.xpos is not None and before.xquat is not None:
-        fresh = sum(jnp.abs(a) for a in before.xquat.parts) == 0
+        fresh = before.xquat.dot(before.xquat) == 0
         moved = _differ(before.xpos, d.xpos) | _differ(before.xquat, d.xquat)
         stirred = stirred | in_trees(trees, moved & ~fresh & has_joint, m.ntree)
         elsewhere = in_trees(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
@@ -128,9 +128,8 @@ def woken_by(
     # place of the tie and number of the tree in one integer, so that the least is the first
     n = max(on.shape[0], 1)
     place = column(np.arange(on.shape[0], dtype=np.int32), by)
-    here = on[:, None] & (
-        sleeper[:, None] == column(np.arange(len(tree_asleep), dtype=np.int32), by)[None]
-    )
+    tree = column(np.arange(len(tree_asleep), dtype=np.int32), by)
+    here = on[:, None] & (sleeper[:, None] == tree[None])
     code = jnp.where(here, (place * SPAN + by - AWAKE)[:, None], np.int32(n * SPAN))
     earliest = jnp.min(code, axis=0)
     least = jnp.min(jnp.where(here, by[:, None], 0), axis=0)
@@ -169,5 +168,7 @@ def _cycles(tree_asleep: Array) -> Array:
 def _differ(a: Vec | Quat, b: Vec | Quat) -> Array:
     """Whether two values differ by more than rounding, `[n, *W]`."""
     eps = ROUNDING * jnp.finfo(a.parts[0].dtype).eps
-    parts = zip(a.parts, b.parts, strict=True)
-    return sum(jnp.abs(x - y) > eps * (1 + jnp.abs(y)) for x, y in parts) > 0
+    out = jnp.zeros(a.shape, bool)
+    for x, y in zip(a.parts, b.parts, strict=True):
+        out = out | (jnp.abs(x - y) > eps * (1 + jnp.abs(y)))
+    return out

@@ -1,0 +1,223 @@
+"""Sleeping trees: at every step what MuJoCo's trees do, asleep, woken and asleep again."""
+
+import copy
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from tolerance import ROUGH_DIFFERENCE, STIFF
+
+import jaxsim
+from jaxsim.model.data import AWAKE, OF_SLEEP
+
+BALL = '<geom size=".1"/>'
+YARD = """
+<mujoco>
+  <option {option}><flag sleep="enable" energy="enable" {flags}/></option>
+  <worldbody>
+    <geom name="floor" type="plane" size="3 3 .1"/>
+    <body name="low" pos="0 0 .101"><joint type="slide" axis="0 0 1"/><geom size=".1"/></body>
+    <body name="high" pos="0 0 .302"><joint type="slide" axis="0 0 1"/><geom size=".1"/>
+      <site name="high"/></body>
+    <body name="lone" pos="1 0 .103">
+      <joint name="x" type="slide" axis="1 0 0" damping="3"/>
+      <joint type="slide" axis="0 0 1"/><geom size=".1"/><site name="lone" size=".2"/></body>
+    <body name="arm" pos="2 0 1" sleep="allowed"><joint name="arm" axis="0 1 0" damping=".2"/>
+      <geom size=".1" pos="0 0 -.2"/><site name="arm" pos="0 0 -.2"/></body>
+    <body name="never" pos="2 1 1" sleep="never"><joint axis="0 1 0"/>
+      <geom size=".1" pos="0 0 -.2"/></body>
+    <body name="chain" pos="2 2 1"><joint name="upper" axis="0 1 0" damping=".2" stiffness=".1"/>
+      <geom size=".05" pos="0 0 -.2"/>
+      <body pos="0 0 -.3"><joint name="lower" axis="0 1 0" damping=".2" frictionloss=".01"/>
+        <geom size=".05" pos="0 0 -.2"/></body></body>
+    <body name="driven" pos="2 3 1"><joint name="driven" axis="0 1 0" damping=".2"/>
+      <geom size=".1" pos="0 0 -.2"/></body>
+    <body name="left" pos="-1 0 1"><joint name="left" axis="0 1 0" damping=".1"/>
+      <geom size=".1" pos="0 0 -.2"/></body>
+    <body name="right" pos="-1 1 1"><joint name="right" axis="0 1 0" damping=".1"/>
+      <geom size=".1" pos="0 0 -.2"/></body>
+    <body name="begins" pos="-1 2 1" sleep="init"><joint type="slide" axis="0 0 1"/>
+      <geom size=".1"/><site name="begins"/></body>
+    <body name="hand" mocap="true" pos="0 -2 1"><geom size=".1"/>
+      <body name="held" pos="0 0 -.5"><joint name="held" axis="0 1 0" damping=".3"/>
+        <geom size=".05" pos="0 0 -.2"/></body></body>
+  </worldbody>
+  <tendon>
+    <fixed name="rope" range="-.2 .02" limited="true">
+      <joint joint="left" coef="1"/><joint joint="right" coef="1"/></fixed>
+  </tendon>
+  <equality>
+    <joint name="gear" joint1="x" joint2="upper" active="false"/>
+    <connect name="grip" body1="high" body2="hand" anchor="0 0 0" active="false" solref=".1 1"/>
+  </equality>
+  <actuator>
+    <general name="arm" joint="arm" dyntype="filter" dynprm=".5" gainprm="1e-4"/>
+    <motor name="driven" joint="driven"/>
+  </actuator>
+  <sensor>
+    <clock/>
+    <accelerometer site="high"/> <touch site="lone"/> <velocimeter site="arm"/>
+    <framepos objtype="body" objname="begins"/> <accelerometer site="begins"/>
+    <jointpos joint="lower"/> <tendonpos tendon="rope"/> <actuatorfrc actuator="arm"/>
+    <framelinvel objtype="body" objname="lone" reftype="body" refname="held"/>
+    <contact geom1="floor" data="found force"/> <contact subtree1="low" data="found"/>
+    <force site="arm"/> <subtreelinvel body="chain"/>
+  </sensor>
+</mujoco>
+"""
+SHOWN = (
+    *("qpos", "qvel", "act", "act_dot", "qacc", "qacc_smooth", "qacc_warmstart", "sensordata"),
+    *("qfrc_smooth", "qfrc_passive", "qfrc_bias", "qfrc_constraint", "qfrc_actuator", "cvel"),
+    *("actuator_force", "actuator_length", "ten_length", "ten_velocity", "xpos", "energy"),
+)
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "nisland", "ntree_awake", "nbody_awake", "nv_awake")
+LOW, HIGH, LONE, ARM, NEVER, CHAIN, DRIVEN, LEFT, RIGHT, BEGINS, HELD = range(11)
+REST = 120  # steps after which all that may sleep does
+
+
+@cache
+def theirs(option: str = "", flags: str = "") -> mujoco.MjModel:
+    mj = mujoco.MjModel.from_xml_string(YARD.format(option=option, flags=flags))
+    mj.opt.tolerance, mj.opt.iterations = 1e-14, 100
+    return mj
+
+
+@cache
+def ours(option: str = "", flags: str = ""):
+    return jaxsim.put_model(theirs(option, flags))
+
+
+step = jax.jit(jaxsim.step)
+
+
+def name(kind: str, text: str, mj: mujoco.MjModel) -> int:
+    return mujoco.mj_name2id(mj, getattr(mujoco.mjtObj, f"mjOBJ_{kind}"), text)
+
+
+class Twins:
+    """One world in both engines."""
+
+    def __init__(self, option: str = "", flags: str = ""):
+        self.mj, self.m = theirs(option, flags), ours(option, flags)
+        self.mjd, self.d = mujoco.MjData(self.mj), jaxsim.make_data(self.m)
+
+    def change(self, field: str, index, value) -> None:
+        """Changes one input or state in both."""
+        array = getattr(self.mjd, field)
+        array[index] = value
+        self.d = self.d.replace(**{field: jnp.array(array)})
+
+    def run(self, steps: int, tolerance=STIFF) -> list[tuple[int, ...]]:
+        """Steps both, equal at every step; which trees were awake after each."""
+        history = []
+        for i in range(steps):
+            mujoco.mj_step(self.mj, self.mjd)
+            self.d = step(self.m, self.d)
+            np.testing.assert_array_equal(self.d.tree_asleep, self.mjd.tree_asleep, str(i))
+            for count in COUNTS:
+                assert int(getattr(self.d, count)) == getattr(self.mjd, count), (i, count)
+            np.testing.assert_array_equal(self.d.body_awake, self.mjd.body_awake)
+            np.testing.assert_array_equal(self.d.tree_awake, self.mjd.tree_awake)
+            if self.mjd.nisland:
+                np.testing.assert_array_equal(self.d.tree_island, self.mjd.tree_island)
+            for field in SHOWN:
+                np.testing.assert_allclose(
+                    getattr(self.d, field),
+                    getattr(self.mjd, field),
+                    err_msg=f"{field}, step {i}",
+                    **tolerance,
+                )
+            geoms = np.asarray(self.d.contact.geom)[: self.mjd.ncon]
+            np.testing.assert_array_equal(geoms, self.mjd.contact.geom)
+            history.append(tuple((np.asarray(self.d.tree_asleep) < 0).tolist()))
+        return history
+
+    def awake(self) -> set[int]:
+        return set(np.flatnonzero(np.asarray(self.d.tree_asleep) < 0).tolist())
+
+
+@cache
+def rested() -> Twins:
+    twins = Twins()
+    twins.run(REST)
+    return twins
+
+
+@pytest.fixture
+def asleep() -> Twins:
+    """Both worlds when all that may sleep does."""
+    twins = Twins()
+    twins.d = rested().d
+    twins.mjd = copy.copy(rested().mjd)
+    return twins
+
+
+def test_trees_fall_asleep_when_they_rest(asleep):
+    assert asleep.awake() == {NEVER, DRIVEN}
+    cycle = np.asarray(asleep.d.tree_asleep)
+    assert (cycle[LOW], cycle[HIGH], cycle[LONE], cycle[BEGINS]) == (HIGH, LOW, LONE, BEGINS)
+    assert int(asleep.d.ncon) == 0
+    np.testing.assert_array_equal(
+        np.asarray(asleep.d.qvel)[np.asarray(cycle)[np.asarray(asleep.m.dof_treeid)] >= 0], 0
+    )
+
+
+def test_what_begins_asleep_stays_in_the_air():
+    twins = Twins()
+    assert int(twins.d.tree_asleep[BEGINS]) == BEGINS
+    twins.run(30)
+    assert BEGINS not in twins.awake()
+
+
+@pytest.mark.parametrize(
+    ("field", "index", "value", "wakes"),
+    [
+        ("xfrc_applied", (2, 2), 1e-3, {LOW, HIGH}),  # the body "high"
+        ("qfrc_applied", 2, 1e-9, {LONE}),
+        ("qvel", 5, 1e-3, {CHAIN}),
+        ("qpos", 12, 1.5, {BEGINS}),
+        ("ctrl", 0, 1.0, set()),  # MuJoCo lets actuators sleep
+        ("qvel", 8, 0.5, {LEFT, RIGHT}),  # pulls the rope, after a while
+        ("mocap_pos", (0, slice(None)), (1.0, 0.0, 0.28), {LONE, HELD}),
+        ("mocap_pos", (0, 0), 0.01, {HELD}),
+        ("eq_active", 0, True, {LONE, CHAIN}),
+        ("eq_active", 1, True, {LOW, HIGH}),
+    ],
+)
+def test_what_wakes_trees(asleep, field, index, value, wakes):
+    asleep.change(field, index, value)
+    history = asleep.run(60)
+    woken = {tree for awake in history for tree in np.flatnonzero(awake)}
+    assert woken - {NEVER, DRIVEN} == wakes
+
+
+def test_a_tree_that_was_woken_falls_asleep_again(asleep):
+    asleep.change("xfrc_applied", (2, 2), 1e-3)
+    asleep.run(1)
+    asleep.change("xfrc_applied", (2, 2), 0.0)
+    asleep.run(30)
+    assert asleep.awake() == {NEVER, DRIVEN}
+
+
+def test_a_ball_that_falls_wakes_what_it_hits(asleep):
+    asleep.change("qpos", 1, 0.2)  # "high", lifted
+    history = asleep.run(150)
+    assert any(not awake[LOW] and awake[HIGH] for awake in history)
+    assert asleep.awake() == {NEVER, DRIVEN}
+
+
+@pytest.mark.parametrize("option", ['integrator="implicit"', 'integrator="implicitfast"'])
+def test_other_integrators(option):
+    twins = Twins(option)
+    twins.run(60)
+    twins.change("qvel", 5, 0.1)
+    twins.run(20)
+
+
+def test_without_islands_nothing_with_rows_sleeps():
+    twins = Twins(flags='island="disable"')
+    twins.run(30)
+    assert twins.awake() == set(range(11)) - {BEGINS}
