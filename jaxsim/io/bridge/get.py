@@ -11,9 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxsim.enums import SleepState
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
-from jaxsim.model.data import ALWAYS, Contact, Data
+from jaxsim.model.data import ALWAYS, OF_SLEEP, Contact, Data
 
 # what MuJoCo keeps a second time, in the order of its constraint islands
 OF_ISLANDS = {
@@ -63,6 +64,8 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     d = jax.device_get(d)
     mujoco = _package(model)
     belongs = _restore(mujoco, model, data, d)
+    if d.tree_asleep is not None:
+        _write_sleep(model, data, d)
     if d.contact is not None:
         _write_contacts(mujoco, data, d)
     if belongs:
@@ -93,7 +96,7 @@ def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
       Whether that state was found: either that of `d`, or the one before a step. A step moves qpos
       along the new velocity; the old one follows from the velocities of the bodies.
     """
-    for name in ALWAYS - {"solver_niter"}:
+    for name in ALWAYS - OF_SLEEP - {"solver_niter"}:
         _write(model, data, name, getattr(d, name))
     mujoco.mj_forward(model, data)
     if _has_results(data, d):
@@ -152,6 +155,26 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     into.efc_address[...] = -1  # until they have their rows
 
 
+def _write_sleep(model: Any, data: Any, d: Data) -> None:
+    """What sleeps, and MuJoCo's lists of the bodies and dofs that do not."""
+    data.tree_asleep[:] = d.tree_asleep
+    data.tree_awake[:] = data.tree_asleep < 0
+    tree = model.body_treeid
+    moved = model.body_mocapid[model.body_rootid] >= 0
+    state = np.where(moved, SleepState.AWAKE, SleepState.STATIC)
+    data.body_awake[:] = np.where(tree >= 0, data.tree_awake[np.maximum(tree, 0)], state)
+    up = data.body_awake != SleepState.ASLEEP
+    lists = {
+        "body_awake_ind": np.flatnonzero(up),
+        "parent_awake_ind": 1 + np.flatnonzero(up[model.body_parentid[1:]]),
+        "dof_awake_ind": np.flatnonzero(data.tree_awake[model.dof_treeid]),
+    }
+    for name, ids in lists.items():
+        getattr(data, name)[: len(ids)] = ids
+    data.ntree_awake = int(data.tree_awake.sum())
+    data.nbody_awake, data.nparent_awake, data.nv_awake = map(len, lists.values())
+
+
 def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
     """State and force of the rows at the acceleration of `d`; what they lack without it."""
     if data.nefc and d.qacc_smooth is not None:
@@ -182,4 +205,5 @@ def _write(model: Any, data: Any, name: str, value: Any) -> None:
         setattr(data, name, value.item())
 
 
-COUNTS = ("ncon", "ne", "nf", "nl", "nefc")  # they follow from the contacts and rows there are
+# they follow from the contacts and rows there are
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "nisland", "tree_island")

@@ -44,12 +44,12 @@ def _by_island(d: Data, number: Array) -> tuple[Array, Array]:
     island = d.tree_island
     own = np.arange(n)
     same = (island[:, None] == island[None]) & (island[:, None] >= 0)
-    same = same | column(own[:, None] == own[None], number[0])
+    same = same | column(own[:, None] == own[None], number)
     ready = number == -1
     falls = (ready[None] | ~same).all(axis=1)
 
     # distance to the next tree of the island, around the end; alone it is next to itself
-    ahead = column(((own[None] - own[:, None] - 1) % n).astype(np.int32), number[0])
+    ahead = column(((own[None] - own[:, None] - 1) % n).astype(np.int32), number)
     steps = jnp.min(jnp.where(same, ahead, np.int32(n)), axis=1)
     follower = (steps + column(own.astype(np.int32), number) + 1) % n
     may = (d.nefc == 0) | (d.nisland > 0)

@@ -14,9 +14,9 @@ from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.candidates.plan import Layout
 from jaxsim.physics.collision.driver import Found, Points, choose
 from jaxsim.physics.collision.params import ContactParams
+from jaxsim.physics.sleep.cycle import woken_by
 from jaxsim.physics.sleep.incidence import bodies
 from jaxsim.physics.sleep.trees import tree_awake
-from jaxsim.physics.sleep.wake import woken_by
 
 
 def rouse(

@@ -6,6 +6,7 @@ next of the trees that fell asleep together, which form a cycle. All worlds run 
 what sleeps is computed too, and the results are put aside.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -31,7 +32,12 @@ def all_awake(d: Data) -> Data:
 
 
 def tree_awake(d: Data) -> Array:
-    """Whether trees are awake, `[ntree, *W]` bool.
+    """Whether trees are awake, `[ntree, *W]` bool."""
+    return tree_asleep(d) < 0
+
+
+def tree_asleep(d: Data) -> Array:
+    """The sleep of the trees, `[ntree, *W]`.
 
     Raises:
       ValueError: the data was made when the flag was off.
@@ -41,7 +47,8 @@ def tree_awake(d: Data) -> Array:
             "d.tree_asleep: this Data was made without the sleep flag; make it with make_data of "
             "the model that has it"
         )
-    return d.tree_asleep < 0
+    number: jax.Array = d.tree_asleep
+    return number
 
 
 def dof_awake(m: Model, d: Data) -> Array:

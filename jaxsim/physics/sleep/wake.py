@@ -9,13 +9,14 @@ import numpy as np
 
 from jaxsim.enums import SleepPolicy
 from jaxsim.math import Quat, Vec
-from jaxsim.model.data import AWAKE, Data
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.tendon import limit_distance, limited
+from jaxsim.physics.sleep.cycle import cycles, woken, woken_by
 from jaxsim.physics.sleep.incidence import equalities, tendons
-from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_awake
+from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
 
 NEVER = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
 ROUNDING = 32  # units in the last place by which two programs may find another pose
@@ -55,7 +56,7 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
         stirred = stirred | in_trees(trees, moved & ~fresh & has_joint, m.ntree)
         elsewhere = in_trees(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
         stirred = stirred | (elsewhere & in_trees(trees, fresh, m.ntree))
-    return d.replace(tree_asleep=woken(d.tree_asleep, stirred))
+    return d.replace(tree_asleep=woken(tree_asleep(d), stirred))
 
 
 def wake_by_tendons(m: Model, d: Data) -> Data:
@@ -86,83 +87,13 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
     if not len(ties):
         return d
     of = of.rows(ties)
-    apart = _cycles(d.tree_asleep)
+    apart = cycles(d.tree_asleep)
     first, second = (np.maximum(tree, 0) for tree in of.tree.T)
     alone = column(of.tree[:, 1] < 0, d.qpos)
     differ = (take(apart, first) != take(apart, second)) & ~alone
     wakes = take(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)
     stirred = in_trees(of.tree[:, 0], wakes, m.ntree) | in_trees(of.tree[:, 1], wakes, m.ntree)
     return d.replace(tree_asleep=woken(d.tree_asleep, stirred))
-
-
-def woken(tree_asleep: Array, stirred: Array) -> Array:
-    """`tree_asleep` with some trees stirred, `[ntree, *W]` bool: fully awake if they slept."""
-    together = _together(tree_asleep)
-    wakes = (together & stirred[None]).any(axis=1)
-    return jnp.where((tree_asleep >= 0) & wakes, np.int32(AWAKE), tree_asleep)
-
-
-def woken_by(
-    tree_asleep: Array, first: Array, second: Array, ties: Array, always: Array | bool = False
-) -> Array:
-    """`tree_asleep` after ties between trees that are awake and trees that sleep.
-
-    The trees that slept together get the number of the tree that woke them first; one that others
-    tie too gets the least of their numbers.
-
-    Args:
-      tree_asleep: `[ntree, *W]`.
-      first, second: the trees, `[n, *W]`; -1: none.
-      ties: which of the ties there are, bool `[n, *W]`, in their order.
-      always: ties to something without a tree that is awake, bool `[n, *W]`.
-    """
-    number = [_number(tree_asleep, tree) for tree in (first, second)]
-    awake = [n < 0 for n in number]
-    exists = [tree >= 0 for tree in (first, second)]
-    sleeper = jnp.where(exists[0] & ~awake[0], first, second)
-    by = jnp.where(exists[0] & ~awake[0], number[1], number[0])
-    by = jnp.where(exists[0] & exists[1], by, np.int32(AWAKE))
-    on = ties & jnp.where(exists[0] & exists[1], awake[0] != awake[1], always)
-    on = on & (_number(tree_asleep, sleeper) >= 0)
-
-    # place of the tie and number of the tree in one integer, so that the least is the first
-    n = max(on.shape[0], 1)
-    place = column(np.arange(on.shape[0], dtype=np.int32), by)
-    tree = column(np.arange(len(tree_asleep), dtype=np.int32), by)
-    here = on[:, None] & (sleeper[:, None] == tree[None])
-    code = jnp.where(here, (place * SPAN + by - AWAKE)[:, None], np.int32(n * SPAN))
-    earliest = jnp.min(code, axis=0)
-    least = jnp.min(jnp.where(here, by[:, None], 0), axis=0)
-    of_all = jnp.min(jnp.where(_together(tree_asleep), earliest[None], np.int32(n * SPAN)), axis=1)
-    given = jnp.minimum(of_all % SPAN + AWAKE, least)
-    return jnp.where((tree_asleep >= 0) & (of_all < n * SPAN), given, tree_asleep)
-
-
-SPAN = -AWAKE  # numbers that a tree which is awake can have
-
-
-def _number(tree_asleep: Array, tree: Array) -> Array:
-    """`tree_asleep` of trees chosen by each world; of none: awake."""
-    tree = jnp.broadcast_to(tree, (tree.shape[0], *tree_asleep.shape[1:]))
-    found = pick(tree_asleep, jnp.maximum(tree, 0))
-    return jnp.where(tree >= 0, found, np.int32(AWAKE))
-
-
-def _together(tree_asleep: Array) -> Array:
-    """Whether two trees are one, or fell asleep together, `[ntree, ntree, *W]` bool."""
-    label = _cycles(tree_asleep)
-    return label[:, None] == label[None]
-
-
-def _cycles(tree_asleep: Array) -> Array:
-    """The first tree of those that sleep with a tree, `[ntree, *W]`; of one awake itself."""
-    own = column(np.arange(len(tree_asleep), dtype=np.int32), tree_asleep)
-    label = jnp.broadcast_to(own, tree_asleep.shape)
-    next_one = jnp.where(tree_asleep >= 0, tree_asleep, own)
-    for _ in range(int(np.ceil(np.log2(max(len(tree_asleep), 2))))):  # each turn looks twice as far
-        label = jnp.minimum(label, pick(label, next_one))
-        next_one = pick(next_one, next_one)
-    return label
 
 
 def _differ(a: Vec | Quat, b: Vec | Quat) -> Array:
