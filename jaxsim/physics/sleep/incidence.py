@@ -65,6 +65,13 @@ def tendons(s: Structure) -> Incidence:
 
 
 @derived
+def paths(s: Structure) -> Incidence:
+    """Of tendons as paths: one between things without a tree does not sleep."""
+    found = tendons(s)
+    return Incidence(found.tree, found.always | (found.tree < 0).all(1))
+
+
+@derived
 def actuators(s: Structure) -> Incidence:
     """Of actuators: what they act on; what has no tree is no reason to sleep."""
     found = _table(_things(s, ObjType.ACTUATOR, s.nactuator))

@@ -22,21 +22,26 @@ NEVER = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
 ROUNDING = 32  # units in the last place by which two programs may find another pose
 
 
-def calm(m: Model, d: Data, tolerance: Array | float) -> Array:
+def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
     """Trees that may sleep: nothing is applied to them, and they hardly move.
+
+    As in MuJoCo a force or speed of -0.0 is not nothing: with it one can wake a tree, and keep it
+    awake, without moving it.
 
     Args:
       m: model.
       d: data.
-      tolerance: speed below which they hardly move [m/s]; 0: they must be at rest.
+      tolerance: speed below which they hardly move [m/s]; None: they must be at rest.
 
     Returns:
       bool `[ntree, *W]`.
     """
-    speed = jnp.abs(d.qvel) * m.dof_length
-    moves = ~(speed < tolerance) & (d.qvel != 0)
-    by_dof = moves | (d.qfrc_applied != 0)
-    by_body = (d.xfrc_applied != 0).any(axis=1)
+    if tolerance is None:
+        moves = _is_set(d.qvel)
+    else:
+        moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
+    by_dof = moves | _is_set(d.qfrc_applied)
+    by_body = _is_set(d.xfrc_applied).any(axis=1)
     stirred = in_trees(m.dof_treeid, by_dof, m.ntree) | in_trees(m.body_treeid, by_body, m.ntree)
     return ~stirred & column(~np.isin(m.tree_sleep_policy, NEVER), d.qvel)
 
@@ -49,7 +54,7 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     """
     trees = m.body_treeid
     has_joint = column(m.body_jntnum > 0, d.qpos)
-    stirred = ~calm(m, d, 0.0)
+    stirred = ~calm(m, d)
     if before.xpos is not None and before.xquat is not None:
         fresh = before.xquat.dot(before.xquat) == 0
         moved = _differ(before.xpos, d.xpos) | _differ(before.xquat, d.xquat)
@@ -94,6 +99,11 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
     wakes = take(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)
     stirred = in_trees(of.tree[:, 0], wakes, m.ntree) | in_trees(of.tree[:, 1], wakes, m.ntree)
     return d.replace(tree_asleep=woken(d.tree_asleep, stirred))
+
+
+def _is_set(a: Array) -> Array:
+    """Whether numbers are other than 0.0, bit by bit."""
+    return (a != 0) | jnp.signbit(a)
 
 
 def _differ(a: Vec | Quat, b: Vec | Quat) -> Array:

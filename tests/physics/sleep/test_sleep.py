@@ -18,7 +18,7 @@ YARD = """
 <mujoco>
   <option {option}><flag sleep="enable" energy="enable" {flags}/></option>
   <worldbody>
-    <geom name="floor" type="plane" size="3 3 .1"/>
+    <geom name="floor" type="plane" size="3 3 .1"/><site name="nail" pos="3 0 2"/>
     <body name="low" pos="0 0 .101"><joint type="slide" axis="0 0 1"/><geom size=".1"/></body>
     <body name="high" pos="0 0 .302"><joint type="slide" axis="0 0 1"/><geom size=".1"/>
       <site name="high"/></body>
@@ -48,6 +48,8 @@ YARD = """
   <tendon>
     <fixed name="rope" range="-.2 .02" limited="true">
       <joint joint="left" coef="1"/><joint joint="right" coef="1"/></fixed>
+    <spatial name="wire" stiffness=".2" damping=".1" springlength=".5">
+      <site site="nail"/><site site="arm"/></spatial>
   </tendon>
   <equality>
     <joint name="gear" joint1="x" joint2="upper" active="false"/>
@@ -55,13 +57,13 @@ YARD = """
   </equality>
   <actuator>
     <general name="arm" joint="arm" dyntype="filter" dynprm=".5" gainprm="1e-4"/>
-    <motor name="driven" joint="driven"/>
+    <motor name="driven" joint="driven"/><motor tendon="wire" gear="2"/>
   </actuator>
   <sensor>
     <clock/>
     <accelerometer site="high"/> <touch site="lone"/> <velocimeter site="arm"/>
     <framepos objtype="body" objname="begins"/> <accelerometer site="begins"/>
-    <jointpos joint="lower"/> <tendonpos tendon="rope"/> <actuatorfrc actuator="arm"/>
+    <jointpos joint="lower"/> <tendonpos tendon="wire"/> <actuatorfrc actuator="arm"/>
     <framelinvel objtype="body" objname="lone" reftype="body" refname="held"/>
     <contact geom1="floor" data="found force"/> <contact subtree1="low" data="found"/>
     <force site="arm"/> <subtreelinvel body="chain"/>
