@@ -59,7 +59,9 @@ def scenes() -> list:
         for case in ("implicitfast", "implicit")
     ]
     out = []
-    for text in [*texts, MODELS["machine"]]:
+    machine = MODELS["machine"]
+    asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
+    for text in [*texts, machine, asleep]:
         m = jaxsim.load_model(text)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
@@ -95,9 +97,9 @@ def truth(function, m, d, parts) -> tuple[set, set]:
 
 
 @cache
-def truth_of_all(function) -> tuple[frozenset, frozenset]:
-    """Of all models together."""
-    found = [truth(function, *scene) for scene in scenes()]
+def truth_of_all(function, among: slice = slice(None)) -> tuple[frozenset, frozenset]:
+    """Of all models together, or some of them."""
+    found = [truth(function, *scene) for scene in scenes()[among]]
     return tuple(frozenset().union(*sets) for sets in zip(*found, strict=True))
 
 
@@ -111,7 +113,8 @@ def test_a_stage_reads_and_writes_what_it_declares(function):
 
 @pytest.mark.parametrize("function", COMPOSITE, ids=lambda f: f.__name__)
 def test_a_function_made_of_stages_reads_what_it_declares(function):
-    read, written = truth_of_all(function)
+    # the trees of the last model may sleep: then results of the steps before wait in its Data
+    read, written = truth_of_all(function, slice(-1))
     declared = STAGES[function.__name__]
     assert sorted(read) == sorted(declared.reads)
     assert declared.writes <= written

@@ -348,6 +348,16 @@ def test_a_state_goes_to_mujoco_and_back_asleep(asleep):
     np.testing.assert_allclose(mjd.qacc, d.qacc, **STIFF)
 
 
+@pytest.mark.parametrize("field", sorted(OF_SLEEP))
+def test_every_field_has_its_shape_and_is_checked(field):
+    m, d = ours(), jaxsim.make_data(ours())
+    shape = jaxsim.model.data.Data.fields[field].dims(m.structure.sizes)
+    assert getattr(d, field).shape == shape
+    wrong = d.converted({field: jnp.zeros((99,), jnp.int32)}, native=False)
+    with pytest.raises(ValueError, match=f"d.{field}: expected shape"):
+        jaxsim.step(m, wrong)
+
+
 def test_without_the_flag_there_is_no_trace_of_sleep():
     awake = theirs().__copy__()
     awake.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
