@@ -59,7 +59,7 @@ def from_velocity(m: Model, d: Data) -> Data:
 def fwd_position(m: Model, d: Data) -> Data:
     """What follows from the configuration."""
     moved = kinematics(m, d)
-    d = wake_disturbed(m, d, moved) if sleeps(m) else all_awake(moved)
+    d = wake_disturbed(m, d, moved) if sleeps(m) else all_awake(m, moved)
     d = com_pos(m, d)
     d = camera(m, d)
     d = tendon(m, d)

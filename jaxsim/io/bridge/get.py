@@ -14,7 +14,7 @@ import numpy as np
 from jaxsim.enums import SleepState
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
-from jaxsim.model.data import ALWAYS, OF_SLEEP, Contact, Data
+from jaxsim.model.data import ALWAYS, AWAKE, OF_SLEEP, Contact, Data
 
 # what MuJoCo keeps a second time, in the order of its constraint islands
 OF_ISLANDS = {
@@ -63,9 +63,14 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     check_one_world("get_data_into", model, d)
     d = jax.device_get(d)
     mujoco = _package(model)
+    for name in ALWAYS - OF_SLEEP - {"solver_niter"}:
+        _write(model, data, name, getattr(d, name))
+    _write_sleep(model, data, np.full(model.ntree, AWAKE))
+    mujoco.mj_kinematics(model, data)
+    poses = {name: getattr(data, name).copy() for name in ("xpos", "xquat")}
     belongs = _restore(mujoco, model, data, d)
     if d.tree_asleep is not None:
-        _write_sleep(model, data, d)
+        _write_sleep(model, data, d.tree_asleep)
     if d.contact is not None:
         _write_contacts(mujoco, data, d)
     if belongs:
@@ -77,6 +82,9 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     for name, field in Data.fields.items():
         if field.nested is None and getattr(d, name) is not None and hasattr(data, name):
             _write(model, data, name, getattr(d, name))
+    for name, own in poses.items():  # rounded otherwise they would wake what sleeps
+        asleep = data.body_awake == SleepState.ASLEEP
+        getattr(data, name)[asleep] = own[asleep]
     for own, whole in OF_ISLANDS.items():
         getattr(data, own)[:] = getattr(data, whole)[data.map_idof2dof[: data.nidof]]
     data.iefc_force[:] = data.efc_force[data.map_iefc2efc]
@@ -96,8 +104,6 @@ def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
       Whether that state was found: either that of `d`, or the one before a step. A step moves qpos
       along the new velocity; the old one follows from the velocities of the bodies.
     """
-    for name in ALWAYS - OF_SLEEP - {"solver_niter"}:
-        _write(model, data, name, getattr(d, name))
     mujoco.mj_forward(model, data)
     if _has_results(data, d):
         return True
@@ -155,9 +161,9 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     into.efc_address[...] = -1  # until they have their rows
 
 
-def _write_sleep(model: Any, data: Any, d: Data) -> None:
+def _write_sleep(model: Any, data: Any, tree_asleep: np.ndarray) -> None:
     """What sleeps, and MuJoCo's lists of the bodies and dofs that do not."""
-    data.tree_asleep[:] = d.tree_asleep
+    data.tree_asleep[:] = tree_asleep
     data.tree_awake[:] = data.tree_asleep < 0
     tree = model.body_treeid
     moved = model.body_mocapid[model.body_rootid] >= 0

@@ -14,13 +14,14 @@ from jaxsim.enums import EqType, ObjType, SensorType, TrnType
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.tendon.path import tendon_pattern
 
 
 class Incidence(NamedTuple):
     """The trees that things touch.
 
     Attributes:
-      tree: `[n, 2]` ids; -1: none.
+      tree: `[n, k]` ids, k at least 2; -1: none.
       always: `[n]` bool: awake whatever the trees do.
     """
 
@@ -144,8 +145,10 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
     if i < 0:
         return Thing()
     if kind == ObjType.TENDON:
-        trees = s.tendon_treeid[i]
-        return Thing(frozenset(trees[trees >= 0].tolist()), bool(s.tendon_treenum[i] > 2))
+        pattern, first = tendon_pattern(s), s.tendon_treeid[i]  # which has no more than two
+        moving = s.dof_treeid[pattern.col[pattern.row == i]]
+        trees = frozenset([*first[first >= 0].tolist(), *moving.tolist()])
+        return Thing(trees, bool(s.tendon_treenum[i] > 2))
     if kind == ObjType.ACTUATOR:
         return _target(s, i)
     if kind in (ObjType.BODY, ObjType.XBODY):
@@ -175,6 +178,9 @@ def _both(a: Thing, b: Thing) -> Thing:
 def _table(things: Iterable[Thing]) -> Incidence:
     """The trees of things; what has more than two is awake."""
     found = list(things)
-    tree = [[*sorted(t.trees), -1, -1][:2] for t in found]
+    width = max([2, *(len(t.trees) for t in found)])
+    tree = np.full((len(found), width), -1)
+    for row, thing in zip(tree, found, strict=True):
+        row[: len(thing.trees)] = sorted(thing.trees)
     always = [t.always or len(t.trees) > 2 for t in found]
-    return Incidence(np.array(tree, int).reshape(-1, 2), np.array(always, bool))
+    return Incidence(tree, np.array(always, bool))

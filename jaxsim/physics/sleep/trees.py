@@ -24,11 +24,13 @@ def sleeps(m: Model) -> bool:
     return bool(m.opt.enableflags & EnableBit.SLEEP) and m.ntree > 0
 
 
-def all_awake(d: Data) -> Data:
-    """All trees awake, for a model whose flag is off."""
-    if d.tree_asleep is None:
+def all_awake(m: Model, d: Data) -> Data:
+    """All trees awake, for a model whose flag is off; it has no islands then."""
+    if d.tree_asleep is None or not m.ntree:
         return d
-    return d.replace(tree_asleep=jnp.full_like(d.tree_asleep, AWAKE))
+    awake = report(m, d.replace(tree_asleep=jnp.full_like(d.tree_asleep, AWAKE)))
+    none = jnp.zeros_like(awake.ntree_awake)
+    return awake.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
 
 
 def tree_awake(d: Data) -> Array:

@@ -80,7 +80,7 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
     tendon = np.concatenate([ids for ids, _ in parts])
     ties = jnp.concatenate([on for _, on in parts]) & column(two[tendon], d.qpos)
     order = np.argsort(tendon, kind="stable")
-    ends = tendons(m).tree[tendon[order]].astype(np.int32).T
+    ends = tendons(m).tree[tendon[order], :2].astype(np.int32).T
     first, second = (jnp.asarray(column(tree, d.qpos)) for tree in ends)
     return d.replace(tree_asleep=woken_by(d.tree_asleep, first, second, take(ties, order)))
 

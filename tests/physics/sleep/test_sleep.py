@@ -348,6 +348,60 @@ def test_a_state_goes_to_mujoco_and_back_asleep(asleep):
     np.testing.assert_allclose(mjd.qacc, d.qacc, **STIFF)
 
 
+def test_poses_that_round_otherwise_do_not_wake_mujoco():
+    """Of bodies that are turned every way the two engines find poses that differ in a last bit."""
+    text = """
+        <mujoco>
+          <option><flag sleep="enable"/></option>
+          <worldbody>
+            <body pos="1 0 .103" euler="3 7 17" sleep="init"><joint axis="1 .3 .2"/>
+              <geom size=".1" pos=".31 .1 2"/>
+              <body pos=".1 .3 .7" euler="1 2 3"><joint axis=".3 .1 .9"/><geom size=".2"/></body>
+            </body>
+          </worldbody>
+        </mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(text)
+    d = jaxsim.make_data(jaxsim.put_model(mj))
+    mjd = jaxsim.get_data(mj, d.replace(xpos=d.xpos * (1 + 1e-15)))
+    assert mjd.tree_asleep.tolist() == [0]
+    mujoco.mj_step(mj, mjd)
+    assert mjd.tree_asleep.tolist() == [0]
+
+
+def test_tendons_along_many_trees_and_those_that_sleep():
+    """A tendon ties all its trees into one island; one that sleeps pulls at nothing."""
+    body = '<body pos="0 {0} 1"><joint name="j{0}" axis="0 1 0" damping="1"/>{1}</body>'
+    ball = '<geom size=".1" pos="0 0 -.2"/><site name="{}" pos="0 0 -.2"/>'
+    text = f"""
+        <mujoco>
+          <option><flag sleep="enable"/></option>
+          <worldbody>
+            <site name="nail" pos="0 0 3"/>
+            {"".join(body.format(i, ball.format(f"s{i}")) for i in range(4))}
+          </worldbody>
+          <tendon>
+            <fixed limited="true" range=".1 .2">
+              <joint joint="j0" coef="1"/><joint joint="j1" coef="1"/><joint joint="j2" coef="1"/>
+            </fixed>
+            <spatial stiffness="3" springlength=".5"><site site="nail"/><site site="s3"/></spatial>
+          </tendon>
+          <sensor><force site="s0"/></sensor>
+        </mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(text)
+    mj.opt.tolerance, mj.opt.iterations = 1e-14, 100
+    m, mjd = jaxsim.put_model(mj), mujoco.MjData(mj)
+    d = jaxsim.make_data(m, keep="all")
+    for _ in range(20):
+        mujoco.mj_step(mj, mjd)
+        d = step(m, d)
+        np.testing.assert_array_equal(d.tree_asleep, mjd.tree_asleep)
+        np.testing.assert_array_equal(d.tree_island, mjd.tree_island)
+        for field in ("cfrc_ext", "cfrc_int", "sensordata"):
+            np.testing.assert_allclose(getattr(d, field), getattr(mjd, field), **STIFF)
+    assert d.tree_island.tolist() == [0, 0, 0, -1]
+    assert d.tree_asleep.tolist() == [AWAKE] * 3 + [3]
+
+
 @pytest.mark.parametrize("field", sorted(OF_SLEEP))
 def test_every_field_has_its_shape_and_is_checked(field):
     m, d = ours(), jaxsim.make_data(ours())
@@ -374,6 +428,8 @@ def test_all_wake_when_the_flag_goes_off(asleep):
     m = asleep.m.replace(opt=opt.replace(enableflags=off))
     d = jax.jit(jaxsim.forward)(m, asleep.d)
     assert (np.asarray(d.tree_asleep) == AWAKE).all()
+    assert np.asarray(d.tree_awake).all()
+    assert (int(d.nv_awake), int(d.nisland)) == (m.nv, 0)
     assert int(d.ncon) > 0
 
 
