@@ -73,7 +73,9 @@ def assemble(
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
-    tables |= {"nnear": 0, "refusals": (), "contact_refusals": ()}  # known when all else is
+    # known when all else is
+    none_near = np.zeros((len(GeomType), len(GeomType)), np.int32)
+    tables |= {"nnear": 0, "kind_near": none_near, "refusals": (), "contact_refusals": ()}
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
 

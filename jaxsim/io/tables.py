@@ -137,6 +137,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("ntextdata",): "text_data",
     ("ntuple",): "tuple_size tuple_adr",
     ("ntupledata",): "tuple_objtype tuple_objid",
+    (len(GeomType), len(GeomType)): "kind_near",
 }
 AXES = {name: axes for axes, names in _LENGTHS.items() for name in names.split()}
 

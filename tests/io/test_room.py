@@ -1,10 +1,14 @@
 """Room for contacts and near pairs: from the call, from custom numbers of the file, or chosen."""
 
+import jax
 import mujoco
+import numpy as np
 import pytest
 
 import jaxsim
+from jaxsim.enums import GeomType, WarningType
 from jaxsim.io.bridge import put_model
+from jaxsim.io.near import near_at_start
 from jaxsim.physics.collision.candidates.plan import layout
 
 BALLS = "".join(
@@ -49,3 +53,49 @@ def test_numbers_that_ask_for_nothing(none):
     )
     assert asked.ncontact == chosen.ncontact
     assert budgets(asked) == budgets(chosen)
+
+
+def test_parts_that_are_put_together_have_room():
+    """A cube of 27 boxes, each near up to 26 others: 158 pairs, of which 54 share a face."""
+    at = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)]
+    bodies = "".join(
+        f'<body pos="{x} {y} {z}" euler="0 0 {90 * x}"><joint type="ball"/>'
+        f'<geom type="box" size=".5 .5 .5"/></body>'
+        for x, y, z in at
+    )
+    text = f'<mujoco><worldbody><body quat="1 .3 .2 .1">{bodies}</body></worldbody></mujoco>'
+    m = jaxsim.load_model(text, contacts=300)
+    number = near_at_start(m)
+    assert number[GeomType.BOX, GeomType.BOX] == 200  # a quarter more, and up to eights
+    assert number.sum() == 200
+    assert budgets(m) == [200]
+    d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
+    assert d.warning[WarningType.CONTACTFULL] == 0
+    assert budgets(jaxsim.load_model(text, pairs=20)) == [20]
+
+
+def test_near_at_the_start_are_all_that_touch():
+    """Of joints, frames and offsets of the shapes nothing is left out: the oracle agrees."""
+    rng = np.random.default_rng(0)
+
+    def numbers(n: int, size: float = 1) -> str:
+        return " ".join(f"{x:.4f}" for x in rng.normal(0, size, n))
+
+    def body(depth: int) -> str:
+        shapes = "".join(
+            f'<geom type="{shape}" size=".1 .1 .1" pos="{numbers(3, 0.1)}" quat="{numbers(4)}"/>'
+            for shape in rng.choice(["sphere", "box", "cylinder", "ellipsoid"], 2)
+        )
+        return f"""<body pos="{numbers(3, 0.1)}" quat="{numbers(4)}">
+          <joint ref="30" axis="{numbers(3)}"/>{shapes}{body(depth - 1) if depth else ""}</body>"""
+
+    text = f"<mujoco><worldbody>{''.join(body(3) for _ in range(4))}</worldbody></mujoco>"
+    m, mj = jaxsim.load_model(text), mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, d)
+    pairs = np.unique(np.sort(d.contact.geom, axis=1), axis=0)
+    kinds = np.sort(mj.geom_type[pairs], axis=1)
+    touching = np.zeros((len(GeomType), len(GeomType)))
+    np.add.at(touching, tuple(kinds.T), 1)
+    assert len(pairs) > 50
+    assert (near_at_start(m) >= 1.25 * touching).all()

@@ -6,6 +6,9 @@ from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.select import column, pick
+
+FEW = 64  # items that are ordered faster by comparing all with all than by sorting
 
 
 def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
@@ -49,6 +52,31 @@ def deepest(mask: Array, dist: Array, size: int) -> Array:
         return cut(mask, dist)
     overflow = jnp.sum(mask, axis=0, dtype=jnp.int32) > size
     return lax.cond(jnp.any(overflow), cut, lambda mask, dist: mask, mask, dist)
+
+
+def ascending(index: Array, rank: Array, number: Array) -> Array:
+    """Chosen items in the order of their ranks.
+
+    Args:
+      index: items, `[size, *W]`.
+      rank: int32 `[n, *W]` of all items; those of a world differ.
+      number: how many of the places count, `[1, *W]`.
+
+    Returns:
+      `[size, *W]`; those past the last that counts are arbitrary.
+    """
+    size = len(index)
+    place = column(np.arange(size, dtype=np.int32), index)
+    rank = jnp.where(place < number, pick(rank, index), np.iinfo(np.int32).max)
+    if size > FEW and platform().scans:
+        return lax.sort((rank, index), dimension=0, num_keys=1)[1]
+    # each goes to the place that is the number of those before it
+    before = (rank[None] < rank[:, None]) | (
+        (rank[None] == rank[:, None]) & (place[None] < place[:, None])
+    )
+    to = jnp.sum(before, axis=1, dtype=jnp.int32)
+    at = to[None] == place[:, None]
+    return jnp.sum(jnp.where(at, index[None], 0), axis=1, dtype=index.dtype)
 
 
 def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.select import column, pick, take, total
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import Group, Layout
-from jaxsim.physics.collision.compact import deepest, first_true
+from jaxsim.physics.collision.compact import ascending, deepest, first_true
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids, joined
 from jaxsim.physics.collision.params import ContactParams
@@ -141,7 +141,10 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
         count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
     else:
         kept = deepest(points.found, points.touch.dist, layout.capacity)
-        index, _ = first_true(kept, order, layout.capacity)
+        index, number = first_true(kept, order, layout.capacity)
+        if layout.mixes:
+            rank = layout.rank(points.pair.array(points.found))
+            index = ascending(index, rank, number)
         chosen = pick(points.touch, index)
         pair = Chosen(pick(points.pair.array(index), index))
         count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)

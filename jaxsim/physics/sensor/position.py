@@ -19,6 +19,7 @@ from jaxsim.physics.passive.energy import potential_energy
 from jaxsim.physics.sensor.distance import distance_sensors
 from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
+from jaxsim.physics.sensor.projection import camera_projection
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
 
 
@@ -80,6 +81,7 @@ def of_world(x: Array, g: SensorGroup) -> tuple[Array]:
 
 POSITION = {
     SensorType.MAGNETOMETER: _magnetometer,
+    SensorType.CAMPROJECTION: camera_projection,
     SensorType.JOINTPOS: _jointpos,
     SensorType.TENDONPOS: lambda m, d, g: (take(d.ten_length, g.objid),),
     SensorType.ACTUATORPOS: lambda m, d, g: (take(d.actuator_length, m.actuator_outadr[g.objid]),),

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.compact import ascending, first_true
 
 
 @pytest.mark.parametrize("worlds", [(), (40,)])
@@ -26,3 +26,23 @@ def test_first_true_items_in_order(worlds, size):
             assert found[(slice(None), *w)][:filled].tolist() == expected[:size]
             assert (found >= 0).all()
             assert (found < n).all()
+
+
+@pytest.mark.parametrize("worlds", [(), (7,)])
+@pytest.mark.parametrize("size", [5, 100])
+def test_chosen_items_in_the_order_of_their_ranks(worlds, size):
+    """In each world as many as count there; what follows them may be anything that there is."""
+    rng = np.random.default_rng(size)
+    n = 2 * size
+    ranks = rng.permuted(np.broadcast_to(np.arange(n)[:, None], (n, 7)), axis=0).astype(np.int32)
+    items = rng.permuted(ranks, axis=0)[:size].astype(np.int32)
+    number = rng.integers(0, size + 1, (1, 7), dtype=np.int32)
+    ranks, items, number = (a if worlds else a[:, 0] for a in (ranks, items, number))
+    found = np.asarray(jax.jit(ascending)(*(jnp.asarray(a) for a in (items, ranks, number))))
+    assert found.shape == (size, *worlds)
+    for w in np.ndindex(worlds):
+        count = int(number[(0, *w)])
+        mine, rank = found[(slice(None), *w)], ranks[(slice(None), *w)]
+        wanted = sorted(items[(slice(None), *w)][:count], key=lambda i, rank=rank: rank[i])
+        assert mine[:count].tolist() == [int(i) for i in wanted]
+        assert set(mine.tolist()) <= set(range(n))

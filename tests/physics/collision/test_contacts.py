@@ -130,6 +130,36 @@ def test_contacts_equal_the_oracle(seed, room):
         _expect_equal(out.contact, state.ncon, state.contact)
 
 
+@pytest.mark.parametrize("room", [40, 90, 2000])
+def test_chosen_pairs_stand_in_the_order_of_the_oracle(room):
+    """Pairs of several types alternate, and of each type those that are near are chosen."""
+    shapes = ("box", "sphere", "capsule")
+    bodies = "".join(
+        f'<body><freejoint/><geom type="{shapes[k % 3]}" size=".1 .12 .08"/></body>'
+        for k in range(21)
+    )
+    mj = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    m = put_model(mj, contacts=room, pairs=15)
+    assert layout(m).mixes
+    rng = np.random.default_rng(0)
+    states, start = [], jaxsim.make_data(m)
+    for _ in range(6):
+        d = mujoco.MjData(mj)
+        d.qpos[:] = np.c_[
+            rng.uniform(-0.45, 0.45, (21, 3)), [random_quat(rng) for _ in range(21)]
+        ].ravel()
+        mujoco.mj_forward(mj, d)
+        states.append(d)
+    worlds = jax.vmap(lambda q: start.replace(qpos=q))(jnp.stack([s.qpos for s in states]))
+    many = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, worlds)
+    one = jax.jit(_public)(m, _input(mj, states[0], m.structure.ncontact))
+    np.testing.assert_array_equal(one.contact.geom, many.contact.geom[0])
+    for state, contact in zip(states, many.contact.geom, strict=True):
+        assert 8 < state.ncon <= 40
+        assert contact[: state.ncon].tolist() == state.contact.geom.tolist()
+        assert (contact[state.ncon :] == -1).all()
+
+
 def test_override_replaces_the_parameters_of_all_contacts():
     mj = _heap(5, OVERRIDE)
     for state in _states(mj, 2, seed=3):

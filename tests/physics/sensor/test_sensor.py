@@ -110,6 +110,31 @@ def test_frame_sensors_are_the_oracles():
     compare(WORLD.format(sensors=frame_sensors(), flag=""), 3)
 
 
+def test_projections_are_the_oracles():
+    """Lenses in lengths and in pixels, angles of view; sites behind, and in the lens itself.
+
+    MuJoCo has the sizes of lenses in single precision: these are exact there.
+    """
+    xml = """<mujoco><worldbody>
+      <camera name="fixed" pos="0 -2 1" euler="80 10 0" resolution="640 480" fovy="50"/>
+      <body name="b"><freejoint/><geom size=".1"/><site name="s" pos=".1 .2 .3"/>
+        <camera name="lens" pos="0 0 1" resolution="300 200" focal=".125 .375" sensorsize=".25 .5"
+          principal=".001 .002"/>
+        <camera name="pixels" pos="1 0 1" resolution="300 200" focalpixel="75 50"
+          sensorsize=".25 .5" principalpixel="3 4"/></body>
+      <body><joint axis="1 1 1"/><geom size=".1"/><site name="t" pos="1 0 0"/></body>
+      <camera name="wide" mode="targetbody" target="b" pos="1 1 1" fovy="120"/>
+      <camera name="here"/><site name="here"/><site name="near" pos="1 2 0"/>
+    </worldbody><sensor>
+      <camprojection site="t" camera="lens"/><camprojection site="s" camera="fixed" cutoff="100"/>
+      <camprojection site="s" camera="wide"/><camprojection site="t" camera="pixels"/>
+      <clock/><camprojection site="here" camera="here"/><camprojection site="near" camera="here"/>
+    </sensor></mujoco>"""
+    seen = np.array(compare(xml, 6))
+    assert (seen[:, 0] < 0).any()
+    assert (seen[:, 0] > 0).any()
+
+
 @pytest.mark.parametrize("margin", [0, 0.1])
 def test_limit_sensors_are_the_oracles(margin):
     seen = np.array(compare(LIMITED.format(margin=margin), 20, spread=0.4))

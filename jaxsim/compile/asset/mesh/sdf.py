@@ -40,5 +40,10 @@ def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
             f"scale='{numbers(scale)}' is not for meshes of plugins, whose signed distance it would"
             " not change; set the sizes of the plugin instead"
         )
-    shape = SHAPES[instance.plugin.name]
+    name = instance.plugin.name
+    if name not in SHAPES:
+        raise AssetError(
+            f"plugin {name} does not say what its surface is; give the mesh a file, or vertices"
+        )
+    shape = SHAPES[name]
     return sdf_surface(shape, settings(shape, instance.config))

@@ -49,14 +49,16 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
 
 def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np.ndarray) -> int:
     """How many pairs of a group go through the narrow phase: few, or with planes all; else as many
-    as were asked for, or two for each geom, and three for that of a body on its own."""
+    as were asked for, or two for each geom, and three for that of a body on its own; but not fewer
+    than are near where the model starts."""
     if any(kind[0] == GeomType.PLANE for kind in kinds):
         return len(of_kind)
     if "nnear" in s and s.nnear:
         return min(len(of_kind), s.nnear)
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(3 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
-    return min(len(of_kind), max(FEW, neighbors))
+    start = sum(int(s.kind_near[kind]) for kind in kinds)
+    return min(len(of_kind), max(FEW, neighbors, start))
 
 
 def _on_field(s: Structure, geom: int) -> int:

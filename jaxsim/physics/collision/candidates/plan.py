@@ -8,6 +8,8 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.candidates.broadphase import EXTENT
 from jaxsim.physics.collision.candidates.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.candidates.options import Options
@@ -76,19 +78,34 @@ class Layout(NamedTuple):
     @property
     def all(self) -> bool:
         """Every candidate contact has its own place."""
-        return self.capacity >= sum(g.points for g in self.groups)
+        return self.capacity >= sum(g.points for g in self.groups) and not self.mixes
+
+    @property
+    def mixes(self) -> bool:
+        """Between pairs that are chosen in each state are those of another group."""
+        chosen = [g for g in self.groups if not g.all]
+        return any(
+            g is not other and np.any((other.pairs > g.pairs[0]) & (other.pairs < g.pairs[-1]))
+            for g in chosen
+            for other in self.groups
+        )
 
     def order(self) -> np.ndarray:
         """Candidate contacts in MuJoCo's order: by pair, then by point.
 
         Which pairs are in the places of a group with a budget depends on the state; they count as
-        the first of the group, so all of its contacts stay together.
+        the first of the group. Where that is not their place, see `mixes`.
         """
         pair = [
             _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0])) for g in self.groups
         ]
         place = [_per_point(g, np.arange(g.budget)) for g in self.groups]
         return np.lexsort((*(np.concatenate(a) for a in (place, pair)),))
+
+    def rank(self, pair: Array) -> Array:
+        """Numbers that rise in MuJoCo's order, from the pairs of candidate contacts `[n, *W]`."""
+        slot = np.concatenate([np.repeat(np.arange(g.slots), g.budget) for g in self.groups])
+        return pair * max(g.slots for g in self.groups) + column(slot.astype(np.int32), pair)
 
 
 def _per_point(group: Group, per_pair: np.ndarray) -> np.ndarray:
