@@ -16,6 +16,13 @@ from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
 from jaxsim.model.data import ALWAYS, AWAKE, OF_SLEEP, Contact, Data
 
+# poses that MuJoCo does not compute again for what sleeps, and the bodies that they are of
+POSES = {
+    **dict.fromkeys(("xpos", "xquat", "xmat", "xipos", "ximat", "subtree_com"), ""),
+    **dict.fromkeys(("geom_xpos", "geom_xmat"), "geom_bodyid"),
+    **dict.fromkeys(("site_xpos", "site_xmat"), "site_bodyid"),
+    **dict.fromkeys(("xanchor", "xaxis"), "jnt_bodyid"),
+}
 # what MuJoCo keeps a second time, in the order of its constraint islands
 OF_ISLANDS = {
     "iacc": "qacc",
@@ -67,7 +74,8 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         _write(model, data, name, getattr(d, name))
     _write_sleep(model, data, np.full(model.ntree, AWAKE))
     mujoco.mj_kinematics(model, data)
-    poses = {name: getattr(data, name).copy() for name in ("xpos", "xquat")}
+    mujoco.mj_comPos(model, data)
+    poses = {name: getattr(data, name).copy() for name in POSES}
     belongs = _restore(mujoco, model, data, d)
     if d.tree_asleep is not None:
         _write_sleep(model, data, d.tree_asleep)
@@ -83,7 +91,8 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         if field.nested is None and getattr(d, name) is not None and hasattr(data, name):
             _write(model, data, name, getattr(d, name))
     for name, own in poses.items():  # rounded otherwise they would wake what sleeps
-        asleep = data.body_awake == SleepState.ASLEEP
+        body = getattr(model, POSES[name]) if POSES[name] else np.arange(model.nbody)
+        asleep = data.body_awake[body] == SleepState.ASLEEP
         getattr(data, name)[asleep] = own[asleep]
     for own, whole in OF_ISLANDS.items():
         getattr(data, own)[:] = getattr(data, whole)[data.map_idof2dof[: data.nidof]]
