@@ -74,8 +74,9 @@ def assemble(
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
     # known when all else is
-    none_near = np.zeros((len(GeomType), len(GeomType)), np.int32)
-    tables |= {"nnear": 0, "kind_near": none_near, "refusals": (), "contact_refusals": ()}
+    tables |= {"nnear": 0, "nstart": 0}
+    tables["kind_near"] = np.zeros((len(GeomType), len(GeomType)), np.int32)
+    tables |= {"refusals": (), "contact_refusals": ()}
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
 

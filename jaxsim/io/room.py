@@ -29,7 +29,7 @@ def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
     if pairs is None:
         kinds = max((len(g.kinds) for g in layout(m).groups), default=1)
         pairs = kinds * _custom(m, PAIRS)
-    m = m.replace(structure=s.replace(nnear=pairs, kind_near=near_at_start(m)))  # 0: chosen
+    m = m.replace(structure=s.replace(nnear=pairs, **near_at_start(m)))  # 0: chosen
     if contacts is None:
         contacts = _condims(m) * _custom(m, CONTACTS) or layout(m).capacity
     # at least one place, so that `d.contact` has the same form in every model

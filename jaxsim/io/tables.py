@@ -43,7 +43,7 @@ ntree ntendon nwrap nuser_tendon nJten nactuator nu nout na nhistory nuser_actua
 npair nexclude nflex nflexnode nflexvert nflexedge nflexelem nflexelemdata nflexelemedge
 nflexshelldata nflextexcoord nflexstiffness nflexbending neq nemax nsensor nsensordata nuser_sensor
 nnumeric nnumericdata ntext ntextdata ntuple ntupledata nJfe nkey ncontact nhull nhullpart nhullfan
-nhullvert nhullmost nnear
+nhullvert nhullmost nnear nstart
 """.split()
 
 # Axes, and the tables that have them.

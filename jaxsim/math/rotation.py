@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxsim.enums import MINVAL
 from jaxsim.math.components import Components
@@ -48,10 +49,16 @@ class Quat(Components):
         return v + t.scale(self.w) + self.vec.cross(t)
 
     def normalize(self) -> "Quat":
-        """Unit quaternion; one shorter than MINVAL becomes the null rotation, as in MuJoCo."""
+        """Unit quaternion; one shorter than MINVAL becomes the null rotation, as in MuJoCo.
+
+        One of length 1 up to MINVAL keeps its digits: what stands on a plane stands on it exactly.
+        """
         length = safe_sqrt(self.dot(self))
         good = ~(length < MINVAL)  # what is no number stays none, so that it is noticed
-        w, x, y, z = self.scale(1 / jnp.where(good, length, 1.0)).parts
+        scale = 1 / jnp.where(good, length, 1.0)
+        unit = jnp.abs(length - 1) <= MINVAL
+        scale = scale + lax.stop_gradient(jnp.where(unit, 1 - scale, 0))  # the slope stays
+        w, x, y, z = self.scale(scale).parts
         zero = jnp.zeros_like(w)
         return Quat(
             jnp.where(good, w, zero + 1),

@@ -22,6 +22,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator import muscle
 from jaxsim.physics.actuator.activation import RATES, act_owner, activation_rate, disabled
 from jaxsim.physics.actuator.activation import next_activation as next_activation
+from jaxsim.physics.actuator.setpoint import nearest_control, nearest_setpoint
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
@@ -55,7 +56,7 @@ def actuation(m: Model, d: Data) -> Data:
         )
     d, ctrl = _control(m, d)
     before = d.act_dot
-    d = d.replace(act_dot=activation_rate(m, d, ctrl))
+    d = d.replace(act_dot=activation_rate(m, d, nearest_control(m, d, ctrl)))
     force = _force(m, d, ctrl)
     if sleeps(m):  # one that sleeps goes on as it was, without a force
         awake = actuators(m).awake(tree_awake(d))
@@ -129,7 +130,7 @@ def _free_force(m: Model, d: Data, ctrl: Array) -> Array:
     bias = by_kind(
         m.actuator_biastype, {k: lambda i, f=f: f(m, d, i) for k, f in BIASES.items()}, ctrl
     )
-    given = _input(m, d, ctrl)
+    given = nearest_setpoint(m, d, _input(m, d, ctrl))
     force = _with_plugins(m, d, gain * given + bias, given)
     off = disabled(m)
     return jnp.where(column(off, force), 0, force) if off.any() else force

@@ -93,7 +93,7 @@ class Points(NamedTuple):
     Attributes:
       touch: where the surfaces are nearest.
       pair: which of all pairs.
-      found: closer than contacts reach.
+      found: not farther than contacts reach.
     """
 
     touch: Touch
@@ -193,7 +193,7 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
         touch = touch._replace(lost=None)
-    found = touch.dist < reach[None]
+    found = touch.dist <= reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)
     points = group.points
 

@@ -13,6 +13,7 @@ from jaxsim.math import select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import next_activation
+from jaxsim.physics.actuator.setpoint import nearest_activation
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import take
@@ -52,7 +53,8 @@ def rk4(m: Model, d: Data) -> Data:
     there are rotations. The later stages are one program, run three times.
 
     As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
-    stage, but for the sensors and what only they need, which are those of the start of the step.
+    stage, but for the lengths of actuators, the sensors and what only they need, which are those of
+    the start of the step.
     """
     h = m.opt.timestep
     first = (d.qvel, d.qacc, d.act_dot)
@@ -79,7 +81,8 @@ def rk4(m: Model, d: Data) -> Data:
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
     new = advance(m, d.replace(act_dot=act_dot), acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
-    return end.replace(qacc=acc, qacc_warmstart=last.qacc)
+    lengths = d.actuator_length  # by which `advance` turns setpoints back
+    return end.replace(qacc=acc, qacc_warmstart=last.qacc, actuator_length=lengths)
 
 
 def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
@@ -92,7 +95,7 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
       vel: velocity along which the configuration moves; None: the new velocity.
     """
     h = m.opt.timestep
-    d = d.replace(act=next_activation(m, d))
+    d = d.replace(act=nearest_activation(m, d, next_activation(m, d)))
     d = rest(m, d) if sleeps(m) else d
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)

@@ -1,6 +1,7 @@
 """Where a camera sees a site; MuJoCo's documentation, XML reference: sensor/camprojection."""
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.enums import MINVAL
 from jaxsim.math import safe_divide
@@ -29,8 +30,8 @@ def camera_projection(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array]:
     return 0.5 * width - fx * p.x / depth, 0.5 * height + fy * p.y / depth
 
 
-def _focal(m: Model, g: SensorGroup, width: Array, height: Array) -> tuple[Array, Array]:
-    """Focal lengths in pixels: of the lens where the sensor has a size, else by the angle of view."""
+def _focal(m: Model, g: SensorGroup, width: np.ndarray, height: np.ndarray) -> tuple[Array, Array]:
+    """Focal lengths in pixels: of a lens where the sensor has a size, else by the angle of view."""
     size, lens = take(m.cam_sensorsize, g.refid), take(m.cam_intrinsic, g.refid)
     angle = jnp.deg2rad(take(m.cam_fovy, g.refid))
     by_angle = 0.5 * height / jnp.tan(0.5 * angle)

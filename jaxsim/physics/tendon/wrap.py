@@ -114,13 +114,12 @@ def _plane(kind: WrapType, p0: Vec, p1: Vec) -> tuple[Vec, Vec]:
     if kind == WrapType.CYLINDER:
         return Vec(one, zero, zero), Vec(zero, one, zero)
     e0 = p0.normalize()
-    # any plane will do for ends in line with the center: take the axis least in line with them
-    flat = (jnp.abs(e0.x) <= jnp.abs(e0.y)) & (jnp.abs(e0.x) <= jnp.abs(e0.z))
-    low = jnp.abs(e0.y) <= jnp.abs(e0.z)
+    # any plane will do for ends in line with the center: MuJoCo's is towards the two axes that are
+    # less in line with them
+    x, y, z = (jnp.abs(part) for part in e0.parts)
+    by_y, by_z = (y > x) & (y > z), (z > x) & (z > y)
     axis = Vec(
-        jnp.where(flat, one, zero),
-        jnp.where(~flat & low, one, zero),
-        jnp.where(~flat & ~low, one, zero),
+        jnp.where(by_y | by_z, one, zero), jnp.where(by_y, zero, one), jnp.where(by_z, zero, one)
     )
     normal = e0.cross(p1).normalize(fallback=e0.cross(axis).normalize())
     return e0, normal.cross(e0)

@@ -5,7 +5,7 @@ Free bodies are often piled up, so that each also carries another. On a height f
 contact for each prism that is touched: all that are under a geom; if it is round, those under a
 third of its width, with which it touches when it has sunk in by a twentieth of its radius. Where
 contacts are searched from many starting points, as those of `sdf` geoms, most of these end in a
-contact.
+contact. What may touch where the model starts has room in any case.
 """
 
 import numpy as np
@@ -16,6 +16,7 @@ from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.convex.prisms import most_contacts
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
+MANY = 4  # that of all others
 PART = {GeomType.SPHERE: 9, GeomType.CAPSULE: 3, GeomType.ELLIPSOID: 9}
 CORNER = 8  # prisms under a point that is near a corner of a cell; at the corner it touches six
 ROUND_TO = 8
@@ -40,10 +41,11 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
     for g, many in zip(geoms, searched, strict=True):
         body = int(s.body_weldid[s.geom_bodyid[g]])
         if body:
-            points = starts if many else REST_POINTS.get(GeomType(s.geom_type[g]), 4)
+            points = starts if many else REST_POINTS.get(GeomType(s.geom_type[g]), MANY)
             points = max(points, _on_field(s, g)) if int(g) in on_field else points
             rest[body] = max(rest.get(body, 0), points)
     room = sum(points * (2 if _is_free(s, body) else 1) for body, points in rest.items())
+    room = max(room, s.nstart)
     return min(most, max(LEAST, -(-room // ROUND_TO) * ROUND_TO))
 
 

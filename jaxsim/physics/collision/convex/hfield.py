@@ -31,6 +31,7 @@ from jaxsim.physics.collision.convex.prisms import (
     Fields,
     Over,
     Prism,
+    Range,
     field_of,
     heights,
     lanes_at,
@@ -123,6 +124,32 @@ def _placed(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, V
     return jnp.where(filled, dist, FAR), pos, normal
 
 
+class _Line(NamedTuple):
+    """The prisms under all geoms, one after another.
+
+    Attributes:
+      over: the geoms and their fields, `[n]`.
+      reach: distances up to which contacts are found, `[n]`.
+      under: the prisms under each geom, `[n]`.
+      begin, end: places of each geom's prisms in the line, `[n]`.
+    """
+
+    over: Over
+    reach: Array
+    under: Range
+    begin: Array
+    end: Array
+
+    @classmethod
+    def of(cls, assets: Fields, over: Over, reach: Array) -> "_Line":
+        """The prisms under geoms that are asked for contacts."""
+        under = range_of(assets, over, reach)
+        count = jnp.where(reach > -FAR / 2, under.number, 0)
+        count = jnp.minimum(count, (2**31 - 1) // reach.size)  # an int32 counts them together
+        end = jnp.cumsum(count, dtype=jnp.int32)
+        return cls(over, reach, under, end - count, end)
+
+
 def _found(
     assets: Fields, over: Over, reach: Array, keep: Callable[[_Kept], Tree]
 ) -> tuple[Tree, Array, Array]:
@@ -134,39 +161,13 @@ def _found(
     """
     assets, over, reach = lax.stop_gradient((assets, over, reach))
     n, slots = reach.size, assets.slots
-    under = range_of(assets, over, reach)
-    count = jnp.where(reach > -FAR / 2, under.number, 0)
-    count = jnp.minimum(count, (2**31 - 1) // n)  # together they are counted by an int32
-    end = jnp.cumsum(count, dtype=jnp.int32)
-    begin = end - count
+    line = _Line.of(assets, over, reach)
     size = min(TURN * platform().lanes, n * slots)
 
     @functools.partial(jax.jit, inline=True)  # is traced once, though its form is asked before
     def look(start: Array, number: Array) -> tuple[Tree, Array, Array]:
-        """Of the next prisms what is kept, the places for that, and the new numbers."""
-        item = start + jnp.arange(size, dtype=jnp.int32)
-        lane = jnp.searchsorted(end, item, side="right").astype(jnp.int32)
-        lane = jnp.minimum(lane, n - 1)
-        here = lanes_at(over, lane)
-        near_by, first, so_far, limit = lanes_at((under, begin, number, reach), lane)
-        prism = near_by.prism(item - first)
-        tops = heights(assets, here, prism)
-        high = jnp.maximum(jnp.maximum(tops.x, tops.y), tops.z) >= near_by.low
-        # one more than there are places: so that it can be said
-        wanted = (item < end[-1]) & high & (so_far <= slots)
-
-        lanes, middle = shapes(assets, here, prism)
-        found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR), features=True)
-        assert found.feature is not None
-        dist, pos, normal = _only(found.contacts)
-        touches = (found.near & (dist < limit)).astype(jnp.int32)
-
-        # the place of a contact: how many the geom had before these, and has among these before it
-        before = jnp.cumsum(touches, dtype=jnp.int32) - touches
-        place = so_far + before - before[jnp.maximum(first - start, 0)]
-        place = jnp.where((touches > 0) & (place < slots), place * n + lane, slots * n)
-        kept = keep(_Kept((dist, pos + middle, normal), found.feature, prism))
-        return kept, place, number.at[lane].add(touches)
+        kept, place, number = _next(assets, line, start, number, size)
+        return keep(kept), place, number
 
     def turn(state: tuple) -> tuple:
         start, number, kept = state
@@ -174,14 +175,56 @@ def _found(
         put = zip(kept, tables(some)[0], strict=True)
         return start + size, number, [k.at[:, place].set(s, mode="drop") for k, s in put]
 
-    none = jnp.zeros_like(count)
+    none = jnp.zeros_like(line.end)
     blank = jax.tree.map(
         lambda x: jnp.zeros((*x.shape[:-1], slots * n), x.dtype),
         jax.eval_shape(look, none[0], none)[0],
     )
     start, form = tables(blank)
     state = (jnp.int32(0), none, start)
-    _, number, kept = lax.while_loop(lambda state: state[0] < end[-1], turn, state)
+    _, number, kept = lax.while_loop(lambda state: state[0] < line.end[-1], turn, state)
     filled = jnp.arange(slots, dtype=jnp.int32)[:, None] < number[None]
     lost = (number > slots).astype(jnp.int32) if slots < MOST else none
     return from_tables(kept, form), filled, lost
+
+
+def _next(
+    assets: Fields, line: _Line, start: Array, number: Array, size: int
+) -> tuple[_Kept, Array, Array]:
+    """Looks at the next prisms of the line.
+
+    Args:
+      assets, line: what is searched.
+      start: the first of them.
+      number: contacts that each geom has from those before, `[n]`.
+      size: how many they are.
+
+    Returns:
+      What is found on each, `[size]`; the places for it, slot by slot, behind the last where there
+      is nothing; and the new numbers.
+    """
+    n, slots = line.reach.size, assets.slots
+    item = start + jnp.arange(size, dtype=jnp.int32)
+    lane = jnp.searchsorted(line.end, item, side="right").astype(jnp.int32)
+    lane = jnp.minimum(lane, n - 1)
+    here = lanes_at(line.over, lane)
+    given = (line.under, line.begin, number, line.reach)
+    under, first, so_far, limit = lanes_at(given, lane)
+    prism = under.prism(item - first)
+    tops = heights(assets, here, prism)
+    high = jnp.maximum(jnp.maximum(tops.x, tops.y), tops.z) >= under.low
+    # one more than there are places: so that it can be said
+    wanted = (item < line.end[-1]) & high & (so_far <= slots)
+
+    lanes, middle = shapes(assets, here, prism)
+    found = search(assets.convex, lanes, jnp.where(wanted, limit, -FAR), features=True)
+    assert found.feature is not None
+    dist, pos, normal = _only(found.contacts)
+    touches = (found.near & (dist < limit)).astype(jnp.int32)
+
+    # the place of a contact: how many the geom had before these, and has among these before it
+    before = jnp.cumsum(touches, dtype=jnp.int32) - touches
+    place = so_far + before - before[jnp.maximum(first - start, 0)]
+    place = jnp.where((touches > 0) & (place < slots), place * n + lane, slots * n)
+    kept = _Kept((dist, pos + middle, normal), found.feature, prism)
+    return kept, place, number.at[lane].add(touches)

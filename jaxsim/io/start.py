@@ -1,0 +1,124 @@
+"""Where the geoms of a model are in `qpos0`, and which of them are apart there, in numpy.
+
+In `qpos0` no joint moves anything, so that the bodies stand in each other as they were written. Two
+shapes are apart if a plane is between them. Of bounding boxes, tried are planes along their faces
+and across the line of their centers, as in the physics (collision/candidates/broadphase.py); of
+meshes, those that lead to the nearest points of the hulls (E. Gilbert, An iterative procedure for
+computing the minimum of a quadratic form on a convex set, 1966).
+"""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.compile.geometry.quaternion import multiply, normalize, rotate, to_matrix
+from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+
+MESHES = (GeomType.MESH, GeomType.SDF)
+TURNS = 30  # directions that are tried between two hulls
+CORNERS = np.array(list(itertools.product((-1, 1), repeat=3)))
+
+
+class Boxes(NamedTuple):
+    """Bounding boxes of geoms in the world: origin of the geom, center of the box, rotation, half
+    sizes, radius; and how far contacts reach."""
+
+    pos: np.ndarray
+    center: np.ndarray
+    rot: np.ndarray
+    half: np.ndarray
+    radius: np.ndarray
+    reach: np.ndarray
+
+
+def boxes_at_start(m: Model) -> Boxes:
+    """The bounding boxes of all geoms in `qpos0`."""
+    pos, quat = _geoms(m)
+    aabb = np.asarray(m.geom_aabb, np.float64)
+    reach = np.asarray(m.geom_margin) + np.asarray(m.geom_gap)
+    radius = np.linalg.norm(aabb[:, 3:], axis=1)
+    center = pos + rotate(quat, aabb[:, :3])
+    return Boxes(pos, center, to_matrix(quat), aabb[:, 3:], radius, reach)
+
+
+def _geoms(m: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and orientations of all geoms in `qpos0`."""
+    s = m.structure
+    body_pos, body_quat, geom_pos, geom_quat = (
+        np.asarray(a, np.float64) for a in (m.body_pos, m.body_quat, m.geom_pos, m.geom_quat)
+    )
+    pos, quat = np.zeros((s.nbody, 3)), normalize(body_quat)
+    for body, parent in enumerate(s.body_parentid):
+        if body:
+            pos[body] = pos[parent] + rotate(quat[parent], body_pos[body])
+            quat[body] = multiply(quat[parent], quat[body])
+    of = s.geom_bodyid
+    return pos[of] + rotate(quat[of], geom_pos), multiply(quat[of], normalize(geom_quat))
+
+
+def between_boxes(boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
+    """Largest gap between two boxes along the tried directions, less the reach; `[n]`."""
+    a, b = (Boxes(*(field[geom] for field in boxes)) for geom in (geom1, geom2))
+    offset = b.center - a.center
+    in_a, in_b = (np.einsum("nji,nj->ni", g.rot, offset) for g in (a, b))
+    turn = np.abs(np.einsum("nji,njk->nik", a.rot, b.rot))  # axes of a along those of b
+    gap_a = np.abs(in_a) - a.half - np.einsum("nij,nj->ni", turn, b.half)
+    gap_b = np.abs(in_b) - b.half - np.einsum("nij,ni->nj", turn, a.half)
+    extent = np.sum(np.abs(in_a) * a.half + np.abs(in_b) * b.half, axis=1)
+    distance = np.linalg.norm(offset, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of one center no line goes to the other
+        along = np.where(distance > 0, distance - extent / distance, -np.inf)
+    return np.maximum(np.maximum(gap_a, gap_b).max(axis=1), along) - a.reach - b.reach
+
+
+def may_touch(m: Model, boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
+    """Whether no plane was found between two shapes; bool `[n]`. Of other shapes than meshes only
+    the boxes are looked at."""
+    kind, reach = m.structure.geom_type, boxes.reach
+    points = {}
+    for geom in np.union1d(geom1, geom2):
+        here = _hull(m, boxes, geom) if kind[geom] in MESHES else None
+        points[geom] = _corners(boxes, geom) if here is None else here
+
+    def touch(a: int, b: int) -> bool:
+        limit = reach[a] + reach[b]
+        if kind[a] == GeomType.PLANE:
+            return bool(np.min((points[b] - boxes.center[a]) @ boxes.rot[a][:, 2]) <= limit)
+        return not _apart(points[a], points[b], limit)
+
+    return np.array([touch(a, b) for a, b in zip(geom1, geom2, strict=True)], bool)
+
+
+def _corners(boxes: Boxes, geom: int) -> np.ndarray:
+    return boxes.center[geom] + (CORNERS * boxes.half[geom]) @ boxes.rot[geom].T
+
+
+def _hull(m: Model, boxes: Boxes, geom: int) -> np.ndarray | None:
+    """Corners of the hull of a mesh in the world; None if it has no hull."""
+    s = m.structure
+    mesh = s.geom_dataid[geom]
+    graph = s.mesh_graphadr[mesh]
+    if graph < 0:
+        return None
+    number = s.mesh_graph[graph]
+    ids = s.mesh_graph[graph + 2 + number : graph + 2 + 2 * number]
+    corners = np.asarray(m.mesh_vert)[s.mesh_vertadr[mesh] + ids].astype(np.float64)
+    return boxes.pos[geom] + corners @ boxes.rot[geom].T
+
+
+def _apart(a: np.ndarray, b: np.ndarray, limit: float) -> bool:
+    """Whether a plane was found that leaves more than a distance between two sets of points."""
+    between = a.mean(axis=0) - b.mean(axis=0)
+    for _ in range(TURNS):
+        length = np.linalg.norm(between)
+        if length <= limit:
+            return False
+        nearest = a[np.argmin(a @ between)] - b[np.argmax(b @ between)]
+        if nearest @ between > limit * length:
+            return True
+        step = between - nearest
+        share = np.clip(between @ step / max(step @ step, np.finfo(float).tiny), 0, 1)
+        between = between - share * step
+    return False

@@ -1,0 +1,87 @@
+"""Servos whose length is an angle on a circle: their setpoint may be wound any number of turns.
+
+MuJoCo's documentation, XML reference: actuator/general/joint. The length is that of a rotation,
+(-pi, pi] times the gear; a servo drives towards the angle nearest to it that is the same rotation
+as the setpoint about its axis.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import BiasType, DynType, GainType, JointType, TrnType
+from jaxsim.math import safe_sqrt
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.actuator.activation import act_owner
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+
+FILTERS = (DynType.FILTER, DynType.FILTEREXACT)
+HELD = (DynType.INTEGRATOR, *FILTERS)  # whose activation is the setpoint
+SERVOS = (DynType.NONE, *HELD)
+
+
+def nearest_setpoint(m: Model, d: Data, given: Array) -> Array:
+    """The setpoints of servos on a circle, as the angle nearest to the length.
+
+    Args:
+      m: model.
+      d: data with `actuator_length`.
+      given: what the gain of each actuator multiplies, `[nactuator, *W]`; of others it stays.
+    """
+    return _nearest(m, np.arange(m.nactuator), given, d.actuator_length, m.actuator_outadr)
+
+
+def nearest_activation(m: Model, d: Data, act: Array) -> Array:
+    """The same for the activations `[na, *W]` that are setpoints: so they stay bounded."""
+    owner = _whose(act_owner(m), m.structure, HELD)
+    return _nearest(m, owner, act, d.actuator_length, m.actuator_outadr[owner])
+
+
+def nearest_control(m: Model, d: Data, ctrl: Array) -> Array:
+    """The controls `[nactuator, *W]` of filters, as the angle nearest to the activation."""
+    owner = _whose(np.arange(m.nactuator), m.structure, FILTERS)
+    return _nearest(m, owner, ctrl, d.act, m.actuator_actadr)
+
+
+def _nearest(m: Model, owner: np.ndarray, angle: Array, goal: Array, place: np.ndarray) -> Array:
+    """Angles of actuators `owner` (-1: it is none) as the nearest to `goal` at their `place`."""
+    ball, site = _on_ball(m.structure), _on_site(m.structure)
+    served = (owner >= 0) & (ball | site)[owner]
+    if not served.any():
+        return angle
+    gear, gain, bias = m.actuator_gear, m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 1]
+    moves = (gear[:, 0] != 0) | (gear[:, 1] != 0) | (gear[:, 2] != 0)
+    first, last = (safe_sqrt(sum(gear[:, k + j] ** 2 for j in range(3))) for k in (0, 3))
+    period = 2 * np.pi * jnp.where(column(ball, first), first, jnp.where(moves, 0, last))
+    period = take(jnp.where(gain == -bias, period, 0), np.maximum(owner, 0))
+    here = column(served, angle) & (period > 0)
+    turns = jnp.round((angle - take(goal, np.where(served, place, 0))) / jnp.where(here, period, 1))
+    return angle - jnp.where(here, period * turns, 0)
+
+
+def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.ndarray:
+    """The actuators `owner` of these kinds, -1 for others."""
+    return np.where(np.isin(s.actuator_dyntype[owner], kinds), owner, -1)
+
+
+def _is_servo(s: Structure) -> np.ndarray:
+    """Gain times setpoint, and a bias that is affine in the length."""
+    fixed = (s.actuator_gaintype == GainType.FIXED) & (s.actuator_biastype == BiasType.AFFINE)
+    return fixed & np.isin(s.actuator_dyntype, SERVOS)
+
+
+@derived
+def _on_ball(s: Structure) -> np.ndarray:
+    """[nactuator] bool: servos on ball joints."""
+    on_joint = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
+    joint = np.where(on_joint, s.actuator_trnid[:, 0], -1)
+    is_ball = np.append(s.jnt_type == JointType.BALL, False)
+    return _is_servo(s) & is_ball[joint]
+
+
+@derived
+def _on_site(s: Structure) -> np.ndarray:
+    """[nactuator] bool: servos between two sites."""
+    return _is_servo(s) & (s.actuator_trntype == TrnType.SITE) & (s.actuator_trnid[:, 1] >= 0)
