@@ -26,9 +26,6 @@ from jaxsim.model.data import Contact as Contact
 from jaxsim.model.data import Data as Data
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
-from jaxsim.model.make_data import make_data as make_data
-from jaxsim.model.make_data import reset_data as reset_data
-from jaxsim.model.make_data import reset_data_keyframe as reset_data_keyframe
 from jaxsim.model.model import Model as Model
 from jaxsim.model.model import Option as Option
 from jaxsim.model.model import Statistic as Statistic
@@ -70,6 +67,9 @@ from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import transmission as transmission
 from jaxsim.physics.arrays.platform import for_platform as for_platform
 from jaxsim.physics.constants.set_const import set_const as set_const
+from jaxsim.physics.make_data import make_data as make_data
+from jaxsim.physics.make_data import reset_data as reset_data
+from jaxsim.physics.make_data import reset_data_keyframe as reset_data_keyframe
 from jaxsim.physics.query.capacities import Capacities as Capacities
 from jaxsim.physics.query.capacities import suggest_capacities as suggest_capacities
 from jaxsim.physics.query.ray import RayHit as RayHit

@@ -9,6 +9,7 @@ MINVAL = 1e-15  # what is smaller counts as zero
 MAXVAL = 1e10  # what is larger has diverged
 MINMU = 1e-5  # least friction coefficient
 MINIMP, MAXIMP = 0.0001, 0.9999  # least and largest impedance
+MINAWAKE = 10  # steps that a tree is awake at least
 
 
 class JointType(IntEnum):
@@ -380,6 +381,14 @@ class SleepPolicy(IntEnum):
     NEVER = 3
     ALLOWED = 4
     INIT = 5
+
+
+class SleepState(IntEnum):
+    """Whether a body moves on its own (mjtSleepState)."""
+
+    STATIC = -1
+    ASLEEP = 0
+    AWAKE = 1
 
 
 class WarningType(IntEnum):

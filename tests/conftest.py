@@ -14,8 +14,8 @@ import jax
 import pytest
 
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
-from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model
+from jaxsim.physics.make_data import make_data
 
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 # a file to which each file of tests adds what it took (Linux)

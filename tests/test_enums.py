@@ -33,6 +33,7 @@ PAIRS = {
     "Projection": "mjtProjection mjPROJ_",
     "SameFrame": "mjtSameFrame mjSAMEFRAME_",
     "SleepPolicy": "mjtSleepPolicy mjSLEEP_",
+    "SleepState": "mjtSleepState mjS_",
     "DisableBit": "mjtDisableBit mjDSBL_",
     "EnableBit": "mjtEnableBit mjENBL_",
 }

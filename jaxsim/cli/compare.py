@@ -15,9 +15,9 @@ from jaxsim.enums import SolverType
 from jaxsim.io.load import load_model
 from jaxsim.io.save import is_saved
 from jaxsim.mjcf import file_contents
-from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.physics.make_data import make_data
 
 # what each stage of the forward dynamics makes, in the order of the stages
 STAGES = {

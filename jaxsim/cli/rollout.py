@@ -16,8 +16,8 @@ from jaxsim.cli.summary import summary
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.describe import describe
-from jaxsim.model.make_data import make_data, reset_data_keyframe
 from jaxsim.model.model import Model
+from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.rollout.program import BatchProgram, replicate
 from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 

@@ -9,9 +9,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxsim.enums import MINAWAKE
 from jaxsim.model.fields import Record, array, nested, work
 
 FAR = 1e10  # distance at a place without a contact [m]
+AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just moved
 
 
 class Contact(Record):
@@ -73,6 +75,12 @@ class Data(Record):
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
+    tree_asleep = array(
+        "ntree",
+        dtype="int",
+        doc="below 0: awake, -1 is ready to sleep; else the next tree that sleeps with it",
+    )
+    tree_start = array("ntree", dtype="int", doc="tree_asleep at the start of a world")
     # inputs
     ctrl = array("nu", doc="control")
     qfrc_applied = array("nv", unit="N or N m", doc="applied generalized force")
@@ -121,6 +129,15 @@ class Data(Record):
     nf = array(dtype="int", doc="number of friction-loss rows")
     nl = array(dtype="int", doc="number of limit rows")
     nefc = array(dtype="int", doc="number of constraint rows")
+
+    # islands and sleep, under the sleep flag
+    tree_awake = array("ntree", dtype="int", doc="whether a tree is awake")
+    body_awake = array("nbody", dtype="int", doc="SleepState of each body")
+    ntree_awake = array(dtype="int", doc="number of trees that are awake")
+    nbody_awake = array(dtype="int", doc="number of bodies that are not asleep")
+    nv_awake = array(dtype="int", doc="number of dofs that are awake")
+    nisland = array(dtype="int", doc="number of islands: groups of trees that share constraints")
+    tree_island = array("ntree", dtype="int", doc="island of each tree; -1: no constraint")
 
     # velocities
     cvel = array("nbody", kind="spatial", unit="rad/s, m/s", doc="body velocity, com-based")
@@ -171,12 +188,18 @@ class Data(Record):
     )
 
 
-# what a world always has: its state, its inputs and the counters of a step
+# what a world always has: its state, its inputs and the counters of a step; under the sleep flag
+# also the sleep of its trees, and the results that wait, unchanged, for a tree to wake
 ALWAYS = frozenset(
-    "time qpos qvel act qacc_warmstart "
+    "time qpos qvel act qacc_warmstart tree_asleep tree_start "
     "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
     "warning solver_niter".split()
 )
+SLEEP_STATE = frozenset(("tree_asleep", "tree_start"))
+OF_SLEEP = SLEEP_STATE | frozenset(
+    "tree_awake body_awake ntree_awake nbody_awake nv_awake nisland tree_island".split()
+)
+WAITING = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())
 
 
 def no_contacts(like: Contact) -> Contact:

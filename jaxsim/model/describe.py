@@ -14,8 +14,8 @@ from jaxsim.enums import (
     TrnType,
 )
 from jaxsim.errors import SHOWN, Place
+from jaxsim.model.allocate import Keep, allocate
 from jaxsim.model.data import Data
-from jaxsim.model.make_data import Keep, make_data
 from jaxsim.model.model import Model
 
 
@@ -48,7 +48,7 @@ def bytes_per_world(m: Model, keep: Keep = "default") -> int:
     """Bytes that a step carries from one to the next, for one world."""
     # a state it has all the same
     m = m.replace(structure=m.structure.replace(refusals=(), contact_refusals=()))
-    d: Data = jax.eval_shape(lambda: make_data(m, keep))
+    d: Data = jax.eval_shape(lambda: allocate(m, keep))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(d))
 
 

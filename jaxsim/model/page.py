@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 
-from jaxsim.model.data import ALWAYS, Contact, Data
+from jaxsim.model.data import ALWAYS, OF_SLEEP, Contact, Data
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model, Option, Statistic
 
@@ -34,6 +34,7 @@ COUNTS = {
     "nout": "outputs (forces) of actuators; one each unless an actuator has several",
     "nactuator": "actuators",
     "nbody": "bodies, the world included",
+    "ntree": "kinematic trees: bodies that a joint joins to the world, with all that they carry",
     "nmocap": "mocap bodies",
     "njnt": "joints",
     "ngeom": "geoms",
@@ -95,6 +96,8 @@ WHOLE = (
 _KEPT = """Kept says whether `make_data(m)` allocates the field: `always`, whatever `keep` is;
 `default`; or `if asked`, with `make_data(m, keep="all")` or by name, `keep=("qacc", "cinert")`.
 What is not kept is None, and costs nothing: not even its computation, if nobody else needs it.
+`with sleep`: of a model with the sleep flag; `tree_start` where some tree begins asleep. In such a
+model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept.
 """
 _TABLES = """Its integer tables (types, parents, addresses) are in `m.structure` and read alike,
 `m.jnt_type`: they are MuJoCo's, and not in this list.
@@ -153,7 +156,8 @@ def _dtype(field: Field) -> str:
 
 
 def _keep(name: str, field: Field) -> str:
-    return "always" if name in ALWAYS else "default" if field.keep else "if asked"
+    kept = "always" if name in ALWAYS else "default" if field.keep else "if asked"
+    return f"{kept}, with sleep" if name in OF_SLEEP else kept
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.fields import Record, brief
-from jaxsim.model.make_data import check_supported
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure, derived
 

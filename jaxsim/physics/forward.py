@@ -18,10 +18,13 @@ from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.collision.contacts import collision
+from jaxsim.physics.constraint.island import islands
 from jaxsim.physics.constraint.make import make_constraint
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sleep.trees import all_awake, dof_awake, report, sleeps, waiting
+from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.newton import Settings, solve
 from jaxsim.physics.solver.noslip import without_slip
@@ -41,6 +44,11 @@ def forward(m: Model, d: Data) -> Data:
     d = fwd_position(m, d)
     d = sensor_pos(m, d)
     d = energy_pos(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
+    return from_velocity(m, d)
+
+
+def from_velocity(m: Model, d: Data) -> Data:
+    """The rest of the forward dynamics, from the stages of the configuration on."""
     d = fwd_velocity(m, d)
     d = sensor_vel(m, d)
     d = energy_vel(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
@@ -52,23 +60,37 @@ def forward(m: Model, d: Data) -> Data:
 
 def fwd_position(m: Model, d: Data) -> Data:
     """What follows from the configuration."""
-    d = kinematics(m, d)
+    moved = kinematics(m, d)
+    d = wake_disturbed(m, d, moved) if sleeps(m) else all_awake(m, moved)
     d = com_pos(m, d)
     d = camera(m, d)
     d = tendon(m, d)
+    d = wake_by_tendons(m, d) if sleeps(m) else d
     d = crb(m, d)
     d = collision(m, d)
-    return transmission(m, d)
+    d = wake_by_equalities(m, d) if sleeps(m) else d
+    d = transmission(m, d)
+    return report(m, d) if sleeps(m) else d
 
 
 def fwd_velocity(m: Model, d: Data) -> Data:
     """What follows from the velocity; the constraint rows, whose reference depends on it."""
+    before = d
     d = tendon_velocity(m, d)
     d = actuator_velocity(m, d)
     d = com_vel(m, d)
     d = passive(m, d)
     d = bias(m, d)
-    return make_constraint(m, d)
+    d = waiting(m, before, d, FORCES) if sleeps(m) else d
+    d = make_constraint(m, d)
+    return islands(m, d) if sleeps(m) else d
+
+
+# of the dofs, at rest
+FORCES = (
+    *("qfrc_spring", "qfrc_damper", "qfrc_gravcomp", "qfrc_fluid", "qfrc_adhesion"),
+    *("qfrc_passive", "qfrc_bias"),
+)
 
 
 def fwd_actuation(m: Model, d: Data) -> Data:
@@ -77,7 +99,10 @@ def fwd_actuation(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="qfrc_applied xfrc_applied xipos subtree_com cdof qfrc_bias qfrc_passive qfrc_actuator",
+    reads=(
+        "tree_asleep qfrc_applied xfrc_applied xipos subtree_com cdof qfrc_bias qfrc_passive "
+        "qfrc_actuator qfrc_smooth"
+    ),
     writes="qfrc_smooth",
 )
 def fwd_acceleration(m: Model, d: Data) -> Data:
@@ -86,11 +111,12 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
     qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
     """
     force = d.qfrc_passive - d.qfrc_bias + d.qfrc_applied + d.qfrc_actuator + xfrc_force(m, d)
-    return d.replace(qfrc_smooth=force)
+    new = d.replace(qfrc_smooth=force)
+    return waiting(m, d, new, ("qfrc_smooth",)) if sleeps(m) else new
 
 
 @stage(
-    reads="qacc_warmstart M qfrc_smooth contact found rows",
+    reads="qacc_warmstart tree_asleep M qfrc_smooth contact qacc_smooth found rows",
     writes="solver_niter contact qacc_smooth qfrc_constraint qacc forces",
 )
 def fwd_constraint(m: Model, d: Data) -> Data:
@@ -99,7 +125,22 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     M qacc_smooth = qfrc_smooth
     M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step; where
     the model has no-slip iterations, what these make of it
+
+    What sleeps takes no part: the solver sees it at rest. MuJoCo leaves it the acceleration without
+    constraints that it had when it fell asleep.
     """
+    if not sleeps(m):
+        return _constrained(m, d)
+    awake = dof_awake(m, d)
+    rest = {n: jnp.where(awake, getattr(d, n), 0) for n in ("qfrc_smooth", "qacc_warmstart")}
+    new = _constrained(m, d.replace(**rest))
+    new = waiting(m, d, new, ("qacc_smooth",))
+    qacc = jnp.where(awake, new.qacc, new.qacc_smooth)
+    return new.replace(qacc=qacc, qfrc_smooth=d.qfrc_smooth, qacc_warmstart=d.qacc_warmstart)
+
+
+def _constrained(m: Model, d: Data) -> Data:
+    """The solution of the problem of all dofs."""
     if d.rows.empty or m.nv == 0:
         acc = solve_spd(d.M, d.qfrc_smooth)
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)

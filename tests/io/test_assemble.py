@@ -48,11 +48,14 @@ def test_a_model_in_a_vacuum_has_no_fluid_forces():
 def test_everything_that_cannot_be_simulated_is_named_at_once(refused):
     xml = """
         <mujoco>
-          <option integrator="discrete"><flag sleep="enable"/></option>
+          <option integrator="discrete"><flag diagexact="enable"/></option>
           <worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
         </mujoco>"""
     first, second = refused(lambda: model(xml))
-    assert "option flag sleep (sleeping trees) is not supported; remove sleep='enable'" in first
+    assert (
+        "option flag diagexact (the exact diagonal of the constraint inertia) is not supported; "
+        "remove diagexact='enable'"
+    ) in first
     assert "option integrator 'discrete' is not supported" in second
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Contact, Data
-from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.page import COUNTS, reference
+from jaxsim.physics.make_data import make_data
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/fields.md"
 BALL = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
+SLEEP = "<option><flag sleep='enable'/></option><worldbody>"
 RECORDS = (Data, Contact, Option, Statistic, Model)
 
 
@@ -45,6 +46,12 @@ def test_what_is_said_to_be_kept_is_kept():
         if line.startswith("| `"):
             kept[cells[0]] = cells[4]
     assert kept.keys() == Data.fields.keys()
+    asleep = BALL.replace("<worldbody>", SLEEP).replace("<body>", "<body sleep='init'>")
+    sleeping = make_data(load_model(asleep))
     for name, said in kept.items():
+        if said.endswith("with sleep"):
+            assert getattr(usual, name) is None, name
+            assert getattr(sleeping, name) is not None, name
+            continue
         assert (getattr(least, name) is not None) == (said == "always"), name
         assert (getattr(usual, name) is not None) == (said != "if asked"), name

@@ -59,8 +59,10 @@ def scenes() -> list:
         for case in ("implicitfast", "implicit")
     ]
     out = []
-    models = [jaxsim.load_model(text) for text in [*texts, MODELS["machine"]]]
-    held = models[-1].replace(opt=models[-1].opt.replace(noslip_iterations=2))
+    machine = MODELS["machine"]
+    asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
+    models = [jaxsim.load_model(text) for text in [*texts, machine, asleep]]
+    held = models[-2].replace(opt=models[-2].opt.replace(noslip_iterations=2))
     for m in [*models, held]:
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
@@ -96,9 +98,9 @@ def truth(function, m, d, parts) -> tuple[set, set]:
 
 
 @cache
-def truth_of_all(function) -> tuple[frozenset, frozenset]:
-    """Of all models together."""
-    found = [truth(function, *scene) for scene in scenes()]
+def truth_of_all(function, count: int | None = None) -> tuple[frozenset, frozenset]:
+    """Of all models together, or the first of them."""
+    found = [truth(function, *scene) for scene in scenes()[:count]]
     return tuple(frozenset().union(*sets) for sets in zip(*found, strict=True))
 
 
@@ -112,7 +114,8 @@ def test_a_stage_reads_and_writes_what_it_declares(function):
 
 @pytest.mark.parametrize("function", COMPOSITE, ids=lambda f: f.__name__)
 def test_a_function_made_of_stages_reads_what_it_declares(function):
-    read, written = truth_of_all(function)
+    # the trees of the last model may sleep: then results of the steps before wait in its Data
+    read, written = truth_of_all(function, len(scenes()) - 1)
     declared = STAGES[function.__name__]
     assert sorted(read) == sorted(declared.reads)
     assert declared.writes <= written

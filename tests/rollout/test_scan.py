@@ -7,8 +7,8 @@ import pytest
 from tolerance import ROUNDING, SAME
 
 from jaxsim.io.load import load_model
-from jaxsim.model.make_data import make_data
 from jaxsim.physics import step
+from jaxsim.physics.make_data import make_data
 from jaxsim.rollout.program import BatchProgram, replicate
 from jaxsim.rollout.scan import rollout
 

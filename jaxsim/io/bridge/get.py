@@ -11,11 +11,18 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxsim.enums import SleepState
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
-from jaxsim.model.data import Contact, Data
-from jaxsim.model.make_data import ALWAYS
+from jaxsim.model.data import ALWAYS, AWAKE, OF_SLEEP, Contact, Data
 
+# poses that MuJoCo does not compute again for what sleeps, and the bodies that they are of
+POSES = {
+    **dict.fromkeys(("xpos", "xquat", "xmat", "xipos", "ximat", "subtree_com"), ""),
+    **dict.fromkeys(("geom_xpos", "geom_xmat"), "geom_bodyid"),
+    **dict.fromkeys(("site_xpos", "site_xmat"), "site_bodyid"),
+    **dict.fromkeys(("xanchor", "xaxis"), "jnt_bodyid"),
+}
 # what MuJoCo keeps a second time, in the order of its constraint islands
 OF_ISLANDS = {
     "iacc": "qacc",
@@ -64,7 +71,15 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     check_one_world("get_data_into", model, d)
     d = jax.device_get(d)
     mujoco = _package(model)
+    for name in ALWAYS - OF_SLEEP - {"solver_niter"}:
+        _write(model, data, name, getattr(d, name))
+    _write_sleep(model, data, np.full(model.ntree, AWAKE))
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    poses = {name: getattr(data, name).copy() for name in POSES}
     belongs = _restore(mujoco, model, data, d)
+    if d.tree_asleep is not None:
+        _write_sleep(model, data, d.tree_asleep)
     if d.contact is not None:
         _write_contacts(mujoco, data, d)
     if belongs:
@@ -76,6 +91,10 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     for name, field in Data.fields.items():
         if field.nested is None and getattr(d, name) is not None and hasattr(data, name):
             _write(model, data, name, getattr(d, name))
+    for name, own in poses.items():  # rounded otherwise they would wake what sleeps
+        body = getattr(model, POSES[name]) if POSES[name] else np.arange(model.nbody)
+        asleep = data.body_awake[body] == SleepState.ASLEEP
+        getattr(data, name)[asleep] = own[asleep]
     for own, whole in OF_ISLANDS.items():
         getattr(data, own)[:] = getattr(data, whole)[data.map_idof2dof[: data.nidof]]
     data.iefc_force[:] = data.efc_force[data.map_iefc2efc]
@@ -95,8 +114,6 @@ def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
       Whether that state was found: either that of `d`, or the one before a step. A step moves qpos
       along the new velocity; the old one follows from the velocities of the bodies.
     """
-    for name in ALWAYS - {"solver_niter"}:
-        _write(model, data, name, getattr(d, name))
     mujoco.mj_forward(model, data)
     if _has_results(data, d):
         return True
@@ -154,6 +171,26 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     into.efc_address[...] = -1  # until they have their rows
 
 
+def _write_sleep(model: Any, data: Any, tree_asleep: np.ndarray) -> None:
+    """What sleeps, and MuJoCo's lists of the bodies and dofs that do not."""
+    data.tree_asleep[:] = tree_asleep
+    data.tree_awake[:] = data.tree_asleep < 0
+    tree = model.body_treeid
+    moved = model.body_mocapid[model.body_rootid] >= 0
+    state = np.where(moved, SleepState.AWAKE, SleepState.STATIC)
+    data.body_awake[:] = np.where(tree >= 0, data.tree_awake[np.maximum(tree, 0)], state)
+    up = data.body_awake != SleepState.ASLEEP
+    lists = {
+        "body_awake_ind": np.flatnonzero(up),
+        "parent_awake_ind": 1 + np.flatnonzero(up[model.body_parentid[1:]]),
+        "dof_awake_ind": np.flatnonzero(data.tree_awake[model.dof_treeid]),
+    }
+    for name, ids in lists.items():
+        getattr(data, name)[: len(ids)] = ids
+    data.ntree_awake = int(data.tree_awake.sum())
+    data.nbody_awake, data.nparent_awake, data.nv_awake = map(len, lists.values())
+
+
 def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
     """State and force of the rows at the acceleration of `d`; what they lack without it.
 
@@ -189,4 +226,5 @@ def _write(model: Any, data: Any, name: str, value: Any) -> None:
         setattr(data, name, value.item())
 
 
-COUNTS = ("ncon", "ne", "nf", "nl", "nefc")  # they follow from the contacts and rows there are
+# they follow from the contacts and rows there are
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "nisland", "tree_island")

@@ -10,8 +10,9 @@ import numpy as np
 from jaxsim.io.bridge.check import check_same_model
 from jaxsim.io.bridge.model import put_model
 from jaxsim.io.bridge.sparse import OWNERS, dense
+from jaxsim.model.allocate import Keep
 from jaxsim.model.data import Contact, Data
-from jaxsim.model.make_data import Keep, make_data
+from jaxsim.physics.make_data import make_data
 
 
 def put_data(model: Any, data: Any, *, contacts: int | None = None, keep: Keep = "default") -> Data:

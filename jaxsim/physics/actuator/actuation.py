@@ -30,12 +30,16 @@ from jaxsim.physics.arrays.select import column, take, total, weighted_sum
 from jaxsim.physics.plugin import attached, compute, instances
 from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.sleep.incidence import actuators
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 from jaxsim.physics.warning import count
 
 
 @stage(
-    reads="act ctrl warning actuator_length actuator_moment actuator_velocity",
+    reads=(
+        "act tree_asleep ctrl warning actuator_length actuator_moment actuator_velocity act_dot"
+    ),
     writes="warning act_dot actuator_force qfrc_actuator",
 )
 def actuation(m: Model, d: Data) -> Data:
@@ -51,8 +55,14 @@ def actuation(m: Model, d: Data) -> Data:
             qfrc_actuator=jnp.zeros_like(d.qvel),
         )
     d, ctrl = _control(m, d)
+    before = d.act_dot
     d = d.replace(act_dot=activation_rate(m, d, nearest_control(m, d, ctrl)))
     force = _force(m, d, ctrl)
+    if sleeps(m):  # one that sleeps goes on as it was, without a force
+        awake = actuators(m).awake(tree_awake(d))
+        force = jnp.where(awake, force, 0)
+        if m.na and before is not None:
+            d = d.replace(act_dot=jnp.where(take(awake, act_owner(m)), d.act_dot, before))
     pattern = moment_pattern(m)
     qfrc = pattern.apply_transpose(pattern.entries(d.actuator_moment), force)
     return d.replace(actuator_force=force, qfrc_actuator=_on_dofs(m, d, qfrc))

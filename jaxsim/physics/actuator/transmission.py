@@ -22,13 +22,18 @@ from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.sleep.incidence import actuators
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
 
 
 @stage(
-    reads="qpos xquat site_xpos site_xmat subtree_com cdof ten_length ten_J found",
+    reads=(
+        "qpos tree_asleep xquat site_xpos site_xmat subtree_com cdof ten_length ten_J "
+        "actuator_length found"
+    ),
     writes="actuator_length actuator_moment",
 )
 def transmission(m: Model, d: Data) -> Data:
@@ -46,6 +51,11 @@ def transmission(m: Model, d: Data) -> Data:
     nothing = [jnp.zeros_like(d.qpos[:1])] if plan.rest else []
     length = take(join([r[0] for r in results] + nothing), plan.length_order)
     entries = take(join([r[1] for r in results] + nothing), plan.entry_order)
+    if sleeps(m):  # one that sleeps keeps its length, and has no moment
+        awake = actuators(m).awake(tree_awake(d))
+        if d.actuator_length is not None:
+            length = jnp.where(awake, length, d.actuator_length)
+        entries = jnp.where(take(awake, plan.pattern.row), entries, 0)
     return d.replace(actuator_length=length, actuator_moment=plan.pattern.dense(entries))
 
 

@@ -13,18 +13,23 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
-from jaxsim.physics.collision.driver import collide
+from jaxsim.physics.collision.driver import candidates, choose
 from jaxsim.physics.collision.field.kinds import lacking
 from jaxsim.physics.collision.listed import listed
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.refusal import Refusal, named, refuse
+from jaxsim.physics.sleep.touch import rouse
+from jaxsim.physics.sleep.trees import sleeps
 from jaxsim.physics.stage import stage
 from jaxsim.physics.warning import count
 
 
-@stage(reads="warning geom_xpos geom_xmat ", writes="warning contact ncon found")
+@stage(
+    reads="tree_asleep warning geom_xpos geom_xmat",
+    writes="tree_asleep warning contact ncon found",
+)
 def collision(m: Model, d: Data) -> Data:
     """Finds the contacts; what has no place is counted in `d.warning`.
 
@@ -36,10 +41,15 @@ def collision(m: Model, d: Data) -> Data:
     assets: dict[Callable | None, Any] = {
         g.collider.assets: g.collider.assets(m) for g in plan.groups if g.collider.assets
     }
-    found = collide(geoms, contact_params(m, plan.pairs), plan, assets)
-    if found is None:
+    params = contact_params(m, plan.pairs)
+    points = candidates(geoms, params, plan, assets)
+    if points is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, found=None)
+    if sleeps(m):
+        d, found = rouse(m, d, *points, params, plan)
+    else:
+        found = choose(*points, params, plan)
     d = count(d, WarningType.CONTACTFULL, found.lost > 0)
     moving = surface_velocity(m, d, plan.pairs, found.contacts)
     if moving is not None:

@@ -87,18 +87,24 @@ class Found:
     packed: bool
 
 
-class _Points(NamedTuple):
-    """Candidate contacts of one kind, `[points, *W]`."""
+class Points(NamedTuple):
+    """Candidate contacts, `[points, *W]`.
+
+    Attributes:
+      touch: where the surfaces are nearest.
+      pair: which of all pairs.
+      found: not farther than contacts reach.
+    """
 
     touch: Touch
-    pair: Ids  # which of all pairs
-    found: jax.Array  # not farther than contacts reach
+    pair: Ids
+    found: jax.Array
 
 
-def collide(
+def candidates(
     geoms: Placed, params: ContactParams, layout: Layout, assets: Mapping[Callable | None, Any]
-) -> Found | None:
-    """The contacts of a state.
+) -> tuple[Points, Array | int] | None:
+    """All points of a state at which there may be contacts.
 
     Args:
       geoms: all geoms in the world, `[ngeom, *W]`.
@@ -107,7 +113,7 @@ def collide(
       assets: what colliders need of the model, by the function that makes it.
 
     Returns:
-      The contacts; None if the model cannot have any.
+      The points, and how many near pairs had no place; None if the model cannot have contacts.
     """
     if not layout.groups or not layout.capacity:
         return None
@@ -116,9 +122,18 @@ def collide(
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
     ]
-    lost = sum(over for _, over in parts)
-    points = _joined([p for p, _ in parts])
+    return _joined([p for p, _ in parts]), sum(over for _, over in parts)
 
+
+def choose(points: Points, lost: Array | int, params: ContactParams, layout: Layout) -> Found:
+    """The contacts of a state: of the points that are found those that have a place.
+
+    Args:
+      points: candidate contacts.
+      lost: number of pairs for which there was no place.
+      params: parameters of all candidate pairs, `[npairs, *W]`.
+      layout: the static plan.
+    """
     order = layout.order()
     if layout.all:
         chosen, pair = take(points.touch, order), points.pair.ordered(order)
@@ -186,10 +201,10 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
         return jnp.broadcast_to(x, shape).reshape(points, *shape[2:])
 
     pair = pair.repeated(group.slots)
-    return _Points(jax.tree.map(flat, touch), pair, flat(found)), lost
+    return Points(jax.tree.map(flat, touch), pair, flat(found)), lost
 
 
-def _joined(parts: list[_Points]) -> _Points:
+def _joined(parts: list[Points]) -> Points:
     """The candidate contacts of all kinds, one after another."""
     touches = [p.touch for p in parts]
     if any(t.tangent is not None for t in touches):  # the rest leaves the tangent free: zero
@@ -198,7 +213,7 @@ def _joined(parts: list[_Points]) -> _Points:
             for t in touches
         ]
     found = [p.found for p in parts]
-    return _Points(concat(touches), joined([p.pair for p in parts], found), jnp.concatenate(found))
+    return Points(concat(touches), joined([p.pair for p in parts], found), jnp.concatenate(found))
 
 
 def _contacts(

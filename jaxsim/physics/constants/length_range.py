@@ -17,9 +17,9 @@ from jax import lax
 from jaxsim.enums import MINVAL, DisableBit, IntegratorType
 from jaxsim.errors import ModelError, Problem
 from jaxsim.math import safe_sqrt
+from jaxsim.model.allocate import allocate
 from jaxsim.model.data import Data
 from jaxsim.model.derived import LengthRanges, Puller
-from jaxsim.model.make_data import make_data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
@@ -139,7 +139,7 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
         m, d = unpack(_repeated(m, 1), 1), unpack(_repeated(d, output.size), 1)
         return _pull(plan, m, d, output, side)
 
-    lengths = _run_once(pull, m, make_data(m, ()), output, side)
+    lengths = _run_once(pull, m, allocate(m, ()), output, side)
     low, high = (np.asarray(a, np.float64).reshape(2, -1) for a in lengths)
     return low, high
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import ConstraintType, DisableBit, EqType, ObjType
+from jaxsim.enums import ConstraintType, DisableBit, EnableBit, EqType, ObjType
 from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -106,15 +106,20 @@ def tendon_residual(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 def refusals(m: Model) -> list[Refusal]:
     """Equality constraints that are not simulated, named."""
-    return [
-        refuse(
-            m,
-            "equality",
-            e,
-            f"constraints of type {EqType(kind).name.lower()} are not supported; remove it",
-        )
-        for e, kind in enumerate(m.eq_type)
+    lacking = {
+        kind: f"constraints of type {kind.name.lower()} are not supported; remove it"
+        for kind in EqType
         if kind not in SUPPORTED
+    }
+    if m.opt.enableflags & EnableBit.SLEEP:
+        lacking[EqType.TENDON] = (
+            "constraints of tendons cannot be used with sleeping, as in MuJoCo; remove it or "
+            "sleep='enable'"
+        )
+    return [
+        refuse(m, "equality", e, lacking[EqType(kind)])
+        for e, kind in enumerate(m.eq_type)
+        if kind in lacking
     ]
 
 

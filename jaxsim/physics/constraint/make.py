@@ -1,5 +1,7 @@
 """All constraint rows of a state, and how many there are."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 from jax import lax
 
@@ -9,9 +11,11 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.constraint.contact import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
+from jaxsim.physics.constraint.island import row_trees
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
-from jaxsim.physics.constraint.rows import Rows
+from jaxsim.physics.constraint.rows import Rows, SingleRows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
 # what builds rows, in the order of the blocks; None where the model has none
@@ -38,8 +42,8 @@ COUNT = {
 
 @stage(
     reads=(
-        "qpos qvel eq_active xpos xquat subtree_com cdof ten_length ten_J cvel cdof_dot "
-        "ten_velocity contact found"
+        "qpos qvel tree_asleep eq_active xpos xquat subtree_com cdof ten_length ten_J cvel "
+        "cdof_dot ten_velocity contact found"
     ),
     writes="contact ne nf nl nefc rows",
 )
@@ -51,8 +55,15 @@ def make_constraint(m: Model, d: Data) -> Data:
     if m.opt.disableflags & DisableBit.CONSTRAINT:
         return _count(m, d.replace(rows=Rows()))
     single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
+    single = tuple(_awake(m, d, block) for block in single) if sleeps(m) else single
     contact = None if d.found is None or not m.nv else contact_rows(m, d, d.found)
     return _count(m, d.replace(rows=Rows(single, contact)))
+
+
+def _awake(m: Model, d: Data, block: SingleRows) -> SingleRows:
+    """The rows of what is awake; without a regularization, as the others, a row is not there."""
+    awake = row_trees(m, block).awake(tree_awake(d))
+    return replace(block, cost=replace(block.cost, D=jnp.where(awake, block.cost.D, 0)))
 
 
 def _count(m: Model, d: Data) -> Data:

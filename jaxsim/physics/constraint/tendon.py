@@ -32,7 +32,7 @@ def tendon_friction(m: Model, d: Data) -> SingleRows | None:
 
 def tendon_limits(m: Model, d: Data) -> SingleRows | None:
     """Limits of tendon lengths: the distance to a side is the row's position."""
-    tendon = _limited(m)[0]
+    tendon = limited(m)[0]
     if not len(tendon) or m.opt.disableflags & DisableBit.LIMIT:
         return None
     dist, sign = limit_distance(m, d)
@@ -47,12 +47,12 @@ def tendon_limits(m: Model, d: Data) -> SingleRows | None:
 
 def limit_distance(m: Model, d: Data) -> tuple[Array, Array]:
     """Of each row of `tendon_limits`: the distance to the limit, and the sign of its Jacobian."""
-    tendon, side = _limited(m)
+    tendon, side = limited(m)
     return distance(take(d.ten_length, tendon), take(m.tendon_range, tendon), side)
 
 
 @derived
-def _limited(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def limited(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Limited tendons, once per row, and the side of each row."""
     limited = np.flatnonzero(s.tendon_limited.astype(bool) & _moves(s))
     return sides(limited, s.tendon_hasmargin)

@@ -4,17 +4,23 @@ MuJoCo's documentation, Computation: Numerical integration.
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.math import select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import nearest_activation
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
 from jaxsim.physics.forward import (
+    FORCES,
+    from_velocity,
     fwd_acceleration,
     fwd_actuation,
     fwd_constraint,
@@ -24,6 +30,8 @@ from jaxsim.physics.forward import (
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.refusal import Refusal
+from jaxsim.physics.sleep.asleep import fall_asleep
+from jaxsim.physics.sleep.trees import dof_awake, qpos_awake, report, sleeps
 
 
 def single_step(m: Model, d: Data) -> Data:
@@ -87,15 +95,55 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
       vel: velocity along which the configuration moves; None: the new velocity.
     """
     h = m.opt.timestep
+    d = d.replace(act=nearest_activation(m, d, next_activation(m, d)))
+    d = rest(m, d) if sleeps(m) else d
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)
-    act = nearest_activation(m, d, next_activation(m, d))
-    return d.replace(time=d.time + h, qpos=qpos, qvel=qvel, act=act, qacc_warmstart=d.qacc)
+    if sleeps(m):
+        qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
+        qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
+    return d.replace(time=d.time + h, qpos=qpos, qvel=qvel, qacc_warmstart=d.qacc)
+
+
+def rest(m: Model, d: Data) -> Data:
+    """Puts trees to sleep that have rested long enough.
+
+    They stand still from now on. In a world where one falls asleep all that follows from the
+    velocities is found again, and stays with the trees while they sleep.
+    """
+    number, falls = fall_asleep(m, d)
+    some = falls.any(axis=0, keepdims=True)
+    names = tuple(n for n in FROM_VELOCITY if getattr(d, n) is not None)
+
+    def found(d: Data) -> dict:
+        return {n: getattr(d, n) for n in names}
+
+    def again(d: Data) -> dict:
+        return select(some, found(from_velocity(m, d)), found(d))
+
+    still = d.replace(qvel=jnp.where(take(falls, m.dof_treeid), 0, d.qvel))
+    if platform().branches:
+        results = lax.cond(jnp.any(some), lambda: again(still), lambda: found(still))
+    else:
+        results = again(still)
+    return report(m, still.replace(**results, tree_asleep=number))
+
+
+FROM_VELOCITY = (
+    *("solver_niter", "ten_velocity", "actuator_velocity", "cvel", "cdof_dot", "act_dot"),
+    *("subtree_linvel", "subtree_angmom", "cacc", "cfrc_int", "cfrc_ext", *FORCES),
+    *("actuator_force", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
+    *("sensordata", "energy"),
+)
 
 
 def refusals(m: Model) -> list[Refusal]:
     """An integrator that is not there, named."""
     kind = IntegratorType(m.opt.integrator)
+    if kind == IntegratorType.RK4 and sleeps(m):
+        what = "the integrator 'RK4' cannot be used with sleeping, as MuJoCo documents: its stages"
+        what += " would wake what sleeps; use another integrator or remove sleep='enable'"
+        return [Refusal(f"option: {what}")]
     if kind in INTEGRATORS:
         return []
     known = ", ".join(f"'{name}'" for name in XML_NAMES)

@@ -5,14 +5,15 @@ import jax.numpy as jnp
 
 from jaxsim.enums import MAXVAL, DisableBit, EnableBit, IntegratorType, WarningType
 from jaxsim.math import select
-from jaxsim.model.data import ALWAYS, Data, no_contacts
+from jaxsim.model.data import ALWAYS, AWAKE, WAITING, Data, no_contacts
 from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, total
-from jaxsim.physics.forward import forward
+from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.integrate.integrate import INTEGRATORS
 from jaxsim.physics.inverse import compare_fwd_inv
+from jaxsim.physics.sleep.trees import report, sleeps
 from jaxsim.physics.warning import count
 
 RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
@@ -42,7 +43,7 @@ def step(m: Model, d: Data) -> Data:
     bad = _is_bad(d.qacc)
     new = INTEGRATORS[IntegratorType(m.opt.integrator)](m, d)
     new = _reset_where(m, bad, new, WarningType.BADQACC)
-    return new if m.opt.disableflags & DisableBit.AUTORESET else _without_results(bad, new)
+    return new if m.opt.disableflags & DisableBit.AUTORESET else _without_results(m, bad, new)
 
 
 def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
@@ -61,17 +62,29 @@ def _reset_where(m: Model, bad: Array, d: Data, warning: WarningType) -> Data:
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d
     zero = {name: jnp.zeros_like(getattr(d, name)) for name in ZERO_AT_START}
-    start = zero | start_state(m)
+    start = zero | start_state(m) | _sleep_at_start(m, d)
     start["eq_active"] = column(start["eq_active"], d.qpos)
     kept = {name: select(bad, value, getattr(d, name)) for name, value in start.items()}
     return d.replace(**kept)
 
 
-def _without_results(bad: Array, d: Data) -> Data:
+def _sleep_at_start(m: Model, d: Data) -> dict:
+    """The sleep of the trees at the start; no result waits for one to wake."""
+    if not sleeps(m):
+        return {}
+    awake = jnp.full_like(d.tree_asleep, AWAKE)
+    names = (*WAITING, *FORCES, "sensordata")
+    olds = {name: old for name in names if (old := getattr(d, name)) is not None}
+    asleep = awake if d.tree_start is None else d.tree_start
+    return jax.tree.map(jnp.zeros_like, olds) | {"tree_asleep": asleep}
+
+
+def _without_results(m: Model, bad: Array, d: Data) -> Data:
     """Clears what was computed for the bad worlds, which does not belong to the start."""
     names = [n for n in (*RESULTS, "solver_niter") if getattr(d, n) is not None]
     results = {n: getattr(d, n) for n in names}
     none = jax.tree.map(jnp.zeros_like, results)
     if d.contact is not None:
         none["contact"] = no_contacts(d.contact)
-    return d.replace(**select(bad, none, results))
+    d = d.replace(**select(bad, none, results))
+    return report(m, d) if sleeps(m) else d

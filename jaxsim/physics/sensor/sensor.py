@@ -27,6 +27,8 @@ from jaxsim.physics.sensor.position import POSITION
 from jaxsim.physics.sensor.rangefinder import ray_lack
 from jaxsim.physics.sensor.shape_query import INSIDE
 from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY
+from jaxsim.physics.sleep.incidence import sensors
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
 TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
@@ -43,7 +45,7 @@ def sensor(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos site_xmat "
+        "time qpos tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos site_xmat "
         "cam_xpos cam_xmat subtree_com ten_length actuator_length sensordata"
     ),
     writes="sensordata",
@@ -55,8 +57,8 @@ def sensor_pos(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qpos qvel xpos xipos ximat geom_xpos geom_xmat site_xpos site_xmat cam_xpos subtree_com "
-        "cinert M ten_length cvel ten_velocity actuator_velocity sensordata found"
+        "qpos qvel tree_asleep xpos xipos ximat geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
+        "subtree_com cinert M ten_length cvel ten_velocity actuator_velocity sensordata found"
     ),
     writes="subtree_linvel subtree_angmom sensordata",
 )
@@ -67,9 +69,9 @@ def sensor_vel(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qvel xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
-        "subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force "
-        "qfrc_actuator qacc sensordata found rows forces"
+        "qvel tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos site_xmat "
+        "cam_xpos subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity "
+        "actuator_force qfrc_actuator qacc sensordata found rows forces"
     ),
     writes="cacc cfrc_int cfrc_ext sensordata",
 )
@@ -139,11 +141,20 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
     values = _cut(m, owner, join(outputs))
     source = np.full(m.nsensordata, -1)
     source[place] = np.arange(len(place))
-    if (source >= 0).all():
-        return d.replace(sensordata=take(values, source))
     kept = np.flatnonzero(source < 0)
-    source[kept] = len(place) + np.arange(len(kept))
-    return d.replace(sensordata=take(join([values, take(d.sensordata, kept)]), source))
+    if len(kept):
+        source[kept] = len(place) + np.arange(len(kept))
+        values = join([values, take(d.sensordata, kept)])
+    return _awake(m, d, d.replace(sensordata=take(values, source)))
+
+
+def _awake(m: Model, d: Data, new: Data) -> Data:
+    """What sensors that sleep report: what they did when they were awake."""
+    if not sleeps(m) or d.sensordata is None:
+        return new
+    awake = sensors(m).awake(tree_awake(d))
+    awake = take(awake, np.repeat(np.arange(m.nsensor), m.sensor_dim))
+    return new.replace(sensordata=jnp.where(awake, new.sensordata, d.sensordata))
 
 
 def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:

@@ -18,6 +18,8 @@ from jaxsim.physics.constraint.equality import tendon_residual
 from jaxsim.physics.constraint.tendon import limit_distance
 from jaxsim.physics.passive.damper import tendon_damper
 from jaxsim.physics.passive.spring import tendon_spring
+from jaxsim.physics.sleep.incidence import paths
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.solver.constraint_force import row_forces
 from jaxsim.physics.tendon.bias import tendon_drift
 from jaxsim.physics.tendon.path import legs, tendon_pattern
@@ -38,14 +40,18 @@ def tendon_wrench(m: Model, d: Data) -> Spatial | None:
 
 
 def _along(m: Model, d: Data) -> Array:
-    """The whole force along each tendon `[ntendon, *W]` [N]: negative if it pulls together."""
-    return (
+    """The whole force along each tendon `[ntendon, *W]` [N]: negative if it pulls together.
+
+    One that sleeps has no length (tendon.py), and no force.
+    """
+    force = (
         tendon_spring(m, d)
         + tendon_damper(m, d)
         + _of_actuators(m, d)
         + _of_constraints(m, d)
         - _of_inertia(m, d)
     )
+    return jnp.where(paths(m).awake(tree_awake(d)), force, 0) if sleeps(m) else force
 
 
 def _of_actuators(m: Model, d: Data) -> Array:

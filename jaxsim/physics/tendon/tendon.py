@@ -19,6 +19,8 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.sleep.incidence import paths
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import (
     Legs,
@@ -32,13 +34,18 @@ from jaxsim.physics.tendon.wrap import wrap
 from jaxsim.physics.topology import ancestors
 
 
-@stage(reads="qpos geom_xpos geom_xmat site_xpos subtree_com cdof ", writes="ten_length ten_J")
+@stage(
+    reads="qpos tree_asleep geom_xpos geom_xmat site_xpos subtree_com cdof",
+    writes="ten_length ten_J",
+)
 def tendon(m: Model, d: Data) -> Data:
     """Lengths and Jacobians of all tendons.
 
     fixed:    ten_length = sum(coef qpos),           ten_J = coef
     spatial:  ten_length = sum(leg length / divisor)
               ten_J[i] = sum(force . velocity of its point per unit speed of dof i)
+
+    As in MuJoCo a tendon that sleeps has no length.
     """
     if not m.ntendon:
         none = d.qpos[:0]
@@ -47,6 +54,10 @@ def tendon(m: Model, d: Data) -> Data:
     if len(legs(m)):
         more, pull = _spatial(m, d)
         length, entries = length + more, entries + pull
+    if sleeps(m):
+        awake = paths(m).awake(tree_awake(d))
+        length = jnp.where(awake, length, 0)
+        entries = jnp.where(take(awake, tendon_pattern(m).row), entries, 0)
     return d.replace(ten_length=length, ten_J=tendon_pattern(m).dense(entries))
 
 

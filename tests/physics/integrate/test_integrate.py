@@ -11,10 +11,10 @@ from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, SAME, STAGE, STAGES
 
 import jaxsim
 from jaxsim.io.bridge import put_data, put_model
-from jaxsim.model.make_data import make_data
 from jaxsim.physics.api import step
 from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.body.configuration import differentiate_pos, displacement_rate, integrate_pos
+from jaxsim.physics.make_data import make_data
 
 INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit")
 WORLD = """

@@ -12,9 +12,9 @@ from tolerance import FLOAT32, ROUGH_DIFFERENCE, SAME, STAGE, STAGES
 from jaxsim.enums import WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import ALWAYS
-from jaxsim.model.make_data import make_data
 from jaxsim.physics.api import step
 from jaxsim.physics.arrays.pin import few
+from jaxsim.physics.make_data import make_data
 
 SCENE = """
 <mujoco><option timestep=".005"><flag {flag}/></option><worldbody>

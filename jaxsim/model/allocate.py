@@ -1,4 +1,4 @@
-"""Allocates the state of a world, and puts it back to the start."""
+"""Allocates the state of a world."""
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
@@ -8,41 +8,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.enums import EnableBit, SleepPolicy
 from jaxsim.errors import Place, Problem, UnsupportedError
-from jaxsim.model.data import ALWAYS, Data, no_contacts
+from jaxsim.model.data import (
+    ALWAYS,
+    AWAKE,
+    OF_SLEEP,
+    SLEEP_STATE,
+    WAITING,
+    Data,
+    no_contacts,
+)
 from jaxsim.model.fields import Field
 from jaxsim.model.model import Model
-from jaxsim.model.names import name2id
 from jaxsim.model.start import start_state
 
 Keep = Literal["default", "all"] | Iterable[str | Callable]
 
 
-def make_data(m: Model, keep: Keep = "default") -> Data:
-    """The state of one world at the reference configuration, at rest.
+def allocate(m: Model, keep: Keep = "default") -> Data:
+    """The state of one world at the reference configuration, with all trees awake.
 
-    Args:
-      m: the model.
-      keep: which results a step carries besides the state and the inputs: "default", what people
-        commonly read; "all"; or a list of fields by name and of stages, `keep=["xpos", crb]`: what
-        `jaxsim.crb` reads and writes. What is not kept costs no memory.
-
-    Returns:
-      Data with `qpos = qpos0`, mocap bodies at their poses in the model and everything else zero.
-      Use `jax.vmap` over a batch of qpos, or `jax.tree.map`, to make many worlds.
-
-    Raises:
-      UnsupportedError: the model has what the physics cannot simulate; every such thing is listed
-        with its place.
-      ValueError: `keep` names a field that Data does not have.
-
-    Example:
-      >>> d = make_data(m, keep=("qacc", "xpos"))
-      >>> d.qpos.shape, d.qacc.shape, d.sensordata is None
-      ((1,), (1,), True)
+    Args, raises: see `make_data` (physics/make_data.py).
     """
     check_supported(m)
-    kept = _kept_names(keep)
+    kept = _of_sleep(m, _kept_names(keep))
     values = {n: _zeros(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
     return _start(m, Data(**values))
 
@@ -54,36 +44,6 @@ def check_supported(m: Model) -> None:
     """
     if m.unsupported:
         raise UnsupportedError(Problem(Place(f, line), what) for f, line, what in m.unsupported)
-
-
-def reset_data(m: Model, d: Data) -> Data:
-    """The start of the same world: as `make_data`, with the fields that `d` keeps."""
-    return make_data(
-        m, [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
-    )
-
-
-def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
-    """The state of a key frame.
-
-    Args:
-      m: the model.
-      d: a world, whose kept fields the result has.
-      key: name or number of the key frame; the number may be traced.
-    """
-    if isinstance(key, str):
-        key = name2id(m, "key", key)
-    elif isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
-        raise ValueError(f"key: the model has {m.nkey} key frames, there is no number {key}")
-    return reset_data(m, d).replace(
-        time=m.key_time[key],
-        qpos=m.key_qpos[key],
-        qvel=m.key_qvel[key],
-        act=m.key_act[key],
-        ctrl=m.key_ctrl[key],
-        mocap_pos=m.key_mpos[key],
-        mocap_quat=m.key_mquat[key],
-    )
 
 
 def _kept_names(keep: Keep) -> frozenset[str]:
@@ -104,6 +64,14 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     return ALWAYS | names
 
 
+def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
+    """What is kept of the sleep of trees: nothing if the flag is off; else also what waits."""
+    if not m.opt.enableflags & EnableBit.SLEEP:
+        return kept - OF_SLEEP
+    begin_asleep = np.any(m.tree_sleep_policy == SleepPolicy.INIT)
+    return (kept | WAITING) - (frozenset() if begin_asleep else {"tree_start"})
+
+
 def _start(m: Model, d: Data) -> Data:
     """The values at the start that are not zero."""
     start = start_state(m)
@@ -111,7 +79,8 @@ def _start(m: Model, d: Data) -> Data:
     d = d.replace(**{name: jnp.array(value, copy=True) for name, value in start.items()})
     if d.contact is not None:
         d = d.replace(contact=no_contacts(d.contact))
-    return d
+    awake = {name: np.full(m.ntree, AWAKE, np.int32) for name in SLEEP_STATE}
+    return d.replace(**{n: jnp.array(a) for n, a in awake.items() if getattr(d, n) is not None})
 
 
 def _zeros(m: Model, field: Field) -> Any:

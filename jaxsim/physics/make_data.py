@@ -1,0 +1,111 @@
+"""The state of a world at the start, with the trees that begin asleep; and back to it."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import SleepPolicy
+from jaxsim.model.allocate import Keep, allocate
+from jaxsim.model.data import WAITING, Data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.forward import FORCES, forward
+from jaxsim.physics.refusal import named
+from jaxsim.physics.sleep.asleep import start_asleep
+from jaxsim.physics.sleep.trees import report, sleeps
+
+
+def make_data(m: Model, keep: Keep = "default") -> Data:
+    """The state of one world at the reference configuration, at rest.
+
+    Args:
+      m: the model.
+      keep: which results a step carries besides the state and the inputs: "default", what people
+        commonly read; "all"; or a list of fields by name and of stages, `keep=["xpos", crb]`: what
+        `jaxsim.crb` reads and writes. What is not kept costs no memory.
+
+    Returns:
+      Data with `qpos = qpos0`, mocap bodies at their poses in the model and everything else zero.
+      Trees that begin asleep do so, and keep what the forward dynamics finds for them.
+      Use `jax.vmap` over a batch of qpos, or `jax.tree.map`, to make many worlds.
+
+    Warns:
+      UserWarning: a tree that should begin asleep cannot, because one that does not is tied to it.
+
+    Raises:
+      UnsupportedError: the model has what the physics cannot simulate; every such thing is listed
+        with its place.
+      ValueError: `keep` names a field that Data does not have.
+
+    Example:
+      >>> d = make_data(m, keep=("qacc", "xpos"))
+      >>> d.qpos.shape, d.qacc.shape, d.sensordata is None
+      ((1,), (1,), True)
+    """
+    d = allocate(m, keep)
+    if not sleeps(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):
+        return d
+    d = _begin_asleep(m, d)
+    _warn(m, d)
+    return d
+
+
+def reset_data(m: Model, d: Data) -> Data:
+    """The start of the same world: as `make_data`, with the fields that `d` keeps."""
+    return make_data(
+        m, [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
+    )
+
+
+def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
+    """The state of a key frame.
+
+    Args:
+      m: the model.
+      d: a world, whose kept fields the result has.
+      key: name or number of the key frame; the number may be traced.
+    """
+    if isinstance(key, str):
+        key = name2id(m, "key", key)
+    elif isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
+        raise ValueError(f"key: the model has {m.nkey} key frames, there is no number {key}")
+    return reset_data(m, d).replace(
+        time=m.key_time[key],
+        qpos=m.key_qpos[key],
+        qvel=m.key_qvel[key],
+        act=m.key_act[key],
+        ctrl=m.key_ctrl[key],
+        mocap_pos=m.key_mpos[key],
+        mocap_quat=m.key_mquat[key],
+    )
+
+
+def _begun(m: Model, d: Data) -> Data:
+    """The start with trees asleep that begin so; needs one of everything awake."""
+    found = forward(m, d)
+    number, _ = start_asleep(m, found)
+    names = (*WAITING, *FORCES, "sensordata")
+    kept = {n: getattr(found, n) for n in names if getattr(d, n) is not None}
+    kept |= {n: jnp.zeros_like(d.qvel) for n in ("qfrc_smooth", "qacc_smooth")}
+    return report(m, d.replace(**kept, tree_asleep=number, tree_start=number))
+
+
+_begin_asleep = jax.jit(worlds(_begun))
+
+
+def _warn(m: Model, d: Data) -> None:
+    """Says which tree should begin asleep and cannot; while a program is traced nobody knows."""
+    if isinstance(d.tree_asleep, jax.core.Tracer):
+        return
+    begins = m.tree_sleep_policy == SleepPolicy.INIT
+    fails = np.flatnonzero(begins & (np.asarray(d.tree_asleep) < 0))
+    if len(fails):
+        first = named(m, "body", m.tree_bodyadr[fails[0]])
+        warnings.warn(
+            f"{first}: sleep='init', but its tree cannot sleep: trees that it touches or is tied "
+            f"to do not begin asleep ({len(fails)} of {begins.sum()} such trees begin awake)",
+            stacklevel=3,
+        )

@@ -1,0 +1,186 @@
+"""Which trees each thing of a model touches, found once: the static half of who sleeps.
+
+A thing is awake if one of its trees is, or whatever the trees do if something else keeps it so: a
+mocap body, which the user may move at any time. MuJoCo's documentation, Programming: Sleeping.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import EqType, ObjType, SensorType, TrnType
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.tendon.path import tendon_pattern
+
+
+class Incidence(NamedTuple):
+    """The trees that things touch.
+
+    Attributes:
+      tree: `[n, k]` ids, k at least 2; -1: none.
+      always: `[n]` bool: awake whatever the trees do.
+    """
+
+    tree: np.ndarray
+    always: np.ndarray
+
+    def awake(self, trees: Array) -> Array:
+        """Whether things are awake, `[n, *W]` bool, from that of the trees."""
+        out = jnp.broadcast_to(column(self.always, trees), (len(self.always), *trees.shape[1:]))
+        for tree in self.tree.T:
+            if (tree >= 0).any():
+                out = out | (take(trees, np.maximum(tree, 0)) & column(tree >= 0, trees))
+        return out
+
+    def rows(self, ids: np.ndarray) -> "Incidence":
+        """Those of some things."""
+        return Incidence(self.tree[ids], self.always[ids])
+
+
+@derived
+def bodies(s: Structure) -> Incidence:
+    """Of bodies. What is fixed to a mocap body is always awake, the rest of the world never."""
+    return _table(_things(s, ObjType.BODY, s.nbody))
+
+
+@derived
+def dofs(s: Structure) -> Incidence:
+    """Of dofs."""
+    return _table(_things(s, ObjType.DOF, s.nv))
+
+
+@derived
+def joints(s: Structure) -> Incidence:
+    """Of joints."""
+    return _table(_things(s, ObjType.JOINT, s.njnt))
+
+
+@derived
+def tendons(s: Structure) -> Incidence:
+    """Of tendons. One along more than two trees keeps awake, as they are."""
+    return _table(_things(s, ObjType.TENDON, s.ntendon))
+
+
+@derived
+def paths(s: Structure) -> Incidence:
+    """Of tendons as paths: one between things without a tree does not sleep."""
+    found = tendons(s)
+    return Incidence(found.tree, found.always | (found.tree < 0).all(1))
+
+
+@derived
+def actuators(s: Structure) -> Incidence:
+    """Of actuators: what they act on; what has no tree is no reason to sleep."""
+    found = _table(_things(s, ObjType.ACTUATOR, s.nactuator))
+    return Incidence(found.tree, found.always | (found.tree < 0).all(1))
+
+
+@derived
+def equalities(s: Structure) -> Incidence:
+    """Of equality constraints: the two things that they hold together."""
+    kind = s.eq_objtype.copy()
+    for constraint, held in HELD.items():
+        kind[s.eq_type == constraint] = held
+    ends = zip(kind, s.eq_obj1id, s.eq_obj2id, strict=True)
+    return _table(_both(_thing(s, k, first), _thing(s, k, second)) for k, first, second in ends)
+
+
+@derived
+def sensors(s: Structure) -> Incidence:
+    """Of sensors: what they are attached to, and the frame or second object.
+
+    Those that look around, and those of a fixed thing alone, never sleep: what they report may be
+    about others.
+    """
+    out = []
+    for i, kind in enumerate(s.sensor_type):
+        obj = _thing(s, s.sensor_objtype[i], s.sensor_objid[i])
+        ref = _thing(s, s.sensor_reftype[i], s.sensor_refid[i])
+        by_site = ObjType.SITE in (s.sensor_objtype[i], s.sensor_reftype[i])
+        looks = kind in LOOKING or (kind == SensorType.CONTACT and by_site)
+        both = _both(obj, ref)
+        out.append(both._replace(always=both.always or looks or not both.trees))
+    return _table(out)
+
+
+HELD = {EqType.JOINT: ObjType.JOINT, EqType.TENDON: ObjType.TENDON}
+LOOKING = (SensorType.USER, SensorType.PLUGIN, SensorType.RANGEFINDER)
+# the body of an object
+OWNER = {
+    ObjType.JOINT: "jnt_bodyid",
+    ObjType.DOF: "dof_bodyid",
+    ObjType.GEOM: "geom_bodyid",
+    ObjType.SITE: "site_bodyid",
+    ObjType.CAMERA: "cam_bodyid",
+}
+# what an actuator acts on
+TARGET = {
+    TrnType.JOINT: ObjType.JOINT,
+    TrnType.JOINTINPARENT: ObjType.JOINT,
+    TrnType.SLIDERCRANK: ObjType.SITE,
+    TrnType.TENDON: ObjType.TENDON,
+    TrnType.SITE: ObjType.SITE,
+    TrnType.BODY: ObjType.BODY,
+}
+TWO_ENDS = (TrnType.SLIDERCRANK, TrnType.SO3)
+
+
+class Thing(NamedTuple):
+    """The trees of one thing, and whether it is awake whatever they do."""
+
+    trees: frozenset[int] = frozenset()
+    always: bool = False
+
+
+def _things(s: Structure, kind: ObjType, count: int) -> Iterable[Thing]:
+    return (_thing(s, kind, i) for i in range(count))
+
+
+def _thing(s: Structure, kind: int, i: int) -> Thing:
+    """One object; none, or one without a place, has no trees."""
+    if i < 0:
+        return Thing()
+    if kind == ObjType.TENDON:
+        pattern, first = tendon_pattern(s), s.tendon_treeid[i]  # which has no more than two
+        moving = s.dof_treeid[pattern.col[pattern.row == i]]
+        trees = frozenset([*first[first >= 0].tolist(), *moving.tolist()])
+        return Thing(trees, bool(s.tendon_treenum[i] > 2))
+    if kind == ObjType.ACTUATOR:
+        return _target(s, i)
+    if kind in (ObjType.BODY, ObjType.XBODY):
+        body = i
+    elif kind in OWNER:
+        body = getattr(s, OWNER[ObjType(kind)])[i]
+    else:
+        return Thing()
+    tree = int(s.body_treeid[body])
+    if tree >= 0:
+        return Thing(frozenset((tree,)))
+    return Thing(always=bool(s.body_mocapid[s.body_rootid[body]] >= 0))
+
+
+def _target(s: Structure, i: int) -> Thing:
+    """What an actuator acts on."""
+    kind, (first, second) = s.actuator_trntype[i], s.actuator_trnid[i]
+    at = ObjType.JOINT if kind == TrnType.SO3 and second < 0 else TARGET.get(kind, ObjType.SITE)
+    return _both(_thing(s, at, first), _thing(s, at, second if kind in TWO_ENDS else -1))
+
+
+def _both(a: Thing, b: Thing) -> Thing:
+    """Two things as one."""
+    return Thing(a.trees | b.trees, a.always or b.always)
+
+
+def _table(things: Iterable[Thing]) -> Incidence:
+    """The trees of things; what has more than two is awake."""
+    found = list(things)
+    width = max([2, *(len(t.trees) for t in found)])
+    tree = np.full((len(found), width), -1)
+    for row, thing in zip(tree, found, strict=True):
+        row[: len(thing.trees)] = sorted(thing.trees)
+    always = [t.always or len(t.trees) > 2 for t in found]
+    return Incidence(tree, np.array(always, bool))

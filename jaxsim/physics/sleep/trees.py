@@ -1,0 +1,120 @@
+"""Which trees are awake, and what that means for dofs, coordinates and bodies.
+
+MuJoCo's documentation, Programming: Sleeping islands. The sleep of a world is `tree_asleep`: of a
+tree that is awake a number below zero, which says how soon it may sleep; of one that is asleep the
+next of the trees that fell asleep together, which form a cycle. All worlds run the same program:
+what sleeps is computed too, and the results are put aside.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import EnableBit, SleepState
+from jaxsim.model.data import AWAKE, Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.sleep.incidence import bodies
+
+
+def sleeps(m: Model) -> bool:
+    """Whether the trees of a model may sleep."""
+    return bool(m.opt.enableflags & EnableBit.SLEEP) and m.ntree > 0
+
+
+def all_awake(m: Model, d: Data) -> Data:
+    """All trees awake, for a model whose flag is off; it has no islands then."""
+    if d.tree_asleep is None or not m.ntree:
+        return d
+    awake = report(m, d.replace(tree_asleep=jnp.full_like(d.tree_asleep, AWAKE)))
+    none = jnp.zeros_like(awake.ntree_awake)
+    return awake.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
+
+
+def tree_awake(d: Data) -> Array:
+    """Whether trees are awake, `[ntree, *W]` bool."""
+    return tree_asleep(d) < 0
+
+
+def tree_asleep(d: Data) -> Array:
+    """The sleep of the trees, `[ntree, *W]`.
+
+    Raises:
+      ValueError: the data was made when the flag was off.
+    """
+    if d.tree_asleep is None:
+        raise ValueError(
+            "d.tree_asleep: this Data was made without the sleep flag; make it with make_data of "
+            "the model that has it"
+        )
+    number: jax.Array = d.tree_asleep
+    return number
+
+
+def dof_awake(m: Model, d: Data) -> Array:
+    """Whether dofs are awake, `[nv, *W]` bool."""
+    return take(tree_awake(d), m.dof_treeid)
+
+
+def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
+    """Results of the dofs that sleep are those that they fell asleep with.
+
+    Args:
+      m: model.
+      before: has the old results; what it does not keep is new.
+      d: has the new ones.
+      names: fields `[nv, *W]`.
+    """
+    awake = dof_awake(m, d)
+    olds = {name: old for name in names if (old := getattr(before, name)) is not None}
+    return d.replace(
+        **{name: jnp.where(awake, getattr(d, name), old) for name, old in olds.items()}
+    )
+
+
+def qpos_awake(m: Model, d: Data) -> Array:
+    """Whether coordinates of the configuration are awake, `[nq, *W]` bool."""
+    return take(tree_awake(d), qpos_tree(m))
+
+
+def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:
+    """Which trees have one of some things.
+
+    Args:
+      tree: constant `[n]`, the tree of each thing; -1: none.
+      things: bool `[n, *W]`.
+      ntree: number of trees.
+
+    Returns:
+      bool `[ntree, *W]`.
+    """
+    member = tree[None] == np.arange(ntree)[:, None]
+    return weighted_sum(member, things.astype(jnp.float32)) > 0
+
+
+@derived
+def qpos_tree(s: Structure) -> np.ndarray:
+    """[nq]: tree of each coordinate of the configuration."""
+    joint = np.searchsorted(s.jnt_qposadr, np.arange(s.nq), side="right") - 1
+    return s.body_treeid[s.jnt_bodyid[joint]]
+
+
+def report(m: Model, d: Data) -> Data:
+    """The sleep of trees, bodies and dofs as people read it."""
+    trees, of = tree_awake(d), bodies(m)
+    static = (of.tree[:, 0] < 0) & ~of.always
+    state = jnp.where(of.awake(trees), np.int32(SleepState.AWAKE), np.int32(SleepState.ASLEEP))
+    state = jnp.where(column(static, state), np.int32(SleepState.STATIC), state)
+
+    def number(mask: Array) -> Array:
+        return jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
+
+    return d.replace(
+        tree_awake=trees.astype(jnp.int32),
+        body_awake=state,
+        ntree_awake=number(trees),
+        nbody_awake=number(state != SleepState.ASLEEP),
+        nv_awake=number(dof_awake(m, d)),
+    )

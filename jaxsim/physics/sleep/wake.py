@@ -1,0 +1,115 @@
+"""What wakes trees that sleep; all that fell asleep with them wake too.
+
+MuJoCo's documentation, Programming: Sleeping islands, Waking. In the order of a step: what the
+user changed, tendons, contacts (touch.py), equality constraints.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import SleepPolicy
+from jaxsim.math import Quat, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.constraint.tendon import limit_distance, limited
+from jaxsim.physics.sleep.cycle import cycles, woken, woken_by
+from jaxsim.physics.sleep.incidence import equalities, tendons
+from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
+
+NEVER = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
+ROUNDING = 32  # units in the last place by which two programs may find another pose
+
+
+def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
+    """Trees that may sleep: nothing is applied to them, and they hardly move.
+
+    As in MuJoCo a force or speed of -0.0 is not nothing: with it one can wake a tree, and keep it
+    awake, without moving it.
+
+    Args:
+      m: model.
+      d: data.
+      tolerance: speed below which they hardly move [m/s]; None: they must be at rest.
+
+    Returns:
+      bool `[ntree, *W]`.
+    """
+    if tolerance is None:
+        moves = _is_set(d.qvel)
+    else:
+        moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
+    by_dof = moves | _is_set(d.qfrc_applied)
+    by_body = _is_set(d.xfrc_applied).any(axis=1)
+    stirred = in_trees(m.dof_treeid, by_dof, m.ntree) | in_trees(m.body_treeid, by_body, m.ntree)
+    return ~stirred & column(~np.isin(m.tree_sleep_policy, NEVER), d.qvel)
+
+
+def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
+    """Wakes trees that the user gave a speed or a force, or put elsewhere.
+
+    A pose that differs from the one in `before` was changed, by the joints or by the body that
+    carries the tree. One that was never computed has a zero quaternion; there qpos is compared.
+    """
+    trees = m.body_treeid
+    has_joint = column(m.body_jntnum > 0, d.qpos)
+    stirred = ~calm(m, d)
+    if before.xpos is not None and before.xquat is not None:
+        fresh = before.xquat.dot(before.xquat) == 0
+        moved = _differ(before.xpos, d.xpos) | _differ(before.xquat, d.xquat)
+        stirred = stirred | in_trees(trees, moved & ~fresh & has_joint, m.ntree)
+        elsewhere = in_trees(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
+        stirred = stirred | (elsewhere & in_trees(trees, fresh, m.ntree))
+    return d.replace(tree_asleep=woken(tree_asleep(d), stirred))
+
+
+def wake_by_tendons(m: Model, d: Data) -> Data:
+    """Wakes a tree that a tendon with a row ties to one that is awake."""
+    two = (m.tendon_treenum == 2) & (tendons(m).tree[:, 1] >= 0)
+    parts = []
+    tendon = limited(m)[0]
+    if two[tendon].any():
+        dist, _ = limit_distance(m, d)
+        parts.append((tendon, dist < take(m.tendon_margin, tendon)))
+    rubs = np.flatnonzero(two & m.tendon_hasfriction)
+    if len(rubs):
+        parts.append((rubs, jnp.ones((len(rubs), *d.qpos.shape[1:]), bool)))
+    if not parts:
+        return d
+    tendon = np.concatenate([ids for ids, _ in parts])
+    ties = jnp.concatenate([on for _, on in parts]) & column(two[tendon], d.qpos)
+    order = np.argsort(tendon, kind="stable")
+    ends = tendons(m).tree[tendon[order], :2].astype(np.int32).T
+    first, second = (jnp.asarray(column(tree, d.qpos)) for tree in ends)
+    return d.replace(tree_asleep=woken_by(d.tree_asleep, first, second, take(ties, order)))
+
+
+def wake_by_equalities(m: Model, d: Data) -> Data:
+    """Wakes trees that a constraint ties to what is awake, or to others that sleep apart."""
+    of = equalities(m)
+    ties = np.flatnonzero((of.tree[:, 0] >= 0) & ((of.tree[:, 1] >= 0) | of.always))
+    if not len(ties):
+        return d
+    of = of.rows(ties)
+    apart = cycles(d.tree_asleep)
+    first, second = (np.maximum(tree, 0) for tree in of.tree.T)
+    alone = column(of.tree[:, 1] < 0, d.qpos)
+    differ = (take(apart, first) != take(apart, second)) & ~alone
+    wakes = take(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)
+    stirred = in_trees(of.tree[:, 0], wakes, m.ntree) | in_trees(of.tree[:, 1], wakes, m.ntree)
+    return d.replace(tree_asleep=woken(d.tree_asleep, stirred))
+
+
+def _is_set(a: Array) -> Array:
+    """Whether numbers are other than 0.0, bit by bit."""
+    return (a != 0) | jnp.signbit(a)
+
+
+def _differ(a: Vec | Quat, b: Vec | Quat) -> Array:
+    """Whether two values differ by more than rounding, `[n, *W]`."""
+    eps = ROUNDING * jnp.finfo(a.parts[0].dtype).eps
+    out = jnp.zeros(a.shape, bool)
+    for x, y in zip(a.parts, b.parts, strict=True):
+        out = out | (jnp.abs(x - y) > eps * (1 + jnp.abs(y)))
+    return out
