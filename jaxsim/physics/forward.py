@@ -18,7 +18,7 @@ from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.constraint.island import islands
+from jaxsim.physics.constraint.island import islands, touched_trees
 from jaxsim.physics.constraint.make import make_constraint
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
@@ -165,7 +165,7 @@ def _constrained(m: Model, d: Data) -> Data:
 
 def _without_slip(m: Model, d: Data, problem: Problem) -> Data:
     """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
-    held = without_slip(m, problem, d.qacc)
+    held = without_slip(m, problem, d.qacc, touched_trees(m, d))
     d = d.replace(
         qacc=held.qacc,
         qfrc_constraint=held.force,

@@ -15,6 +15,7 @@ from jaxsim.model.data import OF_SLEEP, Contact, Data
 FIELDS = [n for n, f in Data.fields.items() if f.nested is None and n not in OF_SLEEP]
 XML = """
 <mujoco>
+  <option noslip_iterations="1"/>
   <worldbody>
     <geom type="plane" size="1 1 1" adhesion="1" surfacevel="1 0 0 0 0 0"/>
     <body pos="0 0 1" mocap="true"/>

@@ -54,16 +54,23 @@ def scenes() -> list:
     """Models with a Data of shapes, with all fields and the working values of a step."""
     texts = [
         MODEL.format(
-            **{**DEFAULTS, "armature": 5, **CASES[case], "integrator": case, "sensors": sensors()}
+            **{
+                **DEFAULTS,
+                "armature": 5,
+                **CASES[case],
+                "integrator": case,
+                "sensors": sensors(),
+                "sleep": "",
+            }
         )
         for case in ("implicitfast", "implicit")
     ]
     out = []
     machine = MODELS["machine"]
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
-    models = [jaxsim.load_model(text) for text in [*texts, machine, asleep]]
-    held = models[-2].replace(opt=models[-2].opt.replace(noslip_iterations=2))
-    for m in [*models, held]:
+    held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
+    for text in [*texts, machine, held, asleep]:
+        m = jaxsim.load_model(text)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
         out.append((m, d, parts))

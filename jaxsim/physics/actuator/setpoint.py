@@ -45,20 +45,36 @@ def nearest_control(m: Model, d: Data, ctrl: Array) -> Array:
     return _nearest(m, owner, ctrl, d.act, m.actuator_actadr)
 
 
+def turns_back(m: Model) -> Array | None:
+    """Whether the model has an activation that is a setpoint on a circle, `[1, *W]` bool; None if
+    it has none whatever its numbers."""
+    period = _period(m, _whose(act_owner(m), m.structure, HELD))
+    return None if period is None else (period > 0).any(axis=0, keepdims=True)
+
+
 def _nearest(m: Model, owner: np.ndarray, angle: Array, goal: Array, place: np.ndarray) -> Array:
     """Angles of actuators `owner` (-1: it is none) as the nearest to `goal` at their `place`."""
+    period = _period(m, owner)
+    if period is None:
+        return angle
+    here = period > 0
+    turns = jnp.round((angle - take(goal, np.maximum(place, 0))) / jnp.where(here, period, 1))
+    return angle - jnp.where(here, period * turns, 0)
+
+
+def _period(m: Model, owner: np.ndarray) -> Array | None:
+    """A turn of actuators `owner` in units of their length, `[n, *W]`; 0 of what is no servo on a
+    circle, None if there is none."""
     ball, site = _on_ball(m.structure), _on_site(m.structure)
     served = (owner >= 0) & (ball | site)[owner]
     if not served.any():
-        return angle
+        return None
     gear, gain, bias = m.actuator_gear, m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 1]
     moves = (gear[:, 0] != 0) | (gear[:, 1] != 0) | (gear[:, 2] != 0)
     first, last = (safe_sqrt(sum(gear[:, k + j] ** 2 for j in range(3))) for k in (0, 3))
     period = 2 * np.pi * jnp.where(column(ball, first), first, jnp.where(moves, 0, last))
     period = take(jnp.where(gain == -bias, period, 0), np.maximum(owner, 0))
-    here = column(served, angle) & (period > 0)
-    turns = jnp.round((angle - take(goal, np.where(served, place, 0))) / jnp.where(here, period, 1))
-    return angle - jnp.where(here, period * turns, 0)
+    return jnp.where(column(served, period), period, 0)
 
 
 def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Islands: trees that constraint rows tie together, directly or through others.
 
-MuJoCo's documentation, Computation: Constraint islands. The solver takes all rows at once; islands
-say which trees have to fall asleep together (sleep/asleep.py).
+MuJoCo's documentation, Computation: Constraint islands. The solver takes all rows at once, for its
+solution is the same. Islands say which trees have to fall asleep together (sleep/asleep.py), and
+when iterations end that do not go on to the solution (solver/noslip.py).
 """
 
 import jax.numpy as jnp
@@ -12,11 +13,11 @@ from jaxsim.enums import ConstraintType, DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.constraint.rows import SingleRows
+from jaxsim.physics.constraint.jacobian import DofJacobian
+from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
 from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
-from jaxsim.physics.sleep.trees import in_trees
 
 # what the rows of each type are of
 OWNERS = {
@@ -33,72 +34,83 @@ def row_trees(m: Model, block: SingleRows) -> Incidence:
     return OWNERS[block.type](m).rows(block.ids)
 
 
+def touched_trees(m: Model, d: Data) -> list[Array]:
+    """Which trees rows, or contacts, touch: block by block `[n, ntree, *W]` bool; those that are
+    not active touch none."""
+    trees = [_of_rows(m, block) for block in d.rows.single]
+    if d.rows.contact is not None:
+        trees.append(_of_contacts(m, d.found.contacts))
+    pairs = zip(d.rows.blocks, trees, strict=True)
+    return [_active(block)[:, None] & of_block for block, of_block in pairs]
+
+
+def connected(rows: Rows, touched: list[Array]) -> Array:
+    """The first tree that each can be reached from, `[ntree, *W]`.
+
+    Each row takes the first of its trees, and gives it to the others, until nothing changes.
+
+    Args:
+      rows: the rows of a state, some.
+      touched: the trees that they touch, as `touched_trees` gives them.
+    """
+    count, *worlds = touched[0].shape[1:]
+    own = column(np.arange(count, dtype=np.int32), touched[0][0])
+    start = jnp.broadcast_to(own, (count, *worlds))
+    blocks = zip(rows.blocks, touched, strict=True)
+    several = [t for block, t in blocks if not isinstance(block.J, DofJacobian)]
+    if not several:
+        return start
+    ties = jnp.concatenate(several)
+
+    def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        label, _ = state
+        offered = jnp.where(ties, first_of(ties, label)[:, None], np.int32(count)).min(axis=0)
+        least = jnp.minimum(label, offered)
+        least = pick(least, least)
+        return least, jnp.any(least != label)
+
+    return lax.while_loop(lambda state: state[1], turn, (start, jnp.array(True)))[0]
+
+
+def first_of(touched: Array, label: Array) -> Array:
+    """The least label of the trees that each row touches, `[n, *W]`; past the last: of none."""
+    return jnp.where(touched, label[None], np.int32(len(label))).min(axis=1)
+
+
 def islands(m: Model, d: Data) -> Data:
     """Numbers the islands by their first trees; a tree without a row is in none.
 
     Needs the rows and contacts of `d`. Without the island flag there are none.
     """
-    if m.opt.disableflags & DisableBit.ISLAND:
+    if d.rows.empty or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
-    bound, tied = _bound(m, d)
-    own = column(np.arange(m.ntree, dtype=np.int32), d.tree_asleep)
-    first = _connected(tied | (own[:, None] == own[None]))
-    root = (bound & (first == own)).astype(jnp.int32)
-    number = lax.cumsum(root) - 1
+    touched = touched_trees(m, d)
+    bound = jnp.concatenate(touched).any(axis=0)
+    first = connected(d.rows, touched)
+    root = bound & (first == column(np.arange(m.ntree, dtype=np.int32), first))
+    number = lax.cumsum(root.astype(jnp.int32)) - 1
     return d.replace(
         nisland=jnp.sum(root, axis=0, keepdims=True, dtype=jnp.int32),
         tree_island=jnp.where(bound, pick(number, first), np.int32(-1)),
     )
 
 
-def _bound(m: Model, d: Data) -> tuple[Array, Array]:
-    """Trees that some row touches, `[ntree, *W]` bool; pairs of them, `[ntree, ntree, *W]`."""
-    bound = jnp.zeros(d.tree_asleep.shape, bool)
-    tied = jnp.zeros((m.ntree, *bound.shape), bool)
-    for block in d.rows.single:
-        active, tree = block.cost.D > 0, row_trees(m, block).tree
-        for end in tree.T:
-            bound = bound | in_trees(end, active, m.ntree)
-        two = np.flatnonzero(tree[:, 1] >= 0)
-        if len(two):
-            ends = tree[two][:, :, None] == np.arange(m.ntree)
-            ends = column(ends.any(axis=1), active)
-            tied = tied | _pairs(take(active, two)[:, None] & ends)
-    if d.found is not None:
-        touches = _touched(m, d.found.contacts)
-        bound, tied = bound | touches.any(axis=0), tied | _pairs(touches)
-    return bound, tied
+def _active(block: Block) -> Array:
+    """Rows, or contacts, that take part: `[n, *W]` bool."""
+    D = block.cost.D
+    return (D[0] if isinstance(D, list) else D) > 0
 
 
-def _touched(m: Model, c: Contacts) -> Array:
-    """Which trees each contact touches, `[ncontact, ntree, *W]` bool."""
+def _of_rows(m: Model, block: SingleRows) -> Array:
+    """Which trees rows touch, `[n, ntree, *W]` bool."""
+    ends = row_trees(m, block).tree[:, :, None] == np.arange(m.ntree)
+    return jnp.asarray(column(ends.any(axis=1), block.cost.D))
+
+
+def _of_contacts(m: Model, c: Contacts) -> Array:
+    """Which trees contacts touch, `[ncontact, ntree, *W]` bool."""
     of_body = bodies(m).tree[:, 0].astype(np.int32)
     own = column(np.arange(m.ntree, dtype=np.int32), c.dist)[None]
     first, second = (body.values(of_body, c.dist)[:, None] == own for body in c.body)
-    return (first | second) & c.active[:, None]
-
-
-def _pairs(touches: Array) -> Array:
-    """Trees that the same thing touches, `[n, ntree, *W]` bool -> `[ntree, ntree, *W]`."""
-    touches = touches.astype(jnp.float32)
-    return jnp.einsum("ci...,cj...->ij...", touches, touches) > 0
-
-
-def _connected(near: Array) -> Array:
-    """The first tree that each can be reached from, `[n, n, *W]` bool -> `[n, *W]`.
-
-    Each tree takes the first of its neighbors, then what that one has, until nothing changes.
-    """
-    n = near.shape[0]
-    own = column(np.arange(n, dtype=np.int32), near[0])
-
-    def turn(state):
-        label, _ = state
-        least = jnp.min(jnp.where(near, label[None], np.int32(n)), axis=1)
-        least = pick(least, least)
-        return least, jnp.any(least != label)
-
-    start = jnp.broadcast_to(own, near.shape[1:])
-    label, _ = lax.while_loop(lambda state: state[1], turn, (start, jnp.array(True)))
-    return label
+    return first | second

@@ -13,7 +13,7 @@ from jaxsim.math import select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import next_activation
-from jaxsim.physics.actuator.setpoint import nearest_activation
+from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import take
@@ -53,8 +53,8 @@ def rk4(m: Model, d: Data) -> Data:
     there are rotations. The later stages are one program, run three times.
 
     As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
-    stage, but for the lengths of actuators, the sensors and what only they need, which are those of
-    the start of the step.
+    stage, but for the sensors and what only they need, which are those of the start of the step; so
+    are lengths of actuators where a setpoint is turned back by them.
     """
     h = m.opt.timestep
     first = (d.qvel, d.qacc, d.act_dot)
@@ -81,8 +81,11 @@ def rk4(m: Model, d: Data) -> Data:
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
     new = advance(m, d.replace(act_dot=act_dot), acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
-    lengths = d.actuator_length  # by which `advance` turns setpoints back
-    return end.replace(qacc=acc, qacc_warmstart=last.qacc, actuator_length=lengths)
+    back = turns_back(m)
+    if back is not None:
+        length = jnp.where(back, d.actuator_length, last.actuator_length)
+        end = end.replace(actuator_length=length)
+    return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
 def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:

@@ -58,25 +58,26 @@ class NoSlip(NamedTuple):
     rows: RowForces
 
 
-def without_slip(m: Model, p: Problem, qacc: Array) -> NoSlip:
+def without_slip(m: Model, p: Problem, qacc: Array, touched: list[Array]) -> NoSlip:
     """The solution after the no-slip iterations.
 
     Args:
       m: model, for the options.
       p: the problem.
       qacc: its solution `[nv, *W]`.
+      touched: the trees that its rows touch, as `touched_trees` gives them.
     """
 
     # an early end cannot be differentiated backwards: there all iterations are done, with masks
     @jax.custom_jvp
-    def run(p: Problem, qacc: Array, tolerance: Array) -> NoSlip:
-        return _iterate(m, p, qacc, tolerance, way=SHORT)
+    def run(p: Problem, qacc: Array, touched: list[Array], tolerance: Array) -> NoSlip:
+        return _iterate(m, p, qacc, touched, tolerance, way=SHORT)
 
     @run.defjvp
     def tangent(primals, tangents):
         return jax.jvp(partial(_iterate, m, way=WHOLE), primals, tangents)
 
-    return run(p, qacc, m.opt.noslip_tolerance)
+    return run(p, qacc, touched, m.opt.noslip_tolerance)
 
 
 class _State(NamedTuple):
@@ -88,7 +89,9 @@ class _State(NamedTuple):
     busy: jax.Array  # islands that go on, `[nisland, *W]`
 
 
-def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, way: "_Way") -> NoSlip:
+def _iterate(
+    m: Model, p: Problem, qacc: Array, touched: list[Array], tolerance: Array, way: "_Way"
+) -> NoSlip:
     """Iterations until what each island gains falls below the tolerance."""
     r = p.residual(qacc)
     pieces = p.pieces(r)
@@ -98,7 +101,7 @@ def _iterate(m: Model, p: Problem, qacc: Array, tolerance: Array, way: "_Way") -
     made = [group(p.rows.blocks[k], r[k], pieces[k], response) for k in sliding]
     groups, force = pin(([g for g, _ in made], [f for _, f in made]), x)
 
-    islands = find_islands(m, p)
+    islands = find_islands(m, p, touched)
     scale = jnp.where(islands.trace > 0, 1 / jnp.where(islands.trace > 0, islands.trace, 1.0), 0)
     # the regularization counts as gained when it goes away
     held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]

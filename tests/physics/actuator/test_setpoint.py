@@ -60,6 +60,7 @@ def test_forces_and_setpoints_are_the_oracles(integrator):
             np.testing.assert_allclose(mine.act, d.act, **ROUNDING)
             np.testing.assert_allclose(mine.actuator_force, d.actuator_force, **ROUNDING)
             np.testing.assert_allclose(mine.qvel, d.qvel, **ROUNDING)
+            np.testing.assert_allclose(mine.actuator_length, d.actuator_length, **ROUNDING)
         assert np.sum(np.abs(d.act) < 2 * np.pi) >= 4
 
 
