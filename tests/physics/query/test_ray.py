@@ -43,6 +43,7 @@ ASSETS = f"""
 </asset>
 <default><geom contype="0" conaffinity="0" friction="1"/></default>"""
 INERTIAL = '<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'
+QUICK = ("capsule", "box", "ball", "hills", "torus")  # one of each family of surfaces
 SIZED = ("sphere", "capsule", "ellipsoid", "cylinder", "box")  # whose size may have any value
 RAYS = 300  # a kind of geom
 
@@ -221,7 +222,10 @@ def test_a_ray_without_direction_meets_nothing():
     assert not any(np.any(s) for s in slope)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *FIXED])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=() if k in QUICK else pytest.mark.slow) for k in (*KINDS, *FIXED)],
+)
 def test_derivatives(kind):
     """Distance and normal by pose, ray and sizes, in both modes, beside central differences."""
     mj = model(kind)

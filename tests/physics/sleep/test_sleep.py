@@ -209,7 +209,10 @@ def test_a_ball_that_falls_wakes_what_it_hits(asleep):
     assert asleep.awake() == {NEVER, DRIVEN}
 
 
-@pytest.mark.parametrize("option", ['integrator="implicit"', 'integrator="implicitfast"'])
+@pytest.mark.parametrize(
+    "option",
+    ['integrator="implicit"', pytest.param('integrator="implicitfast"', marks=pytest.mark.slow)],
+)
 def test_other_integrators(option):
     twins = Twins(option)
     twins.run(60)

@@ -156,8 +156,17 @@ def test_the_iterations_end_at_the_tolerance():
     assert len(counts) > 2, counts
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
-@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize(
+    ("cone", "integrator"),
+    [
+        ("pyramidal", "RK4"),
+        ("elliptic", "implicitfast"),
+        pytest.param("pyramidal", "Euler", marks=pytest.mark.slow),
+        pytest.param("pyramidal", "implicitfast", marks=pytest.mark.slow),
+        pytest.param("elliptic", "Euler", marks=pytest.mark.slow),
+        pytest.param("elliptic", "RK4", marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_is_the_oracles(cone, integrator):
     mj = small(cone, integrator)
     m, mjd = jaxsim.put_model(mj), moved(mj, 1)
