@@ -73,10 +73,7 @@ def assemble(
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
-    # known when all else is
-    tables |= {"nnear": 0, "nstart": 0}
-    tables["kind_near"] = np.zeros((len(GeomType), len(GeomType)), np.int32)
-    tables |= {"refusals": (), "contact_refusals": ()}
+    tables |= _known_later()
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
 
@@ -96,6 +93,12 @@ def assemble(
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
+
+
+def _known_later() -> dict[str, Any]:
+    """What follows from the whole model (room.py, unsupported.py), as it is until then."""
+    near = np.zeros((len(GeomType), len(GeomType)), np.int32)
+    return {"nnear": 0, "nstart": 0, "kind_near": near, "refusals": (), "contact_refusals": ()}
 
 
 def _tables(

@@ -33,24 +33,20 @@ def load_model(
     Args:
       source: path of the file, its name in `assets`, a URI that a registered provider reads, the
         XML text itself (then its first character is `<`), or an editable model.
-      assets: contents of files, by the name the model gives them, in a dict or a `Vfs`; looked up
-        before the disk.
-      contacts: number of contacts a world has room for. None: what the model asks for by its custom
-        number `max_contact_points` (of each condim), or chosen from its candidate pairs, or as it
-        was saved. A step that finds more keeps the deepest and counts the
-        overflow in `d.warning`.
+      assets: contents of files by the names the model gives them, looked up before the disk.
+      contacts: number of contacts a world has room for; a step that finds more keeps the deepest
+        and counts the overflow in `d.warning`. None: as it was saved, or as the model asks for by
+        its custom number `max_contact_points` (of each condim), or chosen from its pairs.
       pairs: number of near pairs of geoms, of each group that one function collides, that are
-        looked at more closely. None: what the model asks for by its custom number `max_geom_pairs`
-        (of each two types), or chosen, or as it was saved; the first ones stay where there are
-        more, and the overflow is counted. `suggest_capacities` measures both.
+        looked at more closely; the first ones stay, the overflow is counted. None: the same, by
+        `max_geom_pairs` (of each two types). `suggest_capacities` measures both.
       free: names of real fields that may change after loading though they are zero now, such as
         "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
-        program (no row in the solver, no forces of a medium), and `Model.replace` refuses to set
-        it. Name here what you batch, randomize or differentiate; `model/switches.py` has the table.
+        program, and `Model.replace` refuses to set it. Name here what you batch, randomize or
+        differentiate; `model/switches.py` has the table.
       smooth: length over which contacts are felt from a distance [m], so that gradients see them
-        before they touch (docs/physics/contacts.md, Smooth contact); `m.smooth` may be changed and
-        differentiated afterwards. None or 0: contacts are those of MuJoCo. A saved model has it or
-        not as it was saved: None keeps its length, 0 takes it away.
+        before they touch (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those
+        of MuJoCo. A saved model has it or not: None keeps its length, 0 takes it away.
 
     Returns:
       The compiled model, in the default precision of JAX.
@@ -60,8 +56,8 @@ def load_model(
       ValueError: an argument is not one of those above.
 
     Warns:
-      UnsupportedWarning: the model has what the physics cannot simulate. It can be looked at,
-        changed and saved; `make_data` refuses it, with the place of each such thing.
+      UnsupportedWarning: the physics cannot simulate the model; `make_data` refuses it, with the
+        place of each thing that it lacks.
 
     Example:
       >>> arm = "<body><joint axis='0 1 0'/><geom size='0.1' pos='0 0 -1'/></body>"
@@ -73,8 +69,6 @@ def load_model(
     smooth = check_smooth(smooth)
     _check_source(source, assets)
     if isinstance(source, Spec):
-        if assets is not None:
-            raise ValueError("assets: a Spec has its own; set spec.files")
         compiled, origin = compile_spec(source), source.path or None
     elif is_xml_text(source):
         compiled, origin = compile_string(str(source), assets), None
@@ -128,6 +122,8 @@ def _check_source(source: Any, assets: Any) -> None:
             f"assets: expected the contents of files by name, in a dict or a Vfs, got "
             f"{type(assets).__name__}"
         )
+    if isinstance(source, Spec) and assets is not None:
+        raise ValueError("assets: a Spec has its own; set spec.files")
 
 
 def is_xml_text(source: str | PathLike[str]) -> bool:
