@@ -56,8 +56,7 @@ def load_model(
       ValueError: an argument is not one of those above.
 
     Warns:
-      UnsupportedWarning: the physics cannot simulate the model; `make_data` refuses it, with the
-        place of each thing that it lacks.
+      UnsupportedWarning: the physics cannot simulate the model; `make_data` refuses it.
 
     Example:
       >>> arm = "<body><joint axis='0 1 0'/><geom size='0.1' pos='0 0 -1'/></body>"
