@@ -98,7 +98,7 @@ def test_polygons_of_a_box_are_its_sides():
         np.broadcast_to((np.abs(sides.normal) @ [1, 2, 3])[:, None], (6, 4)),
     )
     mirrored = sides.outlines(True).reshape(6, 4)
-    np.testing.assert_array_equal(mirrored, outline[:, ::-1])
+    np.testing.assert_array_equal(mirrored, outline[:, [0, 3, 2, 1]])
 
 
 def test_a_box_fitted_to_its_own_inertia_is_itself():

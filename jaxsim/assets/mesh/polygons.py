@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from jaxsim.assets.mesh.polygon_order import table_order
 from jaxsim.assets.mesh.triangles import area_vectors, cross, units
 
 _ANGLE = 0.01  # cells of normals [rad]
@@ -38,26 +39,33 @@ class Polygons:
     map: np.ndarray
 
     def outlines(self, mirrored: bool) -> np.ndarray:
-        """`vertex`, or each polygon the other way around, as a mirror shows it."""
+        """`vertex`, or each polygon the other way around from its first, as a mirror shows it."""
         if not mirrored:
             return self.vertex
-        first = np.cumsum(self.num) - self.num
-        last = first + self.num - 1
-        return self.vertex[np.repeat(first + last, self.num) - np.arange(len(self.vertex))]
+        first, num = (np.repeat(x, self.num) for x in (np.cumsum(self.num) - self.num, self.num))
+        return self.vertex[first + (first - np.arange(len(self.vertex))) % num]
 
 
 def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
-    """Polygons of a hull; its faces (nface, 3) are counter-clockwise from outside."""
+    """Polygons of a hull, in MuJoCo's order.
+
+    Args:
+      vertex: positions, (nvert, 3).
+      face: faces of the hull, counter-clockwise from outside, (nface, 3). An outline begins with
+        the first of their edges that is part of it.
+    """
     start, end = face.ravel(), np.roll(face, -1, axis=1).ravel()
     twin = _twins(start, end, len(vertex))
     side = np.repeat(np.arange(len(face)), 3)
     beyond = np.where(twin >= 0, side[twin], -1)
 
     # faces of one plane that hang together are one polygon, whose outline are the edges between
-    plane = _planes(units(area_vectors(vertex, face)))
+    cell = _cells(units(area_vectors(vertex, face)))
+    plane = _planes(cell)
     inner = (beyond >= 0) & (plane[side] == plane[beyond])
     links = coo_matrix((inner[inner], (side[inner], beyond[inner])), shape=(len(face),) * 2)
     npoly, label = connected_components(links, directed=False)
+    label = _listed(plane, label, npoly)
     start, end, label = start[~inner], end[~inner], label[side[~inner]]
 
     order = _around(start, end, label, npoly, len(vertex))
@@ -82,13 +90,30 @@ def _twins(start: np.ndarray, end: np.ndarray, nvert: int) -> np.ndarray:
     return np.where(key[found] == back, found, -1)
 
 
-def _planes(normal: np.ndarray) -> np.ndarray:
-    """A number for each normal; equal for normals of one cell of polar angles."""
+def _cells(normal: np.ndarray) -> np.ndarray:
+    """Azimuth and polar angle of normals (n, 3) in cells, (n, 2)."""
     x, y, z = (normal + 0.0).T
     azimuth = np.where(1 - np.abs(z) < _POLE, 0.0, np.arctan2(y, x))
     polar = np.arccos(np.clip(z, -1, 1))
-    cell = np.rint(np.stack([azimuth, polar]) / _ANGLE).astype(np.int64)
-    return cell[0] * 1024 + cell[1]
+    return np.rint(np.stack([azimuth, polar], axis=1) / _ANGLE).astype(np.int64)
+
+
+def _planes(cell: np.ndarray) -> np.ndarray:
+    """For each normal the place of its cell in the table of all cells."""
+    _, first, place = np.unique(cell, axis=0, return_index=True, return_inverse=True)
+    by_insertion = np.argsort(first)
+    order = by_insertion[table_order(cell[first[by_insertion]])]
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[place.ravel()]
+
+
+def _listed(plane: np.ndarray, label: np.ndarray, npoly: int) -> np.ndarray:
+    """The polygon of each face, counted by planes, and in a plane by their first faces."""
+    _, first = np.unique(label, return_index=True)
+    place = np.empty(npoly, label.dtype)
+    place[np.lexsort((first, plane[first]))] = np.arange(npoly)
+    return place[label]
 
 
 def _around(
@@ -102,7 +127,7 @@ def _around(
     first = np.cumsum(num) - num
 
     # all polygons at once, one edge at a time
-    current = order[first]
+    _, current = np.unique(label, return_index=True)
     place = np.zeros(len(start), np.int64)
     for step in range(num.max(initial=0)):
         alive = step < num

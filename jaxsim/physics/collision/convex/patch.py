@@ -80,12 +80,26 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     origin = cutter.world(corner_of(assets, cutter.shape, facing.face, first))
     origin, normal, limit = in_front((origin, normal, reach), polygon.point)
     polygon = without(polygon, ((polygon.point - origin).dot(normal) > limit) | ~facing.flat[None])
-    corners, count = four_corners(polygon)
+    own = _corners(assets, subject, facing)
+    corners, count = _lone_crossing_twice(polygon, own, facing, *four_corners(polygon))
     chosen = (polygon.point, polygon.into, polygon.out)
     point, *lines = jax.tree.map(
         lambda x: jnp.take_along_axis(x, corners, axis=0, mode="clip"), chosen
     )
-    return Patch(count, facing, _corners(assets, subject, facing), jnp.stack(lines)), point
+    return Patch(count, facing, own, jnp.stack(lines)), point
+
+
+def _lone_crossing_twice(
+    p: Polygon, own: Array, facing: Facing, corners: Array, count: Array
+) -> tuple[Array, Array]:
+    """Corners and their number, where an edge that is cut and of which one point is left has two.
+
+    MuJoCo cuts an edge on its way there and on its way back, and finds each crossing twice. It
+    takes the two points farthest apart; but a crossing whose other end is no contact stays double.
+    """
+    crossing = jnp.maximum(p.into[0], p.out[0]) >= own
+    twice = facing.edge & (count == 1) & crossing
+    return jnp.where(twice, 0, corners), jnp.where(twice, 2, count)
 
 
 def _corners(assets: Assets, subject: Side, facing: Facing) -> Array:

@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from compile.asset.mesh.test_meshes import HULL_ORDER
 from compile.meshes import CUBE_FACE, CUBE_VERTEX, rock, stl, written
 from compile.oracle import assert_agrees
 
@@ -14,11 +15,6 @@ from jaxsim.compile import compile_spec, compile_string
 from jaxsim.io.save import from_bytes, to_bytes
 from jaxsim.spec import Spec
 
-# The hull as Qhull lists it: MuJoCo's order of vertices and faces is not told by scipy's.
-HULL_ORDER = (
-    *("mesh_graph", "mesh_extrema", "mesh_polynormal", "mesh_polyvertadr", "mesh_polyvertnum"),
-    *("mesh_polyvert", "mesh_polymap"),
-)
 FIELDS = "noct mesh_octadr mesh_octnum oct_depth oct_child oct_aabb oct_coeff".split()
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 

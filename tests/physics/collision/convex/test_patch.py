@@ -1,0 +1,64 @@
+"""Patches of flat contact: every point of them is the oracle's, in generic placements."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+import jaxsim
+
+# vertices in no particular order, so that faces begin at any corner
+_CUBE = "-1 -1 -1  1 -1 -1  1 1 -1  1 1 1  1 -1 1  -1 1 -1  -1 1 1  -1 -1 1"
+XML = f"""
+<mujoco>
+  <asset>
+    <mesh name="cube" vertex="{_CUBE}" scale=".05 .05 .05"/>
+    <mesh name="mirrored" vertex="{_CUBE}" scale=".05 -.05 .05"/>
+  </asset>
+  <worldbody>
+    <body><freejoint/><geom type="mesh" mesh="mirrored"/></body>
+    <body><freejoint/><geom type="mesh" mesh="cube"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def _placements(number: int) -> np.ndarray:
+    """Two cubes of side 0.1 that overlap a little at a face, each turned by a few degrees."""
+    rng = np.random.default_rng(3)
+    qpos = np.zeros((number, 14))
+    for q in qpos:
+        q[7 + rng.integers(3)] = 0.099 * rng.choice([-1, 1])
+        q[7:10] += 0.02 * rng.normal(size=3) * (np.abs(q[7:10]) < 0.05)
+        for k in (3, 10):
+            q[k : k + 4] = np.r_[1, 0.02 * rng.normal(size=3)]
+    return qpos
+
+
+def _rows(dist, pos, normal) -> np.ndarray:
+    rows = np.concatenate([np.reshape(dist, (-1, 1)), pos, normal], axis=1)
+    return rows[np.lexsort(np.round(rows[:, ::-1].T, 9))]
+
+
+def test_points_of_hulls_equal_the_oracle():
+    """Number, distance, place and normal: also where an edge is cut and one crossing is left."""
+    mj = mujoco.MjModel.from_xml_string(XML)
+    m = jaxsim.load_model(XML)
+    qpos = _placements(200)
+    contacts = jax.jit(
+        jax.vmap(lambda q, d: jaxsim.forward(m, d.replace(qpos=q)).contact, in_axes=(0, None))
+    )
+    found = jax.tree.map(np.asarray, contacts(jnp.asarray(qpos), jaxsim.make_data(m)))
+    d = mujoco.MjData(mj)
+    four = double = 0
+    for k, q in enumerate(qpos):
+        d.qpos[:] = q
+        mujoco.mj_forward(mj, d)
+        expected = _rows(d.contact.dist, d.contact.pos, d.contact.frame[:, :3])
+        here = found.dist[k] < found.includemargin[k]
+        normal = found.frame[k][here].reshape(-1, 9)[:, :3]
+        ours = _rows(found.dist[k][here], found.pos[k][here], normal)
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-7, err_msg=f"placement {k}")
+        four += len(expected) == 4
+        double += len(expected) == 2 and np.ptp(expected[:, 1:4], axis=0).max() < 1e-9
+    assert four > 10
+    assert double > 0
