@@ -73,7 +73,7 @@ def assemble(
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
-    tables |= _known_later()
+    tables |= _known_later(static)
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
 
@@ -95,10 +95,12 @@ def assemble(
     return jax.device_put(m)
 
 
-def _known_later() -> dict[str, Any]:
+def _known_later(static: Tables) -> dict[str, Any]:
     """What follows from the whole model (room.py, unsupported.py), as it is until then."""
-    near = np.zeros((len(GeomType), len(GeomType)), np.int32)
-    return {"nnear": 0, "nstart": 0, "kind_near": near, "refusals": (), "contact_refusals": ()}
+    room: dict[str, Any] = {"nnear": 0, "nstart": 0}
+    room["kind_near"] = np.zeros((len(GeomType), len(GeomType)), np.int32)
+    room["body_rest"] = np.zeros(len(static["body_parentid"]), np.int32)
+    return {**room, "refusals": (), "contact_refusals": ()}
 
 
 def _tables(

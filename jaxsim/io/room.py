@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from jaxsim.io.near import near_at_start
+from jaxsim.io.rest import points_at_rest
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import layout
 
@@ -29,7 +30,8 @@ def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
     if pairs is None:
         kinds = max((len(g.kinds) for g in layout(m).groups), default=1)
         pairs = kinds * _custom(m, PAIRS)
-    m = m.replace(structure=s.replace(nnear=pairs, **near_at_start(m)))  # 0: chosen
+    known = near_at_start(m) | {"body_rest": points_at_rest(m)}
+    m = m.replace(structure=s.replace(nnear=pairs, **known))  # 0: chosen
     if contacts is None:
         contacts = _condims(m) * _custom(m, CONTACTS) or layout(m).capacity
     # at least one place, so that `d.contact` has the same form in every model

@@ -79,7 +79,7 @@ def may_touch(m: Model, boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> n
     kind, reach = m.structure.geom_type, boxes.reach
     points = {}
     for geom in np.union1d(geom1, geom2):
-        here = _hull(m, boxes, geom) if kind[geom] in MESHES else None
+        here = hull_corners(m, boxes, geom) if kind[geom] in MESHES else None
         points[geom] = _corners(boxes, geom) if here is None else here
 
     def touch(a: int, b: int) -> bool:
@@ -95,7 +95,7 @@ def _corners(boxes: Boxes, geom: int) -> np.ndarray:
     return boxes.center[geom] + (CORNERS * boxes.half[geom]) @ boxes.rot[geom].T
 
 
-def _hull(m: Model, boxes: Boxes, geom: int) -> np.ndarray | None:
+def hull_corners(m: Model, boxes: Boxes, geom: int) -> np.ndarray | None:
     """Corners of the hull of a mesh in the world; None if it has no hull."""
     s = m.structure
     mesh = s.geom_dataid[geom]

@@ -52,7 +52,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("npluginattr",): "plugin_attr",
     ("nbody",): """body_parentid body_mocapid body_plugin body_jntnum body_jntadr body_dofnum
         body_dofadr body_geomnum body_geomadr body_contype body_conaffinity body_rootid body_weldid
-        body_treeid body_sameframe body_simple""",
+        body_treeid body_sameframe body_simple body_rest""",
     ("ntex",): """tex_type tex_colorspace tex_height tex_width tex_nchannel tex_adr
         tex_contenttypeadr""",
     ("ntexdata",): "tex_data",

@@ -68,7 +68,7 @@ RICH = """
 FREE = """nuserdata ncontact nnear nstart ngravcomp nhistory nmocap npluginstate nplastic nemax
 nM nD nB npolygonmax nmeshdegmax nflexelem nhullmost""".split()
 OWN = re.compile(
-    "wrap_sideid|kind_near|hull_.*|geom_(hullid|prismnum)|mesh_(poly(place|quad)|faceorder)"
+    "wrap_sideid|kind_near|body_rest|hull_.*|geom_(hullid|prismnum)|mesh_(poly(place|quad)|faceorder)"
 )  # not of mjModel
 
 

@@ -101,3 +101,28 @@ def test_near_at_the_start_are_all_that_touch():
     near = near_at_start(m)
     assert (near["kind_near"] >= 1.25 * touching).all()
     assert m.ncontact >= near["nstart"] >= d.ncon
+
+
+@pytest.mark.parametrize(
+    ("shape", "height"),
+    [
+        ('type="box" size=".026 .01 .1"', 0.1),
+        ('type="capsule" size=".02 .1"', 0.12),
+        ('type="sphere" size=".03"', 0.03),
+        ('type="cylinder" size=".02 .1"', 0.1),
+        ('type="ellipsoid" size=".02 .02 .1"', 0.1),
+    ],
+)
+def test_a_ring_stands_on_all_its_parts(shape, height):
+    """The free body has room for all its contacts with the ground, twice: it may carry another."""
+    text = f"""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body pos="0 0 {height - 1e-5}" euler="0 0 7"><freejoint/>
+        <replicate count="12" euler="0 0 30"><geom {shape} pos="0 -.12 0"/></replicate>
+      </body></worldbody></mujoco>"""
+    m, mj = jaxsim.load_model(text), mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, d)
+    assert d.ncon >= 12
+    assert m.structure.body_rest[1] >= d.ncon
+    candidates = sum(group.points for group in layout(m).groups)
+    assert m.ncontact >= min(2 * d.ncon, candidates)

@@ -1,7 +1,8 @@
 """How many contacts a world has room for, if its user does not say; and how many near pairs.
 
-A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one.
-Free bodies are often piled up, so that each also carries another. On a height field there is a
+A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one; a
+free body of several geoms with all that are on one side of it (io/rest.py). Free bodies are often
+piled up, so that each also carries another. On a height field there is a
 contact for each prism that is touched: all that are under a geom; if it is round, those under a
 third of its width, with which it touches when it has sunk in by a twentieth of its radius. Where
 contacts are searched from many starting points, as those of `sdf` geoms, most of these end in a
@@ -43,8 +44,9 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
         if body:
             points = starts if many else REST_POINTS.get(GeomType(s.geom_type[g]), MANY)
             points = max(points, _on_field(s, g)) if int(g) in on_field else points
+            points = max(points, int(s.body_rest[body]))
             rest[body] = max(rest.get(body, 0), points)
-    room = sum(points * (2 if _is_free(s, body) else 1) for body, points in rest.items())
+    room = sum(points * (2 if is_free(s, body) else 1) for body, points in rest.items())
     room = max(room, s.nstart)
     return min(most, max(LEAST, -(-room // ROUND_TO) * ROUND_TO))
 
@@ -58,7 +60,7 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
     if "nnear" in s and s.nnear:
         return min(len(of_kind), s.nnear)
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
-    neighbors = sum(3 if _is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
+    neighbors = sum(3 if is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
     start = sum(int(s.kind_near[kind]) for kind in kinds)
     return min(len(of_kind), max(FEW, neighbors, start))
 
@@ -69,7 +71,7 @@ def _on_field(s: Structure, geom: int) -> int:
     return most_contacts(max(prisms // PART.get(GeomType(s.geom_type[geom]), 1), CORNER))
 
 
-def _is_free(s: Structure, body: int) -> bool:
+def is_free(s: Structure, body: int) -> bool:
     """A body on its own: a free joint, and no moving descendants."""
     adr = s.body_jntadr[body]
     alone = not np.any((s.body_parentid == body) & (s.body_weldid != body))

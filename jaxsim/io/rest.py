@@ -1,0 +1,87 @@
+"""On how many points a free body of several geoms rests on flat ground.
+
+A ring of boxes stands on all of them. What lies on the ground is a side of the hull of the body, so
+the sides of that hull, and of the boxes around its geoms, are tried as the one that is down.
+"""
+
+from contextlib import suppress
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from jaxsim.enums import GeomType
+from jaxsim.io.start import CORNERS, MESHES, Boxes, boxes_at_start, hull_corners
+from jaxsim.model.model import Model
+from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS, is_free
+
+LEVEL = 0.01  # how far above the ground a point still touches it, in parts of the body's size
+RIM = 8  # points for each cap of a cylinder
+DIRECTIONS = 4096  # sides that are tried at most
+FINE = 0.02  # sides whose normals differ by less are one
+
+_AROUND = np.array([v for v in np.ndindex(3, 3, 3) if v != (1, 1, 1)]) - 1.0
+_ANGLE = 2 * np.pi * np.arange(RIM) / RIM
+
+
+def points_at_rest(m: Model) -> np.ndarray:
+    """Most contacts of each body with a plane on which it lies; 0: not asked, int32 (nbody,).
+
+    Args:
+      m: a model whose leaves are on the host.
+    """
+    s = m.structure
+    most = np.zeros(s.nbody, np.int32)
+    collides = (s.geom_contype != 0) | (s.geom_conaffinity != 0)
+    welded = s.body_weldid[s.geom_bodyid]
+    several = [b for b in np.unique(welded) if b and np.sum(collides & (welded == b)) > 1]
+    boxes = boxes_at_start(m) if several else None
+    for body in several:
+        if boxes is not None and is_free(s, body):
+            most[body] = _resting(m, boxes, np.flatnonzero(collides & (welded == body)))
+    return most
+
+
+def _resting(m: Model, boxes: Boxes, geoms: np.ndarray) -> int:
+    """Most contacts of the geoms of one body, over the sides on which it may lie."""
+    shapes = [_points(m, boxes, g) for g in geoms]
+    point = np.concatenate([p for p, _ in shapes])
+    radius = np.concatenate([np.full(len(p), r) for p, r in shapes])
+    geom = np.repeat(np.arange(len(geoms)), [len(p) for p, _ in shapes])
+    limit = np.array([REST_POINTS.get(GeomType(m.structure.geom_type[g]), MANY) for g in geoms])
+    level = LEVEL * np.ptp(point, axis=0).max()
+    most = 0
+    for down in _sides(point, boxes.rot[geoms]):
+        depth = point @ down + radius
+        touching = geom[depth >= depth.max() - level]
+        most = max(most, int(np.minimum(np.bincount(touching, minlength=len(geoms)), limit).sum()))
+    return most
+
+
+def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:
+    """Points in the world, and the radius of the spheres around them, that have a geom's shape."""
+    kind = GeomType(m.structure.geom_type[geom])
+    half, center, turn = boxes.half[geom], boxes.center[geom], boxes.rot[geom].T
+    if kind in MESHES and (corners := hull_corners(m, boxes, geom)) is not None:
+        return corners[np.unique(np.argmax(corners @ _AROUND.T, axis=0))], 0.0
+    if kind in (GeomType.SPHERE, GeomType.CAPSULE):
+        radius = half[0]
+        ends = np.array([[0, 0, z] for z in {half[2] - radius, radius - half[2]}])
+        return center + ends @ turn, float(radius)
+    if kind == GeomType.ELLIPSOID:
+        return center + (np.concatenate([np.eye(3), -np.eye(3)]) * half) @ turn, 0.0
+    if kind == GeomType.CYLINDER:
+        ring = np.stack([np.cos(_ANGLE), np.sin(_ANGLE), np.ones(RIM)], axis=1)
+        return center + (np.concatenate([ring, ring * [1, 1, -1]]) * half) @ turn, 0.0
+    return center + (CORNERS * half) @ turn, 0.0
+
+
+def _sides(point: np.ndarray, rot: np.ndarray) -> np.ndarray:
+    """Unit normals out of the sides on which a body may lie, (n, 3)."""
+    axes = rot.transpose(0, 2, 1).reshape(-1, 3)
+    sides = [axes, -axes]
+    if len(point) > 3:
+        with suppress(QhullError):  # flat: it lies on a side of a box
+            sides.append(ConvexHull(point).equations[:, :3])
+    normal = np.concatenate(sides)
+    _, first = np.unique(np.round(normal / FINE), axis=0, return_index=True)
+    return normal[np.sort(first)][:DIRECTIONS]
