@@ -13,6 +13,7 @@ from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 
+SHARE = 0.5  # of what is near at the start, that touches at once in what is packed densely
 SPARE = 1.25  # on what is near at the start, for what comes near later
 ROUND_TO = 8  # so that a program is the same where a part is moved a little
 GAP = 0.05  # across which geoms are near, in parts of the smaller box's radius
@@ -26,8 +27,8 @@ def near_at_start(m: Model) -> dict[str, np.ndarray | int]:
 
     Returns:
       Tables of the structure. `kind_near`: pairs that are near, int32 `[types, types]` by the types
-      of the first and of the second geom; `nstart`: contacts, if each pair that may touch does so
-      on as many points as one of its geoms rests on.
+      of the first and of the second geom; `nstart`: contacts, if each pair that may touch, or every
+      second one that is near, does so on as many points as one of its geoms rests on.
     """
     s = m.structure
     pairs = known_pairs(s, int(m.opt.disableflags) & ~int(NO_CONTACTS))
@@ -40,12 +41,13 @@ def near_at_start(m: Model) -> dict[str, np.ndarray | int]:
     number = np.zeros((len(GeomType), len(GeomType)))
     np.add.at(number, tuple(s.geom_type[near]), 1)
     points = np.array([REST_POINTS.get(g, MANY) for g in GeomType])
-    contacts = points[s.geom_type[touching]].min(axis=0).sum()
-    return {"kind_near": _roomy(number).astype(np.int32), "nstart": int(_roomy(contacts))}
+    at_start, later = (points[s.geom_type[x]].min(axis=0).sum() for x in (touching, near))
+    contacts = max(SPARE * at_start, SHARE * later)
+    return {"kind_near": _eights(SPARE * number).astype(np.int32), "nstart": int(_eights(contacts))}
 
 
-def _roomy(number: np.ndarray | float) -> np.ndarray:
-    return np.ceil(SPARE * np.asarray(number) / ROUND_TO) * ROUND_TO
+def _eights(number: np.ndarray | float) -> np.ndarray:
+    return np.ceil(np.asarray(number) / ROUND_TO) * ROUND_TO
 
 
 def _between_spheres(boxes: Boxes, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:

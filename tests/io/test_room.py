@@ -126,3 +126,22 @@ def test_a_ring_stands_on_all_its_parts(shape, height):
     assert m.structure.body_rest[1] >= d.ncon
     candidates = sum(group.points for group in layout(m).groups)
     assert m.ncontact >= min(2 * d.ncon, candidates)
+
+
+def test_what_is_packed_densely_has_room():
+    """A cube of 27 boxes with gaps, which close in two directions when it is pressed."""
+    at = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)]
+    slides = '<joint type="slide" axis="0 1 0"/><joint type="slide"/>'
+    bodies = "".join(
+        f'<body pos="{x} {y} {z}">{slides}<geom type="box" size=".49 .49 .49"/></body>'
+        for x, y, z in at
+    )
+    text = f"<mujoco><worldbody>{bodies}</worldbody></mujoco>"
+    m, mj = jaxsim.load_model(text), mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, d)
+    assert d.ncon == 0
+    d.qpos[:] = -0.03 * np.array(at)[:, 1:].ravel()
+    mujoco.mj_forward(mj, d)
+    assert d.ncon == 240
+    assert m.ncontact >= d.ncon

@@ -9,6 +9,8 @@ contacts are searched from many starting points, as those of `sdf` geoms, most o
 contact. What may touch where the model starts has room in any case.
 """
 
+import math
+
 import numpy as np
 
 from jaxsim.enums import GeomType, JointType
@@ -20,6 +22,8 @@ REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 MANY = 4  # that of all others
 PART = {GeomType.SPHERE: 9, GeomType.CAPSULE: 3, GeomType.ELLIPSOID: 9}
 CORNER = 8  # prisms under a point that is near a corner of a cell; at the corner it touches six
+CARRIED = 2  # as many points again with what lies on a free body
+SPARE = 1.25  # of a part of a robot: some of them touch two things
 ROUND_TO = 8
 LEAST = 32  # room in any model: what is held in a hand or a cup touches in many points
 FEW = 16  # pairs of one kind for which a test would cost more than it saves
@@ -46,9 +50,9 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
             points = max(points, _on_field(s, g)) if int(g) in on_field else points
             points = max(points, int(s.body_rest[body]))
             rest[body] = max(rest.get(body, 0), points)
-    room = sum(points * (2 if is_free(s, body) else 1) for body, points in rest.items())
+    room = sum(points * (CARRIED if is_free(s, body) else SPARE) for body, points in rest.items())
     room = max(room, s.nstart)
-    return min(most, max(LEAST, -(-room // ROUND_TO) * ROUND_TO))
+    return min(most, max(LEAST, math.ceil(room / ROUND_TO) * ROUND_TO))
 
 
 def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np.ndarray) -> int:
