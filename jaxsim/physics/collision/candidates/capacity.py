@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from jaxsim.enums import GeomType, JointType
+from jaxsim.enums import GeomType
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.convex.prisms import most_contacts
@@ -23,6 +23,7 @@ MANY = 4  # that of all others
 PART = {GeomType.SPHERE: 9, GeomType.CAPSULE: 3, GeomType.ELLIPSOID: 9}
 CORNER = 8  # prisms under a point that is near a corner of a cell; at the corner it touches six
 CARRIED = 2  # as many points again with what lies on a free body
+PACKED = 3  # of a body among its like: a ball in a heap touches six, and each contact is of two
 SPARE = 1.25  # of a part of a robot: some of them touch two things
 ROUND_TO = 8
 LEAST = 32  # room in any model: what is held in a hand or a cup touches in many points
@@ -50,7 +51,10 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
             points = max(points, _on_field(s, g)) if int(g) in on_field else points
             points = max(points, int(s.body_rest[body]))
             rest[body] = max(rest.get(body, 0), points)
-    room = sum(points * (CARRIED if is_free(s, body) else SPARE) for body, points in rest.items())
+    room = sum(
+        max(CARRIED * points, PACKED) if is_free(s, body) else SPARE * points
+        for body, points in rest.items()
+    )
     room = max(room, s.nstart)
     return min(most, max(LEAST, math.ceil(room / ROUND_TO) * ROUND_TO))
 
@@ -76,7 +80,6 @@ def _on_field(s: Structure, geom: int) -> int:
 
 
 def is_free(s: Structure, body: int) -> bool:
-    """A body on its own: a free joint, and no moving descendants."""
-    adr = s.body_jntadr[body]
+    """A body on its own, which can go anywhere: no moving ancestors or descendants."""
     alone = not np.any((s.body_parentid == body) & (s.body_weldid != body))
-    return bool(adr >= 0 and s.jnt_type[adr] == JointType.FREE and alone)
+    return bool(alone and s.body_rootid[body] == body and s.body_dofnum[body] >= 3)
