@@ -26,6 +26,11 @@ from jaxsim.model.data import Contact as Contact
 from jaxsim.model.data import Data as Data
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
+from jaxsim.model.lookup import ctrl_index as ctrl_index
+from jaxsim.model.lookup import dof_index as dof_index
+from jaxsim.model.lookup import qpos_index as qpos_index
+from jaxsim.model.lookup import sensor as sensor
+from jaxsim.model.lookup import sensor_index as sensor_index
 from jaxsim.model.model import Model as Model
 from jaxsim.model.model import Option as Option
 from jaxsim.model.model import Statistic as Statistic
@@ -33,6 +38,7 @@ from jaxsim.model.names import id2name as id2name
 from jaxsim.model.names import name2id as name2id
 from jaxsim.model.warning import WarningCount as WarningCount
 from jaxsim.model.warning import check as check
+from jaxsim.model.warning import diverged as diverged
 from jaxsim.model.warning import warning_counts as warning_counts
 from jaxsim.physics.api import collision as collision
 from jaxsim.physics.api import com_pos as com_pos

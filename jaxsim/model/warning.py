@@ -7,6 +7,7 @@ the fact, `warning_counts` reports.
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import WarningType
@@ -72,6 +73,23 @@ def warning_counts(d: Data) -> list[WarningCount]:
         for kind in WarningType
         if (n := counts[:, kind]).any()
     ]
+
+
+def diverged(before: Data, after: Data) -> jax.Array:
+    """Whether a world was put back to its start between two states, as after a bad step.
+
+    MuJoCo's automatic reset hides that a world has blown up: its numbers are finite again. The
+    counters tell. Where the flag `autoreset` is off nothing is put back, and the numbers tell.
+
+    Args:
+      before, after: one world, or many with leading axes; some steps lie between them.
+
+    Returns:
+      bool (...).
+    """
+    bad = np.array([WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC])
+    counted = (after.warning != before.warning)[..., bad].any(axis=-1)
+    return counted | ~(jnp.isfinite(after.qpos).all(-1) & jnp.isfinite(after.qvel).all(-1))
 
 
 def check(d: Data) -> None:

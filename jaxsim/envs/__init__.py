@@ -1,0 +1,14 @@
+"""Environments for reinforcement learning: tasks, many worlds of them, and models that differ.
+
+    Env          a task in one world: what is done, seen, paid for
+    VectorEnv    many worlds: episodes, new ones where they ended
+    randomize    a model for each world
+
+Adapters for libraries of others are modules of their own: `jaxsim.envs.gymnasium`,
+`jaxsim.envs.brax`.
+"""
+
+from jaxsim.envs.env import Env as Env
+from jaxsim.envs.randomize import randomize as randomize
+from jaxsim.envs.state import State as State
+from jaxsim.envs.vector import VectorEnv as VectorEnv

@@ -1,0 +1,82 @@
+"""Environments as Brax's: its wrappers, PPO, SAC and APG train on them unchanged.
+
+    ppo.train(environment=BraxEnv(Hop(m)), episode_length=1000, action_repeat=1, ...)
+
+Brax ends, truncates and resets episodes by wrappers of its own. A world that blew up is done.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.envs.env import Env
+from jaxsim.envs.extra import needed
+from jaxsim.envs.state import State
+from jaxsim.model.model import Model
+
+base = needed("brax.envs.base", "rl")
+
+
+class BraxEnv(base.Env):  # type: ignore[name-defined]
+    """One world as a `brax.envs.Env`; `pipeline_state` is the Data.
+
+    Args:
+      env: the task.
+      model: the model of the worlds, if it is not that of the environment.
+    """
+
+    def __init__(self, env: Env, model: Model | None = None):
+        self.env, self.sys = env, env.m if model is None else model
+
+    def reset(self, rng: jax.Array) -> Any:
+        """A new episode, of a random key."""
+        return self._told(self.env.reset(rng, self.sys), {}, {})
+
+    def step(self, state: Any, action: jax.Array) -> Any:
+        """One action, (action_size,)."""
+        no = jnp.zeros((), bool)
+        flags = dict.fromkeys(("terminated", "truncated", "diverged"), no)
+        before = State(
+            data=state.pipeline_state,
+            obs=state.obs,
+            reward=state.reward,
+            done=state.done,
+            metrics={name: state.metrics[name] for name in self._metrics()},
+            info={"steps": jnp.zeros((), jnp.int32), **flags},
+        )
+        return self._told(self.env.step(before, action, self.sys), state.info, state.metrics)
+
+    @property
+    def observation_size(self) -> Any:
+        """Length of an observation."""
+        return self.env.observation_size
+
+    @property
+    def action_size(self) -> int:
+        """Length of an action."""
+        return self.env.action_size
+
+    @property
+    def backend(self) -> str:
+        """The physics."""
+        return "jaxsim"
+
+    @property
+    def dt(self) -> jax.Array:
+        """Time of an action [s]."""
+        return self.env.dt
+
+    def _metrics(self) -> list[str]:
+        return list(jax.eval_shape(self.env.reset, jax.random.key(0)).metrics)
+
+    def _told(self, state: State, info: dict[str, Any], old: dict[str, Any]) -> Any:
+        diverged = state.info["diverged"].astype(state.reward.dtype)
+        return base.State(
+            pipeline_state=state.data,
+            obs=state.obs,
+            reward=state.reward,
+            done=state.done,
+            metrics=old | state.metrics | {"diverged": diverged},
+            info=info,
+        )

@@ -1,0 +1,211 @@
+"""An environment: a model, and what an agent does in it, sees of it and is paid for.
+
+    reset:  start -> observe
+    step:   control -> the physics, `repeat` times -> observe, reward, terminal
+
+A task is a subclass that writes some of `start`, `control`, `observe`, `reward`, `terminal` and
+`metrics`. All are pure functions of one world; `vmap` makes many (vector.py). As after `mj_step`,
+what follows from the state (poses, sensors, forces) is that of the moment before the last physics
+step, while `qpos` and `qvel` are those after it.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.envs.state import Observation, State, select, state_alone, with_state_of
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.warning import diverged
+from jaxsim.physics import forward
+from jaxsim.physics import step as physics_step
+from jaxsim.physics.arguments import check_count
+from jaxsim.physics.make_data import make_data
+
+
+class Env:
+    """A task in one world.
+
+    Args:
+      m: the model.
+      repeat: physics steps for each action.
+      keep: what Data carries, as for `make_data`.
+
+    Example:
+      >>> class Upright(Env):
+      ...     def reward(self, m, before, after, action):
+      ...         return -jnp.cos(after.qpos[0])
+      >>> env = Upright(m, repeat=5)
+      >>> state = jax.jit(env.reset)(jax.random.key(0))
+      >>> state.obs.shape, round(float(env.dt), 3)
+      ((2,), 0.01)
+    """
+
+    def __init__(self, m: Model, *, repeat: int = 1, keep: Any = "default"):
+        self.m = m
+        self.repeat = check_count("repeat", repeat)
+        self.begin = make_data(m, keep)  # the world at qpos0, at rest
+
+    # --- what a task writes ---
+
+    def start(self, m: Model, d: Data, key: jax.Array) -> Data:
+        """The state of a new episode.
+
+        Args:
+          m: the model of this world.
+          d: the world at `qpos0`, at rest.
+          key: random numbers of this episode.
+        """
+        return d
+
+    def control(self, m: Model, d: Data, action: jax.Array) -> Data:
+        """The world with an action (action_size,) taken: here -1 and 1 are the ends of
+        `actuator_ctrlrange`; without limits the action is the control."""
+        low, high = m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1]
+        inside = 0.5 * (low + high) + 0.5 * (high - low) * jnp.clip(action, -1.0, 1.0)
+        return d.replace(ctrl=jnp.where(m.actuator_ctrllimited, inside, action))
+
+    def observe(self, m: Model, d: Data) -> Observation:
+        """What the agent sees: here `qpos` and `qvel`."""
+        return jnp.concatenate([d.qpos, d.qvel])
+
+    def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
+        """What an action is worth, ().
+
+        Args:
+          m: the model.
+          before: the state at the action; results are None.
+          after: the world after it.
+          action: the action, (action_size,).
+        """
+        return jnp.zeros((), after.qpos.dtype)
+
+    def terminal(self, m: Model, d: Data) -> jax.Array:
+        """Whether the episode is over here, by the task itself, bool ()."""
+        return jnp.zeros((), bool)
+
+    def metrics(self, m: Model, before: Data, after: Data, action: jax.Array) -> dict[str, Any]:
+        """Numbers worth a curve, by name, each ()."""
+        return {}
+
+    def action_range(self) -> tuple[jax.Array, jax.Array]:
+        """The least and the largest actions, (action_size,) each, as `control` takes them."""
+        limited = jnp.asarray(self.m.actuator_ctrllimited)
+        most = jnp.where(limited, jnp.ones((), self.begin.qpos.dtype), jnp.inf)
+        return -most, most
+
+    # --- what everybody calls ---
+
+    @property
+    def dt(self) -> jax.Array:
+        """Time of an action [s]."""
+        return self.m.opt.timestep * self.repeat
+
+    @property
+    def action_size(self) -> int:
+        """Length of an action."""
+        return self.m.nu
+
+    @property
+    def observation_size(self) -> Any:
+        """Length of an observation; of a dict of them, their shapes."""
+        shape = jax.eval_shape(self.observe, self.m, self.begin)
+        if isinstance(shape, dict):
+            return {name: x.shape for name, x in shape.items()}
+        return shape.shape[0]
+
+    def reset(self, key: jax.Array, m: Model | None = None) -> State:
+        """A new episode.
+
+        Only what the observation needs of the forward dynamics is computed under `jit`: nothing,
+        where it reads the state alone.
+
+        Args:
+          key: random numbers of the episode.
+          m: the model of this world, if it is not that of the environment.
+        """
+        m = self.m if m is None else m
+        d = self.start(m, self.begin, key)
+        zero = jnp.zeros((), d.qpos.dtype)
+        action = jnp.zeros(self.action_size, d.qpos.dtype)
+        names = jax.eval_shape(self.metrics, m, state_alone(d), d, action)
+        return State(
+            data=d,
+            obs=self.observe(m, forward(m, d)),
+            reward=zero,
+            done=zero,
+            metrics=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), names),
+            info={
+                "steps": jnp.zeros((), jnp.int32),
+                "terminated": jnp.zeros((), bool),
+                "truncated": jnp.zeros((), bool),
+                "diverged": jnp.zeros((), bool),
+            },
+        )
+
+    def step(self, state: State, action: jax.Array, m: Model | None = None) -> State:
+        """One action. A world that blew up is done, earns nothing, and has no derivative.
+
+        Args:
+          state: the state; one that is done goes on from where it is.
+          action: (action_size,).
+          m: the model of this world, if it is not that of the environment.
+
+        Raises:
+          ValueError: the action has another shape.
+        """
+        m = self.m if m is None else m
+        _check_action(action, self.action_size)
+        before = state.data
+        after = self.advance(m, self.control(m, before, action))
+        return self.told(m, state, before, after, action)
+
+    def advance(self, m: Model, d: Data) -> Data:
+        """The physics of one action."""
+        if self.repeat == 1:
+            return physics_step(m, d)
+        return lax.fori_loop(0, self.repeat, lambda _, d: physics_step(m, d), d)
+
+    def renew(self, m: Model, d: Data, fresh: Data, where: jax.Array) -> Data:
+        """The physics of one action; a world of which `where` holds is another, `fresh`, instead.
+
+        Its step is taken too, for its results, and the state put back: so a new episode costs no
+        other program than a step.
+        """
+
+        def turn(_: Any, d: Data) -> Data:
+            return with_state_of(physics_step(m, d), fresh, where)
+
+        return lax.fori_loop(0, self.repeat, turn, with_state_of(d, fresh, where))
+
+    def told(
+        self, m: Model, state: State, before: Data, after: Data, action: jax.Array, **info: Any
+    ) -> State:
+        """What an agent is told after an action."""
+        bad = diverged(before, after)
+        before = state_alone(before)
+        zero = jnp.zeros((), after.qpos.dtype)
+        reward = jnp.asarray(self.reward(m, before, after, action), after.qpos.dtype)
+        terminated = jnp.asarray(self.terminal(m, after), bool) | bad
+        return state.replace(
+            data=after,
+            obs=self.observe(m, after),
+            reward=jnp.where(bad, zero, reward),
+            done=terminated.astype(after.qpos.dtype),
+            metrics=select(bad, state.metrics, self.metrics(m, before, after, action)),
+            info=state.info
+            | {
+                "steps": state.info["steps"] + 1,
+                "terminated": terminated,
+                "truncated": jnp.zeros((), bool),
+                "diverged": bad,
+            }
+            | info,
+        )
+
+
+def _check_action(action: jax.Array, size: int) -> None:
+    if jnp.shape(action) != (size,):
+        raise ValueError(f"action: expected shape ({size},), got {jnp.shape(action)}")

@@ -1,0 +1,58 @@
+"""What an environment carries from one action to the next."""
+
+from typing import Any
+
+import jax
+from flax import struct
+
+from jaxsim.model.data import Data
+
+Observation = jax.Array | dict[str, jax.Array]
+
+# what of Data is the state of a world and its inputs; all the rest follows from it in a step
+STATE = frozenset(
+    """time qpos qvel act qacc_warmstart tree_asleep tree_start ctrl qfrc_applied xfrc_applied
+    eq_active mocap_pos mocap_quat userdata""".split()
+)
+
+
+class State(struct.PyTreeNode):
+    """A world and what its agent was told last. The names are those of MuJoCo Playground.
+
+    Attributes:
+      data: the physical state.
+      obs: what the agent sees: an array, or a dict of arrays.
+      reward: of the last action.
+      done: 1 where the episode has ended, else 0, in the reward's precision.
+      metrics: numbers worth a curve, by name.
+      info: what wrappers and tasks remember; `terminated`, `truncated`, `diverged` (bool), and
+        `steps`, the actions of this episode so far.
+    """
+
+    data: Data
+    obs: Observation
+    reward: jax.Array
+    done: jax.Array
+    metrics: dict[str, jax.Array]
+    info: dict[str, Any]
+
+
+def select(condition: jax.Array, a: Any, b: Any) -> Any:
+    """`a` where a condition (a scalar) holds, else `b`, for trees of the same form."""
+    return jax.tree.map(lambda x, y: x if x is y else jax.numpy.where(condition, x, y), a, b)
+
+
+def with_state_of(d: Data, other: Data, where: jax.Array) -> Data:
+    """A world whose state is that of another where a condition holds, with results as they are."""
+    changed = {
+        name: select(where, getattr(other, name), getattr(d, name))
+        for name in STATE
+        if getattr(d, name) is not None
+    }
+    return d.replace(**changed)
+
+
+def state_alone(d: Data) -> Data:
+    """A world without its results, so that nobody reads what belongs to another moment."""
+    gone = [n for n, f in Data.fields.items() if n not in STATE | {"warning"} and not f.static]
+    return d.replace(**{name: None for name in gone if getattr(d, name) is not None})
