@@ -40,9 +40,9 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.made pyproject.toml tests/model_packages.txt
+$(VENV)/.test: $(VENV)/.made pyproject.toml tests/model_packages.txt tests/client_packages.txt
 	$(PIP) -e '.[test]'
-	$(PIP) --no-deps -r tests/model_packages.txt
+	$(PIP) --no-deps -r tests/model_packages.txt -r tests/client_packages.txt
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.dev: $(VENV)/.test

@@ -1,0 +1,96 @@
+"""A number that is 1 where a quantity is as wanted, and falls off beside it.
+
+Y. Tassa et al., DeepMind Control Suite, 2018, section 2: rewards between 0 and 1, whose terms
+multiply.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.words import remedy
+
+
+class Fall(NamedTuple):
+    """How a term falls off: its value at distance x, in units in which it is v at distance 1.
+
+    Attributes:
+      scale: of v, so that `value(scale(v)) == v`.
+      value: of the scaled distance.
+      zero: whether v may be 0.
+    """
+
+    scale: Callable[[float], float]
+    value: Callable[[jax.Array], jax.Array]
+    zero: bool = False
+
+
+def _inside(x: jax.Array, value: jax.Array) -> jax.Array:
+    return jnp.where(jnp.abs(x) < 1, value, jnp.zeros((), value.dtype))
+
+
+FALLS = {
+    "gaussian": Fall(lambda v: math.sqrt(-2 * math.log(v)), lambda x: jnp.exp(-0.5 * x * x)),
+    "hyperbolic": Fall(lambda v: math.acosh(1 / v), lambda x: 1 / jnp.cosh(x)),
+    "long_tail": Fall(lambda v: math.sqrt(1 / v - 1), lambda x: 1 / (x * x + 1)),
+    "reciprocal": Fall(lambda v: 1 / v - 1, lambda x: 1 / (jnp.abs(x) + 1)),
+    "cosine": Fall(
+        lambda v: math.acos(2 * v - 1) / math.pi,
+        lambda x: _inside(x, 0.5 * (1 + jnp.cos(math.pi * x))),
+        zero=True,
+    ),
+    "linear": Fall(lambda v: 1 - v, lambda x: _inside(x, 1 - jnp.abs(x)), zero=True),
+    "quadratic": Fall(lambda v: math.sqrt(1 - v), lambda x: _inside(x, 1 - x * x), zero=True),
+    "tanh_squared": Fall(lambda v: math.atanh(math.sqrt(1 - v)), lambda x: 1 - jnp.tanh(x) ** 2),
+}
+
+
+def tolerance(
+    x: jax.Array,
+    bounds: tuple[float, float] = (0.0, 0.0),
+    *,
+    margin: float = 0.0,
+    fall: str = "gaussian",
+    at_margin: float = 0.1,
+) -> jax.Array:
+    """1 where bounds hold, less beside them.
+
+    Args:
+      x: the quantity, any shape.
+      bounds: least and largest value wanted; `math.inf` for none.
+      margin: distance from the bounds at which the result is `at_margin`; 0: it is 0 beside them.
+      fall: "gaussian", "hyperbolic", "long_tail", "reciprocal", "cosine", "linear", "quadratic" or
+        "tanh_squared".
+      at_margin: see `margin`; between 0 and 1, and 0 itself for "cosine", "linear", "quadratic".
+
+    Returns:
+      In [0, 1], the shape of `x`.
+
+    Raises:
+      ValueError: an argument is out of its range.
+
+    Example:
+      >>> x = jnp.array([0.5, 1.0, 2.0])
+      >>> tolerance(x, (0.0, 1.0), margin=2.0, fall="linear", at_margin=0.0)
+      Array([1. , 1. , 0.5], dtype=float64)
+    """
+    low, high = bounds
+    if not low <= high:
+        raise ValueError(f"bounds: expected the lower first, got {bounds}")
+    if not margin >= 0:
+        raise ValueError(f"margin: expected at least 0, got {margin}")
+    if fall not in FALLS:
+        raise ValueError(f"fall: {fall!r} is not known{remedy(fall, FALLS, '')}")
+    if not (0 < at_margin < 1 or (FALLS[fall].zero and at_margin == 0)):
+        raise ValueError(f"at_margin: expected a number between 0 and 1, got {at_margin}")
+    inside = (low <= x) & (x <= high)
+    if margin == 0:
+        return inside.astype(x.dtype)
+    beside = jnp.where(x < low, low - x, x - high) / margin
+    # inside the value is not used: a distance of 0 keeps its derivative finite
+    beside = jnp.where(inside, jnp.zeros((), x.dtype), beside)
+    value = FALLS[fall].value(beside * FALLS[fall].scale(at_margin))
+    return jnp.where(inside, jnp.ones((), x.dtype), value)

@@ -1,0 +1,86 @@
+"""Gymnasium's own checker, and its conventions of resets, masks and copies."""
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from envs.tasks import low
+from gymnasium.utils.env_checker import check_env
+
+from jaxsim.envs import VectorEnv
+from jaxsim.envs.gymnasium import GymnasiumEnv, GymnasiumVectorEnv
+
+LENGTH = 10
+
+
+@pytest.fixture(scope="module")
+def env():
+    return low()
+
+
+@pytest.mark.filterwarnings("ignore:.*Box observation space.*infinity.*")
+def test_the_checker_of_gymnasium_passes(env):
+    """An observation without limits is all that it has to say."""
+    check_env(GymnasiumEnv(env, length=LENGTH), skip_render_check=True)
+
+
+@pytest.mark.parametrize("mode", ["next", "same"])
+def test_steps_are_those_of_the_worlds(env, mode):
+    """The same numbers as in the functional form, in numpy, as copies that stay as they are."""
+    clients = GymnasiumVectorEnv(env, 3, length=LENGTH, autoreset=mode)
+    obs, _ = clients.reset(seed=4)
+    key = jax.random.split(jax.random.split(jax.random.key(4))[1], 3)
+    worlds = VectorEnv(env, length=LENGTH, autoreset=mode)
+    state, step = jax.jit(worlds.reset)(key), jax.jit(worlds.step)
+    np.testing.assert_array_equal(obs, state.obs)
+    actions = np.random.default_rng(0).uniform(-1, 1, (25, 3, 1))
+    kept, cut = [], 0
+    for action in actions:
+        obs, reward, terminated, truncated, info = clients.step(action)
+        state = step(state, jnp.asarray(action))
+        for mine, theirs in ((obs, state.obs), (reward, state.reward)):
+            assert isinstance(mine, np.ndarray)
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(terminated, state.info["terminated"])
+        np.testing.assert_array_equal(truncated, state.info["truncated"])
+        np.testing.assert_array_equal(info["speed"], state.metrics["speed"])
+        over = terminated | truncated
+        assert ("final_obs" in info) == (mode == "same" and bool(over.any()))
+        if "final_obs" in info:
+            np.testing.assert_array_equal(info["_final_obs"], over)
+            assert (info["final_obs"][over] != obs[over]).any()
+        cut += truncated.sum()
+        kept.append((obs, obs.copy()))
+    assert cut >= 3
+    for now, then in kept:
+        np.testing.assert_array_equal(now, then)
+    metadata = clients.metadata["autoreset_mode"]
+    assert metadata == gymnasium.vector.AutoresetMode(f"{mode.capitalize()}Step")
+
+
+def test_chosen_worlds_are_reset(env):
+    clients = GymnasiumVectorEnv(env, 3, length=LENGTH, autoreset=None)
+    before, _ = clients.reset(seed=0)
+    before, *_ = clients.step(np.zeros((3, 1)))
+    mask = np.array([True, False, False])
+    after, _ = clients.reset(options={"reset_mask": mask})
+    np.testing.assert_array_equal((after != before).any(axis=1), mask)
+    with pytest.raises(ValueError, match="reset_mask: expected bool"):
+        clients.reset(options={"reset_mask": np.ones(2, bool)})
+
+
+def test_a_step_before_a_reset_is_refused(env):
+    clients = GymnasiumVectorEnv(env, 2)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        clients.step(np.zeros((2, 1)))
+    clients.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action: expected shape \(2, 1\), got \(3, 1\)"):
+        clients.step(np.zeros((3, 1)))
+
+
+def test_a_missing_package_is_named():
+    from jaxsim.envs.extra import needed
+
+    with pytest.raises(ImportError, match=r"this needs nosuch: pip install 'jaxsim-engine\[rl\]'"):
+        needed("nosuch", "rl")
