@@ -3,6 +3,7 @@
     Env          a task in one world: what is done, seen, paid for
     VectorEnv    many worlds: episodes, new ones where they ended
     randomize    a model for each world
+    FrameStack, Delayed, Noisy    what lies between an agent and the worlds
 
 Adapters for libraries of others are modules of their own: `jaxsim.envs.gymnasium`,
 `jaxsim.envs.brax`.
@@ -12,3 +13,6 @@ from jaxsim.envs.env import Env as Env
 from jaxsim.envs.randomize import randomize as randomize
 from jaxsim.envs.state import State as State
 from jaxsim.envs.vector import VectorEnv as VectorEnv
+from jaxsim.envs.wrap import Delayed as Delayed
+from jaxsim.envs.wrap import FrameStack as FrameStack
+from jaxsim.envs.wrap import Noisy as Noisy

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from envs.tasks import low
+from envs.tasks import hold
 
 # Brax and what it imports warn of their own affairs
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def env():
-    return low()
+    return hold()
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def _replicated(tree, devices):
 
 @pytest.mark.slow
 def test_ppo_learns(env, monkeypatch):
-    """The mean reward of an action rises from that of a start at random to nearly all there is."""
+    """The mean reward of an action rises to most of what there is."""
     monkeypatch.setattr(jax, "device_put_replicated", _replicated, raising=False)
     from brax.training.agents.ppo import train as ppo
 
@@ -75,4 +75,4 @@ def test_ppo_learns(env, monkeypatch):
         progress_fn=lambda steps, told: curve.append(float(told["eval/episode_reward"])),
     )
     assert curve[-1] > curve[0]
-    assert curve[-1] > 0.9 * 50
+    assert curve[-1] > 0.8 * 50

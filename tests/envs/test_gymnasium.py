@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from envs.tasks import low
+from envs.tasks import hold
 from gymnasium.utils.env_checker import check_env
 
 from jaxsim.envs import VectorEnv
@@ -16,7 +16,7 @@ LENGTH = 10
 
 @pytest.fixture(scope="module")
 def env():
-    return low()
+    return hold()
 
 
 @pytest.mark.filterwarnings("ignore:.*Box observation space.*infinity.*")

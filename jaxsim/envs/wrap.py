@@ -1,0 +1,170 @@
+"""What lies between an agent and the worlds: frames of the past, delays, noise.
+
+Each wraps a `VectorEnv`, or another of these, and has its interface. What is remembered is in
+`state.info`, world by world, and begins anew with the episode.
+
+    worlds = FrameStack(Delayed(VectorEnv(env), actions=2), 4)
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.envs.env import Env
+from jaxsim.envs.state import Observation, State, select
+from jaxsim.envs.vector import VectorEnv
+from jaxsim.physics.arguments import check_count
+
+
+class Wrapper:
+    """Worlds as they are; what is between is written by subclasses, for one world.
+
+    Args:
+      worlds: a VectorEnv, or one that is wrapped.
+    """
+
+    def __init__(self, worlds: "VectorEnv | Wrapper"):
+        self.worlds = worlds
+        self.env: Env = worlds.env
+        self.length: int = worlds.length
+        self.autoreset: str | None = worlds.autoreset
+
+    def reset(self, keys: jax.Array) -> State:
+        """New episodes of all worlds; keys (worlds,)."""
+        return jax.vmap(self.begun)(self.worlds.reset(keys))
+
+    def step(self, state: State, action: jax.Array) -> State:
+        """One action in each world, (worlds, action_size)."""
+        state, action = jax.vmap(self.acted)(state, action)
+        return jax.vmap(self._told)(state, self.worlds.step(state, action))
+
+    def reset_where(self, state: State, where: jax.Array, keys: jax.Array) -> State:
+        """New episodes of chosen worlds: bool (worlds,), keys (worlds,)."""
+        return jax.vmap(select)(where, self.reset(keys), state)
+
+    # --- what a subclass writes ---
+
+    def begun(self, state: State) -> State:
+        """A world at the start of an episode."""
+        return state
+
+    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+        """A world that remembers an action, and the action that is taken."""
+        return state, action
+
+    def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
+        """What the agent sees of an observation, and what is remembered."""
+        return obs, {}
+
+    # --- one world ---
+
+    def _told(self, before: State, state: State) -> State:
+        """The world after a step: with what was remembered, or at the start of an episode."""
+        last = state.info.get("final_obs", state.obs)
+        over = state.done > 0 if "final_obs" in state.info else jnp.zeros((), bool)
+        # of an episode that has ended and begun anew in one step, the last observation comes first
+        obs, memory = self.seen(before, select(over, last, state.obs))
+        info = state.info | memory
+        if "final_obs" in info:
+            info |= {"final_obs": obs}
+        onward = state.replace(obs=obs, info=info)
+        fresh = self.begun(state)
+        kept = {"final_obs": obs} if "final_obs" in info else {}
+        fresh = fresh.replace(info=info | fresh.info | kept)
+        return select(state.info["steps"] == 0, fresh, onward)
+
+
+class FrameStack(Wrapper):
+    """The last observations side by side, the newest last; an episode begins with its first alone.
+
+    Args:
+      worlds: the worlds.
+      frames: how many; observations are then (..., frames, size).
+    """
+
+    def __init__(self, worlds: VectorEnv | Wrapper, frames: int):
+        super().__init__(worlds)
+        self.frames = check_count("frames", frames)
+
+    def begun(self, state: State) -> State:
+        """The first observation, as often as there are frames."""
+        stacked = jax.tree.map(lambda x: jnp.stack([x] * self.frames), state.obs)
+        info = state.info | {"frames": stacked}
+        if "final_obs" in info:
+            info |= {"final_obs": stacked}
+        return state.replace(obs=stacked, info=info)
+
+    def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
+        """The frames before, without the oldest, and this one."""
+        stacked = jax.tree.map(
+            lambda old, x: jnp.concatenate([old[1:], x[None]]), state.info["frames"], obs
+        )
+        return stacked, {"frames": stacked}
+
+
+class Delayed(Wrapper):
+    """Actions that are taken later than they are said: zero actions at first.
+
+    Args:
+      worlds: the worlds.
+      actions: by how many actions.
+    """
+
+    def __init__(self, worlds: VectorEnv | Wrapper, actions: int):
+        super().__init__(worlds)
+        self.actions = check_count("actions", actions)
+
+    def begun(self, state: State) -> State:
+        """No action is under way."""
+        waiting = jnp.zeros((self.actions, self.env.action_size), state.reward.dtype)
+        return state.replace(info=state.info | {"waiting": waiting})
+
+    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+        """The oldest action is taken."""
+        line = jnp.concatenate([state.info["waiting"], action[None].astype(state.reward.dtype)])
+        return state.replace(info=state.info | {"waiting": line[1:]}), line[0]
+
+
+class Noisy(Wrapper):
+    """Normal noise on what is seen and done; its random numbers are the world's own.
+
+    Args:
+      worlds: the worlds.
+      obs: standard deviation of the noise of observations, a number or (size,).
+      action: that of actions, a number or (action_size,).
+    """
+
+    def __init__(self, worlds: VectorEnv | Wrapper, obs: Any = 0.0, action: Any = 0.0):
+        super().__init__(worlds)
+        self.noise = obs, action
+
+    def begun(self, state: State) -> State:
+        """The first observation has noise too."""
+        key = state.info.get("noise", jax.random.fold_in(state.info["key"], 1))
+        obs, memory = self.seen(state.replace(info=state.info | {"noise": key}), state.obs)
+        info = state.info | memory
+        if "final_obs" in info:
+            info |= {"final_obs": obs}
+        return state.replace(obs=obs, info=info)
+
+    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+        """The action, disturbed."""
+        key, own = jax.random.split(state.info["noise"])
+        return state.replace(info=state.info | {"noise": key}), _with_noise(own, action, 1, self)
+
+    def seen(self, state: State, obs: Observation) -> tuple[Observation, dict[str, Any]]:
+        """The observation, disturbed."""
+        key, own = jax.random.split(state.info["noise"])
+        return _with_noise(own, obs, 0, self), {"noise": key}
+
+
+def _with_noise(key: jax.Array, x: Any, which: int, worlds: Noisy) -> Any:
+    leaves, form = jax.tree.flatten(x)
+    keys = jax.random.split(key, len(leaves))
+    sigma = worlds.noise[which]
+    disturbed = [
+        a + jnp.asarray(sigma, a.dtype) * jax.random.normal(k, a.shape, a.dtype)
+        for k, a in zip(keys, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(form, disturbed)
