@@ -4,6 +4,8 @@ A step of the physics leaves the results of the state before it beside the state
 puts both in their places, so that a residual sees one consistent world.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -51,39 +53,55 @@ def run_cost(
 ) -> jax.Array:
     """`motion_cost` of controls that are within their limits."""
 
-    def advance(d: Data, u: jax.Array) -> tuple[Data, jax.Array]:
-        return advanced(m, d, u, problem)
+    def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
+        after, residuals, bad = advanced(m, d, u, problem)
+        return after, (residuals, bad)
 
     body = jax.checkpoint(advance) if checkpoint else advance
-    end, costs = lax.scan(body, d, ctrl)
-    return jnp.sum(costs) + end_cost(m, end, problem)
+    _, (residuals, bad) = lax.scan(body, d, with_end(ctrl))
+    return total_cost(problem, residuals, bad)
 
 
-def advanced(m: Model, d: Data, u: jax.Array, problem: Problem) -> tuple[Data, jax.Array]:
-    """The world after one step, and what the step costs: infinite if the world diverged."""
+def with_end(ctrl: jax.Array) -> jax.Array:
+    """Controls (steps, nu) with one more row of zeros.
+
+    The end of a motion is looked at by one more step, which is the same program: its residuals are
+    those of the end, where it leads to is of no interest.
+    """
+    return jnp.concatenate([ctrl, jnp.zeros_like(ctrl[:1])])
+
+
+def advanced(m: Model, d: Data, u: jax.Array, problem: Problem) -> tuple[Data, tuple, jax.Array]:
+    """The world after one step, the residuals of the step, and whether the world diverged in it."""
     before = d.replace(ctrl=u)
     after = step(m, before)
-    cost = problem.running(m, observe(m, before, after))
-    return after, jnp.where(diverged(before, after), jnp.inf, cost)
+    return after, problem.residuals(m, observe(m, before, after, forward)), diverged(before, after)
 
 
-def end_cost(m: Model, d: Data, problem: Problem) -> jax.Array:
-    """What the end of a motion costs."""
-    return problem.terminal(m, observe_end(m, d))
+def step_costs(problem: Problem, residuals: tuple) -> jax.Array:
+    """The cost of each step and of the end, (steps + 1,), of residuals (steps + 1, n) each."""
+    running = jax.vmap(problem.cost_of)(tuple(r[:-1] for r in residuals))
+    end = problem.cost_of(tuple(r[-1] for r in residuals), terminal=True)
+    return jnp.concatenate([running, end[None]])
 
 
-def observe(m: Model, before: Data, after: Data) -> Data:
-    """The world before a step, with the results that the step found for it."""
+def total_cost(problem: Problem, residuals: tuple, bad: jax.Array) -> jax.Array:
+    """The cost of a motion, (); infinite if it diverged."""
+    return jnp.where(jnp.any(bad), jnp.inf, jnp.sum(step_costs(problem, residuals)))
+
+
+def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data], Data]) -> Data:
+    """The world before a step, with the results that the step found for it.
+
+    Args:
+      m, before, after: public, or in the form of the physics.
+      forward: the forward dynamics in the same form.
+    """
     if m.opt.integrator == IntegratorType.RK4:  # the results of its step are of its last stage
         return forward(m, before)
     return after.replace(
         time=before.time, qpos=before.qpos, qvel=before.qvel, act=before.act, ctrl=before.ctrl
     )
-
-
-def observe_end(m: Model, d: Data) -> Data:
-    """The world at the end of a motion, without a control, with its results."""
-    return forward(m, d.replace(ctrl=jnp.zeros_like(d.ctrl)))
 
 
 def diverged(before: Data, after: Data) -> jax.Array:
