@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.control.motion import carrying
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.least_squares import least_squares
 from jaxsim.control.tangent import moved, state_size
@@ -68,7 +69,7 @@ def equilibrium(
         return moved(m, d, dx).replace(ctrl=u)
 
     def accelerations(x: jax.Array) -> jax.Array:
-        found = forward(m, world(x))
+        found = forward(m, carrying(m, world(x), "qacc act_dot"))
         beyond = d.ctrl + x[nv + na :]  # a slope back into the limits
         beyond = beyond - jnp.clip(beyond, lower, upper)
         return jnp.concatenate([found.qacc, found.act_dot, beyond])
@@ -82,6 +83,6 @@ def equilibrium(
     # one program for both
     start = jnp.zeros(nx - nv + m.nu, dtype)
     x, _ = lax.scan(solve, start, jnp.stack([hold, jnp.zeros_like(hold)]))
-    end = forward(m, world(x))
+    end = forward(m, carrying(m, world(x), "qacc act_dot"))
     left = jnp.max(jnp.abs(jnp.concatenate([end.qacc, end.act_dot])), initial=0)
     return Equilibrium(world(x), left)

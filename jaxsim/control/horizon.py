@@ -5,8 +5,8 @@ A planner is a pure function of state and time, with the plan before as a warm s
     control, plan = planner(d, plan)
 
 so that the loop of plan and step is one `jax.lax.scan`, and many worlds are one `jax.vmap`. The old
-plan is moved by the time that has passed since it was made, not by a number of calls: calls may come
-at any rate. Beyond its end the last control is held.
+plan is moved by the time that has passed since it was made, not by a number of calls: calls may
+come at any rate. Beyond its end the last control is held.
 """
 
 from collections.abc import Callable

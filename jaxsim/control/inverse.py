@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.control.limits import clipped, unclamped
+from jaxsim.control.motion import carrying
 from jaxsim.control.solve.least_squares import value_and_jacobian
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
@@ -13,6 +14,8 @@ from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 from jaxsim.physics.api import differentiate_pos, forward, inverse
 from jaxsim.physics.arguments import check_array, check_data, check_model
+
+FORCES = "qacc qfrc_inverse qfrc_passive qfrc_bias qfrc_actuator qfrc_smooth"
 
 
 class Torque(NamedTuple):
@@ -105,7 +108,7 @@ def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
     qacc = (qvel[1:] - qvel[:-1]) / h
 
     def explain(q: jax.Array, v: jax.Array, a: jax.Array) -> Violation:
-        world = d.replace(qpos=q, qvel=v, qacc=a)
+        world = carrying(m, d, FORCES).replace(qpos=q, qvel=v, qacc=a)
         found = _controls(m, world, a)
         return Violation(found.missing, found.ctrl, inverse(m, world))
 
@@ -113,7 +116,7 @@ def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
 
 
 def _controls(m: Model, d: Data, qacc: jax.Array) -> Torque:
-    free = unclamped(m)
+    free, d = unclamped(m), carrying(m, d, FORCES)
 
     def forces(u: jax.Array) -> jax.Array:
         found = forward(free, d.replace(ctrl=u))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.control.motion import carrying
 from jaxsim.control.solve.least_squares import least_squares
 from jaxsim.control.tangent import moved
 from jaxsim.enums import JointType
@@ -120,6 +121,7 @@ def inverse_kinematics(
     for target in targets:
         name2id(m, target.kind, target.name)
     dtype = m.qpos0.dtype
+    there = carrying(m, d, " ".join(" ".join(KINDS[t.kind]) for t in targets))
     hold = jnp.broadcast_to(jnp.asarray(rest).astype(dtype), (m.nv,))
     still = jnp.zeros(m.nv + m.na, dtype)
 
@@ -127,7 +129,7 @@ def inverse_kinematics(
         return moved(m, d, jnp.concatenate([dq, still])).qpos
 
     def errors(qpos: jax.Array) -> jax.Array:
-        found = kinematics(m, d.replace(qpos=qpos))
+        found = kinematics(m, there.replace(qpos=qpos))
         return jnp.concatenate([jnp.zeros(0, dtype), *(t.residual(m, found) for t in targets)])
 
     def residuals(dq: jax.Array) -> jax.Array:

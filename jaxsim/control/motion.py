@@ -110,6 +110,13 @@ def diverged(before: Data, after: Data) -> jax.Array:
     return jnp.any(after.warning[index] > before.warning[index])
 
 
+def carrying(m: Model, d: Data, names: str) -> Data:
+    """The world with a place for results, named in one string, that it does not keep."""
+    sizes, dtype = m.structure.sizes, m.qpos0.dtype
+    absent = [n for n in names.split() if getattr(d, n) is None]
+    return d.replace(**{n: jnp.zeros(Data.fields[n].dims(sizes), dtype) for n in absent})
+
+
 def check_motion(function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> None:
     """Raises ValueError if controls, world and problem are not of one motion."""
     check_model(function, m)

@@ -61,7 +61,12 @@ def loop(m, planner, d, running, number):
     return jax.lax.scan(turn, (d, running), None, length=number)
 
 
-@pytest.mark.parametrize("method", HOW)
+QUICK = ("ilqr", "mppi")
+
+
+@pytest.mark.parametrize(
+    "method", [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in HOW]
+)
 def test_the_cart_comes_home(m, d, problem, method):
     planner = receding(m, problem, steps=STEPS, method=method, knots=4, **HOW[method])
     run = jax.jit(lambda d, key: loop(m, planner, d, planner.start(d, key), 60))

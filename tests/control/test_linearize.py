@@ -77,7 +77,9 @@ def states(m, number, seed=0):
     return jax.vmap(one)(jnp.asarray(dx), jnp.asarray(ctrl))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", ["euler", "contact", pytest.param("implicit", marks=pytest.mark.slow)]
+)
 def test_a_b_c_d_are_those_of_mujoco(case):
     m = load_model(CASES[case])
     d = states(m, 3)
