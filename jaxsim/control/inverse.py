@@ -15,7 +15,10 @@ from jaxsim.model.model import Model
 from jaxsim.physics.api import differentiate_pos, forward, inverse
 from jaxsim.physics.arguments import check_array, check_data, check_model
 
-FORCES = "qacc qfrc_inverse qfrc_passive qfrc_bias qfrc_actuator qfrc_smooth"
+# results that are read here, and what `inverse` reads and writes
+FORCES = " ".join(
+    {"qfrc_passive", "qfrc_bias", "qfrc_actuator", "qfrc_smooth", *vars(inverse)["carries"]}
+)
 
 
 class Torque(NamedTuple):

@@ -7,7 +7,7 @@ import optimistix
 import pytest
 from tolerance import DYNAMICS
 
-from jaxsim.control import Target, computed_torque, inverse_kinematics, violation
+from jaxsim.control import Target, computed_torque, equilibrium, inverse_kinematics, violation
 from jaxsim.io.load import load_model
 from jaxsim.physics.api import forward, kinematics
 from jaxsim.physics.make_data import make_data
@@ -150,3 +150,15 @@ def test_arguments_that_do_not_fit(m, d):
         violation(m, d, jnp.ones((2, 5)))
     with pytest.raises(ValueError, match=r"computed_torque: vec: expected shape \(4,\)"):
         computed_torque(m, d, jnp.ones(5))
+
+
+def test_a_world_need_not_carry_results(m):
+    """What is read is given a place: traced, not run."""
+    d = make_data(m, keep=())
+    shape = jax.eval_shape(lambda q: violation(m, d, q).force, jnp.ones((5, 5)))
+    assert shape.shape == (3, 4)
+    assert jax.eval_shape(lambda d: computed_torque(m, d, jnp.ones(4)).ctrl, d).shape == (4,)
+    hand = [Target("site", "hand", pos=jnp.ones(3))]
+    assert jax.eval_shape(lambda d: inverse_kinematics(m, d, hand).qpos, d).shape == (5,)
+    found = jax.eval_shape(lambda d: equilibrium(m, d).d, d)
+    assert jax.tree.structure(found) == jax.tree.structure(d)
