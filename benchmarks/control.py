@@ -1,6 +1,6 @@
 """Times of jaxsim.control: linearisation beside MuJoCo, and a swing-up by each method.
 
-    python -m benchmarks.control [--states 100] [--repeat 5]
+    python -m benchmarks.control [--states 100] [--repeat 5] [--methods ilqr mppi ...]
 
 Both columns of the first table are taken in turns in one run, so that a busy machine slows both.
 """
@@ -56,7 +56,7 @@ def linearization(states: int, repeat: int) -> None:
     print(f" (first call {compiling / 1e3:.1f} s); mjd_transitionFD, one thread: {other:.1f} ms")
 
 
-def swing_up() -> None:
+def swing_up(wanted: list[str]) -> None:
     """The cost of a swing-up of the cart and pole, against seconds."""
     m = jaxsim.load_model(CARTPOLE)
     m = m.replace(opt=m.opt.replace(timestep=jnp.asarray(0.02, m.qpos0.dtype)))
@@ -79,7 +79,7 @@ def swing_up() -> None:
     sampled = {"steps": steps, "samples": 128, "sigma": 0.3, "iterations": TURNS}
     methods = {
         "ilqr": lambda: control.ilqr(m, d, guess, problem, iterations=TURNS).history,
-        "shoot, adam": lambda: (
+        "shoot": lambda: (
             control.shoot(
                 m, d, guess, problem, iterations=TURNS, optimizer=optax.adam(0.05), checkpoint=False
             ).history
@@ -95,6 +95,8 @@ def swing_up() -> None:
     print(f"| method | {' | '.join(f'cost before turn {k}' for k in shown)} | ms a turn |")
     print("|---|---|---|---|---|---|")
     for name, solve in methods.items():
+        if name not in wanted:
+            continue
         run = jax.jit(solve)
         milliseconds(run)
         taken = milliseconds(run) / TURNS
@@ -107,6 +109,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=5)
+    methods = ["ilqr", "shoot", "predictive_sampling", "mppi", "cem"]
+    parser.add_argument("--methods", nargs="*", default=methods)
     arguments = parser.parse_args()
-    linearization(arguments.states, arguments.repeat)
-    swing_up()
+    if arguments.states:
+        linearization(arguments.states, arguments.repeat)
+    swing_up(arguments.methods)
