@@ -86,6 +86,20 @@ def test_gradient_of_a_rollout(m, d, ctrl):
         np.testing.assert_allclose(gradient[i], difference, rtol=1e-5, atol=1e-10)
 
 
+def test_a_checkpoint_at_each_step_keeps_less_and_changes_no_gradient(m, d, ctrl):
+    def compiled(checkpoint):
+        def reach(ctrl):
+            return jnp.sum(rollout(m, d, ctrl=ctrl, checkpoint=checkpoint)[0].qpos ** 2)
+
+        return jax.jit(jax.grad(reach)).lower(jnp.tile(ctrl, (20, 1))).compile()
+
+    every, few = compiled(False), compiled(True)
+    long = jnp.tile(ctrl, (20, 1))
+    np.testing.assert_allclose(few(long), every(long), **SAME)
+    kept, less = (p.memory_analysis().temp_size_in_bytes for p in (every, few))
+    assert less < kept / 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -34,7 +34,7 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
     # coordinates that move linearly take the step of their dof, the others none
     dof, linear = _linear(s)
     moved = qpos + jnp.where(_mask(linear, qpos), take(step, dof), 0)
-    adr, first = _rotations(s)
+    adr, first = rotations(s)
     q = Quat(*(take(qpos, adr + k) for k in range(4)))
     turn = Quat.from_rotation_vector(Vec(*(take(step, first + k) for k in range(3))))
     turned = (q.normalize() * turn).normalize()
@@ -47,10 +47,10 @@ def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
     The inverse of `integrate_pos`; rotations take the shorter way.
     """
     s = m.structure
-    adr_of_dof, linear = _linear_dofs(s)
+    adr_of_dof, linear = linear_dofs(s)
     out = jnp.where(_mask(linear, qpos1), take(qpos2, adr_of_dof) - take(qpos1, adr_of_dof), 0)
     if len(joints_of(s, JointType.FREE, JointType.BALL)):
-        adr, first = _rotations(s)
+        adr, first = rotations(s)
         a = Quat(*(take(qpos1, adr + k) for k in range(4))).normalize()
         b = Quat(*(take(qpos2, adr + k) for k in range(4))).normalize()
         turn = (a.conj * b).rotation_vector()
@@ -80,7 +80,7 @@ def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
     s = m.structure
     if not len(joints_of(s, JointType.FREE, JointType.BALL)):
         return qvel
-    _, first = _rotations(s)
+    _, first = rotations(s)
     u, omega = (Vec(*(take(x, first + k) for k in range(3))) for x in (step, qvel))
     square = u.dot(u)
     small = square < 1e-3
@@ -101,7 +101,7 @@ def place(x: Array, first: np.ndarray, parts: list[Array] | tuple) -> Array:
     return take(jnp.concatenate([x, *parts]), source)
 
 
-def _rotations(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def rotations(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Addresses of the quaternions in qpos and of their angular velocities in qvel."""
     joint = joints_of(s, JointType.FREE, JointType.BALL)
     free = 3 * (s.jnt_type[joint] == JointType.FREE)
@@ -121,7 +121,7 @@ def _linear(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return dof, linear
 
 
-def _linear_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def linear_dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """For each dof its coordinate, and whether the coordinate moves linearly."""
     dof, linear = _linear(s)
     adr, moves = np.zeros(s.nv, int), np.zeros(s.nv, bool)

@@ -1,0 +1,135 @@
+"""Controls and forces that a motion asks for, from inverse dynamics."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.control.limits import clipped, unclamped
+from jaxsim.control.motion import carrying
+from jaxsim.control.solve.least_squares import value_and_jacobian
+from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.physics.api import differentiate_pos, forward, inverse
+from jaxsim.physics.arguments import check_array, check_data, check_model
+
+# results that are read here, and what `inverse` reads and writes
+FORCES = " ".join(
+    {"qfrc_passive", "qfrc_bias", "qfrc_actuator", "qfrc_smooth", *vars(inverse)["carries"]}
+)
+
+
+class Torque(NamedTuple):
+    """Controls for an acceleration.
+
+    Attributes:
+      ctrl: within the limits, (nu,).
+      missing: generalized force that the actuators do not give, (nv,) [N or N m]: at dofs without
+        an actuator, or because of limits.
+    """
+
+    ctrl: jax.Array
+    missing: jax.Array
+
+
+def computed_torque(m: Model, d: Data, qacc: jax.Array) -> Torque:
+    """The controls that give an acceleration, as far as the actuators can.
+
+        qfrc_actuator(ctrl) = inverse(qpos, qvel, qacc) - applied forces
+
+    The actuators' force is affine in the controls, so that the controls of least squares solve it.
+    With `qacc = wanted + Kp (q_wanted - q) + Kd (v_wanted - v)` this is computed torque control.
+
+    Args:
+      m: the model; of an actuator with an activation only the present force counts.
+      d: the state.
+      qacc: the acceleration, (nv,) [m/s^2 or rad/s^2].
+
+    Returns:
+      A Torque.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+    """
+    check_model("computed_torque", m)
+    check_data("computed_torque", m, d)
+    check_array("computed_torque", m, "vec", qacc)
+    return _controls(m, d, jnp.asarray(qacc).astype(m.qpos0.dtype))
+
+
+class Violation(NamedTuple):
+    """What of a motion the physics does not explain, at each of its inner steps.
+
+    Attributes:
+      force: generalized force that neither bodies, contacts nor actuators give, (steps - 2, nv).
+      ctrl: controls that explain most, (steps - 2, nu).
+      worlds: the worlds at the steps with their `qfrc_inverse`, with a leading axis of steps - 2.
+    """
+
+    force: jax.Array
+    ctrl: jax.Array
+    worlds: Data
+
+
+def violation(m: Model, d: Data, qpos: jax.Array) -> Violation:
+    """Forces that would have to act from nowhere for a motion to happen.
+
+    A motion drawn by hand, or recorded, is taken apart by inverse dynamics: velocities and
+    accelerations are differences of the configurations, one time step apart, as the integrator
+    makes them,
+
+        qvel_t = (qpos_t - qpos_t-1) / h,   qacc_t = (qvel_t+1 - qvel_t) / h
+
+    and what the actuators cannot give is left. A motion of the engine with semi-implicit
+    integration leaves nothing. With RK4 the differences are only first order.
+
+    Args:
+      m: the model.
+      d: a world; its inputs but the controls, such as applied forces, count.
+      qpos: the motion, (steps, nq), with `m.opt.timestep` between configurations.
+
+    Returns:
+      A Violation.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+    """
+    check_model("violation", m)
+    check_data("violation", m, d)
+    if jnp.ndim(qpos) != 2 or jnp.shape(qpos)[1] != m.nq or jnp.shape(qpos)[0] < 3:
+        raise ValueError(
+            f"violation: qpos: expected shape (steps, {m.nq}) with at least 3 steps, got "
+            f"{brief(qpos)}"
+        )
+    qpos = jnp.asarray(qpos).astype(m.qpos0.dtype)
+    h = m.opt.timestep
+    if m.opt.integrator != IntegratorType.RK4:  # the acceleration is that of the step
+        m = m.replace(opt=m.opt.replace(enableflags=m.opt.enableflags | EnableBit.INVDISCRETE))
+    qvel = jax.vmap(lambda a, b: differentiate_pos(m, h, a, b))(qpos[:-1], qpos[1:])
+    qacc = (qvel[1:] - qvel[:-1]) / h
+
+    def explain(q: jax.Array, v: jax.Array, a: jax.Array) -> Violation:
+        world = carrying(m, d, FORCES).replace(qpos=q, qvel=v, qacc=a)
+        found = _controls(m, world, a)
+        return Violation(found.missing, found.ctrl, inverse(m, world))
+
+    return jax.vmap(explain)(qpos[1:-1], qvel[:-1], qacc)
+
+
+def _controls(m: Model, d: Data, qacc: jax.Array) -> Torque:
+    free, d = unclamped(m), carrying(m, d, FORCES)
+
+    def forces(u: jax.Array) -> jax.Array:
+        found = forward(free, d.replace(ctrl=u))
+        # the smooth force is the sum of all; what is left of it without the others is applied
+        inner = found.qfrc_passive - found.qfrc_bias + found.qfrc_actuator
+        return jnp.concatenate([found.qfrc_actuator, found.qfrc_smooth - inner])
+
+    values, slopes = value_and_jacobian(forces, jnp.zeros_like(d.ctrl))
+    at_zero, applied = values[: m.nv], values[m.nv :]
+    gain = slopes[: m.nv]
+    needed = inverse(m, d.replace(qacc=qacc)).qfrc_inverse - applied - at_zero
+    ctrl = clipped(m, jnp.linalg.pinv(gain) @ needed)
+    return Torque(ctrl, needed - gain @ ctrl)

@@ -1,0 +1,166 @@
+"""Inverse kinematics: the pose that brings sites and bodies to their places."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.control.motion import carrying
+from jaxsim.control.solve.least_squares import least_squares
+from jaxsim.control.tangent import moved
+from jaxsim.enums import JointType
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.physics.api import kinematics
+from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.words import remedy
+
+# kind of object: the fields of its position and orientation
+KINDS = {
+    "site": ("site_xpos", "site_xmat"),
+    "body": ("xpos", "xmat"),
+    "geom": ("geom_xpos", "geom_xmat"),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where an object should be.
+
+    Attributes:
+      kind: "site", "body" or "geom".
+      name: of the object.
+      pos: its position in the world, (3,) [m]; None: any.
+      quat: its orientation in the world, (4,), real part first; None: any.
+      weight: of a metre.
+      turn: weight of a radian.
+    """
+
+    kind: str
+    name: str
+    pos: Any = None
+    quat: Any = None
+    weight: Any = 1.0
+    turn: Any = 1.0
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            known = "; there are: " + ", ".join(KINDS)
+            raise ValueError(f"kind: no {self.kind!r}{remedy(str(self.kind), KINDS, known)}")
+        for name, size in (("pos", 3), ("quat", 4)):
+            value = getattr(self, name)
+            if value is not None and jnp.shape(value) != (size,):
+                raise ValueError(f"{name}: expected shape ({size},), got {brief(value)}")
+
+    def residual(self, m: Model, d: Data) -> jax.Array:
+        """How far the object is from there: metres, then radians if the angle is small."""
+        i = name2id(m, self.kind, self.name)
+        pos, mat = (getattr(d, field)[i] for field in KINDS[self.kind])
+        parts = [jnp.zeros(0, pos.dtype)]
+        if self.pos is not None:
+            parts.append(self.weight * (pos - jnp.asarray(self.pos).astype(pos.dtype)))
+        if self.quat is not None:
+            parts.append(self.turn * _turn(mat, jnp.asarray(self.quat).astype(pos.dtype)))
+        return jnp.concatenate(parts)
+
+
+class Pose(NamedTuple):
+    """A pose found by inverse kinematics.
+
+    Attributes:
+      qpos: (nq,).
+      error: largest residual of a target that is left, () [m, or rad if small].
+      outside: how far a joint is beyond its limits, () [m or rad].
+    """
+
+    qpos: jax.Array
+    error: jax.Array
+    outside: jax.Array
+
+
+def inverse_kinematics(
+    m: Model,
+    d: Data,
+    targets: Sequence[Target],
+    *,
+    limits: float = 10.0,
+    rest: float | jax.Array = 0.0,
+    iterations: int = 100,
+    solver: Any = None,
+) -> Pose:
+    """The pose, from that of `d` on, that brings objects nearest to their targets.
+
+    Least squares of weighted distances. Where the targets leave freedom, the pose found depends on
+    that of `d`; for many starts or moving targets use `jax.vmap` or `jax.lax.scan`.
+
+    Args:
+      m: the model.
+      d: the world to begin with.
+      targets: where objects should be; their places may be traced.
+      limits: weight of what is beyond the range of a joint; 0: ranges do not count.
+      rest: weight of the displacement from the pose of `d`, a number or (nv,).
+      iterations: most turns.
+      solver: a least-squares solver of optimistix, such as
+        `optimistix.Dogleg(rtol=1e-9, atol=1e-9)`; None: Levenberg and Marquardt's method.
+
+    Returns:
+      A Pose.
+
+    Raises:
+      ImportError: a solver is given, and the extra `control` is not installed.
+      ValueError: a name or shape is wrong.
+    """
+    check_model("inverse_kinematics", m)
+    check_data("inverse_kinematics", m, d)
+    iterations = check_count("inverse_kinematics: iterations", iterations)
+    for target in targets:
+        name2id(m, target.kind, target.name)
+    dtype = m.qpos0.dtype
+    there = carrying(m, d, " ".join(" ".join(KINDS[t.kind]) for t in targets))
+    hold = jnp.broadcast_to(jnp.asarray(rest).astype(dtype), (m.nv,))
+    still = jnp.zeros(m.nv + m.na, dtype)
+
+    def pose(dq: jax.Array) -> jax.Array:
+        return moved(m, d, jnp.concatenate([dq, still])).qpos
+
+    def errors(qpos: jax.Array) -> jax.Array:
+        found = kinematics(m, there.replace(qpos=qpos))
+        return jnp.concatenate([jnp.zeros(0, dtype), *(t.residual(m, found) for t in targets)])
+
+    def residuals(dq: jax.Array) -> jax.Array:
+        qpos = pose(dq)
+        return jnp.concatenate([errors(qpos), limits * _beyond(m, qpos), hold * dq])
+
+    qpos = pose(least_squares(residuals, jnp.zeros(m.nv, dtype), iterations, solver))
+    error = jnp.max(jnp.abs(errors(qpos)), initial=0)
+    return Pose(qpos, error, jnp.max(jnp.abs(_beyond(m, qpos)), initial=0))
+
+
+def _beyond(m: Model, qpos: jax.Array) -> jax.Array:
+    """How far joints with a range are beyond it; balls have no such number here."""
+    scalar = np.isin(m.jnt_type, (JointType.SLIDE, JointType.HINGE))
+    joints = np.flatnonzero(scalar & np.asarray(m.jnt_limited).astype(bool))
+    q, limits = qpos[m.jnt_qposadr[joints]], m.jnt_range[joints]
+    return q - jnp.clip(q, limits[:, 0], limits[:, 1])
+
+
+def _turn(mat: jax.Array, quat: jax.Array) -> jax.Array:
+    """How far a frame is turned from an orientation, (9,).
+
+    The difference of the rotation matrices over the root of 2: its length is 2 sin(angle / 2), the
+    angle itself if that is small, and it has no singular point.
+    """
+    w, x, y, z = quat / jnp.sqrt(jnp.sum(quat * quat))
+    goal = jnp.stack(
+        [
+            jnp.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]),
+            jnp.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]),
+            jnp.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]),
+        ]
+    )
+    return ((mat - goal) / jnp.sqrt(2.0).astype(mat.dtype)).reshape(-1)

@@ -1,0 +1,68 @@
+"""Feedback about an equilibrium: the linear-quadratic regulator."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.control.linearize import linearize
+from jaxsim.control.solve.riccati import riccati
+from jaxsim.control.tangent import difference, state_size
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+
+
+class Regulator(NamedTuple):
+    """Feedback about a state: u = ctrl + K difference(m, d, now).
+
+    Attributes:
+      d: the state that it holds.
+      ctrl: the control there, (nu,).
+      K: (nu, 2 nv + na).
+      P: cost to go, x'Px, (2 nv + na, 2 nv + na).
+    """
+
+    d: Data
+    ctrl: jax.Array
+    K: jax.Array
+    P: jax.Array
+
+    def __call__(self, m: Model, d: Data) -> jax.Array:
+        """The control of a state, (nu,)."""
+        return self.ctrl + self.K @ difference(m, self.d, d)
+
+
+def lqr(m: Model, d: Data, Q: Any, R: Any, ctrl: jax.Array | None = None) -> Regulator:
+    """The feedback that costs least near an equilibrium, sum x'Qx + u'Ru over endless time.
+
+    Args:
+      m: the model.
+      d: the state to hold, which a step with the control does not change; `equilibrium` finds it.
+      Q: weight of the state in tangent coordinates: a number, a diagonal (2 nv + na,) or a matrix.
+      R: weight of the controls: a number, a diagonal (nu,) or a matrix.
+      ctrl: the control that holds the state, (nu,); None: that of `d`.
+
+    Returns:
+      A Regulator, a function (m, d) -> control.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+    """
+    A, B, _, _ = linearize(m, d, ctrl)
+    Q, R = _matrix("Q", Q, state_size(m), A.dtype), _matrix("R", R, m.nu, A.dtype)
+    P = riccati(A, B, Q, R)
+    K = -jnp.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+    return Regulator(d, d.ctrl if ctrl is None else jnp.asarray(ctrl), K, P)
+
+
+def _matrix(name: str, value: Any, n: int, dtype: Any) -> jax.Array:
+    """A weight as a matrix, (n, n)."""
+    value = jnp.asarray(value).astype(dtype)
+    if value.shape == (n, n):
+        return value
+    if value.shape not in ((), (n,)):
+        raise ValueError(
+            f"lqr: {name}: expected a number, shape ({n},) or ({n}, {n}), got {brief(value)}"
+        )
+    return jnp.diag(jnp.broadcast_to(value, (n,)))

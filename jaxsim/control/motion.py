@@ -1,0 +1,133 @@
+"""The motion that controls make, and what it costs.
+
+A step of the physics leaves the results of the state before it beside the state after it. `observe`
+puts both in their places, so that a residual sees one consistent world.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.control.limits import unclamped
+from jaxsim.control.problem import Problem
+from jaxsim.enums import IntegratorType, WarningType
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.physics.api import forward, step
+from jaxsim.physics.arguments import check_data, check_model
+
+DIVERGED = (WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC, WarningType.BADCTRL)
+
+
+def motion_cost(
+    m: Model, d: Data, ctrl: jax.Array, problem: Problem, *, checkpoint: bool = False
+) -> jax.Array:
+    """What a motion costs, (); infinite if it diverges.
+
+    Args:
+      m: the model.
+      d: the world at the start.
+      ctrl: controls, (steps, nu); taken within the limits.
+      problem: what is to be achieved.
+      checkpoint: keep one state a step for reverse derivatives.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+
+    Example:
+      >>> from jaxsim.control.problem import Term
+      >>> problem = Problem([Term("angle", lambda m, d: d.qpos - 0.5)])
+      >>> float(jax.jit(motion_cost)(m, d, jnp.zeros((3, 0)), problem))
+      0.5
+    """
+    check_motion("motion_cost", m, d, ctrl, problem)
+    lower, upper = (a[None] for a in problem.limits(m))
+    return run_cost(unclamped(m), d, jnp.clip(ctrl, lower, upper), problem, checkpoint)
+
+
+def run_cost(
+    m: Model, d: Data, ctrl: jax.Array, problem: Problem, checkpoint: bool = False
+) -> jax.Array:
+    """`motion_cost` of controls that are within their limits."""
+
+    def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
+        after, residuals, bad = advanced(m, d, u, problem)
+        return after, (residuals, bad)
+
+    body = jax.checkpoint(advance) if checkpoint else advance
+    _, (residuals, bad) = lax.scan(body, d, with_end(ctrl))
+    return total_cost(problem, residuals, bad)
+
+
+def with_end(ctrl: jax.Array) -> jax.Array:
+    """Controls (steps, nu) with one more row of zeros.
+
+    The end of a motion is looked at by one more step, which is the same program: its residuals are
+    those of the end, where it leads to is of no interest.
+    """
+    return jnp.concatenate([ctrl, jnp.zeros_like(ctrl[:1])])
+
+
+def advanced(m: Model, d: Data, u: jax.Array, problem: Problem) -> tuple[Data, tuple, jax.Array]:
+    """The world after one step, the residuals of the step, and whether the world diverged in it."""
+    before = d.replace(ctrl=u)
+    after = step(m, before)
+    return after, problem.residuals(m, observe(m, before, after, forward)), diverged(before, after)
+
+
+def step_costs(problem: Problem, residuals: tuple) -> jax.Array:
+    """The cost of each step and of the end, (steps + 1,), of residuals (steps + 1, n) each."""
+    running = jax.vmap(problem.cost_of)(tuple(r[:-1] for r in residuals))
+    end = problem.cost_of(tuple(r[-1] for r in residuals), terminal=True)
+    return jnp.concatenate([running, end[None]])
+
+
+def total_cost(problem: Problem, residuals: tuple, bad: jax.Array) -> jax.Array:
+    """The cost of a motion, (); infinite if it diverged."""
+    return jnp.where(jnp.any(bad), jnp.inf, jnp.sum(step_costs(problem, residuals)))
+
+
+def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data], Data]) -> Data:
+    """The world before a step, with the results that the step found for it.
+
+    Args:
+      m, before, after: public, or in the form of the physics.
+      forward: the forward dynamics in the same form.
+    """
+    if m.opt.integrator == IntegratorType.RK4:  # the results of its step are of its last stage
+        return forward(m, before)
+    return after.replace(
+        time=before.time, qpos=before.qpos, qvel=before.qvel, act=before.act, ctrl=before.ctrl
+    )
+
+
+def diverged(before: Data, after: Data) -> jax.Array:
+    """Whether the step between two worlds was put back to the start, () bool."""
+    index = jnp.array([int(w) for w in DIVERGED])
+    return jnp.any(after.warning[index] > before.warning[index])
+
+
+def carrying(m: Model, d: Data, names: str) -> Data:
+    """The world with a place for results, named in one string, that it does not keep."""
+    sizes, dtype = m.structure.sizes, m.qpos0.dtype
+    absent = [n for n in names.split() if getattr(d, n) is None]
+    return d.replace(**{n: jnp.zeros(Data.fields[n].dims(sizes), dtype) for n in absent})
+
+
+def check_motion(function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> None:
+    """Raises ValueError if controls, world and problem are not of one motion."""
+    check_model(function, m)
+    check_data(function, m, d)
+    if not isinstance(problem, Problem):
+        raise ValueError(f"{function}: problem: expected a Problem, got {brief(problem)}")
+    if not problem.terms:
+        raise ValueError(f"{function}: problem: has no terms; give it some: Problem([Term(...)])")
+    shape = jnp.shape(ctrl)
+    if len(shape) != 2 or shape[1] != m.nu or shape[0] == 0:
+        many = "; for many use jax.vmap" if len(shape) > 2 else ""
+        raise ValueError(
+            f"{function}: ctrl: expected shape (steps, {m.nu}), got {brief(ctrl)}{many}"
+        )

@@ -1,0 +1,96 @@
+"""Trajectory optimisation by gradients of a whole motion, with any optimiser of optax.
+
+The gradient goes backwards through all steps, contacts included. Limits are kept by projection:
+after each turn the controls are put back into their box.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.control.limits import unclamped
+from jaxsim.control.motion import check_motion, run_cost
+from jaxsim.control.problem import Problem
+from jaxsim.control.solve.extra import extra, their_types
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_count
+
+
+class Shot(NamedTuple):
+    """What shooting found.
+
+    Attributes:
+      ctrl: the cheapest controls that were tried, (steps, nu).
+      cost: of their motion, ().
+      history: the cost before each turn and after the last, (iterations + 1,).
+      slope: largest entry of the last gradient that no limit holds, ().
+    """
+
+    ctrl: jax.Array
+    cost: jax.Array
+    history: jax.Array
+    slope: jax.Array
+
+
+def shoot(
+    m: Model,
+    d: Data,
+    ctrl: jax.Array,
+    problem: Problem,
+    *,
+    optimizer: Any = None,
+    iterations: int = 100,
+    checkpoint: bool = True,
+) -> Shot:
+    """Improves controls along the gradient of what their motion costs.
+
+    For many starts or guesses use `jax.vmap`: the cheapest of several is often far better, as the
+    cost of a motion with contacts has many valleys.
+
+    Args:
+      m: the model.
+      d: the world at the start.
+      ctrl: the guess, (steps, nu); taken within the limits.
+      problem: what is to be achieved.
+      optimizer: of optax; None: `optax.adam(0.05)`.
+      iterations: turns; static.
+      checkpoint: keep one state a step for the way back, instead of all of a step: far less memory,
+        up to twice the time.
+
+    Returns:
+      A Shot.
+
+    Raises:
+      ImportError: the extra `control` is not installed.
+      ValueError: a shape or precision is wrong.
+    """
+    check_motion("shoot", m, d, ctrl, problem)
+    iterations = check_count("shoot: iterations", iterations)
+    optax = extra("optax")
+    optimizer = optax.adam(0.05) if optimizer is None else optimizer
+    lower, upper = (a[None] for a in problem.limits(m))
+    free = unclamped(m)
+    value_and_grad = jax.value_and_grad(lambda u: run_cost(free, d, u, problem, checkpoint))
+    ctrl = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower, upper)
+
+    def turn(now: tuple, _: None) -> tuple[tuple, jax.Array]:
+        u, memory, best, least, _ = now
+        cost, gradient = value_and_grad(u)
+        better = cost < least
+        best, least = jnp.where(better, u, best), jnp.where(better, cost, least)
+        held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
+        slope = jnp.max(jnp.where(held, 0, jnp.abs(gradient)), initial=0)
+        # a motion that diverged has no gradient: go back to the cheapest
+        gradient = jnp.where(jnp.isfinite(gradient), gradient, 0)
+        with their_types():
+            change, memory = optimizer.update(gradient, memory, u)
+        there = jnp.where(jnp.isfinite(cost), u, best) + change
+        return (jnp.clip(there, lower, upper), memory, best, least, slope), cost
+
+    nothing = jnp.full((), jnp.inf, ctrl.dtype)
+    start = (ctrl, optimizer.init(ctrl), ctrl, nothing, nothing)
+    (_, _, best, least, slope), history = lax.scan(turn, start, None, length=iterations + 1)
+    return Shot(best, least, history, slope)

@@ -1,0 +1,83 @@
+"""The backward pass of iLQR: the best change of the controls of a linear-quadratic model.
+
+From the last step to the first, with V the cost to go and x' = A x + B u:
+
+    Q_x  = l_x + A'V_x              Q_xx = l_xx + A'V_xx A
+    Q_u  = l_u + B'V_x              Q_ux = l_ux + B'V_xx A,   Q_uu = l_uu + B'V_xx B + mu 1
+
+The open part k minimizes the quadratic model within the limits; the feedback K acts on the controls
+that no limit holds. Tassa, Mansard, Todorov, ICRA 2014, sections II and III.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.control.solve.box_qp import box_qp, free_solve
+
+
+class Quadratic(NamedTuple):
+    """Steps and their costs near a motion; z = (dx, du), nz = nx + nu.
+
+    Attributes:
+      dynamics: derivative of each next state, (steps, nx, nz).
+      gradient: of the cost of each step and of the end, (steps + 1, nz).
+      hessian: likewise, (steps + 1, nz, nz).
+    """
+
+    dynamics: jax.Array
+    gradient: jax.Array
+    hessian: jax.Array
+
+
+class Policy(NamedTuple):
+    """How the controls change: u = clip(u_old + length k + K dx).
+
+    Attributes:
+      k: open part, (steps, nu).
+      K: feedback, (steps, nu, nx).
+      slope: first and second order of the change of the cost that is expected, (2,): for a step of
+        a length s it is s slope[0] + s^2 slope[1].
+      good: whether all systems could be solved, () bool.
+    """
+
+    k: jax.Array
+    K: jax.Array
+    slope: jax.Array
+    good: jax.Array
+
+
+def backward(
+    model: Quadratic, lower: jax.Array, upper: jax.Array, regularization: jax.Array
+) -> Policy:
+    """The best change of the controls.
+
+    Args:
+      model: the steps and costs.
+      lower, upper: limits of the change of each control, (steps, nu).
+      regularization: mu, added to the curvature along each control, ().
+    """
+    nx = model.dynamics.shape[1]
+    nu = lower.shape[1]
+
+    def one(after: tuple, now: tuple) -> tuple[tuple, tuple]:
+        V_x, V_xx = after
+        F, cost_z, cost_zz, low, high = now
+        Q = cost_z + F.T @ V_x
+        QQ = cost_zz + F.T @ V_xx @ F
+        Q_uu, Q_ux = QQ[nx:, nx:], QQ[nx:, :nx]
+        damped = Q_uu + regularization * jnp.eye(nu, dtype=Q.dtype)
+        k, free = box_qp(damped, Q[nx:], low, high)
+        K = -free_solve(damped, Q_ux, free)
+        slope = jnp.stack([k @ Q[nx:], k @ Q_uu @ k / 2])
+        V_x = Q[:nx] + K.T @ (Q_uu @ k + Q[nx:]) + Q_ux.T @ k
+        V_xx = QQ[:nx, :nx] + K.T @ Q_uu @ K + K.T @ Q_ux + Q_ux.T @ K
+        return (V_x, (V_xx + V_xx.T) / 2), (k, K, slope)
+
+    end = model.gradient[-1, :nx], model.hessian[-1, :nx, :nx]
+    steps = (model.dynamics, model.gradient[:-1], model.hessian[:-1], lower, upper)
+    _, (k, K, slopes) = lax.scan(one, end, steps, reverse=True)
+    good = jnp.all(jnp.isfinite(k)) & jnp.all(jnp.isfinite(K))
+    return Policy(k, K, jnp.sum(slopes, axis=0), good)

@@ -1,0 +1,133 @@
+"""The state of a world as a small vector about another state.
+
+A configuration may have quaternions, so that states cannot be subtracted. Derivatives and feedback
+use the tangent coordinates of MuJoCo instead,
+
+    dx = (dq, dqvel, dact),   (nv + nv + na,)
+
+where dq is a velocity held for one second. Time, controls and the solver's warm start are no part.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import JointType
+from jaxsim.math import Quat
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.configuration import (
+    differentiate_pos,
+    integrate_pos,
+    linear_dofs,
+    place,
+    rotations,
+)
+from jaxsim.physics.topology import joints_of
+
+
+def moved(m: Model, d: Data, dx: jax.Array) -> Data:
+    """The world with its state moved by tangent coordinates.
+
+    Args:
+      m: the model.
+      d: the state to start from.
+      dx: tangent coordinates, (2 nv + na,).
+
+    Returns:
+      `d` with another qpos, qvel and act. Its results are still those of the old state.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+
+    Example:
+      >>> there = moved(m, d, jnp.array([0.1, 0.5]))
+      >>> round(float(there.qpos[0]), 3), round(float(there.qvel[0]), 3)
+      (0.1, 0.5)
+    """
+    check_model("moved", m)
+    check_data("moved", m, d)
+    if jnp.shape(dx) != (state_size(m),):
+        raise ValueError(
+            f"moved: dx: expected shape ({state_size(m)},), that is 2 nv + na, got {brief(dx)}"
+        )
+    qpos, qvel, act = _moved(m, d, jnp.asarray(dx).astype(m.qpos0.dtype))
+    return d.replace(qpos=qpos, qvel=qvel, act=act)
+
+
+def difference(m: Model, d1: Data, d2: Data) -> jax.Array:
+    """The tangent coordinates that lead from one state to another, (2 nv + na,).
+
+    The inverse of `moved`; rotations take the shorter way.
+
+    Args:
+      m: the model.
+      d1: where they start.
+      d2: where they end.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+
+    Example:
+      >>> float(difference(m, d, d.replace(qpos=d.qpos + 0.25))[0])
+      0.25
+    """
+    check_model("difference", m)
+    check_data("difference", m, d1)
+    check_data("difference", m, d2)
+    return _difference(m, *state_of(d1), *state_of(d2))
+
+
+def state_size(m: Model) -> int:
+    """How many tangent coordinates a state has."""
+    return 2 * m.nv + m.na
+
+
+def state_of(d: Data) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The arrays of the state: qpos, qvel, act."""
+    return d.qpos, d.qvel, d.act
+
+
+def moved_state(m: Model, qpos: Array, qvel: Array, act: Array, dx: Array) -> tuple:
+    """`moved` in the form of the physics: arrays `[n, *W]`."""
+    nv = m.nv
+    one = jnp.ones_like(dx[:1])
+    dq, dqvel, dact = dx[:nv], dx[nv : 2 * nv], dx[2 * nv :]
+    return integrate_pos(m, qpos, dq, one), qvel + dqvel, act + dact
+
+
+def state_difference(
+    m: Model, qpos1: Array, qvel1: Array, act1: Array, qpos2: Array, qvel2: Array, act2: Array
+) -> Array:
+    """`difference` in the form of the physics: arrays `[n, *W]`."""
+    one = jnp.ones((1,) * qpos1.ndim, qpos1.dtype)
+    dq = differentiate_pos(m, one, qpos1, qpos2)
+    return jnp.concatenate([dq, qvel2 - qvel1, act2 - act1])
+
+
+def state_rate(m: Model, qpos: Array, dqpos: Array, dqvel: Array, dact: Array) -> Array:
+    """A small change of the arrays of a state as tangent coordinates `[nx, *W]`.
+
+    Of a unit quaternion q it is the rotation 2 vec(conj(q) dq).
+    """
+    s = m.structure
+    adr_of_dof, _ = linear_dofs(s)
+    dq = take(dqpos, adr_of_dof)
+    if len(joints_of(s, JointType.FREE, JointType.BALL)):
+        adr, first = rotations(s)
+        q, change = (Quat(*(take(x, adr + k) for k in range(4))) for x in (qpos, dqpos))
+        turn = (q.conj * change).vec.scale(2.0)
+        dq = place(dq, first, turn.parts)
+    return jnp.concatenate([dq, dqvel, dact])
+
+
+_move_arrays = worlds(moved_state)
+_difference = worlds(state_difference)
+
+
+def _moved(m: Model, d: Data, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    return _move_arrays(m, *state_of(d), dx)

@@ -1,0 +1,182 @@
+"""The derivative of a step, beside MuJoCo's differences; tangent coordinates."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from tolerance import DIFFERENCE, ROUNDING
+
+from jaxsim.control import difference, linearize, moved
+from jaxsim.io.load import load_model
+from jaxsim.physics.make_data import make_data
+
+PENDULUM = """
+<mujoco>
+  <option timestep="0.01" integrator="{integrator}"/>
+  <worldbody>
+    <body>
+      <joint name="a" axis="0 1 0" damping="0.1"/>
+      <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.03"/>
+      <site name="tip" pos="0.5 0 0"/>
+      <body pos="0.5 0 0">
+        <joint name="b" type="ball" damping="0.05"/>
+        <geom type="capsule" fromto="0 0 0 0.4 0 0.1" size="0.03"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor joint="a" gear="3" ctrlrange="-1 1" ctrllimited="true"/>
+    <general joint="a" dyntype="filter" dynprm="0.05" gainprm="2"/>
+    <motor joint="b" gear="0.3 0.1 0.2"/>
+  </actuator>
+  <sensor>
+    <framepos objtype="site" objname="tip"/>
+    <jointvel joint="a"/>
+    <actuatorfrc actuator="x"/>
+  </sensor>
+</mujoco>
+""".replace('<motor joint="a"', '<motor name="x" joint="a"')
+
+BALL = """
+<mujoco>
+  <option timestep="0.005"/>
+  <worldbody>
+    <geom type="plane" size="5 5 1"/>
+    <body name="ball" pos="0 0 0.098">
+      <freejoint/>
+      <geom size="0.1" mass="1"/>
+      <site name="middle"/>
+    </body>
+  </worldbody>
+  <actuator><motor site="middle" gear="1 0 0.5 0.1 0.2 0.3" refsite="middle"/></actuator>
+</mujoco>
+"""
+
+CASES = {
+    "euler": PENDULUM.format(integrator="Euler"),
+    "implicit": PENDULUM.format(integrator="implicitfast"),
+    "contact": BALL.replace(' refsite="middle"', ""),
+}
+
+
+def states(m, number, seed=0):
+    """States near the first one, and controls of which one is at its limit."""
+    random = np.random.default_rng(seed)
+    d = make_data(m)
+
+    def one(dx, ctrl):
+        return moved(m, d, dx).replace(ctrl=ctrl)
+
+    size = 0.05 if m.nq == 7 else 0.5
+    dx = size * random.normal(size=(number, 2 * m.nv + m.na))
+    if m.nq == 7:
+        dx[:, 2] = 0.0  # the ball stays in the floor
+    ctrl = random.uniform(-0.9, 0.9, (number, m.nu))
+    ctrl[0, 0] = 1.0
+    return jax.vmap(one)(jnp.asarray(dx), jnp.asarray(ctrl))
+
+
+@pytest.mark.parametrize(
+    "case", ["euler", "contact", pytest.param("implicit", marks=pytest.mark.slow)]
+)
+def test_a_b_c_d_are_those_of_mujoco(case):
+    m = load_model(CASES[case])
+    d = states(m, 3)
+    ours = jax.jit(jax.vmap(lambda d: linearize(m, d, sensors=True)))(d)
+    mj = mujoco.MjModel.from_xml_string(CASES[case])
+    mj.opt.tolerance = 0
+    mjd = mujoco.MjData(mj)
+    nx, nu, ns = 2 * mj.nv + mj.na, mj.nu, mj.nsensordata
+    for k in range(3):
+        for name in ("qpos", "qvel", "act", "ctrl"):
+            getattr(mjd, name)[:] = getattr(d, name)[k]
+        A, B, C, D = (np.zeros(s) for s in ((nx, nx), (nx, nu), (ns, nx), (ns, nu)))
+        mujoco.mjd_transitionFD(mj, mjd, 1e-6, 1, A, B, C, D)
+        # one-sided at a limit: the error is the step, not its square
+        rough = {"rtol": 1e-5, "atol": 1e-6} if k == 0 else DIFFERENCE
+        np.testing.assert_allclose(ours.A[k], A, **DIFFERENCE)
+        np.testing.assert_allclose(ours.B[k], B, **rough)
+        np.testing.assert_allclose(ours.C[k], C, **DIFFERENCE)
+        np.testing.assert_allclose(ours.D[k], D, **rough)
+    if case == "contact":
+        assert (mjd.ncon, mjd.nefc) == (1, 4)
+
+
+def test_runge_kutta_is_as_the_steps_of_mujoco():
+    """`mjd_transitionFD` refuses RK4; central differences of its step."""
+    xml = PENDULUM.format(integrator="RK4")
+    m = load_model(xml)
+    d = jax.tree.map(lambda a: a[1], states(m, 3))
+    A, B, _, _ = jax.jit(lambda d: linearize(m, d))(d)
+    mj = mujoco.MjModel.from_xml_string(xml)
+
+    def end(dx, du):
+        mjd = mujoco.MjData(mj)
+        mjd.qpos[:], mjd.ctrl[:] = d.qpos, d.ctrl + du
+        mujoco.mj_integratePos(mj, mjd.qpos, dx[: m.nv], 1)
+        mjd.qvel[:], mjd.act[:] = d.qvel + dx[m.nv : 2 * m.nv], d.act + dx[2 * m.nv :]
+        mujoco.mj_step(mj, mjd)
+        return mjd
+
+    nx, eps = A.shape[0], 1e-6
+    for k, direction in enumerate(np.eye(nx + m.nu)):
+        step = eps * direction
+        before, after = (end(sign * step[:nx], sign * step[nx:]) for sign in (-1, 1))
+        dq = np.zeros(m.nv)
+        mujoco.mj_differentiatePos(mj, dq, 2 * eps, before.qpos, after.qpos)
+        rest = [(getattr(after, n) - getattr(before, n)) / (2 * eps) for n in ("qvel", "act")]
+        expected = np.concatenate([dq, *rest])
+        np.testing.assert_allclose(np.hstack([A, B])[:, k], expected, **DIFFERENCE)
+
+
+def test_many_states_are_each_alone():
+    m = load_model(CASES["euler"])
+    d = states(m, 3)
+    one = jax.jit(lambda d: linearize(m, d, sensors=True))
+    many = jax.jit(jax.vmap(lambda d: linearize(m, d, sensors=True)))(d)
+    for k in range(3):
+        alone = one(jax.tree.map(lambda a, k=k: a[k], d))
+        jax.tree.map(lambda a, b, k=k: np.testing.assert_allclose(a[k], b, **ROUNDING), many, alone)
+
+
+def test_a_control_outside_of_its_limits_moves_nothing():
+    m = load_model(CASES["euler"])
+    d = make_data(m)
+    B = jax.jit(lambda ctrl: linearize(m, d, ctrl).B)(jnp.array([1.5, 1.5, 0.0]))
+    assert not B[:, 0].any()
+    assert B[:, 1].any()
+
+
+def test_a_trajectory_of_controls():
+    m = load_model(CASES["euler"])
+    d = make_data(m)
+    ctrl = jnp.zeros((4, m.nu))
+    linear = jax.jit(jax.vmap(lambda u: linearize(m, d, u)))(ctrl)
+    assert linear.A.shape == (4, 9, 9)
+    assert linear.C is None
+
+
+@pytest.mark.parametrize("case", ["euler", "contact"])
+def test_difference_is_the_inverse_of_moved(case):
+    m = load_model(CASES[case])
+    d = states(m, 1)
+    d = jax.tree.map(lambda a: a[0], d)
+    dx = jnp.asarray(np.random.default_rng(1).normal(size=2 * m.nv + m.na))
+    back = jax.jit(lambda dx: difference(m, d, moved(m, d, dx)))
+    np.testing.assert_allclose(back(dx), dx, **ROUNDING)
+    slope = jax.jit(jax.jacfwd(back))(jnp.zeros_like(dx))
+    np.testing.assert_allclose(slope, np.eye(len(dx)), **ROUNDING)
+    reverse = jax.jit(jax.jacrev(back))(jnp.zeros_like(dx))
+    np.testing.assert_allclose(reverse, np.eye(len(dx)), **ROUNDING)
+
+
+def test_arguments_that_do_not_fit():
+    m = load_model(CASES["euler"])
+    d = make_data(m)
+    with pytest.raises(ValueError, match=r"moved: dx: expected shape \(9,\).*2 nv \+ na, got"):
+        moved(m, d, jnp.zeros(8))
+    with pytest.raises(ValueError, match=r"linearize: ctrl: expected shape \(3,\), got .*jax.vmap"):
+        linearize(m, d, jnp.zeros((5, 3)))
+    with pytest.raises(ValueError, match=r"difference: d: expected a Data, got NoneType"):
+        difference(m, d, None)
