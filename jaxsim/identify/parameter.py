@@ -115,6 +115,17 @@ class Parameters(Mapping[str, Parameter]):
         """The name of each value, (size,)."""
         return tuple(n for p in self._parts.values() if not p.form.frozen for n in p.labels)
 
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The name of each unknown, (size,): that of its value, but of an inertia."""
+        found: list[str] = []
+        for p in self._parts.values():
+            if p.form.kind == "inertia":
+                found += [] if p.form.frozen else [f"{p.name}.{n}" for n in inertia.COORDINATES]
+            else:
+                found += [] if p.form.frozen else p.labels
+        return tuple(found)
+
     def nominal(self) -> jax.Array:
         """The unknowns of the first guess, (size,)."""
         starts = [p.map.start for p in self._parts.values() if not p.form.frozen]
