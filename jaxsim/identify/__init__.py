@@ -12,6 +12,7 @@ from jaxsim.identify.least_squares import levenberg_marquardt as levenberg_marqu
 from jaxsim.identify.parameter import Parameter as Parameter
 from jaxsim.identify.parameter import Parameters as Parameters
 from jaxsim.identify.parameter import parameters as parameters
+from jaxsim.identify.report import report as report
 from jaxsim.identify.residual import Problem as Problem
 from jaxsim.identify.residual import build_residual_fn as build_residual_fn
 from jaxsim.identify.sequences import Sequence as Sequence
@@ -20,3 +21,7 @@ from jaxsim.identify.statistics import calculate_intervals as calculate_interval
 from jaxsim.identify.statistics import uncertainty as uncertainty
 from jaxsim.identify.timeseries import TimeSeries as TimeSeries
 from jaxsim.identify.timeseries import read_series as read_series
+from jaxsim.identify.validate import CrossValidation as CrossValidation
+from jaxsim.identify.validate import Validation as Validation
+from jaxsim.identify.validate import cross_validate as cross_validate
+from jaxsim.identify.validate import validate as validate

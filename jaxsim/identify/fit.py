@@ -1,6 +1,7 @@
 """The fit: parameters that explain the recordings best, and how well they are known."""
 
 import functools
+import time
 from collections.abc import Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class Fit:
       costs: of each start, (starts,).
       solutions: where each start ended, with its history.
       uncertainty: what the data say of the unknowns.
+      times: what it took to "trace", "compile" and "run" it [s].
     """
 
     problem: Problem
@@ -42,6 +44,7 @@ class Fit:
     costs: np.ndarray
     solutions: Solution
     uncertainty: Uncertainty
+    times: dict[str, float]
 
     @property
     def parameters(self) -> Parameters:
@@ -177,8 +180,14 @@ def fit(
     thetas = parameters.draw(jax.random.key(0) if key is None else key, starts)
     x = jax.vmap(problem.start)(thetas)
     together = min(batch or starts, starts)
-    solutions = jax.jit(lambda x: jax.lax.map(search, x, batch_size=together))(x)
-    return _fitted(problem, solutions)
+    times, clock = {}, time.perf_counter()
+    lowered = jax.jit(lambda x: jax.lax.map(search, x, batch_size=together)).lower(x)
+    times["trace"], clock = time.perf_counter() - clock, time.perf_counter()
+    program = lowered.compile()
+    times["compile"], clock = time.perf_counter() - clock, time.perf_counter()
+    solutions = jax.block_until_ready(program(x))
+    times["run"] = time.perf_counter() - clock
+    return _fitted(problem, solutions, times)
 
 
 def _search(problem: Problem, optimizer: Any, iterations: int):
@@ -230,10 +239,11 @@ def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solut
         history,
         jnp.full((), iterations, jnp.int32),
         jnp.ones((), bool),
+        None,
     )
 
 
-def _fitted(problem: Problem, solutions: Solution) -> Fit:
+def _fitted(problem: Problem, solutions: Solution, times: dict[str, float]) -> Fit:
     costs = np.asarray(solutions.cost, np.float64)
     best = int(np.argmin(costs))
     if not np.isfinite(costs[best]):
@@ -242,6 +252,9 @@ def _fitted(problem: Problem, solutions: Solution) -> Fit:
             "use segments=..."
         )
     x = solutions.x[best]
-    r, J = jax.jit(problem.jacobian)(x)
+    if solutions.triangle is None:
+        r, J = jax.jit(problem.jacobian)(x)
+    else:
+        r, J = solutions.triangle[best, :, -1], solutions.triangle[best, :, :-1]
     found = uncertainty(r, J, rows=problem.rows, known_sigma=problem.known_sigma)
-    return Fit(problem, x, float(costs[best]), costs, solutions, found)
+    return Fit(problem, x, float(costs[best]), costs, solutions, found, times)

@@ -28,6 +28,8 @@ class Solution(NamedTuple):
       history: the cost before each iteration, NaN after the last, (iterations,).
       iterations: number of iterations that were done, ().
       converged: no step lowers the cost any more; else the iterations were too few, ().
+      triangle: R of a QR decomposition of (J, r) there: R' R has all that J and r say of the
+        covariance, (n + 1, n + 1) or as many rows as there are; None if nothing has found J.
     """
 
     x: jax.Array
@@ -35,6 +37,7 @@ class Solution(NamedTuple):
     history: jax.Array
     iterations: jax.Array
     converged: jax.Array
+    triangle: jax.Array | None
 
 
 class _Search(NamedTuple):
@@ -42,6 +45,7 @@ class _Search(NamedTuple):
     cost: jax.Array
     damping: jax.Array
     scale: jax.Array
+    triangle: jax.Array
     history: jax.Array
     k: jax.Array
     done: jax.Array
@@ -82,36 +86,42 @@ def levenberg_marquardt(
         return jnp.where(jnp.isfinite(cost), cost, jnp.inf)
 
     def advance(s: _Search) -> _Search:
-        r, J = derive(s.x)
-        r, J = jnp.nan_to_num(r), jnp.nan_to_num(J)
-        scale = jnp.maximum(s.scale, jnp.sqrt(jnp.sum(J * J, 0)))
-        steps = _steps(r, J, jnp.where(scale > 0, scale, 1), s.damping)
+        steps = _steps(s.triangle, jnp.where(s.scale > 0, s.scale, 1), s.damping)
         costs = jax.vmap(cost_of)(s.x[None] + steps)
         best = jnp.argmin(costs)
         cost, better = costs[best], costs[best] < s.cost
-        damping = s.damping * jnp.where(better, jnp.asarray(TRIED, x.dtype)[best], WORSE)
+        begun = s.k > 0
+        factor = jnp.where(better, jnp.asarray(TRIED, x.dtype)[best], WORSE)
+        damping = s.damping * jnp.where(begun, factor, 1)
         small = better & (s.cost - cost <= tolerance * s.cost)
+        at = jnp.where(better, s.x + steps[best], s.x)
+        triangle, norms = _triangle(*derive(at))
         return _Search(
-            jnp.where(better, s.x + steps[best], s.x),
+            at,
             jnp.where(better, cost, s.cost),
             jnp.maximum(damping, LEAST),
-            scale,
-            s.history.at[s.k].set(s.cost),
+            jnp.maximum(s.scale, norms),
+            triangle,
+            s.history.at[jnp.maximum(s.k - 1, 0)].set(jnp.where(begun, s.cost, jnp.nan)),
             s.k + 1,
-            small | (damping > MOST) | (s.cost == 0),
+            (begun & small) | (damping > MOST) | (cost == 0) | jnp.isinf(cost) & ~begun,
         )
 
+    shapes = jax.eval_shape(lambda x: _triangle(*derive(x)), x)
+    # the first turn takes no step: it finds the cost and the Jacobian of the start
     start = _Search(
         x,
-        cost_of(x),
+        jnp.full((), jnp.inf, x.dtype),
         jnp.full((), FIRST, x.dtype),
         jnp.zeros_like(x),
+        jnp.zeros(shapes[0].shape, x.dtype),
         jnp.full((iterations,), jnp.nan, x.dtype),
         jnp.zeros((), jnp.int32),
         jnp.zeros((), bool),
     )
-    end = lax.while_loop(lambda s: ~s.done & (s.k < iterations), advance, start)
-    return Solution(end.x, end.cost, end.history, end.k, end.done & jnp.isfinite(end.cost))
+    end = lax.while_loop(lambda s: ~s.done & (s.k <= iterations), advance, start)
+    converged = end.done & jnp.isfinite(end.cost)
+    return Solution(end.x, end.cost, end.history, end.k - 1, converged, end.triangle)
 
 
 def _forward(residual: Callable) -> Callable:
@@ -126,11 +136,16 @@ def _forward(residual: Callable) -> Callable:
     return derive
 
 
-def _steps(r: jax.Array, J: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
+def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """R of a QR decomposition of (J, r), and the norms of the columns of J, (n,)."""
+    r, J = jnp.nan_to_num(r), jnp.nan_to_num(J)
+    both = jnp.concatenate([J, r[:, None]], 1)
+    return jnp.linalg.qr(both, mode="r"), jnp.sqrt(jnp.sum(J * J, 0))
+
+
+def _steps(triangle: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
     """The steps of the dampings that are tried, (dampings, n)."""
-    n = J.shape[1]
-    triangle = jnp.linalg.qr(jnp.concatenate([J / scale[None], r[:, None]], 1), mode="r")
-    U, S, Vt = jnp.linalg.svd(triangle[:, :n], full_matrices=False)
-    projected = U.T @ triangle[:, n]
-    tried = jnp.asarray(TRIED, r.dtype)[:, None] * damping
+    U, S, Vt = jnp.linalg.svd(triangle[:, :-1] / scale[None], full_matrices=False)
+    projected = U.T @ triangle[:, -1]
+    tried = jnp.asarray(TRIED, scale.dtype)[:, None] * damping
     return -((S * projected)[None] / ((S * S)[None] + tried)) @ Vt / scale[None]

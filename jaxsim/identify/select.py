@@ -42,7 +42,7 @@ GAINS = {
     "kp": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm", 1, -1.0)),
     "kv": (("actuator_biasprm", 2, -1.0),),
 }
-FORM = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>[^/\[]+?)(?:/(?P<field>\w+))?(?:\[(?P<k>\d+)\])?")
+FORM = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>[^/]+?)(?:/(?P<field>\w+))?(?:\[(?P<k>\d+)\])?")
 
 
 class Write(NamedTuple):
