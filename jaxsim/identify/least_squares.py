@@ -107,17 +107,20 @@ def levenberg_marquardt(
             (begun & small) | (damping > MOST) | (cost == 0) | jnp.isinf(cost) & ~begun,
         )
 
-    shapes = jax.eval_shape(lambda x: _triangle(*derive(x)), x)
+    side = x.size + 1
+    rows = min(jax.eval_shape(residual, x).size, side)
+    # all of the state depends on x: vmap of a loop traces it again for each part that begins not to
+    zero = jnp.where(jnp.isnan(x[0]), 0, 0 * x[0])
     # the first turn takes no step: it finds the cost and the Jacobian of the start
     start = _Search(
         x,
-        jnp.full((), jnp.inf, x.dtype),
-        jnp.full((), FIRST, x.dtype),
-        jnp.zeros_like(x),
-        jnp.zeros(shapes[0].shape, x.dtype),
-        jnp.full((iterations,), jnp.nan, x.dtype),
-        jnp.zeros((), jnp.int32),
-        jnp.zeros((), bool),
+        zero + jnp.inf,
+        zero + FIRST,
+        zero + jnp.zeros_like(x),
+        zero + jnp.zeros((rows, side), x.dtype),
+        zero + jnp.full((iterations,), jnp.nan, x.dtype),
+        zero.astype(jnp.int32),
+        zero != 0,
     )
     end = lax.while_loop(lambda s: ~s.done & (s.k <= iterations), advance, start)
     converged = end.done & jnp.isfinite(end.cost)

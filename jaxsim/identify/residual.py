@@ -184,7 +184,7 @@ class Problem:
         """Rows of the samples of a piece, and where it ends as the next piece sees it."""
         m = self.parameters.model(self.m, theta)
         tuned = self.parameters.signals(theta)
-        d = self._moved(m, piece.start, z)
+        d = _seeded(self._moved(m, piece.start, z), 0 * jnp.concatenate([theta, z])[0])
         names = [f"ctrl:{n}" for n in self._controls]
         ctrl = delayed(piece.ctrl, self.history, _tuning(tuned, names, m.opt.timestep))
         record = ("sensordata", "qpos", "qvel", *(["act"] if m.na else []))
@@ -248,6 +248,15 @@ def build_residual_fn(
       unknowns, and `problem.start(theta)` is where to start.
     """
     return Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
+
+
+def _seeded(d: Data, zero: jax.Array) -> Data:
+    """A state that depends on the unknowns in all that a step changes.
+
+    The derivative of a loop is traced again for each part of its state that begins not to.
+    """
+    names = ("qpos", "qvel", "act", "qacc_warmstart", "sensordata")
+    return d.replace(**{n: getattr(d, n) + zero for n in names})
 
 
 def _compared(table: jax.Array, piece: Piece, gain, offset, delay) -> jax.Array:
