@@ -1,6 +1,6 @@
 """Twenty parameters of an arm of seven joints, from noisy motion that MuJoCo C recorded.
 
-    python benchmarks/identify.py [--starts 8] [--steps 250] [--out results/identify.json]
+    python benchmarks/identify.py [--starts 8] [--steps 125] [--out results/identify.json]
 
 The masses of six links and damping and dry friction of seven joints, from joint angles and drive
 torques. Beside it scipy's least_squares with finite differences on MuJoCo C: the same residual, the
@@ -118,7 +118,7 @@ def theirs(P, ctrl, y, sigma, thetas) -> dict:
     begin, costs, evaluations = time.perf_counter(), [], 0
     for theta in np.asarray(thetas, np.float64):
         # a step that single precision of the map can resolve
-        end = optimize.least_squares(residual, theta, diff_step=1e-3, x_scale="jac", max_nfev=30)
+        end = optimize.least_squares(residual, theta, diff_step=1e-3, x_scale="jac", max_nfev=20)
         costs.append(float(end.cost))
         evaluations += end.nfev + end.njev * len(theta)
     return {"seconds": time.perf_counter() - begin, "costs": costs, "evaluations": evaluations}
@@ -127,8 +127,8 @@ def theirs(P, ctrl, y, sigma, thetas) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--starts", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=250)
-    parser.add_argument("--sequences", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=125)
+    parser.add_argument("--sequences", type=int, default=2)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     ctrl, y, true, sigma = recordings(args.steps, args.sequences, seed=0)
