@@ -1,0 +1,163 @@
+"""Twenty parameters of an arm of seven joints, from noisy motion that MuJoCo C recorded.
+
+    python benchmarks/identify.py [--starts 8] [--steps 125] [--out results/identify.json]
+
+The masses of six links and damping and dry friction of seven joints, from joint angles and drive
+torques. Beside it scipy's least_squares with finite differences on MuJoCo C: the same residual, the
+same unknowns, the same starts, one thread. Prints times, costs, errors and z scores (error over its
+stated standard deviation).
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from mujoco import rollout
+from scipy import optimize
+
+import jaxsim
+from jaxsim import identify
+
+MASSES = (3.0, 2.8, 2.4, 2.2, 1.5, 1.3, 0.8)
+GAINS = (400, 400, 300, 300, 150, 100, 50)
+ANGLE, TORQUE = 1e-3, 0.5  # standard deviations of the noise [rad, N m]
+
+
+def arm(free: bool = True) -> str:
+    """An arm whose axes alternate; dry friction and damping as a data sheet would have them."""
+    body, end = "", ""
+    for i, mass in enumerate(MASSES):
+        axis = "0 0 1" if i % 2 == 0 else "0 1 0"
+        body += (
+            f'<body name="link{i + 1}" pos="0 0 {0.1 if i == 0 else 0.18}">'
+            f'<joint name="j{i + 1}" axis="{axis}" damping="0.5" armature="0.02"'
+            f' frictionloss="{0.3 if free else 0}"/>'
+            f'<geom type="capsule" size="0.05" fromto="0 0 0.02 0.01 0.02 0.16" mass="{mass}"/>'
+        )
+        end += "</body>"
+    n = range(1, 8)
+    drives = "".join(
+        f'<position name="d{i}" joint="j{i}" kp="{GAINS[i - 1]}" kv="{GAINS[i - 1] / 10}"/>'
+        for i in n
+    )
+    sensors = "".join(f'<jointpos name="q{i}" joint="j{i}"/>' for i in n)
+    sensors += "".join(f'<actuatorfrc name="t{i}" actuator="d{i}"/>' for i in n)
+    return f"""<mujoco model="arm"><option timestep="0.004" integrator="implicitfast"/>
+      <worldbody>{body}{end}</worldbody><actuator>{drives}</actuator>
+      <sensor>{sensors}</sensor></mujoco>"""
+
+
+FORMS = {
+    "body:link[2-7]/mass": identify.scale(0.3, 3),
+    "dof_damping": identify.log(0.02, 20),
+    "dof_frictionloss": identify.log(0.02, 10),
+}
+
+
+def write(mj: mujoco.MjModel, numbers: np.ndarray) -> None:
+    """Sets the twenty numbers in a model of MuJoCo."""
+    mj.body_mass[2:] = numbers[:6]
+    mj.dof_damping[:], mj.dof_frictionloss[:] = numbers[6:13], numbers[13:]
+    mujoco.mj_setConst(mj, mujoco.MjData(mj))
+
+
+def simulate(mj: mujoco.MjModel, ctrl: np.ndarray) -> np.ndarray:
+    """Sensors of all sequences from rest, (sequences, steps, 14)."""
+    full = np.zeros(mujoco.mj_stateSize(mj, mujoco.mjtState.mjSTATE_FULLPHYSICS))
+    start = np.broadcast_to(full, (len(ctrl), len(full)))
+    return rollout.rollout(mj, mujoco.MjData(mj), start, ctrl, persistent_pool=True)[1]
+
+
+def recordings(steps: int, sequences: int, seed: int):
+    """Controls, noisy sensors and the truth."""
+    rng = np.random.default_rng(seed)
+    mj = mujoco.MjModel.from_xml_string(arm())
+    true = np.concatenate(
+        [
+            np.array(MASSES[1:]) * np.exp(rng.uniform(-0.5, 0.5, 6)),
+            np.exp(rng.uniform(np.log(0.3), np.log(2), 7)),
+            np.exp(rng.uniform(np.log(0.2), np.log(2), 7)),
+        ]
+    )
+    write(mj, true)
+    t = 0.004 * np.arange(steps)[None, :, None, None]
+    frequency, phase = rng.uniform(0.3, 2, (2, sequences, 1, 7, 3))
+    ctrl = 0.25 * np.sin(2 * np.pi * (frequency * t + phase)).sum(-1)
+    sigma = np.repeat([ANGLE, TORQUE], 7)
+    y = simulate(mj, ctrl)
+    return ctrl, y + sigma * rng.normal(size=y.shape), true, sigma
+
+
+def ours(m, ctrl, y, sigma, starts: int) -> tuple[dict, identify.Fit]:
+    names = [f"q{i}" for i in range(1, 8)] + [f"t{i}" for i in range(1, 8)]
+    data = [
+        identify.Sequence(
+            dict(zip(names, b.T, strict=True)), ctrl=u, sigma=dict(zip(names, sigma, strict=True))
+        )
+        for u, b in zip(ctrl, y, strict=True)
+    ]
+    begin = time.perf_counter()
+    fit = identify.fit(m, FORMS, data, starts=starts)
+    return {"seconds": time.perf_counter() - begin} | fit.times, fit
+
+
+def theirs(P, ctrl, y, sigma, thetas) -> dict:
+    """scipy with differences of two points on MuJoCo C."""
+    mj = mujoco.MjModel.from_xml_string(arm())
+    numbers = jax.jit(P.numbers)
+
+    def residual(theta):
+        write(mj, np.asarray(numbers(jnp.asarray(theta, thetas.dtype)), np.float64))
+        return ((simulate(mj, ctrl) - y) / sigma).ravel()
+
+    begin, costs, evaluations = time.perf_counter(), [], 0
+    for theta in np.asarray(thetas, np.float64):
+        # a step that single precision of the map can resolve
+        end = optimize.least_squares(residual, theta, diff_step=1e-3, x_scale="jac", max_nfev=20)
+        costs.append(float(end.cost))
+        evaluations += end.nfev + end.njev * len(theta)
+    return {"seconds": time.perf_counter() - begin, "costs": costs, "evaluations": evaluations}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--starts", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=125)
+    parser.add_argument("--sequences", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    ctrl, y, true, sigma = recordings(args.steps, args.sequences, seed=0)
+    m = jaxsim.load_model(arm())
+    times, fit = ours(m, ctrl, y, sigma, args.starts)
+    thetas = fit.parameters.draw(jax.random.key(0), args.starts)
+    scipy = theirs(fit.parameters, ctrl, y, sigma, thetas)
+    z = (fit.values - true) / fit.sd
+    print(fit)
+    print(
+        f"jaxsim: {times['seconds']:.1f} s; trace {times['trace']:.1f}, "
+        f"compile {times['compile']:.1f}, run {times['run']:.1f}"
+    )
+    print(f"  costs {np.sort(fit.costs).round(1)}, iterations {fit.solutions.iterations}")
+    print(f"  errors over the truth {np.abs(fit.values / true - 1).max():.3%} at most")
+    print(f"  z scores {np.sort(z).round(2)}, rms {np.sqrt((z**2).mean()):.2f}")
+    print(f"scipy on MuJoCo C: {scipy['seconds']:.1f} s, {scipy['evaluations']} rollouts")
+    print(f"  costs {np.sort(scipy['costs']).round(1)}")
+    if args.out:
+        result = {
+            "device": jax.devices()[0].device_kind,
+            "jaxsim": times | {"costs": fit.costs.tolist()},
+            "iterations": np.asarray(fit.solutions.iterations).tolist(),
+            "z": z.tolist(),
+            "largest_relative_error": float(np.abs(fit.values / true - 1).max()),
+            "scipy": scipy,
+        } | {n: getattr(args, n) for n in ("starts", "steps", "sequences")}
+        args.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""The fit: parameters that explain the recordings best, and how well they are known."""
+
+import functools
+import time
+from collections.abc import Mapping
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.identify.forms import Form
+from jaxsim.identify.least_squares import Solution, levenberg_marquardt
+from jaxsim.identify.parameter import Parameters
+from jaxsim.identify.parameter import parameters as make_parameters
+from jaxsim.identify.residual import Problem
+from jaxsim.identify.sequences import Sequence
+from jaxsim.identify.statistics import Uncertainty, intervals, of_values, uncertainty, warnings
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_count
+
+EDGE = 1e-3  # part of the range at each end where a parameter is said to be at its bound
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """What a fit has found.
+
+    Attributes:
+      problem: what was fitted.
+      x: the best unknowns: of the parameters, then of states, (size,).
+      cost: half the sum of the squared rows there.
+      costs: of each start, (starts,).
+      solutions: where each start ended, with its history.
+      uncertainty: what the data say of the unknowns.
+      times: what it took to "trace", "compile" and "run" it [s].
+    """
+
+    problem: Problem
+    x: jax.Array
+    cost: float
+    costs: np.ndarray
+    solutions: Solution
+    uncertainty: Uncertainty
+    times: dict[str, float]
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters that were searched."""
+        return self.problem.parameters
+
+    @property
+    def theta(self) -> jax.Array:
+        """The best unknowns of the parameters, (k,)."""
+        return self.x[: self.parameters.size]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the values."""
+        return self.parameters.names
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values in physical units, (k,)."""
+        return np.asarray(self.parameters.numbers(self.theta), np.float64)
+
+    @functools.cached_property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the values, (k, k); infinite where the data say nothing."""
+        k = self.parameters.size
+        return of_values(self.parameters, self.theta, self.uncertainty.covariance[:k, :k])[0]
+
+    @property
+    def sd(self) -> np.ndarray:
+        """Standard deviations of the values, (k,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """Correlation of the unknowns of the parameters, (k, k)."""
+        k = self.parameters.size
+        return self.uncertainty.correlation[:k, :k]
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """The model with the values found."""
+        m = self.parameters.model(self.problem.m, self.theta)
+        flags = self.problem.given.opt.disableflags
+        return m.replace(opt=m.opt.replace(disableflags=flags))
+
+    def intervals(self, level: float = 0.95) -> np.ndarray:
+        """Lower and upper ends of the confidence intervals of the values, (k, 2)."""
+        half = self.uncertainty.quantile(level)
+        sd = self.uncertainty.sd[: self.parameters.size]
+        return intervals(self.parameters, self.theta, sd, self.sd, half)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What should be known before the numbers are trusted."""
+        states = tuple(f"state[{i}]" for i in range(len(self.x) - self.parameters.size))
+        coordinates = self.parameters.coordinates + states
+        found = warnings(self.uncertainty, coordinates)
+        for p, u in zip(*self._bounded(), strict=True):
+            found.append(f"{p} is at its bound, {u:.4g}")
+        best = int(np.argmin(self.costs))
+        if not bool(np.asarray(self.solutions.converged)[best]):
+            found.append("the best start has not converged; allow more iterations")
+        return found
+
+    def __repr__(self) -> str:
+        lines = [f"Fit: cost {self.cost:.6g}, chi2/freedom {self.uncertainty.noise**2:.4g}"]
+        width = max(map(len, self.names), default=0)
+        table = zip(self.names, self.values, self.sd, self.intervals(), strict=True)
+        lines += [
+            f"  {n:<{width}}  {v:11.5g} +- {sd:<9.3g} [{a:.5g}, {b:.5g}]"
+            for n, v, sd, (a, b) in table
+        ]
+        return "\n".join([*lines, *(f"  ! {w}" for w in self.warnings)])
+
+    def _bounded(self) -> tuple[list[str], list[float]]:
+        """Names and values of what lies at a bound."""
+        names, values, at = [], [], 0
+        for p in self.parameters.values():
+            if p.form.frozen:
+                continue
+            u = np.asarray(self.theta, np.float64)[at : at + p.size]
+            at += p.size
+            if p.form.low is not None:
+                part = 1 / (1 + np.exp(-u))
+                for i in np.flatnonzero((part < EDGE) | (part > 1 - EDGE)):
+                    names.append(p.labels[i])
+                    values.append(float(p.value(jnp.asarray(u))[i]))
+        return names, values
+
+
+def fit(
+    m: Model,
+    parameters: Parameters | Mapping[str, Form],
+    sequences: Sequence | Many[Sequence],
+    *,
+    starts: int = 1,
+    key: jax.Array | None = None,
+    optimizer: Any = "lm",
+    iterations: int = 50,
+    segments: int | None = None,
+    tolerance: float = 1e-4,
+    batch: int | None = None,
+) -> Fit:
+    """The parameters that explain recordings best.
+
+    Args:
+      m: the model.
+      parameters: what is searched, or names and forms, as of `identify.parameters`.
+      sequences: one recording or several.
+      starts: the first one is the first guess, the others are drawn from the bounds or priors.
+      key: of the drawn starts; None: `jax.random.key(0)`.
+      optimizer: "lm", Levenberg-Marquardt with an exact Jacobian; or a transformation of optax,
+        which uses the gradient.
+      iterations: at most so many for each start.
+      segments: steps of a piece, for multiple shooting; None: a recording is one piece.
+      tolerance: standard deviation of the state's jump between pieces.
+      batch: starts that are done together; None: all. Memory is in proportion.
+
+    Returns:
+      A `Fit` of the best start.
+
+    Raises:
+      ValueError: an argument is not one of these, or no start has a finite cost.
+    """
+    if isinstance(parameters, Mapping) and not isinstance(parameters, Parameters):
+        parameters = make_parameters(m, parameters)
+    if not isinstance(parameters, Parameters):
+        raise ValueError(f"parameters: expected names and forms, got {parameters!r}")
+    if check_count("starts", starts) < 1 or check_count("iterations", iterations) < 1:
+        raise ValueError("starts, iterations: expected at least 1")
+    problem = Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
+    search = _search(problem, optimizer, iterations)
+    thetas = parameters.draw(jax.random.key(0) if key is None else key, starts)
+    x = jax.vmap(problem.start)(thetas)
+    together = min(batch or starts, starts)
+    times, clock = {}, time.perf_counter()
+    lowered = jax.jit(lambda x: jax.lax.map(search, x, batch_size=together)).lower(x)
+    times["trace"], clock = time.perf_counter() - clock, time.perf_counter()
+    program = lowered.compile()
+    times["compile"], clock = time.perf_counter() - clock, time.perf_counter()
+    solutions = jax.block_until_ready(program(x))
+    times["run"] = time.perf_counter() - clock
+    return _fitted(problem, solutions, times)
+
+
+def _search(problem: Problem, optimizer: Any, iterations: int):
+    """The search of one start."""
+    if isinstance(optimizer, str) and optimizer == "lm":
+        return functools.partial(
+            levenberg_marquardt,
+            problem.residual,
+            jacobian=problem.jacobian,
+            iterations=iterations,
+        )
+    if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
+        return functools.partial(descend, problem.residual, optimizer, iterations=iterations)
+    raise ValueError(
+        f"optimizer: expected 'lm' or a transformation of optax (pip install "
+        f"'jaxsim-engine[identify]'), got {optimizer!r}"
+    )
+
+
+def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
+    """Descends along the gradient by a transformation of optax, and keeps the best unknowns.
+
+    Args:
+      residual: from unknowns (n,) to rows.
+      optimizer: a gradient transformation of optax.
+      x: the start, (n,).
+      iterations: number of steps.
+    """
+
+    def cost_of(x):
+        r = residual(x)
+        return 0.5 * jnp.sum(r * r)
+
+    def advance(carry, _):
+        x, state, best, least = carry
+        cost, slope = jax.value_and_grad(cost_of)(x)
+        cost = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
+        best, least = jnp.where(cost < least, x, best), jnp.minimum(cost, least)
+        change, state = optimizer.update(jnp.nan_to_num(slope), state, x)
+        return (x + change, state, best, least), cost
+
+    carry = (x, optimizer.init(x), x, jnp.full((), jnp.inf, x.dtype))
+    (x, _, best, least), history = jax.lax.scan(advance, carry, length=iterations)
+    last = cost_of(x)
+    better = last < least
+    return Solution(
+        jnp.where(better, x, best),
+        jnp.where(better, last, least),
+        history,
+        jnp.full((), iterations, jnp.int32),
+        jnp.ones((), bool),
+        None,
+    )
+
+
+def _fitted(problem: Problem, solutions: Solution, times: dict[str, float]) -> Fit:
+    costs = np.asarray(solutions.cost, np.float64)
+    best = int(np.argmin(costs))
+    if not np.isfinite(costs[best]):
+        raise ValueError(
+            "fit: no start has a finite cost: the simulation diverges; check units and bounds, or "
+            "use segments=..."
+        )
+    x = solutions.x[best]
+    if solutions.triangle is None:
+        r, J = jax.jit(problem.jacobian)(x)
+    else:
+        r, J = solutions.triangle[best, :, -1], solutions.triangle[best, :, :-1]
+    found = uncertainty(r, J, rows=problem.rows, known_sigma=problem.known_sigma)
+    return Fit(problem, x, float(costs[best]), costs, solutions, found, times)

@@ -1,0 +1,238 @@
+"""What is known of a number before it is identified: its bounds, its prior, how it is searched.
+
+The unknown u of a number is real and of order one. The number is v = b g(u), where g is
+
+    linear                 c + s u
+    linear, bounded        low + (high - low) / (1 + exp(-u))
+    log, scale             exp of the same, with the logarithms of c, low and high
+
+and b = 1, or the number in the model for `scale`. So every u is within the bounds, and steps of
+equal length in u are equal ratios of what is searched in logarithms.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+EDGE = 0.01  # part of the range by which a start is kept off its ends
+INSIDE = 0.05  # part of the range at each end where no start is drawn
+UNBOUNDED = 0.5  # spread of drawn starts without bounds or prior, in lengths of u
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a parameter is searched; made by `linear`, `log`, `scale` and `pseudo_inertia`.
+
+    Attributes:
+      kind: "linear", "log", "scale" or "inertia".
+      low, high: bounds of the number; of the factor for "scale"; None: no bounds.
+      nominal: the first guess; None: what the model has.
+      mean: of the prior; None: the first guess.
+      sd: standard deviation of the prior, relative (of the logarithm) for "log" and "scale"; None:
+        there is no prior.
+      share: all objects that the name stands for have one unknown.
+      frozen: the number stays at its first guess.
+    """
+
+    kind: str
+    low: float | None = None
+    high: float | None = None
+    nominal: float | None = None
+    mean: float | None = None
+    sd: float | None = None
+    share: bool = False
+    frozen: bool = False
+
+    def __post_init__(self):
+        if (self.low is None) != (self.high is None):
+            raise ValueError(f"{self.kind}: give both bounds or none, got {self.low}, {self.high}")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise ValueError(f"{self.kind}: expected low < high, got {self.low}, {self.high}")
+        if self.logarithmic and self.low is not None and self.low <= 0:
+            raise ValueError(f"{self.kind}: expected bounds above 0, got low = {self.low}")
+        if self.logarithmic and self.mean is not None and not self.mean > 0:
+            raise ValueError(f"{self.kind}: mean: expected a number above 0, got {self.mean}")
+        if self.sd is not None and not self.sd > 0:
+            raise ValueError(f"{self.kind}: sd: expected a number above 0, got {self.sd}")
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether it is searched in logarithms."""
+        return self.kind in ("log", "scale")
+
+
+def linear(
+    low=None, high=None, *, nominal=None, mean=None, sd=None, share=False, frozen=False
+) -> Form:
+    """A number of any sign, searched as it is.
+
+    Args:
+      low, high: its bounds; both or none.
+      nominal: the first guess; None: what the model has.
+      mean, sd: of a normal prior; without `sd` there is none, without `mean` it is the first guess.
+      share: one unknown for all objects that the name stands for.
+      frozen: not searched.
+    """
+    return Form("linear", low, high, nominal, mean, sd, share, frozen)
+
+
+def log(
+    low=None, high=None, *, nominal=None, mean=None, sd=None, share=False, frozen=False
+) -> Form:
+    """A positive number, searched in logarithms.
+
+    The arguments are those of `linear`; `sd` is relative. A model's 0 starts in the middle of the
+    bounds.
+    """
+    return Form("log", low, high, nominal, mean, sd, share, frozen)
+
+
+def scale(low=None, high=None, *, mean=None, sd=None, share=False, frozen=False) -> Form:
+    """A number of known sign, searched as a factor on what the model has, in logarithms.
+
+    Args:
+      low, high: bounds of the factor.
+      mean, sd: of the prior of the factor; `sd` is relative.
+      share: one factor for all objects that the name stands for; else each has its own.
+      frozen: not searched.
+    """
+    return Form("scale", low, high, None, mean, sd, share, frozen)
+
+
+def pseudo_inertia(*, sd: float | None = None, frozen: bool = False) -> Form:
+    """Mass, center of mass and inertia of a body: ten unknowns that are never impossible.
+
+    Args:
+      sd: of a normal prior around the body of the model, in the coordinates of
+        `identify/inertia.py` with lengths in radii of gyration: about the relative uncertainty.
+      frozen: not searched.
+    """
+    return Form("inertia", sd=sd, frozen=frozen)
+
+
+class Map(NamedTuple):
+    """The map from unknowns to numbers, (n,) each: see the head of the file.
+
+    Attributes:
+      form: what it was made from.
+      base: b.
+      center, length: c and s.
+      start: the unknowns of the first guess.
+      mean: of the prior, as it is searched.
+    """
+
+    form: Form
+    base: np.ndarray
+    center: np.ndarray
+    length: np.ndarray
+    start: np.ndarray
+    mean: np.ndarray
+
+    def searched(self, u: jax.Array) -> jax.Array:
+        """The number as it is searched, or its logarithm, (n,)."""
+        if self.form.low is None:
+            return _as(self.center, u) + _as(self.length, u) * u
+        low, high = ends(self.form)
+        return low + (high - low) * jax.nn.sigmoid(u)
+
+    def value(self, u: jax.Array) -> jax.Array:
+        """The numbers, (n,)."""
+        v = self.searched(u)
+        return _as(self.base, u) * (jnp.exp(v) if self.form.logarithmic else v)
+
+    def unknown(self, value: np.ndarray) -> np.ndarray:
+        """The unknowns of numbers within the bounds, (n,)."""
+        v = np.asarray(value, np.float64) / self.base
+        v = np.log(v) if self.form.logarithmic else v
+        if self.form.low is None:
+            return (v - self.center) / self.length
+        low, high = ends(self.form)
+        return _logit((v - low) / (high - low))
+
+    def prior(self, u: jax.Array) -> jax.Array:
+        """Rows of the prior, (n,); none without one."""
+        if self.form.sd is None:
+            return u[:0]
+        return (self.searched(u) - _as(self.mean, u)) / self.form.sd
+
+    def draw(self, key: jax.Array) -> jax.Array:
+        """Unknowns of a random start, (n,)."""
+        n, dtype = len(self.start), jnp.result_type(float)
+        if self.form.low is not None:
+            part = jax.random.uniform(key, (n,), dtype, INSIDE, 1 - INSIDE)
+            return jax.scipy.special.logit(part)
+        middle, spread = self.start, np.full(n, UNBOUNDED)
+        if self.form.sd is not None:
+            middle, spread = (self.mean - self.center) / self.length, self.form.sd / self.length
+        noise = jax.random.normal(key, (n,), dtype)
+        return jnp.asarray(middle, dtype) + jnp.asarray(spread, dtype) * noise
+
+
+def ends(form: Form) -> tuple[float, float]:
+    """The bounds as they are searched."""
+    low, high = float(form.low or 0), float(form.high or 0)
+    return (float(np.log(low)), float(np.log(high))) if form.logarithmic else (low, high)
+
+
+def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
+    """The map of the unknowns of a parameter.
+
+    Args:
+      name: of the parameter, for messages.
+      form: how it is searched.
+      nominal: the numbers that the model has, (n,); of a shared factor, 1.
+
+    Raises:
+      ValueError: the first guess is not one that can be searched so.
+    """
+    guess = nominal if form.nominal is None else np.full_like(nominal, form.nominal)
+    base = np.ones_like(guess)
+    if form.kind == "scale":
+        if not guess.all():
+            raise ValueError(f"{name}: scale: the model has 0 there; use linear or log")
+        base, guess = guess, np.ones_like(guess)
+    guess = _checked(name, form, guess)
+    v = np.log(guess) if form.logarithmic else guess
+    length = np.ones_like(v)
+    if not form.logarithmic:
+        length = np.where(v != 0, np.abs(v), 1.0) if form.sd is None else np.full_like(v, form.sd)
+    start = np.zeros_like(v)
+    if form.low is not None:
+        low, high = ends(form)
+        start = _logit(np.clip((v - low) / (high - low), EDGE, 1 - EDGE))
+    if form.mean is None:
+        mean = v
+    else:
+        mean = np.full_like(v, form.mean)
+        mean = np.log(mean) if form.logarithmic else mean
+    return Map(form, base, v, length, start, mean)
+
+
+def _checked(name: str, form: Form, guess: np.ndarray) -> np.ndarray:
+    """First guesses within the bounds; a 0 that is searched in logarithms is in their middle."""
+    if form.kind == "log":
+        if form.low is not None and form.high is not None:
+            guess = np.where(guess == 0, np.sqrt(form.low * form.high), guess)
+        if (guess <= 0).any():
+            raise ValueError(
+                f"{name}: log: expected a number above 0, the first guess is {guess.min():g}; give "
+                "bounds, nominal=..., or use scale or linear"
+            )
+    if form.low is not None and ((guess < form.low) | (guess > form.high)).any():
+        wrong = guess[(guess < form.low) | (guess > form.high)][0]
+        raise ValueError(
+            f"{name}: the first guess {wrong:g} is not within [{form.low:g}, {form.high:g}]; widen "
+            "the bounds, or give nominal=..."
+        )
+    return guess
+
+
+def _logit(part: np.ndarray) -> np.ndarray:
+    return np.log(part) - np.log1p(-part)
+
+
+def _as(a: np.ndarray, like: jax.Array) -> jax.Array:
+    return jnp.asarray(a, like.dtype)

@@ -1,0 +1,144 @@
+"""Mass, center of mass and inertia of a body as ten unknowns that are never impossible.
+
+The mass distribution of a body has a pseudo-inertia, about the origin of the body's frame:
+
+    J = [[S, h], [h', mass]],   S = integral of x x' dm,   h = mass com
+
+A body of positive mass can exist if and only if J is positive definite (Traversaro, Brossette,
+Escande, Nori 2016; Wensing, Kim, Slotine 2018), so J = U U' with an upper triangle U, and every U
+with a positive diagonal is a body that can exist (Rucker, Wensing 2022):
+
+    U = exp(alpha) [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3],
+                    [0, 0, 0, 1]]
+
+From it mass = exp(2 alpha), com = t, and the second moments about the center of mass are
+mass L L', with the upper triangle L of the d and s. The rotational inertia is trace(C) 1 - C.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math.rotation import Quat
+
+COORDINATES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
+PHYSICAL = ("mass", "com_x", "com_y", "com_z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+PAIRS = ((0, 1), (0, 2), (1, 2))
+
+
+def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
+    """The ten coordinates of a body of a model.
+
+    Args:
+      mass: its mass [kg].
+      ipos: center of mass in the body frame, (3,) [m].
+      iquat: principal axes in the body frame, (4,).
+      inertia: principal moments, (3,) [kg m^2].
+
+    Returns:
+      The coordinates in the order of `COORDINATES`, (10,), in float64.
+
+    Raises:
+      ValueError: there is no such body: its mass is not positive, or its moments violate the
+        triangle inequality or meet it with equality.
+    """
+    mass, ipos, iquat, inertia = (np.asarray(a, np.float64) for a in (mass, ipos, iquat, inertia))
+    central = inertia.sum() / 2 - inertia
+    if not (mass > 0 and (central > 0).all()):
+        raise ValueError(
+            f"inertia: expected a positive mass and moments of which no two sum to the third or "
+            f"less, got mass {mass:g} and moments {inertia}; give the body a volume"
+        )
+    axes = np.asarray(rotation(jnp.asarray(iquat)), np.float64)
+    second = (axes * (central / mass)) @ axes.T
+    upper = np.linalg.cholesky(second[::-1, ::-1])[::-1, ::-1]  # L of L L', upper
+    diagonal = np.log(np.diag(upper))
+    return np.array(
+        [np.log(mass) / 2, *diagonal, upper[0, 1], upper[1, 2], upper[0, 2], *ipos], np.float64
+    )
+
+
+def to_body(theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """The body of some coordinates, as a model has it.
+
+    Equal second moments are moved apart by the square root of the precision: so the derivative of
+    the inertia is right where axes of equal moments could be chosen freely.
+
+    Args:
+      theta: the coordinates, (10,).
+
+    Returns:
+      mass () [kg], ipos (3,) [m], iquat (4,), principal moments (3,) [kg m^2].
+    """
+    mass = jnp.exp(2 * theta[0])
+    upper = _upper(theta)
+    quat, central = principal(mass * (upper @ upper.T))
+    return mass, theta[7:], quat, jnp.sum(central) - central
+
+
+def physical(theta: jax.Array) -> jax.Array:
+    """Mass, center of mass and inertia about it in the body frame, in the order of `PHYSICAL`."""
+    mass = jnp.exp(2 * theta[0])
+    upper = _upper(theta)
+    second = mass * (upper @ upper.T)
+    inertia = jnp.trace(second) * jnp.eye(3, dtype=theta.dtype) - second
+    off = [inertia[i, j] for i, j in PAIRS]
+    return jnp.concatenate([mass[None], theta[7:], jnp.diag(inertia), jnp.stack(off)])
+
+
+def _upper(theta: jax.Array) -> jax.Array:
+    d, (s12, s23, s13) = jnp.exp(theta[1:4]), theta[4:7]
+    zero = jnp.zeros_like(s12)
+    rows = ((d[0], s12, s13), (zero, d[1], s23), (zero, zero, d[2]))
+    return jnp.stack([jnp.stack(row) for row in rows])
+
+
+@jax.custom_jvp
+def principal(second: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Axes and eigenvalues of a matrix of second moments, apart from each other.
+
+    Eigenvalues nearer than sqrt(precision) times the trace are moved apart, upwards, so that the
+    body stays possible.
+
+    Args:
+      second: symmetric, positive definite, (3, 3).
+
+    Returns:
+      quat (4,), eigenvalues (3,) in ascending order: second = R diag(eigenvalues) R'.
+    """
+    values, axes = jnp.linalg.eigh(second)
+    apart = jnp.sqrt(jnp.finfo(second.dtype).eps).astype(second.dtype) * jnp.sum(values)
+    middle = jnp.maximum(values[1], values[0] + apart)
+    last = jnp.maximum(values[2], middle + apart)
+    axes = axes * jnp.sign(jnp.linalg.det(axes))  # right-handed
+    return quaternion(axes), jnp.stack([values[0], middle, last])
+
+
+@principal.defjvp
+def _principal_jvp(primals, tangents):
+    """d(R D R') = R ([w] D - D [w] + dD) R' for axes that turn by w in their own frame."""
+    quat, values = principal(*primals)
+    axes = rotation(quat)
+    change = axes.T @ tangents[0] @ axes
+    w = [change[i, j] / (values[j] - values[i]) for i, j in ((2, 1), (0, 2), (1, 0))]
+    turn = jnp.stack([jnp.zeros_like(w[0]), *w])
+    return (quat, values), (jnp.stack((Quat(*quat) * Quat(*turn)).parts) / 2, jnp.diag(change))
+
+
+def rotation(quat: jax.Array) -> jax.Array:
+    """The rotation matrix of a unit quaternion, (3, 3)."""
+    return jnp.stack(Quat(*quat).matrix().parts).reshape(3, 3)
+
+
+def quaternion(axes: jax.Array) -> jax.Array:
+    """The unit quaternion of a rotation matrix, by the largest of its four components (4,)."""
+    (a, b, c), (d, e, f), (g, h, i) = axes
+    rows = (
+        (1 + a + e + i, h - f, c - g, d - b),
+        (h - f, 1 + a - e - i, b + d, c + g),
+        (c - g, b + d, 1 - a + e - i, f + h),
+        (d - b, c + g, f + h, 1 - a - e + i),
+    )
+    table = jnp.stack([jnp.stack(row) for row in rows])  # 4 q q'
+    row = table[jnp.argmax(jnp.diag(table))]
+    return row / jnp.sqrt(jnp.sum(row * row))

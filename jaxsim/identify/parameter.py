@@ -1,0 +1,311 @@
+"""The parameters of a model that are searched: one flat vector of unknowns, and the model it means.
+
+`parameters(m, {...})` makes them from names (select.py) and forms (forms.py). Everything that is
+done with them is pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.identify import inertia
+from jaxsim.identify.forms import Form, Map, make_map
+from jaxsim.identify.select import Target, current, select
+from jaxsim.math.rotation import Quat
+from jaxsim.math.vector import Vec
+from jaxsim.model.model import Model
+from jaxsim.physics.constants.set_const import set_const
+
+# Fields that no derived constant depends on, by the ends of their names.
+INDEPENDENT = (
+    *("damping", "dampingpoly", "frictionloss", "stiffness", "stiffnesspoly", "friction"),
+    *("solref", "solimp", "solreffriction", "solmix", "gainprm", "biasprm", "dynprm"),
+    *("forcerange", "ctrlrange", "actfrcrange", "jnt_range", "adhesion", "surfacevel"),
+    *("gravcomp", "_user", "_rgba"),
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One named parameter: one unknown, or several of the same form.
+
+    Attributes:
+      name: what it was chosen by.
+      target: the numbers it stands for.
+      form: how it is searched.
+      map: from unknowns to numbers.
+      nominal: for an inertia, the ten coordinates of the body of the model.
+    """
+
+    name: str
+    target: Target
+    form: Form
+    map: Map
+    nominal: np.ndarray
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each of its values."""
+        if self.form.kind == "inertia":
+            return tuple(f"{self.name}.{n}" for n in inertia.PHYSICAL)
+        return (self.name,) if self.form.share else self.target.labels
+
+    @property
+    def size(self) -> int:
+        """Number of its values, as many as it has unknowns if it is not frozen."""
+        return len(self.map.start)
+
+    def coordinates(self, u: jax.Array) -> jax.Array:
+        """The ten coordinates of an inertia, (10,)."""
+        return jnp.asarray(self.nominal, u.dtype) + jnp.asarray(
+            _lengths(self), u.dtype
+        ) * self.map.value(u)
+
+    def value(self, u: jax.Array) -> jax.Array:
+        """Its values in physical units, (size,)."""
+        if self.form.kind == "inertia":
+            return inertia.physical(self.coordinates(u))
+        return self.map.value(u)
+
+    def numbers(self, u: jax.Array) -> jax.Array:
+        """The numbers of all objects that it stands for."""
+        value = self.map.value(u)
+        if not self.form.share:
+            return value
+        if self.form.kind == "scale":
+            return value * jnp.asarray(self.target.nominal, u.dtype)
+        return jnp.broadcast_to(value, (len(self.target.labels),))
+
+
+class Parameters(Mapping[str, Parameter]):
+    """Parameters by name, and their unknowns as one vector `theta`, (size,).
+
+    What is frozen has no unknowns: it stays at its first guess.
+    """
+
+    def __init__(self, m: Model, parts: Mapping[str, Parameter]):
+        self._parts = dict(parts)
+        self._dtype = m.qpos0.dtype
+        sizes = [0 if p.form.frozen else p.size for p in self._parts.values()]
+        self._ends = np.cumsum([0, *sizes])
+
+    def __getitem__(self, name: str) -> Parameter:
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __repr__(self) -> str:
+        return f"Parameters({self.size} unknowns: {', '.join(self._parts)})"
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return int(self._ends[-1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each value, (size,)."""
+        return tuple(n for p in self._parts.values() if not p.form.frozen for n in p.labels)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The name of each unknown, (size,): that of its value, but of an inertia."""
+        found: list[str] = []
+        for p in self._parts.values():
+            if p.form.kind == "inertia":
+                found += [] if p.form.frozen else [f"{p.name}.{n}" for n in inertia.COORDINATES]
+            else:
+                found += [] if p.form.frozen else p.labels
+        return tuple(found)
+
+    def nominal(self) -> jax.Array:
+        """The unknowns of the first guess, (size,)."""
+        starts = [p.map.start for p in self._parts.values() if not p.form.frozen]
+        return jnp.asarray(np.concatenate([np.zeros(0), *starts]), self._dtype)
+
+    def draw(self, key: jax.Array, starts: int) -> jax.Array:
+        """First the nominal unknowns, then random ones, (starts, size)."""
+
+        def one(key):
+            keys = jax.random.split(key, max(len(self), 1))
+            drawn = [
+                p.map.draw(k)
+                for p, k in zip(self.values(), keys, strict=False)
+                if not p.form.frozen
+            ]
+            return jnp.concatenate([jnp.zeros(0), *drawn]).astype(self._dtype)
+
+        others = jax.vmap(one)(jax.random.split(key, max(starts - 1, 1)))[: starts - 1]
+        return jnp.concatenate([self.nominal()[None], others])
+
+    def numbers(self, theta: jax.Array) -> jax.Array:
+        """The values in physical units, in the order of `names`, (size,)."""
+        values = [p.value(u) for p, u in self._split(theta) if not p.form.frozen]
+        return jnp.concatenate([theta[:0], *values])
+
+    def by_name(self, theta: jax.Array) -> dict[str, float]:
+        """The values in physical units by name."""
+        return dict(zip(self.names, map(float, self.numbers(theta)), strict=True))
+
+    def vector(self, values: Mapping[str, Any]) -> jax.Array:
+        """The unknowns of some values, by the names of parameters; the rest at the first guess.
+
+        Args:
+          values: numbers (size,) of a parameter, or one for all of them. An inertia takes the ten
+            coordinates of `from_body`.
+
+        Raises:
+          ValueError: a parameter is not known or frozen, or a value is out of its bounds.
+        """
+        theta = np.asarray(self.nominal(), np.float64).copy()
+        for name, value in values.items():
+            if name not in self or self[name].form.frozen:
+                raise ValueError(f"{name}: is not among the parameters that are searched")
+            p, i = self[name], list(self).index(name)
+            wanted = np.broadcast_to(np.asarray(value, np.float64), (p.size,))
+            if p.form.kind == "inertia":
+                wanted = (wanted - p.nominal) / _lengths(p)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                theta[self._ends[i] : self._ends[i + 1]] = p.map.unknown(wanted)
+            if not np.isfinite(theta).all():
+                raise ValueError(f"{name}: {value} is not within the bounds of {p.form}")
+        return jnp.asarray(theta, self._dtype)
+
+    def prior(self, theta: jax.Array) -> jax.Array:
+        """Rows of all priors, weighted, (rows,)."""
+        rows = [p.map.prior(u) for p, u in self._split(theta) if not p.form.frozen]
+        return jnp.concatenate([theta[:0], *rows])
+
+    def signals(self, theta: jax.Array) -> dict[tuple[str, str], jax.Array]:
+        """Offsets, gains and delays by signal and name: {("sensor:gyro", "offset"): ()}."""
+        found: dict[tuple[str, str], jax.Array] = {}
+        for p, u in self._split(theta):
+            if p.target.kind == "signal":
+                found |= zip(p.target.signals, p.numbers(u), strict=True)
+        return found
+
+    def model(self, m: Model, theta: jax.Array) -> Model:
+        """The model with these unknowns, derived constants recomputed where they change.
+
+        Args:
+          m: the model that the parameters were made for.
+          theta: the unknowns, (size,).
+        """
+        changed: dict[str, jax.Array] = {}
+        for p, u in self._split(theta):
+            changed |= _written(m, changed, p, u)
+        options = {n.partition(".")[2]: v for n, v in changed.items() if n.startswith("opt.")}
+        fields = {n: v for n, v in changed.items() if not n.startswith("opt.")}
+        m = m.replace(opt=m.opt.replace(**options), **fields) if options else m.replace(**fields)
+        return m if all(n.endswith(INDEPENDENT) for n in fields) else set_const(m)
+
+    def _split(self, theta: jax.Array) -> Iterator[tuple[Parameter, jax.Array]]:
+        """Each parameter with its unknowns."""
+        for p, start, end in zip(self.values(), self._ends, self._ends[1:], strict=False):
+            frozen = p.form.frozen
+            yield p, jnp.asarray(p.map.start, theta.dtype) if frozen else theta[start:end]
+
+
+def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
+    """Parameters of a model, by names.
+
+    Args:
+      m: the model.
+      forms: name (`identify/select.py` has the ways to write one): how it is searched.
+
+    Raises:
+      ValueError: nothing has a name, the program has no place for a number (with the remedy), two
+        parameters set the same number, or a first guess cannot be searched as its form says.
+
+    Example:
+      >>> from jaxsim.identify import linear, log, parameters, scale
+      >>> P = parameters(m, {"body:arm/mass": scale(0.5, 2), "joint:hinge/damping": log(0.01, 1)})
+      >>> P.names
+      ('body:arm/mass', 'joint:hinge/damping')
+      >>> round(float(P.model(m, P.nominal()).dof_damping[0]), 3)
+      0.1
+    """
+    if not isinstance(m, Model):
+        raise ValueError(f"parameters: m: expected a Model, got {type(m).__name__}")
+    parts: dict[str, Parameter] = {}
+    taken: dict[tuple, str] = {}
+    for name, form in forms.items():
+        if not isinstance(form, Form):
+            raise ValueError(f"{name}: expected linear, log, scale or pseudo_inertia, got {form!r}")
+        parts[name] = make_parameter(m, name, form)
+        for place in _places(parts[name].target):
+            if place in taken:
+                raise ValueError(f"{name}: sets the same number as {taken[place]!r}")
+            taken[place] = name
+    return Parameters(m, parts)
+
+
+def make_parameter(m: Model, name: str, form: Form) -> Parameter:
+    """One parameter of a model."""
+    if form.kind == "inertia":
+        target = select(m, name, inertia=True)
+        (body,) = target.writes[0].places
+        fields = (m.body_mass, m.body_ipos, m.body_iquat, m.body_inertia)
+        try:
+            nominal = inertia.from_body(*(np.asarray(a)[body] for a in fields))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        return Parameter(name, target, form, make_map(name, form, np.zeros(10)), nominal)
+    target = select(m, name)
+    nominal = target.nominal
+    if form.share:
+        nominal = np.ones(1) if form.kind == "scale" else nominal[:1]
+    return Parameter(name, target, form, make_map(name, form, nominal), nominal)
+
+
+def _lengths(p: Parameter) -> np.ndarray:
+    """What one unknown of an inertia is: lengths are in radii of gyration."""
+    return np.where(np.arange(10) < 4, 1.0, np.exp(p.nominal[1:4].mean()))
+
+
+def _places(target: Target) -> Iterator[tuple]:
+    """What a parameter sets, for finding two that set the same."""
+    yield from target.signals
+    for write in target.writes:
+        for place in write.places:
+            if write.field == "inertia":
+                ends = (("mass", 1), ("ipos", 3), ("iquat", 4), ("inertia", 3))
+                yield from ((f"body_{n}", int(place) * k + i) for n, k in ends for i in range(k))
+            elif target.kind == "rotation":
+                yield from ((write.field, int(place) * 4 + i) for i in range(4))
+            else:
+                yield write.field, int(place)
+
+
+def _written(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u: jax.Array) -> dict:
+    """The fields that a parameter sets."""
+
+    def now(field: str) -> jax.Array:
+        return changed[field] if field in changed else jnp.asarray(current(m, field))
+
+    if p.target.kind == "signal":
+        return {}
+    (first, *_) = p.target.writes
+    if p.form.kind == "inertia":
+        names = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
+        body = int(first.places[0])
+        values = inertia.to_body(p.coordinates(u))
+        return {n: now(n).at[body].set(v) for n, v in zip(names, values, strict=True)}
+    if p.target.kind == "rotation":
+        item, quat = int(first.places[0]), now(first.field)
+        turn = Quat.from_rotation_vector(Vec(*p.numbers(u)))
+        return {first.field: quat.at[item].set(jnp.stack((Quat(*quat[item]) * turn).parts))}
+    numbers, found = p.numbers(u), {}
+    for write in p.target.writes:
+        array = now(write.field)
+        flat = array.reshape(-1).at[write.places].set(write.sign * numbers)
+        found[write.field] = flat.reshape(array.shape)
+    return found

@@ -1,0 +1,185 @@
+"""Recordings as pieces of equal length: the arrays of one `vmap`, and the unknowns of their states.
+
+What is ragged in recordings (their lengths, rates and gaps) is padded here, with weight 0.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Many
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.identify.sequences import STATE, Samples, Sequence, initial
+from jaxsim.identify.shooting import Cut, State, guesses
+from jaxsim.identify.signals import signal
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+
+
+class Piece(NamedTuple):
+    """A part of a recording that is one rollout; all pieces have leading axes of pieces.
+
+    Attributes:
+      start: the state it starts from, before the unknowns of its state are added.
+      ctrl: (history + steps, nu).
+      step, part, signal: where its samples are: step and part of a step from its start, and which
+        signal, (S,); padded.
+      value, weight: what was measured, and 1 / sigma; 0 for padding, (S,).
+      last: the step at which the next piece starts, ().
+      tie: 1 / tolerance of the state of the next piece, 0 if there is none, ().
+      next: the state from which the next piece starts, (qpos, qvel, act).
+    """
+
+    start: Any
+    ctrl: Any
+    step: Any
+    part: Any
+    signal: Any
+    value: Any
+    weight: Any
+    last: Any
+    tie: Any
+    next: Any
+
+
+OF_SAMPLES = ("step", "part", "signal", "value", "weight")
+
+
+class Making(NamedTuple):
+    """What all pieces have in common.
+
+    Attributes:
+      m: the model.
+      names: of all signals.
+      late: by how many steps a signal may be late, by name.
+      history: controls that a piece has from before its start.
+      tolerance: standard deviation of the state's jump between pieces.
+    """
+
+    m: Model
+    names: tuple[str, ...]
+    late: Mapping[str, float]
+    history: int
+    tolerance: float
+
+
+def make_pieces(
+    of: Making, sequences: Many[Sequence], all_samples: Many[Samples], parts: Many[list[Cut]]
+) -> tuple[Piece, list[tuple[int, np.ndarray]]]:
+    """The pieces of all recordings.
+
+    Returns:
+      The pieces with a leading axis, and of each the number of its recording and which of its
+      samples it has.
+    """
+    steps = max(c.last - c.first for cuts in parts for c in cuts) + 1
+    made: list[Piece] = []
+    places: list[tuple[int, np.ndarray]] = []
+    for k, (sequence, s, cuts) in enumerate(zip(sequences, all_samples, parts, strict=True)):
+        d = initial(of.m, sequence)
+        early = s.step + s.part < _late(of, s)
+        states = guesses(of.m, d, s, cuts, of.history) if len(cuts) > 1 else [_state(d)]
+        for i, cut in enumerate(cuts):
+            final = i + 1 == len(cuts)
+            ids = np.flatnonzero((s.step >= cut.first) & ((s.step < cut.last) | final) & ~early)
+            places.append((k, ids))
+            tie = 0.0 if final else 1 / of.tolerance
+            made.append(_piece(of, d, s, cut, ids, steps, states[i : i + 2], tie))
+    most = max(len(ids) for _, ids in places)
+    padded = [_padded(p, most) for p in made]
+    return jax.tree.map(lambda *a: _stacked(a, of.m.qpos0.dtype), *padded), places
+
+
+def _late(of: Making, s: Samples) -> np.ndarray:
+    """Steps after the start before which a signal may tell what was before it, (S,)."""
+    late = np.array([of.late.get(signal(of.m, n).name, 0.0) for n in s.names])
+    return late[s.signal]
+
+
+def _piece(
+    of: Making, d: Data, s: Samples, cut: Cut, ids, steps: int, states: list[State], tie: float
+) -> Piece:
+    """One piece; `states` are that from which it starts and that of the next one, if any."""
+    rows = np.arange(cut.first, cut.first + of.history + steps)
+    columns = np.array([of.names.index(n) for n in s.names])
+    start = {n: jnp.asarray(a, d.qpos.dtype) for n, a in zip(STATE, states[0], strict=True)}
+    return Piece(
+        start=d.replace(**start),
+        ctrl=s.ctrl[np.minimum(rows, len(s.ctrl) - 1)],
+        step=s.step[ids] - cut.first,
+        part=s.part[ids],
+        signal=columns[s.signal[ids]],
+        value=s.value[ids],
+        weight=s.weight[ids],
+        last=np.asarray(cut.last - cut.first),
+        tie=np.asarray(tie),
+        next=states[-1],
+    )
+
+
+def _padded(piece: Piece, most: int) -> Piece:
+    places = {n: np.pad(getattr(piece, n), (0, most - len(piece.step))) for n in OF_SAMPLES}
+    return piece._replace(**places)
+
+
+def _state(d: Data) -> State:
+    return np.asarray(d.qpos), np.asarray(d.qvel), np.asarray(d.act)
+
+
+def _stacked(arrays: Many, dtype) -> jax.Array:
+    """Arrays of all pieces as one, real numbers in the precision of the model."""
+    a = np.stack([np.asarray(x) for x in arrays])
+    kind = dtype if np.issubdtype(a.dtype, np.floating) else a.dtype
+    return jnp.asarray(a, np.int32 if a.dtype == np.int64 else kind)
+
+
+class States(NamedTuple):
+    """Which numbers of the states of pieces are unknowns.
+
+    A state has a tangent (qpos, qvel, act), of nv + nv + na numbers.
+
+    Attributes:
+      used: numbers of the tangent that are unknown in some piece, (nz,).
+      free: those of all pieces that are unknown, flat places in (pieces, nz).
+      prior_ids, prior_weights: those that have a prior, and 1 / sd.
+      tied_rows: rows of jumps that there are, flat places in (pieces, 2 nv + na).
+    """
+
+    used: np.ndarray
+    free: np.ndarray
+    prior_ids: np.ndarray
+    prior_weights: np.ndarray
+    tied_rows: np.ndarray
+
+
+def choose_unknowns(
+    m: Model, sequences: Many[Sequence], recording: list[int], tied: np.ndarray
+) -> States:
+    """The unknowns of states.
+
+    Args:
+      m: the model.
+      sequences: the recordings.
+      recording: of each piece, the number of its recording.
+      tied: whether the next piece must start where a piece ends, (pieces,).
+    """
+    ends = np.cumsum([0, m.nv, m.nv, m.na])
+    free = np.zeros((len(recording), int(ends[-1])), bool)
+    weight = np.zeros(free.shape)
+    for i, k in enumerate(recording):
+        if i and tied[i - 1]:
+            free[i] = True
+            continue
+        estimate = sequences[k].estimate
+        sds = estimate if isinstance(estimate, Mapping) else dict.fromkeys(estimate)
+        for name, sd in sds.items():
+            part = slice(ends[STATE.index(name)], ends[STATE.index(name) + 1])
+            free[i, part] = True
+            weight[i, part] = 0.0 if sd is None else 1 / sd
+    used = np.flatnonzero(free.any(0) | tied.any())
+    flat = weight[:, used].ravel()
+    prior_ids = np.flatnonzero(flat)
+    rows = np.flatnonzero(np.repeat(tied, free.shape[1]))
+    return States(used, np.flatnonzero(free[:, used].ravel()), prior_ids, flat[prior_ids], rows)

@@ -1,0 +1,254 @@
+"""From the name of a parameter to the numbers of a model, or of a signal, that it stands for.
+
+body:link3/mass             kind:name/field; names may have the wildcards of a shell: leg*_knee
+joint:elbow/damping         of a joint, or of its dofs
+geom:foot*/friction[0]      one of several numbers
+actuator:hip/kp, /kv        gains of a position or velocity actuator, in gainprm and biasprm
+body:link3/inertia          with pseudo_inertia(): mass, center of mass and inertia
+site:imu/rotation           turned by a rotation vector; also of a geom, body or camera
+dof_frictionloss            a field of every object that has it
+opt.gravity[2]              an option
+sensor:gyro/offset          of a signal: offset, gain, delay; also qpos:, qvel: and ctrl:
+"""
+
+import re
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.model.switches import FIXED, SWITCHES
+from jaxsim.words import remedy
+
+SIGNALS = ("sensor", "qpos", "qvel", "ctrl")
+OF_SIGNALS = {"offset": 0.0, "gain": 1.0, "delay": 0.0}
+PREFIXES = {
+    "body": ("body",),
+    "joint": ("jnt", "dof"),
+    "geom": ("geom",),
+    "site": ("site",),
+    "camera": ("cam",),
+    "light": ("light",),
+    "actuator": ("actuator",),
+    "tendon": ("tendon",),
+    "equality": ("eq",),
+    "pair": ("pair",),
+    "hfield": ("hfield",),
+    "sensor": ("sensor",),
+}
+GAINS = {
+    "gain": (("actuator_gainprm", 0, 1.0),),
+    "kp": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm", 1, -1.0)),
+    "kv": (("actuator_biasprm", 2, -1.0),),
+}
+FORM = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>[^/]+?)(?:/(?P<field>\w+))?(?:\[(?P<k>\d+)\])?")
+
+
+class Write(NamedTuple):
+    """Numbers of a field that a parameter sets.
+
+    Attributes:
+      field: "body_mass", "opt.gravity"; "inertia" and "body_quat+" (a turn) are not set by number.
+      places: flat places in the field, (n,); ids of the objects where it is not set by number.
+      sign: what the parameter is multiplied by.
+    """
+
+    field: str
+    places: np.ndarray
+    sign: float = 1.0
+
+
+class Target(NamedTuple):
+    """What a parameter stands for.
+
+    Attributes:
+      kind: "field", "inertia", "rotation" or "signal".
+      labels: name of each number, (n,).
+      nominal: what the model has, (n,); zeros for "inertia".
+      writes: where the numbers go.
+      signals: of "signal": name of each signal, and what of it: "offset", "gain" or "delay".
+    """
+
+    kind: str
+    labels: tuple[str, ...]
+    nominal: np.ndarray
+    writes: tuple[Write, ...] = ()
+    signals: tuple[tuple[str, str], ...] = ()
+
+
+def select(m: Model, key: str, inertia: bool = False) -> Target:
+    """The target of a name; see the head of the file.
+
+    Args:
+      m: the model.
+      key: the name.
+      inertia: "body:.../inertia" stands for all ten numbers of the body.
+
+    Raises:
+      ValueError: nothing has the name, or the program has no place for the number.
+    """
+    found = FORM.fullmatch(key) if isinstance(key, str) else None
+    if found is None:
+        raise ValueError(
+            f"parameter: expected 'kind:name/field', a field or an option, got {key!r}"
+        )
+    kind, name, field, k = found["kind"], found["name"], found["field"], found["k"]
+    component = None if k is None else int(k)
+    if kind is None:
+        return _whole(m, key, name, component)
+    if kind in SIGNALS and (field in OF_SIGNALS or kind != "sensor"):
+        return _signals(m, key, kind, name, field)
+    if kind not in PREFIXES:
+        raise ValueError(f"{key}: no kind {kind!r}{remedy(kind, [*PREFIXES, *SIGNALS])}")
+    ids = matching(m, kind, name)
+    if inertia:
+        if (kind, field) != ("body", "inertia"):
+            raise ValueError(f"{key}: pseudo_inertia is for 'body:name/inertia'")
+        if len(ids) != 1:
+            raise ValueError(f"{key}: pseudo_inertia is for one body, {len(ids)} have such a name")
+        return Target("inertia", (key,), np.zeros(10), (Write("inertia", ids),))
+    if field == "rotation":
+        return _turned(m, key, kind, ids)
+    if kind == "actuator" and field in GAINS:
+        return _numbers(m, key, [(f, ids, c, sign) for f, c, sign in GAINS[field]], kind)
+    prefix = next((p for p in PREFIXES[kind] if f"{p}_{field}" in Model.fields), None)
+    if prefix is None:
+        known = [n.partition("_")[2] for n in Model.fields if n.split("_")[0] in PREFIXES[kind]]
+        raise ValueError(f"{key}: no field {field!r} of a {kind}{remedy(str(field), known)}")
+    if prefix == "dof":
+        ids = np.flatnonzero(np.isin(m.dof_jntid, ids))
+    return _numbers(m, key, [(f"{prefix}_{field}", ids, component, 1.0)], kind)
+
+
+def matching(m: Model, kind: str, pattern: str) -> np.ndarray:
+    """Ids of the objects whose names match.
+
+    Raises:
+      ValueError: no name does.
+    """
+    names = m.names[kind]
+    ids = [i for i, n in enumerate(names) if n and fnmatchcase(n, pattern)]
+    if not ids:
+        known = [n for n in names if n]
+        there = ", ".join(known[:20]) or "none"
+        raise ValueError(
+            f"no {kind} is named {pattern!r}{remedy(pattern, known, f'; there are: {there}')}"
+        )
+    return np.array(ids)
+
+
+def _whole(m: Model, key: str, name: str, component: int | None) -> Target:
+    """A field of all objects, or an option."""
+    if name.startswith("opt."):
+        known = [f"opt.{n}" for n, f in m.opt.fields.items() if not f.static]
+    else:
+        known = [n for n, f in Model.fields.items() if not f.static and f.nested is None]
+    if name not in known:
+        raise ValueError(f"{key}: the model has no real field {name!r}{remedy(name, known)}")
+    shape = np.shape(current(m, name))
+    items = np.arange(shape[0] if shape and not name.startswith("opt.") else 1)
+    if not items.size:
+        raise ValueError(f"{key}: the model has no object with this field")
+    kind = {p: k for k, ps in PREFIXES.items() for p in ps}.get(name.split("_")[0], "")
+    return _numbers(m, key, [(name, items, component, 1.0)], kind)
+
+
+def _numbers(m: Model, key: str, parts: list, kind: str) -> Target:
+    """Numbers that are set in one or more fields; the first says what they are now."""
+    writes: list[Write] = []
+    labels: list[str] = []
+    nominal = np.zeros(0)
+    for field, ids, component, sign in parts:
+        _check_present(m, key, field, ids)
+        array = np.asarray(current(m, field), np.float64)
+        width = array.size if field.startswith("opt.") else int(np.prod(array.shape[1:], dtype=int))
+        if component is not None and component >= width:
+            raise ValueError(f"{key}: expected an index below {width}, got {component}")
+        if component is None and Model.fields.get(field) and Model.fields[field].kind == "quat":
+            raise ValueError(f"{key}: four numbers of a quaternion are not free; use '/rotation'")
+        columns = np.arange(width) if component is None else np.array([component])
+        places = (ids[:, None] * width + columns).ravel()
+        if not labels:
+            nominal = array.ravel()[places] * sign
+            names = [_label(m, field, kind, int(i)) for i in ids]
+            ends = [f"[{c}]" for c in columns] if width > 1 and component is None else [""]
+            field_named = key if len(names) == len(ends) == 1 else key.split(":")[0]
+            labels = (
+                [key]
+                if len(places) == 1
+                else [_named(key, kind, field_named, n, e) for n in names for e in ends]
+            )
+        writes.append(Write(field, places, sign))
+    return Target("field", tuple(labels), nominal, tuple(writes))
+
+
+def _named(key: str, kind: str, head: str, name: str, end: str) -> str:
+    """The name of one of several numbers: body:link3/mass, dof_damping[elbow], .../friction[0]."""
+    if ":" in key and name:
+        return f"{kind}:{name}/{key.split('/')[1]}{end}"
+    return f"{head}[{name}]{end}" if name else f"{head}{end}"
+
+
+def _label(m: Model, field: str, kind: str, i: int) -> str:
+    """The name of an object; a dof has that of its joint."""
+    if field.startswith("opt."):
+        return ""
+    if field.startswith("dof_"):
+        joint = int(m.dof_jntid[i])
+        name = m.names["joint"][joint] or str(joint)
+        several = int((m.dof_jntid == joint).sum()) > 1
+        return f"{name}.{i - int(m.jnt_dofadr[joint])}" if several else name
+    names = m.names.get(kind, [])
+    return (names[i] if i < len(names) else "") or str(i)
+
+
+def _turned(m: Model, key: str, kind: str, ids: np.ndarray) -> Target:
+    field = f"{PREFIXES[kind][0]}_quat"
+    if field not in Model.fields:
+        raise ValueError(f"{key}: a {kind} has no orientation")
+    if len(ids) != 1:
+        raise ValueError(f"{key}: a rotation is of one {kind}, {len(ids)} have such a name")
+    labels = tuple(f"{key}[{k}]" for k in range(3))
+    return Target("rotation", labels, np.zeros(3), (Write(field, ids),))
+
+
+def _signals(m: Model, key: str, kind: str, pattern: str, field: str | None) -> Target:
+    """Offset, gain or delay of signals."""
+    if field not in OF_SIGNALS:
+        raise ValueError(
+            f"{key}: of a signal there are offset, gain and delay, got {field!r}"
+            f"{remedy(str(field), OF_SIGNALS)}"
+        )
+    objects = {"ctrl": "actuator", "sensor": "sensor"}.get(kind, "joint")
+    names = [m.names[objects][i] for i in matching(m, objects, pattern)]
+    labels = tuple(f"{kind}:{n}/{field}" for n in names)
+    nominal = np.full(len(names), OF_SIGNALS[field])
+    return Target("signal", labels, nominal, (), tuple((f"{kind}:{n}", field) for n in names))
+
+
+def current(m: Model, field: str):
+    """The numbers of a field, or of an option "opt.gravity"."""
+    owner, _, option = field.partition(".")
+    return getattr(m.opt, option) if owner == "opt" and option else getattr(m, field)
+
+
+def _check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
+    """Refuses a number for which the program of the model has no place."""
+    if field == "actuator_delay":
+        raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")
+    for switch in (*SWITCHES, *FIXED):
+        if field not in switch.fields:
+            continue
+        flag = np.asarray(getattr(m.structure, switch.flag), bool)
+        if flag.all() if not switch.each else flag[ids].all():
+            continue
+        cure = (
+            f"load the model with free=({field!r},)"
+            if switch in SWITCHES
+            else "write it in the model before it is loaded"
+        )
+        raise ValueError(
+            f"{key}: {field} was 0 when the model was made, so that its program has no place for "
+            f"{switch.lacks}; {cure}"
+        )

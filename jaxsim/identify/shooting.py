@@ -1,0 +1,114 @@
+"""Multiple shooting: a recording in pieces, each from a state of its own.
+
+Over a long or chaotic motion the state at the end depends on the parameters so strongly that the
+residual of one rollout has many minima. In pieces it is nearly linear: the states at the cuts are
+unknowns, and that each piece ends where the next starts are rows of the residual, which may be
+violated on the way to the solution (Bock 1983; Bock, Kostina, Schlöder 2007).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import JointType, SensorType
+from jaxsim.identify.sequences import Samples
+from jaxsim.identify.signals import QPOS, QVEL, signal
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.rollout.scan import rollout
+
+
+class Cut(NamedTuple):
+    """A piece of a recording: from step `first` to step `last`, where the next one starts."""
+
+    first: int
+    last: int
+
+
+def cuts(s: Samples, length: int | None) -> list[Cut]:
+    """The pieces of a recording, of `length` steps; None: it is one piece."""
+    end = s.steps - 1
+    if length is None:
+        return [Cut(0, end)]
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise ValueError(f"segments: expected a number of steps above 0, got {length!r}")
+    firsts = range(0, max(end, 1), length)
+    return [Cut(a, min(a + length, end)) for a in firsts]
+
+
+State = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> list[State]:
+    """States from which the pieces may start, (qpos, qvel, act) each.
+
+    What was measured of positions and velocities of joints is taken from there, velocities that
+    were not measured from differences of positions; the rest is that of a rollout of the model as
+    it is, and where this diverges, that of the start.
+
+    Args:
+      m: the model.
+      d: the state at the start of the recording.
+      s: the recording.
+      pieces: where it is cut.
+      history: rows of controls before the start.
+    """
+    ctrl = jnp.asarray(s.ctrl[history:], d.qpos.dtype)
+    run = jax.jit(lambda d, ctrl: rollout(m, d, ctrl=ctrl, record=("qpos", "qvel", "act"))[1])
+    records = run(d, ctrl)
+    found = []
+    for piece in pieces:
+        at = piece.first - 1
+        state = [
+            np.array(getattr(d, n) if at < 0 else records[n][at], np.float64)
+            for n in ("qpos", "qvel", "act")
+        ]
+        if not all(np.isfinite(a).all() for a in state):
+            state = [np.array(getattr(d, n), np.float64) for n in ("qpos", "qvel", "act")]
+        if at >= 0:
+            _measured(m, s, piece.first, state)
+        found.append((state[0], state[1], state[2]))
+    return found
+
+
+def _measured(m: Model, s: Samples, step: int, state: list[np.ndarray]) -> None:
+    """Writes what was measured at a step into a state."""
+    tables = _tables(m)
+    position = s.step + s.part
+    known = set()
+    for k, name in enumerate(s.names):
+        place = tables.get((signal(m, name).source, signal(m, name).start))
+        mine = s.signal == k
+        if place is None or not mine.any():
+            continue
+        kind, index, dof = place
+        at, values = position[mine], s.value[mine]
+        order = np.argsort(at)
+        at, values = at[order], values[order]
+        state[kind][index] = np.interp(step, at, values)
+        if kind == 1:
+            known.add(index)
+        elif dof >= 0 and len(at) > 1 and dof not in known:
+            state[1][dof] = _slope(at, values, step) / float(m.opt.timestep)
+
+
+def _slope(at: np.ndarray, values: np.ndarray, step: int, reach: int = 4) -> float:
+    """The slope of the line through the nearest samples, per step."""
+    near = np.argsort(np.abs(at - step))[: 2 * reach + 1]
+    return float(np.polyfit(at[near] - step, values[near], 1)[0])
+
+
+def _tables(m: Model) -> dict[tuple[str, int], tuple[int, int, int]]:
+    """Places of signals: of (source, place) whether it is in qpos or qvel, where, and its dof."""
+    found: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for joint, type_ in enumerate(m.jnt_type):
+        scalar = type_ in (JointType.SLIDE, JointType.HINGE)
+        q, v = int(m.jnt_qposadr[joint]), int(m.jnt_dofadr[joint])
+        found |= {("qpos", q + k): (0, q + k, v if scalar else -1) for k in range(QPOS[type_])}
+        found |= {("qvel", v + k): (1, v + k, -1) for k in range(QVEL[type_])}
+        for sensor, place in ((SensorType.JOINTPOS, (0, q, v)), (SensorType.JOINTVEL, (1, v, -1))):
+            of = (m.sensor_type == sensor) & (m.sensor_objid == joint)
+            found |= {("sensordata", int(m.sensor_adr[i])): place for i in np.flatnonzero(of)}
+    return found

@@ -1,0 +1,81 @@
+"""Names of measured signals and of controls: which numbers of a step they are.
+
+    gyro, sensor:gyro           a sensor of the model; gyro[1] is one of several numbers
+    qpos:elbow, qvel:elbow      position and velocity of a joint; qpos:root[3] is one of several
+
+A step at time t gives its sensors and its state before it moves: both at time t.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.words import remedy
+
+FORM = re.compile(r"(?:(?P<kind>\w+):)?(?P<name>.+?)(?:\[(?P<k>\d+)\])?")
+QPOS = {0: 7, 1: 4, 2: 1, 3: 1}  # numbers of a joint, by its type
+QVEL = {0: 6, 1: 3, 2: 1, 3: 1}
+
+
+class Signal(NamedTuple):
+    """Where a signal is.
+
+    Attributes:
+      name: of the object, with its kind: "sensor:gyro", as offsets and delays name it.
+      source: "sensordata", "qpos" or "qvel".
+      start: its first place there.
+      width: how many numbers it has.
+    """
+
+    name: str
+    source: str
+    start: int
+    width: int
+
+
+def signal(m: Model, name: str) -> Signal:
+    """The signal of a name, or one number of it.
+
+    Raises:
+      ValueError: the model has no such signal.
+    """
+    found = FORM.fullmatch(name)
+    kind, base, k = found.groups() if found else (None, name, None)
+    if kind in ("qpos", "qvel"):
+        joint = name2id(m, "joint", base)
+        table, first = (QPOS, m.jnt_qposadr) if kind == "qpos" else (QVEL, m.jnt_dofadr)
+        whole = Signal(f"{kind}:{base}", kind, int(first[joint]), table[int(m.jnt_type[joint])])
+    elif kind in (None, "sensor"):
+        sensors = m.names["sensor"]
+        if base not in sensors:
+            there = ", ".join(filter(None, sensors)) or "none"
+            otherwise = f"; sensors: {there}; of joints there are 'qpos:name' and 'qvel:name'"
+            raise ValueError(f"no sensor is named {base!r}{remedy(base, sensors, otherwise)}")
+        i = sensors.index(base)
+        start, width = int(m.sensor_adr[i]), int(m.sensor_dim[i])
+        whole = Signal(f"sensor:{base}", "sensordata", start, width)
+    else:
+        raise ValueError(f"signal {name!r}: expected a sensor, 'qpos:joint' or 'qvel:joint'")
+    if k is None:
+        return whole
+    if int(k) >= whole.width:
+        raise ValueError(f"signal {name!r}: expected an index below {whole.width}")
+    return whole._replace(start=whole.start + int(k), width=1)
+
+
+def numbers(m: Model, name: str) -> tuple[str, ...]:
+    """The name of each number of a signal: ("gyro[0]", "gyro[1]", "gyro[2]"), or itself."""
+    width = signal(m, name).width
+    return (name,) if width == 1 else tuple(f"{name}[{k}]" for k in range(width))
+
+
+def control(m: Model, name: str) -> int:
+    """The place of a control in `ctrl`, by the name of its actuator.
+
+    Raises:
+      ValueError: no actuator has the name.
+    """
+    return int(np.asarray(m.actuator_ctrladr)[name2id(m, "actuator", name)])

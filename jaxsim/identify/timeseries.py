@@ -1,0 +1,171 @@
+"""Measured signals over time: from arrays, from CSV and from npz files.
+
+A CSV file has one line of names, the first of which is `time`, then one line for each sample:
+
+    # a line that begins with a hash is a comment
+    time,q1,gyro[0],gyro[1],gyro[2]
+    0.000,0.12,0.1,0.0,
+    0.002,0.13,0.1,0.0,0.3
+
+Times are in seconds and increase; what is empty or `nan` was not measured. An npz file has the
+arrays `times` (T,), `values` (T, k) and `names` (k,). Signals that were sampled at different times
+are different series, in files of their own.
+"""
+
+import csv
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from jaxsim.assets.read.npz import read_npz
+from jaxsim.words import remedy
+
+
+@dataclass(frozen=True, eq=False)
+class TimeSeries:
+    """Signals that were sampled at the same times.
+
+    Attributes:
+      times: (T,) [s], increasing.
+      values: (T, k); NaN where nothing was measured. One signal may be (T,).
+      names: k names of signals; of one number of several as "gyro[0]".
+
+    Raises:
+      ValueError: shapes do not fit, times do not increase, a name is there twice.
+
+    Example:
+      >>> import numpy as np
+      >>> from jaxsim.identify import TimeSeries
+      >>> angle = TimeSeries(np.arange(3) * 0.1, np.zeros(3), ["qpos:hinge"])
+      >>> angle.values.shape
+      (3, 1)
+    """
+
+    times: np.ndarray
+    values: np.ndarray
+    names: tuple[str, ...]
+
+    def __post_init__(self):
+        times, values = np.asarray(self.times, np.float64), np.asarray(self.values, np.float64)
+        values = values[:, None] if values.ndim == 1 else values
+        names = tuple(self.names)
+        if times.ndim != 1 or values.shape != (len(times), len(names)):
+            raise ValueError(
+                f"TimeSeries: values: expected shape ({times.size}, {len(names)}) for "
+                f"{times.size} times and {len(names)} names, got {values.shape}"
+            )
+        if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+            bad = int(np.argmin(np.diff(times) > 0)) + 1 if np.isfinite(times).all() else 0
+            raise ValueError(f"TimeSeries: times: expected to increase, they do not at row {bad}")
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"TimeSeries: names: {twice[0]!r} is there twice")
+        for name, value in (("times", times), ("values", values), ("names", names)):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self.times) else "empty"
+        return f"TimeSeries({len(self.times)} samples, {span}: {', '.join(self.names)})"
+
+    def select(self, names: Many[str]) -> "TimeSeries":
+        """Some of its signals."""
+        for name in names:
+            if name not in self.names:
+                raise ValueError(f"select: no signal {name!r}{remedy(name, self.names)}")
+        columns = [self.names.index(name) for name in names]
+        return TimeSeries(self.times, self.values[:, columns], tuple(names))
+
+    def between(self, start: float, end: float) -> "TimeSeries":
+        """The samples with start <= time <= end [s]."""
+        kept = (self.times >= start) & (self.times <= end)
+        return TimeSeries(self.times[kept], self.values[kept], self.names)
+
+    def write(self, path: str | Path) -> None:
+        """Writes it as a .csv or .npz file, in the layout above."""
+        if _suffix(path) == ".npz":
+            np.savez(path, times=self.times, values=self.values, names=np.array(self.names))
+            return
+        with open(path, "w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["time", *self.names])
+            for time, row in zip(self.times, self.values, strict=True):
+                rows.writerow([repr(float(time)), *(_text(x) for x in row)])
+
+
+def read_series(path: str | Path) -> TimeSeries:
+    """Reads a .csv or .npz file, in the layout above.
+
+    Raises:
+      ValueError: the file has not this layout; says where.
+      OSError: it cannot be read.
+    """
+    return _read_npz(path) if _suffix(path) == ".npz" else _read_csv(path)
+
+
+def _suffix(path: str | Path) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".csv", ".npz"):
+        raise ValueError(f"{path}: expected a .csv or .npz file")
+    return suffix
+
+
+def _read_npz(path: str | Path) -> TimeSeries:
+    arrays = read_npz(path)
+    missing = [n for n in ("times", "values", "names") if n not in arrays]
+    if missing:
+        raise ValueError(
+            f"{path}: expected the arrays times, values and names; {missing[0]!r} is missing"
+        )
+    try:
+        return TimeSeries(arrays["times"], arrays["values"], tuple(map(str, arrays["names"])))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _read_csv(path: str | Path) -> TimeSeries:
+    names: list[str] = []
+    rows: list[list[float]] = []
+    with open(path, newline="") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            cells = [cell.strip() for cell in next(csv.reader([line]))]
+            place = f"{path}:{number}"
+            if names:
+                rows.append(_row(place, cells, names, rows))
+            elif cells[0] != "time":
+                raise ValueError(
+                    f"{place}: expected a line of names, 'time' first, got {cells[0]!r}"
+                )
+            else:
+                names = cells
+    if not rows:
+        raise ValueError(f"{path}: expected a line of names and lines of numbers, it has none")
+    table = np.array(rows)
+    try:
+        return TimeSeries(table[:, 0], table[:, 1:], tuple(names[1:]))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _row(place: str, cells: list[str], names: list[str], before: list[list[float]]) -> list[float]:
+    """The numbers of one line."""
+    if len(cells) != len(names):
+        raise ValueError(
+            f"{place}: expected {len(names)} numbers, as there are names, got {len(cells)}"
+        )
+    numbers = []
+    for name, cell in zip(names, cells, strict=True):
+        try:
+            numbers.append(float(cell) if cell else np.nan)
+        except ValueError:
+            raise ValueError(f"{place}: {name}: expected a number, got {cell!r}") from None
+    if not np.isfinite(numbers[0]) or (before and numbers[0] <= before[-1][0]):
+        raise ValueError(f"{place}: time: expected more than in the line before, got {cells[0]!r}")
+    return numbers
+
+
+def _text(x: float) -> str:
+    return "" if np.isnan(x) else repr(float(x))

@@ -1,0 +1,134 @@
+"""Prediction of recordings that a fit has not seen, and cross-validation over recordings."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.identify.fit import Fit, fit
+from jaxsim.identify.forms import Form
+from jaxsim.identify.least_squares import levenberg_marquardt
+from jaxsim.identify.parameter import Parameters
+from jaxsim.identify.residual import Problem
+from jaxsim.identify.sequences import Sequence
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_count
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """How well recordings are predicted.
+
+    Attributes:
+      problem: the recordings.
+      x: the unknowns, of which those of states were fitted.
+      predictions: of each sample of each sequence, in the order of `problem.samples`.
+      rms: by signal, root of the mean square of prediction less measurement, in its unit.
+      chi2: mean square of the same over sigma: about 1 where the model explains all but noise.
+    """
+
+    problem: Problem
+    x: jax.Array
+    predictions: list[np.ndarray]
+    rms: dict[str, float]
+    chi2: float
+
+    def __repr__(self) -> str:
+        rms = ", ".join(f"{n} {value:.3g}" for n, value in self.rms.items())
+        return f"Validation(chi2 {self.chi2:.4g}; rms: {rms})"
+
+
+def validate(found: Fit, sequences: Sequence | Many[Sequence]) -> Validation:
+    """Predicts recordings with the parameters of a fit.
+
+    What a recording says of its own start (`Sequence.estimate`) is found from it; the parameters
+    stay.
+
+    Args:
+      found: the fit.
+      sequences: recordings that it has not seen.
+    """
+    problem = Problem(found.problem.given, found.parameters, sequences)
+    x = problem.start(found.theta)
+    known = len(found.theta)
+    if problem.size > known:
+
+        def residual(z: jax.Array) -> jax.Array:
+            return problem.residual(jnp.concatenate([found.theta, z]))
+
+        z = jax.jit(lambda z: levenberg_marquardt(residual, z).x)(x[known:])
+        x = jnp.concatenate([found.theta, z])
+    predictions = problem.predictions(x)
+    errors: dict[str, list] = {n: [] for n in problem.names}
+    weighted = []
+    for s, p in zip(problem.samples, predictions, strict=True):
+        known_ = np.isfinite(p)
+        for k, name in enumerate(s.names):
+            mine = known_ & (s.signal == k)
+            errors[name].append((p - s.value)[mine])
+        weighted.append(((p - s.value) * s.weight)[known_])
+    rms = {n: float(np.sqrt(np.mean(np.concatenate(e) ** 2))) for n, e in errors.items()}
+    chi2 = float(np.mean(np.concatenate(weighted) ** 2))
+    if not problem.known_sigma:
+        chi2 /= found.uncertainty.noise**2
+    return Validation(problem, x, predictions, rms, chi2)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Fits that have each left out some recordings.
+
+    Attributes:
+      fits: of each fold.
+      held: how well each predicts what it has not seen.
+      values: of each fold, (folds, k).
+    """
+
+    fits: list[Fit]
+    held: list[Validation]
+    values: np.ndarray
+
+    @property
+    def chi2(self) -> float:
+        """The mean chi2 of what was held back."""
+        return float(np.mean([v.chi2 for v in self.held]))
+
+    def __repr__(self) -> str:
+        return f"CrossValidation({len(self.fits)} folds, chi2 held back {self.chi2:.4g})"
+
+
+def cross_validate(
+    m: Model,
+    parameters: Parameters | Mapping[str, Form],
+    sequences: Many[Sequence],
+    *,
+    folds: int | None = None,
+    **options,
+) -> CrossValidation:
+    """Fits that leave out some recordings in turn, and what they predict of these.
+
+    A model that explains too much predicts worse what it has not seen than what it has: then the
+    chi2 of what was held back is well above 1.
+
+    Args:
+      m, parameters: as of `fit`.
+      sequences: two recordings or more.
+      folds: how many parts they are divided into; None: each recording is one.
+      options: of `fit`.
+    """
+    sequences = list(sequences)
+    folds = len(sequences) if folds is None else check_count("folds", folds)
+    if not 2 <= folds <= len(sequences):
+        raise ValueError(
+            f"folds: expected at least 2, at most as many as there are sequences "
+            f"({len(sequences)}), got {folds}"
+        )
+    fits, held = [], []
+    for k in range(folds):
+        seen = [s for i, s in enumerate(sequences) if i % folds != k]
+        fits.append(fit(m, parameters, seen, **options))
+        held.append(validate(fits[-1], sequences[k::folds]))
+    return CrossValidation(fits, held, np.stack([f.values for f in fits]))

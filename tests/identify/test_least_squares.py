@@ -1,0 +1,125 @@
+"""Levenberg-Marquardt beside scipy, and the statistics beside their closed forms."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import optimize, stats
+from tolerance import FLOAT32, ROUNDING
+
+from jaxsim.identify import calculate_intervals, levenberg_marquardt, uncertainty
+from jaxsim.identify.statistics import warnings
+
+rng = np.random.default_rng(0)
+T = np.linspace(0, 4, 60)
+DATA = 3 * np.exp(-0.7 * T) * np.cos(4 * T + 0.3) + 0.05 * rng.normal(size=T.size)
+
+
+def wave(x):
+    """A decaying wave, less noisy data of one."""
+    t = jnp.asarray(T, x.dtype)
+    return x[0] * jnp.exp(-x[1] * t) * jnp.cos(x[2] * t + x[3]) - jnp.asarray(DATA, x.dtype)
+
+
+def rosenbrock(x):
+    return jnp.stack([10 * (x[1] - x[0] * x[0]), 1 - x[0]])
+
+
+def valley(x):
+    """Powell's singular function: the Jacobian at the minimum has rank 2."""
+    a, b, c, d = x
+    return jnp.stack([a + 10 * b, 5**0.5 * (c - d), (b - 2 * c) ** 2, 10**0.5 * (a - d) ** 2])
+
+
+@pytest.mark.parametrize(
+    ("residual", "start"),
+    [(wave, [2.0, 1.0, 3.7, 0.0]), (rosenbrock, [-1.2, 1.0]), (valley, [3.0, -1.0, 0.0, 1.0])],
+)
+def test_the_minimum_is_that_of_scipy(residual, start):
+    x = jnp.asarray(start)
+    ours = jax.jit(lambda x: levenberg_marquardt(residual, x, iterations=200))(x)
+    theirs = optimize.least_squares(
+        jax.jit(residual), x, jax.jit(jax.jacfwd(residual)), method="lm", ftol=1e-14, xtol=1e-14
+    )
+    assert ours.converged or residual is valley  # there it gains a digit at a time, without end
+    np.testing.assert_allclose(ours.cost, theirs.cost, rtol=1e-9, atol=1e-12)
+    J = jax.jacfwd(residual)(ours.x)
+    R = ours.triangle[:, :-1]
+    np.testing.assert_allclose(R.T @ R, J.T @ J, rtol=1e-9, atol=1e-9)
+    # a cost that is flat to 1e-12 leaves half of the digits of x, a quarter where it is quartic
+    loose = 1e-2 if residual is valley else 1e-6
+    np.testing.assert_allclose(ours.x, theirs.x, rtol=loose, atol=loose)
+    history = np.asarray(ours.history)[: int(ours.iterations)]
+    assert (np.diff(history) <= 0).all()
+    assert np.isnan(np.asarray(ours.history)[int(ours.iterations) :]).all()
+
+
+def test_many_starts_are_as_one_by_one():
+    starts = jnp.asarray(np.array([2.0, 1.0, 4.0, 0.0]) + 0.5 * rng.normal(size=(8, 4)))
+    one = jax.jit(lambda x: levenberg_marquardt(wave, x))
+    many = jax.jit(jax.vmap(lambda x: levenberg_marquardt(wave, x)))(starts)
+    for k in range(8):
+        alone = one(starts[k])
+        np.testing.assert_allclose(many.x[k], alone.x, **ROUNDING | {"rtol": 1e-9, "atol": 1e-9})
+        assert many.iterations[k] == alone.iterations
+
+
+def test_single_precision():
+    ours = jax.jit(lambda x: levenberg_marquardt(wave, x))(jnp.asarray([2, 1, 3.7, 0], jnp.float32))
+    exact = levenberg_marquardt(wave, jnp.asarray([2, 1, 3.7, 0.0]))
+    assert ours.x.dtype == jnp.float32
+    assert ours.converged
+    np.testing.assert_allclose(ours.x, exact.x, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(ours.cost, exact.cost, **FLOAT32)
+
+
+def test_a_start_that_is_no_number_ends():
+    end = levenberg_marquardt(lambda x: jnp.log(x), jnp.full(2, -1.0))
+    assert not end.converged
+    assert np.isinf(end.cost)
+    # a step to where there is none is not taken
+    end = levenberg_marquardt(lambda x: jnp.log(x) + 3, jnp.full(1, 0.9))
+    np.testing.assert_allclose(end.x, np.exp(-3) * np.ones(1), rtol=1e-6)
+
+
+def test_the_covariance_of_a_line():
+    """The closed form of linear regression, and what scipy says of it."""
+    t, y = T, 2 + 0.5 * T + 0.1 * rng.normal(size=T.size)
+    A = np.stack([np.ones_like(t), t], 1)
+    b = np.linalg.lstsq(A, y, rcond=None)[0]
+    u = uncertainty((A @ b - y) / 0.1, A / 0.1)
+    np.testing.assert_allclose(u.covariance, 0.01 * np.linalg.inv(A.T @ A), **ROUNDING)
+    free = uncertainty(A @ b - y, A, known_sigma=False)
+    line = stats.linregress(t, y)
+    np.testing.assert_allclose(free.sd, [line.intercept_stderr, line.stderr], rtol=1e-9)
+    np.testing.assert_allclose(free.quantile(0.95), stats.t(58).ppf(0.975), **ROUNDING)
+    np.testing.assert_allclose(u.quantile(0.95), stats.norm.ppf(0.975), **ROUNDING)
+    covariance, half = calculate_intervals(A @ b - y, A)
+    np.testing.assert_allclose(covariance, free.covariance, **ROUNDING)
+    np.testing.assert_allclose(half, stats.t(58).ppf(0.975) * free.sd, **ROUNDING)
+    assert (u.rank, u.freedom) == (2, 58)
+
+
+def test_what_is_not_told_apart_has_a_name():
+    """Two columns in proportion and one of zeros: two directions without effect."""
+    a, b, c = rng.normal(size=(3, 50))
+    J = np.stack([a, b, 3 * a, 0 * a, b + 0.05 * c], 1)
+    u = uncertainty(rng.normal(size=50), J)
+    assert u.rank == 3
+    assert np.isinf(u.condition)
+    np.testing.assert_array_equal(np.isinf(u.sd), [True, False, True, True, False])
+    said = warnings(u, ["mass", "drag", "gravity", "idle", "lift"])
+    assert any("idle has no effect" in w for w in said)
+    assert any("not told apart" in w and "mass" in w and "gravity" in w for w in said)
+    assert any("drag trades against lift" in w for w in said)
+
+
+def test_a_wrong_sigma_is_said():
+    A = np.stack([np.ones_like(T), T], 1)
+    y = A @ [1, 2] + rng.normal(size=T.size)
+    r = A @ np.linalg.lstsq(A, y, rcond=None)[0] - y
+    assert not warnings(uncertainty(r, A), ["a", "b"])
+    (said,) = warnings(uncertainty(r / 0.3, A / 0.3), ["a", "b"])
+    assert "sigma is not that of the noise" in said
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        uncertainty(r, A).quantile(1.0)
