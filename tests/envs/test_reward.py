@@ -11,6 +11,7 @@ import pytest
 
 from jaxsim.envs.reward import FALLS, tolerance
 
+NAME = "rewards"
 X = np.linspace(-3, 4, 57)
 
 
@@ -18,7 +19,7 @@ X = np.linspace(-3, 4, 57)
 def suite():
     """One file of dm_control, which knows numpy alone."""
     root = Path(importlib.util.find_spec("dm_control").submodule_search_locations[0])
-    spec = importlib.util.spec_from_file_location("rewards", root / "utils" / "rewards.py")
+    spec = importlib.util.spec_from_file_location("rewards", root / "utils" / f"{NAME}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
