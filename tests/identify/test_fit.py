@@ -156,14 +156,13 @@ def test_what_has_no_effect_is_named(m, recordings):
 
 
 @pytest.mark.slow
-def test_the_gradient_of_optax_comes_near(m, recordings, found):
+def test_the_gradient_of_optax_finds_the_same(m, recordings, found):
     with jax.numpy_dtype_promotion("standard"):  # optax mixes them
         other = fit(
-            m, FORMS, sequences(recordings), optimizer=optax.adam(0.05), iterations=150, starts=2
+            m, FORMS, sequences(recordings), optimizer=optax.adam(0.05), iterations=600, starts=2
         )
-    # 150 steps along the gradient come near the floor of the valley, not to its deepest point
-    np.testing.assert_allclose(other.values, found.values, rtol=0.06)
-    assert other.solutions.history.shape == (2, 150)
+    assert other.cost < 1.05 * found.cost
+    assert other.solutions.history.shape == (2, 600)
 
 
 @pytest.mark.slow
