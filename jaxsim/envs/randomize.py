@@ -43,7 +43,7 @@ def randomize(
       >>> heavier = lambda m, k: {"body_mass": m.body_mass * (1 + jax.random.uniform(k))}
       >>> models, axes = randomize(m, keys, heavier)
       >>> models.body_mass.shape, axes.body_mass, models.geom_friction.shape, axes.geom_friction
-      ((4, 2), 0, (2, 3), None)
+      ((4, 2), 0, (1, 3), None)
     """
 
     def leaves(key: jax.Array) -> list[jax.Array]:

@@ -227,10 +227,10 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
 
     Example:
       >>> from jaxsim.identify import linear, log, parameters, scale
-      >>> P = parameters(m, {"body:arm/mass": scale(0.5, 2), "joint:hinge/damping": log(0.01, 1)})
+      >>> P = parameters(m, {"body:arm/mass": scale(0.5, 2), "joint:hinge/armature": log(0.01, 1)})
       >>> P.names
-      ('body:arm/mass', 'joint:hinge/damping')
-      >>> round(float(P.model(m, P.nominal()).dof_damping[0]), 3)
+      ('body:arm/mass', 'joint:hinge/armature')
+      >>> round(float(P.model(m, P.nominal()).dof_armature[0]), 3)
       0.1
     """
     if not isinstance(m, Model):

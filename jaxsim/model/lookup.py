@@ -35,7 +35,10 @@ def sensor(m: Model, d: Data, name: str) -> jax.Array:
       ValueError: no sensor has this name; says the nearest.
 
     Example:
-      >>> d = forward(m, make_data(m).replace(qpos=jnp.array([0.5])))
+      >>> arm = '<body><joint name="j"/><geom size=".1"/></body>'
+      >>> angle = '<sensor><jointpos name="angle" joint="j"/></sensor>'
+      >>> m = jaxsim.load_model(f"<mujoco><worldbody>{arm}</worldbody>{angle}</mujoco>")
+      >>> d = jaxsim.forward(m, jaxsim.make_data(m).replace(qpos=jnp.array([0.5])))
       >>> sensor(m, d, "angle")
       Array([0.5], dtype=float64)
     """

@@ -97,6 +97,7 @@ def test_limits_hold_and_what_they_do_not_hold_is_stationary():
     assert np.all((gradient * found.ctrl)[~inside] < 0)
 
 
+@pytest.mark.slow
 def test_many_guesses_are_each_alone(cart):
     _, d = cart
     m = load_model(CART.format(limited="true"))
@@ -110,6 +111,7 @@ def test_many_guesses_are_each_alone(cart):
     assert many.states.qpos.shape == (3, 21, 1)
 
 
+@pytest.mark.slow
 def test_goals_may_be_traced():
     """A residual may close over what is batched."""
     m = load_model(CART.format(limited="true"))

@@ -103,6 +103,7 @@ def test_a_b_c_d_are_those_of_mujoco(case):
         assert (mjd.ncon, mjd.nefc) == (1, 4)
 
 
+@pytest.mark.slow
 def test_runge_kutta_is_as_the_steps_of_mujoco():
     """`mjd_transitionFD` refuses RK4; central differences of its step."""
     xml = PENDULUM.format(integrator="RK4")

@@ -64,6 +64,7 @@ def test_the_riccati_equation_is_solved():
     assert not np.isfinite(hopeless).all()
 
 
+@pytest.mark.slow
 def test_a_pole_is_held_upright():
     m = load_model(CARTPOLE)
     d = make_data(m)
@@ -104,6 +105,7 @@ def test_an_arm_is_held_against_gravity():
     np.testing.assert_allclose(found.d.ctrl[1], elbow / 3, **DYNAMICS)
 
 
+@pytest.mark.slow
 def test_a_ball_stands_on_the_floor():
     m = load_model(BALL)
     found = jax.jit(lambda d: equilibrium(m, d))(make_data(m))
