@@ -13,7 +13,8 @@ from jax import lax
 from jaxsim.control.limits import unclamped
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.extra import extra, their_types
+from jaxsim.control.solve.their_types import their_types
+from jaxsim.extra import needed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
@@ -69,7 +70,7 @@ def shoot(
     """
     check_motion("shoot", m, d, ctrl, problem)
     iterations = check_count("shoot: iterations", iterations)
-    optax = extra("optax")
+    optax = needed("optax", "control")
     optimizer = optax.adam(0.05) if optimizer is None else optimizer
     lower, upper = (a[None] for a in problem.limits(m))
     free = unclamped(m)

@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.envs.env import Env
-from jaxsim.envs.extra import needed
 from jaxsim.envs.state import State
+from jaxsim.extra import needed
 from jaxsim.model.model import Model
 
-base = needed("brax.envs.base", "rl")
+base = needed("brax.envs.base", "brax")
 
 
 class BraxEnv(base.Env):  # type: ignore[name-defined]

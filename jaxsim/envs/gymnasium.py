@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.envs.env import Env
-from jaxsim.envs.extra import needed
 from jaxsim.envs.state import State
 from jaxsim.envs.vector import VectorEnv
+from jaxsim.extra import needed
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 

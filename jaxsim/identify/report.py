@@ -5,7 +5,6 @@ left over, correlations, and the way of each start. The pictures are SVG by matp
 extra `identify`.
 """
 
-import importlib
 import io
 from html import escape
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.validate import Validation
@@ -194,8 +194,4 @@ def _svg(figure: Any) -> str:
 
 
 def _matplotlib(part: str) -> Any:
-    try:
-        return importlib.import_module(f"matplotlib.{part}" if part else "matplotlib")
-    except ImportError:
-        remedy = "pip install 'jaxsim-engine[identify]'"
-        raise ImportError(f"identify.report needs the package matplotlib: {remedy}") from None
+    return needed(f"matplotlib.{part}" if part else "matplotlib", "identify")

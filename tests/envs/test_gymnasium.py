@@ -80,7 +80,7 @@ def test_a_step_before_a_reset_is_refused(env):
 
 
 def test_a_missing_package_is_named():
-    from jaxsim.envs.extra import needed
+    from jaxsim.extra import needed
 
     with pytest.raises(ImportError, match=r"this needs nosuch: pip install 'jaxsim-engine\[rl\]'"):
         needed("nosuch", "rl")

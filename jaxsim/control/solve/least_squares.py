@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.control.solve.extra import extra, their_types
+from jaxsim.control.solve.their_types import their_types
+from jaxsim.extra import needed
 
 FIRST, LESS, MORE, MOST = 1e-3, 0.1, 8.0, 1e12  # damping lambda: at first, its changes, the end
 
@@ -90,7 +91,7 @@ def value_and_jacobian(
 def _by_optimistix(
     residuals: Callable[[jax.Array], jax.Array], x: jax.Array, iterations: int, solver: Any
 ) -> jax.Array:
-    optimistix = extra("optimistix")
+    optimistix = needed("optimistix", "control")
     options = {"jac": "fwd"}
     with their_types():
         found = optimistix.least_squares(
