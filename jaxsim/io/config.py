@@ -67,13 +67,13 @@ def setting(default: Any = dataclasses.MISSING, *, doc: str, **rule: Any) -> Any
     """A field of a form.
 
     Args:
-      default: without it the file must have the setting.
+      default: without it the file must have the setting; `dict`, or another form, is called.
       doc: what it means, with its unit.
       rule: `least`, `most`, `above` and `choices`; in a list or table they are those of each value.
     """
     metadata = {"rule": Rule(doc=doc, **rule)}
-    if isinstance(default, (dict, list)):
-        return field(default_factory=lambda: default.copy(), metadata=metadata)
+    if isinstance(default, type):
+        return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 

@@ -1,6 +1,6 @@
 """Configurations: values into forms, and every fault with its line."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -26,8 +26,8 @@ class Search:
 class Motion:
     model: str = setting(doc="a file in MJCF")
     verbose: bool = setting(False, doc="whether to tell more")
-    start: dict[str, float] = setting({}, doc="of joints by name")
-    search: Search = field(default_factory=Search)
+    start: dict[str, float] = setting(dict, doc="of joints by name")
+    search: Search = setting(Search, doc="how to search")
     cost: tuple[Cost, ...] = setting((), doc="terms")
 
 
