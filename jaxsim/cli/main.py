@@ -26,6 +26,8 @@ examples:
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
+  jaxsim train configs/learn/cartpole_swingup.toml --out runs/cartpole
+  jaxsim play runs/cartpole
 """
 
 MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
@@ -74,6 +76,10 @@ def _run(args: argparse.Namespace) -> int:
         return compare(args)
     if args.command == "compile":
         return _run_compile(args)
+    if args.command in ("train", "play"):
+        from jaxsim.cli import train
+
+        return train.train(args) if args.command == "train" else train.play(args)
     return _run_rollout(args)
 
 
@@ -142,7 +148,30 @@ def _parser() -> argparse.ArgumentParser:
     save.add_argument("--out", metavar="MODEL.jxm", help="(default: beside the model, .jxm)")
     save.add_argument("--contacts", type=_count, help="contacts a world has room for")
     save.add_argument("--float64", action="store_true", help="double precision")
+
+    learn = _command(commands, "train", "learn a task by reinforcement, as a file says")
+    learn.add_argument("config", metavar="CONFIG.toml", help="the settings; with --resume a folder")
+    learn.add_argument("--out", metavar="FOLDER", help="of the run (default: runs/CONFIG)")
+    learn.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    _settable(learn)
+
+    play = _command(commands, "play", "play what was learned, and record it")
+    play.add_argument("run", metavar="FOLDER", help="that `jaxsim train` made")
+    play.add_argument("--episodes", type=_count, default=8, help="(default 8)")
+    play.add_argument("--checkpoint", type=int, metavar="STEP", help="(default: the last one)")
+    play.add_argument("--seed", type=int, default=0, help="of the starts (default 0)")
+    play.add_argument("--out", metavar="FILE.npz", help="write the motion of the best seed here")
     return parser
+
+
+def _settable(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting that replaces the file's, such as worlds.count=256",
+    )
 
 
 def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:

@@ -33,6 +33,9 @@ class VectorEnv:
       model: a model whose leaves differ between worlds (`randomize`), with `axes`.
       axes: of each leaf of `model` the axis of worlds, or None.
 
+    Attributes:
+      count: how many worlds the models are for; None: any number.
+
     Example:
       >>> from jaxsim.envs.env import Env
       >>> worlds = VectorEnv(Env(m), length=100)
@@ -56,8 +59,9 @@ class VectorEnv:
         self.length = check_count("length", length)
         self._model = env.m if model is None else model
         self._axes = axes
+        self.count = _worlds_of(self._model, axes)
         one = {"next": self._next, "same": self._same, None: self._plain}[autoreset]
-        self._step = jax.vmap(one, in_axes=(axes, 0, 0))
+        self._step = jax.jit(jax.vmap(one, in_axes=(axes, 0, 0)))
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
 
     def reset(self, keys: jax.Array) -> State:
@@ -144,3 +148,15 @@ class VectorEnv:
             done=(ended | truncated).astype(state.done.dtype),
             info=state.info | {"truncated": truncated},
         )
+
+
+def _worlds_of(m: Model, axes: Any) -> int | None:
+    """The length of the axis of worlds, if there is one."""
+    sizes: set[int] = set()
+
+    def note(axis: int | None, part: Any) -> None:
+        if axis is not None:
+            sizes.update(x.shape[axis] for x in jax.tree.leaves(part))
+
+    jax.tree.map(note, axes, m, is_leaf=lambda axis: axis is None)
+    return next(iter(sizes), None)
