@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxsim.envs import VectorEnv
-from jaxsim.envs.tasks import TASKS, make
+from jaxsim.envs.tasks import make
 from jaxsim.envs.tasks.cartpole import MODEL
 
 SUITE = Path(importlib.util.find_spec("dm_control").submodule_search_locations[0]) / "suite"
@@ -59,8 +59,15 @@ def test_a_pole_that_stands_still_is_paid_in_full(cartpole):
 
 
 def test_names():
-    assert set(TASKS) == {"cartpole_balance", "cartpole_swingup"}
     with pytest.raises(ValueError, match="did you mean 'cartpole_swingup'"):
         make("cartpole_swing")
-    with pytest.raises(ValueError, match="there are: cartpole_balance, cartpole_swingup"):
+    with pytest.raises(ValueError, match="there are: cartpole_balance, cartpole_balance_sparse"):
         make("zzz")
+    assert make("cartpole_balance", repeat=3).repeat == 3
+
+
+@pytest.mark.parametrize(("name", "extra"), [("Hopper-v5", "rl"), ("hopper_hop", "suite")])
+def test_a_package_that_is_missing_is_named(name, extra, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
+    with pytest.raises(ImportError, match=rf"pip install 'jaxsim-engine\[{extra}\]'"):
+        make(name)
