@@ -45,7 +45,7 @@ ENDS = {
     "Hopper-v5": (2, 0.19, 5.0),
     "Walker2d-v5": (2, 0.99, 8.0),
     "Ant-v5": (2, 0.98, 1.0),
-    "Humanoid-v5": (2, 1.02, -1.0),
+    "Humanoid-v5": (2, 1.98, 3.0),
     "InvertedPendulum-v5": (1, 0.19, 0.5),
     "InvertedDoublePendulum-v5": (1, 0.9, 0.5),
 }
@@ -56,8 +56,8 @@ def test_episodes_are_those_of_gymnasium(name):
     env, reset, act = robot([name])
     env, them = env[name], client(name)
     low, high = env.action_range()
-    np.testing.assert_array_equal(low, them.action_space.low)
-    np.testing.assert_array_equal(high, them.action_space.high)
+    np.testing.assert_array_equal(np.float32(low), them.action_space.low)
+    np.testing.assert_array_equal(np.float32(high), them.action_space.high)
     assert TASKS[name].length == gymnasium.spec(name).max_episode_steps
     assert float(env.dt) == pytest.approx(them.dt)
     assert env.observation_size == them.observation_space.shape[0]
@@ -114,4 +114,4 @@ def test_what_the_solver_pgs_leaves():
         for _ in range(30):
             them.step(np.zeros(17))
         apart.append(np.array(them.data.qpos))
-    assert 1e-9 < np.abs(apart[0] - apart[1]).max() < 0.05
+    assert 1e-9 < np.abs(apart[0] - apart[1]).max() < 1e-5

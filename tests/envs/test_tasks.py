@@ -1,6 +1,7 @@
 """Tasks that bear a name of the Control Suite have its model; rewards by their formula."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxsim.envs import VectorEnv
-from jaxsim.envs.tasks import make
+from jaxsim.envs.tasks import TASKS, make
 from jaxsim.envs.tasks.cartpole import MODEL
 
 SUITE = Path(importlib.util.find_spec("dm_control").submodule_search_locations[0]) / "suite"
@@ -56,6 +57,19 @@ def test_a_pole_that_stands_still_is_paid_in_full(cartpole):
     pushed = step(state, jnp.array([[1.0], [0.0], [0.5], [0.0]]))
     assert float(pushed.reward[0]) == pytest.approx(0.8, abs=0.01)
     assert env.action_range()[1].tolist() == [1.0]
+
+
+def test_the_page_lists_all_tasks():
+    page = Path(__file__).resolve().parents[2] / "docs" / "envs.md"
+    rows = re.findall(
+        r"^\| `(\w[\w-]*)` \| .* \| (\d+) \| (\d+) \| ([\d,]+) \|", page.read_text(), re.M
+    )
+    listed = {name: tuple(int(n.replace(",", "")) for n in rest) for name, *rest in rows}
+    made = {name: make(name) for name in TASKS}
+    assert listed == {
+        name: (env.action_size, env.observation_size, TASKS[name].length)
+        for name, env in made.items()
+    }
 
 
 def test_names():

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.envs.tasks.gymnasium.base import GymnasiumTask, effort
+from jaxsim.math.guard import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
@@ -37,7 +38,7 @@ class Reacher(GymnasiumTask):
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """As above."""
-        return -_length(_between(m, after, "target", "fingertip")) - effort(action)
+        return -_distance(m, after, "target", "fingertip") - effort(action)
 
 
 class Pusher(GymnasiumTask):
@@ -69,8 +70,8 @@ class Pusher(GymnasiumTask):
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """As above."""
-        near = _length(_between(m, after, "tips_arm", "object"))
-        left = _length(_between(m, after, "goal", "object"))
+        near = _distance(m, after, "tips_arm", "object")
+        left = _distance(m, after, "goal", "object")
         return -left - 0.5 * near - 0.1 * effort(action)
 
 
@@ -79,7 +80,6 @@ def _between(m: Model, d: Data, first: str, second: str) -> jax.Array:
     return d.xpos[name2id(m, "body", second)] - d.xpos[name2id(m, "body", first)]
 
 
-def _length(x: jax.Array) -> jax.Array:
-    """The length of a vector, with derivative 0 where it is 0."""
-    square = jnp.sum(x * x)
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+def _distance(m: Model, d: Data, first: str, second: str) -> jax.Array:
+    """Between two bodies, () [m]."""
+    return safe_sqrt(jnp.sum(_between(m, d, first, second) ** 2))

@@ -17,6 +17,7 @@ from jax import lax
 
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask, gentle, random_joints
+from jaxsim.math.guard import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import sensor
 from jaxsim.model.model import Model
@@ -82,8 +83,7 @@ class SuiteHumanoid(SuiteTask):
         velocity = sensor(m, after, "torso_subtreelinvel")[:2]
         if not self.speed:
             return stand * jnp.mean(tolerance(velocity, margin=2.0))
-        square = jnp.sum(velocity * velocity)
-        speed = jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0)
+        speed = safe_sqrt(jnp.sum(velocity * velocity))
         fast = tolerance(
             speed, (self.speed, math.inf), margin=self.speed, fall="linear", at_margin=0.0
         )

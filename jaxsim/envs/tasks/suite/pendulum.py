@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask
+from jaxsim.math.guard import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
@@ -67,9 +68,6 @@ class Acrobot(SuiteTask):
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """Between 0 and 1."""
         tip, place = (after.site_xpos[name2id(m, "site", n)] for n in ("tip", "target"))
-        square = jnp.sum((tip - place) ** 2)
-        # where it is 0, inside the place, the root has no derivative
-        there = square < self.RADIUS**2
-        away = jnp.where(there, 0.0, jnp.sqrt(jnp.where(there, 1.0, square)))
+        away = safe_sqrt(jnp.sum((tip - place) ** 2))
         margin = 0.0 if self.sparse else 1.0
         return tolerance(away, (0.0, self.RADIUS), margin=margin)
