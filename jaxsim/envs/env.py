@@ -16,11 +16,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.envs.current import current
 from jaxsim.envs.state import Observation, State, select, state_alone, with_state_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.warning import diverged
-from jaxsim.physics import forward, step1
+from jaxsim.physics import forward
 from jaxsim.physics import step as physics_step
 from jaxsim.physics.arguments import check_count
 from jaxsim.physics.make_data import make_data
@@ -202,7 +203,7 @@ class Env:
         """What an agent is told after an action."""
         bad = diverged(before, after)
         before, data = state_alone(before), after
-        after = step1(m, after) if self.current else after
+        after = current(m, after) if self.current else after
         zero = jnp.zeros((), after.qpos.dtype)
         reward = jnp.asarray(self.reward(m, before, after, action), after.qpos.dtype)
         terminated = jnp.asarray(self.terminal(m, after), bool) | bad

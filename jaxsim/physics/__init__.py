@@ -7,4 +7,3 @@ from jaxsim.physics.api import forward as forward
 from jaxsim.physics.api import full_m as full_m
 from jaxsim.physics.api import inverse as inverse
 from jaxsim.physics.api import step as step
-from jaxsim.physics.api import step1 as step1

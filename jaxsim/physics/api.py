@@ -36,7 +36,6 @@ from jaxsim.physics.body.rne import rne as _rne
 from jaxsim.physics.body.subtree import subtree_vel as _subtree_vel
 from jaxsim.physics.collision.contacts import collision as _collision
 from jaxsim.physics.forward import forward as _forward
-from jaxsim.physics.forward import step1 as _step1
 from jaxsim.physics.integrate.step import step as _step
 from jaxsim.physics.inverse import inverse as _inverse
 from jaxsim.physics.passive.energy import energy_pos as _energy_pos
@@ -126,7 +125,6 @@ def _apart(out: Tree) -> Tree:
 
 step = _public(_step)
 forward = _public(_forward)
-step1 = _public(_step1)
 inverse = _public(_inverse)
 constraint_rows = _public(_constraint_rows)
 

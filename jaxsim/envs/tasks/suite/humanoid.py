@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.envs.current import current
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask, gentle, random_joints
 from jaxsim.math.guard import safe_sqrt
@@ -22,7 +23,6 @@ from jaxsim.model.data import Data
 from jaxsim.model.lookup import sensor
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.physics.api import step1
 
 LIMBS = ("left_hand", "left_foot", "right_hand", "right_foot")
 
@@ -48,7 +48,7 @@ class SuiteHumanoid(SuiteTask):
         """Any angles and any direction in which nothing touches, at rest."""
 
         def again(found: tuple[jax.Array, jax.Array]) -> jax.Array:
-            moved = step1(m, d.replace(qpos=found[1]))
+            moved = current(m, d.replace(qpos=found[1]))
             return moved.ncon > 0
 
         def draw(found: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
