@@ -1,4 +1,4 @@
-"""Tasks by name: those of Gymnasium and of the Control Suite.
+"""Tasks by name: those of Gymnasium, those of the Control Suite, and our own.
 
     env = make("cartpole_swingup")
     worlds = VectorEnv(env, length=TASKS["cartpole_swingup"].length)
@@ -11,12 +11,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from jaxsim.envs.env import Env
+from jaxsim.envs.tasks.arm import ArmLift, ArmPush
 from jaxsim.envs.tasks.cartpole import Cartpole
 from jaxsim.envs.tasks.gymnasium.ant import Ant
 from jaxsim.envs.tasks.gymnasium.humanoid import Humanoid, HumanoidStandup
 from jaxsim.envs.tasks.gymnasium.pendulum import InvertedDoublePendulum, InvertedPendulum
 from jaxsim.envs.tasks.gymnasium.reacher import Pusher, Reacher
 from jaxsim.envs.tasks.gymnasium.runner import HalfCheetah, Hopper, Swimmer, Walker2d
+from jaxsim.envs.tasks.hand import HandCube
+from jaxsim.envs.tasks.quadruped import Quadruped
 from jaxsim.envs.tasks.suite.cheetah import SuiteCheetah
 from jaxsim.envs.tasks.suite.hopper import SuiteHopper
 from jaxsim.envs.tasks.suite.humanoid import SuiteHumanoid
@@ -39,6 +42,11 @@ class Task(NamedTuple):
 
 
 TASKS: dict[str, Task] = {
+    "arm_lift": Task(ArmLift, 200),
+    "arm_push": Task(ArmPush, 200),
+    "hand_cube": Task(HandCube, 200),
+    "quadruped_rough": Task(partial(Quadruped, rough=True)),
+    "quadruped_velocity": Task(Quadruped),
     "cartpole_balance": Task(partial(Cartpole, swing_up=False)),
     "cartpole_balance_sparse": Task(partial(Cartpole, swing_up=False, sparse=True)),
     "cartpole_swingup": Task(partial(Cartpole, swing_up=True)),
