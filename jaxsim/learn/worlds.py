@@ -52,7 +52,7 @@ def make_worlds(
     """
     form = training.worlds
     task = TASKS.get(training.task)
-    length = form.length or getattr(task, "length", LENGTH)
+    length = form.length or (LENGTH if task is None else task.length)
     model, axes = None, None
     if form.randomize and exploring:
         model, axes = _randomized(env.m, training, places)
