@@ -62,12 +62,8 @@ class VectorEnv:
         self.length = check_count("length", length)
         self._model = env.m if model is None else model
         self._axes = axes
-<<<<<<< HEAD
         self.count = _worlds_of(self._model, axes)
-        one = {"next": self._next, "same": self._same, None: self._plain}[autoreset]
-        self._step = jax.jit(jax.vmap(one, in_axes=(axes, 0, 0)))
-=======
->>>>>>> w-tasks
+        self._step = jax.jit(self._all)  # traced once, wherever it is called from
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
         self._start = jax.vmap(lambda m, key: env.start(m, env.begin, key), in_axes=(axes, 0))
         self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
@@ -94,16 +90,7 @@ class VectorEnv:
         expected = (state.done.shape[0], self.env.action_size)
         if jnp.shape(action) != expected:
             raise ValueError(f"action: expected shape {expected}, got {jnp.shape(action)}")
-        m = self._model
-        if self.autoreset == "next":
-            keys = jax.vmap(jax.random.split)(state.info["key"])
-            begun = self._where_any(state.done > 0, self._start, m, keys[:, 0], state.data)
-            return self._renew(m, state, action, begun, keys[:, 1])
-        told = self._act(m, state, action)
-        if self.autoreset is None:
-            return told
-        begun = self._where_any(told.done > 0, self._reset, m, told.info["key"], told)
-        return jax.vmap(self._same)(told, begun)
+        return self._step(self._model, state, action)
 
     def reset_where(self, state: State, where: jax.Array, keys: jax.Array) -> State:
         """New episodes of chosen worlds.
@@ -114,6 +101,17 @@ class VectorEnv:
           keys: random numbers, (worlds,); those of other worlds are not used.
         """
         return jax.vmap(select)(where, self.reset(keys), state)
+
+    def _all(self, m: Model, state: State, action: jax.Array) -> State:
+        if self.autoreset == "next":
+            keys = jax.vmap(jax.random.split)(state.info["key"])
+            begun = self._where_any(state.done > 0, self._start, m, keys[:, 0], state.data)
+            return self._renew(m, state, action, begun, keys[:, 1])
+        told = self._act(m, state, action)
+        if self.autoreset is None:
+            return told
+        begun = self._where_any(told.done > 0, self._reset, m, told.info["key"], told)
+        return jax.vmap(self._same)(told, begun)
 
     def _where_any(
         self, over: jax.Array, begin: Callable, m: Model, keys: jax.Array, else_: Any
