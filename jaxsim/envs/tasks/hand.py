@@ -44,9 +44,7 @@ class HandCube(Env):
         keys = jax.random.split(key, 4)
         dtype = d.qpos.dtype
         finger = d.qpos[:12] + 0.05 * jax.random.uniform(keys[0], (12,), dtype)
-        place = d.qpos[12:15].at[:2].add(
-            5e-3 * jax.random.uniform(keys[1], (2,), dtype, -1.0, 1.0)
-        )
+        place = d.qpos[12:15].at[:2].add(5e-3 * jax.random.uniform(keys[1], (2,), dtype, -1.0, 1.0))
         half = np.pi * jax.random.uniform(keys[2], (), dtype, -0.5, 0.5)
         turned = d.qpos[15:].at[0].set(jnp.cos(half)).at[3].set(jnp.sin(half))
         way = jax.random.rademacher(keys[3], (1,), dtype)
