@@ -6,6 +6,8 @@ from jaxsim.assets.source.provider import register_provider as register_provider
 from jaxsim.assets.source.provider import unregister_provider as unregister_provider
 from jaxsim.assets.source.vfs import Vfs as Vfs
 from jaxsim.compile import flatten as flatten
+from jaxsim.errors import ConfigError as ConfigError
+from jaxsim.errors import InputError as InputError
 from jaxsim.errors import ModelError as ModelError
 from jaxsim.extend.plugin import Attached as Attached
 from jaxsim.extend.plugin import Plugin as Plugin

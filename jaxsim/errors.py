@@ -43,8 +43,8 @@ class Problem:
         return f"{self.place}: {self.message}"
 
 
-class ModelError(ValueError):
-    """A model that cannot be read or compiled; `problems` holds every fault that was found."""
+class InputError(ValueError):
+    """Files that cannot be used as they are; `problems` holds every fault that was found."""
 
     problems: tuple[Problem, ...]
 
@@ -57,6 +57,14 @@ class ModelError(ValueError):
 
     def __reduce__(self):
         return type(self), (self.problems,)
+
+
+class ModelError(InputError):
+    """A model that cannot be read or compiled."""
+
+
+class ConfigError(InputError):
+    """A configuration with settings that cannot be used."""
 
 
 class UnsupportedError(ModelError):

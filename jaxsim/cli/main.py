@@ -18,7 +18,7 @@ from typing import Any
 from jaxsim.assets.source.limits import LIMITS, limits
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.signals import Stopped, stops_in_order
-from jaxsim.errors import ModelError, UnsupportedWarning
+from jaxsim.errors import InputError, UnsupportedWarning
 
 EXAMPLES = """\
 examples:
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with stops_in_order(), limits(**dict(args.limit)):
             return _run(args)
-    except (ModelError, InputProblem) as error:
+    except (InputError, InputProblem) as error:
         _say(str(error))
         return 2
     except Stopped as stopped:
