@@ -26,6 +26,7 @@ examples:
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
+  jaxsim optimize swingup.toml --set method.name=cem --out motion.npz --plot motion.png
 """
 
 MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
@@ -74,6 +75,8 @@ def _run(args: argparse.Namespace) -> int:
         return compare(args)
     if args.command == "compile":
         return _run_compile(args)
+    if args.command == "optimize":
+        return _run_optimize(args)
     return _run_rollout(args)
 
 
@@ -84,6 +87,16 @@ def _run_compile(args: argparse.Namespace) -> int:
     from jaxsim.cli.compile import compile_model
 
     return compile_model(args)
+
+
+def _run_optimize(args: argparse.Namespace) -> int:
+    import jax
+
+    if args.float64:
+        jax.config.update("jax_enable_x64", True)
+    from jaxsim.cli.optimize import optimize
+
+    return optimize(args)
 
 
 def _run_rollout(args: argparse.Namespace) -> int:
@@ -142,6 +155,20 @@ def _parser() -> argparse.ArgumentParser:
     save.add_argument("--out", metavar="MODEL.jxm", help="(default: beside the model, .jxm)")
     save.add_argument("--contacts", type=_count, help="contacts a world has room for")
     save.add_argument("--float64", action="store_true", help="double precision")
+
+    seek = _command(commands, "optimize", "seek the controls of a motion")
+    seek.add_argument("config", metavar="CONFIG.toml", help="what is sought: docs/control.md")
+    seek.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="replace a setting of the file: method.iterations=20",
+    )
+    seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
+    seek.add_argument("--plot", metavar="FILE.png", help="draw costs, motion and controls here")
+    seek.add_argument("--float64", action="store_true", help="double precision")
     return parser
 
 

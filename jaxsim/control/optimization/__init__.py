@@ -1,0 +1,1 @@
+"""Optimisations as files: a form, what its costs read, a search in batches of turns."""

@@ -1,0 +1,278 @@
+"""Runs the method of an optimisation in batches of turns, from all guesses at once.
+
+A method goes on where it stopped: what it hands from batch to batch is a dict of arrays, with the
+best controls `ctrl` and their `cost`, one row a guess. One program serves all batches and stages.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.control import sampling
+from jaxsim.control.ilqr import ilqr
+from jaxsim.control.limits import unclamped
+from jaxsim.control.motion import advanced, step_costs, with_end
+from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
+from jaxsim.control.optimization.read import Optimization
+from jaxsim.control.problem import Problem
+from jaxsim.control.shooting import shoot
+from jaxsim.extra import needed
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+
+Carried = dict[str, Any]
+
+
+class Batch(NamedTuple):
+    """How far a search has come.
+
+    Attributes:
+      stage: number of the stage.
+      turns: that were taken in it.
+      costs: of the best controls of each guess, in the model of the stage, (guesses,).
+      seconds: since the search began, compiling left out.
+      smooth: length from which contacts are felt in this stage [m].
+    """
+
+    stage: int
+    turns: int
+    costs: np.ndarray
+    seconds: float
+    smooth: float
+
+
+class Motion(NamedTuple):
+    """A motion of the model, as it is judged.
+
+    Attributes:
+      cost: of it, infinite if it diverges.
+      terms: cost of each term at each step and the end, (steps + 1,).
+      records: recorded fields after each step, (steps, ...).
+    """
+
+    cost: float
+    terms: dict[str, np.ndarray]
+    records: dict[str, np.ndarray]
+
+
+class Found(NamedTuple):
+    """What a search found.
+
+    Attributes:
+      ctrl: the best controls, (steps, nu).
+      before: the motion of the first guess.
+      after: the motion of the best controls.
+      batches: the way there.
+      compile_seconds: until the programs were ready.
+    """
+
+    ctrl: np.ndarray
+    before: Motion
+    after: Motion
+    batches: list[Batch]
+    compile_seconds: float
+
+
+def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: None) -> Found:
+    """Seeks the controls of an optimisation.
+
+    Args:
+      whole: that was read from a file.
+      report: called after each batch of turns.
+    """
+    method = whole.form.method
+    begin, go_on = METHODS[method.name]
+    turns = min(method.report, method.iterations)
+    judge = Judge(whole)
+    guesses = np.asarray(whole.controls())
+    before = judge(guesses[0])
+
+    # one program for all batches
+    now = begin(whole, guesses, judge)
+    how = {name: value for name, value in _settings(whole).items() if value is not None}
+    one = partial(go_on, whole.d, turns=turns, **how)
+    every = jax.jit(jax.vmap(one, in_axes=(None, None, 0, 0)))
+    start = time.perf_counter()
+    key = jax.random.key(whole.form.seed)
+    keys = jax.random.split(key, len(guesses))
+    program = every.lower(whole.stages[0], whole.problem, now, keys).compile()
+    compile_seconds = judge.compile_seconds + time.perf_counter() - start
+
+    batches: list[Batch] = []
+    start = time.perf_counter()
+    for number, m in enumerate(whole.stages):
+        # cost and regularisation are those of another model
+        now = now | {k: jnp.full_like(now[k], v) for k, v in FRESH.items() if k in now}
+        for done in range(turns, method.iterations + turns, turns):
+            key, random = jax.random.split(key)
+            now = program(m, whole.problem, now, jax.random.split(random, len(guesses)))
+            costs = np.asarray(now["cost"])
+            smooth = 0.0 if m.smooth is None else float(m.smooth)
+            batches.append(Batch(number, done, costs, time.perf_counter() - start, smooth))
+            report(batches[-1])
+            if np.all(now["ended"]):
+                break
+
+    # of what the guesses led to, the cheapest in the model itself
+    motions = [judge(ctrl) for ctrl in np.asarray(now["ctrl"])]
+    best = min(range(len(motions)), key=lambda i: motions[i].cost)
+    return Found(np.asarray(now["ctrl"])[best], before, motions[best], batches, compile_seconds)
+
+
+class Judge:
+    """Runs controls (steps, nu) in the model of an optimisation, and says what each term costs."""
+
+    def __init__(self, whole: Optimization):
+        self._whole = whole
+        self._record = tuple({*whole.form.record, "time", "qpos", "qvel", "act"})
+        start = time.perf_counter()
+        shape = jax.ShapeDtypeStruct((whole.steps, whole.m.nu), whole.m.qpos0.dtype)
+        self._program = jax.jit(self._run).lower(whole.m, whole.d, shape, whole.problem).compile()
+        self.compile_seconds = time.perf_counter() - start
+
+    def __call__(self, ctrl: np.ndarray) -> Motion:
+        """The motion of controls within the limits."""
+        whole = self._whole
+        given = jnp.asarray(ctrl, whole.m.qpos0.dtype)
+        cost, terms, records = self._program(whole.m, whole.d, given, whole.problem)
+        each = dict(zip((t.name for t in whole.problem.terms), np.asarray(terms), strict=True))
+        return Motion(float(cost), each, jax.tree.map(np.asarray, records))
+
+    def _run(self, m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> tuple:
+        free = unclamped(m)
+
+        def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
+            after, residuals, bad = advanced(free, d, u, problem)
+            return after, (residuals, bad, {name: getattr(after, name) for name in self._record})
+
+        _, (residuals, bad, records) = jax.lax.scan(advance, d, with_end(ctrl))
+        terms = [
+            step_costs(Problem([t]), (r,)) for t, r in zip(problem.terms, residuals, strict=True)
+        ]
+        cost = jnp.where(jnp.any(bad), jnp.inf, sum(jnp.sum(c) for c in terms))
+        return cost, jnp.stack(terms), jax.tree.map(lambda a: a[:-1], records)
+
+
+def _settings(whole: Optimization) -> dict[str, Any]:
+    """The settings of the method alone."""
+    method = vars(whole.form.method)
+    found = {k: v for k, v in method.items() if k not in ("name", "iterations", "report", "knots")}
+    return found | ({"steps": whole.steps} if method["name"] in SAMPLERS else {})
+
+
+def _begin(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    """What all methods carry."""
+    ctrl = jnp.asarray(guesses, whole.m.qpos0.dtype)
+    cost = jnp.full(len(ctrl), jnp.inf, ctrl.dtype)
+    return {"ctrl": ctrl, "cost": cost, "ended": jnp.zeros(len(ctrl), bool)}
+
+
+def _best(now: Carried, ctrl: jax.Array, cost: jax.Array) -> Carried:
+    """The cheaper of two controls."""
+    better = cost < now["cost"]
+    ctrl = jnp.where(better, ctrl, now["ctrl"])
+    return {"ctrl": ctrl, "cost": jnp.minimum(cost, now["cost"]), "ended": now["ended"]}
+
+
+def _begin_ilqr(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    now = _begin(whole, guesses, judge)
+    return now | {"mu": jnp.zeros_like(now["cost"])}
+
+
+def _ilqr(d, m, problem, now, key, *, turns, **how) -> Carried:
+    found = ilqr(m, d, now["ctrl"], problem, iterations=turns, regularization=now["mu"], **how)
+    return {
+        "ctrl": found.ctrl,
+        "cost": found.cost,
+        "ended": found.iterations < turns,
+        "mu": found.regularization,
+    }
+
+
+def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    """The states of the motions that the guesses make, or on a line."""
+    now = _begin_ilqr(whole, guesses, judge)
+    m, d, steps = whole.m, whole.d, whole.steps
+    if whole.goal is not None:
+        line = straight_line(m, d, whole.goal, steps)
+        rows = {name: getattr(line, name) for name in ("qpos", "qvel", "act")}
+        each = [rows] * len(guesses)
+    else:
+        motions = [judge(ctrl).records for ctrl in guesses]
+        start = {name: np.asarray(getattr(d, name))[None] for name in ("qpos", "qvel", "act")}
+        each = [{n: np.concatenate([a, r[n]]) for n, a in start.items()} for r in motions]
+    return now | {"states": jax.tree.map(lambda *a: jnp.stack(a), *each)}
+
+
+def _pieces(d, m, problem, now, key, *, turns, **how) -> Carried:
+    states = jax.vmap(lambda rows: d.replace(**rows))(now["states"])
+    found = multiple_shooting(
+        m,
+        d,
+        now["ctrl"],
+        problem,
+        states=states,
+        iterations=turns,
+        regularization=now["mu"],
+        **how,
+    )
+    return {
+        "ctrl": found.ctrl,
+        "cost": found.cost,
+        "ended": found.iterations < turns,
+        "mu": found.regularization,
+        "states": {name: getattr(found.states, name) for name in now["states"]},
+    }
+
+
+def _adam(rate: float = 0.05) -> Any:
+    return needed("optax", "control").adam(rate)
+
+
+def _begin_shots(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    now = _begin(whole, guesses, judge)
+    memory = jax.vmap(_adam().init)(now["ctrl"])
+    return now | {"last": now["ctrl"], "memory": memory}
+
+
+def _shots(d, m, problem, now, key, *, turns, rate=0.05, **how) -> Carried:
+    found = shoot(
+        m,
+        d,
+        now["last"],
+        problem,
+        iterations=turns,
+        optimizer=_adam(rate),
+        memory=now["memory"],
+        **how,
+    )
+    best = _best(now, found.ctrl, found.cost)
+    return best | {"last": found.last, "memory": found.memory}
+
+
+def _begin_samples(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    now = _begin(whole, guesses, judge)
+    knots = whole.guesses(whole.form.method.knots or whole.form.guess.knots)
+    sigma = jnp.full_like(knots, whole.form.method.sigma or 0.3)
+    return now | {"knots": knots, "sigma": sigma}
+
+
+def _samples(solve, d, m, problem, now, key, *, turns, sigma=None, **how) -> Carried:
+    del sigma  # it is carried
+    found = solve(m, d, now["knots"], problem, key, iterations=turns, sigma=now["sigma"], **how)
+    best = _best(now, found.ctrl, found.cost)
+    return best | {"knots": found.knots, "sigma": found.sigma}
+
+
+FRESH = {"cost": jnp.inf, "mu": 0.0}
+SAMPLERS = ("predictive_sampling", "mppi", "cem")
+METHODS: dict[str, tuple[Callable[..., Carried], Callable[..., Carried]]] = {
+    "ilqr": (_begin_ilqr, _ilqr),
+    "multiple_shooting": (_begin_pieces, _pieces),
+    "shoot": (_begin_shots, _shots),
+} | {name: (_begin_samples, partial(_samples, getattr(sampling, name))) for name in SAMPLERS}
