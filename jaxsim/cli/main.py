@@ -26,7 +26,7 @@ examples:
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
-  jaxsim optimize swingup.toml --set method.name=cem --out motion.npz --plot motion.png
+  jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
 """
 
 MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="replace a setting of the file: method.iterations=20",
+        help="replace a setting of the file: iterations=20",
     )
     seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
     seek.add_argument("--plot", metavar="FILE.png", help="draw costs, motion and controls here")

@@ -26,7 +26,7 @@ def optimize(args: argparse.Namespace) -> int:
     seconds = whole.steps * float(whole.m.opt.timestep)
     print(args.config)
     print(f"{'motion':11} {whole.steps} steps, {seconds:.3g} s, of {form.model}")
-    print(f"{'method':11} {form.method.name}, {_guesses(form.guesses)}", flush=True)
+    print(f"{'method':11} {form.method}, {_guesses(form.guesses)}", flush=True)
     found = search(whole, _tell)
     print(_summary(whole, found), flush=True)
     if not np.isfinite(found.after.cost):

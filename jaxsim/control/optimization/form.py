@@ -3,20 +3,12 @@
 from dataclasses import dataclass
 
 from jaxsim.control.norms import NORMS
+from jaxsim.control.sampling import BASES
 from jaxsim.io.config import setting
 
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
 
-# the settings of each method, besides `name`, `iterations` and `report`
-SAMPLED = ("samples", "knots", "sigma", "interpolation")
-SETTINGS = {
-    "ilqr": ("tolerance",),
-    "multiple_shooting": ("tolerance", "nodes"),
-    "shoot": ("rate",),
-    "predictive_sampling": SAMPLED,
-    "mppi": (*SAMPLED, "temperature"),
-    "cem": (*SAMPLED, "elites", "least_sigma"),
-}
+METHODS = ("ilqr", "multiple_shooting", "shoot", "predictive_sampling", "mppi", "cem")
 
 
 @dataclass(frozen=True)
@@ -35,32 +27,54 @@ class Guess:
     ctrl: dict[str, float] = setting(dict, doc="constant controls by actuator; others are zero")
     motion: str | None = setting(None, doc="a motion file whose controls of world 0 are the guess")
     knots: int = setting(6, doc="of the splines that several guesses differ by", least=1)
-    line_to: str | None = setting(
-        None, doc="multiple shooting: a key frame, states on a line to it are guessed"
-    )
 
 
 @dataclass(frozen=True)
-class Method:
-    """How controls are sought; each method has settings of its own (`SETTINGS`)."""
+class Ilqr:
+    """Settings of iLQR."""
 
-    name: str = setting("ilqr", doc="which", choices=tuple(SETTINGS))
-    iterations: int = setting(50, doc="turns, of each length of `smooth`", least=1)
-    report: int = setting(10, doc="turns between two lines of progress", least=1)
-    tolerance: float | None = setting(
-        None, doc="relative fall of the cost that is no more", above=0
-    )
-    nodes: int | None = setting(None, doc="pieces; divides the steps", least=1)
-    rate: float | None = setting(None, doc="step length of Adam (0.05)", above=0)
-    samples: int | None = setting(None, doc="motions a turn (64)", least=1)
-    knots: int | None = setting(None, doc="knots of a plan (6)", least=1)
-    sigma: float | None = setting(None, doc="spread of the knots in half ranges (0.3)", above=0)
-    interpolation: str | None = setting(
-        None, doc="between knots (cubic)", choices=("zero", "linear", "cubic")
-    )
-    temperature: float | None = setting(None, doc="in units of cost (0.1)", above=0)
-    elites: int | None = setting(None, doc="plans that count (8)", least=1)
-    least_sigma: float | None = setting(None, doc="least spread (0.02)", above=0)
+    tolerance: float = setting(1e-6, doc="relative fall of the cost that is no more", above=0)
+
+
+@dataclass(frozen=True)
+class MultipleShooting:
+    """Settings of multiple shooting."""
+
+    nodes: int | None = setting(None, doc="pieces; divides the steps; without it all", least=1)
+    line_to: str | None = setting(None, doc="a key frame: states on a line to it are the guess")
+    tolerance: float = setting(1e-6, doc="relative fall of the cost that is no more", above=0)
+
+
+@dataclass(frozen=True)
+class Shoot:
+    """Settings of shooting."""
+
+    rate: float = setting(0.05, doc="step length of Adam", above=0)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Settings of predictive sampling, MPPI and CEM."""
+
+    samples: int = setting(64, doc="motions a turn", least=1)
+    knots: int = setting(6, doc="of the spline of a plan", least=1)
+    sigma: float = setting(0.3, doc="spread of the knots, in half ranges", above=0)
+    interpolation: str = setting("cubic", doc="between knots", choices=tuple(BASES))
+
+
+@dataclass(frozen=True)
+class Mppi:
+    """Settings of MPPI alone."""
+
+    temperature: float = setting(0.1, doc="how much dearer counts 1/e, in units of cost", above=0)
+
+
+@dataclass(frozen=True)
+class Cem:
+    """Settings of CEM alone."""
+
+    elites: int = setting(8, doc="plans that count", least=1)
+    least_sigma: float = setting(0.02, doc="least spread, in half ranges", above=0)
 
 
 @dataclass(frozen=True)
@@ -93,7 +107,15 @@ class Form:
     )
     start: Start = setting(Start, doc="where the motion begins")
     limits: dict[str, tuple[float, ...]] = setting(dict, doc="least and most by actuator")
-    method: Method = setting(Method, doc="how controls are sought")
+    method: str = setting("ilqr", doc="how controls are sought", choices=METHODS)
+    iterations: int = setting(50, doc="turns, of each length of `smooth`", least=1)
+    report: int = setting(10, doc="turns between two lines of progress", least=1)
+    ilqr: Ilqr = setting(Ilqr, doc="settings")
+    multiple_shooting: MultipleShooting = setting(MultipleShooting, doc="settings")
+    shoot: Shoot = setting(Shoot, doc="settings")
+    sampling: Sampling = setting(Sampling, doc="settings of the three methods that follow")
+    mppi: Mppi = setting(Mppi, doc="settings")
+    cem: Cem = setting(Cem, doc="settings")
     guess: Guess = setting(Guess, doc="what the search begins with")
     guesses: int = setting(1, doc="searches from different guesses; the best counts", least=1)
     spread: float = setting(0.3, doc="of the guesses, in half ranges of the controls", least=0)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.control.optimization.form import SETTINGS, Cost, Form
+from jaxsim.control.optimization.form import Cost, Form
 from jaxsim.control.optimization.quantity import Quantity, quantity
 from jaxsim.control.problem import Problem, Residual, Term
 from jaxsim.control.sampling import half_range, spline
@@ -86,7 +86,7 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
 
     Args:
       file: in TOML; docs/control.md has the settings.
-      changes: "method.iterations=20": settings that replace those of the file.
+      changes: "iterations=20": settings that replace those of the file.
 
     Raises:
       ConfigError: a setting is wrong; says where, and what to do.
@@ -94,8 +94,8 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
       UnsupportedError: the model has what the physics cannot simulate.
     """
     form, places = read_config(file, Form, changes)
-    _check_method(form, places)
-    m = _model(form, places)
+    loaded = _model(form, places)
+    m = loaded.replace(smooth=None)
     costs = [_cost(m, c, f"cost.{i}", places) for i, c in enumerate(form.cost)]
     if not costs:
         raise places.error("cost", "there is none; write at least one [[cost]] table")
@@ -110,22 +110,11 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
             raise places.error(f"cost.{i}.name", f"there is a cost {name!r} already")
     problem = Problem(terms, *_limits(m, form, places))
     steps, goal = _steps(m, form, places), _goal(m, d, form, places)
-    found = Optimization(form, places, m, _stages(m, form), d, problem, steps, goal)
+    found = Optimization(form, places, m, _stages(loaded, form), d, problem, steps, goal)
     for name in form.guess.ctrl:
         _index(places, ("guess", "ctrl", name), ctrl_index, m, name)
     found.controls()
     return found
-
-
-def _check_method(form: Form, places: Places) -> None:
-    """A setting that the method does not have would have no effect."""
-    method = form.method
-    able = ("name", "iterations", "report", *SETTINGS[method.name])
-    for name, value in vars(method).items():
-        if value is not None and name not in able:
-            raise places.error(
-                f"method.{name}", f"{method.name} has no such setting; it has {', '.join(able)}"
-            )
 
 
 def _model(form: Form, places: Places) -> Model:
@@ -134,6 +123,8 @@ def _model(form: Form, places: Places) -> Model:
             m = tasks.make(form.model.removeprefix(TASK)).m
         except ValueError as error:
             raise places.error("model", str(error)) from None
+        if any(form.smooth):
+            raise places.error("smooth", "the model of a task has no room for it; name a file")
     else:
         path = places.folder / form.model
         if not path.is_file():
@@ -145,11 +136,11 @@ def _model(form: Form, places: Places) -> Model:
         opt = opt.replace(timestep=jnp.asarray(form.timestep, m.qpos0.dtype))
     if form.integrator is not None:
         opt = opt.replace(integrator=int(IntegratorType[form.integrator.upper()]))
-    return m.replace(opt=opt, smooth=None)
+    return m.replace(opt=opt)
 
 
 def _stages(m: Model, form: Form) -> tuple[Model, ...]:
-    if not any(form.smooth):
+    if m.smooth is None:
         return (m,)
     return tuple(m.replace(smooth=jnp.asarray(h, m.qpos0.dtype)) for h in form.smooth)
 
@@ -162,11 +153,12 @@ def _steps(m: Model, form: Form, places: Places) -> int:
         steps = form.steps
     else:
         steps = max(1, round(form.seconds / float(m.opt.timestep)))  # type: ignore[operator]
-    nodes = form.method.nodes
-    if nodes is not None and steps % nodes:
+    nodes = form.multiple_shooting.nodes
+    if form.method == "multiple_shooting" and nodes is not None and steps % nodes:
         able = ", ".join(str(k) for k in range(1, steps + 1) if steps % k == 0)
         raise places.error(
-            "method.nodes", f"{nodes} pieces do not make {steps} steps; there can be {able}"
+            "multiple_shooting.nodes",
+            f"{nodes} pieces do not make {steps} steps; there can be {able}",
         )
     return steps
 
@@ -222,12 +214,10 @@ def _key_frame(m: Model, d: Data, key: str, path: str, places: Places) -> Data:
 
 
 def _goal(m: Model, d: Data, form: Form, places: Places) -> Data | None:
-    key = form.guess.line_to
+    key = form.multiple_shooting.line_to
     if key is None:
         return None
-    if form.method.name != "multiple_shooting":
-        raise places.error("guess.line_to", f"{form.method.name} guesses no states")
-    return _key_frame(m, d, key, "guess.line_to", places)
+    return _key_frame(m, d, key, "multiple_shooting.line_to", places)
 
 
 def _index(places: Places, path: KeyPath, find: Find, m: Model, name: str) -> np.ndarray:

@@ -85,20 +85,19 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
       whole: that was read from a file.
       report: called after each batch of turns.
     """
-    method = whole.form.method
-    begin, go_on = METHODS[method.name]
-    turns = min(method.report, method.iterations)
+    form = whole.form
+    begin, go_on = METHODS[form.method]
+    turns = min(form.report, form.iterations)
     judge = Judge(whole)
     guesses = np.asarray(whole.controls())
     before = judge(guesses[0])
 
     # one program for all batches
     now = begin(whole, guesses, judge)
-    how = {name: value for name, value in _settings(whole).items() if value is not None}
-    one = partial(go_on, whole.d, turns=turns, **how)
+    one = partial(go_on, whole, turns)
     every = jax.jit(jax.vmap(one, in_axes=(None, None, 0, 0)))
     start = time.perf_counter()
-    key = jax.random.key(whole.form.seed)
+    key = jax.random.key(form.seed)
     keys = jax.random.split(key, len(guesses))
     program = every.lower(whole.stages[0], whole.problem, now, keys).compile()
     compile_seconds = judge.compile_seconds + time.perf_counter() - start
@@ -108,7 +107,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
     for number, m in enumerate(whole.stages):
         # cost and regularisation are those of another model
         now = now | {k: jnp.full_like(now[k], v) for k, v in FRESH.items() if k in now}
-        for done in range(turns, method.iterations + turns, turns):
+        for done in range(turns, form.iterations + turns, turns):
             key, random = jax.random.split(key)
             now = program(m, whole.problem, now, jax.random.split(random, len(guesses)))
             costs = np.asarray(now["cost"])
@@ -158,13 +157,6 @@ class Judge:
         return cost, jnp.stack(terms), jax.tree.map(lambda a: a[:-1], records)
 
 
-def _settings(whole: Optimization) -> dict[str, Any]:
-    """The settings of the method alone."""
-    method = vars(whole.form.method)
-    found = {k: v for k, v in method.items() if k not in ("name", "iterations", "report", "knots")}
-    return found | ({"steps": whole.steps} if method["name"] in SAMPLERS else {})
-
-
 def _begin(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
     """What all methods carry."""
     ctrl = jnp.asarray(guesses, whole.m.qpos0.dtype)
@@ -184,8 +176,18 @@ def _begin_ilqr(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carri
     return now | {"mu": jnp.zeros_like(now["cost"])}
 
 
-def _ilqr(d, m, problem, now, key, *, turns, **how) -> Carried:
-    found = ilqr(m, d, now["ctrl"], problem, iterations=turns, regularization=now["mu"], **how)
+def _ilqr(
+    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+) -> Carried:
+    found = ilqr(
+        m,
+        whole.d,
+        now["ctrl"],
+        problem,
+        iterations=turns,
+        tolerance=whole.form.ilqr.tolerance,
+        regularization=now["mu"],
+    )
     return {
         "ctrl": found.ctrl,
         "cost": found.cost,
@@ -209,17 +211,21 @@ def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Car
     return now | {"states": jax.tree.map(lambda *a: jnp.stack(a), *each)}
 
 
-def _pieces(d, m, problem, now, key, *, turns, **how) -> Carried:
+def _pieces(
+    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+) -> Carried:
+    d, form = whole.d, whole.form.multiple_shooting
     states = jax.vmap(lambda rows: d.replace(**rows))(now["states"])
     found = multiple_shooting(
         m,
         d,
         now["ctrl"],
         problem,
+        nodes=form.nodes,
         states=states,
         iterations=turns,
+        tolerance=form.tolerance,
         regularization=now["mu"],
-        **how,
     )
     return {
         "ctrl": found.ctrl,
@@ -230,49 +236,73 @@ def _pieces(d, m, problem, now, key, *, turns, **how) -> Carried:
     }
 
 
-def _adam(rate: float = 0.05) -> Any:
-    return needed("optax", "control").adam(rate)
+def _adam(whole: Optimization) -> Any:
+    return needed("optax", "control").adam(whole.form.shoot.rate)
 
 
 def _begin_shots(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
     now = _begin(whole, guesses, judge)
-    memory = jax.vmap(_adam().init)(now["ctrl"])
+    memory = jax.vmap(_adam(whole).init)(now["ctrl"])
     return now | {"last": now["ctrl"], "memory": memory}
 
 
-def _shots(d, m, problem, now, key, *, turns, rate=0.05, **how) -> Carried:
+def _shots(
+    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+) -> Carried:
     found = shoot(
         m,
-        d,
+        whole.d,
         now["last"],
         problem,
         iterations=turns,
-        optimizer=_adam(rate),
+        optimizer=_adam(whole),
         memory=now["memory"],
-        **how,
     )
     best = _best(now, found.ctrl, found.cost)
     return best | {"last": found.last, "memory": found.memory}
 
 
 def _begin_samples(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
-    now = _begin(whole, guesses, judge)
-    knots = whole.guesses(whole.form.method.knots or whole.form.guess.knots)
-    sigma = jnp.full_like(knots, whole.form.method.sigma or 0.3)
-    return now | {"knots": knots, "sigma": sigma}
+    form = whole.form.sampling
+    knots = whole.guesses(form.knots)
+    sigma = jnp.full_like(knots, form.sigma)
+    return _begin(whole, guesses, judge) | {"knots": knots, "sigma": sigma}
 
 
-def _samples(solve, d, m, problem, now, key, *, turns, sigma=None, **how) -> Carried:
-    del sigma  # it is carried
-    found = solve(m, d, now["knots"], problem, key, iterations=turns, sigma=now["sigma"], **how)
+def _samples(
+    name: str,
+    whole: Optimization,
+    turns: int,
+    m: Model,
+    problem: Problem,
+    now: Carried,
+    key: jax.Array,
+) -> Carried:
+    form = whole.form.sampling
+    own = vars(getattr(whole.form, name)) if hasattr(whole.form, name) else {}
+    found = getattr(sampling, name)(
+        m,
+        whole.d,
+        now["knots"],
+        problem,
+        key,
+        steps=whole.steps,
+        samples=form.samples,
+        iterations=turns,
+        sigma=now["sigma"],
+        interpolation=form.interpolation,
+        **own,
+    )
     best = _best(now, found.ctrl, found.cost)
     return best | {"knots": found.knots, "sigma": found.sigma}
 
 
 FRESH = {"cost": jnp.inf, "mu": 0.0}
-SAMPLERS = ("predictive_sampling", "mppi", "cem")
 METHODS: dict[str, tuple[Callable[..., Carried], Callable[..., Carried]]] = {
     "ilqr": (_begin_ilqr, _ilqr),
     "multiple_shooting": (_begin_pieces, _pieces),
     "shoot": (_begin_shots, _shots),
-} | {name: (_begin_samples, partial(_samples, getattr(sampling, name))) for name in SAMPLERS}
+    "predictive_sampling": (_begin_samples, partial(_samples, "predictive_sampling")),
+    "mppi": (_begin_samples, partial(_samples, "mppi")),
+    "cem": (_begin_samples, partial(_samples, "cem")),
+}
