@@ -1,6 +1,6 @@
 """jaxsim.control beside MuJoCo C: linearisation, and five motions by each method.
 
-    python -m benchmarks.control [--states 100] [--motions push_box ...] [--methods ilqr ...]
+    python benchmarks/control.py [--states 100] [--motions push_box ...] [--methods ilqr ...]
         [--seconds 10] [--json benchmarks/results/control.json] [--plots FOLDER]
 
 The motions are those of `configs/optimize`. Beside jaxsim's methods (float32) stand iLQR with
@@ -18,11 +18,11 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import mujoco
+import mujoco_control
 import numpy as np
+from throughput import machine
 
 import jaxsim
-from benchmarks import mujoco_control
-from benchmarks.throughput import machine
 from jaxsim import control
 from jaxsim.control.optimization.read import read_optimization
 from jaxsim.control.optimization.search import search

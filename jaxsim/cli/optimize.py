@@ -9,9 +9,10 @@ import numpy as np
 
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import size
-from jaxsim.control.optimization.picture import check_picture, draw
+from jaxsim.control.optimization.picture import draw
 from jaxsim.control.optimization.read import Optimization, read_optimization
 from jaxsim.control.optimization.search import Batch, Found, search
+from jaxsim.extra import needed
 from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter, target_of
 
 
@@ -19,10 +20,15 @@ def optimize(args: argparse.Namespace) -> int:
     """Seeks the controls of an optimisation file."""
     _check_file("--out", args.out, ".npz")
     _check_file("--plot", args.plot, ".png")
-    if args.plot is not None:
-        check_picture()
     whole = read_optimization(args.config, tuple(args.changes))
     form = whole.form
+    try:
+        if form.method == "shoot":
+            needed("optax", "control")
+        if args.plot is not None:
+            needed("matplotlib.figure", "control")
+    except ImportError as error:
+        raise InputProblem(str(error)) from None
     seconds = whole.steps * float(whole.m.opt.timestep)
     print(args.config)
     print(f"{'motion':11} {whole.steps} steps, {seconds:.3g} s, of {form.model}")

@@ -181,6 +181,13 @@ def test_mistakes_outside_of_the_file(capsys, config, tmp_path):
     assert code == 2
 
 
+def test_a_package_that_is_missing_is_named(capsys, config, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = answer(capsys, config, "--plot", tmp_path / "a.png")
+    assert code == 2
+    assert "pip install 'jaxsim-engine[control]'" in err
+
+
 @pytest.mark.slow
 def test_an_interrupted_search_leaves_nothing(config, tmp_path):
     command = [sys.executable, "-c", "import sys; from jaxsim.cli import main; sys.exit(main())"]

@@ -14,11 +14,6 @@ from jaxsim.extra import needed
 MOST = 12  # lines of a panel with names
 
 
-def check_picture() -> None:
-    """Raises ImportError, with the extra, if pictures cannot be drawn."""
-    _figure()
-
-
 def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> None:
     """Draws a search.
 
@@ -30,7 +25,7 @@ def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> Non
     Raises:
       ImportError: matplotlib is missing; names the extra.
     """
-    figure = _figure()(figsize=(11, 8), layout="constrained")
+    figure = needed("matplotlib.figure", "control").Figure(figsize=(11, 8), layout="constrained")
     way, terms, motion, controls = figure.subplots(2, 2).flat
     _way(way, found)
     dt = float(whole.m.opt.timestep)
@@ -48,10 +43,6 @@ def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> Non
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         figure.savefig(Path(folder) / target.name, dpi=120)
         os.replace(Path(folder) / target.name, target)
-
-
-def _figure() -> Any:
-    return needed("matplotlib.figure", "control").Figure
 
 
 def _way(axes: Any, found: Found) -> None:
