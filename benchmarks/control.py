@@ -35,8 +35,8 @@ MOTIONS = ("cartpole_swingup", "acrobot_swingup", "hopper_jump", "push_box", "qu
 METHODS: dict[str, tuple[str, ...]] = {
     "ilqr": ("method=ilqr",),
     "multiple_shooting": ("method=multiple_shooting",),
-    "predictive_sampling": ("method=predictive_sampling", "iterations=200"),
-    "cem": ("method=cem", "iterations=200", "sampling.sigma=1.0"),
+    "predictive_sampling": ("method=predictive_sampling", "iterations=100"),
+    "cem": ("method=cem", "iterations=100", "sampling.sigma=1.0"),
 }
 # without smooth contacts, where the file has them
 HARD = {f"{name}, hard": (*METHODS[name], "smooth=[]") for name in ("ilqr", "multiple_shooting")}

@@ -216,7 +216,8 @@ def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
     weight = jnp.maximum(price, (now.weight + price) / 2)
 
     whole = _largest(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
-    settled = _expected(model, change) <= tolerance * (1 + jnp.abs(pieces.cost))
+    # within limits the change is not quite the best of the model: it may be expected to cost
+    settled = jnp.abs(_expected(model, change)) <= tolerance * (1 + jnp.abs(pieces.cost))
     converged = whole & settled & (mu <= LEAST) & policy.good
     history = filled(now.history, now.number, pieces.cost)
     return _Turn(now.number + 1, pieces, history, change, weight, mu, growth, converged)

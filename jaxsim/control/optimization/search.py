@@ -21,11 +21,13 @@ from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
+from jaxsim.control.tangent import difference, state_size
 from jaxsim.extra import needed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
 Carried = dict[str, Any]
+STATE = ("qpos", "qvel", "act")
 
 
 class Batch(NamedTuple):
@@ -118,38 +120,55 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
                 break
 
     # of what the guesses led to, the cheapest in the model itself
-    motions = [judge(ctrl) for ctrl in np.asarray(now["ctrl"])]
-    best = min(range(len(motions)), key=lambda i: motions[i].cost)
-    return Found(np.asarray(now["ctrl"])[best], before, motions[best], batches, compile_seconds)
+    follow = {name: now[name] for name in ("states", "gains") if name in now}
+    rows = [jax.tree.map(lambda a, i=i: a[i], follow) for i in range(len(guesses))]
+    motions = [judge(ctrl, **row) for ctrl, row in zip(now["ctrl"], rows, strict=True)]
+    best = min(motions, key=lambda motion: motion.cost)
+    return Found(best.records["ctrl"], before, best, batches, compile_seconds)
 
 
 class Judge:
-    """Runs controls (steps, nu) in the model of an optimisation, and says what each term costs."""
+    """Runs controls in the model of an optimisation, and says what each term costs."""
 
     def __init__(self, whole: Optimization):
         self._whole = whole
-        self._record = tuple({*whole.form.record, "time", "qpos", "qvel", "act"})
+        self._record = tuple({*whole.form.record, *STATE, "ctrl"})
+        m, d, steps = whole.m, whole.d, whole.steps
+        self._states = {n: np.stack([getattr(d, n)] * (steps + 1)) for n in STATE}
+        self._gains = np.zeros((steps, m.nu, state_size(m)), m.qpos0.dtype)
+        ctrl = np.zeros((steps, m.nu), m.qpos0.dtype)
         start = time.perf_counter()
-        shape = jax.ShapeDtypeStruct((whole.steps, whole.m.nu), whole.m.qpos0.dtype)
-        self._program = jax.jit(self._run).lower(whole.m, whole.d, shape, whole.problem).compile()
+        lowered = jax.jit(self._run).lower(m, d, ctrl, self._states, self._gains, whole.problem)
+        self._program = lowered.compile()
         self.compile_seconds = time.perf_counter() - start
 
-    def __call__(self, ctrl: np.ndarray) -> Motion:
-        """The motion of controls within the limits."""
+    def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> Motion:
+        """The motion of controls (steps, nu), with feedback (steps, nu, nx) about states if given.
+
+        The pieces of multiple shooting, where they do not quite fit yet, become a motion by it.
+        """
         whole = self._whole
-        given = jnp.asarray(ctrl, whole.m.qpos0.dtype)
-        cost, terms, records = self._program(whole.m, whole.d, given, whole.problem)
+        states, gains = (self._states, self._gains) if gains is None else (states, gains)
+        ctrl = jnp.asarray(ctrl, whole.m.qpos0.dtype)
+        cost, terms, records = self._program(whole.m, whole.d, ctrl, states, gains, whole.problem)
         each = dict(zip((t.name for t in whole.problem.terms), np.asarray(terms), strict=True))
         return Motion(float(cost), each, jax.tree.map(np.asarray, records))
 
-    def _run(self, m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> tuple:
-        free = unclamped(m)
+    def _run(
+        self, m: Model, d: Data, ctrl: jax.Array, states: Any, gains: jax.Array, problem: Problem
+    ) -> tuple:
+        free, (lower, upper) = unclamped(m), problem.limits(m)
 
-        def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
-            after, residuals, bad = advanced(free, d, u, problem)
+        def advance(now: Data, row: tuple) -> tuple[Data, tuple]:
+            u, K, old, is_end = row
+            u = jnp.clip(u + K @ difference(free, d.replace(**old), now), lower, upper)
+            u = jnp.where(is_end, 0, u)
+            after, residuals, bad = advanced(free, now, u, problem)
             return after, (residuals, bad, {name: getattr(after, name) for name in self._record})
 
-        _, (residuals, bad, records) = jax.lax.scan(advance, d, with_end(ctrl))
+        is_end = jnp.arange(len(ctrl) + 1) == len(ctrl)
+        rows = (with_end(ctrl), with_end(gains), states, is_end)
+        _, (residuals, bad, records) = jax.lax.scan(advance, d, rows)
         terms = [
             step_costs(Problem([t]), (r,)) for t, r in zip(problem.terms, residuals, strict=True)
         ]
@@ -202,13 +221,14 @@ def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Car
     m, d, steps = whole.m, whole.d, whole.steps
     if whole.goal is not None:
         line = straight_line(m, d, whole.goal, steps)
-        rows = {name: getattr(line, name) for name in ("qpos", "qvel", "act")}
+        rows = {name: getattr(line, name) for name in STATE}
         each = [rows] * len(guesses)
     else:
         motions = [judge(ctrl).records for ctrl in guesses]
-        start = {name: np.asarray(getattr(d, name))[None] for name in ("qpos", "qvel", "act")}
+        start = {name: np.asarray(getattr(d, name))[None] for name in STATE}
         each = [{n: np.concatenate([a, r[n]]) for n, a in start.items()} for r in motions]
-    return now | {"states": jax.tree.map(lambda *a: jnp.stack(a), *each)}
+    gains = jnp.zeros((len(guesses), steps, m.nu, state_size(m)), now["ctrl"].dtype)
+    return now | {"states": jax.tree.map(lambda *a: jnp.stack(a), *each), "gains": gains}
 
 
 def _pieces(
@@ -232,7 +252,8 @@ def _pieces(
         "cost": found.cost,
         "ended": found.iterations < turns,
         "mu": found.regularization,
-        "states": {name: getattr(found.states, name) for name in now["states"]},
+        "states": {name: getattr(found.states, name) for name in STATE},
+        "gains": found.gains,
     }
 
 
