@@ -22,14 +22,17 @@ MODEL = """\
     <body name="cart">
       <joint name="x" type="slide" axis="1 0 0" damping="0.3"/>
       <geom size="0.1" mass="1.5"/>
-      <body name="bob"><joint name="turn" type="ball"/><geom size="0.1" pos="0 0 -1"/></body>
+      <body name="bob">{joint}<geom size="0.1" pos="0 0 -1"/></body>
     </body>
   </worldbody>
   <actuator><motor name="push" joint="x" ctrllimited="true" ctrlrange="-1 1"/></actuator>
   <sensor><jointpos name="where" joint="x"/></sensor>
-  <keyframe><key name="aside" qpos="1 1 0 0 0"/></keyframe>
+  <keyframe><key name="aside" qpos="{qpos}"/></keyframe>
 </mujoco>
 """
+# with a ball joint for the messages, without it for the searches
+PLAIN = MODEL.format(joint="", qpos="1")
+MODEL = MODEL.format(joint='<joint name="turn" type="ball"/>', qpos="1 1 0 0 0")
 CONFIG = """\
 model = "cart.xml"
 steps = 20
@@ -61,6 +64,12 @@ def config(tmp_path):
     return path
 
 
+@pytest.fixture
+def plain(config):
+    (config.parent / "cart.xml").write_text(PLAIN)
+    return config
+
+
 def answer(capsys, *args) -> tuple[int, str, str]:
     code = main(["optimize", *(str(a) for a in args), "--no-cache"])
     out, err = capsys.readouterr()
@@ -68,9 +77,9 @@ def answer(capsys, *args) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_a_motion_is_found_told_written_and_drawn(capsys, config, tmp_path):
+def test_a_motion_is_found_told_written_and_drawn(capsys, plain, tmp_path):
     motion, picture = tmp_path / "motion.npz", tmp_path / "motion.png"
-    code, out, err = answer(capsys, config, "--out", motion, "--plot", picture)
+    code, out, err = answer(capsys, plain, "--out", motion, "--plot", picture)
     assert code == 0
     assert "20 steps, 1 s" in out
     assert "home" in out
@@ -79,13 +88,13 @@ def test_a_motion_is_found_told_written_and_drawn(capsys, config, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     found = load_trajectory(motion)
     assert found.header["worlds"] == 1
-    assert found["qpos"].shape == (20, 1, 5)
+    assert found["qpos"].shape == (20, 1, 1)
     # the file has the motion that its controls make
-    m = load_model(MODEL)
+    m = load_model(PLAIN)
     d = make_data(m).replace(qpos=m.key_qpos[0])
     _, records = rollout(m, d, ctrl=np.asarray(found["ctrl"][:, 0]), record=["qpos"])
     np.testing.assert_allclose(found["qpos"][:, 0], records["qpos"], rtol=1e-12)
-    assert abs(found["qpos"][-1, 0, 0]) < 0.9
+    assert abs(found["qpos"][-1, 0, 0]) < 0.95
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
         ["cart.xml", "push.toml", "motion.npz", "motion.png"]
     )
@@ -95,9 +104,9 @@ def test_a_motion_is_found_told_written_and_drawn(capsys, config, tmp_path):
 @pytest.mark.parametrize(
     "method", ["multiple_shooting", "shoot", "predictive_sampling", "mppi", "cem"]
 )
-def test_every_method_lowers_the_cost_of_several_guesses(capsys, config, method):
+def test_every_method_lowers_the_cost_of_several_guesses(capsys, plain, method):
     changes = [f"method={method}", "guesses=3", "iterations=6", "multiple_shooting.nodes=5"]
-    code, out, err = answer(capsys, config, *(x for c in changes for x in ("--set", c)))
+    code, out, err = answer(capsys, plain, *(x for c in changes for x in ("--set", c)))
     assert code == 0
     assert "of the guesses up to" in err
     cost = next(line for line in out.splitlines() if line.startswith("cost"))
@@ -106,10 +115,10 @@ def test_every_method_lowers_the_cost_of_several_guesses(capsys, config, method)
 
 
 @pytest.mark.slow
-def test_a_search_goes_on_from_a_motion_file(capsys, config, tmp_path):
+def test_a_search_goes_on_from_a_motion_file(capsys, plain, tmp_path):
     motion = tmp_path / "motion.npz"
-    answer(capsys, config, "--out", motion)
-    _, out, _ = answer(capsys, config, "--set", "guess.motion=motion.npz")
+    answer(capsys, plain, "--out", motion)
+    _, out, _ = answer(capsys, plain, "--set", "guess.motion=motion.npz")
     cost = next(line for line in out.splitlines() if line.startswith("cost"))
     before, after = (float(x) for x in cost.removeprefix("cost").split("->"))
     assert before == pytest.approx(after, rel=1e-3)
@@ -189,11 +198,11 @@ def test_a_package_that_is_missing_is_named(capsys, config, tmp_path, monkeypatc
 
 
 @pytest.mark.slow
-def test_an_interrupted_search_leaves_nothing(config, tmp_path):
+def test_an_interrupted_search_leaves_nothing(plain, tmp_path):
     command = [sys.executable, "-c", "import sys; from jaxsim.cli import main; sys.exit(main())"]
     options = "--set method=cem --set iterations=100000000 --out m.npz --plot m.png"
     process = subprocess.Popen(
-        [*command, "optimize", config.name, *options.split(), "--no-cache"],
+        [*command, "optimize", plain.name, *options.split(), "--no-cache"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
