@@ -24,6 +24,7 @@ ROWS = (
     "io",
     "rollout derivative",
     "view envs control identify shard",
+    "learn",
     "cli",
 )
 MOST = 16  # files of a folder, without its __init__

@@ -27,6 +27,8 @@ examples:
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
   jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
+  jaxsim train configs/learn/cartpole_swingup.toml --out runs/cartpole
+  jaxsim play runs/cartpole
 """
 
 MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
@@ -77,6 +79,10 @@ def _run(args: argparse.Namespace) -> int:
         return _run_compile(args)
     if args.command == "optimize":
         return _run_optimize(args)
+    if args.command in ("train", "play"):
+        from jaxsim.cli import train
+
+        return train.train(args) if args.command == "train" else train.play(args)
     return _run_rollout(args)
 
 
@@ -158,18 +164,34 @@ def _parser() -> argparse.ArgumentParser:
 
     seek = _command(commands, "optimize", "seek the controls of a motion")
     seek.add_argument("config", metavar="CONFIG.toml", help="what is sought: docs/control.md")
-    seek.add_argument(
-        "--set",
-        dest="changes",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="replace a setting of the file: iterations=20",
-    )
     seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
     seek.add_argument("--plot", metavar="FILE.png", help="draw costs, motion and controls here")
     seek.add_argument("--float64", action="store_true", help="double precision")
+    _settable(seek, "iterations=20")
+
+    learn = _command(commands, "train", "learn a task by reinforcement, as a file says")
+    learn.add_argument("config", metavar="CONFIG.toml", help="the settings; with --resume a folder")
+    learn.add_argument("--out", metavar="FOLDER", help="of the run (default: runs/CONFIG)")
+    learn.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    _settable(learn, "worlds.count=256")
+
+    play = _command(commands, "play", "play what was learned, and record it")
+    play.add_argument("run", metavar="FOLDER", help="that `jaxsim train` made")
+    play.add_argument("--episodes", type=_count, default=8, help="(default 8)")
+    play.add_argument("--checkpoint", type=int, metavar="STEP", help="(default: the last one)")
+    play.add_argument("--seed", type=int, default=0, help="of the starts (default 0)")
+    play.add_argument("--out", metavar="FILE.npz", help="write the motion of the best seed here")
     return parser
+
+
+def _settable(parser: argparse.ArgumentParser, example: str) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"a setting that replaces the file's, such as {example}",
+    )
 
 
 def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:

@@ -16,10 +16,21 @@ class Progress:
     Args:
       total: number of steps.
       worlds: worlds that advance at each step.
+      stream: where the bar is drawn; stderr by default.
+      start: steps that were done before.
+      unit: what is counted.
     """
 
-    def __init__(self, total: int, worlds: int, stream: TextIO | None = None):
-        self._total, self._worlds = total, worlds
+    def __init__(
+        self,
+        total: int,
+        worlds: int,
+        stream: TextIO | None = None,
+        *,
+        start: int = 0,
+        unit: str = "steps",
+    ):
+        self._total, self._worlds, self._before, self._unit = total, worlds, start, unit
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
         self._start = self._drawn = time.perf_counter()
@@ -38,6 +49,10 @@ class Progress:
         text = self._line(done)
         self._write(f"\r{text}" if self._live else f"{text}\n")
 
+    def say(self, text: str) -> None:
+        """Writes a line that stays; the bar goes on below it."""
+        self._write(f"\r{text:<100}\n" if self._live else f"{text}\n")
+
     def close(self) -> None:
         """Ends the line."""
         if self._live:
@@ -50,11 +65,11 @@ class Progress:
 
     def _line(self, done: int) -> str:
         filled = WIDTH * done // self._total
-        rate = done / max(self.seconds, 1e-9)
+        rate = (done - self._before) / max(self.seconds, 1e-9)
         left = (self._total - done) / rate if rate else 0.0
         return (
-            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{self._total} steps, "
-            f"{thousands(rate * self._worlds)} world steps/s, {left:.0f} s left "
+            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{self._total} {self._unit}, "
+            f"{thousands(rate * self._worlds)} world {self._unit}/s, {left:.0f} s left "
         )
 
 

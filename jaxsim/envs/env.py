@@ -6,7 +6,8 @@
 A task is a subclass that writes some of `start`, `control`, `observe`, `reward`, `terminal` and
 `metrics`. All are pure functions of one world; `vmap` makes many (vector.py). As after `mj_step`,
 what follows from the state (poses, sensors, forces) is that of the moment before the last physics
-step, while `qpos` and `qvel` are those after it.
+step, while `qpos` and `qvel` are those after it; `current` changes that. A task that remembers
+something (a goal, an earlier position) does so in `userdata`, which is part of the state.
 """
 
 from typing import Any
@@ -15,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.envs.current import current
 from jaxsim.envs.state import Observation, State, select, state_alone, with_state_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -32,6 +34,10 @@ class Env:
       m: the model.
       repeat: physics steps for each action.
       keep: what Data carries, as for `make_data`.
+      current: whether `observe`, `reward`, `terminal` and `metrics` get poses, velocities and their
+        sensors of the moment after the action, as after `mj_step1`; forces and accelerations are
+        those of the last physics step. Under `jit` only what they read is computed, once for each
+        action. `State.data` stays what the step gave.
 
     Example:
       >>> class Upright(Env):
@@ -43,8 +49,13 @@ class Env:
       ((2,), 0.01)
     """
 
-    def __init__(self, m: Model, *, repeat: int = 1, keep: Any = "default"):
+    # whether `start` takes long (it settles, or searches): many worlds then compute it only at
+    # actions where one of them begins anew
+    long_start = False
+
+    def __init__(self, m: Model, *, repeat: int = 1, keep: Any = "default", current: bool = False):
         self.m = m
+        self.current = current
         self.repeat = check_count("repeat", repeat)
         self.begin = make_data(m, keep)  # the world at qpos0, at rest
 
@@ -97,6 +108,12 @@ class Env:
         return -most, most
 
     # --- what everybody calls ---
+
+    def __repr__(self) -> str:
+        """The task in a line: its actions, their time, what is seen."""
+        actions = f"{self.action_size} action" + "s" * (self.action_size != 1)
+        ms = round(1000 * float(self.dt), 3)
+        return f"<{type(self).__name__}: {actions} every {ms:g} ms, seen {self.observation_size}>"
 
     @property
     def dt(self) -> jax.Array:
@@ -185,12 +202,13 @@ class Env:
     ) -> State:
         """What an agent is told after an action."""
         bad = diverged(before, after)
-        before = state_alone(before)
+        before, data = state_alone(before), after
+        after = current(m, after) if self.current else after
         zero = jnp.zeros((), after.qpos.dtype)
         reward = jnp.asarray(self.reward(m, before, after, action), after.qpos.dtype)
         terminated = jnp.asarray(self.terminal(m, after), bool) | bad
         return state.replace(
-            data=after,
+            data=data,
             obs=self.observe(m, after),
             reward=jnp.where(bad, zero, reward),
             done=terminated.astype(after.qpos.dtype),

@@ -10,13 +10,16 @@ How a world begins anew is Gymnasium's choice of two:
     None     a world that is done goes on; the caller resets.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import State, select
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
@@ -32,6 +35,9 @@ class VectorEnv:
       autoreset: when a world begins anew: "next", "same" or None, as above.
       model: a model whose leaves differ between worlds (`randomize`), with `axes`.
       axes: of each leaf of `model` the axis of worlds, or None.
+
+    Attributes:
+      count: how many worlds the models are for; None: any number.
 
     Example:
       >>> from jaxsim.envs.env import Env
@@ -56,9 +62,12 @@ class VectorEnv:
         self.length = check_count("length", length)
         self._model = env.m if model is None else model
         self._axes = axes
-        one = {"next": self._next, "same": self._same, None: self._plain}[autoreset]
-        self._step = jax.vmap(one, in_axes=(axes, 0, 0))
+        self.count = _worlds_of(self._model, axes)
+        self._step = jax.jit(self._all)  # traced once, wherever it is called from
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
+        self._start = jax.vmap(lambda m, key: env.start(m, env.begin, key), in_axes=(axes, 0))
+        self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
+        self._renew = jax.vmap(self._next, in_axes=(axes, 0, 0, 0, 0))
 
     def reset(self, keys: jax.Array) -> State:
         """New episodes of all worlds.
@@ -93,6 +102,25 @@ class VectorEnv:
         """
         return jax.vmap(select)(where, self.reset(keys), state)
 
+    def _all(self, m: Model, state: State, action: jax.Array) -> State:
+        if self.autoreset == "next":
+            keys = jax.vmap(jax.random.split)(state.info["key"])
+            begun = self._where_any(state.done > 0, self._start, m, keys[:, 0], state.data)
+            return self._renew(m, state, action, begun, keys[:, 1])
+        told = self._act(m, state, action)
+        if self.autoreset is None:
+            return told
+        begun = self._where_any(told.done > 0, self._reset, m, told.info["key"], told)
+        return jax.vmap(self._same)(told, begun)
+
+    def _where_any(
+        self, over: jax.Array, begin: Callable, m: Model, keys: jax.Array, else_: Any
+    ) -> Any:
+        """New episodes; of a task whose start takes long only if some world needs one."""
+        if not self.env.long_start:
+            return begin(m, keys)
+        return lax.cond(jnp.any(over), lambda: begin(m, keys), lambda: else_)
+
     # --- one world ---
 
     def _begin(self, m: Model, key: jax.Array) -> State:
@@ -106,9 +134,7 @@ class VectorEnv:
     def _plain(self, m: Model, state: State, action: jax.Array) -> State:
         return self._bounded(self.env.step(state, action, m))
 
-    def _same(self, m: Model, state: State, action: jax.Array) -> State:
-        told = self._plain(m, state, action)
-        fresh = self._begin(m, told.info["key"])
+    def _same(self, told: State, fresh: State) -> State:
         last = {n: told.info[n] for n in ("terminated", "truncated", "diverged")}
         last["final_obs"] = told.obs
         begun = fresh.replace(
@@ -120,10 +146,10 @@ class VectorEnv:
         )
         return select(told.done > 0, begun, told.replace(info=told.info | last))
 
-    def _next(self, m: Model, state: State, action: jax.Array) -> State:
+    def _next(
+        self, m: Model, state: State, action: jax.Array, fresh: Data, key: jax.Array
+    ) -> State:
         env, over = self.env, state.done > 0
-        own, key = jax.random.split(state.info["key"])
-        fresh = env.start(m, env.begin, own)
         after = env.renew(m, env.control(m, state.data, action), fresh, over)
         before = select(over, fresh.replace(warning=after.warning), state.data)
         told = self._bounded(env.told(m, state, before, after, action))
@@ -144,3 +170,15 @@ class VectorEnv:
             done=(ended | truncated).astype(state.done.dtype),
             info=state.info | {"truncated": truncated},
         )
+
+
+def _worlds_of(m: Model, axes: Any) -> int | None:
+    """The length of the axis of worlds, if there is one."""
+    sizes: set[int] = set()
+
+    def note(axis: int | None, part: Any) -> None:
+        if axis is not None:
+            sizes.update(x.shape[axis] for x in jax.tree.leaves(part))
+
+    jax.tree.map(note, axes, m, is_leaf=lambda axis: axis is None)
+    return next(iter(sizes), None)

@@ -28,6 +28,7 @@ class Wrapper:
         self.worlds = worlds
         self.env: Env = worlds.env
         self.length: int = worlds.length
+        self.count: int | None = worlds.count
         self.autoreset: str | None = worlds.autoreset
 
     def reset(self, keys: jax.Array) -> State:

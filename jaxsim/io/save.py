@@ -10,7 +10,6 @@ jaxsim that wrote it: another one whose Model has other fields refuses it, and s
 from __future__ import annotations
 
 import os
-import secrets
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -25,6 +24,7 @@ from jaxsim.extend.registry import renewed
 from jaxsim.io.assemble import warn_unsupported
 from jaxsim.io.consistency import check_model
 from jaxsim.io.jxm import is_jxm, pack, unpack
+from jaxsim.io.whole import write_whole
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure
@@ -48,13 +48,7 @@ def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
     if hasattr(target, "write"):
         target.write(data)
         return
-    path = Path(target)
-    part = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        part.write_bytes(data)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(Path(target), data)
 
 
 def to_bytes(m: Model) -> bytes:

@@ -47,6 +47,20 @@ def forward(m: Model, d: Data) -> Data:
     return from_velocity(m, d)
 
 
+def step1(m: Model, d: Data) -> Data:
+    """What follows from positions and velocities, sensors among it; MuJoCo's `mj_step1`.
+
+    Forces, accelerations and the sensors of these stay what they were.
+    """
+    energies = m.opt.enableflags & EnableBit.ENERGY
+    d = fwd_position(m, d)
+    d = sensor_pos(m, d)
+    d = energy_pos(m, d) if energies else d
+    d = fwd_velocity(m, d)
+    d = sensor_vel(m, d)
+    return energy_vel(m, d) if energies else d
+
+
 def from_velocity(m: Model, d: Data) -> Data:
     """The rest of the forward dynamics, from the stages of the configuration on."""
     d = fwd_velocity(m, d)

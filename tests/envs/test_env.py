@@ -2,8 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
+from tolerance import STAGES
 
 import jaxsim
 from jaxsim.envs import Env, VectorEnv, randomize
@@ -235,3 +237,66 @@ def test_models_that_differ():
 def test_bad_input_is_said(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_results_may_be_those_after_the_action():
+    """As after `mj_step1`: the same as the forward dynamics of the state; forces are older."""
+    text = XML.replace("</sensor>", '<jointactuatorfrc name="force" joint="hinge"/></sensor>')
+    m, mj = jaxsim.load_model(text), mujoco.MjModel.from_xml_string(text)
+
+    class Told(Env):
+        def observe(self, m, d):
+            return jnp.concatenate([d.sensordata, d.xpos.ravel(), d.cvel.ravel(), d.qacc])
+
+    env = Told(m, repeat=REPEAT, current=True)
+    start = env.begin.replace(qpos=jnp.array([0.1, 0.4]), qvel=jnp.array([0.3, -1.0]))
+    state = env.reset(KEYS[0]).replace(data=start)
+    after = jax.jit(env.step)(state, jnp.array([0.5]))
+    d = mujoco.MjData(mj)
+    d.qpos[:], d.qvel[:], d.ctrl[:] = start.qpos, start.qvel, 2.5
+    mujoco.mj_step(mj, d, REPEAT)
+    old = np.array(d.xpos)
+    mujoco.mj_step1(mj, d)
+    seen = np.r_[d.sensordata, d.xpos.ravel(), d.cvel.ravel(), d.qacc]
+    np.testing.assert_allclose(after.obs, seen, **STAGES)
+    found = jaxsim.forward(m, after.data)
+    fresh = np.r_[found.xpos.ravel(), found.cvel.ravel()]
+    np.testing.assert_allclose(after.obs[5:-2], fresh, **STAGES)
+    np.testing.assert_allclose(after.data.xpos, old, **STAGES)
+    assert np.abs(old - d.xpos).max() > 1e-3
+    assert np.abs(found.qacc - d.qacc).max() > 1e-3
+
+
+def test_current_results_cost_what_is_read_of_them():
+    """Nothing for the state alone; for a pose a small part of a step."""
+
+    class Pose(Env):
+        def observe(self, m, d):
+            return d.xpos[-1]
+
+    def size(env):
+        state = jax.eval_shape(env.reset, KEYS[0])
+        text = jax.jit(env.step).lower(state, jnp.zeros(1)).compile().as_text()
+        return sum(" = " in line for line in text.splitlines())  # operations
+
+    assert size(Env(M, current=True)) == size(Env(M))
+    assert size(Pose(M)) < size(Pose(M, current=True)) < 1.2 * size(Pose(M))
+
+
+@pytest.mark.parametrize("mode", ["next", "same"])
+def test_a_long_start_gives_the_same_episodes(mode):
+    class Long(Balance):
+        long_start = True
+
+    states = [
+        _run(VectorEnv(kind(M, repeat=REPEAT), length=LENGTH, autoreset=mode))
+        for kind in (Balance, Long)
+    ]
+    for short, long in zip(*states, strict=True):
+        np.testing.assert_array_equal(short.obs, long.obs)
+        np.testing.assert_array_equal(short.done, long.done)
+    assert sum(s.done.sum() for s in states[0]) >= 3
+
+
+def test_a_task_prints_what_it_is():
+    assert repr(ENV) == "<Balance: 1 action every 20 ms, seen 5>"

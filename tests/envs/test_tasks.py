@@ -1,6 +1,7 @@
 """Tasks that bear a name of the Control Suite have its model; rewards by their formula."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import jax
@@ -58,9 +59,29 @@ def test_a_pole_that_stands_still_is_paid_in_full(cartpole):
     assert env.action_range()[1].tolist() == [1.0]
 
 
+def test_the_page_lists_all_tasks():
+    page = Path(__file__).resolve().parents[2] / "docs" / "envs.md"
+    rows = re.findall(
+        r"^\| `(\w[\w-]*)` \| .* \| (\d+) \| (\d+) \| ([\d,]+) \|", page.read_text(), re.M
+    )
+    listed = {name: tuple(int(n.replace(",", "")) for n in rest) for name, *rest in rows}
+    made = {name: make(name) for name in TASKS}
+    assert listed == {
+        name: (env.action_size, env.observation_size, TASKS[name].length)
+        for name, env in made.items()
+    }
+
+
 def test_names():
-    assert set(TASKS) == {"cartpole_balance", "cartpole_swingup"}
     with pytest.raises(ValueError, match="did you mean 'cartpole_swingup'"):
         make("cartpole_swing")
-    with pytest.raises(ValueError, match="there are: cartpole_balance, cartpole_swingup"):
+    with pytest.raises(ValueError, match="there are: cartpole_balance, cartpole_balance_sparse"):
         make("zzz")
+    assert make("cartpole_balance", repeat=3).repeat == 3
+
+
+@pytest.mark.parametrize(("name", "extra"), [("Hopper-v5", "rl"), ("hopper_hop", "suite")])
+def test_a_package_that_is_missing_is_named(name, extra, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
+    with pytest.raises(ImportError, match=rf"pip install 'jaxsim-engine\[{extra}\]'"):
+        make(name)

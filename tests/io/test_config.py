@@ -1,12 +1,13 @@
 """Configurations: values into forms, and every fault with its line."""
 
+import math
 from dataclasses import dataclass
 
 import pytest
 
 from jaxsim.errors import ConfigError
-from jaxsim.io.config import read_config, setting
-from jaxsim.io.toml_places import key_lines
+from jaxsim.io.config import config_text, read_config, setting
+from jaxsim.io.config.places import key_lines
 
 
 @dataclass(frozen=True)
@@ -150,3 +151,12 @@ def test_what_is_no_toml_or_no_file(tmp_path):
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="not a text in UTF-8"):
         read_config(tmp_path / "b.toml", Motion)
+
+
+def test_settings_written_are_read_again(tmp_path):
+    got, _ = read_config(written(tmp_path, GOOD), Motion)
+    again, _ = read_config(written(tmp_path, config_text(got)), Motion)
+    assert again == got
+    hard = Motion('a "b"\n', start={"left.knee": 1e-7, "x": math.inf}, cost=(Cost("é", 3.0),))
+    again, _ = read_config(written(tmp_path, config_text(hard)), Motion)
+    assert again == hard

@@ -2,7 +2,8 @@
 
 Seen: position of the cart, cosine and sine of the angle, both velocities. Paid, each action between
 0 and 1: a product of how upright the pole is, how near the middle the cart is, how small the
-control and the angular velocity are.
+control and the angular velocity are. The sparse tasks pay 1 where the cart is within 0.25 m of the
+middle and the cosine of the pole's angle is at least 0.995, else 0.
 """
 
 import math
@@ -26,12 +27,13 @@ class Cartpole(Env):
 
     Args:
       swing_up: whether the pole begins below.
+      sparse: whether only a pole that stands in the middle is paid.
       given: arguments of `Env`.
     """
 
-    def __init__(self, *, swing_up: bool, **given: Any):
+    def __init__(self, *, swing_up: bool, sparse: bool = False, **given: Any):
         super().__init__(load_model(MODEL), **given)
-        self.swing_up = swing_up
+        self.swing_up, self.sparse = swing_up, sparse
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
         """Near the top or the bottom, nearly at rest."""
@@ -52,6 +54,9 @@ class Cartpole(Env):
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """Between 0 and 1."""
+        if self.sparse:
+            standing = tolerance(jnp.cos(after.qpos[1]), (0.995, 1.0))
+            return standing * tolerance(after.qpos[0], (-0.25, 0.25))
         upright = 0.5 * (1 + jnp.cos(after.qpos[1]))
         centered = 0.5 * (1 + tolerance(after.qpos[0], margin=2.0))
         effort = tolerance(after.ctrl[0], margin=1.0, fall="quadratic", at_margin=0.0)

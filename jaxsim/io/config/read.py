@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaxsim.errors import ConfigError, Place, Problem
-from jaxsim.io.toml_places import Path as KeyPath
-from jaxsim.io.toml_places import key_lines
+from jaxsim.io.config.places import Path as KeyPath
+from jaxsim.io.config.places import key_lines
 from jaxsim.words import remedy
 
 Form = TypeVar("Form")

@@ -1,0 +1,101 @@
+"""`jaxsim train CONFIG.toml`: a training with a progress bar, curves, checkpoints; it can go on.
+
+`jaxsim play FOLDER`: episodes of what was learned, told and recorded.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxsim.cli.progress import Progress
+from jaxsim.learn.curve import Row
+from jaxsim.learn.run import Report, Run, best, new_run, old_run, write_motion
+from jaxsim.learn.run import train as run_training
+
+
+def train(args: argparse.Namespace) -> int:
+    """Trains as a file says, or goes on with a run."""
+    file = Path(args.config)
+    if args.resume:
+        run = old_run(args.out or file, args.set)
+    else:
+        run = new_run(file, args.out or Path("runs") / file.stem, args.set)
+    _describe(run)
+    training, steps = run.training, run.checkpoints.steps()
+    if steps:
+        print(f"{'resumed':11} at {steps[-1]:,} of {training.steps:,} actions")
+    start = steps[-1] if steps else 0
+    bars: list[Progress] = []  # begins with the first actions: compilation is not their pace
+
+    def say(report: Report) -> None:
+        if not bars:
+            print(f"{'compiled':11} in {time.monotonic() - began:.1f} s", flush=True)
+            bars.append(Progress(training.steps, training.seeds, start=report.step, unit="actions"))
+        elif report.rows:
+            bars[0].say(_told(report.rows))
+        else:
+            bars[0].show(min(report.step, training.steps))
+
+    began = time.monotonic()
+    try:
+        rows = run_training(run, say)
+    finally:
+        for bar in bars:
+            bar.close()
+    if not rows:
+        return 0
+    last = [row for row in rows if row.step == rows[-1].step]
+    if start >= training.steps:
+        print(f"{'done':11} already; --set steps=N goes on for longer")
+    print(f"{'result':11} {_told(last)}")
+    print(f"{'wrote':11} {run.folder}: curve.csv, curve.png, motion.npz, checkpoints")
+    return 0
+
+
+def play(args: argparse.Namespace) -> int:
+    """Plays episodes of a run's policy."""
+    run = old_run(args.run)
+    step, state = run.restore(args.checkpoint)
+    keys = jax.random.split(jax.random.key(args.seed), args.episodes)
+    scores = jax.device_get(jax.jit(run.evaluate)(state, keys))
+    _describe(run)
+    print(f"{'checkpoint':11} {step:,} actions")
+    means = scores.score.mean(axis=1)
+    for seed, score in enumerate(scores.score):
+        length, blown = scores.steps[seed].mean(), scores.diverged[seed].sum()
+        print(
+            f"{f'seed {seed}':11} return {_mean(score)}, {length:.0f} actions"
+            + (f", {blown} diverged" if blown else "")
+        )
+    if args.out:
+        chosen = int(np.argmax(means))
+        write_motion(Path(args.out), run, scores, chosen)
+        print(f"{'wrote':11} {args.out}: {args.episodes} episodes of seed {chosen}")
+    return 0
+
+
+def _describe(run: Run) -> None:
+    training, env = run.training, run.env
+    worlds = training.worlds
+    print(f"{'task':11} {training.task}: {env.action_size} actions, ", end="")
+    print(f"{env.observation_size} numbers seen, {float(env.dt) * 1e3:.3g} ms an action")
+    print(f"{'learner':11} {training.algorithm}, {training.seeds} seeds of {worlds.count} worlds")
+    print(f"{'folder':11} {run.folder}", flush=True)
+
+
+def _told(rows: Sequence[Row]) -> str:
+    """An evaluation in a line."""
+    scores = np.array([row.score for row in rows])
+    text = f"{rows[0].step:,} actions, {rows[0].seconds:.0f} s: return {_mean(scores)}"
+    if len(rows) > 1:
+        text += f", best {scores.max():.4g} (seed {best(rows)})"
+    blown = sum(row.diverged for row in rows)
+    return text + (f", {blown} episodes diverged" if blown else "")
+
+
+def _mean(scores: np.ndarray) -> str:
+    return f"{scores.mean():.4g}" + (f" +- {scores.std():.2g}" if len(scores) > 1 else "")

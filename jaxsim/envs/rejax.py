@@ -1,0 +1,147 @@
+"""Worlds as rejax's environments: its PPO, SAC and TD3 are pure functions, physics included.
+
+    algorithm = rejax.PPO.create(env=RejaxEnv(VectorEnv(env, length=1000), 64), num_envs=64)
+    state = jax.jit(algorithm.init_state)(jax.random.key(0))
+    state = jax.jit(algorithm.train_iteration)(state)
+
+rejax batches `reset` and `step` of one world by `vmap`; the batch is then a step of the worlds, so
+that models that differ, frames, delays and noise come along. Episodes begin anew by themselves. To
+the learner only the end by the task itself is `done`: after an episode that was cut off by its
+length, it goes on with the value of the new start. rejax works in single precision alone.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+
+from jaxsim.envs.state import State
+from jaxsim.envs.vector import VectorEnv
+from jaxsim.envs.wrap import Wrapper
+from jaxsim.extra import needed
+
+spaces = needed("gymnax.environments.spaces", "rl")
+
+
+class Episodes(struct.PyTreeNode):
+    """A world and how its episodes went.
+
+    Attributes:
+      world: the State.
+      score: return of this episode so far, ().
+      last_score: return of the last whole episode.
+      last_steps: actions of it; 0: there was none.
+    """
+
+    world: State
+    score: jax.Array
+    last_score: jax.Array
+    last_steps: jax.Array
+
+
+@struct.dataclass
+class Parameters:
+    """What rejax asks of an environment.
+
+    Attributes:
+      max_steps_in_episode: actions of an episode.
+    """
+
+    max_steps_in_episode: int = struct.field(pytree_node=False, default=1000)
+
+
+class RejaxEnv:
+    """Worlds in the form of gymnax 0, which rejax speaks.
+
+    Args:
+      worlds: a `VectorEnv` that begins anew in the "next" way, or one that is wrapped.
+
+    Raises:
+      ValueError: observations are a dict, worlds begin anew in another way, or JAX works in double
+        precision, in which rejax does not run.
+    """
+
+    name = "jaxsim"
+
+    def __init__(self, worlds: VectorEnv | Wrapper):
+        self.worlds = worlds
+        if jax.config.values["jax_enable_x64"]:
+            raise ValueError("rejax runs in single precision: leave jax_enable_x64 off")
+        if worlds.autoreset != "next":
+            raise ValueError(f"autoreset: rejax needs 'next', got {worlds.autoreset!r}")
+        keys = jax.random.split(jax.random.key(0), worlds.count or 1)
+        one = jax.eval_shape(worlds.reset, keys).obs
+        if isinstance(one, dict):
+            raise ValueError(
+                f"observations: rejax takes an array, this task has a dict of {sorted(one)}; "
+                "join them in `observe`"
+            )
+        self._observation = one.shape[1:]
+        self._reset_one = _by_batch(self.reset_all)
+        self._step_one = _by_batch(self.step_all)
+
+    @property
+    def default_params(self) -> Parameters:
+        """The length of an episode."""
+        return Parameters(self.worlds.length)
+
+    def observation_space(self, params: Parameters) -> Any:
+        """A box without limits."""
+        return spaces.Box(-jnp.inf, jnp.inf, self._observation)
+
+    def action_space(self, params: Parameters) -> Any:
+        """A box from the least to the largest action."""
+        low, high = self.worlds.env.action_range()
+        return spaces.Box(low, high, low.shape)
+
+    def reset(self, key: jax.Array, params: Parameters) -> tuple[jax.Array, Episodes]:
+        """A new episode."""
+        return self._reset_one(key)
+
+    def step(
+        self, key: jax.Array, state: Episodes, action: jax.Array, params: Parameters
+    ) -> tuple[Any, ...]:
+        """One action; the random numbers are those of the world itself."""
+        del key
+        return *self._step_one(state, action), {}
+
+    # --- all worlds ---
+
+    def reset_all(self, keys: jax.Array) -> tuple[Any, Episodes]:
+        """New episodes; keys (worlds,)."""
+        world = self.worlds.reset(keys)
+        zero = jnp.zeros_like(world.reward)
+        steps = jnp.zeros(zero.shape, jnp.int32)
+        return world.obs, Episodes(world, zero, zero, steps)
+
+    def step_all(self, state: Episodes, action: jax.Array) -> tuple[Any, ...]:
+        """One action in each world: observation, state, reward, whether the task ended it."""
+        world = self.worlds.step(state.world, action)
+        over = world.done > 0
+        score = state.score + world.reward
+        after = Episodes(
+            world,
+            jnp.where(over, jnp.zeros_like(score), score),
+            jnp.where(over, score, state.last_score),
+            jnp.where(over, world.info["steps"], state.last_steps),
+        )
+        return world.obs, after, world.reward, world.info["terminated"]
+
+
+def _by_batch(function: Any) -> Any:
+    """A function of one world, of which a batch is a function of all worlds."""
+
+    @jax.custom_batching.custom_vmap
+    def one(*operands: Any) -> Any:
+        return jax.tree.map(lambda x: x[0], function(*jax.tree.map(lambda x: x[None], operands)))
+
+    @one.def_vmap
+    def _(size: int, batched: Any, *operands: Any) -> Any:
+        def widened(x: jax.Array, has: bool) -> jax.Array:
+            return x if has else jnp.broadcast_to(x, (size, *jnp.shape(x)))
+
+        out = function(*jax.tree.map(widened, operands, tuple(batched)))
+        return out, jax.tree.map(lambda _: True, out)
+
+    return one

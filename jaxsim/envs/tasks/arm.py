@@ -1,0 +1,134 @@
+"""An arm with a gripper, and a box on a table: to be pushed to a place, or lifted to a height.
+
+The reward of an action a is
+
+    1 - tanh(5 |box - goal|) + 0.3 (1 - tanh(5 |tip - box|)) - 0.005 sum(a^2)
+
+with distances in meters, and the tip between the ends of the fingers.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.envs.env import Env
+from jaxsim.io.load import load_model
+from jaxsim.math.guard import safe_sqrt
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+
+MODEL = Path(__file__).with_name("arm.xml")
+HOME = (0.0, 0.861, 0.0, 1.668, 0.0, 0.612, 0.0)  # the hand points down, 0.4 m before the base
+MOVE = 0.1  # of a joint's target in an action [rad]
+HALF = 0.02  # half the side of the box, and half the way of a finger [m]
+
+
+class Arm(Env):
+    """Actions (8,) between -1 and 1 move the targets of the seven joints by up to 0.1 rad, and say
+    how far the gripper is closed, from -1 to 1; one takes 50 ms.
+
+    Seen (48,): positions (9,) and velocities (9,) of the joints [rad, m], their targets (9,), the
+    tip (3,) and the box (3,) [m], the first two columns of the box's rotation (6,), its velocities
+    (6,) [m/s, rad/s], and the way from the box to the goal (3,) [m]. An episode of 200 actions ends
+    early where the box is out of reach: 0.8 m from the base.
+
+    Args:
+      given: arguments of `Env`.
+    """
+
+    def __init__(self, **given: Any):
+        super().__init__(load_model(MODEL), **{"repeat": 10, "current": True} | given)
+
+    @property
+    def action_size(self) -> int:
+        """Seven joints, and the gripper."""
+        return 8
+
+    def start(self, m: Model, d: Data, key: jax.Array) -> Data:
+        """The arm near its home, the gripper open, the box before it, turned anyhow."""
+        keys = jax.random.split(key, 4)
+        dtype = d.qpos.dtype
+        home = jnp.array(HOME, dtype)
+        angle = home + 0.02 * jax.random.uniform(keys[0], (7,), dtype, -1.0, 1.0)
+        low, high = jnp.array([0.34, -0.1], dtype), jnp.array([0.46, 0.1], dtype)
+        place = jax.random.uniform(keys[1], (2,), dtype, low, high)
+        half = np.pi * jax.random.uniform(keys[2], (), dtype, -0.25, 0.25)
+        turned = jnp.array([1.0, 0, 0, 0], dtype) * jnp.cos(half)
+        turned = turned.at[3].set(jnp.sin(half))
+        box = jnp.concatenate([place, jnp.full(1, HALF, dtype)])
+        qpos = jnp.concatenate([angle, jnp.zeros(2, dtype), box, turned])
+        goal = self.goal(box, keys[3])
+        return d.replace(qpos=qpos, ctrl=d.ctrl.at[:7].set(home), userdata=goal)
+
+    def goal(self, box: jax.Array, key: jax.Array) -> jax.Array:
+        """Where the box is to be, (3,) [m], for a box that begins at `box` (3,)."""
+        raise NotImplementedError
+
+    def control(self, m: Model, d: Data, action: jax.Array) -> Data:
+        """Moves the targets of the joints, and sets those of the fingers."""
+        action = jnp.clip(action, -1.0, 1.0)
+        limits = m.actuator_ctrlrange[:7]
+        target = jnp.clip(d.ctrl[:7] + MOVE * action[:7], limits[:, 0], limits[:, 1])
+        closed = jnp.full(2, HALF, d.qpos.dtype) * (1.0 + action[7])
+        return d.replace(ctrl=jnp.concatenate([target, closed]))
+
+    def observe(self, m: Model, d: Data) -> jax.Array:
+        """The arm, the box, and the way to go."""
+        box = d.qpos[9:12]
+        columns = d.xmat[name2id(m, "body", "box"), :, :2].ravel()
+        return jnp.concatenate(
+            [d.qpos[:9], d.qvel[:9], d.ctrl, _tip(m, d), box, columns, d.qvel[9:], d.userdata - box]
+        )
+
+    def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
+        """As above."""
+        box = after.qpos[9:12]
+        there = 1.0 - jnp.tanh(5.0 * _distance(box, after.userdata))
+        near = 1.0 - jnp.tanh(5.0 * _distance(box, _tip(m, after)))
+        return there + 0.3 * near - 0.005 * jnp.sum(action * action)
+
+    def terminal(self, m: Model, d: Data) -> jax.Array:
+        """Whether the box is out of reach."""
+        return jnp.sum(d.qpos[9:12] ** 2) > 0.8**2
+
+    def metrics(
+        self, m: Model, before: Data, after: Data, action: jax.Array
+    ) -> dict[str, jax.Array]:
+        """From the box to the goal [m]."""
+        return {"distance": _distance(after.qpos[9:12], after.userdata)}
+
+    def action_range(self) -> tuple[jax.Array, jax.Array]:
+        """-1 and 1."""
+        one = jnp.ones(self.action_size, self.begin.qpos.dtype)
+        return -one, one
+
+
+class ArmPush(Arm):
+    """The box is to go 10 to 20 cm along the table."""
+
+    def goal(self, box: jax.Array, key: jax.Array) -> jax.Array:
+        """On the table, in any direction."""
+        angle, far = jax.random.split(key)
+        phi = jax.random.uniform(angle, (), box.dtype, -np.pi, np.pi)
+        r = jax.random.uniform(far, (), box.dtype, 0.1, 0.2)
+        return box + r * jnp.stack([jnp.cos(phi), jnp.sin(phi), jnp.zeros((), box.dtype)])
+
+
+class ArmLift(Arm):
+    """The box is to go up by 10 to 25 cm."""
+
+    def goal(self, box: jax.Array, key: jax.Array) -> jax.Array:
+        """Above the box."""
+        return box.at[2].add(jax.random.uniform(key, (), box.dtype, 0.1, 0.25))
+
+
+def _tip(m: Model, d: Data) -> jax.Array:
+    return d.site_xpos[name2id(m, "site", "tip")]
+
+
+def _distance(a: jax.Array, b: jax.Array) -> jax.Array:
+    return safe_sqrt(jnp.sum((a - b) ** 2))

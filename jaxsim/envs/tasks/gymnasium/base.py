@@ -1,0 +1,69 @@
+"""What the tasks of Gymnasium share: the action is the control, and starts are near one state.
+
+Their results are those of `mj_step`: poses and forces belong to the moment before the last physics
+step, or with RK4 to its last stage. M. Towers et al., Gymnasium, 2024; version 5 of the tasks.
+"""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.envs.env import Env
+from jaxsim.envs.tasks.packaged import packaged_model
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+
+
+class GymnasiumTask(Env):
+    """A task of which a subclass says the numbers below.
+
+    Attributes:
+      FILE: of the model, among those of Gymnasium.
+      REPEAT: physics steps for each action.
+      SPREAD: of positions at the start, uniform about `qpos0`.
+      SPEED: of velocities at the start, uniform; or their standard deviation, if `NORMAL`.
+      NORMAL: see above.
+      MEMORY: numbers that the task remembers.
+
+    Args:
+      given: arguments of `Env`.
+    """
+
+    FILE: ClassVar[str]
+    REPEAT: ClassVar[int]
+    SPREAD: ClassVar[float]
+    SPEED: ClassVar[float]
+    NORMAL: ClassVar[bool] = False
+    MEMORY: ClassVar[int] = 0
+
+    def __init__(self, **given: Any):
+        path = f"envs/mujoco/assets/{self.FILE}.xml"
+        m = packaged_model("gymnasium", "rl", path, memory=self.MEMORY)
+        super().__init__(m, **{"repeat": self.REPEAT} | given)
+
+    def start(self, m: Model, d: Data, key: jax.Array) -> Data:
+        """Near `qpos0`, nearly at rest; quaternions are disturbed as all numbers are."""
+        position, velocity = jax.random.split(key)
+        draw = jax.random.normal if self.NORMAL else _even
+        qpos = d.qpos + self.SPREAD * _even(position, d.qpos.shape, d.qpos.dtype)
+        return d.replace(qpos=qpos, qvel=self.SPEED * draw(velocity, d.qvel.shape, d.qvel.dtype))
+
+    def control(self, m: Model, d: Data, action: jax.Array) -> Data:
+        """The action is the control; what is out of range is cut by the actuator."""
+        return d.replace(ctrl=action)
+
+    def action_range(self) -> tuple[jax.Array, jax.Array]:
+        """The limits of the controls."""
+        limits = self.m.actuator_ctrlrange
+        return limits[:, 0], limits[:, 1]
+
+
+def _even(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """Between -1 and 1."""
+    return jax.random.uniform(key, shape, dtype, -1.0, 1.0)
+
+
+def effort(action: jax.Array) -> jax.Array:
+    """The sum of the squares of an action."""
+    return jnp.sum(action * action)

@@ -1,0 +1,33 @@
+"""Models of tasks of others, read from the packages that have them; the packages are not imported.
+
+m = packaged_model("gymnasium", "rl", "envs/mujoco/assets/hopper.xml")
+"""
+
+import importlib.util
+from pathlib import Path
+
+from jaxsim.io.load import load_model
+from jaxsim.model.model import Model
+from jaxsim.spec import Spec
+
+
+def packaged_model(package: str, extra: str, path: str, *, memory: int = 0) -> Model:
+    """A model from a file of an installed package.
+
+    Args:
+      package: its name.
+      extra: the extra that installs it.
+      path: of the file, in the package.
+      memory: how many numbers a task remembers, in `userdata`.
+
+    Raises:
+      ImportError: the package is not installed; names the extra.
+    """
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise ImportError(
+            f"this needs the models of {package}: pip install 'jaxsim-engine[{extra}]'"
+        )
+    spec = Spec.from_file(Path(found.submodule_search_locations[0]) / path)
+    spec.at("size").set("nuserdata", memory)
+    return load_model(spec)

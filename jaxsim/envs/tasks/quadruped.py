@@ -1,0 +1,132 @@
+"""A four-legged robot that moves as it is told: forward, sideways and turning, on flat or on rough
+ground.
+
+The reward of an action of dt seconds is
+
+    dt max(0, exp(-|v - c|^2 / s) + 0.5 exp(-(w_z - c_w)^2 / s)
+              - 2 v_z^2 - 0.05 (w_x^2 + w_y^2) - 2e-4 sum(torque^2) - 0.01 sum((a - a_before)^2))
+
+with s = 0.25, v and w the velocities of the trunk in its own frame, v in the first term along x and
+y, and the command (c_x, c_y, c_w) of the episode. So an episode that follows it in full is worth
+1.5 for each second. The terms are those of N. Rudin et al., Learning to Walk in Minutes, 2021.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.envs.env import Env
+from jaxsim.io.load import load_model
+from jaxsim.model.data import Data
+from jaxsim.model.lookup import sensor
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.spec import Spec
+
+MODEL = Path(__file__).with_name("quadruped.xml")
+MOST = (1.0, 0.5, 1.0)  # commands: along x and y [m/s], about z [rad/s]
+SCALE = 0.4  # of actions: an angle from the stance [rad]
+SPREAD = 0.25  # of the tracking terms [m^2/s^2, rad^2/s^2]
+
+
+class Quadruped(Env):
+    """Actions (12,) are angles from the stance, -1 and 1 are 0.4 rad; one takes 20 ms.
+
+    Seen (45,): angular velocity (3,) [rad/s] and direction of gravity (3,) in the trunk's frame,
+    the command (3,), joint angles from the stance (12,) [rad], their velocities (12,) [rad/s], and
+    the last action (12,). An episode ends where the trunk is tilted by 60 degrees, or lies.
+
+    Args:
+      rough: whether the ground is a field of bumps, up to 8 cm high, rather than a plane.
+      given: arguments of `Env`.
+    """
+
+    def __init__(self, *, rough: bool = False, **given: Any):
+        spec = Spec.from_file(MODEL)
+        if rough:
+            _roughen(spec)
+        super().__init__(load_model(spec), **{"repeat": 5, "current": True} | given)
+
+    def start(self, m: Model, d: Data, key: jax.Array) -> Data:
+        """Near the stance, in any direction, with a command."""
+        keys = jax.random.split(key, 4)
+        dtype = d.qpos.dtype
+        half = np.pi * jax.random.uniform(keys[0], (), dtype, -0.5, 0.5)
+        yaw = jnp.stack([jnp.cos(half), jnp.zeros((), dtype), jnp.zeros((), dtype), jnp.sin(half)])
+        bent = jax.random.uniform(keys[1], (12,), dtype, -0.1, 0.1)
+        qpos = jnp.concatenate([d.qpos[:3], yaw, d.qpos[7:] + bent])
+        qvel = jax.random.uniform(keys[2], d.qvel.shape, dtype, -0.1, 0.1)
+        most = jnp.array(MOST, dtype)
+        command = most * jax.random.uniform(keys[3], (3,), dtype, -1.0, 1.0)
+        return d.replace(qpos=qpos, qvel=qvel, userdata=command)
+
+    def control(self, m: Model, d: Data, action: jax.Array) -> Data:
+        """Angles that the joints are to have."""
+        return d.replace(ctrl=SCALE * jnp.clip(action, -1.0, 1.0))
+
+    def observe(self, m: Model, d: Data) -> jax.Array:
+        """What a robot knows of itself, and the command."""
+        down = -d.xmat[name2id(m, "body", "trunk"), 2]
+        stance = m.qpos0[7:]
+        return jnp.concatenate(
+            [
+                sensor(m, d, "rotation"),
+                down,
+                d.userdata,
+                d.qpos[7:] - stance,
+                d.qvel[6:],
+                d.ctrl / SCALE,
+            ]
+        )
+
+    def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
+        """As above."""
+        v, w, command = sensor(m, after, "velocity"), sensor(m, after, "rotation"), after.userdata
+        moving = jnp.exp(-jnp.sum((v[:2] - command[:2]) ** 2) / SPREAD)
+        turning = jnp.exp(-((w[2] - command[2]) ** 2) / SPREAD)
+        shaking = 2.0 * v[2] ** 2 + 0.05 * jnp.sum(w[:2] ** 2)
+        effort = 2e-4 * jnp.sum(after.actuator_force**2)
+        haste = 0.01 * jnp.sum((after.ctrl - before.ctrl) ** 2) / SCALE**2
+        worth = moving + 0.5 * turning - shaking - effort - haste
+        return m.opt.timestep * self.repeat * jnp.maximum(worth, 0.0)
+
+    def terminal(self, m: Model, d: Data) -> jax.Array:
+        """Whether the trunk is tilted too far, or lies on the ground."""
+        return (d.xmat[name2id(m, "body", "trunk"), 2, 2] < 0.5) | (d.qpos[2] < 0.13)
+
+    def metrics(
+        self, m: Model, before: Data, after: Data, action: jax.Array
+    ) -> dict[str, jax.Array]:
+        """How far velocities are from the command [m/s, rad/s]."""
+        v, w = sensor(m, after, "velocity"), sensor(m, after, "rotation")
+        error = jnp.abs(jnp.stack([v[0], v[1], w[2]]) - after.userdata)
+        return {"error_x": error[0], "error_y": error[1], "error_turn": error[2]}
+
+    def action_range(self) -> tuple[jax.Array, jax.Array]:
+        """-1 and 1."""
+        one = jnp.ones(self.action_size, self.begin.qpos.dtype)
+        return -one, one
+
+
+def _roughen(spec: Spec) -> None:
+    """Puts a height field in place of the floor: bumps everywhere but where the robot begins."""
+    side, half, high = 61, 6.0, 0.08
+    x = np.linspace(-half, half, side)
+    X, Y = np.meshgrid(x, x)
+    rng = np.random.default_rng(0)
+    heights = np.zeros_like(X)
+    for x0, y0 in rng.uniform(-half, half, (150, 2)):
+        bump = np.exp(-((X - x0) ** 2 + (Y - y0) ** 2) / (2 * 0.3**2))
+        heights = np.maximum(heights, rng.uniform(0.3, 1.0) * bump)
+    heights *= 1.0 - np.exp(-(((X**2 + Y**2) / 0.6**2) ** 2))
+    heights /= heights.max()
+    spec.at("asset").add(
+        "hfield", name="bumps", nrow=side, ncol=side, size=[half, half, high, 0.1],
+        elevation=heights.ravel().tolist(),
+    )  # fmt: skip
+    floor = spec["geom", "floor"]
+    floor.update(type="hfield", hfield="bumps")
+    floor.unset("size")

@@ -1,0 +1,1 @@
+"""Tasks of the DeepMind Control Suite: its models, starts, observations and rewards."""

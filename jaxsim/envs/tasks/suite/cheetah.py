@@ -1,0 +1,41 @@
+"""Half a cheetah that runs along x: 1 from 10 m/s on, less in proportion."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.envs.reward import tolerance
+from jaxsim.envs.tasks.suite.base import SuiteTask
+from jaxsim.model.data import Data
+from jaxsim.model.lookup import sensor
+from jaxsim.model.model import Model
+from jaxsim.physics import step
+
+
+class SuiteCheetah(SuiteTask):
+    """Seen (17,): positions without x [m, rad], velocities; an action takes 10 ms."""
+
+    FILE = "cheetah"
+    SETTLE = 200  # physics steps before an episode
+    long_start = True
+
+    def start(self, m: Model, d: Data, key: jax.Array) -> Data:
+        """Any joint angles, and then 2 s without control."""
+        limited = np.flatnonzero(np.array(m.jnt_limited))
+        low, high = m.jnt_range[limited, 0], m.jnt_range[limited, 1]
+        angle = jax.random.uniform(key, (len(limited),), d.qpos.dtype, low, high)
+        dropped = d.replace(qpos=d.qpos.at[limited].set(angle))
+        d = lax.fori_loop(0, self.SETTLE, lambda _, d: step(m, d), dropped)
+        return d.replace(time=jnp.zeros_like(d.time))
+
+    def observe(self, m: Model, d: Data) -> jax.Array:
+        """Positions and velocities."""
+        return jnp.concatenate([d.qpos[1:], d.qvel])
+
+    def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
+        """Between 0 and 1."""
+        speed = sensor(m, after, "torso_subtreelinvel")[0]
+        return tolerance(speed, (10.0, math.inf), margin=10.0, fall="linear", at_margin=0.0)

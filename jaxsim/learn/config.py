@@ -1,0 +1,94 @@
+"""What a training is: a task, its worlds, a learner; the form of configs/learn/*.toml.
+
+    task = "cartpole_swingup"
+    steps = 1_000_000
+    seeds = 3
+
+    [worlds]
+    count = 64
+
+    [ppo]
+    learning_rate = 1e-3
+
+Settings of learners bear rejax's names.
+"""
+
+from dataclasses import dataclass
+
+from jaxsim.io.config import setting
+
+ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
+
+
+@dataclass(frozen=True)
+class WorldsForm:
+    """How many worlds, and what lies between them and the learner."""
+
+    count: int = setting(64, doc="worlds of each seed", least=1)
+    length: int | None = setting(None, doc="actions of an episode; else the task's", least=1)
+    repeat: int | None = setting(None, doc="physics steps of an action; else the task's", least=1)
+    frames: int = setting(1, doc="last observations that are seen side by side", least=1)
+    delay: int = setting(0, doc="actions by which each is taken later", least=0)
+    obs_noise: float = setting(0.0, doc="standard deviation added to observations", least=0)
+    action_noise: float = setting(0.0, doc="standard deviation added to actions", least=0)
+    randomize: dict[str, tuple[float, ...]] = setting(
+        dict, doc="leaves of the model: [lowest, highest] factor, drawn for each world and entry"
+    )
+
+
+@dataclass(frozen=True)
+class PPOForm:
+    """Proximal policy optimisation; Schulman et al., 2017."""
+
+    learning_rate: float = setting(3e-4, doc="of Adam", above=0)
+    gamma: float = setting(0.99, doc="discount of an action", least=0, most=1)
+    gae_lambda: float = setting(0.95, doc="of generalised advantages", least=0, most=1)
+    num_steps: int = setting(64, doc="actions of each world between two updates", least=1)
+    num_minibatches: int = setting(8, doc="parts of the data of an update", least=1)
+    num_epochs: int = setting(8, doc="passes through the data of an update", least=1)
+    clip_eps: float = setting(0.2, doc="change of the policy's ratio that counts", above=0)
+    ent_coef: float = setting(0.0, doc="weight of the entropy", least=0)
+    vf_coef: float = setting(0.5, doc="weight of the value's loss", least=0)
+    max_grad_norm: float = setting(0.5, doc="bound of each entry of a gradient", above=0)
+    hidden: tuple[int, ...] = setting((64, 64), doc="widths of the networks", least=1)
+    activation: str = setting("swish", doc="of the networks", choices=ACTIVATIONS)
+    normalize_observations: bool = setting(True, doc="to mean 0 and deviation 1")
+    normalize_rewards: bool = setting(True, doc="by the deviation of the returns")
+
+
+@dataclass(frozen=True)
+class SACForm:
+    """Soft actor-critic; Haarnoja et al., 2018."""
+
+    learning_rate: float = setting(3e-4, doc="of Adam", above=0)
+    gamma: float = setting(0.99, doc="discount of an action", least=0, most=1)
+    num_epochs: int = setting(8, doc="updates for each action of all worlds", least=1)
+    batch_size: int = setting(256, doc="actions of an update", least=1)
+    buffer_size: int = setting(1_000_000, doc="actions that are remembered", least=1)
+    fill_buffer: int = setting(5_000, doc="actions before the first update", least=0)
+    polyak: float = setting(0.99, doc="share of the old critic that stays", least=0, most=1)
+    max_grad_norm: float = setting(1e6, doc="bound of each entry of a gradient", above=0)
+    hidden: tuple[int, ...] = setting((256, 256), doc="widths of the networks", least=1)
+    activation: str = setting("relu", doc="of the networks", choices=ACTIVATIONS)
+    normalize_observations: bool = setting(False, doc="to mean 0 and deviation 1")
+    normalize_rewards: bool = setting(False, doc="by the deviation of the returns")
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training."""
+
+    task: str = setting(doc="a name, or 'package.module:Class' of your own")
+    algorithm: str = setting("ppo", doc="the learner", choices=("ppo", "sac"))
+    steps: int = setting(1_000_000, doc="actions in all worlds of a seed", least=1)
+    every: int = setting(
+        50_000, doc="actions between two evaluations; each is a checkpoint too", least=1
+    )
+    seeds: int = setting(1, doc="trainings side by side", least=1)
+    seed: int = setting(0, doc="of all random numbers", least=0)
+    episodes: int = setting(16, doc="of an evaluation", least=1)
+    keep: int = setting(3, doc="checkpoints that are kept", least=1)
+    tensorboard: bool = setting(False, doc="whether to write events for TensorBoard too")
+    worlds: WorldsForm = setting(WorldsForm, doc="the worlds")
+    ppo: PPOForm = setting(PPOForm, doc="settings of PPO")
+    sac: SACForm = setting(SACForm, doc="settings of SAC")

@@ -1,0 +1,117 @@
+"""The curve of a training: a row for each seed and evaluation, as CSV, PNG and TensorBoard events.
+
+step,seconds,seed,score,score_sd,actions,diverged,training_score,training_actions
+"""
+
+import csv
+import dataclasses
+import io
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxsim.extra import needed
+from jaxsim.io.whole import write_whole
+
+
+@dataclass(frozen=True)
+class Row:
+    """An evaluation of a seed.
+
+    Attributes:
+      step: actions in all worlds of the seed so far.
+      seconds: of training so far, evaluations and compilation included.
+      seed: which one, from 0.
+      score, score_sd: mean and standard deviation of the returns of the evaluation.
+      actions: mean length of its episodes.
+      diverged: episodes in which the world blew up.
+      training_score, training_actions: means over the last whole episode of each world of the
+        training, in which the learner explores; NaN before there was one.
+    """
+
+    step: int
+    seconds: float
+    seed: int
+    score: float
+    score_sd: float
+    actions: float
+    diverged: int
+    training_score: float
+    training_actions: float
+
+
+NAMES = [f.name for f in dataclasses.fields(Row)]
+
+
+class Curve:
+    """The rows of a run, kept in a file from the first to the last.
+
+    Args:
+      folder: of the run; the file is curve.csv.
+      step: rows after it are left out: the run goes on from there.
+      tensorboard: whether events are written too.
+    """
+
+    def __init__(self, folder: Path, step: int = -1, tensorboard: bool = False):
+        self.path, self._picture = folder / "curve.csv", folder / "curve.png"
+        self.rows = [row for row in read_curve(self.path) if row.step <= step]
+        self._writer = needed("tensorboardX", "rl").SummaryWriter(folder) if tensorboard else None
+        self._write()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Adds rows; the file has them when this returns."""
+        for row in rows:
+            self.rows.append(row)
+            if self._writer is not None:
+                for name in ("score", "actions", "training_score"):
+                    self._writer.add_scalar(f"{name}/{row.seed}", getattr(row, name), row.step)
+        if self._writer is not None:
+            self._writer.flush()
+        self._write()
+
+    def draw(self, title: str) -> Path:
+        """Draws the scores of all seeds over the steps; returns the file."""
+        return draw(self.rows, self._picture, title)
+
+    def _write(self) -> None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(NAMES)
+        writer.writerows(dataclasses.astuple(row) for row in self.rows)
+        write_whole(self.path, text.getvalue())
+
+
+def read_curve(path: Path) -> list[Row]:
+    """The rows of a file, or none if there is no file."""
+    if not path.exists():
+        return []
+    kinds = typing.get_type_hints(Row)
+    with path.open(newline="") as file:
+        return [Row(**{n: kinds[n](x) for n, x in row.items()}) for row in csv.DictReader(file)]
+
+
+def draw(rows: list[Row], path: Path, title: str) -> Path:
+    """Draws scores over steps: a line for each seed, their mean in bold, one deviation shaded."""
+    figures: Any = needed("matplotlib.figure", "rl")
+    figure = figures.Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot()
+    steps = np.array(sorted({row.step for row in rows}))
+    scores = np.full((max((row.seed for row in rows), default=0) + 1, len(steps)), np.nan)
+    for row in rows:
+        scores[row.seed, np.searchsorted(steps, row.step)] = row.score
+    for score in scores:
+        axes.plot(steps, score, color="tab:blue", linewidth=0.8, alpha=0.6)
+    if len(scores) > 1 and len(steps):
+        mean, deviation = scores.mean(axis=0), scores.std(axis=0)
+        axes.fill_between(steps, mean - deviation, mean + deviation, color="tab:blue", alpha=0.15)
+        axes.plot(steps, mean, color="tab:blue", linewidth=2.2)
+    axes.set(xlabel="actions", ylabel="return", title=title)
+    axes.grid(alpha=0.3)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_whole(path, picture.getvalue())
+    return path

@@ -1,0 +1,63 @@
+"""How well a policy does: whole episodes, the same starts each time.
+
+The motion of every episode is recorded on the way, so that what is scored can be seen.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jax import lax
+
+from jaxsim.envs.vector import VectorEnv
+from jaxsim.envs.wrap import Wrapper
+
+RECORDED = ("time", "qpos", "qvel", "ctrl")
+Act = Callable[[Any, jax.Array], jax.Array]
+
+
+class Scores(struct.PyTreeNode):
+    """Episodes of a policy.
+
+    Attributes:
+      score: sum of rewards, (episodes,).
+      steps: actions, (episodes,).
+      diverged: whether the world blew up, bool (episodes,).
+      motion: the states before each action and what was done, (actions, episodes, ...); of what
+        comes after the end of an episode nothing counts.
+    """
+
+    score: jax.Array
+    steps: jax.Array
+    diverged: jax.Array
+    motion: dict[str, jax.Array]
+
+
+def evaluate(worlds: VectorEnv | Wrapper, act: Act, policy: Any, keys: jax.Array) -> Scores:
+    """Plays an episode in each world.
+
+    Args:
+      worlds: the worlds.
+      act: (policy, observations) -> actions.
+      policy: the state of a learner.
+      keys: random numbers of the starts, (episodes,).
+    """
+    state = worlds.reset(keys)
+    zero = jnp.zeros_like(state.reward)
+    alive = jnp.ones(zero.shape, bool)
+    start = (state, alive, zero, jnp.zeros(zero.shape, jnp.int32), ~alive)
+
+    def turn(carry: Any, _: None) -> tuple[Any, dict[str, jax.Array]]:
+        state, alive, score, steps, diverged = carry
+        after = worlds.step(state, act(policy, state.obs))
+        motion = {name: getattr(state.data, name) for name in RECORDED}
+        motion["ctrl"] = after.data.ctrl  # what was done in the state before
+        score += jnp.where(alive, after.reward, jnp.zeros_like(score))
+        steps += alive.astype(steps.dtype)
+        diverged |= alive & after.info["diverged"]
+        return (after, alive & (after.done == 0), score, steps, diverged), motion
+
+    (_, _, score, steps, diverged), motion = lax.scan(turn, start, length=worlds.length)
+    return Scores(score, steps, diverged, motion)

@@ -1,0 +1,128 @@
+"""A learner: rejax's algorithm over our worlds, all seeds at once.
+
+    begin:   keys of the seeds -> state
+    learn:   state -> state: some actions of all worlds, and updates
+    act:     state of a seed, observations -> the actions it takes for best
+
+The state is a pytree: networks, optimizers, statistics, the worlds and the random keys. Whoever has
+it can go on as if nothing had happened.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.envs.rejax import RejaxEnv
+from jaxsim.envs.vector import VectorEnv
+from jaxsim.envs.wrap import Wrapper
+from jaxsim.extra import needed
+from jaxsim.io.config import Places
+from jaxsim.learn.config import Training
+
+rejax = needed("rejax", "rl")
+
+ACTIONS = 2048  # at least so many in all worlds between two visits to the host
+
+
+class Learner(NamedTuple):
+    """A training as three pure functions.
+
+    Attributes:
+      begin: keys (seeds,) -> state; every leaf has a leading axis of seeds.
+      learn: state -> state.
+      act: state of one seed, observations (n, ...) -> actions (n, action_size).
+      actions: actions in all worlds of a seed that `learn` takes.
+    """
+
+    begin: Callable[[jax.Array], Any]
+    learn: Callable[[Any], Any]
+    act: Callable[[Any, jax.Array], jax.Array]
+    actions: int
+
+
+class _WholeBatch:
+    """Lets rejax step all worlds as one batch; it would take one, and batch it."""
+
+    @property
+    def vmap_reset(self) -> Any:
+        return lambda keys, params: self.env.reset_all(keys)  # type: ignore[attr-defined]
+
+    @property
+    def vmap_step(self) -> Any:
+        return lambda keys, state, action, params: (
+            *self.env.step_all(state, action),  # type: ignore[attr-defined]
+            {},
+        )
+
+
+class _PPO(_WholeBatch, rejax.PPO):  # type: ignore[name-defined]
+    pass
+
+
+class _SAC(_WholeBatch, rejax.SAC):  # type: ignore[name-defined]
+    pass
+
+
+ALGORITHMS = {"ppo": _PPO, "sac": _SAC}
+
+
+def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places) -> Learner:
+    """The learner of a training.
+
+    Args:
+      worlds: the worlds of a seed.
+      training: the settings.
+      places: where they were written.
+
+    Raises:
+      ConfigError: the data of an update cannot be divided, observations are a dict.
+    """
+    form = asdict(getattr(training, training.algorithm))
+    count = training.worlds.count
+    actions = count * form.get("num_steps", 1)
+    if actions % form.get("num_minibatches", 1):
+        raise places.error(
+            "ppo.num_minibatches",
+            f"{count} worlds x {form['num_steps']} actions cannot be divided by "
+            f"{form['num_minibatches']}",
+        )
+    layers, activation = form.pop("hidden"), form.pop("activation")
+    networks = {"agent_kwargs": {"activation": activation}}
+    place = networks["agent_kwargs"] if training.algorithm == "ppo" else networks
+    place["hidden_layer_sizes"] = layers
+    try:
+        env = RejaxEnv(worlds)
+    except ValueError as error:
+        raise places.error("task", str(error)) from None
+    kind: Any = ALGORITHMS[training.algorithm]
+    algorithm = kind.create(env=env, num_envs=count, **networks, **form)
+    iteration = jax.vmap(algorithm.train_iteration)
+    iterations = -(-ACTIONS // actions)
+
+    def learn(state: Any) -> Any:
+        return lax.fori_loop(0, iterations, lambda _, s: iteration(s), state)
+
+    def begin(keys: jax.Array) -> Any:
+        state = jax.vmap(algorithm.init_state)(keys)
+        # these begin as whole numbers in rejax, and go on as others
+        statistics = jax.tree.map(lambda x: x.astype(jnp.float32), state.rew_rms_state)
+        return state.replace(rew_rms_state=statistics)
+
+    def act(state: Any, obs: jax.Array) -> jax.Array:
+        if algorithm.normalize_observations:
+            obs = algorithm.normalize_obs(state.obs_rms_state, obs)
+        return algorithm.actor.apply(state.actor_ts.params, obs, method=_likeliest)
+
+    return Learner(begin, learn, act, actions * iterations)
+
+
+def _likeliest(policy: Any, obs: jax.Array) -> jax.Array:
+    """The action at the middle of a policy's distribution."""
+    mean = policy.action_mean(policy.features(obs))
+    if hasattr(policy, "bij"):  # squashed into the range
+        return policy.action_loc + policy.action_scale * jnp.tanh(mean)
+    return jnp.clip(mean, *policy.action_range)

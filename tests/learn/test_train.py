@@ -1,0 +1,261 @@
+"""A training that is stopped goes on with the same numbers; what is learned is scored honestly."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from learn.tiny import Hold
+
+import jaxsim
+from jaxsim.cli import main
+from jaxsim.envs import VectorEnv
+from jaxsim.errors import ConfigError, InputError
+from jaxsim.learn.curve import read_curve
+from jaxsim.learn.evaluate import evaluate
+
+# rejax and what it imports warn of their own affairs
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from jaxsim.learn.run import new_run, old_run, train
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SETTINGS = """\
+task = "learn.tiny:Hold"
+steps = 12_000
+every = 4_000
+seeds = 2
+episodes = 3
+
+[worlds]
+count = 16
+length = 25
+obs_noise = 0.01
+
+[worlds.randomize]
+body_mass = [0.9, 1.1]
+
+[ppo]
+learning_rate = 3e-3
+num_steps = 16
+num_minibatches = 2
+num_epochs = 2
+hidden = [8]
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def numbers_as_rejax_needs_them():
+    standard, allow = jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow")
+    with jax.enable_x64(False), standard, allow:
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("learn")
+
+
+@pytest.fixture(scope="module")
+def settings(folder):
+    path = folder / "hold.toml"
+    path.write_text(SETTINGS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(settings, folder):
+    """A run from its start to its end, and what it said."""
+    run, said = new_run(settings, folder / "whole"), []
+    return run, train(run, said.append), said
+
+
+def without_time(rows):
+    return [dataclasses.replace(row, seconds=0) for row in rows]
+
+
+def test_a_run_that_is_stopped_goes_on_with_the_same_numbers(whole, settings, folder):
+    def stop(report):
+        if report.step > 5000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(new_run(settings, folder / "stopped"), stop)
+    run = old_run(folder / "stopped")
+    assert run.checkpoints.steps() == [4096]
+    # a row whose checkpoint was not written is made again
+    with (folder / "stopped" / "curve.csv").open("a") as file:
+        file.write("8192,1,0,1,1,1,0,1,1\n")
+    train(run)
+    rows = read_curve(folder / "stopped" / "curve.csv")
+    assert without_time(rows) == without_time(whole[1])
+    step, state = run.restore()
+    assert step == 12_288
+    old = whole[0].restore()[1]
+    for a, b in zip(numbers(state), numbers(old), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert [row.seconds for row in rows[::2]] == sorted(row.seconds for row in rows[::2])
+
+
+def numbers(state):
+    key = jax.dtypes.prng_key
+    leaves = jax.tree.leaves(state)
+    return [jax.random.key_data(x) if jnp.issubdtype(x.dtype, key) else x for x in leaves]
+
+
+def test_the_curve(whole, folder):
+    run, rows, said = whole
+    assert [row.step for row in rows] == [4096, 4096, 8192, 8192, 12288, 12288]
+    assert [row.seed for row in rows] == [0, 1] * 3
+    assert rows == read_curve(folder / "whole" / "curve.csv")
+    assert all(10 < row.actions <= 25 for row in rows)
+    assert all(0 < row.training_score < 25 for row in rows)
+    assert rows[0].score != rows[1].score
+    assert (folder / "whole" / "curve.png").read_bytes()[:4] == b"\x89PNG"
+    assert [report.step for report in said if not report.rows] == [2048 * i for i in range(1, 7)]
+    assert run.checkpoints.steps() == [4096, 8192, 12288]
+
+
+def test_scores_are_the_rewards_of_whole_episodes(whole):
+    """Beside a loop over single worlds with the actions that the policy takes."""
+    run, rows, _ = whole
+    _, states = run.restore()
+    state = jax.tree.map(lambda x: x[1], states)
+    keys = run.test_keys(3)
+    scores = jax.jit(run.evaluate)(states, keys)
+    np.testing.assert_allclose(scores.score.mean(axis=1), [r.score for r in rows[-2:]], rtol=1e-6)
+    worlds = VectorEnv(Hold(), length=25)
+    step = jax.jit(worlds.step)
+    world = jax.jit(worlds.reset)(keys)
+    total = np.zeros(3)
+    act = jax.jit(run.learner.act)
+    for i in range(25):
+        np.testing.assert_allclose(scores.motion["qpos"][1, i], world.data.qpos, atol=1e-6)
+        world = step(world, act(state, world.obs))
+        total += np.asarray(world.reward)
+        np.testing.assert_allclose(scores.motion["ctrl"][1, i], world.data.ctrl, atol=1e-6)
+    np.testing.assert_allclose(scores.score[1], total, rtol=1e-5)
+    motion = jaxsim.load_trajectory(run.folder / "motion.npz")
+    best = int(rows[-1].score > rows[-2].score)
+    np.testing.assert_allclose(motion["qpos"], scores.motion["qpos"][best], atol=1e-6)
+    assert motion.header["every"] == 2
+
+
+def test_an_episode_is_scored_to_its_end():
+    """A policy that pushes with all force is stopped by its speed."""
+    worlds = VectorEnv(Hold(), length=60)
+
+    def push(force, obs):
+        return jnp.full((len(obs), 1), force)
+
+    keys = jax.random.split(jax.random.key(0), 4)
+    scores = jax.jit(lambda f: evaluate(worlds, push, f, keys))(jnp.array(1.0))
+    assert (scores.steps < 60).all()
+    speeds = np.abs(scores.motion["qvel"][:, :, 0])
+    for i, steps in enumerate(np.asarray(scores.steps)):
+        assert (speeds[:steps, i] <= 8).all()
+        assert speeds[steps, i] > 8
+    rewards = np.exp(-4 * (np.asarray(scores.motion["qpos"])[1:, :, 0] - 1) ** 2)
+    expected = [rewards[:n, i].sum() for i, n in enumerate(np.asarray(scores.steps))]
+    np.testing.assert_allclose(scores.score, expected, rtol=1e-6)
+    assert not scores.diverged.any()
+
+
+def test_checkpoints_are_those_of_these_settings(whole, settings, folder):
+    run = whole[0]
+    with pytest.raises(InputError, match="no checkpoint of step 5; there are 4096, 8192, 12288"):
+        run.restore(5)
+    with pytest.raises(InputError, match="checkpoint 12288 is of other settings"):
+        old_run(run.folder, ["ppo.hidden=[9]"]).restore()
+    with pytest.raises(InputError, match="there is a run already"):
+        new_run(settings, run.folder)
+    with pytest.raises(InputError, match="there is no run"):
+        old_run(folder / "none")
+    with pytest.raises(InputError, match="no checkpoint; there are none"):
+        new_run(settings, folder / "fresh").restore()
+
+
+def test_double_precision_is_refused(settings, folder):
+    with jax.enable_x64(True), pytest.raises(ConfigError, match="leave jax_enable_x64 off"):
+        new_run(settings, folder / "double")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("task=cartpole_swing", "task: no task is named 'cartpole_swing'; did you mean"),
+        ("task=learn.tiny:Hol", "module 'learn.tiny' has no attribute 'Hol'"),
+        ("task=learn.none:Hold", "No module named 'learn.none'"),
+        ("task=learn.tiny:number", "takes 0 positional arguments|makes no jaxsim.envs.Env"),
+        ("task=learn.tiny:Seen", "this task has a dict of ['place', 'speed']"),
+        ("ppo.num_minibatches=7", "16 worlds x 16 actions cannot be divided by 7"),
+        ("worlds.randomize.body_mas=[1,2]", "body_mas"),
+        ("worlds.randomize.body_mass=[2,1]", "expected [lowest, highest] factor, got [2.0, 1.0]"),
+        ("worlds.randomize.dof_frictionloss=[1,2]", "dof_frictionloss"),
+        ("ppo.learning_rat=1", "did you mean 'learning_rate'"),
+        ("algorithm=dqn", "no 'dqn'; there are: ppo, sac"),
+    ],
+)
+def test_wrong_settings_are_told_with_their_place(settings, folder, change, message):
+    with pytest.raises(ConfigError) as caught:
+        new_run(settings, folder / "wrong", [change])
+    assert any(part in str(caught.value) for part in message.split("|"))
+    assert str(caught.value).startswith((f"--set {change}", str(settings)))
+    assert not (folder / "wrong").exists()
+
+
+def test_the_commands(whole, settings, folder, capsys):
+    out = str(folder / "played.npz")
+    assert main(["play", str(whole[0].folder), "--episodes", "2", "--out", out]) == 0
+    told = capsys.readouterr().out
+    assert "checkpoint  12,288 actions" in told
+    assert "seed 1      return" in told
+    assert jaxsim.load_trajectory(out)["qpos"].shape == (25, 2, 1)
+    assert main(["train", str(whole[0].folder), "--resume"]) == 0
+    assert "done        already; --set steps=N" in capsys.readouterr().out
+    assert main(["train", str(settings), "--out", str(whole[0].folder)]) == 2
+    assert "there is a run already" in capsys.readouterr().err
+    assert main(["train", str(settings), "--set", "ppo.gamma=2"]) == 2
+    assert "--set ppo.gamma=2: ppo.gamma: expected at most 1" in capsys.readouterr().err
+    assert main(["train", str(folder / "none.toml")]) == 2
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_goes_on_with_the_same_numbers(whole, settings, folder):
+    """With SIGKILL, at some moment after the first checkpoint, in another process."""
+    out = folder / "killed"
+    environment = os.environ | {"PYTHONPATH": f"{Path(__file__).parent.parent}:{os.getcwd()}"}
+    command = [sys.executable, "-m", "jaxsim.cli", "train", str(settings), "--out", str(out)]
+    run = subprocess.Popen([*command, "--set", "steps=1_000_000_000"], env=environment)
+    while not list(out.glob("checkpoints/*/commit_success.txt")):
+        assert run.poll() is None
+        time.sleep(0.1)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    first = max(old_run(out).checkpoints.steps())
+    if first < 12_288:
+        train(old_run(out, ["steps=12_000"]))
+        rows = without_time(read_curve(out / "curve.csv"))
+        np.testing.assert_allclose(
+            [row.score for row in rows], [row.score for row in whole[1]], rtol=1e-5
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_learners_learn(settings, folder, algorithm):
+    changes = [f"algorithm={algorithm}", "steps=40_000", "every=20_000", "seeds=1"]
+    changes += ["sac.hidden=[32,32]", "sac.fill_buffer=1000", "sac.learning_rate=1e-3"]
+    rows = train(new_run(settings, folder / algorithm, changes))
+    begun = new_run(settings, folder / f"{algorithm}0", changes)
+    state = jax.jit(begun.learner.begin)(begun.start_keys())
+    before = jax.jit(begun.evaluate)(state, begun.test_keys(3)).score.mean()
+    assert rows[-1].score > before + 5
