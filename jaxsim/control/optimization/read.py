@@ -15,8 +15,8 @@ from jaxsim.control.sampling import half_range, spline
 from jaxsim.enums import IntegratorType
 from jaxsim.envs import tasks
 from jaxsim.io.config import Places, read_config
+from jaxsim.io.config.places import Path as KeyPath
 from jaxsim.io.load import load_model
-from jaxsim.io.toml_places import Path as KeyPath
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index
 from jaxsim.model.model import Model
