@@ -1,24 +1,45 @@
-"""Times of jaxsim.control: linearisation beside MuJoCo, and a swing-up by each method.
+"""jaxsim.control beside MuJoCo C: linearisation, and five motions by each method.
 
-    python -m benchmarks.control [--states 100] [--repeat 5] [--methods ilqr mppi ...]
+    python benchmarks/control.py [--states 100] [--motions push_box ...] [--methods ilqr ...]
+        [--seconds 10] [--json benchmarks/results/control.json] [--plots FOLDER]
 
-Both columns of the first table are taken in turns in one run, so that a busy machine slows both.
+The motions are those of `configs/optimize`. Beside jaxsim's methods (float32) stand iLQR with
+MuJoCo's finite differences, with as many turns, and predictive sampling with `mujoco.rollout`
+(benchmarks/mujoco_control.py; double precision, one thread a core). Costs are against seconds of
+the search; compiling is told apart. All of a motion is taken in one run, one after another, and
+what each found is judged by MuJoCo C as well. Results are added to the JSON file motion by motion.
 """
 
 import argparse
+import json
 import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import mujoco
+import mujoco_control
 import numpy as np
-import optax
+from throughput import machine
 
 import jaxsim
 from jaxsim import control
+from jaxsim.control.optimization.read import read_optimization
+from jaxsim.control.optimization.search import search
+from jaxsim.extra import needed
 
-WALKER, CARTPOLE = "configs/walker.xml", "configs/cartpole.xml"
-TURNS = 150
+WALKER = "configs/walker.xml"
+FOLDER = Path("configs/optimize")
+MOTIONS = ("cartpole_swingup", "acrobot_swingup", "hopper_jump", "push_box", "quadruped_trot")
+# what each method changes of the file
+METHODS: dict[str, tuple[str, ...]] = {
+    "ilqr": ("method=ilqr",),
+    "multiple_shooting": ("method=multiple_shooting",),
+    "predictive_sampling": ("method=predictive_sampling", "iterations=100"),
+    "cem": ("method=cem", "iterations=100", "sampling.sigma=1.0"),
+}
+# without smooth contacts, where the file has them
+HARD = {f"{name}, hard": (*METHODS[name], "smooth=[]") for name in ("ilqr", "multiple_shooting")}
 
 
 def milliseconds(function) -> float:
@@ -27,7 +48,7 @@ def milliseconds(function) -> float:
     return 1e3 * (time.perf_counter() - start)
 
 
-def linearization(states: int, repeat: int) -> None:
+def linearization(states: int, repeat: int) -> dict:
     """A and B of states along a motion of the walker."""
     m = jaxsim.load_model(WALKER)
     d = jaxsim.make_data(m, keep=())
@@ -54,64 +75,94 @@ def linearization(states: int, repeat: int) -> None:
     mine, other = np.median(times, axis=0)
     print(f"linearize, {states} states of {WALKER} ({qpos.dtype}): {mine:.1f} ms", end="")
     print(f" (first call {compiling / 1e3:.1f} s); mjd_transitionFD, one thread: {other:.1f} ms")
-
-
-def swing_up(wanted: list[str]) -> None:
-    """The cost of a swing-up of the cart and pole, against seconds."""
-    m = jaxsim.load_model(CARTPOLE)
-    m = m.replace(opt=m.opt.replace(timestep=jnp.asarray(0.02, m.qpos0.dtype)))
-    d = jaxsim.reset_data_keyframe(m, jaxsim.make_data(m, keep=("sensordata",)), "hanging")
-    problem = control.Problem(
-        [
-            control.Term(
-                "upright",
-                lambda m, d: jnp.stack([1 - jnp.cos(d.qpos[1]), jnp.sin(d.qpos[1])]),
-                weight=1.0,
-                terminal=100.0,
-            ),
-            control.Term("home", lambda m, d: d.qpos[0], weight=0.1, terminal=10.0),
-            control.Term("slow", lambda m, d: d.qvel, weight=0.01, terminal=5.0),
-            control.Term("effort", lambda m, d: d.ctrl, weight=0.1),
-        ]
-    )
-    steps, key = 100, jax.random.key(0)
-    guess, knots = 0.01 * jnp.ones((steps, m.nu)), jnp.zeros((10, m.nu))
-    sampled = {"steps": steps, "samples": 128, "sigma": 0.3, "iterations": TURNS}
-    methods = {
-        "ilqr": lambda: control.ilqr(m, d, guess, problem, iterations=TURNS).history,
-        "shoot": lambda: (
-            control.shoot(
-                m, d, guess, problem, iterations=TURNS, optimizer=optax.adam(0.05), checkpoint=False
-            ).history
-        ),
-        "predictive_sampling": lambda: (
-            control.predictive_sampling(m, d, knots, problem, key, **sampled).history
-        ),
-        "mppi": lambda: control.mppi(m, d, knots, problem, key, temperature=1.0, **sampled).history,
-        "cem": lambda: control.cem(m, d, knots, problem, key, **(sampled | {"sigma": 1.0})).history,
+    return {
+        "states": states,
+        "jaxsim_ms": mine,
+        "mjd_transitionFD_ms": other,
+        "compile_s": compiling / 1e3,
     }
-    print(f"swing-up of {CARTPOLE}, {steps} steps of 0.02 s")
-    shown = (0, 10, 50, TURNS - 1)
-    print(f"| method | {' | '.join(f'cost before turn {k}' for k in shown)} | ms a turn |")
-    print("|---|---|---|---|---|---|")
-    for name, solve in methods.items():
-        if name not in wanted:
+
+
+def motion(name: str, wanted: list[str], seconds: float) -> dict:
+    """What each method finds of one motion, against seconds."""
+    file = FOLDER / f"{name}.toml"
+    whole = read_optimization(file)
+    methods = METHODS | (HARD if any(whole.form.smooth) else {})
+    course = mujoco_control.Course(whole, machine()["cores"])
+    guess = np.asarray(whole.controls()[0], float)
+    before = mujoco_control.cost_of(course, guess)
+    rows = {}
+    for method, changes in methods.items():
+        if method.split(",")[0] not in wanted:
             continue
-        run = jax.jit(solve)
-        milliseconds(run)
-        taken = milliseconds(run) / TURNS
-        costs = np.asarray(run())
-        row = " | ".join(f"{costs[k]:.1f}" for k in shown)
-        print(f"| {name} | {row} | {taken:.1f} |", flush=True)
+        given = ("report=5", "guesses=1", *changes)
+        if "sampling" in method or method == "cem":
+            given = (*given, "smooth=[]")
+        found = search(read_optimization(file, given))
+        rows[f"jaxsim {method}"] = {
+            "compile_s": found.compile_seconds,
+            "way": [(b.seconds, float(b.costs[0]), b.smooth) for b in found.batches],
+            "cost": found.after.cost,
+            "in_mujoco": mujoco_control.cost_of(course, found.ctrl),
+        }
+        _tell(name, method, rows[f"jaxsim {method}"])
+    turns = whole.form.iterations * max(1, len(whole.form.smooth))
+    _, way = mujoco_control.ilqr(course, guess, turns)
+    rows["MuJoCo ilqr, differences"] = {"compile_s": 0.0, "way": way, "cost": way[-1][1]}
+    way = mujoco_control.predictive_sampling(course, guess, whole.form.sampling, seconds)
+    rows["MuJoCo predictive_sampling"] = {"compile_s": 0.0, "way": way, "cost": way[-1][1]}
+    for method in list(rows)[-2:]:
+        _tell(name, method, rows[method])
+    return {"steps": whole.steps, "nu": whole.m.nu, "cost_of_guess": before, "methods": rows}
 
 
-if __name__ == "__main__":
+def _tell(name: str, method: str, row: dict) -> None:
+    seconds, cost = row["way"][-1][0], row["cost"]
+    print(
+        f"| {name} | {method} | {cost:.4g} | {seconds:.1f} | {row['compile_s']:.0f} |", flush=True
+    )
+
+
+def draw(folder: Path, name: str, result: dict) -> None:
+    """Costs of a motion against seconds of the search."""
+    figure = needed("matplotlib.figure", "control").Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for method, row in result["methods"].items():
+        way = [(p[0], p[1]) for p in row["way"]]
+        if way[0][0] > 0:
+            way = [(0.0, result["cost_of_guess"]), *way]
+        line = "--" if method.startswith("MuJoCo") else "-"
+        axes.plot(*zip(*way, strict=True), line, label=method)
+    axes.set(xlabel="seconds of the search", ylabel="cost", yscale="log", title=name)
+    axes.legend(fontsize=8)
+    figure.savefig(folder / f"{name}.png", dpi=120)
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=5)
-    methods = ["ilqr", "shoot", "predictive_sampling", "mppi", "cem"]
-    parser.add_argument("--methods", nargs="*", default=methods)
-    arguments = parser.parse_args()
-    if arguments.states:
-        linearization(arguments.states, arguments.repeat)
-    swing_up(arguments.methods)
+    parser.add_argument("--motions", nargs="*", default=MOTIONS)
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--seconds", type=float, default=10.0, help="of MuJoCo's sampling")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plots", type=Path)
+    args = parser.parse_args()
+    result: dict = {"motions": {}}
+    if args.json is not None and args.json.exists():
+        result = json.loads(args.json.read_text())
+    result["machine"] = machine() | {"mujoco": mujoco.__version__}
+    if args.states:
+        result["linearize"] = linearization(args.states, args.repeat)
+    print("| motion | method | cost | seconds | compile s |")
+    print("|---|---|---|---|---|")
+    for name in args.motions:
+        result["motions"][name] = motion(name, args.methods, args.seconds)
+        if args.plots is not None:
+            draw(args.plots, name, result["motions"][name])
+        if args.json is not None:
+            args.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -27,6 +27,7 @@ examples:
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
+  jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
   jaxsim train configs/learn/cartpole_swingup.toml --out runs/cartpole
   jaxsim play runs/cartpole
 """
@@ -77,6 +78,8 @@ def _run(args: argparse.Namespace) -> int:
         return compare(args)
     if args.command == "compile":
         return _run_compile(args)
+    if args.command == "optimize":
+        return _run_optimize(args)
     if args.command in ("train", "play"):
         from jaxsim.cli import train
 
@@ -102,6 +105,16 @@ def _run_compile(args: argparse.Namespace) -> int:
     from jaxsim.cli.compile import compile_model
 
     return compile_model(args)
+
+
+def _run_optimize(args: argparse.Namespace) -> int:
+    import jax
+
+    if args.float64:
+        jax.config.update("jax_enable_x64", True)
+    from jaxsim.cli.optimize import optimize
+
+    return optimize(args)
 
 
 def _run_rollout(args: argparse.Namespace) -> int:
@@ -161,11 +174,18 @@ def _parser() -> argparse.ArgumentParser:
     save.add_argument("--contacts", type=_count, help="contacts a world has room for")
     save.add_argument("--float64", action="store_true", help="double precision")
 
+    seek = _command(commands, "optimize", "seek the controls of a motion")
+    seek.add_argument("config", metavar="CONFIG.toml", help="what is sought: docs/control.md")
+    seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
+    seek.add_argument("--plot", metavar="FILE.png", help="draw costs, motion and controls here")
+    seek.add_argument("--float64", action="store_true", help="double precision")
+    _settable(seek, "iterations=20")
+
     learn = _command(commands, "train", "learn a task by reinforcement, as a file says")
     learn.add_argument("config", metavar="CONFIG.toml", help="the settings; with --resume a folder")
     learn.add_argument("--out", metavar="FOLDER", help="of the run (default: runs/CONFIG)")
     learn.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
-    _settable(learn)
+    _settable(learn, "worlds.count=256")
 
     play = _command(commands, "play", "play what was learned, and record it")
     play.add_argument("run", metavar="FOLDER", help="that `jaxsim train` made")
@@ -189,13 +209,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _settable(parser: argparse.ArgumentParser) -> None:
+def _settable(parser: argparse.ArgumentParser, example: str) -> None:
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting that replaces the file's, such as worlds.count=256",
+        help=f"a setting that replaces the file's, such as {example}",
     )
 
 

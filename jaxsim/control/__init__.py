@@ -20,6 +20,8 @@ from jaxsim.control.linearize import linearize as linearize
 from jaxsim.control.lqr import Regulator as Regulator
 from jaxsim.control.lqr import lqr as lqr
 from jaxsim.control.motion import motion_cost as motion_cost
+from jaxsim.control.multiple_shooting import multiple_shooting as multiple_shooting
+from jaxsim.control.multiple_shooting import straight_line as straight_line
 from jaxsim.control.norms import NORMS as NORMS
 from jaxsim.control.problem import Problem as Problem
 from jaxsim.control.problem import Term as Term

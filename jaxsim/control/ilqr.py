@@ -7,33 +7,30 @@ lengths of that change at once. A turn that finds no lower cost raises the regul
 does lowers it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.control.expand import expand
 from jaxsim.control.limits import unclamped
-from jaxsim.control.linearize import derivative_of_step
-from jaxsim.control.motion import advanced, check_motion, observe, total_cost, with_end
+from jaxsim.control.motion import advanced, check_motion, total_cost, with_end
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.backward import Policy, Quadratic, backward
+from jaxsim.control.solve.backward import Policy, backward
+from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, solvable
 from jaxsim.control.tangent import difference, state_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
-from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.native import as_one_world, unpack
-from jaxsim.physics.forward import forward
 
 LENGTHS = 0.5 ** np.arange(8)  # of the change of the controls
-LEAST, MOST, RATE = 1e-6, 1e8, 1.6  # of the regularisation
 STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart")
 
 
 class Solution(NamedTuple):
-    """What iLQR found.
+    """What `ilqr` or `multiple_shooting` found.
 
     Attributes:
       ctrl: controls, (steps, nu).
@@ -45,6 +42,8 @@ class Solution(NamedTuple):
       converged: whether no better change of the controls was expected, () bool.
       iterations: how many turns were taken, ().
       regularization: that of the last turn, ().
+      defect: largest entry, in tangent coordinates, of what parts the pieces of the motion, ();
+        zero for `ilqr`, whose motion is one piece.
     """
 
     ctrl: jax.Array
@@ -55,6 +54,17 @@ class Solution(NamedTuple):
     converged: jax.Array
     iterations: jax.Array
     regularization: jax.Array
+    defect: jax.Array
+
+
+class Setting(NamedTuple):
+    """What stays the same from turn to turn: model (unclamped), start, problem, limits (nu,)."""
+
+    m: Model
+    d: Data
+    problem: Problem
+    lower: jax.Array
+    upper: jax.Array
 
 
 class _Turn(NamedTuple):
@@ -79,6 +89,7 @@ def ilqr(
     *,
     iterations: int = 50,
     tolerance: float = 1e-6,
+    regularization: Any = 0.0,
 ) -> Solution:
     """Finds controls that a problem costs least, from a first guess.
 
@@ -93,6 +104,7 @@ def ilqr(
       iterations: most turns; static.
       tolerance: it has converged when a turn is expected to lower the cost by less than this part
         of 1 + cost.
+      regularization: to begin with, (); that of a Solution goes on where it ended.
 
     Returns:
       A Solution. Its cost is infinite if no motion was found that does not diverge.
@@ -106,94 +118,98 @@ def ilqr(
       >>> int(jax.jit(ilqr)(m, d, jnp.zeros((3, 0)), problem).iterations)
       0
     """
-    check_motion("ilqr", m, d, ctrl, problem)
+    setting, ctrl = setting_of("ilqr", m, d, ctrl, problem)
     iterations = check_count("ilqr: iterations", iterations)
-    lower, upper = problem.limits(m)
-    m = unclamped(m)
-    ctrl = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower[None], upper[None])
 
     def turn(now: _Turn) -> _Turn:
-        cost, tried, states = _try_lengths(m, d, now, problem, lower, upper)
-        better = (cost < now.cost) | (now.number == 0)
-        ctrl, states, cost = jax.tree.map(
-            lambda a, b: jnp.where(better, a, b),
-            (tried, states, cost),
-            (now.ctrl, now.states, now.cost),
-        )
-        growth, mu = _regularization(better, now.growth, now.mu)
-        model = expand(m, _worlds_of(d, states, ctrl), problem)
-        policy, mu = _solvable(model, lower[None] - ctrl, upper[None] - ctrl, now.policy, mu)
-        expected = -jnp.sum(policy.slope)
-        converged = (expected <= tolerance * (1 + jnp.abs(cost))) & (mu <= LEAST) & policy.good
-        history = jnp.where(
-            jnp.arange(iterations + 1, dtype=jnp.int32) >= now.number, cost, now.history
-        )
-        return _Turn(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
+        return _turn(setting, now, tolerance)
 
     def goes_on(now: _Turn) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MOST)
 
-    start = _start(d, ctrl, state_size(m), iterations)
-    end = lax.while_loop(goes_on, turn, start)
+    end = lax.while_loop(goes_on, turn, _start(setting, ctrl, iterations, regularization))
     return Solution(
         end.ctrl,
-        _worlds_of(d, end.states, end.ctrl),
+        worlds_of(d, end.states, end.ctrl),
         end.cost,
         end.history,
         end.policy.K,
         end.converged,
         end.number - 1,
         end.mu,
+        jnp.zeros_like(end.cost),
     )
 
 
-def expand(m: Model, worlds: Data, problem: Problem) -> Quadratic:
-    """Steps and their costs to second order about a motion.
+def setting_of(
+    function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem
+) -> tuple[Setting, jax.Array]:
+    """What stays the same, and the guess (steps, nu) within the limits; raises what is wrong."""
+    check_motion(function, m, d, ctrl, problem)
+    lower, upper = problem.limits(m)
+    inside = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower[None], upper[None])
+    return Setting(unclamped(m), d, problem, lower, upper), inside
 
-    Costs have the curvature of their norms; that of the residuals is left out (Gauss-Newton).
 
-    Args:
-      m: the model.
-      worlds: the worlds of the motion with their controls, (steps + 1, ...); the last is the end.
-      problem: what is to be achieved.
-    """
-    ends = np.cumsum([r.size for r in _shapes(m, worlds, problem)])[:-1]
+def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
+    """No change of the controls."""
 
-    def outputs(before: Data, after: Data) -> Array:
-        seen = observe(native, before, after, forward)
-        return as_one_world(lambda m, d: jnp.concatenate(problem.residuals(m, d)), native, seen)
+    def zeros(*shape: int) -> jax.Array:
+        return jnp.zeros(shape, dtype)
 
-    def cost(r: jax.Array, terminal: bool) -> jax.Array:
-        return problem.cost_of(jnp.split(r, ends), terminal)
-
-    # all steps at once with the worlds last, as the physics has them
-    native = unpack(jax.tree.map(lambda a: jnp.asarray(a)[..., None], m), 1)
-    last = unpack(jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), worlds), 1)
-    found = derivative_of_step(native, last, last.ctrl, outputs)
-    r, F, J = (jnp.moveaxis(a, -1, 0) for a in found)
-
-    # the norms of the steps and of the end
-    def slopes(r: jax.Array, terminal: bool) -> tuple[jax.Array, jax.Array]:
-        each = jax.vmap(lambda r: (jax.grad(cost)(r, terminal), jax.hessian(cost)(r, terminal)))
-        return each(r)
-
-    running, end = slopes(r[:-1], False), slopes(r[-1:], True)
-    g, H = (jnp.concatenate(parts) for parts in zip(running, end, strict=True))
-    return Quadratic(
-        F[:-1], jnp.einsum("tkz,tk->tz", J, g), jnp.einsum("tky,tkl,tlz->tyz", J, H, J)
+    return Policy(
+        k=zeros(steps, nu),
+        K=zeros(steps, nu, nx),
+        slope=zeros(2),
+        good=jnp.zeros((), bool),
+        V_x=zeros(steps, nx),
+        V_xx=zeros(steps, nx, nx),
     )
 
 
-def _shapes(m: Model, worlds: Data, problem: Problem) -> tuple:
-    one = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape[1:], a.dtype), worlds)
-    shapes: tuple = jax.eval_shape(problem.residuals, m, one)
-    return shapes
+def state_rows(d: Data, steps: int) -> dict:
+    """The state of a world as that of each step and the end, (steps + 1, ...)."""
+    states = {name: getattr(d, name) for name in STATE}
+    return jax.tree.map(lambda a: jnp.broadcast_to(a, (steps + 1, *a.shape)), states)
 
 
-def _try_lengths(
-    m: Model, d: Data, now: _Turn, problem: Problem, lower: jax.Array, upper: jax.Array
-) -> tuple[jax.Array, jax.Array, dict]:
+def worlds_of(d: Data, states: dict, ctrl: jax.Array) -> Data:
+    """The worlds of a motion, (steps + 1, ...); at the end the control is zero."""
+    return jax.vmap(lambda state, u: d.replace(**state, ctrl=u))(states, with_end(ctrl))
+
+
+def filled(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.Array:
+    """The history (iterations + 1,) with the cost before turn `number`, and from there on."""
+    return jnp.where(jnp.arange(len(history), dtype=jnp.int32) >= number, cost, history)
+
+
+def _turn(setting: Setting, now: _Turn, tolerance: float) -> _Turn:
+    """Tries the change that the turn before found, takes it if it is better, finds the next."""
+    m, d, problem, lower, upper = setting
+    found = _try_lengths(setting, now)
+    better = (found[0] < now.cost) | (now.number == 0)
+    cost, ctrl, states = jax.tree.map(
+        lambda a, b: jnp.where(better, a, b), found, (now.cost, now.ctrl, now.states)
+    )
+    growth, mu = next_regularization(better, now.growth, now.mu)
+
+    # the best change about the new motion
+    whole = jnp.zeros((len(ctrl), state_size(m)), ctrl.dtype)
+    model = expand(m, worlds_of(d, states, ctrl), problem, gap=whole)
+
+    def solve(mu: jax.Array) -> Policy:
+        return backward(model, lower[None] - ctrl, upper[None] - ctrl, mu)
+
+    policy, mu = solvable(solve, now.policy, mu)
+    expected = -jnp.sum(policy.slope)
+    converged = (expected <= tolerance * (1 + jnp.abs(cost))) & (mu <= LEAST) & policy.good
+    history = filled(now.history, now.number, cost)
+    return _Turn(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
+
+
+def _try_lengths(setting: Setting, now: _Turn) -> tuple[jax.Array, jax.Array, dict]:
     """The best motion along a change of the controls: its cost, controls and states."""
+    m, d, problem, lower, upper = setting
     k, K = with_end(now.policy.k), with_end(now.policy.K)
     is_end = jnp.arange(len(k)) == len(k) - 1
 
@@ -217,57 +233,17 @@ def _try_lengths(
     return costs[best], ctrl, states
 
 
-def _regularization(
-    better: jax.Array, growth: jax.Array, mu: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Lowers or raises the regularisation, faster each time in a row.
-
-    Tassa, Erez, Todorov: Synthesis and stabilization of complex behaviors through online trajectory
-    optimization, IROS 2012, section II.F.
-    """
-    down, up = jnp.minimum(1 / RATE, growth / RATE), jnp.maximum(RATE, growth * RATE)
-    lowered, raised = mu * down, jnp.maximum(LEAST, mu * up)
-    lowered = jnp.where(lowered < LEAST, 0, lowered)
-    return jnp.where(better, down, up), jnp.where(better, lowered, raised)
-
-
-def _solvable(
-    model: Quadratic, low: jax.Array, high: jax.Array, before: Policy, mu: jax.Array
-) -> tuple[Policy, jax.Array]:
-    """The policy with the least regularisation from `mu` on with which all systems are solved."""
-
-    def again(state: tuple) -> tuple:
-        _, mu = state
-        policy = backward(model, low, high, mu)
-        return policy, jnp.where(policy.good, mu, jnp.maximum(LEAST, 10 * mu))
-
-    bad = before._replace(good=jnp.zeros_like(before.good))
-    found: tuple = lax.while_loop(lambda s: ~s[0].good & (s[1] < MOST), again, (bad, mu))
-    return found
-
-
-def _start(d: Data, ctrl: jax.Array, nx: int, iterations: int) -> _Turn:
+def _start(setting: Setting, ctrl: jax.Array, iterations: int, mu: Any) -> _Turn:
     """Before the first turn: no states, no cost, no change of the controls."""
-    dtype = d.qpos.dtype
     steps, nu = ctrl.shape
-
-    def zeros(*shape: int) -> jax.Array:
-        return jnp.zeros(shape, dtype)
-
-    states = {name: getattr(d, name) for name in STATE}
     return _Turn(
         number=jnp.zeros((), jnp.int32),
         ctrl=ctrl,
-        states=jax.tree.map(lambda a: jnp.broadcast_to(a, (steps + 1, *a.shape)), states),
-        cost=jnp.full((), jnp.inf, dtype),
-        history=jnp.full(iterations + 1, jnp.inf, dtype),
-        policy=Policy(zeros(steps, nu), zeros(steps, nu, nx), zeros(2), jnp.zeros((), bool)),
-        mu=zeros(),
-        growth=jnp.ones((), dtype),
+        states=state_rows(setting.d, steps),
+        cost=jnp.full((), jnp.inf, ctrl.dtype),
+        history=jnp.full(iterations + 1, jnp.inf, ctrl.dtype),
+        policy=no_policy(steps, nu, state_size(setting.m), ctrl.dtype),
+        mu=jnp.asarray(mu).astype(ctrl.dtype),
+        growth=jnp.ones((), ctrl.dtype),
         converged=jnp.zeros((), bool),
     )
-
-
-def _worlds_of(d: Data, states: dict, ctrl: jax.Array) -> Data:
-    """The worlds of a motion, (steps + 1, ...); at the end the control is zero."""
-    return jax.vmap(lambda state, u: d.replace(**state, ctrl=u))(states, with_end(ctrl))

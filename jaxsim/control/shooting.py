@@ -28,12 +28,16 @@ class Shot(NamedTuple):
       cost: of their motion, ().
       history: the cost before each turn and after the last, (iterations + 1,).
       slope: largest entry of the last gradient that no limit holds, ().
+      last: the controls that the next turn would try, (steps, nu), from which to go on.
+      memory: of the optimiser, likewise.
     """
 
     ctrl: jax.Array
     cost: jax.Array
     history: jax.Array
     slope: jax.Array
+    last: jax.Array
+    memory: Any
 
 
 def shoot(
@@ -43,6 +47,7 @@ def shoot(
     problem: Problem,
     *,
     optimizer: Any = None,
+    memory: Any = None,
     iterations: int = 100,
     checkpoint: bool = True,
 ) -> Shot:
@@ -57,6 +62,7 @@ def shoot(
       ctrl: the guess, (steps, nu); taken within the limits.
       problem: what is to be achieved.
       optimizer: of optax; None: `optax.adam(0.05)`.
+      memory: of the optimiser, from an earlier Shot whose `last` is the guess; None: it begins.
       iterations: turns; static.
       checkpoint: keep one state a step for the way back, instead of all of a step: far less memory,
         up to twice the time.
@@ -92,6 +98,7 @@ def shoot(
         return (jnp.clip(there, lower, upper), memory, best, least, slope), cost
 
     nothing = jnp.full((), jnp.inf, ctrl.dtype)
-    start = (ctrl, optimizer.init(ctrl), ctrl, nothing, nothing)
-    (_, _, best, least, slope), history = lax.scan(turn, start, None, length=iterations + 1)
-    return Shot(best, least, history, slope)
+    memory = optimizer.init(ctrl) if memory is None else memory
+    start = (ctrl, memory, ctrl, nothing, nothing)
+    (last, memory, best, least, slope), history = lax.scan(turn, start, None, length=iterations + 1)
+    return Shot(best, least, history, slope, last, memory)

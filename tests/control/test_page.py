@@ -1,11 +1,15 @@
 """The page on control: its code runs, and its table of norms is that of the code."""
 
+import dataclasses
 import re
+import typing
 from pathlib import Path
 
 import pytest
 
 from jaxsim.control import NORMS
+from jaxsim.control.optimization.form import METHODS, Cost, Form
+from jaxsim.control.optimization.quantity import KINDS, PLACED
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs/control.md").read_text()
@@ -28,3 +32,25 @@ def test_every_norm_is_on_the_page():
     for name, parameters in rows:
         written = tuple(float(p) for p in re.findall(r"= ([\d.]+)", parameters))
         assert written == NORMS[name].defaults, name
+
+
+def settings(form) -> set[str]:
+    """Names of the settings of a form, those of its tables too."""
+    kinds = typing.get_type_hints(form)
+    tables = {n for n, kind in kinds.items() if dataclasses.is_dataclass(kind)}
+    return (kinds.keys() - tables).union(*(settings(kinds[n]) for n in tables))
+
+
+def table(head: str) -> str:
+    return PAGE[PAGE.index(f"| {head} |") :].split("\n\n")[0]
+
+
+def test_every_setting_and_quantity_of_an_optimisation_is_on_the_page():
+    found = set(re.findall(r"(\w+)(?:\.[A-Z]+)?`", table("setting")))
+    assert settings(Form) - found == set()
+    assert set(METHODS) - found == set()
+    names = {f.name for f in dataclasses.fields(Cost)}
+    assert all(re.search(rf"\b{name}\b", PAGE) for name in names)
+    quantities = table("`of`, `minus`")
+    assert all(f"`{kind}" in quantities for kind in KINDS)
+    assert all(f".{field}`" in quantities for fields in PLACED.values() for field in fields)

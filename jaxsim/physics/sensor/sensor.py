@@ -144,7 +144,9 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
     kept = np.flatnonzero(source < 0)
     if len(kept):
         source[kept] = len(place) + np.arange(len(kept))
-        values = join([values, take(d.sensordata, kept)])
+        # a Data that does not carry them has none before the first stage that reads some
+        none = jnp.zeros((len(kept), *(1,) * (values.ndim - 1)), values.dtype)
+        values = join([values, none if d.sensordata is None else take(d.sensordata, kept)])
     return _awake(m, d, d.replace(sensordata=take(values, source)))
 
 

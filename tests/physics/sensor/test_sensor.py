@@ -9,6 +9,9 @@ from physics import oracle
 from states import random_state
 from tolerance import ROUNDING, STAGE
 
+from jaxsim.io.load import load_model
+from jaxsim.physics.api import step
+from jaxsim.physics.make_data import make_data
 from jaxsim.physics.sensor.sensor import sensor, sensor_acc, sensor_pos, sensor_vel
 
 WORLD = """
@@ -195,3 +198,17 @@ def test_what_is_not_simulated_is_refused_by_name(refused):
     first, second = refused(lambda: oracle.model(mj))
     assert "sensor 'own': sensor type user" in first
     assert "delayed" in second
+
+
+def test_a_world_without_sensor_data_of_a_model_without_sensors_of_position():
+    """Sensors of later stages alone: what the earlier ones would write is not carried."""
+    m = load_model(
+        """<mujoco><worldbody><body>
+        <joint name="a" axis="0 1 0"/><geom size="0.1" pos="0 0 -1"/><site name="s"/>
+        </body></worldbody><actuator><motor joint="a"/></actuator>
+        <sensor><gyro site="s"/><accelerometer site="s"/></sensor></mujoco>"""
+    )
+    d = make_data(m).replace(qvel=jnp.ones(1))
+    without = make_data(m, keep=()).replace(qvel=jnp.ones(1))
+    run = jax.jit(step)
+    np.testing.assert_array_equal(run(m, d).qvel, run(m, without).qvel)

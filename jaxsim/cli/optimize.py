@@ -1,0 +1,105 @@
+"""`jaxsim optimize CONFIG.toml`: seeks controls, tells how it goes, writes motion and picture."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.progress import size
+from jaxsim.control.optimization.picture import draw
+from jaxsim.control.optimization.read import Optimization, read_optimization
+from jaxsim.control.optimization.search import Batch, Found, search
+from jaxsim.extra import needed
+from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter, target_of
+
+
+def optimize(args: argparse.Namespace) -> int:
+    """Seeks the controls of an optimisation file."""
+    _check_file("--out", args.out, ".npz")
+    _check_file("--plot", args.plot, ".png")
+    whole = read_optimization(args.config, tuple(args.set))
+    form = whole.form
+    try:
+        if form.method == "shoot":
+            needed("optax", "control")
+        if args.plot is not None:
+            needed("matplotlib.figure", "control")
+    except ImportError as error:
+        raise InputProblem(str(error)) from None
+    seconds = whole.steps * float(whole.m.opt.timestep)
+    print(args.config)
+    print(f"{'motion':11} {whole.steps} steps, {seconds:.3g} s, of {form.model}")
+    print(f"{'method':11} {form.method}, {_guesses(form.guesses)}", flush=True)
+    found = search(whole, _tell)
+    print(_summary(whole, found), flush=True)
+    if not np.isfinite(found.after.cost):
+        raise InputProblem(
+            f"{args.config}: every motion that was tried diverged; try a shorter timestep, another "
+            "guess, or a smaller spread"
+        )
+    if args.out is not None:
+        _write(args.out, whole, found)
+    if args.plot is not None:
+        draw(args.plot, whole, found)
+        print(f"{'wrote':11} {args.plot}")
+    return 0
+
+
+def _check_file(option: str, path: str | None, ending: str) -> None:
+    """A file can be written, before the search begins."""
+    if path is None:
+        return
+    if not path.endswith(ending):
+        raise InputProblem(f"{option}: '{path}' does not end in {ending}")
+    try:
+        target_of(path)
+    except OSError as error:
+        raise InputProblem(f"{option}: {error.strerror or error}") from None
+
+
+def _guesses(number: int) -> str:
+    return "one guess" if number == 1 else f"{number} guesses"
+
+
+def _tell(batch: Batch) -> None:
+    """A line of progress."""
+    best, worst = np.min(batch.costs), np.max(batch.costs)
+    text = f"turn {batch.turns:5}  cost {best:<10.6g}"
+    if len(batch.costs) > 1:
+        text += f" (of the guesses up to {worst:.6g})"
+    if batch.smooth:
+        text += f"  smooth {batch.smooth:g} m"
+    print(f"{text}  {batch.seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def _summary(whole: Optimization, found: Found) -> str:
+    """What each term cost before and costs now."""
+    seconds = found.batches[-1].seconds
+    rows = [f"{'programs':11} ready in {found.compile_seconds:.1f} s, search {seconds:.1f} s"]
+    rows.append(f"{'cost':18} {found.before.cost:>12.6g} -> {found.after.cost:.6g}")
+    for name, before in found.before.terms.items():
+        after = found.after.terms[name]
+        rows.append(f"  {name:16} {np.sum(before):>12.6g} -> {np.sum(after):.6g}")
+    return "\n".join(rows)
+
+
+def _write(path: str, whole: Optimization, found: Found) -> None:
+    m = whole.m
+    header = {
+        "model": Path(whole.form.model).name,
+        "timestep": float(m.opt.timestep),
+        "every": 1,
+        "worlds": 1,
+        "nq": m.nq,
+        "nv": m.nv,
+        "nu": m.nu,
+    }
+    try:
+        with TrajectoryWriter(path, header) as writer:
+            writer.append({name: found.after.records[name][:, None] for name in whole.form.record})
+    except NotWrittenError as error:
+        raise InputProblem(f"--out: {error}") from None
+    print(f"{'wrote':11} {path}: {whole.steps} records, {size(os.path.getsize(path))}")

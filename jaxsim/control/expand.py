@@ -1,0 +1,61 @@
+"""A motion to first and second order: the model that iLQR and multiple shooting solve each turn.
+
+Steps are linearised exactly, all at once, with the worlds last as the physics has them. Costs have
+the curvature of their norms; that of the residuals is left out (Gauss-Newton).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.control.linearize import derivative_of_step
+from jaxsim.control.motion import observe
+from jaxsim.control.problem import Problem
+from jaxsim.control.solve.backward import Quadratic
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import as_one_world, unpack
+from jaxsim.physics.forward import forward
+
+
+def expand(m: Model, worlds: Data, problem: Problem, gap: jax.Array) -> Quadratic:
+    """Steps and their costs to second order about a motion.
+
+    Args:
+      m: the model.
+      worlds: the worlds of the motion with their controls, (steps + 1, ...); the last is the end.
+      problem: what is to be achieved.
+      gap: by how much each step misses the next state, (steps, nx).
+    """
+    ends = np.cumsum([r.size for r in _shapes(m, worlds, problem)])[:-1]
+
+    def outputs(before: Data, after: Data) -> Array:
+        seen = observe(native, before, after, forward)
+        return as_one_world(lambda m, d: jnp.concatenate(problem.residuals(m, d)), native, seen)
+
+    def cost(r: jax.Array, terminal: bool) -> jax.Array:
+        return problem.cost_of(jnp.split(r, ends), terminal)
+
+    # all steps at once
+    native = unpack(jax.tree.map(lambda a: jnp.asarray(a)[..., None], m), 1)
+    last = unpack(jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), worlds), 1)
+    found = derivative_of_step(native, last, last.ctrl, outputs)
+    r, F, J = (jnp.moveaxis(a, -1, 0) for a in found)
+
+    # the norms of the steps and of the end
+    def slopes(r: jax.Array, terminal: bool) -> tuple[jax.Array, jax.Array]:
+        each = jax.vmap(lambda r: (jax.grad(cost)(r, terminal), jax.hessian(cost)(r, terminal)))
+        return each(r)
+
+    running, end = slopes(r[:-1], False), slopes(r[-1:], True)
+    g, H = (jnp.concatenate(parts) for parts in zip(running, end, strict=True))
+    return Quadratic(
+        F[:-1], gap, jnp.einsum("tkz,tk->tz", J, g), jnp.einsum("tky,tkl,tlz->tyz", J, H, J)
+    )
+
+
+def _shapes(m: Model, worlds: Data, problem: Problem) -> tuple:
+    one = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape[1:], a.dtype), worlds)
+    shapes: tuple = jax.eval_shape(problem.residuals, m, one)
+    return shapes

@@ -1,0 +1,375 @@
+"""Trajectory optimisation by multiple shooting: the motion in pieces that need not fit at first.
+
+    minimize J(x, u),   f(x_t, u_t) = x_t+1 within a piece,   c_j = f(x_t, u_t) - s_j = 0 at its end
+
+The states s_j at which pieces begin, and the end of the motion, are unknowns as the controls are.
+Giftthaler, Neunert, Stäuble, Buchli, Diehl: A family of iterative Gauss-Newton shooting methods for
+nonlinear optimal control, IROS 2018. Each turn expands all steps about the pieces, finds the best
+change with the gaps c in the backward pass (jaxsim/control/solve/backward.py), moves the beginnings
+along the linear motion, and runs all pieces at once from there, with feedback. Between the lengths
+of the change decides the merit
+
+    J + sum_j weight' |c_j|
+
+whose weights, one a coordinate of the state, follow the multipliers of the gaps (Powell, A fast
+algorithm for nonlinearly constrained optimization calculations, 1978). A long motion of an unstable
+world is well behaved in pieces, and a guess of its states is of use.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.control.expand import expand
+from jaxsim.control.ilqr import (
+    LENGTHS,
+    STATE,
+    Setting,
+    Solution,
+    filled,
+    no_policy,
+    setting_of,
+    worlds_of,
+)
+from jaxsim.control.motion import advanced, total_cost, with_end
+from jaxsim.control.problem import Problem
+from jaxsim.control.solve.backward import Policy, Quadratic, backward
+from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, solvable
+from jaxsim.control.tangent import difference, moved, state_size
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.physics.api import step
+from jaxsim.physics.arguments import check_count
+
+
+class _Pieces(NamedTuple):
+    """A motion in pieces.
+
+    Attributes:
+      cost: of its steps, (); infinite if one diverged.
+      ctrl: (steps, nu).
+      states: by name, (steps + 1, ...).
+      gap: from each next state to where the step leads, (steps, nx); zero within pieces.
+    """
+
+    cost: jax.Array
+    ctrl: jax.Array
+    states: dict
+    gap: jax.Array
+
+
+class _Change(NamedTuple):
+    """The best change of a motion of the linear model, and the feedback about it.
+
+    Attributes:
+      dx: of the states, (steps + 1, nx).
+      du: of the controls, (steps, nu); within the limits.
+      policy: that it follows.
+    """
+
+    dx: jax.Array
+    du: jax.Array
+    policy: Policy
+
+
+class _Turn(NamedTuple):
+    """What one turn hands to the next."""
+
+    number: jax.Array
+    pieces: _Pieces
+    history: jax.Array
+    change: _Change
+    weight: jax.Array
+    mu: jax.Array
+    growth: jax.Array
+    converged: jax.Array
+
+
+def multiple_shooting(
+    m: Model,
+    d: Data,
+    ctrl: jax.Array,
+    problem: Problem,
+    *,
+    nodes: int | None = None,
+    states: Data | None = None,
+    iterations: int = 50,
+    tolerance: float = 1e-6,
+    regularization: Any = 0.0,
+) -> Solution:
+    """Finds controls that a problem costs least, by a motion in pieces that are joined on the way.
+
+    As `ilqr` it is one program, to be batched with `jax.vmap` over starts and guesses.
+
+    Args:
+      m: the model.
+      d: the world at the start.
+      ctrl: the guess, (steps, nu); taken within the limits.
+      problem: what is to be achieved.
+      nodes: number of pieces; divides the steps. None: each step is a piece.
+      states: guess of the states, worlds (steps + 1, ...): of an earlier Solution, or
+        `straight_line`; of these the beginnings of pieces and the end count. None: the motion that
+        the guess of the controls makes.
+      iterations: most turns; static.
+      tolerance: it has converged when the pieces fit, and a turn is expected to lower the cost by
+        less than this part of 1 + cost.
+      regularization: to begin with, (); that of a Solution goes on where it ended.
+
+    Returns:
+      A Solution. It is a motion as far as its `defect` is small: up to then its cost is that of the
+      pieces, and may rise from turn to turn while they are joined.
+
+    Raises:
+      ValueError: a shape or precision is wrong, or pieces are not of equal length.
+
+    Example:
+      >>> from jaxsim.control.problem import Term
+      >>> problem = Problem([Term("angle", lambda m, d: d.qpos - 0.5)])
+      >>> float(jax.jit(multiple_shooting)(m, d, jnp.zeros((3, 0)), problem).defect)
+      0.0
+    """
+    setting, ctrl = setting_of("multiple_shooting", m, d, ctrl, problem)
+    iterations = check_count("multiple_shooting: iterations", iterations)
+    nodes = _check_nodes(nodes, len(ctrl))
+    rows = _guess(setting, ctrl, states)
+
+    def turn(now: _Turn) -> _Turn:
+        return _turn(setting, now, nodes, tolerance)
+
+    def goes_on(now: _Turn) -> jax.Array:
+        return (now.number <= iterations) & ~now.converged & (now.mu < MOST)
+
+    start = _start(setting, ctrl, rows, iterations, regularization)
+    end = lax.while_loop(goes_on, turn, start)
+    return Solution(
+        end.pieces.ctrl,
+        worlds_of(d, end.pieces.states, end.pieces.ctrl),
+        end.pieces.cost,
+        end.history,
+        end.change.policy.K,
+        end.converged,
+        end.number - 1,
+        end.mu,
+        _largest(end.pieces.gap),
+    )
+
+
+def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
+    """Worlds (steps + 1, ...) on a line from one state to another: a guess for `multiple_shooting`.
+
+    Positions and activations go evenly, in tangent coordinates; velocities are those of this
+    motion, but for the first, which is that of the start.
+
+    Args:
+      m: the model.
+      d: the world at the start.
+      end: the world at the end.
+      steps: how many steps lead there, at least 1.
+
+    Example:
+      >>> line = straight_line(m, d, d.replace(qpos=d.qpos + 0.4), 4)
+      >>> line.qpos[:, 0].round(1).tolist()
+      [0.0, 0.1, 0.2, 0.3, 0.4]
+    """
+    whole = difference(m, d, end)
+    speed = whole[: m.nv] / (steps * m.opt.timestep)
+    part = jnp.arange(steps + 1, dtype=d.qpos.dtype)
+
+    def world(i: jax.Array) -> Data:
+        there = moved(m, d, whole * (i / steps))
+        return there.replace(
+            time=d.time + i.astype(d.time.dtype) * m.opt.timestep.astype(d.time.dtype),
+            qvel=jnp.where(i == 0, d.qvel, speed),
+        )
+
+    return jax.vmap(world)(part)
+
+
+def _turn(setting: Setting, now: _Turn, nodes: int, tolerance: float) -> _Turn:
+    """Tries the change that the turn before found, takes it if it is better, finds the next."""
+    m, d, problem, lower, upper = setting
+    tried = _try_lengths(setting, now, nodes)
+    better = (_merit(tried, now.weight) < _merit(now.pieces, now.weight)) | (now.number == 0)
+    pieces: _Pieces = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, now.pieces)
+    growth, mu = next_regularization(better, now.growth, now.mu)
+
+    # the best change about the new pieces; the regularisation holds the states back too
+    ctrl = pieces.ctrl
+    low, high = lower[None] - ctrl, upper[None] - ctrl
+    model = expand(m, worlds_of(d, pieces.states, ctrl), problem, pieces.gap)
+    one = jnp.eye(model.hessian.shape[-1], dtype=ctrl.dtype)[None]
+
+    def solve(mu: jax.Array) -> Policy:
+        held = model._replace(hessian=model.hessian + mu * one)
+        return backward(held, low, high, jnp.zeros_like(mu))
+
+    policy, mu = solvable(solve, now.change.policy, mu)
+    change = _linear_motion(model, policy, low, high)
+
+    # what a gap costs: at least what the change pays for closing it
+    price = jnp.abs(policy.V_x + jnp.einsum("txy,ty->tx", policy.V_xx, change.dx[1:]))
+    price = jnp.max(_at_ends(price, nodes), axis=0)
+    weight = jnp.maximum(price, (now.weight + price) / 2)
+
+    whole = _largest(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
+    # within limits the change is not quite the best of the model: it may be expected to cost
+    settled = jnp.abs(_expected(model, change)) <= tolerance * (1 + jnp.abs(pieces.cost))
+    converged = whole & settled & (mu <= LEAST) & policy.good
+    history = filled(now.history, now.number, pieces.cost)
+    return _Turn(now.number + 1, pieces, history, change, weight, mu, growth, converged)
+
+
+def _linear_motion(model: Quadratic, policy: Policy, lower: jax.Array, upper: jax.Array) -> _Change:
+    """The change that a policy makes of the linear model: it closes all gaps."""
+
+    def advance(dx: jax.Array, row: tuple) -> tuple[jax.Array, tuple]:
+        F, gap, k, K, low, high = row
+        du = jnp.clip(k + K @ dx, low, high)
+        return F @ jnp.concatenate([dx, du]) + gap, (dx, du)
+
+    rows = (model.dynamics, model.gap, policy.k, policy.K, lower, upper)
+    end, (dx, du) = lax.scan(advance, jnp.zeros_like(model.gap[0]), rows)
+    return _Change(jnp.concatenate([dx, end[None]]), du, policy)
+
+
+def _expected(model: Quadratic, change: _Change) -> jax.Array:
+    """By how much the model says that a change lowers the cost, ()."""
+    z = jnp.concatenate([change.dx, with_end(change.du)], axis=1)
+    return -jnp.einsum("tz,tz->", model.gradient, z) - (
+        jnp.einsum("ty,tyz,tz->", z, model.hessian, z) / 2
+    )
+
+
+def _try_lengths(setting: Setting, now: _Turn, nodes: int) -> _Pieces:
+    """The best of all lengths of a change."""
+    lengths = jnp.asarray(LENGTHS, now.weight.dtype)
+    found = jax.vmap(lambda length: _run(setting, now, nodes, length))(lengths)
+    best = jnp.argmin(jax.vmap(lambda pieces: _merit(pieces, now.weight))(found))
+    chosen: _Pieces = jax.tree.map(lambda a: a[best], found)
+    return chosen
+
+
+def _run(setting: Setting, now: _Turn, nodes: int, length: jax.Array) -> _Pieces:
+    """All pieces at once, their beginnings moved by a length of the change.
+
+    The end is the beginning of one more piece, of which the first row counts.
+    """
+    m, d, problem, lower, upper = setting
+    steps, old, change = len(now.pieces.ctrl), now.pieces, now.change
+    size = steps // nodes
+    number = np.arange((nodes + 1) * size).reshape(nodes + 1, size)
+
+    def in_pieces(a: jax.Array) -> jax.Array:
+        return a[np.minimum(number, len(a) - 1)]
+
+    def advance(world: Data, row: tuple) -> tuple[Data, tuple]:
+        u, du, K, dx, before, is_end = row
+        ahead = difference(m, d.replace(**before), world) - length * dx
+        u = jnp.where(is_end, 0, jnp.clip(u + length * du + K @ ahead, lower, upper))
+        after, residuals, bad = advanced(m, world, u, problem)
+        return after, (u, _state(world), residuals, bad)
+
+    def piece(state: dict, dx: jax.Array, rows: tuple) -> tuple[dict, tuple]:
+        end, found = lax.scan(advance, moved(m, d.replace(**state), length * dx), rows)
+        return _state(end), found
+
+    rows = (old.ctrl, change.du, change.policy.K, change.dx, old.states)
+    rows = (*jax.tree.map(in_pieces, rows), jnp.asarray(number == steps))
+    first, moves = jax.tree.map(lambda a: a[::size], (old.states, change.dx))
+    ends, found = jax.vmap(piece)(first, moves, rows)
+
+    # as one motion again, and what is between its pieces
+    flat = jax.tree.map(lambda a: a.reshape(number.size, *a.shape[2:])[: steps + 1], found)
+    ctrl, states, residuals, bad = flat
+    begin, end = jax.tree.map(lambda a: a[size::size], states), _all_but_last(ends)
+    gap = jax.vmap(lambda a, b: difference(m, d.replace(**a), d.replace(**b)))(begin, end)
+    all_gaps = jnp.zeros((steps, gap.shape[1]), gap.dtype).at[size - 1 :: size].set(gap)
+    warm = states["qacc_warmstart"].at[size::size].set(end["qacc_warmstart"])
+    cost = total_cost(problem, residuals, bad)
+    return _Pieces(cost, ctrl[:-1], states | {"qacc_warmstart": warm}, all_gaps)
+
+
+def _merit(pieces: _Pieces, weight: jax.Array) -> jax.Array:
+    """Cost and gaps of a motion, (); infinite if it diverged."""
+    merit = pieces.cost + jnp.sum(jnp.abs(pieces.gap) * weight[None])
+    return jnp.where(jnp.isnan(merit), jnp.inf, merit)
+
+
+def _largest(gap: jax.Array) -> jax.Array:
+    return jnp.max(jnp.abs(gap), initial=0)
+
+
+def _at_ends(rows: jax.Array, nodes: int) -> jax.Array:
+    """Of one row a step those of the ends of pieces."""
+    size = len(rows) // nodes
+    return rows[size - 1 :: size]
+
+
+def _all_but_last(tree: Any) -> Any:
+    return jax.tree.map(lambda a: a[:-1], tree)
+
+
+def _state(d: Data) -> dict:
+    return {name: getattr(d, name) for name in STATE}
+
+
+def _check_nodes(nodes: int | None, steps: int) -> int:
+    """The number of pieces; raises ValueError if it does not divide the steps."""
+    if nodes is None:
+        return steps
+    nodes = check_count("multiple_shooting: nodes", nodes)
+    if nodes == 0 or steps % nodes:
+        able = [k for k in range(1, steps + 1) if steps % k == 0]
+        raise ValueError(
+            f"multiple_shooting: nodes: {nodes} pieces of equal length do not make {steps} steps; "
+            f"there can be {', '.join(map(str, able))}"
+        )
+    return nodes
+
+
+def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
+    """The states to begin with, (steps + 1, ...)."""
+    m, d, steps = setting.m, setting.d, len(ctrl)
+    if states is None:
+
+        def advance(d: Data, u: jax.Array) -> tuple[Data, dict]:
+            after = step(m, d.replace(ctrl=u))
+            return after, _state(after)
+
+        _, rows = lax.scan(advance, d, ctrl)
+        start = _state(d)
+        return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), start, rows)
+    if not isinstance(states, Data) or states.qpos.shape != (steps + 1, m.nq):
+        raise ValueError(
+            f"multiple_shooting: states: expected worlds with a leading axis of steps + 1 = "
+            f"{steps + 1}, got {brief(getattr(states, 'qpos', states))}"
+        )
+    # the first state is the start; time is what the steps make it
+    part = jnp.arange(steps + 1, dtype=d.time.dtype)
+    given = _state(states) | {"time": d.time + part * m.opt.timestep.astype(d.time.dtype)}
+    return jax.tree.map(lambda a, b: b.at[0].set(a), _state(d), given)
+
+
+def _start(setting: Setting, ctrl: jax.Array, rows: dict, iterations: int, mu: Any) -> _Turn:
+    """Before the first turn: the guess, no change of it."""
+    steps, nu = ctrl.shape
+    nx, dtype = state_size(setting.m), ctrl.dtype
+
+    def zeros(*shape: int) -> jax.Array:
+        return jnp.zeros(shape, dtype)
+
+    change = _Change(zeros(steps + 1, nx), zeros(steps, nu), no_policy(steps, nu, nx, dtype))
+    return _Turn(
+        number=jnp.zeros((), jnp.int32),
+        pieces=_Pieces(jnp.full((), jnp.inf, dtype), ctrl, rows, zeros(steps, nx)),
+        history=jnp.full(iterations + 1, jnp.inf, dtype),
+        change=change,
+        weight=zeros(nx),
+        mu=jnp.asarray(mu).astype(dtype),
+        growth=jnp.ones((), dtype),
+        converged=jnp.zeros((), bool),
+    )

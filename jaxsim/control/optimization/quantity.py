@@ -1,0 +1,199 @@
+"""What a cost of an optimisation file reads, by a text.
+
+    ctrl, ctrl:ACTUATOR          controls
+    qpos:JOINT, qvel:JOINT       position and velocity of a joint; without JOINT those of all
+    angle:JOINT                  a hinge up to whole turns: (sin, 1 - cos) of what it misses
+    sensor:NAME                  a sensor's data
+    body:NAME.xpos               also .xquat, .com (of its subtree); site:NAME.xpos, geom:NAME.xpos
+    body:NAME.xpos.z             one coordinate
+    python:FILE.py:FUNCTION      an own function (m, d) -> vector; also python:MODULE:FUNCTION
+
+A position with quaternions misses its target by tangent coordinates, MuJoCo's: the velocity that
+leads from the target there in one second.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.control.problem import Residual
+from jaxsim.enums import JointType
+from jaxsim.math import Quat
+from jaxsim.model.data import Data
+from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index, sensor_index
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.words import remedy
+
+Missed = Callable[[jax.Array, np.ndarray], jax.Array]  # (value, target) -> residual
+
+
+class Quantity(NamedTuple):
+    """Something that a cost reads.
+
+    Attributes:
+      read: (m, d) -> vector (n,).
+      keep: fields of Data that it needs to be carried; None: not known.
+      missed: (value (n,), target (n,)) -> residual.
+    """
+
+    read: Residual
+    keep: tuple[str, ...] | None
+    missed: Missed
+
+
+# fields of the objects that have a place
+PLACED = {
+    "body": {"xpos": "xpos", "xquat": "xquat", "com": "subtree_com"},
+    "site": {"xpos": "site_xpos"},
+    "geom": {"xpos": "geom_xpos"},
+}
+COORDINATES = "xyz"
+
+
+def quantity(m: Model, text: str, folder: Path) -> Quantity:
+    """What a text names.
+
+    Args:
+      m: the model.
+      text: see the head of this file.
+      folder: where files of Python are looked for.
+
+    Raises:
+      ValueError: there is no such thing; says the nearest.
+    """
+    kind, _, name = text.partition(":")
+    if kind not in KINDS:
+        known = "; there are: " + ", ".join(KINDS)
+        raise ValueError(f"{text!r}: nothing is called {kind!r}{remedy(kind, KINDS, known)}")
+    return KINDS[kind](m, kind, name, folder)
+
+
+def _plain(value: jax.Array, target: np.ndarray) -> jax.Array:
+    return value - jnp.asarray(target, value.dtype)
+
+
+def _state(m: Model, kind: str, name: str, _: Path) -> Quantity:
+    """Controls and velocities."""
+    find = {"ctrl": ctrl_index, "qvel": dof_index}[kind]
+    places = find(m, name) if name else slice(None)
+    return Quantity(lambda m, d: getattr(d, kind)[places], (), _plain)
+
+
+def _sensor(m: Model, kind: str, name: str, _: Path) -> Quantity:
+    places = sensor_index(m, name)
+    return Quantity(lambda m, d: d.sensordata[places], ("sensordata",), _plain)
+
+
+def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
+    """Positions of one joint or all, by tangent coordinates."""
+    s = m.structure
+    joints = [name2id(m, "joint", name)] if name else range(m.njnt)
+    places = qpos_index(m, name) if name else np.arange(m.nq)
+    types = [JointType(s.jnt_type[j]) for j in joints]
+
+    def missed(value: jax.Array, target: np.ndarray) -> jax.Array:
+        parts, at = [], 0
+        for joint in types:
+            size = NUMBERS.get(joint, 1)
+            parts.append(_joint_missed(joint, value[at : at + size], target[at : at + size]))
+            at += size
+        return jnp.concatenate(parts)
+
+    return Quantity(lambda m, d: d.qpos[places], (), missed)
+
+
+NUMBERS = {JointType.FREE: 7, JointType.BALL: 4}
+
+
+def _joint_missed(joint: JointType, value: jax.Array, target: np.ndarray) -> jax.Array:
+    if joint == JointType.FREE:
+        return jnp.concatenate([_plain(value[:3], target[:3]), _turned(value[3:], target[3:])])
+    return _turned(value, target) if joint == JointType.BALL else _plain(value, target)
+
+
+def _turned(value: jax.Array, target: np.ndarray) -> jax.Array:
+    """The rotation vector from the target, in its frame, (3,) [rad]; no target: from none."""
+    size = np.linalg.norm(target)
+    unit = target / size if size > 0 else np.array([1.0, 0.0, 0.0, 0.0])
+    goal = Quat(*(jnp.asarray(x, value.dtype) for x in unit))
+    return jnp.stack((goal.conj * Quat(*value)).rotation_vector().parts)
+
+
+def _angle(m: Model, kind: str, name: str, _: Path) -> Quantity:
+    if m.structure.jnt_type[name2id(m, "joint", name)] != JointType.HINGE:
+        raise ValueError(f"angle: joint {name!r} is no hinge; use qpos:{name}")
+    place = qpos_index(m, name)
+
+    def missed(value: jax.Array, target: np.ndarray) -> jax.Array:
+        left = _plain(value, target)
+        return jnp.concatenate([jnp.sin(left), 1 - jnp.cos(left)])
+
+    return Quantity(lambda m, d: d.qpos[place], (), missed)
+
+
+def _placed(m: Model, kind: str, name: str, _: Path) -> Quantity:
+    """A field of a body, site or geom; the object's name may have dots."""
+    known = PLACED[kind]
+    coordinate = slice(None)
+    if name[-2:-1] == "." and name[-1] in COORDINATES:
+        i = COORDINATES.index(name[-1])
+        name, coordinate = name[:-2], slice(i, i + 1)
+    name, dot, last = name.rpartition(".")
+    if not dot or last not in known:
+        shown = ", ".join(f"{kind}:NAME.{field}" for field in known)
+        raise ValueError(f"{kind}: expected one of {shown}{remedy(last, known)}")
+    field, row = known[last], name2id(m, kind, name)
+    if field == "xquat":
+        return Quantity(lambda m, d: d.xquat[row], (field,), _turned)
+    return Quantity(lambda m, d: getattr(d, field)[row, coordinate], (field,), _plain)
+
+
+def _python(m: Model, kind: str, name: str, folder: Path) -> Quantity:
+    where, _, function = name.rpartition(":")
+    module = _module_of_file(folder / where) if where.endswith(".py") else _module_named(where)
+    found = getattr(module, function, None)
+    if not callable(found):
+        raise ValueError(f"python: {where} has no function {function!r}")
+
+    def read(m: Model, d: Data) -> jax.Array:
+        return jnp.atleast_1d(jnp.asarray(found(m, d))).astype(m.qpos0.dtype).reshape(-1)
+
+    return Quantity(read, None, _plain)
+
+
+def _module_named(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"python: {error}; write python:MODULE:FUNCTION") from None
+
+
+def _module_of_file(path: Path) -> Any:
+    if not path.is_file():
+        raise ValueError(f"python: there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"python: {path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+KINDS: dict[str, Callable[[Model, str, str, Path], Quantity]] = {
+    "ctrl": _state,
+    "qpos": _position,
+    "qvel": _state,
+    "angle": _angle,
+    "sensor": _sensor,
+    "body": _placed,
+    "site": _placed,
+    "geom": _placed,
+    "python": _python,
+}

@@ -1,0 +1,296 @@
+"""An optimisation file becomes a model, a start, a problem and guesses; faults have their lines."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.control.optimization.form import Cost, Form
+from jaxsim.control.optimization.quantity import Quantity, quantity
+from jaxsim.control.problem import Problem, Residual, Term
+from jaxsim.control.sampling import half_range, spline
+from jaxsim.enums import IntegratorType
+from jaxsim.envs import tasks
+from jaxsim.io.config import Places, read_config
+from jaxsim.io.config.places import Path as KeyPath
+from jaxsim.io.load import load_model
+from jaxsim.model.data import Data
+from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index
+from jaxsim.model.model import Model
+from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.rollout.trajectory import load_trajectory
+from jaxsim.words import remedy
+
+TASK = "task:"
+Find = Callable[[Model, str], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """An optimisation that was read from a file.
+
+    Attributes:
+      form: its settings.
+      places: where they were written.
+      m: the model that the motion is shown and judged with; its contacts are those of MuJoCo.
+      stages: the models that it is sought with, one after another, of one program; their contacts
+        may be smooth.
+      d: the world at the start.
+      problem: what is to be achieved.
+      steps: length of the motion.
+      goal: the world that a line of states leads to, or None.
+    """
+
+    form: Form
+    places: Places
+    m: Model
+    stages: tuple[Model, ...]
+    d: Data
+    problem: Problem
+    steps: int
+    goal: Data | None
+
+    def guesses(self, knots: int) -> jax.Array:
+        """Knots of splines, (guesses, knots, nu): the guess itself, and others about it."""
+        form, m = self.form, self.m
+        guess, steps = self._given(), self.steps
+        rows = np.round(np.linspace(0, steps - 1, knots)).astype(int)
+        unit = np.asarray(half_range(m, self.problem))
+        noise = np.random.default_rng(form.seed).normal(size=(form.guesses, knots, m.nu))
+        noise[0] = 0
+        return jnp.asarray(guess[rows][None] + form.spread * unit * noise, m.qpos0.dtype)
+
+    def controls(self) -> jax.Array:
+        """Guesses of the controls, (guesses, steps, nu), within the limits."""
+        others = jax.vmap(lambda k: spline(k, self.steps))(self.guesses(self.form.guess.knots))
+        ctrl = others.at[0].set(jnp.asarray(self._given(), others.dtype))
+        lower, upper = (a[None, None] for a in self.problem.limits(self.m))
+        return jnp.clip(ctrl, lower, upper)
+
+    def _given(self) -> np.ndarray:
+        """The guess that the file gives, (steps, nu)."""
+        guess = self.form.guess
+        ctrl = np.zeros((self.steps, self.m.nu))
+        if guess.motion is not None:
+            ctrl = _recorded(self, guess.motion)
+        for name, value in guess.ctrl.items():
+            ctrl[:, ctrl_index(self.m, name)] = value
+        return ctrl
+
+
+def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimization:
+    """Reads an optimisation file.
+
+    Args:
+      file: in TOML; docs/control.md has the settings.
+      changes: "iterations=20": settings that replace those of the file.
+
+    Raises:
+      ConfigError: a setting is wrong; says where, and what to do.
+      ModelError: the model is.
+      UnsupportedError: the model has what the physics cannot simulate.
+    """
+    form, places = read_config(file, Form, changes)
+    loaded = _model(form, places)
+    m = loaded.replace(smooth=None)
+    costs = [_cost(m, c, f"cost.{i}", places) for i, c in enumerate(form.cost)]
+    if not costs:
+        raise places.error("cost", "there is none; write at least one [[cost]] table")
+    d = _start(m, form, places, _kept(costs))
+    terms = [
+        _term(m, d, c, found, f"cost.{i}", places)
+        for i, (c, found) in enumerate(zip(form.cost, costs, strict=True))
+    ]
+    names = [c.name for c in form.cost]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise places.error(f"cost.{i}.name", f"there is a cost {name!r} already")
+    problem = Problem(terms, *_limits(m, form, places))
+    steps, goal = _steps(m, form, places), _goal(m, d, form, places)
+    found = Optimization(form, places, m, _stages(loaded, form), d, problem, steps, goal)
+    for name in form.guess.ctrl:
+        _index(places, ("guess", "ctrl", name), ctrl_index, m, name)
+    found.controls()
+    return found
+
+
+def _model(form: Form, places: Places) -> Model:
+    if form.model.startswith(TASK):
+        try:
+            m = tasks.make(form.model.removeprefix(TASK)).m
+        except ValueError as error:
+            raise places.error("model", str(error)) from None
+        if any(form.smooth):
+            raise places.error("smooth", "the model of a task has no room for it; name a file")
+    else:
+        path = places.folder / form.model
+        if not path.is_file():
+            raise places.error("model", f"there is no file {str(path)!r}")
+        # smooth contacts need more room
+        m = load_model(path, contacts=form.contacts, smooth=max(form.smooth, default=None))
+    opt = m.opt
+    if form.timestep is not None:
+        opt = opt.replace(timestep=jnp.asarray(form.timestep, m.qpos0.dtype))
+    if form.integrator is not None:
+        opt = opt.replace(integrator=int(IntegratorType[form.integrator.upper()]))
+    return m.replace(opt=opt)
+
+
+def _stages(m: Model, form: Form) -> tuple[Model, ...]:
+    if m.smooth is None:
+        return (m,)
+    return tuple(m.replace(smooth=jnp.asarray(h, m.qpos0.dtype)) for h in form.smooth)
+
+
+def _steps(m: Model, form: Form, places: Places) -> int:
+    if (form.steps is None) == (form.seconds is None):
+        given = "is given besides `steps`" if form.seconds else "or `steps`: one of them is needed"
+        raise places.error("seconds", given)
+    if form.steps is not None:
+        steps = form.steps
+    else:
+        steps = max(1, round(form.seconds / float(m.opt.timestep)))  # type: ignore[operator]
+    nodes = form.multiple_shooting.nodes
+    if form.method == "multiple_shooting" and nodes is not None and steps % nodes:
+        able = ", ".join(str(k) for k in range(1, steps + 1) if steps % k == 0)
+        raise places.error(
+            "multiple_shooting.nodes",
+            f"{nodes} pieces do not make {steps} steps; there can be {able}",
+        )
+    return steps
+
+
+def _cost(m: Model, cost: Cost, path: str, places: Places) -> tuple[Quantity, Quantity | None]:
+    def named(key: str, text: str) -> Quantity:
+        try:
+            return quantity(m, text, places.folder)
+        except ValueError as error:
+            raise places.error(f"{path}.{key}", str(error)) from None
+
+    return named("of", cost.of), None if cost.minus is None else named("minus", cost.minus)
+
+
+def _kept(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | None:
+    """Fields of Data that costs need; None: all of the default, for functions that say nothing."""
+    each = [q.keep for pair in costs for q in pair if q is not None]
+    if any(keep is None for keep in each):
+        return None
+    return tuple({name for keep in each if keep for name in keep})
+
+
+def _start(m: Model, form: Form, places: Places, keep: tuple[str, ...] | None) -> Data:
+    results = {n: f for n, f in Data.fields.items() if not f.static}
+    for i, name in enumerate(form.record):
+        if name not in results:
+            raise places.error(f"record.{i}", f"there is no field{remedy(name, results)}")
+    if keep is None:
+        default = make_data(m)
+        keep = tuple(n for n in results if getattr(default, n) is not None)
+    d = make_data(m, keep=(*keep, "ctrl"))
+    if form.start.key is not None:
+        d = _key_frame(m, d, form.start.key, "start.key", places)
+    qpos, qvel = np.array(d.qpos), np.array(d.qvel)
+    for kind, values, find, into in (
+        ("qpos", form.start.qpos, qpos_index, qpos),
+        ("qvel", form.start.qvel, dof_index, qvel),
+    ):
+        for name, numbers in values.items():
+            path = ("start", kind, name)
+            index = _index(places, path, find, m, name)
+            if len(numbers) != len(index):
+                raise places.error(path, f"needs {len(index)} numbers, got {len(numbers)}")
+            into[index] = numbers
+    return d.replace(qpos=jnp.asarray(qpos), qvel=jnp.asarray(qvel))
+
+
+def _key_frame(m: Model, d: Data, key: str, path: str, places: Places) -> Data:
+    try:
+        return reset_data_keyframe(m, d, key)
+    except ValueError as error:
+        raise places.error(path, str(error)) from None
+
+
+def _goal(m: Model, d: Data, form: Form, places: Places) -> Data | None:
+    key = form.multiple_shooting.line_to
+    if key is None:
+        return None
+    return _key_frame(m, d, key, "multiple_shooting.line_to", places)
+
+
+def _index(places: Places, path: KeyPath, find: Find, m: Model, name: str) -> np.ndarray:
+    try:
+        index: np.ndarray = find(m, name)
+    except ValueError as error:
+        raise places.error(path, str(error)) from None
+    return index
+
+
+def _term(
+    m: Model,
+    d: Data,
+    cost: Cost,
+    found: tuple[Quantity, Quantity | None],
+    path: str,
+    places: Places,
+) -> Term:
+    of, minus = found
+    size = jax.eval_shape(of.read, m, d).size
+    if minus is not None and (other := jax.eval_shape(minus.read, m, d).size) != size:
+        raise places.error(f"{path}.minus", f"has {other} numbers, {cost.of!r} has {size}")
+    if len(cost.target) not in (0, size):
+        raise places.error(f"{path}.target", f"needs {size} numbers, got {len(cost.target)}")
+    target = np.array(cost.target) if cost.target else np.zeros(size)
+    try:
+        return Term(
+            cost.name,
+            _residual(of, minus, target),
+            weight=cost.weight,
+            terminal=cost.terminal,
+            norm=cost.norm,
+            parameters=cost.parameters,
+        )
+    except ValueError as error:  # the number of its parameters
+        raise places.error(f"{path}.parameters", str(error)) from None
+
+
+def _residual(of: Quantity, minus: Quantity | None, target: np.ndarray) -> Residual:
+    def residual(m: Model, d: Data) -> jax.Array:
+        value = of.read(m, d)
+        return of.missed(value if minus is None else value - minus.read(m, d), target)
+
+    return residual
+
+
+def _limits(m: Model, form: Form, places: Places) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if not form.limits:
+        return None, None
+    lower, upper = np.full(m.nu, -np.inf), np.full(m.nu, np.inf)
+    for name, numbers in form.limits.items():
+        path = ("limits", name)
+        index = _index(places, path, ctrl_index, m, name)
+        if len(numbers) != 2 or not numbers[0] <= numbers[1]:
+            raise places.error(path, f"expected [least, most], got {list(numbers)}")
+        lower[index], upper[index] = numbers
+    dtype = m.qpos0.dtype
+    return lower.astype(dtype), upper.astype(dtype)
+
+
+def _recorded(whole: Optimization, name: str) -> np.ndarray:
+    """The controls of world 0 of a motion file, (steps, nu)."""
+    path, places = whole.places.folder / name, whole.places
+    try:
+        motion = load_trajectory(path)
+    except (OSError, ValueError) as error:
+        raise places.error("guess.motion", f"{path}: {error}") from None
+    if "ctrl" not in motion.fields:
+        raise places.error("guess.motion", f"{path}: it has no 'ctrl'")
+    ctrl = motion["ctrl"][:, 0]
+    if ctrl.shape != (whole.steps, whole.m.nu):
+        raise places.error(
+            "guess.motion",
+            f"{path}: its controls have shape {ctrl.shape}, expected {(whole.steps, whole.m.nu)}",
+        )
+    return np.array(ctrl, float)

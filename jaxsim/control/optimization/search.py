@@ -1,0 +1,329 @@
+"""Runs the method of an optimisation in batches of turns, from all guesses at once.
+
+A method goes on where it stopped: what it hands from batch to batch is a dict of arrays, with the
+best controls `ctrl` and their `cost`, one row a guess. One program serves all batches and stages.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.control import sampling
+from jaxsim.control.ilqr import ilqr
+from jaxsim.control.limits import unclamped
+from jaxsim.control.motion import advanced, step_costs, with_end
+from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
+from jaxsim.control.optimization.read import Optimization
+from jaxsim.control.problem import Problem
+from jaxsim.control.shooting import shoot
+from jaxsim.control.tangent import difference, state_size
+from jaxsim.extra import needed
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+
+Carried = dict[str, Any]
+STATE = ("qpos", "qvel", "act")
+
+
+class Batch(NamedTuple):
+    """How far a search has come.
+
+    Attributes:
+      stage: number of the stage.
+      turns: that were taken in it.
+      costs: of the best controls of each guess, in the model of the stage, (guesses,).
+      seconds: since the search began, compiling left out.
+      smooth: length from which contacts are felt in this stage [m].
+    """
+
+    stage: int
+    turns: int
+    costs: np.ndarray
+    seconds: float
+    smooth: float
+
+
+class Motion(NamedTuple):
+    """A motion of the model, as it is judged.
+
+    Attributes:
+      cost: of it, infinite if it diverges.
+      terms: cost of each term at each step and the end, (steps + 1,).
+      records: recorded fields after each step, (steps, ...).
+    """
+
+    cost: float
+    terms: dict[str, np.ndarray]
+    records: dict[str, np.ndarray]
+
+
+class Found(NamedTuple):
+    """What a search found.
+
+    Attributes:
+      ctrl: the best controls, (steps, nu).
+      before: the motion of the first guess.
+      after: the motion of the best controls.
+      batches: the way there.
+      compile_seconds: until the programs were ready.
+    """
+
+    ctrl: np.ndarray
+    before: Motion
+    after: Motion
+    batches: list[Batch]
+    compile_seconds: float
+
+
+def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: None) -> Found:
+    """Seeks the controls of an optimisation.
+
+    Args:
+      whole: that was read from a file.
+      report: called after each batch of turns.
+    """
+    form = whole.form
+    begin, go_on = METHODS[form.method]
+    turns = min(form.report, form.iterations)
+    judge = Judge(whole)
+    guesses = np.asarray(whole.controls())
+    before = judge(guesses[0])
+
+    # one program for all batches
+    now = begin(whole, guesses, judge)
+    one = partial(go_on, whole, turns)
+    every = jax.jit(jax.vmap(one, in_axes=(None, None, 0, 0)))
+    start = time.perf_counter()
+    key = jax.random.key(form.seed)
+    keys = jax.random.split(key, len(guesses))
+    program = every.lower(whole.stages[0], whole.problem, now, keys).compile()
+    compile_seconds = judge.compile_seconds + time.perf_counter() - start
+
+    batches: list[Batch] = []
+    start = time.perf_counter()
+    for number, m in enumerate(whole.stages):
+        # cost and regularisation are those of another model
+        now = now | {k: jnp.full_like(now[k], v) for k, v in FRESH.items() if k in now}
+        for done in range(turns, form.iterations + turns, turns):
+            key, random = jax.random.split(key)
+            now = program(m, whole.problem, now, jax.random.split(random, len(guesses)))
+            costs = np.asarray(now["cost"])
+            smooth = 0.0 if m.smooth is None else float(m.smooth)
+            batches.append(Batch(number, done, costs, time.perf_counter() - start, smooth))
+            report(batches[-1])
+            if np.all(now["ended"]):
+                break
+
+    # of what the guesses led to, the cheapest in the model itself
+    follow = {name: now[name] for name in ("states", "gains") if name in now}
+    rows = [jax.tree.map(lambda a, i=i: a[i], follow) for i in range(len(guesses))]
+    motions = [judge(ctrl, **row) for ctrl, row in zip(now["ctrl"], rows, strict=True)]
+    best = min(motions, key=lambda motion: motion.cost)
+    return Found(best.records["ctrl"], before, best, batches, compile_seconds)
+
+
+class Judge:
+    """Runs controls in the model of an optimisation, and says what each term costs."""
+
+    def __init__(self, whole: Optimization):
+        self._whole = whole
+        self._record = tuple({*whole.form.record, *STATE, "ctrl"})
+        m, d, steps = whole.m, whole.d, whole.steps
+        self._states = {n: np.stack([getattr(d, n)] * (steps + 1)) for n in STATE}
+        self._gains = np.zeros((steps, m.nu, state_size(m)), m.qpos0.dtype)
+        ctrl = np.zeros((steps, m.nu), m.qpos0.dtype)
+        start = time.perf_counter()
+        lowered = jax.jit(self._run).lower(m, d, ctrl, self._states, self._gains, whole.problem)
+        self._program = lowered.compile()
+        self.compile_seconds = time.perf_counter() - start
+
+    def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> Motion:
+        """The motion of controls (steps, nu), with feedback (steps, nu, nx) about states if given.
+
+        The pieces of multiple shooting, where they do not quite fit yet, become a motion by it.
+        """
+        whole = self._whole
+        states, gains = (self._states, self._gains) if gains is None else (states, gains)
+        ctrl = jnp.asarray(ctrl, whole.m.qpos0.dtype)
+        cost, terms, records = self._program(whole.m, whole.d, ctrl, states, gains, whole.problem)
+        each = dict(zip((t.name for t in whole.problem.terms), np.asarray(terms), strict=True))
+        return Motion(float(cost), each, jax.tree.map(np.asarray, records))
+
+    def _run(
+        self, m: Model, d: Data, ctrl: jax.Array, states: Any, gains: jax.Array, problem: Problem
+    ) -> tuple:
+        free, (lower, upper) = unclamped(m), problem.limits(m)
+
+        def advance(now: Data, row: tuple) -> tuple[Data, tuple]:
+            u, K, old, is_end = row
+            u = jnp.clip(u + K @ difference(free, d.replace(**old), now), lower, upper)
+            u = jnp.where(is_end, 0, u)
+            after, residuals, bad = advanced(free, now, u, problem)
+            return after, (residuals, bad, {name: getattr(after, name) for name in self._record})
+
+        is_end = jnp.arange(len(ctrl) + 1) == len(ctrl)
+        rows = (with_end(ctrl), with_end(gains), states, is_end)
+        _, (residuals, bad, records) = jax.lax.scan(advance, d, rows)
+        terms = [
+            step_costs(Problem([t]), (r,)) for t, r in zip(problem.terms, residuals, strict=True)
+        ]
+        cost = jnp.where(jnp.any(bad), jnp.inf, sum(jnp.sum(c) for c in terms))
+        return cost, jnp.stack(terms), jax.tree.map(lambda a: a[:-1], records)
+
+
+def _begin(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    """What all methods carry."""
+    ctrl = jnp.asarray(guesses, whole.m.qpos0.dtype)
+    cost = jnp.full(len(ctrl), jnp.inf, ctrl.dtype)
+    return {"ctrl": ctrl, "cost": cost, "ended": jnp.zeros(len(ctrl), bool)}
+
+
+def _best(now: Carried, ctrl: jax.Array, cost: jax.Array) -> Carried:
+    """The cheaper of two controls."""
+    better = cost < now["cost"]
+    ctrl = jnp.where(better, ctrl, now["ctrl"])
+    return {"ctrl": ctrl, "cost": jnp.minimum(cost, now["cost"]), "ended": now["ended"]}
+
+
+def _begin_ilqr(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    now = _begin(whole, guesses, judge)
+    return now | {"mu": jnp.zeros_like(now["cost"])}
+
+
+def _ilqr(
+    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+) -> Carried:
+    found = ilqr(
+        m,
+        whole.d,
+        now["ctrl"],
+        problem,
+        iterations=turns,
+        tolerance=whole.form.ilqr.tolerance,
+        regularization=now["mu"],
+    )
+    return {
+        "ctrl": found.ctrl,
+        "cost": found.cost,
+        "ended": found.iterations < turns,
+        "mu": found.regularization,
+    }
+
+
+def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    """The states of the motions that the guesses make, or on a line."""
+    now = _begin_ilqr(whole, guesses, judge)
+    m, d, steps = whole.m, whole.d, whole.steps
+    if whole.goal is not None:
+        line = straight_line(m, d, whole.goal, steps)
+        rows = {name: getattr(line, name) for name in STATE}
+        each = [rows] * len(guesses)
+    else:
+        motions = [judge(ctrl).records for ctrl in guesses]
+        start = {name: np.asarray(getattr(d, name))[None] for name in STATE}
+        each = [{n: np.concatenate([a, r[n]]) for n, a in start.items()} for r in motions]
+    gains = jnp.zeros((len(guesses), steps, m.nu, state_size(m)), now["ctrl"].dtype)
+    return now | {"states": jax.tree.map(lambda *a: jnp.stack(a), *each), "gains": gains}
+
+
+def _pieces(
+    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+) -> Carried:
+    d, form = whole.d, whole.form.multiple_shooting
+    states = jax.vmap(lambda rows: d.replace(**rows))(now["states"])
+    found = multiple_shooting(
+        m,
+        d,
+        now["ctrl"],
+        problem,
+        nodes=form.nodes,
+        states=states,
+        iterations=turns,
+        tolerance=form.tolerance,
+        regularization=now["mu"],
+    )
+    return {
+        "ctrl": found.ctrl,
+        "cost": found.cost,
+        "ended": found.iterations < turns,
+        "mu": found.regularization,
+        "states": {name: getattr(found.states, name) for name in STATE},
+        "gains": found.gains,
+    }
+
+
+def _adam(whole: Optimization) -> Any:
+    return needed("optax", "control").adam(whole.form.shoot.rate)
+
+
+def _begin_shots(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    now = _begin(whole, guesses, judge)
+    memory = jax.vmap(_adam(whole).init)(now["ctrl"])
+    return now | {"last": now["ctrl"], "memory": memory}
+
+
+def _shots(
+    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+) -> Carried:
+    found = shoot(
+        m,
+        whole.d,
+        now["last"],
+        problem,
+        iterations=turns,
+        optimizer=_adam(whole),
+        memory=now["memory"],
+    )
+    best = _best(now, found.ctrl, found.cost)
+    return best | {"last": found.last, "memory": found.memory}
+
+
+def _begin_samples(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+    form = whole.form.sampling
+    knots = whole.guesses(form.knots)
+    sigma = jnp.full_like(knots, form.sigma)
+    return _begin(whole, guesses, judge) | {"knots": knots, "sigma": sigma}
+
+
+def _samples(
+    name: str,
+    whole: Optimization,
+    turns: int,
+    m: Model,
+    problem: Problem,
+    now: Carried,
+    key: jax.Array,
+) -> Carried:
+    form = whole.form.sampling
+    own = vars(getattr(whole.form, name)) if hasattr(whole.form, name) else {}
+    found = getattr(sampling, name)(
+        m,
+        whole.d,
+        now["knots"],
+        problem,
+        key,
+        steps=whole.steps,
+        samples=form.samples,
+        iterations=turns,
+        sigma=now["sigma"],
+        interpolation=form.interpolation,
+        **own,
+    )
+    best = _best(now, found.ctrl, found.cost)
+    return best | {"knots": found.knots, "sigma": found.sigma}
+
+
+FRESH = {"cost": jnp.inf, "mu": 0.0}
+METHODS: dict[str, tuple[Callable[..., Carried], Callable[..., Carried]]] = {
+    "ilqr": (_begin_ilqr, _ilqr),
+    "multiple_shooting": (_begin_pieces, _pieces),
+    "shoot": (_begin_shots, _shots),
+    "predictive_sampling": (_begin_samples, partial(_samples, "predictive_sampling")),
+    "mppi": (_begin_samples, partial(_samples, "mppi")),
+    "cem": (_begin_samples, partial(_samples, "cem")),
+}

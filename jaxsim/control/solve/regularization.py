@@ -1,0 +1,55 @@
+"""How strongly a change is held back: more after a turn that failed, less after one that did not.
+
+Tassa, Erez, Todorov: Synthesis and stabilization of complex behaviors through online trajectory
+optimization, IROS 2012, section II.F.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.control.solve.backward import Policy
+
+LEAST, MOST, RATE = 1e-6, 1e8, 1.6
+
+
+def next_regularization(
+    better: jax.Array, growth: jax.Array, mu: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Lowers or raises the regularisation, faster each time in a row.
+
+    Args:
+      better: whether the last turn lowered the cost, () bool.
+      growth: factor of the last change, ().
+      mu: the regularisation, ().
+
+    Returns:
+      The new factor and the new regularisation.
+    """
+    down, up = jnp.minimum(1 / RATE, growth / RATE), jnp.maximum(RATE, growth * RATE)
+    lowered, raised = mu * down, jnp.maximum(LEAST, mu * up)
+    lowered = jnp.where(lowered < LEAST, 0, lowered)
+    return jnp.where(better, down, up), jnp.where(better, lowered, raised)
+
+
+def solvable(
+    solve: Callable[[jax.Array], Policy], before: Policy, mu: jax.Array
+) -> tuple[Policy, jax.Array]:
+    """The policy with the least regularisation from `mu` on with which all systems are solved.
+
+    Args:
+      solve: regularisation -> policy.
+      before: a policy of the same shapes.
+      mu: the regularisation to begin with, ().
+    """
+
+    def again(state: tuple) -> tuple:
+        _, mu = state
+        policy = solve(mu)
+        return policy, jnp.where(policy.good, mu, jnp.maximum(LEAST, 10 * mu))
+
+    bad = before._replace(good=jnp.zeros_like(before.good))
+    found: tuple = lax.while_loop(lambda s: ~s[0].good & (s[1] < MOST), again, (bad, mu))
+    return found
