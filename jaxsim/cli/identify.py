@@ -20,7 +20,7 @@ def identify(args: argparse.Namespace) -> int:
     """Fits as a file says, and writes what was found."""
     needed("matplotlib", "identify")  # before the work, not after it
     folder = Path(args.out or Path("runs") / Path(args.config).stem)
-    reading = read_study(args.config, args.set, args.data)
+    reading = read_study(args.config, args.changes, args.data)
     how = reading.study.fit
     print(args.config)
     print(f"{'model':11} {reading.study.model}: {reading.parameters.size} unknowns")

@@ -205,13 +205,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     search.add_argument("--out", metavar="FOLDER", help="of the result (default: runs/CONFIG)")
     search.add_argument("--float64", action="store_true", help="double precision")
-    _settable(search)
+    _settable(search, "fit.starts=16")
     return parser
 
 
 def _settable(parser: argparse.ArgumentParser, example: str) -> None:
     parser.add_argument(
         "--set",
+        dest="changes",
         action="append",
         default=[],
         metavar="NAME=VALUE",
