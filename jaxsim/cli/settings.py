@@ -19,8 +19,8 @@ from jaxsim.learn.config import Training
 FORMS = {"train": Training, "optimize": Optimization, "identify": Study}
 HEAD = """# Settings
 
-Made from the forms in the code by `python -m jaxsim.cli.settings`; do not edit. A configuration is a
-TOML file; what is wrong in it is told with its line. `--set NAME=VALUE` replaces a setting, as in
+Made from the forms in the code by `python -m jaxsim.cli.settings`; do not edit. A configuration is
+a TOML file; what is wrong in it is told with its line. `--set NAME=VALUE` replaces a setting, as in
 `--set worlds.count=256`. Examples are in `configs/`.
 """
 
@@ -33,11 +33,9 @@ def reference() -> str:
         for table, inner in _tables(form, ""):
             if table:
                 parts.append(f"### {table}\n\n{inspect.getdoc(inner)}\n")
-            rows = [_row(f) for f in dataclasses.fields(inner) if not _form_of(_kind(inner, f))]
-            parts.append(
-                "| setting | is | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows)
-            )
-            parts[-1] += "\n"
+            kinds = {f: _kind(inner, f) for f in dataclasses.fields(inner)}
+            rows = [_row(f, kind) for f, kind in kinds.items() if not _form_of(kind)]
+            parts += ["| setting | is | default | meaning |\n|---|---|---|---|", *rows, ""]
     return "\n".join(parts)
 
 
