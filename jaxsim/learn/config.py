@@ -41,6 +41,7 @@ class PPOForm:
     """Proximal policy optimisation; Schulman et al., 2017."""
 
     learning_rate: float = setting(3e-4, doc="of Adam", above=0)
+    anneal: bool = setting(True, doc="whether it falls to 0, on a line, over the run")
     gamma: float = setting(0.99, doc="discount of an action", least=0, most=1)
     gae_lambda: float = setting(0.95, doc="of generalised advantages", least=0, most=1)
     num_steps: int = setting(64, doc="actions of each world between two updates", least=1)

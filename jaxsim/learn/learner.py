@@ -90,6 +90,8 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
             f"{count} worlds x {form['num_steps']} actions cannot be divided by "
             f"{form['num_minibatches']}",
         )
+    if form.pop("anneal", False):
+        form["learning_rate"] = _annealed(form, actions, training.steps)
     layers, activation = form.pop("hidden"), form.pop("activation")
     networks = {"agent_kwargs": {"activation": activation}}
     place = networks["agent_kwargs"] if training.algorithm == "ppo" else networks
@@ -118,6 +120,12 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         return algorithm.actor.apply(state.actor_ts.params, obs, method=_likeliest)
 
     return Learner(begin, learn, act, actions * iterations)
+
+
+def _annealed(form: dict[str, Any], actions: int, steps: int) -> Any:
+    """A learning rate that falls to 0 over the updates of a run."""
+    updates = -(-steps // actions) * form["num_epochs"] * form["num_minibatches"]
+    return needed("optax", "rl").linear_schedule(form["learning_rate"], 0.0, updates)
 
 
 def _likeliest(policy: Any, obs: jax.Array) -> jax.Array:

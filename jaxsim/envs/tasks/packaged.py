@@ -6,6 +6,7 @@ m = packaged_model("gymnasium", "rl", "envs/mujoco/assets/hopper.xml")
 import importlib.util
 from pathlib import Path
 
+from jaxsim.extra import MissingExtra
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
 from jaxsim.spec import Spec
@@ -21,11 +22,11 @@ def packaged_model(package: str, extra: str, path: str, *, memory: int = 0) -> M
       memory: how many numbers a task remembers, in `userdata`.
 
     Raises:
-      ImportError: the package is not installed; names the extra.
+      MissingExtra: the package is not installed; names the extra.
     """
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
-        raise ImportError(
+        raise MissingExtra(
             f"this needs the models of {package}: pip install 'jaxsim-engine[{extra}]'"
         )
     spec = Spec.from_file(Path(found.submodule_search_locations[0]) / path)
