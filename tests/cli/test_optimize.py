@@ -132,7 +132,7 @@ def test_a_search_goes_on_from_a_motion_file(capsys, plain, tmp_path):
         (('of = "ctrl"', 'of = "ctr"'), 18, "did you mean 'ctrl'"),
         (('of = "ctrl"', 'of = "body:cart.xpo"'), 18, "did you mean 'xpos'"),
         (('of = "ctrl"', 'of = "angle:x"'), 18, "joint 'x' is no hinge; use qpos:x"),
-        (('of = "ctrl"', 'of = "python:own.py:cost"'), 18, "there is no file"),
+        (('of = "ctrl"', 'of = "python:motion.py:cost"'), 18, "there is no file"),
         (('of = "ctrl"', 'of = "ctrl"\ntarget = [1, 2]'), 19, "needs 1 numbers, got 2"),
         (('of = "ctrl"', 'of = "ctrl"\nminus = "qvel"'), 19, "has 4 numbers, 'ctrl' has 1"),
         (('of = "ctrl"', 'of = "ctrl"\nnorm = "quadatic"'), 19, "did you mean 'quadratic'"),
