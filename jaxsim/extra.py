@@ -4,15 +4,19 @@ import importlib
 from types import ModuleType
 
 
+class MissingExtra(ImportError):
+    """A package that only some users need is not installed; the message says how to get it."""
+
+
 def needed(name: str, extra: str) -> ModuleType:
     """A package of an extra.
 
     Raises:
-      ImportError: it is not installed; names the extra.
+      MissingExtra: it is not installed; names the extra.
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(
+        raise MissingExtra(
             f"this needs {name}: pip install 'jaxsim-engine[{extra}]' ({error})"
         ) from error

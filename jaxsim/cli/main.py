@@ -19,6 +19,7 @@ from jaxsim.assets.source.limits import LIMITS, limits
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.signals import Stopped, stops_in_order
 from jaxsim.errors import InputError, UnsupportedWarning
+from jaxsim.extra import MissingExtra
 
 EXAMPLES = """\
 examples:
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with stops_in_order(), limits(**dict(args.limit)):
             return _run(args)
-    except (InputError, InputProblem) as error:
+    except (InputError, InputProblem, MissingExtra) as error:
         _say(str(error))
         return 2
     except Stopped as stopped:
@@ -83,7 +84,18 @@ def _run(args: argparse.Namespace) -> int:
         from jaxsim.cli import train
 
         return train.train(args) if args.command == "train" else train.play(args)
+    if args.command == "identify":
+        return _run_identify(args)
     return _run_rollout(args)
+
+
+def _run_identify(args: argparse.Namespace) -> int:
+    import jax
+
+    jax.config.update("jax_enable_x64", args.float64 or jax.config.values["jax_enable_x64"])
+    from jaxsim.cli.identify import identify
+
+    return identify(args)
 
 
 def _run_compile(args: argparse.Namespace) -> int:
@@ -181,12 +193,26 @@ def _parser() -> argparse.ArgumentParser:
     play.add_argument("--checkpoint", type=int, metavar="STEP", help="(default: the last one)")
     play.add_argument("--seed", type=int, default=0, help="of the starts (default 0)")
     play.add_argument("--out", metavar="FILE.npz", help="write the motion of the best seed here")
+
+    search = _command(commands, "identify", "find parameters of a model from recordings")
+    search.add_argument("config", metavar="CONFIG.toml", help="the settings")
+    search.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="recordings (.csv, .npz) instead of those of the file",
+    )
+    search.add_argument("--out", metavar="FOLDER", help="of the result (default: runs/CONFIG)")
+    search.add_argument("--float64", action="store_true", help="double precision")
+    _settable(search, "fit.starts=16")
     return parser
 
 
 def _settable(parser: argparse.ArgumentParser, example: str) -> None:
     parser.add_argument(
         "--set",
+        dest="changes",
         action="append",
         default=[],
         metavar="NAME=VALUE",

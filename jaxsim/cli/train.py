@@ -21,9 +21,9 @@ def train(args: argparse.Namespace) -> int:
     """Trains as a file says, or goes on with a run."""
     file = Path(args.config)
     if args.resume:
-        run = old_run(args.out or file, args.set)
+        run = old_run(args.out or file, args.changes)
     else:
-        run = new_run(file, args.out or Path("runs") / file.stem, args.set)
+        run = new_run(file, args.out or Path("runs") / file.stem, args.changes)
     _describe(run)
     training, steps = run.training, run.checkpoints.steps()
     if steps:

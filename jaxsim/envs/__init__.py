@@ -5,8 +5,8 @@
     randomize    a model for each world
     FrameStack, Delayed, Noisy    what lies between an agent and the worlds
 
-Adapters for libraries of others are modules of their own: `jaxsim.envs.gymnasium`,
-`jaxsim.envs.brax`.
+Tasks that have a name are in `jaxsim.envs.tasks`. Adapters for libraries of others are modules of
+their own: `jaxsim.envs.gymnasium`, `jaxsim.envs.brax`.
 """
 
 from jaxsim.envs.env import Env as Env

@@ -78,8 +78,9 @@ class RejaxEnv:
                 "join them in `observe`"
             )
         self._observation = one.shape[1:]
-        self._reset_one = _by_batch(self.reset_all)
-        self._step_one = _by_batch(self.step_all)
+        count = worlds.count or 1
+        self._reset_one = _by_batch(self.reset_all, count)
+        self._step_one = _by_batch(self.step_all, count)
 
     @property
     def default_params(self) -> Parameters:
@@ -104,7 +105,8 @@ class RejaxEnv:
     ) -> tuple[Any, ...]:
         """One action; the random numbers are those of the world itself."""
         del key
-        return *self._step_one(state, action), {}
+        # rejax makes a number of an action that has one
+        return *self._step_one(state, jnp.reshape(action, (self.worlds.env.action_size,))), {}
 
     # --- all worlds ---
 
@@ -129,12 +131,16 @@ class RejaxEnv:
         return world.obs, after, world.reward, world.info["terminated"]
 
 
-def _by_batch(function: Any) -> Any:
-    """A function of one world, of which a batch is a function of all worlds."""
+def _by_batch(function: Any, count: int) -> Any:
+    """A function of one world, of which a batch is a function of all worlds.
+
+    One alone is the first of as many equal ones as there are models.
+    """
 
     @jax.custom_batching.custom_vmap
     def one(*operands: Any) -> Any:
-        return jax.tree.map(lambda x: x[0], function(*jax.tree.map(lambda x: x[None], operands)))
+        many = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), operands)
+        return jax.tree.map(lambda x: x[0], function(*many))
 
     @one.def_vmap
     def _(size: int, batched: Any, *operands: Any) -> Any:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.identify.parameter import Parameter, Parameters
+from jaxsim.identify.signals import timestep
 from jaxsim.model.model import Model
 
 
@@ -49,7 +50,7 @@ def reach(m: Model, parameters: Parameters) -> tuple[int, dict[str, float]]:
     Raises:
       ValueError: a delay has no upper bound, or may be below 0.
     """
-    h, controls, late = float(m.opt.timestep), 0, {}
+    h, controls, late = timestep(m), 0, {}
     for name, p in parameters.items():
         for signal, field in p.target.signals:
             if field != "delay":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.identify.signals import control, numbers, signal
+from jaxsim.identify.signals import control, numbers, signal, timestep
 from jaxsim.identify.timeseries import TimeSeries
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -19,6 +19,7 @@ INPUTS = (
     "time qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata eq_active"
 ).split()
 NEAR = 1e-6  # part of a step by which a sample may miss a step and still be at it
+LATE = 0.01  # part of a step by which a control may come late and still be that of the step
 HOLDS = ("zero", "linear")
 
 
@@ -78,7 +79,7 @@ class Sequence:
                 raise ValueError(
                     f"measured: {name}: expected shape (steps, {len(names)}), got {array.shape}"
                 )
-            times = (self.start or 0.0) + float(m.opt.timestep) * np.arange(len(array))
+            times = (self.start or 0.0) + timestep(m) * np.arange(len(array))
             found.append(TimeSeries(times, array, names))
         return tuple(found)
 
@@ -122,7 +123,7 @@ def samples(m: Model, sequence: Sequence, history: int = 0) -> Samples:
     series, start = sequence.series(m), _start(m, sequence)
     names = tuple(name for s in series for name in s.names)
     _check_names(m, sequence, names)
-    h, parts, first = float(m.opt.timestep), [], 0
+    h, parts, first = timestep(m), [], 0
     for s in series:
         row, column = np.nonzero(np.isfinite(s.values))
         position = (s.times[row] - start) / h
@@ -205,7 +206,8 @@ def _controls(m: Model, sequence: Sequence, start: float, steps: int, history: i
         return np.broadcast_to(held, (history + steps, m.nu)).copy()
     if isinstance(ctrl, TimeSeries):
         table = np.zeros((history + steps, m.nu))
-        times = start + float(m.opt.timestep) * (np.arange(-history, steps) + NEAR)
+        late = LATE if sequence.hold == "zero" else 0.0
+        times = start + timestep(m) * (np.arange(-history, steps) + late)
         for column, name in enumerate(ctrl.names):
             table[:, control(m, name)] = _held(ctrl, column, times, sequence.hold)
     else:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxsim.enums import JointType, SensorType
 from jaxsim.identify.sequences import Samples
-from jaxsim.identify.signals import QPOS, QVEL, signal
+from jaxsim.identify.signals import QPOS, QVEL, signal, timestep
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.rollout.scan import rollout
@@ -91,7 +91,7 @@ def _measured(m: Model, s: Samples, step: int, state: list[np.ndarray]) -> None:
         if kind == 1:
             known.add(index)
         elif dof >= 0 and len(at) > 1 and dof not in known:
-            state[1][dof] = _slope(at, values, step) / float(m.opt.timestep)
+            state[1][dof] = _slope(at, values, step) / timestep(m)
 
 
 def _slope(at: np.ndarray, values: np.ndarray, step: int, reach: int = 4) -> float:

@@ -72,6 +72,15 @@ def numbers(m: Model, name: str) -> tuple[str, ...]:
     return (name,) if width == 1 else tuple(f"{name}[{k}]" for k in range(width))
 
 
+def timestep(m: Model) -> float:
+    """The timestep that was meant [s].
+
+    Single precision makes 0.004999999888 of 0.005, and after 500 steps the times of a log would lie
+    beside the steps: the shortest decimal number that rounds to it is taken.
+    """
+    return float(str(np.asarray(m.opt.timestep)))
+
+
 def control(m: Model, name: str) -> int:
     """The place of a control in `ctrl`, by the name of its actuator.
 

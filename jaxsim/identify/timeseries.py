@@ -73,7 +73,8 @@ class TimeSeries:
         """Some of its signals."""
         for name in names:
             if name not in self.names:
-                raise ValueError(f"select: no signal {name!r}{remedy(name, self.names)}")
+                known = "; there are: " + ", ".join(self.names)
+                raise ValueError(f"no signal {name!r}{remedy(name, self.names, known)}")
         columns = [self.names.index(name) for name in names]
         return TimeSeries(self.times, self.values[:, columns], tuple(names))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from envs.agreement import robot, same_distribution
 
+from jaxsim.envs import VectorEnv
 from jaxsim.envs.tasks import TASKS, make
 
 with warnings.catch_warnings():
@@ -100,6 +101,25 @@ def test_starts_are_those_of_gymnasium(name):
     same_distribution(np.concatenate([begun.qpos, begun.qvel], axis=1), np.array(starts))
     if name == "Pusher-v5":
         assert float(jnp.linalg.norm(begun.qpos[:, -4:-2], axis=1).min()) > 0.17
+
+
+@pytest.mark.slow
+def test_what_is_remembered_begins_anew():
+    """The first reward of a second episode: the ant remembers where this one began."""
+    env, them = make("Ant-v5"), client("Ant-v5")
+    worlds = VectorEnv(env, length=2)
+    state = jax.jit(worlds.reset)(jax.random.split(jax.random.key(5), 1))
+    step, action = jax.jit(worlds.step), np.linspace(-1, 1, 8)
+    for _ in range(3):
+        state = step(state, jnp.asarray(action)[None])
+    assert int(state.info["steps"][0]) == 0
+    mujoco.mj_resetData(them.model, them.data)
+    them.set_state(np.array(state.data.qpos[0]), np.array(state.data.qvel[0]))
+    np.testing.assert_allclose(state.obs[0], them._get_obs(), **RUN)
+    state = step(state, jnp.asarray(action)[None])
+    seen, reward, *_ = them.step(action)
+    np.testing.assert_allclose(state.obs[0], seen, **RUN)
+    np.testing.assert_allclose(state.reward[0], reward, **RUN)
 
 
 @pytest.mark.slow

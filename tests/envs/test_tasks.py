@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from states import single
 
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.tasks import TASKS, make
@@ -72,10 +73,25 @@ def test_the_page_lists_all_tasks():
     }
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_single_precision_stays_single(name):
+    """Many worlds, traced; what goes in comes out in the same form."""
+    env = make(name)
+    env.m, env.begin = single(env.m), single(env.begin)
+    worlds = VectorEnv(env)
+    before = jax.eval_shape(worlds.reset, jax.random.split(jax.random.key(0), 3))
+    action = jnp.zeros((3, env.action_size), jnp.float32)
+    after = jax.eval_shape(worlds.step, before, action)
+    same = jax.tree.map(lambda a, b: (a.shape, a.dtype) == (b.shape, b.dtype), before, after)
+    assert all(jax.tree.leaves(same))
+    assert after.obs.dtype == after.reward.dtype == jnp.float32
+
+
 def test_names():
     with pytest.raises(ValueError, match="did you mean 'cartpole_swingup'"):
         make("cartpole_swing")
-    with pytest.raises(ValueError, match="there are: cartpole_balance, cartpole_balance_sparse"):
+    with pytest.raises(ValueError, match="there are: arm_lift, arm_push"):
         make("zzz")
     assert make("cartpole_balance", repeat=3).repeat == 3
 

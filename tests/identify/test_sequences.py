@@ -1,5 +1,6 @@
 """Recordings: files and their faults, gaps, samples between the steps, controls that are held."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -131,3 +132,20 @@ def test_what_cannot_be_meant(m, make, message):
         samples(m, make())
     with pytest.raises(ValueError, match="initial: expected a Data or some of"):
         initial(m, Sequence({}, initial={"speed": 1}))
+
+
+@pytest.mark.parametrize("digits", [3, 5])
+def test_a_long_log_stays_on_the_steps_in_single_precision(digits):
+    """A log in decimals; 1 / 300 s is no decimal, and its times miss the steps."""
+    step = 0.005 if digits == 3 else 1 / 300
+    with jax.enable_x64(False):
+        m = jaxsim.load_model(XML.replace('timestep="0.01"', f'timestep="{step}"'))
+        times = np.round(step * np.arange(3000), digits)
+        rows = np.arange(3000.0)
+        log = Sequence(TimeSeries(times, rows, ["q"]), ctrl=TimeSeries(times, rows, ["b"]))
+        found = samples(m, log)
+    np.testing.assert_array_equal(found.ctrl[:, 1], np.clip(np.arange(found.steps), 0, 2999))
+    if digits == 3:
+        np.testing.assert_array_equal(found.step, np.arange(3000))
+        np.testing.assert_array_equal(found.part, 0)
+    np.testing.assert_allclose(found.step + found.part, rows, atol=2e-3)

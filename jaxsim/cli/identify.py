@@ -1,0 +1,83 @@
+"""`jaxsim identify CONFIG.toml`: parameters from recordings, how well they are known, a report."""
+
+import argparse
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxsim.extra import needed
+from jaxsim.identify.fit import Fit, fit
+from jaxsim.identify.report import report
+from jaxsim.identify.study import Reading, read_study
+from jaxsim.identify.validate import Validation, validate
+from jaxsim.io.save import save_model
+from jaxsim.io.whole import write_whole
+
+
+def identify(args: argparse.Namespace) -> int:
+    """Fits as a file says, and writes what was found."""
+    needed("matplotlib", "identify")  # before the work, not after it
+    folder = Path(args.out or Path("runs") / Path(args.config).stem)
+    reading = read_study(args.config, args.changes, args.data)
+    how = reading.study.fit
+    print(args.config)
+    print(f"{'model':11} {reading.study.model}: {reading.parameters.size} unknowns")
+    print(f"{'data':11} {_told(reading)}")
+    print(f"{'starts':11} {how.starts}", flush=True)
+    found = fit(
+        reading.m,
+        reading.parameters,
+        reading.data,
+        starts=how.starts,
+        key=jax.random.key(how.seed),
+        iterations=how.iterations,
+        segments=how.segments,
+        tolerance=how.tolerance,
+        batch=how.batch,
+    )
+    times = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.times.items())
+    best = np.min(found.costs)
+    near = int((found.costs < best + max(1e-3 * abs(best), 0.5)).sum())
+    print(f"{'took':11} {times}; {near} of {how.starts} starts came to the best cost")
+    print(found)
+    held = validate(found, reading.held) if reading.held else None
+    if held is not None:
+        print(f"{'held back':11} {held}")
+    _write(folder, reading, found, held)
+    print(f"{'wrote':11} {folder}: report.html, fit.json, model.jxm")
+    return 0
+
+
+def _told(reading: Reading) -> str:
+    lengths = [sum(x.values.size for x in s.series(reading.m)) for s in reading.data]
+    text = f"{len(lengths)} recordings, {sum(lengths):,} numbers"
+    return text + (f"; {len(reading.held)} held back" if reading.held else "")
+
+
+def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    level = reading.study.fit.level
+    title = f"Identification of {Path(reading.study.model).name}"
+    write_whole(folder / "report.html", report(found, held=held, title=title, level=level))
+    rows = zip(found.names, found.values, found.sd, found.intervals(level), strict=True)
+    values = {
+        name: {"value": float(v), "sd": _number(sd), "interval": [_number(x) for x in ends]}
+        for name, v, sd, ends in rows
+    }
+    summary = {
+        "parameters": values,
+        "level": level,
+        "cost": found.cost,
+        "costs": [_number(c) for c in found.costs],
+        "warnings": found.warnings,
+        "held_chi2": None if held is None else held.chi2,
+    }
+    write_whole(folder / "fit.json", json.dumps(summary, indent=2) + "\n")
+    save_model(found.model, folder / "model.jxm")
+
+
+def _number(x: float) -> float | None:
+    """A number that JSON has; what is not known is null."""
+    return float(x) if np.isfinite(x) else None
