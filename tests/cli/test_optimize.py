@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -201,18 +200,16 @@ def test_a_package_that_is_missing_is_named(capsys, config, tmp_path, monkeypatc
 def test_an_interrupted_search_leaves_nothing(plain, tmp_path):
     command = [sys.executable, "-c", "import sys; from jaxsim.cli import main; sys.exit(main())"]
     options = "--set method=cem --set iterations=100000000 --out m.npz --plot m.png"
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "optimize", plain.name, *options.split(), "--no-cache"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith("turn")
-    process.send_signal(signal.SIGINT)
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.1)
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("turn")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
     assert process.returncode == 130
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cart.xml", "push.toml"]
