@@ -20,7 +20,7 @@ def optimize(args: argparse.Namespace) -> int:
     """Seeks the controls of an optimisation file."""
     _check_file("--out", args.out, ".npz")
     _check_file("--plot", args.plot, ".png")
-    whole = read_optimization(args.config, tuple(args.set))
+    whole = read_optimization(args.config, tuple(args.changes))
     form = whole.form
     try:
         if form.method == "shoot":

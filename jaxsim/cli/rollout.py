@@ -8,10 +8,10 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxsim.cli.controls import make_control
+from jaxsim.cli.input.controls import make_control
+from jaxsim.cli.input.room import check_controls, check_disk, check_out, check_states
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import Progress, size
-from jaxsim.cli.room import check_controls, check_disk, check_out, check_states
 from jaxsim.cli.summary import summary
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data

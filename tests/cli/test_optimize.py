@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -132,7 +131,7 @@ def test_a_search_goes_on_from_a_motion_file(capsys, plain, tmp_path):
         (('of = "ctrl"', 'of = "ctr"'), 18, "did you mean 'ctrl'"),
         (('of = "ctrl"', 'of = "body:cart.xpo"'), 18, "did you mean 'xpos'"),
         (('of = "ctrl"', 'of = "angle:x"'), 18, "joint 'x' is no hinge; use qpos:x"),
-        (('of = "ctrl"', 'of = "python:own.py:cost"'), 18, "there is no file"),
+        (('of = "ctrl"', 'of = "python:motion.py:cost"'), 18, "there is no file"),
         (('of = "ctrl"', 'of = "ctrl"\ntarget = [1, 2]'), 19, "needs 1 numbers, got 2"),
         (('of = "ctrl"', 'of = "ctrl"\nminus = "qvel"'), 19, "has 4 numbers, 'ctrl' has 1"),
         (('of = "ctrl"', 'of = "ctrl"\nnorm = "quadatic"'), 19, "did you mean 'quadratic'"),
@@ -201,18 +200,16 @@ def test_a_package_that_is_missing_is_named(capsys, config, tmp_path, monkeypatc
 def test_an_interrupted_search_leaves_nothing(plain, tmp_path):
     command = [sys.executable, "-c", "import sys; from jaxsim.cli import main; sys.exit(main())"]
     options = "--set method=cem --set iterations=100000000 --out m.npz --plot m.png"
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "optimize", plain.name, *options.split(), "--no-cache"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith("turn")
-    process.send_signal(signal.SIGINT)
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.1)
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("turn")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
     assert process.returncode == 130
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cart.xml", "push.toml"]

@@ -79,13 +79,13 @@ def test_positions_miss_their_targets_by_tangent_coordinates(world):
 
 
 def test_an_own_function(world, tmp_path):
-    (tmp_path / "own.py").write_text("def height(m, d):\n    return d.xpos[1, 2] - 1\n")
+    (tmp_path / "motion.py").write_text("def height(m, d):\n    return d.xpos[1, 2] - 1\n")
     m, d = world
-    found = quantity(m, "python:own.py:height", tmp_path)
+    found = quantity(m, "python:motion.py:height", tmp_path)
     np.testing.assert_allclose(found.read(m, d), [2.0], **ROUNDING)
     assert found.keep is None
     with pytest.raises(ValueError, match="has no function 'hight'"):
-        quantity(m, "python:own.py:hight", tmp_path)
+        quantity(m, "python:motion.py:hight", tmp_path)
     with pytest.raises(ValueError, match="No module named"):
         quantity(m, "python:no_such_module:f", tmp_path)
 

@@ -10,8 +10,8 @@ import pytest
 
 import jaxsim
 from jaxsim.assets.source.limits import limits
-from jaxsim.cli import room
-from jaxsim.cli.controls import make_control
+from jaxsim.cli.input import room
+from jaxsim.cli.input.controls import make_control
 from jaxsim.cli.problem import InputProblem
 from jaxsim.errors import UnsupportedWarning
 from jaxsim.io.bridge import put_model

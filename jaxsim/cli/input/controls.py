@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
+from jaxsim.cli.input.room import check_controls_file
 from jaxsim.cli.problem import InputProblem
-from jaxsim.cli.room import check_controls_file
 from jaxsim.model.model import Model
 
 HOLD = 0.1  # seconds for which a random control is held; noise at every step hardly moves a robot
