@@ -155,11 +155,11 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
         scores = jax.device_get(score(state, starts))
         rows = _rows(step, time.monotonic() - began, state, scores)
         curve.add(rows)  # before the checkpoint: a row that has none is made again
+        curve.draw(training.task)
         run.checkpoints.save(step, state)
         say(Report(step, rows))
         if step >= training.steps:
             write_motion(run.folder / "motion.npz", run, scores, best(rows))
-    curve.draw(training.task)
     return curve.rows
 
 
