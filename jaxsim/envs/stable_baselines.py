@@ -14,13 +14,11 @@ import jax
 import numpy as np
 
 from jaxsim.envs.env import Env
+from jaxsim.envs.gymnasium import GymnasiumVectorEnv
 from jaxsim.extra import needed
 from jaxsim.model.model import Model
 
 vec_env = needed("stable_baselines3.common.vec_env", "sb3")
-
-# after the package above, whose extra brings Gymnasium along
-from jaxsim.envs.gymnasium import GymnasiumVectorEnv  # noqa: E402
 
 
 class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]

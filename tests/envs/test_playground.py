@@ -1,4 +1,4 @@
-"""MuJoCo Playground's registry and wrappers take our tasks; episodes, resets and models that differ."""
+"""MuJoCo Playground takes our tasks: registry, wrappers, resets, models that differ."""
 
 import jax
 import jax.numpy as jnp
@@ -104,7 +104,7 @@ def test_the_registry_loads_our_tasks(theirs, ours):
     assert float(state.data.time) == pytest.approx(0.01)
     with pytest.raises(KeyError, match="ctrl_td"):
         theirs.registry.load(name, config_overrides={"ctrl_td": 0.01})
-    with pytest.raises(ValueError, match="ctrl_dt 0.015 s: expected a multiple of sim_dt, 0.01 s"):
+    with pytest.raises(ValueError, match=r"ctrl_dt 0.015 s: expected a multiple of sim_dt, 0.01 s"):
         theirs.registry.load(name, config_overrides={"ctrl_dt": 0.015})
 
 
