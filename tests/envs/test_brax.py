@@ -7,6 +7,7 @@ import pytest
 from envs.tasks import hold
 
 import jaxsim
+from jaxsim.envs import randomize
 
 # Brax and what it imports warn of their own affairs
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -44,6 +45,29 @@ def test_episodes_under_the_wrappers_of_brax(env):
             np.testing.assert_allclose(state.obs, ours.obs, atol=1e-12)
     np.testing.assert_array_equal(state.info["truncation"], 1 - ours.done)
     np.testing.assert_array_equal(state.obs, first)  # Brax begins each world where it began
+
+
+def test_models_that_differ(env):
+    """`randomize` is what Brax calls a randomization function."""
+    from brax.envs.wrappers import training
+
+    from jaxsim.envs.brax import BraxEnv
+
+    def damped(m, key):
+        return {"dof_damping": m.dof_damping * jax.random.uniform(key, (), minval=1.0, maxval=9.0)}
+
+    keys = jax.random.split(jax.random.PRNGKey(1), 3)
+    wrapped = training.wrap(
+        BraxEnv(env),
+        episode_length=10,
+        randomization_fn=lambda model: randomize(model, keys, damped),
+    )
+    same = jnp.broadcast_to(jax.random.PRNGKey(0), (3, 2))
+    state = jax.jit(wrapped.step)(jax.jit(wrapped.reset)(same), jnp.ones((3, 1)))
+    m = env.m.replace(**damped(env.m, keys[2]))
+    told = jax.jit(env.step)(jax.jit(env.reset)(same[0], m), jnp.ones(1), m)
+    np.testing.assert_allclose(told.obs, state.obs[2], atol=1e-12)
+    assert len(np.unique(state.obs[:, 1])) == 3
 
 
 def _replicated(tree, devices):

@@ -19,8 +19,8 @@ GAMMA, LAMBDA, CLIP, EPOCHS, BATCHES = 0.9, 0.95, 0.2, 6, 4
 
 
 @pytest.fixture(autouse=True)
-def ranks_as_a_network_needs_them():
-    with jax.numpy_rank_promotion("allow"):
+def promotion_as_optax_needs_it():
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
 
 
