@@ -6,7 +6,7 @@
     FrameStack, Delayed, Noisy    what lies between an agent and the worlds
 
 Tasks that have a name are in `jaxsim.envs.tasks`. Adapters for libraries of others are modules of
-their own: `jaxsim.envs.gymnasium`, `jaxsim.envs.brax`.
+their own: `gymnasium`, `stable_baselines`, `dm_env`, `brax`, `playground`, `rejax`.
 """
 
 from jaxsim.envs.env import Env as Env

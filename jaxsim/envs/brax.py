@@ -8,9 +8,9 @@ Brax ends, truncates and resets episodes by wrappers of its own. A world that bl
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from jaxsim.envs.env import Env
+from jaxsim.envs.outside import begin_outside, step_outside
 from jaxsim.envs.state import State
 from jaxsim.extra import needed
 from jaxsim.model.model import Model
@@ -31,21 +31,12 @@ class BraxEnv(base.Env):  # type: ignore[name-defined]
 
     def reset(self, rng: jax.Array) -> Any:
         """A new episode, of a random key."""
-        return self._told(self.env.reset(rng, self.sys), {}, {})
+        return _told(begin_outside(self.env, self.sys, rng), {})
 
     def step(self, state: Any, action: jax.Array) -> Any:
         """One action, (action_size,)."""
-        no = jnp.zeros((), bool)
-        flags = dict.fromkeys(("terminated", "truncated", "diverged"), no)
-        before = State(
-            data=state.pipeline_state,
-            obs=state.obs,
-            reward=state.reward,
-            done=state.done,
-            metrics={name: state.metrics[name] for name in self._metrics()},
-            info={"steps": jnp.zeros((), jnp.int32), **flags},
-        )
-        return self._told(self.env.step(before, action, self.sys), state.info, state.metrics)
+        told = step_outside(self.env, self.sys, state.pipeline_state, state, action)
+        return _told(told, state.info)
 
     @property
     def observation_size(self) -> Any:
@@ -67,16 +58,13 @@ class BraxEnv(base.Env):  # type: ignore[name-defined]
         """Time of an action [s]."""
         return self.env.dt
 
-    def _metrics(self) -> list[str]:
-        return list(jax.eval_shape(self.env.reset, jax.random.key(0)).metrics)
 
-    def _told(self, state: State, info: dict[str, Any], old: dict[str, Any]) -> Any:
-        diverged = state.info["diverged"].astype(state.reward.dtype)
-        return base.State(
-            pipeline_state=state.data,
-            obs=state.obs,
-            reward=state.reward,
-            done=state.done,
-            metrics=old | state.metrics | {"diverged": diverged},
-            info=info,
-        )
+def _told(state: State, info: dict[str, Any]) -> Any:
+    return base.State(
+        pipeline_state=state.data,
+        obs=state.obs,
+        reward=state.reward,
+        done=state.done,
+        metrics=state.metrics,
+        info=info,
+    )

@@ -1,4 +1,4 @@
-"""Environments as Gymnasium's: many worlds, or one; for Stable-Baselines3, CleanRL and their kin.
+"""Environments as Gymnasium's: many worlds, or one; for CleanRL and its kin.
 
     worlds = GymnasiumVectorEnv(Hop(m), 256, length=1000)
     obs, info = worlds.reset(seed=0)
@@ -35,6 +35,10 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[name-defin
       length: actions of an episode, after which it is truncated.
       autoreset: "next", "same" or None, as for `VectorEnv`.
       model, axes: models that differ between worlds (`randomize`).
+
+    Attributes:
+      state: the State of the worlds; None before the first `reset`. A control that is not finite is
+        taken as zero and counted: `jaxsim.check(worlds.state.data)` tells of it.
     """
 
     def __init__(

@@ -1,5 +1,10 @@
 """Gymnasium's own checker, and its conventions of resets, masks and copies."""
 
+import importlib
+import sys
+import tomllib
+from pathlib import Path
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -8,6 +13,7 @@ import pytest
 from envs.tasks import hold
 from gymnasium.utils.env_checker import check_env
 
+import jaxsim
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.gymnasium import GymnasiumEnv, GymnasiumVectorEnv
 
@@ -79,8 +85,32 @@ def test_a_step_before_a_reset_is_refused(env):
         clients.step(np.zeros((3, 1)))
 
 
-def test_a_missing_package_is_named():
-    from jaxsim.extra import needed
+def test_a_control_that_is_not_finite_is_told(env):
+    clients = GymnasiumVectorEnv(env, 2)
+    clients.reset(seed=0)
+    obs, reward, *_ = clients.step(np.array([[0.0], [np.nan]]))
+    assert np.isfinite(obs).all()
+    assert np.isfinite(reward).all()
+    with pytest.raises(RuntimeError, match="BADCTRL: 2 times in 1 of 2 worlds: control not finite"):
+        jaxsim.check(clients.state.data)
 
-    with pytest.raises(ImportError, match=r"this needs nosuch: pip install 'jaxsim-engine\[rl\]'"):
-        needed("nosuch", "rl")
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [
+        ("brax", "brax.envs.base", "brax"),
+        ("dm_env", "dm_env", "dm-env"),
+        ("gymnasium", "gymnasium", "rl"),
+        ("playground", "mujoco_playground", "playground"),
+        ("rejax", "gymnax.environments.spaces", "rl"),
+        ("stable_baselines", "stable_baselines3.common.vec_env", "sb3"),
+    ],
+)
+def test_a_missing_package_is_named(module, package, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"jaxsim.envs.{module}", raising=False)
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module(f"jaxsim.envs.{module}")
+    assert f"this needs {package}: pip install 'jaxsim-engine[{extra}]'" in str(caught.value)
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert extra in project["optional-dependencies"]

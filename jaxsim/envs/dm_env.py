@@ -1,0 +1,90 @@
+"""One world as a `dm_env.Environment`, as those of the Control Suite are; for Acme and its kin.
+
+    env = DmEnv(Hop(m), length=1000, seed=0)
+    timestep = env.reset()
+    while not timestep.last():
+        timestep = env.step(policy(timestep.observation))
+
+The last discount of an episode is 0 where the task ended it or the world blew up, and 1 where it
+was cut off by its length. What is returned are numpy arrays, copied from the device once a step.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.envs.env import Env
+from jaxsim.envs.state import State
+from jaxsim.extra import needed
+from jaxsim.physics.arguments import check_count
+
+dm_env = needed("dm_env", "dm-env")
+specs = needed("dm_env.specs", "dm-env")
+
+
+class DmEnv(dm_env.Environment):  # type: ignore[name-defined]
+    """One world; after the end of an episode the next `step` begins anew, as dm_env has it.
+
+    Args:
+      env: the task.
+      length: actions of an episode, after which it is truncated.
+      seed: of the random numbers; None draws one.
+
+    Attributes:
+      state: the State of the world; None before the first `reset`. A control that is not finite is
+        taken as zero and counted: `jaxsim.check(env.state.data)` tells of it.
+    """
+
+    def __init__(self, env: Env, *, length: int = 1000, seed: int | None = None):
+        self.env, self.length = env, check_count("length", length)
+        seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        self._key = jax.random.key(seed)
+        self._programs = jax.jit(env.reset), jax.jit(env.step)
+        self._over = True
+        self.state: State | None = None
+
+    def reset(self) -> Any:
+        """A new episode: its first TimeStep."""
+        self._key, own = jax.random.split(self._key)
+        self.state = self._programs[0](own, self.env.m)
+        self._over = False
+        return dm_env.restart(_host(self.state.obs))
+
+    def step(self, action: Any) -> Any:
+        """One action, (action_size,). After a last TimeStep it is not taken, and an episode begins.
+
+        Raises:
+          ValueError: the action has another shape.
+        """
+        if self.state is None or self._over:
+            return self.reset()
+        action = jnp.asarray(action, self.state.reward.dtype)
+        self.state = self._programs[1](self.state, action, self.env.m)
+        reward, obs = _host(self.state.reward)[()], _host(self.state.obs)
+        ended = bool(self.state.info["terminated"])
+        self._over = ended or int(self.state.info["steps"]) >= self.length
+        if ended:
+            return dm_env.termination(reward, obs)
+        return dm_env.truncation(reward, obs) if self._over else dm_env.transition(reward, obs)
+
+    def observation_spec(self) -> Any:
+        """What is seen: an `Array`, or a dict of them, (...)."""
+        seen = jax.eval_shape(self.env.observe, self.env.m, self.env.begin)
+        if isinstance(seen, dict):
+            return {name: specs.Array(x.shape, x.dtype, name) for name, x in seen.items()}
+        return specs.Array(seen.shape, seen.dtype, "observation")
+
+    def action_spec(self) -> Any:
+        """A `BoundedArray` from the least to the largest action, (action_size,)."""
+        low, high = (np.asarray(x) for x in self.env.action_range())
+        return specs.BoundedArray(low.shape, low.dtype, low, high, "action")
+
+    def reward_spec(self) -> Any:
+        """A number in the precision of the physics, ()."""
+        return specs.Array((), self.env.begin.qpos.dtype, "reward")
+
+
+def _host(x: Any) -> Any:
+    return jax.tree.map(np.array, x)  # own copies, which users may keep and change

@@ -1,0 +1,158 @@
+"""Environments as MuJoCo Playground's: its wrappers and training scripts take them as theirs.
+
+    env = wrapper.wrap_for_brax_training(PlaygroundEnv(Hop(m)), episode_length=1000)
+
+    register_tasks()
+    env = registry.load("jaxsim/quadruped_velocity", config_overrides={"ctrl_dt": 0.02})
+
+Playground ends, truncates and resets episodes by wrappers of its own. A world that blew up is done.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.envs.env import Env
+from jaxsim.envs.outside import begin_outside, step_outside
+from jaxsim.envs.tasks import TASKS, make
+from jaxsim.extra import needed
+from jaxsim.model.model import Model
+
+playground = needed("mujoco_playground", "playground")
+config_dict = needed("ml_collections.config_dict", "playground")
+
+
+class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
+    """One world as a `mujoco_playground.MjxEnv`.
+
+    Args:
+      env: the task.
+      config: as `configuration` makes it; its `sim_dt` becomes the time step of the model.
+      mj_model: MuJoCo's own form of the model, for `render`, which is MuJoCo's.
+
+    Raises:
+      ValueError: `ctrl_dt` is not that of as many steps of `sim_dt` as the task takes.
+    """
+
+    def __init__(self, env: Env, config: Any = None, *, mj_model: Any = None):
+        config = configuration(env) if config is None else config
+        if _repeat(config) != env.repeat:
+            raise ValueError(
+                f"ctrl_dt {config.ctrl_dt:g} s: the task takes {env.repeat} steps of "
+                f"{config.sim_dt:g} s for each action"
+            )
+        super().__init__(config)
+        self.env, self._mj_model = env, mj_model
+        # Playground randomizes by putting another model under this name
+        timestep = jnp.full_like(env.m.opt.timestep, config.sim_dt)
+        self._mjx_model = env.m.replace(opt=env.m.opt.replace(timestep=timestep))
+
+    def reset(self, rng: jax.Array) -> Any:
+        """A new episode, of a random key."""
+        told = begin_outside(self.env, self._mjx_model, rng)
+        return playground.State(
+            told.data, told.obs, told.reward, told.done, told.metrics, told.info
+        )
+
+    def step(self, state: Any, action: jax.Array) -> Any:
+        """One action, (action_size,)."""
+        told = step_outside(self.env, self._mjx_model, state.data, state, action)
+        return playground.State(
+            told.data, told.obs, told.reward, told.done, told.metrics, state.info
+        )
+
+    @property
+    def action_size(self) -> int:
+        """Length of an action."""
+        return self.env.action_size
+
+    @property
+    def mjx_model(self) -> Model:
+        """The Model; what randomizes worlds gets it."""
+        return self._mjx_model
+
+    @property
+    def mj_model(self) -> Any:
+        """MuJoCo's own form of the model, which draws pictures."""
+        if self._mj_model is None:
+            raise ValueError("MuJoCo draws its own model: PlaygroundEnv(env, mj_model=...)")
+        return self._mj_model
+
+    @property
+    def xml_path(self) -> str:
+        """Nothing: a compiled model has forgotten its file."""
+        return ""
+
+
+def configuration(env: Env, length: int = 1000) -> Any:
+    """What Playground writes down of a task: a ConfigDict.
+
+    Args:
+      env: the task.
+      length: actions of an episode.
+
+    Returns:
+      `ctrl_dt` and `sim_dt`, the times of an action and of a step [s]; `episode_length`;
+      `action_repeat` 1; `impl`, which Playground's scripts set: the physics is jaxsim's anyhow.
+    """
+    return _configuration(env.repeat, _timestep(env), length)
+
+
+def register(name: str, make: Callable[..., Env], length: int = 1000) -> None:
+    """Lets `mujoco_playground.registry` load a task.
+
+    It stands among those of the Control Suite, since loading others downloads their models first.
+    `config_overrides` may change `ctrl_dt`, the number of steps of an action, and `sim_dt`.
+
+    Args:
+      name: its name there.
+      make: the task; takes `repeat`.
+      length: actions of an episode.
+    """
+
+    @cache
+    def usual() -> tuple[int, float]:
+        env = make()
+        return env.repeat, _timestep(env)
+
+    playground.dm_control_suite.register_environment(
+        name, partial(_load, make), lambda: _configuration(*usual(), length)
+    )
+
+
+def register_tasks() -> None:
+    """Registers all of `jaxsim.envs.tasks.TASKS`, as "jaxsim/hopper_hop" and so on."""
+    for name, task in TASKS.items():
+        register(f"jaxsim/{name}", partial(make, name), task.length)
+
+
+def _load(make: Callable[..., Env], config: Any, config_overrides: Any = None) -> PlaygroundEnv:
+    config = config.copy_and_resolve_references().lock()
+    config.update_from_flattened_dict(config_overrides or {})
+    return PlaygroundEnv(make(repeat=_repeat(config)), config)
+
+
+def _configuration(repeat: int, timestep: float, length: int) -> Any:
+    return config_dict.create(
+        ctrl_dt=round(repeat * timestep, 9),
+        sim_dt=timestep,
+        episode_length=length,
+        action_repeat=1,
+        impl="jaxsim",
+    )
+
+
+def _timestep(env: Env) -> float:
+    return round(float(env.m.opt.timestep), 9)  # in single precision 0.01 is not 0.01
+
+
+def _repeat(config: Any) -> int:
+    times = round(config.ctrl_dt / config.sim_dt)
+    if times < 1 or abs(times * config.sim_dt - config.ctrl_dt) > 1e-6 * config.ctrl_dt:
+        raise ValueError(
+            f"ctrl_dt {config.ctrl_dt:g} s: expected a multiple of sim_dt, {config.sim_dt:g} s"
+        )
+    return times

@@ -1,0 +1,130 @@
+"""Worlds as a VecEnv of Stable-Baselines3, which takes no vector environments of Gymnasium.
+
+    worlds = StableBaselinesEnv(Hop(m), 16, length=1000)
+    model = stable_baselines3.PPO("MlpPolicy", VecMonitor(worlds)).learn(1_000_000)
+
+Worlds begin anew in the same step, as Stable-Baselines3 wants it. What is returned are numpy
+arrays, and a dict of each world.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim.envs.env import Env
+from jaxsim.envs.gymnasium import GymnasiumVectorEnv
+from jaxsim.extra import needed
+from jaxsim.model.model import Model
+
+vec_env = needed("stable_baselines3.common.vec_env", "sb3")
+
+
+class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
+    """Many worlds as a `stable_baselines3.common.vec_env.VecEnv`.
+
+    The dict of a world has its metrics, `diverged`, `TimeLimit.truncated` and, at the end of an
+    episode, `terminal_observation`.
+
+    Args:
+      env: the task.
+      num_envs: how many worlds.
+      length: actions of an episode, after which it is truncated.
+      model, axes: models that differ between worlds (`randomize`).
+
+    Attributes:
+      worlds: the worlds as a `GymnasiumVectorEnv`; a control that is not finite is taken as zero
+        and counted: `jaxsim.check(env.worlds.state.data)` tells of it.
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        num_envs: int,
+        *,
+        length: int = 1000,
+        model: Model | None = None,
+        axes: Any = None,
+    ):
+        self.worlds = GymnasiumVectorEnv(
+            env, num_envs, length=length, autoreset="same", model=model, axes=axes
+        )
+        self._actions: Any = None
+        seen, action = self.worlds.single_observation_space, self.worlds.single_action_space
+        super().__init__(num_envs, seen, action)
+
+    def reset(self) -> Any:
+        """New episodes of all worlds: what is seen, (num_envs, ...).
+
+        After `seed(n)` they are those of `n`; the worlds draw from keys of their own that follow
+        from it.
+        """
+        obs, _ = self.worlds.reset(seed=self._seeds[0])
+        self._reset_seeds()
+        self._reset_options()
+        return obs
+
+    def step_async(self, actions: Any) -> None:
+        """Notes the actions, (num_envs, action_size)."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """One action in each world: what is seen, rewards, which episodes ended, a dict of each."""
+        obs, reward, terminated, truncated, told = self.worlds.step(self._actions)
+        last, _ = told.pop("final_obs", None), told.pop("_final_obs", None)
+        over = terminated | truncated
+        infos: list[dict[str, Any]] = []
+        for world in range(self.num_envs):
+            info = {name: x[world] for name, x in told.items()}
+            info["TimeLimit.truncated"] = bool(truncated[world])
+            if over[world]:
+                info["terminal_observation"] = jax.tree.map(lambda x, i=world: x[i], last)
+            infos.append(info)
+        return obs, reward, over, infos
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def set_options(self, options: Any = None) -> None:
+        """Refuses options: there are none.
+
+        Raises:
+          ValueError: some were given.
+        """
+        if options and (isinstance(options, dict) or any(options)):
+            raise ValueError(f"options: a task takes none at a reset, got {options!r}")
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the worlds or of their task, once for each world that is asked."""
+        return [self._attribute(attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refuses: what a task is stands in a compiled program.
+
+        Raises:
+          NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            f"{attr_name}: a compiled task does not change; make another one, or worlds that "
+            "differ (`randomize`)"
+        )
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """A method of the worlds or of their task, called once for each world that is asked."""
+        method = self._attribute(method_name)
+        return [method(*method_args, **method_kwargs) for _ in self._get_indices(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """False for each world: no wrapper of single environments is around it."""
+        return [False for _ in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[None]:
+        """No pictures: None for each world."""
+        return [None] * self.num_envs
+
+    def _attribute(self, name: str) -> Any:
+        task = self.worlds.worlds.env
+        return getattr(self.worlds if hasattr(self.worlds, name) else task, name)
