@@ -172,7 +172,7 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
 
     Example:
       >>> line = straight_line(m, d, d.replace(qpos=d.qpos + 0.4), 4)
-      >>> line.qpos[:, 0].round(1).tolist()
+      >>> [round(float(x), 1) for x in line.qpos[:, 0]]
       [0.0, 0.1, 0.2, 0.3, 0.4]
     """
     whole = difference(m, d, end)
