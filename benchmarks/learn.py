@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import rejax
 from gymnax.environments import spaces
+from mujoco import mjx
 
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.rejax import Parameters, RejaxEnv
@@ -88,7 +90,6 @@ def _in_gymnasium(task: str, act: Callable, episodes: int) -> np.ndarray:
 
 def _in_the_suite(task: str, act: Callable, episodes: int) -> np.ndarray:
     os.environ.setdefault("MUJOCO_GL", "disable")
-    import mujoco
     from dm_control.mujoco.wrapper.mjbindings import sizes
 
     # it knows fields that MuJoCo 4.0 has no more
@@ -133,12 +134,9 @@ class MjxCheetah:
     """HalfCheetah-v5 on MJX, in the form that rejax takes: what `RejaxEnv` makes of ours."""
 
     def __init__(self, length: int):
-        import mujoco
-        from mujoco import mjx
-
         home = importlib.util.find_spec("gymnasium").submodule_search_locations[0]
         m = mujoco.MjModel.from_xml_path(f"{home}/envs/mujoco/assets/half_cheetah.xml")
-        self.mjx, self.m, self.begin = mjx, mjx.put_model(m), mjx.make_data(m)
+        self.m, self.begin = mjx.put_model(m), mjx.make_data(m)
         self.length, self.limits = length, jnp.asarray(m.actuator_ctrlrange, jnp.float32)
         self.default_params = Parameters(length)
 
@@ -157,7 +155,7 @@ class MjxCheetah:
 
     def step(self, key: jax.Array, state: Played, action: jax.Array, params: Any) -> tuple:
         d = state.data.replace(ctrl=action)
-        after = jax.lax.fori_loop(0, REPEAT, lambda _, d: self.mjx.step(self.m, d), d)
+        after = jax.lax.fori_loop(0, REPEAT, lambda _, d: mjx.step(self.m, d), d)
         speed = (after.qpos[0] - d.qpos[0]) / (REPEAT * self.m.opt.timestep)
         reward = speed - 0.1 * jnp.sum(action**2)
         steps, score = state.steps + 1, state.score + reward
@@ -195,8 +193,8 @@ def _learned(env: Any, args: argparse.Namespace) -> dict[str, Any]:
     algorithm = rejax.PPO.create(env=env, num_envs=args.worlds, **PPO)
     began = time.perf_counter()
     state = jax.block_until_ready(jax.jit(algorithm.init_state)(jax.random.key(0)))
-    shapes = jax.eval_shape(algorithm.train_iteration, state)
-    state = jax.tree.map(lambda x, y: x.astype(y.dtype), state, shapes)
+    statistics = jax.tree.map(lambda x: x.astype(jnp.float32), state.rew_rms_state)
+    state = state.replace(rew_rms_state=statistics)
     learn = jax.jit(algorithm.train_iteration, donate_argnums=0).lower(state).compile()
     compiled = time.perf_counter() - began
     curve = []

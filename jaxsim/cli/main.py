@@ -140,7 +140,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"jaxsim {version('jaxsim-engine')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_models(commands)
+    _add_files(commands)
+    return parser
 
+
+def _add_models(commands: Any) -> None:
+    """The commands that take a model."""
     info = _command(commands, "info", "describe a model and what it costs")
     info.add_argument("model", metavar="MODEL.xml", help=MODEL)
 
@@ -174,6 +180,9 @@ def _parser() -> argparse.ArgumentParser:
     save.add_argument("--contacts", type=_count, help="contacts a world has room for")
     save.add_argument("--float64", action="store_true", help="double precision")
 
+
+def _add_files(commands: Any) -> None:
+    """The commands that take a file of settings, and what shows their results."""
     seek = _command(commands, "optimize", "seek the controls of a motion")
     seek.add_argument("config", metavar="CONFIG.toml", help="what is sought: docs/control.md")
     seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
@@ -206,7 +215,6 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("--out", metavar="FOLDER", help="of the result (default: runs/CONFIG)")
     search.add_argument("--float64", action="store_true", help="double precision")
     _settable(search, "fit.starts=16")
-    return parser
 
 
 def _settable(parser: argparse.ArgumentParser, example: str) -> None:
