@@ -1,6 +1,6 @@
 """Worlds as rejax's environments: its PPO, SAC and TD3 are pure functions, physics included.
 
-    algorithm = rejax.PPO.create(env=RejaxEnv(VectorEnv(env, length=1000), 64), num_envs=64)
+    algorithm = rejax.PPO.create(env=RejaxEnv(VectorEnv(env, length=1000)), num_envs=64)
     state = jax.jit(algorithm.init_state)(jax.random.key(0))
     state = jax.jit(algorithm.train_iteration)(state)
 
