@@ -194,12 +194,24 @@ def worlds(m: Model, keep, states: list[mujoco.MjData]) -> Data:
     return d.replace(**{n: jnp.asarray(a, getattr(d, n).dtype) for n, a in given.items()})
 
 
-@cache
 def found(case: str, stage: str) -> Data:
     """All worlds after a stage."""
+    return _run(case, stage)[0]
+
+
+def forces(case: str, stage: str) -> jax.Array:
+    """Forces of all contacts after a stage, in each world."""
+    return _run(case, stage)[1]
+
+
+@cache
+def _run(case: str, stage: str) -> tuple[Data, jax.Array]:
+    def run(m, d):
+        new = getattr(jaxsim, stage)(m, d)
+        return new, jaxsim.contact_forces(m, new)
+
     m = put_model(model(case))
-    run = jax.jit(jax.vmap(getattr(jaxsim, stage), (None, 0)))
-    return run(m, worlds(m, "all", starts(case)))
+    return jax.jit(jax.vmap(run, (None, 0)))(m, worlds(m, "all", starts(case)))
 
 
 def expected(mj: mujoco.MjModel, mjd: mujoco.MjData, name: str):
@@ -217,7 +229,7 @@ def expected(mj: mujoco.MjModel, mjd: mujoco.MjData, name: str):
     return np.asarray(getattr(mjd, name))
 
 
-def differences(mj: mujoco.MjModel, d: Data, mjd: mujoco.MjData) -> list[str]:
+def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjData) -> list[str]:
     """The fields of one world that differ, with the largest error of each."""
     wrong = []
 
@@ -238,8 +250,9 @@ def differences(mj: mujoco.MjModel, d: Data, mjd: mujoco.MjData) -> list[str]:
             ours, theirs = (getattr(c, name) for c in (d.contact, mjd.contact))
             ours = np.zeros_like(theirs) if ours is None else ours[: mjd.ncon]
             compare(f"contact.{name}", ours, theirs)
+        compare("contact_forces", force[: mjd.ncon], contact_forces(mj, mjd))
         if d.contact.force is not None:
-            compare("contact.force", d.contact.force[: mjd.ncon], contact_forces(mj, mjd))
+            compare("contact.force", d.contact.force, force)
     return wrong
 
 
@@ -253,7 +266,8 @@ def test_every_field_is_the_oracles(case, stage):
         mujoco.mj_copyData(mjd, mj, start)
         getattr(mujoco, f"mj_{stage}")(mj, mjd)
         world = jax.tree.map(lambda a: a[k], d)  # noqa: B023
-        wrong += [f"world {k}: {w}" for w in differences(mj, world, mjd)]
+        force = forces(case, stage)[k]
+        wrong += [f"world {k}: {w}" for w in differences(mj, world, force, mjd)]
         contacts.add(mjd.ncon)
     assert not wrong, "\n".join(wrong)
     assert len(contacts) > 1

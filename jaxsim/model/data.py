@@ -21,7 +21,7 @@ class Contact(Record):
 
     Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
     What no contact of the model can have, adhesion or a moving surface, is None; so is the force
-    unless there are no-slip iterations (else `contact_forces` finds it). The property
+    unless there are no-slip iterations or RK4 (else `contact_forces` finds it). The property
     `exclude` says why a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
     """
 
@@ -53,8 +53,8 @@ class Contact(Record):
         "ncontact",
         6,
         unit="N, N m",
-        doc="force and torque on geom 2, in its frame, after no-slip iterations",
-        only=("opt.noslip_iterations",),
+        doc="force and torque on geom 2, in its frame",
+        only=("lists_contact_forces",),
     )
 
     @property

@@ -8,7 +8,7 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 from collections.abc import Mapping
 from typing import Any
 
-from jaxsim.enums import DisableBit
+from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.model.fields import Record, array, nested, static
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import check_switches
@@ -333,6 +333,14 @@ class Model(Record):
     def __repr__(self) -> str:
         """Sizes and precision; `describe` says more."""
         return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
+
+    @property
+    def lists_contact_forces(self) -> bool:
+        """Whether contacts list their forces, because these do not follow from `qacc`.
+
+        No-slip iterations change them after `qacc` is found; RK4 makes `qacc` a mean over stages.
+        """
+        return self.opt.noslip_iterations > 0 or self.opt.integrator == IntegratorType.RK4
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:

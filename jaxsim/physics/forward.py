@@ -174,16 +174,16 @@ def _constrained(m: Model, d: Data) -> Data:
         qfrc_constraint=found.force,
         solver_niter=found.niter,
     )
-    return _without_slip(m, d, problem) if m.opt.noslip_iterations > 0 else d
+    d = _without_slip(m, d, problem) if m.opt.noslip_iterations > 0 else d
+    return list_contact_forces(d) if m.lists_contact_forces else d
 
 
 def _without_slip(m: Model, d: Data, problem: Problem) -> Data:
     """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
     held = without_slip(m, problem, d.qacc, touched_trees(m, d))
-    d = d.replace(
+    return d.replace(
         qacc=held.qacc,
         qfrc_constraint=held.force,
         solver_niter=d.solver_niter + held.niter,
         forces=held.rows,
     )
-    return list_contact_forces(d)

@@ -289,8 +289,8 @@ def _tactile(c: Compilation, e: SpecElement, kind: Kind) -> Reading:
     f, mesh = c.fields, c.find_own("mesh", e, "mesh")
     vertices = int(f["mesh_vertnum"][mesh]) if mesh >= 0 else 0
     geom = c.find_own("geom", e, "geom")
-    beside = f["geom_bodyid"] == f["geom_bodyid"][geom]
-    if geom >= 0 and not np.any(beside & ((f["geom_contype"] | f["geom_conaffinity"]) != 0)):
+    touches = (f["geom_contype"] | f["geom_conaffinity"]) != 0
+    if geom >= 0 and not np.any(touches[f["geom_bodyid"] == f["geom_bodyid"][geom]]):
         c.fault(e, f"geom='{e.get('geom')}': its body has no geom with contype or conaffinity")
     return kind.reading(Target(ObjType.MESH, mesh), Target(ObjType.GEOM, geom), dim=3 * vertices)
 

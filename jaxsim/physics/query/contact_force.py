@@ -1,7 +1,7 @@
 """Forces of the contacts in the list of a Data, for inspection.
 
 They follow from what `d` carries: the contacts, the poses and velocities of the state they were
-found in, and `qacc`; where the model has no-slip iterations, the list has them. So they belong to
+found in, and `qacc`; where the model has no-slip iterations or the integrator RK4, the list has them. So they belong to
 the same state as the list: after `forward` to that in `d`, after `step` to the one before it.
 """
 
@@ -53,11 +53,11 @@ def contact_forces(m: Model, d: Data) -> Array:
 
 def _forces(m: Model, d: Data, contact: Contact) -> Array:
     """`[ncontact, 6, *W]`."""
-    if m.opt.noslip_iterations > 0:
+    if m.lists_contact_forces:
         if contact.force is None:
             raise ValueError(
-                "contact_force: this Data was made for a model without no-slip iterations, after "
-                "which forces do not follow from qacc; use make_data"
+                "contact_force: this Data was made for a model without RK4 and no-slip iterations, "
+                "after which forces do not follow from qacc; use make_data"
             )
         return contact.force
     c = from_list(m, contact)

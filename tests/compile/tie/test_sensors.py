@@ -121,6 +121,10 @@ def test_data_in_another_order_is_refused(tag):
     assert_refused(model(f'<{tag} site="s" data="normal dist"/>'), "data")
 
 
+def test_a_tactile_sensor_in_a_model_without_geoms_is_refused():
+    assert_refused('<mujoco><sensor><tactile geom="g" mesh="m"/></sensor></mujoco>', "'g'")
+
+
 @pytest.mark.parametrize("bare", ["", 'contype="0" conaffinity="0"', 'contype="0"'])
 def test_a_tactile_sensor_needs_a_body_that_can_touch(bare):
     """A geom of the sensor's own body; one on a body that is welded to it is not enough."""

@@ -22,8 +22,7 @@ def contact_wrenches(m: Model, d: Data) -> jax.Array:
     where Gymnasium has not asked yet, they are zero; so are those of the world.
     """
     c = d.contact
-    # the acceleration that the last solution found; `qacc` is with RK4 the mean of its stages
-    force = contact_forces(m, d.replace(qacc=d.qacc_warmstart))
+    force = contact_forces(m, d)
     push, turn = (jnp.einsum("nij,ni->nj", c.frame, f) for f in (force[:, :3], force[:, 3:]))
 
     center = d.subtree_com[m.body_rootid]
