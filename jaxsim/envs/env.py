@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.enums import WarningType
 from jaxsim.envs.current import current
 from jaxsim.envs.state import Observation, State, select, state_alone, with_state_of
 from jaxsim.model.data import Data
@@ -175,9 +176,20 @@ class Env:
         """
         m = self.m if m is None else m
         _check_action(action, self.action_size)
-        before = state.data
-        after = self.advance(m, self.control(m, before, action))
-        return self.told(m, state, before, after, action)
+        action, driven = self.take(m, state.data, action)
+        return self.told(m, state, state.data, self.advance(m, driven), action)
+
+    def take(self, m: Model, d: Data, action: jax.Array) -> tuple[jax.Array, Data]:
+        """The action as it counts, and the world with it taken.
+
+        An action that is not finite counts as zero, in the reward too, and as a BADCTRL in
+        `Data.warning`.
+        """
+        bad = ~jnp.isfinite(action).all()
+        action = jnp.where(bad, jnp.zeros_like(action), action)
+        driven = self.control(m, d, action)
+        count = driven.warning.at[WarningType.BADCTRL].add(bad.astype(driven.warning.dtype))
+        return action, driven.replace(warning=count)
 
     def advance(self, m: Model, d: Data) -> Data:
         """The physics of one action."""

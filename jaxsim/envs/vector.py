@@ -150,7 +150,8 @@ class VectorEnv:
         self, m: Model, state: State, action: jax.Array, fresh: Data, key: jax.Array
     ) -> State:
         env, over = self.env, state.done > 0
-        after = env.renew(m, env.control(m, state.data, action), fresh, over)
+        action, driven = env.take(m, state.data, action)
+        after = env.renew(m, driven, fresh, over)
         before = select(over, fresh.replace(warning=after.warning), state.data)
         told = self._bounded(env.told(m, state, before, after, action))
         zero, no = jnp.zeros_like(told.reward), jnp.zeros((), bool)

@@ -57,7 +57,8 @@ class WarningCount(NamedTuple):
     def __str__(self) -> str:
         meaning = MEANINGS[self.type]
         where = f" in {len(self.worlds)} of {self.of} worlds" if self.of > 1 else ""
-        return f"{self.times} times{where}: {meaning.what}; {meaning.remedy}"
+        times = "once" if self.times == 1 else f"{self.times} times"
+        return f"{times}{where}: {meaning.what}; {meaning.remedy}"
 
 
 def warning_counts(d: Data) -> list[WarningCount]:

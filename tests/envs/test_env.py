@@ -8,6 +8,7 @@ import pytest
 from tolerance import STAGES
 
 import jaxsim
+from jaxsim.enums import WarningType
 from jaxsim.envs import Env, VectorEnv, randomize
 
 XML = """
@@ -178,6 +179,27 @@ def test_a_world_that_blows_up_is_done_and_earns_nothing():
     assert float(after.reward[1]) == 0
     assert np.isfinite(slope).all()
     assert float(slope[1, 0]) == 0
+    assert float(slope[0, 0]) != 0
+
+
+@pytest.mark.parametrize("mode", ["same", "next"])
+def test_an_action_that_is_not_finite_counts_as_zero(mode):
+    """In the reward and in what is seen of it too; its neighbors are as they were."""
+
+    class Seen(Balance):
+        def observe(self, m, d):
+            return jnp.concatenate([super().observe(m, d), d.ctrl])
+
+    worlds = VectorEnv(Seen(M, repeat=REPEAT), autoreset=mode)
+    step, state = jax.jit(worlds.step), jax.jit(worlds.reset)(KEYS)
+    given = jnp.array([[0.5], [jnp.nan], [jnp.inf]])
+    bad, good = step(state, given), step(state, jnp.array([[0.5], [0.0], [0.0]]))
+    np.testing.assert_array_equal(bad.data.warning[:, WarningType.BADCTRL], [0, 1, 1])
+    np.testing.assert_array_equal(bad.obs, good.obs)
+    np.testing.assert_array_equal(bad.reward, good.reward)
+    assert np.isfinite(bad.reward).all()
+    slope = jax.grad(lambda action: step(state, action).reward.sum())(given)
+    np.testing.assert_array_equal(slope[1:], 0)
     assert float(slope[0, 0]) != 0
 
 

@@ -91,7 +91,7 @@ def test_a_control_that_is_not_finite_is_told(env):
     obs, reward, *_ = clients.step(np.array([[0.0], [np.nan]]))
     assert np.isfinite(obs).all()
     assert np.isfinite(reward).all()
-    with pytest.raises(RuntimeError, match="BADCTRL: 2 times in 1 of 2 worlds: control not finite"):
+    with pytest.raises(RuntimeError, match="BADCTRL: once in 1 of 2 worlds: control not finite"):
         jaxsim.check(clients.state.data)
 
 
