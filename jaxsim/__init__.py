@@ -6,6 +6,23 @@ from jaxsim.assets.source.provider import register_provider as register_provider
 from jaxsim.assets.source.provider import unregister_provider as unregister_provider
 from jaxsim.assets.source.vfs import Vfs as Vfs
 from jaxsim.compile import flatten as flatten
+from jaxsim.enums import BiasType as BiasType
+from jaxsim.enums import ConeType as ConeType
+from jaxsim.enums import ConstraintType as ConstraintType
+from jaxsim.enums import DisableBit as DisableBit
+from jaxsim.enums import DynType as DynType
+from jaxsim.enums import EnableBit as EnableBit
+from jaxsim.enums import EqType as EqType
+from jaxsim.enums import GainType as GainType
+from jaxsim.enums import GeomType as GeomType
+from jaxsim.enums import IntegratorType as IntegratorType
+from jaxsim.enums import JacobianType as JacobianType
+from jaxsim.enums import JointType as JointType
+from jaxsim.enums import ObjType as ObjType
+from jaxsim.enums import SensorType as SensorType
+from jaxsim.enums import SolverType as SolverType
+from jaxsim.enums import TrnType as TrnType
+from jaxsim.enums import WrapType as WrapType
 from jaxsim.errors import ConfigError as ConfigError
 from jaxsim.errors import InputError as InputError
 from jaxsim.errors import ModelError as ModelError
@@ -17,6 +34,7 @@ from jaxsim.extend.registry import unregister_collider as unregister_collider
 from jaxsim.extend.registry import unregister_plugin as unregister_plugin
 from jaxsim.io.bridge import get_data as get_data
 from jaxsim.io.bridge import get_data_into as get_data_into
+from jaxsim.io.bridge import make_data as make_data
 from jaxsim.io.bridge import put_data as put_data
 from jaxsim.io.bridge import put_model as put_model
 from jaxsim.io.load import load_model as load_model
@@ -28,6 +46,7 @@ from jaxsim.model.data import Contact as Contact
 from jaxsim.model.data import Data as Data
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
+from jaxsim.model.impl import Impl as Impl
 from jaxsim.model.lookup import ctrl_index as ctrl_index
 from jaxsim.model.lookup import dof_index as dof_index
 from jaxsim.model.lookup import qpos_index as qpos_index
@@ -75,7 +94,6 @@ from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import transmission as transmission
 from jaxsim.physics.arrays.platform import for_platform as for_platform
 from jaxsim.physics.constants.set_const import set_const as set_const
-from jaxsim.physics.make_data import make_data as make_data
 from jaxsim.physics.make_data import reset_data as reset_data
 from jaxsim.physics.make_data import reset_data_keyframe as reset_data_keyframe
 from jaxsim.physics.query.capacities import Capacities as Capacities

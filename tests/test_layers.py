@@ -23,7 +23,7 @@ ROWS = (
     "physics",
     "io",
     "rollout derivative",
-    "view envs control identify shard",
+    "view envs control identify shard mjx",
     "learn",
     "cli",
 )

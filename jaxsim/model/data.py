@@ -4,7 +4,7 @@ MuJoCo's names. `make_data` allocates the state and the results people read; a f
 not carried from step to step (and costs nothing); `make_data(m, keep="all")` carries every one.
 """
 
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -186,6 +186,21 @@ class Data(Record):
     forces: Any = work(
         "forces of the rows after no-slip iterations (solver/noslip.py); None: as qacc has them"
     )
+
+    def __getitem__(self, index: Any) -> Self:
+        """The worlds of a batch at an index, a slice or a mask of its leading axis."""
+        return jax.tree.map(lambda a: a[index], self)
+
+    def where(self, done: jax.Array, other: Self) -> Self:
+        """`other` where `done`, else this: one world, or many whose leading axes are those of
+        `done`."""
+
+        def choose(mine: jax.Array, theirs: jax.Array) -> jax.Array:
+            shape = done.shape + (1,) * (mine.ndim - done.ndim)
+            return jnp.where(done.reshape(shape), theirs, mine)
+
+        done = jnp.asarray(done)
+        return jax.tree.map(choose, self, other)
 
 
 # what a world always has: its state, its inputs and the counters of a step; under the sleep flag

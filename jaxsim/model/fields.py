@@ -19,7 +19,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+
+from jaxsim.model.impl import Impl
 
 # trailing shape of the public array for each kind of value
 KINDS: dict[str, tuple[int, ...]] = {
@@ -45,8 +48,8 @@ class Field:
       keep: whether `make_data` allocates it by default.
       static: decides the shape of the program: hashed, never traced.
       nested: the record class of the value, for a field that is itself a record.
-      only: tables of the structure, options ("opt.density"), or properties of the model; None in a model in which all of
-        them are zero.
+      only: tables of the structure, options ("opt.density") or properties of the model; None in a
+        model in which all of them are zero.
     """
 
     shape: tuple[str | int, ...] = ()
@@ -153,7 +156,32 @@ class Record:
             raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)[0]!r}")
         if not self._native:
             self._check(values)
+            values = {n: _typed(value, self.__dict__.get(n)) for n, value in values.items()}
         return self.converted(values, self._native)
+
+    def tree_replace(self, values: Mapping[str, Any]) -> Self:
+        """A copy with some fields changed, also those of records inside: "opt.timestep".
+
+        Raises:
+          TypeError: there is no such field.
+          ValueError: as `replace`.
+
+        Example:
+          >>> m.tree_replace({"opt.gravity": jnp.zeros(3)}).opt.gravity.shape
+          (3,)
+        """
+        new = self
+        for name, value in values.items():
+            owner, _, rest = name.partition(".")
+            if rest:
+                inner = self.fields.get(owner)
+                if inner is None or inner.nested is None:
+                    what = "is no record" if inner else "is no field"
+                    raise TypeError(f"{name}: {owner!r} {what} of {type(self).__name__}")
+                value = getattr(new, owner).tree_replace({rest: value})
+                name = owner
+            new = new.replace(**{name: value})
+        return new
 
     def converted(self, values: Mapping[str, Any], native: bool) -> Self:
         """A copy with some fields changed, in the public or the physics' form; not checked."""
@@ -174,6 +202,16 @@ class Record:
         """The sizes that the symbols in declarations stand for, as far as the record knows them."""
         del values
         return {}
+
+    @property
+    def impl(self) -> Impl:
+        """Which of MJX's engines it would be for, as programs written for MJX ask."""
+        return Impl.JAX
+
+    @property
+    def _impl(self) -> Self:
+        """Where MJX keeps the fields of one engine; here there is one."""
+        return self
 
     def __setattr__(self, name, value):
         raise AttributeError(
@@ -238,6 +276,19 @@ def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -
             f"{name}: expected shape {_shown(field, expected)}, with any leading axes of a batch; "
             f"got {brief(value)}"
         )
+
+
+def _typed(value, old):
+    """A value of definite type: a Python number in an array's place becomes one of its type.
+
+    One of weak type, as `jnp.zeros(()) + 1.0` has none but `jnp.asarray(1.0)` has, would make the
+    next call of a program another one, to be compiled again.
+    """
+    if getattr(value, "weak_type", False):
+        return jnp.asarray(value, value.dtype)
+    if _shape_of(value, old) == () and not hasattr(value, "dtype"):
+        return jnp.asarray(value, old.dtype)
+    return value
 
 
 def _shape_of(value, old) -> tuple[int, ...] | None:

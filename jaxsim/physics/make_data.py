@@ -19,31 +19,11 @@ from jaxsim.physics.sleep.trees import report, sleeps
 
 
 def make_data(m: Model, keep: Keep = "default") -> Data:
-    """The state of one world at the reference configuration, at rest.
+    """The state of one world at the reference configuration, at rest; `jaxsim.make_data` says more.
 
     Args:
       m: the model.
-      keep: which results a step carries besides the state and the inputs: "default", what people
-        commonly read; "all"; or a list of fields by name and of stages, `keep=["xpos", crb]`: what
-        `jaxsim.crb` reads and writes. What is not kept costs no memory.
-
-    Returns:
-      Data with `qpos = qpos0`, mocap bodies at their poses in the model and everything else zero.
-      Trees that begin asleep do so, and keep what the forward dynamics finds for them.
-      Use `jax.vmap` over a batch of qpos, or `jax.tree.map`, to make many worlds.
-
-    Warns:
-      UserWarning: a tree that should begin asleep cannot, because one that does not is tied to it.
-
-    Raises:
-      UnsupportedError: the model has what the physics cannot simulate; every such thing is listed
-        with its place.
-      ValueError: `keep` names a field that Data does not have.
-
-    Example:
-      >>> d = make_data(m, keep=("qacc", "xpos"))
-      >>> d.qpos.shape, d.qacc.shape, d.sensordata is None
-      ((1,), (1,), True)
+      keep: which results a step carries besides the state and the inputs.
     """
     d = allocate(m, keep)
     if not sleeps(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):

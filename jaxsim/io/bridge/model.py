@@ -9,6 +9,7 @@ from jaxsim.compile.reference.constants import Constants
 from jaxsim.compile.reference.statistics import statistics
 from jaxsim.extend.known import KNOWN
 from jaxsim.io.assemble import assemble, freed_model
+from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.switches import Free
@@ -55,7 +56,9 @@ NOT_READ = re.compile(
 
 def put_model(
     model: Any,
+    device: Any = None,
     *,
+    impl: Any = None,
     contacts: int | None = None,
     pairs: int | None = None,
     free: Free = (),
@@ -65,6 +68,8 @@ def put_model(
 
     Args:
       model: a `mujoco.MjModel`.
+      device: where its arrays are to be; None: JAX's default.
+      impl: "jax", as MJX has it: there is one engine.
       contacts: contacts a world has room for; None: chosen from the candidate pairs.
       pairs: near pairs of each group that are looked at, as for `load_model`.
       free: real fields that may change from zero, as for `load_model`.
@@ -76,6 +81,7 @@ def put_model(
     Warns:
       UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
     """
+    check_choices("put_model", impl, {})
     check_room(contacts, pairs)
     smooth = check_smooth(smooth)
     fields: dict[str, Any] = {}
@@ -94,7 +100,7 @@ def put_model(
         smooth=smooth,
         plugins=[_plugin(number) for number in model.plugin],
     )
-    return freed_model(m, free)
+    return on_device(freed_model(m, free), device)
 
 
 def _plugin(number: int) -> str:

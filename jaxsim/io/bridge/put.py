@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.io.bridge.check import check_same_model
+from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.io.bridge.model import put_model
 from jaxsim.io.bridge.sparse import OWNERS, dense
 from jaxsim.model.allocate import Keep
@@ -15,18 +16,31 @@ from jaxsim.model.data import Contact, Data
 from jaxsim.physics.make_data import make_data
 
 
-def put_data(model: Any, data: Any, *, contacts: int | None = None, keep: Keep = "default") -> Data:
+def put_data(
+    model: Any,
+    data: Any,
+    device: Any = None,
+    *,
+    impl: Any = None,
+    contacts: int | None = None,
+    keep: Keep = "default",
+    **buffers: int | None,
+) -> Data:
     """Makes a Data of a state of MuJoCo's, with the results that were computed for it.
 
     Args:
       model: the `mujoco.MjModel` of the state.
       data: a `mujoco.MjData`.
+      device: where its arrays are to be; None: JAX's default.
+      impl: "jax", as MJX has it: there is one engine.
       contacts: contacts a world has room for, as given to `put_model`.
       keep: the results to keep, as in `make_data`.
+      buffers: those of MJX, as in `make_data`, without effect.
 
     Raises:
       ValueError: the state is one of another model.
     """
+    check_choices("put_data", impl, buffers)
     check_same_model("put_data", model, data)
     d = make_data(put_model(model, contacts=contacts), keep)
     given: dict[str, Any] = {
@@ -37,7 +51,7 @@ def put_data(model: Any, data: Any, *, contacts: int | None = None, keep: Keep =
     }
     if d.contact is not None:
         given["contact"] = _contacts(d.contact, model, data)
-    return d.replace(**given)
+    return on_device(d.replace(**given), device)
 
 
 def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
