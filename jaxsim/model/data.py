@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import MINAWAKE
+from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, work
 
 FAR = 1e10  # distance at a place without a contact [m]
@@ -56,6 +57,16 @@ class Contact(Record):
         doc="force and torque on geom 2, in its frame",
         only=("lists_contact_forces",),
     )
+
+    @property
+    def geom1(self) -> jax.Array:
+        """The first geom, (ncontact,)."""
+        return self.geom[..., 0]
+
+    @property
+    def geom2(self) -> jax.Array:
+        """The second geom, (ncontact,)."""
+        return self.geom[..., 1]
 
     @property
     def exclude(self) -> jax.Array:
@@ -186,6 +197,16 @@ class Data(Record):
     forces: Any = work(
         "forces of the rows after no-slip iterations (solver/noslip.py); None: as qacc has them"
     )
+
+    def bind(self, m: Any, elements: Any) -> Bound[Self]:
+        """The fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
+
+        Args:
+          m: the model.
+          elements: an element of a `Spec` or of a `mujoco.MjSpec`, "kind:name", or a list of them,
+            all of one kind.
+        """
+        return Bound(m.structure, self, elements)
 
     def __getitem__(self, index: Any) -> Self:
         """The worlds of a batch at an index, a slice or a mask of its leading axis."""

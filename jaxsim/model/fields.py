@@ -16,13 +16,12 @@ pytree, one call in `__init_subclass__`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from jaxsim.model.impl import Impl
 
 # trailing shape of the public array for each kind of value
 KINDS: dict[str, tuple[int, ...]] = {
@@ -98,6 +97,12 @@ def work(doc: str) -> Any:
     It is no field: it is not part of the pytree, and what is given to the caller has none.
     """
     return Work(doc)
+
+
+class Impl(Enum):
+    """Engines of MJX, by which programs written for it choose: that which is of JAX alone."""
+
+    JAX = "jax"
 
 
 class Record:

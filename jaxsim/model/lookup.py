@@ -9,13 +9,10 @@ from collections.abc import Iterable
 import jax
 import numpy as np
 
-from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-
-_NQ = {JointType.FREE: 7, JointType.BALL: 4}  # of all others 1
-_NV = {JointType.FREE: 6, JointType.BALL: 3}
+from jaxsim.model.places import ctrl_places, dof_places, qpos_places, sensor_places
 
 Names = str | Iterable[str]
 
@@ -47,8 +44,7 @@ def sensor(m: Model, d: Data, name: str) -> jax.Array:
 
 def sensor_index(m: Model, names: Names) -> np.ndarray:
     """Where sensors stand in `sensordata`, one after the other, int (n,)."""
-    s = m.structure
-    return _places(m, "sensor", names, s.sensor_adr, s.sensor_dim)
+    return sensor_places(m.structure, _ids(m, "sensor", names))
 
 
 def qpos_index(m: Model, names: Names) -> np.ndarray:
@@ -65,24 +61,19 @@ def qpos_index(m: Model, names: Names) -> np.ndarray:
       >>> qpos_index(m, "hinge")
       array([0])
     """
-    s = m.structure
-    width = np.array([_NQ.get(JointType(t), 1) for t in s.jnt_type], np.int64)
-    return _places(m, "joint", names, s.jnt_qposadr, width)
+    return qpos_places(m.structure, _ids(m, "joint", names))
 
 
 def dof_index(m: Model, names: Names) -> np.ndarray:
     """Where joints stand in `qvel`, one after the other, int (n,); a free joint has six places."""
-    s = m.structure
-    width = np.array([_NV.get(JointType(t), 1) for t in s.jnt_type], np.int64)
-    return _places(m, "joint", names, s.jnt_dofadr, width)
+    return dof_places(m.structure, _ids(m, "joint", names))
 
 
 def ctrl_index(m: Model, names: Names) -> np.ndarray:
     """Where actuators stand in `ctrl`, one after the other, int (n,)."""
-    s = m.structure
-    return _places(m, "actuator", names, s.actuator_ctrladr, s.actuator_ctrlnum)
+    return ctrl_places(m.structure, _ids(m, "actuator", names))
 
 
-def _places(m: Model, kind: str, names: Names, adr: np.ndarray, width: np.ndarray) -> np.ndarray:
-    ids = [name2id(m, kind, n) for n in ([names] if isinstance(names, str) else names)]
-    return np.concatenate([np.arange(adr[i], adr[i] + width[i]) for i in ids] or [np.zeros(0, int)])
+def _ids(m: Model, kind: str, names: Names) -> np.ndarray:
+    given = [names] if isinstance(names, str) else names
+    return np.array([name2id(m, kind, name) for name in given], np.int64)

@@ -6,9 +6,10 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from jaxsim.enums import DisableBit, IntegratorType
+from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, static
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import check_switches
@@ -333,6 +334,15 @@ class Model(Record):
     def __repr__(self) -> str:
         """Sizes and precision; `describe` says more."""
         return f"Model({self.structure!r}, {getattr(self.qpos0, 'dtype', 'no arrays')})"
+
+    def bind(self, elements: Any) -> Bound[Self]:
+        """The fields of named objects: `m.bind(spec["body", "arm"]).mass`.
+
+        Args:
+          elements: an element of a `Spec` or of a `mujoco.MjSpec`, "kind:name", or a list of them,
+            all of one kind.
+        """
+        return Bound(self.structure, self, elements)
 
     @property
     def lists_contact_forces(self) -> bool:

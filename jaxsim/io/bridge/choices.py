@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from jaxsim.model.impl import Impl
+from jaxsim.model.fields import Impl
 
 ROOM = "room for contacts is the model's, for each world: put_model(..., contacts=, pairs=)"
 ROWS = "there is room for the rows of all contacts that there is room for"

@@ -1,0 +1,172 @@
+"""Fields of named objects: `d.bind(m, element).xpos`, as MuJoCo binds the elements of a spec."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.fields import Record
+from jaxsim.model.places import (
+    act_places,
+    ctrl_places,
+    dof_places,
+    out_places,
+    qpos_places,
+    sensor_places,
+)
+from jaxsim.model.structure import Structure
+from jaxsim.words import remedy
+
+R = TypeVar("R", bound=Record)
+
+
+def _mocap_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+    at: np.ndarray = s.body_mocapid[ids]
+    if (at < 0).any():
+        raise AttributeError("not every body that is bound is a mocap body")
+    return at
+
+
+class Kind(NamedTuple):
+    """How the fields of a kind of object are called, and where an object stands in them.
+
+    Attributes:
+      prefixes: before the names, "" for fields without one.
+      places: by the size of a field's first axis, from ids of objects.
+    """
+
+    prefixes: tuple[str, ...]
+    places: Mapping[str, Callable[[Structure, np.ndarray], np.ndarray]]
+
+
+def _own(s: Structure, ids: np.ndarray) -> np.ndarray:
+    return ids
+
+
+KINDS = {
+    "body": Kind(("", "body_"), {"nbody": _own, "nmocap": _mocap_places}),
+    "joint": Kind(
+        ("", "jnt_", "dof_"), {"njnt": _own, "nq": qpos_places, "nv": dof_places}
+    ),
+    "geom": Kind(("geom_",), {"ngeom": _own}),
+    "site": Kind(("site_",), {"nsite": _own}),
+    "camera": Kind(("cam_",), {"ncam": _own}),
+    "light": Kind(("light_",), {"nlight": _own}),
+    "mesh": Kind(("mesh_",), {"nmesh": _own}),
+    "material": Kind(("mat_",), {"nmat": _own}),
+    "pair": Kind(("pair_",), {"npair": _own}),
+    "equality": Kind(("eq_",), {"neq": _own}),
+    "tendon": Kind(("ten_", "tendon_"), {"ntendon": _own}),
+    "actuator": Kind(
+        ("", "actuator_"),
+        {"nactuator": _own, "nu": ctrl_places, "na": act_places, "nout": out_places},
+    ),
+    "sensor": Kind(("", "sensor_"), {"nsensor": _own, "nsensordata": sensor_places}),
+    "key": Kind(("key_",), {"nkey": _own}),
+}  # fmt: skip
+
+
+class Bound(Generic[R]):
+    """The fields of some objects of one kind.
+
+    Of one object an attribute has no axis for it, nor one of length 1 for its only number; of a
+    list of objects there is an axis, in the order of the list. Leading axes of many worlds stay.
+
+    Example:
+      >>> spec = jaxsim.Spec.from_string('<mujoco><worldbody><body name="arm"><joint name="j"/>'
+      ...     '<geom size=".1"/></body></worldbody></mujoco>')
+      >>> m = jaxsim.load_model(spec)
+      >>> d = jaxsim.make_data(m).bind(m, spec["joint", "j"]).set("qpos", 0.5)
+      >>> d.bind(m, spec["joint", "j"]).qpos
+      Array(0.5, dtype=float64)
+      >>> m.bind("body:arm").mass.shape
+      ()
+    """
+
+    def __init__(self, structure: Structure, record: R, elements: Any):
+        alone = isinstance(elements, str) or not isinstance(elements, Iterable)
+        given = [elements] if alone else list(elements)
+        kinds = {_kind(e) for e in given}
+        if len(kinds) != 1 or not kinds <= KINDS.keys():
+            raise ValueError(
+                f"bind: expected objects of one kind ({', '.join(KINDS)}), got {sorted(kinds)}"
+            )
+        self._structure, self._record, self._alone = structure, record, alone
+        (self._kind,) = kinds
+        self._ids = np.array([_id(structure, self._kind, e) for e in given], np.int64)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of the objects, without its prefix or with it.
+
+        Raises:
+          AttributeError: the record does not have or not carry it.
+        """
+        if name.startswith("__"):
+            raise AttributeError(name)
+        field, axis, at = self._find(name)
+        values = jnp.take(jnp.asarray(getattr(self._record, field)), at, axis=axis)
+        return jnp.squeeze(values, axis) if self._alone and len(at) == 1 else values
+
+    def set(self, name: str, value: Any) -> R:
+        """The record with a field of these objects changed.
+
+        Raises:
+          AttributeError: the record does not have or not carry it.
+          ValueError: the value does not fit, or the field is static.
+        """
+        field, axis, at = self._find(name)
+        if field not in self._record.fields:
+            raise ValueError(f"{field}: is static, it decides the shape of the program")
+        old = getattr(self._record, field)
+        value = jnp.asarray(value, old.dtype)
+        if self._alone and len(at) == 1 and value.ndim == old.ndim - 1:
+            value = jnp.expand_dims(value, axis)
+        shape = (*old.shape[:axis], len(at), *old.shape[axis + 1 :])
+        if any(n not in (1, k) for n, k in zip(value.shape[::-1], shape[::-1], strict=False)):
+            raise ValueError(f"{field} of these objects: expected {shape}, got {value.shape}")
+        new = old.at[(slice(None),) * axis + (at,)].set(value)
+        return self._record.replace(**{field: new})
+
+    def _find(self, name: str) -> tuple[str, int, np.ndarray]:
+        """The full name of a field, its axis of objects, and where these are in it."""
+        kind, s = KINDS[self._kind], self._structure
+        for full in (prefix + name for prefix in kind.prefixes):
+            declared = self._record.fields.get(full)
+            size = str(declared.shape[0]) if declared is not None and declared.shape else ""
+            if declared is not None and size in kind.places:
+                value = getattr(self._record, full)
+                if value is None:
+                    raise AttributeError(
+                        f"{full} is not carried; keep it: make_data(m, keep=[{full!r}])"
+                    )
+                at = kind.places[size](s, self._ids)
+                return full, value.ndim - len(declared.dims(s.sizes)), at
+        for full in (prefix + name for prefix in kind.prefixes if prefix):
+            if isinstance(getattr(self._record, full, None), np.ndarray):
+                places = dof_places if full.startswith("dof_") else _own
+                return full, 0, places(s, self._ids)
+        raise AttributeError(
+            f"{self._kind}: {type(self._record).__name__} has no field {name!r} of it"
+        )
+
+
+def _kind(element: Any) -> str:
+    """The kind of an element of a Spec, of MuJoCo's spec, or of "kind:name"."""
+    if isinstance(element, str):
+        return element.partition(":")[0]
+    own = getattr(element, "defined_kind", None)
+    return own or type(element).__name__.removeprefix("Mjs").lower()
+
+
+def _id(s: Structure, kind: str, element: Any) -> int:
+    """The number of an object; one without a name has it from MuJoCo's compiled spec alone."""
+    name = element.partition(":")[2] if isinstance(element, str) else element.name
+    names = dict(s.names)[kind]
+    if name in names:
+        return names.index(name)
+    number = getattr(element, "id", -1)
+    if name or not isinstance(number, int) or number < 0:
+        what = f"no {kind} is named {name!r}" if name else f"bind: this {kind} has no name"
+        raise ValueError(f"{what}{remedy(name or '', [n for n in names if n])}")
+    return number

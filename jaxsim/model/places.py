@@ -1,0 +1,51 @@
+"""Where objects stand in the arrays of Data that have several numbers for each of them.
+
+Indices are numpy arrays, known when a program is traced.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.model.structure import Structure
+
+
+def ranges(first: np.ndarray, count: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """The places first, first + 1, ... of each of some objects, one after the other."""
+    parts = [np.arange(first[i], first[i] + count[i]) for i in ids]
+    return np.concatenate([np.zeros(0, int), *parts])
+
+
+def qpos_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+    """Where joints stand in `qpos`."""
+    return ranges(s.jnt_qposadr, _width(s, {JointType.FREE: 7, JointType.BALL: 4}), ids)
+
+
+def dof_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+    """Where joints stand in `qvel`."""
+    return ranges(s.jnt_dofadr, _width(s, {JointType.FREE: 6, JointType.BALL: 3}), ids)
+
+
+def ctrl_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+    """Where actuators stand in `ctrl`."""
+    return ranges(s.actuator_ctrladr, s.actuator_ctrlnum, ids)
+
+
+def sensor_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+    """Where sensors stand in `sensordata`."""
+    return ranges(s.sensor_adr, s.sensor_dim, ids)
+
+
+def _width(s: Structure, wide: Mapping[JointType, int]) -> np.ndarray:
+    return np.array([wide.get(JointType(t), 1) for t in s.jnt_type], np.int64)
+
+
+def act_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+    """Where actuators stand in `act`."""
+    return ranges(s.actuator_actadr, s.actuator_actnum, ids)
+
+
+def out_places(s: Structure, ids: np.ndarray) -> np.ndarray:
+    """Where actuators stand in `actuator_force`."""
+    return ranges(s.actuator_outadr, s.actuator_outnum, ids)
