@@ -5,13 +5,17 @@ from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 
+DIGITS = 8  # relative change of the step, in units of rounding, that is none
+
 
 def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
     """The step that minimizes the cost along the Newton direction.
 
     The derivative of the cost along the line is increasing. Newton's method on it, kept inside
     the bracket of the root found so far, ends exactly for the piecewise quadratic costs. Its first
-    step is 1: the direction is the Newton step of the whole cost.
+    step is 1: the direction is the Newton step of the whole cost. It also ends where Newton's next
+    step would change the last digits only: what is left of the derivative is then rounding, often
+    more than `tolerance` in single precision, and a bisection on its sign would lead away.
 
     Args:
       pieces: the cost along the direction as a sum; each part has `derivatives(step)`, the first
@@ -20,7 +24,7 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
       tolerance: absolute bound on the derivative `[1, *W]`.
 
     Returns:
-      Step length `[1, *W]`.
+      Step length `[1, *W]`: of those tried the one of least slope.
     """
 
     def derivatives(step):
@@ -31,17 +35,23 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
         return (k < limit) & jnp.any(busy)
 
     def newton(state):
-        k, step, trial, low, high, busy = state
-        step = jnp.where(busy, trial, step)
+        k, best, slope, trial, low, high, busy = state
+        step = trial
         first, second = (sum(parts) for parts in zip(*derivatives(step), strict=True))
+        better = busy & (jnp.abs(first) < slope)
+        best, slope = jnp.where(better, step, best), jnp.where(better, jnp.abs(first), slope)
         low = jnp.where(busy & (first < 0), step, low)
         high = jnp.where(busy & (first > 0), step, high)
-        trial = step - first / second
-        middle = jnp.where(jnp.isinf(high), 2 * low + 1, 0.5 * (low + high))
+        change = first / second
+        trial = step - change
+        open_end = jnp.isinf(high)
+        middle = jnp.where(open_end, 2 * low + 1, 0.5 * (low + high))
         trial = jnp.where((trial > low) & (trial < high), trial, middle)
-        moves = (high - low) > jnp.finfo(step.dtype).eps * jnp.abs(high)
-        return k + 1, step, trial, low, high, busy & (jnp.abs(first) > tolerance) & moves
+        eps = jnp.finfo(step.dtype).eps
+        moves = (jnp.abs(change) > DIGITS * eps * step) & (open_end | (high - low > eps * high))
+        return k + 1, best, slope, trial, low, high, busy & (slope > tolerance) & moves
 
     zero = jnp.zeros_like(tolerance)
-    state = (jnp.int32(0), zero, zero + 1, zero, zero + jnp.inf, jnp.ones(zero.shape, bool))
+    none = zero + jnp.inf
+    state = (jnp.int32(0), zero, none, zero + 1, zero, none, jnp.ones(zero.shape, bool))
     return lax.while_loop(proceed, newton, state)[1]
