@@ -45,8 +45,8 @@ class Field:
       keep: whether `make_data` allocates it by default.
       static: decides the shape of the program: hashed, never traced.
       nested: the record class of the value, for a field that is itself a record.
-      only: tables of the structure, options ("opt.density"), or properties of the model; None in a model in which all of
-        them are zero.
+      only: tables of the structure, options ("opt.density"), or properties of the model; None in
+        a model in which all of them are zero.
     """
 
     shape: tuple[str | int, ...] = ()

@@ -1,8 +1,9 @@
 """Forces of the contacts in the list of a Data, for inspection.
 
 They follow from what `d` carries: the contacts, the poses and velocities of the state they were
-found in, and `qacc`; where the model has no-slip iterations or the integrator RK4, the list has them. So they belong to
-the same state as the list: after `forward` to that in `d`, after `step` to the one before it.
+found in, and `qacc`; where the model has no-slip iterations or the integrator RK4, the list has
+them. So they belong to the same state as the list: after `forward` to that in `d`, after `step` to
+the one before it.
 """
 
 import jax.numpy as jnp
