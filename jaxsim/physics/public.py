@@ -39,7 +39,7 @@ def public(core: Callable) -> Callable:
         for argument, value in zip(names[1:], args[1:], strict=False):
             if argument == "d":
                 check_data(name, m, value)
-                _check_carries(name, value, stage)
+                check_carries(name, value, stage)
             else:
                 check_array(name, m, argument, value)
         arrays = (a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in args[1:])
@@ -52,7 +52,7 @@ def public(core: Callable) -> Callable:
 NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
 
 
-def _check_carries(name: str, d: Data, stage: Stage) -> None:
+def check_carries(name: str, d: Data, stage: Stage) -> None:
     """Refuses a Data without what is read, or without any place for the result."""
     absent = [field for field in sorted(stage.needs) if getattr(d, field) is None]
     results = sorted(stage.carries - stage.needs)
