@@ -20,8 +20,8 @@ def test_the_difference_of_quaternions():
     for k in range(10):
         a, b = np.zeros((2, 9))
         mujoco.mjd_subQuat(quats[0, k], quats[1, k], a, b)
-        np.testing.assert_allclose(Da[k], a.reshape(3, 3), rtol=1e-7, atol=1e-7, err_msg=k)
-        np.testing.assert_allclose(Db[k], b.reshape(3, 3), rtol=1e-7, atol=1e-7, err_msg=k)
+        np.testing.assert_allclose(Da[k], a.reshape(3, 3), **STAGE, err_msg=str(k))
+        np.testing.assert_allclose(Db[k], b.reshape(3, 3), **STAGE, err_msg=str(k))
 
 
 def test_the_integration_of_quaternions():
