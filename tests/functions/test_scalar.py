@@ -96,17 +96,31 @@ def test_numbers():
 
 
 def test_single_precision_stays_single():
-    one = np.float32(0.5)
-    assert f.sigmoid(one).dtype == np.float32
-    assert f.spring_damper(one, one, one, one, one).dtype == np.float32
-    assert f.euler_to_quat(np.ones(3, np.float32), "xyz").dtype == np.float32
-    assert f.eig3(np.eye(3, dtype=np.float32)).eigvec.dtype == np.float32
-    assert f.mat_to_rot(np.eye(3, dtype=np.float32)).dtype == np.float32
-    assert f.chol_factor(np.eye(3, dtype=np.float32)).L.dtype == np.float32
-    band = np.full(8, 2, np.float32)
-    assert f.chol_factor_band(band, 4, 2, 0)[0].dtype == np.float32
-    H = np.eye(2, dtype=np.float32)
-    assert f.box_qp(H, H[0], -H[0], H[1]).x.dtype == np.float32
-    assert f.muscle_gain(one, one, np.ones(2, np.float32), one, np.ones(9, np.float32)).dtype == (
-        np.float32
+    one, vec = np.float32(0.5), np.ones(3, np.float32)
+    unit, quat = np.eye(3, dtype=np.float32), np.eye(4, dtype=np.float32)[0]
+    calls = (
+        lambda: f.sigmoid(one),
+        lambda: f.spring_damper(one, one, one, one, one),
+        lambda: f.euler_to_quat(vec, "xyz"),
+        lambda: f.quat_z_to_vec(vec),
+        lambda: f.quat_integrate(quat, vec, one),
+        lambda: f.sub_quat(quat, quat),
+        lambda: f.mul_pose(vec, quat, vec, quat),
+        lambda: f.transform_spatial(np.ones(6, np.float32), True, vec, vec, unit),
+        lambda: f.make_frame(vec),
+        lambda: f.eig3(unit),
+        lambda: f.mat_to_quat(unit),
+        lambda: f.mat_to_rot(unit),
+        lambda: f.chol_factor(unit).L,
+        lambda: f.chol_solve(unit, vec),
+        lambda: f.chol_update(unit, vec).L,
+        lambda: f.chol_factor_band(np.ones(8, np.float32), 4, 2, 0),
+        lambda: f.chol_solve_band(np.ones(8, np.float32), np.ones(4, np.float32), 4, 2, 0),
+        lambda: f.box_qp(unit, vec, -vec, vec).x,
+        lambda: f.muscle_gain(one, one, vec[:2], one, np.ones(9, np.float32)),
+        lambda: f.muscle_dynamics(one, one, vec),
+        lambda: f.encode_pyramid(vec, vec),
     )
+    for call in calls:
+        for shape in jax.tree.leaves(jax.eval_shape(call)):
+            assert shape.dtype == np.float32

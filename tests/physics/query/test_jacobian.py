@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import in_all_worlds, machine
+from states import single
 from tolerance import DIFFERENCE, ROUNDING, STAGES
 
 import jaxsim
@@ -15,6 +16,7 @@ import jaxsim
 pair = cache(machine)
 POINT, AXIS = np.array([0.3, -0.2, 0.5]), np.array([1.0, 2.0, -0.5])
 FORCE, TORQUE = np.array([1.0, -2.0, 3.0]), np.array([0.3, 0.1, -0.2])
+QUAT = np.array([0.6, 0.0, 0.8, 0.0])
 
 
 def close(found, expected):
@@ -23,15 +25,15 @@ def close(found, expected):
 
 def asked(m, d, body):
     """Everything that is asked of one body."""
-    point, axis = jnp.asarray(POINT), jnp.asarray(AXIS)
-    force, torque = jnp.asarray(FORCE), jnp.asarray(TORQUE)
+    given = (POINT, AXIS, FORCE, TORQUE, QUAT)
+    point, axis, force, torque, quat = (jnp.asarray(a, d.qpos.dtype) for a in given)
     return {
         "subtree": jaxsim.jac_subtree_com(m, d, body),
         "point axis": jaxsim.jac_point_axis(m, d, point, axis, body),
         "dot": jaxsim.jac_dot(m, d, point, body),
         "angmom": jaxsim.angmom_mat(m, d, body),
         "apply": jaxsim.apply_ft(m, d, force, torque, point, body, d.qfrc_applied),
-        "global": jaxsim.local_to_global(m, d, point, jnp.asarray([0.6, 0.0, 0.8, 0.0]), body),
+        "global": jaxsim.local_to_global(m, d, point, quat, body),
         "jac": jaxsim.jac(m, d, point, body),
     }
 
@@ -63,7 +65,7 @@ def expected(mj, state, body):
     mujoco.mj_applyFT(mj, state, FORCE, TORQUE, POINT, body, target)
     out["apply"] = target
     xpos, xmat = np.zeros(3), np.zeros(9)
-    mujoco.mj_local2Global(state, xpos, xmat, POINT, np.array([0.6, 0, 0.8, 0]), body, 0)
+    mujoco.mj_local2Global(state, xpos, xmat, POINT, QUAT, body, 0)
     out["global"] = xpos, xmat.reshape(3, 3)
     mujoco.mj_jac(mj, state, p, r, POINT, body)
     out["jac"] = p.T.copy(), r.T.copy()
@@ -83,11 +85,15 @@ def test_beside_mujoco(name):
 
 def test_one_world_is_as_many():
     _, _, m, d = pair()
-    alone = jax.jit(jax.vmap(asked, (None, None, 0)))
-    first = jax.tree.map(lambda a: a[1], d)
-    ours = alone(m, first, jnp.arange(m.nbody))
-    together = jax.tree.map(lambda a: a[1], found())
+    ours = jax.jit(asked)(m, jax.tree.map(lambda a: a[1], d), jnp.asarray(3))
+    together = jax.tree.map(lambda a: a[1, 3], found())
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **ROUNDING), ours, together)
+
+
+def test_in_single_precision():
+    _, _, m, d = pair()
+    shapes = jax.eval_shape(asked, single(m), single(jax.tree.map(lambda a: a[0], d)), 3)
+    assert {s.dtype for s in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
 
 
 def test_they_are_derivatives_of_the_kinematics():
@@ -125,13 +131,12 @@ def test_the_angular_momentum_of_subtrees():
 
 
 def test_gradients():
-    """Of one number made of those that need velocities and masses, beside differences."""
+    """Of one number made of jac_dot, which needs poses and velocities, beside differences."""
     _, _, m, d = pair()
     first = jax.tree.map(lambda a: a[0], d)
     rng = np.random.default_rng(1)
-    names, body = ("dot", "angmom"), 3
-    one = {n: jax.tree.map(lambda a: a[0, body], found()[n]) for n in names}
-    weight = jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape)), one)
+    body = 3
+    weight = tuple(jnp.asarray(w) for w in rng.normal(size=(2, m.nv, 3)))
     dq, dv = jnp.asarray(rng.normal(size=(2, m.nv)))
 
     def moved(t):
@@ -139,17 +144,13 @@ def test_gradients():
 
     def number(t):
         qpos, qvel = moved(t)
-        there = first.replace(qpos=qpos, qvel=qvel)
-        dot = jaxsim.jac_dot(m, there, jnp.asarray(POINT), body)
-        parts = {"dot": dot, "angmom": jaxsim.angmom_mat(m, there, body)}
-        return sum(jax.tree.leaves(jax.tree.map(jnp.vdot, parts, weight)))
+        dot = jaxsim.jac_dot(m, first.replace(qpos=qpos, qvel=qvel), jnp.asarray(POINT), body)
+        return sum(jnp.vdot(a, w) for a, w in zip(dot, weight, strict=True))
 
     h = 1e-5
     qpos, qvel = jax.vmap(moved)(jnp.asarray([h, -h, 0.0]))
-    every = of_all()(m, d.replace(qpos=qpos, qvel=qvel), jnp.arange(m.nbody))
-    values = {n: jax.tree.map(lambda a: a[:, body], every[n]) for n in names}
-    up, down, _ = (
-        sum(jnp.vdot(a[k], w) for a, w in zip(*map(jax.tree.leaves, (values, weight)), strict=True))
-        for k in range(3)
+    every = of_all()(m, d.replace(qpos=qpos, qvel=qvel), jnp.arange(m.nbody))["dot"]
+    up, down = (
+        sum(jnp.vdot(a[k, body], w) for a, w in zip(every, weight, strict=True)) for k in (0, 1)
     )
     np.testing.assert_allclose(jax.jit(jax.grad(number))(0.0), (up - down) / (2 * h), **DIFFERENCE)

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import STATES, in_all_worlds, machine, oracle
+from states import single
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, STAGES
 
 import jaxsim
@@ -22,7 +23,7 @@ def asked(m, d, vec, efc_vec):
     rows = jaxsim.constraint_rows(m, d)
     count = rows.active.shape[0]
     return {
-        "add_m": jaxsim.add_m(m, d, jnp.ones((m.nv, m.nv))),
+        "add_m": jaxsim.add_m(m, d, jnp.ones((m.nv, m.nv), vec.dtype)),
         "mul_m2": jaxsim.mul_m2(m, d, vec),
         "solve_m2": jaxsim.solve_m2(m, d, vec),
         "factor_m": jaxsim.factor_m(m, d),
@@ -106,6 +107,14 @@ def test_quaternions_of_a_configuration():
         qpos = 3 * state.qpos
         mujoco.mj_normalizeQuat(mj, qpos)
         np.testing.assert_allclose(found()["normalize_quat"][k], qpos, **ROUNDING)
+
+
+def test_in_single_precision():
+    _, _, m, d = pair()
+    vec, rows = (jnp.ones((STATES, n), jnp.float32) for n in (m.nv, 20))
+    shapes = jax.eval_shape(in_all_worlds(asked, 0, 0), single(m), single(d), vec, rows)
+    shapes["rows"] = shapes["rows"].efc_J
+    assert {s.dtype for s in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
 
 
 def test_the_factor_has_a_derivative():

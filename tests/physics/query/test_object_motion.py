@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import in_all_worlds, machine
-from tolerance import DYNAMICS, STAGES
+from states import single
+from tolerance import DIFFERENCE, DYNAMICS, STAGES
 
 import jaxsim
 from jaxsim.enums import ObjType
@@ -17,44 +18,79 @@ pair = cache(machine)
 KINDS = {"body": "nbody", "xbody": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam"}
 
 
-def test_beside_mujoco():
-    mj, states, m, d = pair()
-    functions = {
-        "object_velocity": mujoco.mj_objectVelocity,
-        "object_acceleration": mujoco.mj_objectAcceleration,
-    }
-    found = in_all_worlds(asked)(m, d)
-    for (name, kind, local), values in zip(keys(), found, strict=True):
-        number = ObjType[kind.upper()]
-        for k, state in enumerate(states):
-            for i in range(getattr(mj, KINDS[kind])):
-                out = np.zeros(6)
-                functions[name](mj, state, int(number), i, out, local)
-                np.testing.assert_allclose(
-                    values[k, i], out, **DYNAMICS, err_msg=f"{name} {kind} {i} {local}"
-                )
-
-
-def keys():
-    names = ("object_velocity", "object_acceleration")
-    return [(n, k, local) for n in names for k in KINDS for local in (False, True)]
+# each kind in its own axes or in those of the world, which differ by a rotation
+ASKED = [
+    *(("object_acceleration", kind, True) for kind in KINDS),
+    ("object_acceleration", "site", False),
+    ("object_velocity", "body", True),
+    ("object_velocity", "camera", True),
+    ("object_velocity", "site", False),
+]
 
 
 def asked(m, d):
-    return [
-        jax.vmap(lambda i: getattr(jaxsim, n)(m, d, k, i, local))(  # noqa: B023
-            jnp.arange(getattr(m, KINDS[k]))
+    """Every object of each kind; and one by its name and the number of its kind."""
+    each = [
+        jax.vmap(lambda i: getattr(jaxsim, name)(m, d, kind, i, local))(  # noqa: B023
+            jnp.arange(getattr(m, KINDS[kind]))
         )
-        for n, k, local in keys()
+        for name, kind, local in ASKED
     ]
+    return each, jaxsim.object_velocity(m, d, ObjType.SITE, "s")
+
+
+@cache
+def found():
+    _, _, m, d = pair()
+    return in_all_worlds(asked)(m, d)
+
+
+@pytest.mark.parametrize("row", range(len(ASKED)), ids=lambda k: "-".join(map(str, ASKED[k])))
+def test_beside_mujoco(row):
+    mj, states, _, _ = pair()
+    name, kind, local = ASKED[row]
+    theirs = {
+        "object_velocity": mujoco.mj_objectVelocity,
+        "object_acceleration": mujoco.mj_objectAcceleration,
+    }[name]
+    for k, state in enumerate(states):
+        for i in range(getattr(mj, KINDS[kind])):
+            out = np.zeros(6)
+            theirs(mj, state, int(ObjType[kind.upper()]), i, out, local)
+            np.testing.assert_allclose(found()[0][row][k, i], out, **DYNAMICS, err_msg=str(i))
 
 
 def test_by_name_and_number_of_the_kind():
+    mj, _, _, _ = pair()
+    each, by_name = found()
+    of_sites = each[ASKED.index(("object_velocity", "site", False))]
+    assert np.array_equal(by_name, of_sites[:, mj.site("s").id])
+
+
+def test_the_derivative_of_an_acceleration():
+    """Of one world, by its velocity and acceleration, beside differences."""
+    _, _, m, worlds = pair()
+    d = jax.tree.map(lambda a: a[0], worlds)
+    dv, da = jnp.asarray(np.random.default_rng(0).normal(size=(2, m.nv)))
+
+    def run(t):
+        there = d.replace(qvel=d.qvel + t * dv, qacc=d.qacc + t * da)
+        return jaxsim.object_acceleration(m, there, "site", "s", True)
+
+    local = ("object_acceleration", "site", True)
+    one, h = jax.jit(run), 1e-5
+    expected = (one(h) - one(-h)) / (2 * h)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(run))(0.0), expected, **DIFFERENCE)
+    np.testing.assert_allclose(one(0.0), found()[0][ASKED.index(local)][0, 1], **STAGES)
+
+
+def test_in_single_precision():
     _, _, m, d = pair()
-    d = jax.tree.map(lambda a: a[0], d)
-    by_name = jaxsim.object_velocity(m, d, "site", "s")
-    by_number = jaxsim.object_velocity(m, d, ObjType.SITE, 1)
-    np.testing.assert_allclose(by_name, by_number, **STAGES)
+
+    def one(m, d):
+        return jaxsim.object_acceleration(m, d, "camera", 0, True)
+
+    assert jax.eval_shape(in_all_worlds(one), single(m), single(d)).dtype == jnp.float32
 
 
 def test_what_there_is_not():
