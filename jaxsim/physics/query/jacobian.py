@@ -74,7 +74,7 @@ def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) ->
     """
     d = com_pos(m, kinematics(m, d))
     linear, angular = _twists(m, d, _vec(point), body)
-    return _stacked(linear), _stacked(angular.cross(_vec(axis)))
+    return linear.to_array(), angular.cross(_vec(axis)).to_array()
 
 
 def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
@@ -103,7 +103,7 @@ def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]
     velocity = chosen_velocity(m, d, body, p).lin
     arm, moves = _arm(m, d, p), _moves(m, body, p)
     linear = rate.at(arm) + d.cdof.rot.cross(velocity)
-    return _stacked(linear.scale(moves)), _stacked(rate.rot.scale(moves))
+    return linear.scale(moves).to_array(), rate.rot.scale(moves).to_array()
 
 
 def apply_ft(
@@ -145,7 +145,8 @@ def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
     d, momentum, mass = _momentum(m, d, body)
     heavy = mass > MINVAL
     own, _ = _twists(m, d, pick(d.xipos, body), body)
-    return _stacked(select(heavy, momentum.lin.scale(1 / jnp.where(heavy, mass, 1.0)), own))
+    center = momentum.lin.scale(1 / jnp.where(heavy, mass, 1.0))
+    return select(heavy, center, own).to_array()
 
 
 def angmom_mat(m: Model, d: Data, body: Array) -> Array:
@@ -162,7 +163,7 @@ def angmom_mat(m: Model, d: Data, body: Array) -> Array:
     """
     d, momentum, _ = _momentum(m, d, body)
     offset = pick(d.subtree_com, body) - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
-    return _stacked(momentum.rot - offset.cross(momentum.lin))
+    return (momentum.rot - offset.cross(momentum.lin)).to_array()
 
 
 def _momentum(m: Model, d: Data, body: Array) -> tuple[Data, Spatial, Array]:
@@ -194,7 +195,7 @@ def _of_object(
 def _columns(m: Model, d: Data, point: Vec, body: Array) -> tuple[Array, Array]:
     """jacp and jacr `[nv, 3, *W]` of a point `[1, *W]` of a body, int `[1, *W]`."""
     linear, angular = _twists(m, d, point, body)
-    return _stacked(linear), _stacked(angular)
+    return linear.to_array(), angular.to_array()
 
 
 def _twists(m: Model, d: Data, point: Vec, body: Array) -> tuple[Vec, Vec]:
@@ -221,8 +222,3 @@ def _one_hot(m: Model, body: Array, like: Array) -> Array:
 def _vec(x: Array) -> Vec:
     """A vector `[3, *W]` as one item of components `[1, *W]`."""
     return Vec(*(x[k : k + 1] for k in range(3)))
-
-
-def _stacked(v: Vec) -> Array:
-    """`[nv, 3, *W]`."""
-    return v.to_array()
