@@ -22,7 +22,7 @@ ROWS = (
     "extend compile",
     "physics",
     "io",
-    "rollout derivative",
+    "rollout functions derivative",
     "view envs control identify shard mjx",
     "learn",
     "cli",

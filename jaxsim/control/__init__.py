@@ -14,8 +14,6 @@ from jaxsim.control.inverse import violation as violation
 from jaxsim.control.kinematics import Pose as Pose
 from jaxsim.control.kinematics import Target as Target
 from jaxsim.control.kinematics import inverse_kinematics as inverse_kinematics
-from jaxsim.control.limits import control_limits as control_limits
-from jaxsim.control.linearize import Linear as Linear
 from jaxsim.control.linearize import linearize as linearize
 from jaxsim.control.lqr import Regulator as Regulator
 from jaxsim.control.lqr import lqr as lqr
@@ -33,8 +31,10 @@ from jaxsim.control.sampling import predictive_sampling as predictive_sampling
 from jaxsim.control.sampling import spline as spline
 from jaxsim.control.shooting import Shot as Shot
 from jaxsim.control.shooting import shoot as shoot
-from jaxsim.control.solve.box_qp import BoxSolution as BoxSolution
-from jaxsim.control.solve.box_qp import box_qp as box_qp
 from jaxsim.control.solve.riccati import riccati as riccati
-from jaxsim.control.tangent import difference as difference
-from jaxsim.control.tangent import moved as moved
+from jaxsim.derivative.limits import control_limits as control_limits
+from jaxsim.derivative.tangent import difference as difference
+from jaxsim.derivative.tangent import moved as moved
+from jaxsim.derivative.transition import Linear as Linear
+from jaxsim.functions.box_qp import BoxSolution as BoxSolution
+from jaxsim.functions.box_qp import box_qp as box_qp

@@ -9,7 +9,7 @@ from jax import lax
 from jaxsim.control.motion import carrying
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.least_squares import least_squares
-from jaxsim.control.tangent import moved, state_size
+from jaxsim.derivative.tangent import moved, state_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import forward

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.control.linearize import derivative_of_step
 from jaxsim.control.motion import observe
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import Quadratic
+from jaxsim.derivative.transition import derivative_of_step
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array

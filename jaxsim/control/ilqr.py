@@ -15,12 +15,12 @@ import numpy as np
 from jax import lax
 
 from jaxsim.control.expand import expand
-from jaxsim.control.limits import unclamped
 from jaxsim.control.motion import advanced, check_motion, total_cost, with_end
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import Policy, backward
 from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, solvable
-from jaxsim.control.tangent import difference, state_size
+from jaxsim.derivative.limits import unclamped
+from jaxsim.derivative.tangent import difference, state_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count

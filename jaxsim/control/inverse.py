@@ -5,9 +5,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.control.limits import clipped, unclamped
 from jaxsim.control.motion import carrying
 from jaxsim.control.solve.least_squares import value_and_jacobian
+from jaxsim.derivative.limits import clipped, unclamped
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxsim.control.motion import carrying
 from jaxsim.control.solve.least_squares import least_squares
-from jaxsim.control.tangent import moved
+from jaxsim.derivative.tangent import moved
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxsim.control.linearize import linearize
 from jaxsim.control.solve.riccati import riccati
-from jaxsim.control.tangent import difference, state_size
+from jaxsim.derivative.tangent import difference, state_size
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief
 from jaxsim.model.model import Model

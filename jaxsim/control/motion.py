@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.control.limits import unclamped
 from jaxsim.control.problem import Problem
+from jaxsim.derivative.limits import unclamped
 from jaxsim.enums import IntegratorType, WarningType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief

@@ -38,7 +38,7 @@ from jaxsim.control.motion import advanced, total_cost, with_end
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import Policy, Quadratic, backward
 from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, solvable
-from jaxsim.control.tangent import difference, moved, state_size
+from jaxsim.derivative.tangent import difference, moved, state_size
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief
 from jaxsim.model.model import Model

@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxsim.control.limits import control_limits
 from jaxsim.control.norms import norm_named
+from jaxsim.derivative.limits import control_limits
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief
 from jaxsim.model.model import Model

@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.control.limits import unclamped
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
+from jaxsim.derivative.limits import unclamped
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief
 from jaxsim.model.model import Model

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.control.limits import unclamped
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.their_types import their_types
+from jaxsim.derivative.limits import unclamped
 from jaxsim.extra import needed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.math.rotation import Quat
+from jaxsim.functions.quaternion import mat_to_quat, mul_quat_axis, quat_to_mat
 
 COORDINATES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
 PHYSICAL = ("mass", "com_x", "com_y", "com_z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
@@ -49,7 +49,7 @@ def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
             f"inertia: expected a positive mass and moments of which no two sum to the third or "
             f"less, got mass {mass:g} and moments {inertia}; give the body a volume"
         )
-    axes = np.asarray(rotation(jnp.asarray(iquat)), np.float64)
+    axes = np.asarray(quat_to_mat(iquat), np.float64)
     second = (axes * (central / mass)) @ axes.T
     upper = np.linalg.cholesky(second[::-1, ::-1])[::-1, ::-1]  # L of L L', upper
     diagonal = np.log(np.diag(upper))
@@ -111,34 +111,15 @@ def principal(second: jax.Array) -> tuple[jax.Array, jax.Array]:
     middle = jnp.maximum(values[1], values[0] + apart)
     last = jnp.maximum(values[2], middle + apart)
     axes = axes * jnp.sign(jnp.linalg.det(axes))  # right-handed
-    return quaternion(axes), jnp.stack([values[0], middle, last])
+    return mat_to_quat(axes), jnp.stack([values[0], middle, last])
 
 
 @principal.defjvp
 def _principal_jvp(primals, tangents):
     """d(R D R') = R ([w] D - D [w] + dD) R' for axes that turn by w in their own frame."""
     quat, values = principal(*primals)
-    axes = rotation(quat)
+    axes = quat_to_mat(quat)
     change = axes.T @ tangents[0] @ axes
     w = [change[i, j] / (values[j] - values[i]) for i, j in ((2, 1), (0, 2), (1, 0))]
-    turn = jnp.stack([jnp.zeros_like(w[0]), *w])
-    return (quat, values), (jnp.stack((Quat(*quat) * Quat(*turn)).parts) / 2, jnp.diag(change))
-
-
-def rotation(quat: jax.Array) -> jax.Array:
-    """The rotation matrix of a unit quaternion, (3, 3)."""
-    return jnp.stack(Quat(*quat).matrix().parts).reshape(3, 3)
-
-
-def quaternion(axes: jax.Array) -> jax.Array:
-    """The unit quaternion of a rotation matrix, by the largest of its four components (4,)."""
-    (a, b, c), (d, e, f), (g, h, i) = axes
-    rows = (
-        (1 + a + e + i, h - f, c - g, d - b),
-        (h - f, 1 + a - e - i, b + d, c + g),
-        (c - g, b + d, 1 - a + e - i, f + h),
-        (d - b, c + g, f + h, 1 - a - e + i),
-    )
-    table = jnp.stack([jnp.stack(row) for row in rows])  # 4 q q'
-    row = table[jnp.argmax(jnp.diag(table))]
-    return row / jnp.sqrt(jnp.sum(row * row))
+    turn = jnp.stack(w)
+    return (quat, values), (mul_quat_axis(quat, turn) / 2, jnp.diag(change))

@@ -5,13 +5,10 @@ matrix and Jacobians compute all they need from the state. A single stage reads 
 stages before it, and says so if its Data does not carry them.
 """
 
-import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -24,10 +21,10 @@ from jaxsim.physics.arguments import (
     check_model,
     check_points,
 )
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
 from jaxsim.physics.body.configuration import integrate_pos as _integrate_pos
+from jaxsim.physics.body.configuration import normalize_quat as _normalize_quat
 from jaxsim.physics.body.inertia import com_pos as _com_pos
 from jaxsim.physics.body.inertia import crb as _crb
 from jaxsim.physics.body.kinematics import kinematics as _kinematics
@@ -41,124 +38,72 @@ from jaxsim.physics.inverse import inverse as _inverse
 from jaxsim.physics.passive.energy import energy_pos as _energy_pos
 from jaxsim.physics.passive.energy import energy_vel as _energy_vel
 from jaxsim.physics.passive.passive import passive as _passive
+from jaxsim.physics.public import items, public
 from jaxsim.physics.query import jacobian as body_jacobian
 from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
+from jaxsim.physics.query.constraint_rows import mul_jac_t_vec as _mul_jac_t_vec
+from jaxsim.physics.query.constraint_rows import mul_jac_vec as _mul_jac_vec
 from jaxsim.physics.query.contact_force import contact_force as _contact_force
 from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
 from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
 from jaxsim.physics.query.geom_distance import given_geoms
+from jaxsim.physics.query.object_motion import local_to_global as _local_to_global
 from jaxsim.physics.query.ray import RayHit, check_seen, geoms_seen, given_groups, ray_hits
-from jaxsim.physics.stage import STAGES, Stage, stage
+from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
-
-def _public(core: Callable) -> Callable:
-    """The public form of a function of the physics.
-
-    What it reads and writes is declared at the function itself (stage.py); `carries` of the public
-    function says it to `make_data(keep=...)`.
-
-    Args:
-      core: takes unpacked records and arrays `[items, *W]`.
-    """
-    native, signature = worlds(core), inspect.signature(core)
-    names, name = tuple(signature.parameters), core.__name__.lstrip("_")
-    stage = STAGES.get(core.__name__, NO_STAGE)
-
-    @functools.wraps(core)
-    def function(*args, **named):
-        args = signature.bind(*args, **named).args
-        m = args[0]
-        check_model(name, m)
-        for argument, value in zip(names[1:], args[1:], strict=False):
-            if argument == "d":
-                check_data(name, m, value)
-                _check_carries(name, value, stage)
-            else:
-                check_array(name, m, argument, value)
-        arrays = (a if isinstance(a, Data) else _items(a, m.qpos0.dtype) for a in args[1:])
-        return _apart(native(m, *arrays))
-
-    vars(function)["carries"] = stage.carries
-    return function
-
-
-NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
-
-
-def _check_carries(name: str, d: Data, stage: Stage) -> None:
-    """Refuses a Data without what is read, or without any place for the result."""
-    absent = [field for field in sorted(stage.needs) if getattr(d, field) is None]
-    results = sorted(stage.carries - stage.needs)
-    if not absent and all(getattr(d, field) is None for field in results):
-        absent = results
-    if absent:
-        raise ValueError(
-            f"{name}: this Data does not carry {absent[0]!r}; keep it: "
-            f"make_data(m, keep=[jaxsim.{name}])"
-        )
-
-
-def _items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
-    """An argument in the form of the physics: one number is one item."""
-    whole = jnp.issubdtype(jnp.result_type(a), np.integer)
-    a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)
-    return a if a.ndim else a[None]
-
-
-def _apart(out: Tree) -> Tree:
-    """Results in buffers of their own, so that all of them can be donated to the next call.
-
-    A program gives each result one; outside a program the same array may stand in two fields.
-    """
-    seen: set[int] = set()
-
-    def own(a):
-        if isinstance(a, jax.core.Tracer) or id(a) not in seen:
-            seen.add(id(a))
-            return a
-        return jnp.array(a, copy=True)
-
-    return jax.tree.map(own, out)
-
-
-step = _public(_step)
-forward = _public(_forward)
-inverse = _public(_inverse)
-constraint_rows = _public(_constraint_rows)
+step = public(_step)
+forward = public(_forward)
+inverse = public(_inverse)
+constraint_rows = public(_constraint_rows)
 
 # from the results of a step
-contact_force = _public(_contact_force)
-contact_forces = _public(_contact_forces)
+contact_force = public(_contact_force)
+contact_forces = public(_contact_forces)
 
 # stages
-kinematics = _public(_kinematics)
-com_pos = _public(_com_pos)
-tendon = _public(_tendon)
-crb = _public(_crb)
-collision = _public(_collision)
-transmission = _public(_transmission)
-com_vel = _public(_com_vel)
-passive = _public(_passive)
-fwd_actuation = _public(_actuation)
-subtree_vel = _public(_subtree_vel)
-energy_pos = _public(_energy_pos)
-energy_vel = _public(_energy_vel)
+kinematics = public(_kinematics)
+com_pos = public(_com_pos)
+tendon = public(_tendon)
+crb = public(_crb)
+collision = public(_collision)
+transmission = public(_transmission)
+com_vel = public(_com_vel)
+passive = public(_passive)
+fwd_actuation = public(_actuation)
+subtree_vel = public(_subtree_vel)
+energy_pos = public(_energy_pos)
+energy_vel = public(_energy_vel)
 
 # configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2)
-integrate_pos = _public(_integrate_pos)
-differentiate_pos = _public(_differentiate_pos)
+integrate_pos = public(_integrate_pos)
+differentiate_pos = public(_differentiate_pos)
+normalize_quat = public(_normalize_quat)
 
 # from the configuration alone
-full_m = _public(mass_matrix.full_m)
-mul_m = _public(mass_matrix.mul_m)
-solve_m = _public(mass_matrix.solve_m)
-jac = _public(body_jacobian.jac)
-jac_body = _public(body_jacobian.jac_body)
-jac_body_com = _public(body_jacobian.jac_body_com)
-jac_geom = _public(body_jacobian.jac_geom)
-jac_site = _public(body_jacobian.jac_site)
+full_m = public(mass_matrix.full_m)
+add_m = public(mass_matrix.add_m)
+mul_m = public(mass_matrix.mul_m)
+mul_m2 = public(mass_matrix.mul_m2)
+solve_m = public(mass_matrix.solve_m)
+solve_m2 = public(mass_matrix.solve_m2)
+factor_m = public(mass_matrix.factor_m)
+jac = public(body_jacobian.jac)
+jac_body = public(body_jacobian.jac_body)
+jac_body_com = public(body_jacobian.jac_body_com)
+jac_geom = public(body_jacobian.jac_geom)
+jac_site = public(body_jacobian.jac_site)
+jac_subtree_com = public(body_jacobian.jac_subtree_com)
+jac_point_axis = public(body_jacobian.jac_point_axis)
+local_to_global = public(_local_to_global)
+apply_ft = public(body_jacobian.apply_ft)
+angmom_mat = public(body_jacobian.angmom_mat)
+
+# from the state: positions and velocities
+jac_dot = public(body_jacobian.jac_dot)
+mul_jac_vec = public(_mul_jac_vec)
+mul_jac_t_vec = public(_mul_jac_t_vec)
 
 
 def geom_distance(
@@ -186,7 +131,7 @@ def geom_distance(
     return _geom_distance(m, d, *given_geoms(m, geom1, geom2), distmax)
 
 
-_geom_distance = _public(_of_geoms)
+_geom_distance = public(_of_geoms)
 
 
 def ray(
@@ -236,7 +181,7 @@ def ray(
     pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))
     shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
     pnt, vec = (jnp.broadcast_to(x, shape).reshape(-1, 3) for x in (pnt, vec))
-    hits = ray_hits(m, d, pnt, vec, groups, bool(flg_static), _items(bodyexclude, m.qpos0.dtype))
+    hits = ray_hits(m, d, pnt, vec, groups, bool(flg_static), items(bodyexclude, m.qpos0.dtype))
     return hits if len(shape) == 2 else jax.tree.map(lambda x: x[0], hits)
 
 
@@ -259,5 +204,5 @@ def _rne_at_qacc(m: Model, d: Data) -> Array:
     return _rne(m, d, d.qacc)
 
 
-_rne_bias = _public(_rne)
-_rne_acc = _public(_rne_at_qacc)
+_rne_bias = public(_rne)
+_rne_acc = public(_rne_at_qacc)

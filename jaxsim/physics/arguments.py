@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 
 MOST_CONTACTS = 2**20  # that a world may have room for
 
-# arguments besides Model and Data, by name: their shapes
+# arguments besides Model and Data, by name: their shapes; "function.name" where one differs
 ARRAYS: dict[str, tuple[str | int, ...]] = {
     "qpos": ("nq",),
     "qpos1": ("nq",),
@@ -29,7 +29,15 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "qvel": ("nv",),
     "vec": ("nv",),
     "force": ("nv",),
+    "apply_ft.force": (3,),
+    "torque": (3,),
+    "qfrc_target": ("nv",),
+    "efc_vec": ("rows",),
+    "dst": ("nv", "nv"),
     "point": (3,),
+    "axis": (3,),
+    "pos": (3,),
+    "quat": (4,),
     "dt": (),
     "body": (),
     "bodyexclude": (),
@@ -37,6 +45,7 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "geom1": (),
     "geom2": (),
     "distmax": (),
+    "objid": (),
     "site": (),
     "contact": (),
 }
@@ -107,7 +116,11 @@ def check_smooth(value: Any) -> float | None:
 
 def check_array(function: str, m: Model, name: str, value: Any) -> None:
     """Raises ValueError if an argument has not the shape that its name stands for."""
-    dims = tuple(n if isinstance(n, int) else m.structure.sizes[n] for n in ARRAYS[name])
+    own = f"{function}.{name}"
+    symbols = ARRAYS[own if own in ARRAYS else name]
+    if symbols == ("rows",):  # as many as constraint_rows has, which that function knows
+        symbols = np.shape(value)[:1]
+    dims = tuple(n if isinstance(n, int) else m.structure.sizes[n] for n in symbols)
     _check(function, m, name, value, dims, "; for many worlds use jax.vmap")
 
 

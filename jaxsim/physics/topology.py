@@ -64,6 +64,20 @@ def dofs_before(s: Structure) -> np.ndarray:
     return before
 
 
+@derived
+def dofs_carrying(s: Structure) -> np.ndarray:
+    """[nv, nv]: as `dofs_before`, with all rotations that turn the axis of the row's dof.
+
+    The axes of a ball joint, and the rotations of a free joint, turn with the body itself. In the
+    sum over the dofs of the joint that makes no difference, in each of them it does.
+    """
+    carry = dofs_before(s).copy()
+    for joint in joints_of(s, JointType.BALL, JointType.FREE):
+        first = s.jnt_dofadr[joint] + 3 * (s.jnt_type[joint] == JointType.FREE)
+        carry[first : first + 3, first : first + 3] = 1
+    return carry
+
+
 @dataclass(frozen=True)
 class Levels:
     """Bodies by depth, for the recursion of the poses.

@@ -132,7 +132,7 @@ def test_a_quadratic_program_with_a_box():
     H = jnp.asarray(roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(5))
     q = jnp.asarray(3 * random.normal(size=(20, 5)))
     lower, upper = (sign * jnp.asarray(random.uniform(size=(20, 5))) for sign in (-1, 1))
-    x, free = jax.jit(jax.vmap(box_qp))(H, q, lower, upper)
+    x, free, *_ = jax.jit(jax.vmap(box_qp))(H, q, lower, upper)
     gradient = np.einsum("bij,bj->bi", H, x) + q
     assert np.abs(gradient[free]).max() < 1e-12
     assert np.all(gradient[~free & (x == lower)] > 0)

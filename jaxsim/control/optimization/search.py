@@ -15,13 +15,13 @@ import numpy as np
 
 from jaxsim.control import sampling
 from jaxsim.control.ilqr import ilqr
-from jaxsim.control.limits import unclamped
 from jaxsim.control.motion import advanced, step_costs, with_end
 from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
-from jaxsim.control.tangent import difference, state_size
+from jaxsim.derivative.limits import unclamped
+from jaxsim.derivative.tangent import difference, state_size
 from jaxsim.extra import needed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model

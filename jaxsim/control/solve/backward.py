@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.control.solve.box_qp import box_qp, free_solve
+from jaxsim.functions.box_qp import box_qp, free_solve
 
 
 class Quadratic(NamedTuple):
@@ -77,7 +77,7 @@ def backward(
         QQ = cost_zz + F.T @ V_xx @ F
         Q_uu, Q_ux = QQ[nx:, nx:], QQ[nx:, :nx]
         damped = Q_uu + regularization * jnp.eye(nu, dtype=Q.dtype)
-        k, free = box_qp(damped, Q[nx:], low, high)
+        k, free, *_ = box_qp(damped, Q[nx:], low, high)
         K = -free_solve(damped, Q_ux, free)
         slope = jnp.stack([k @ Q[nx:], k @ Q_uu @ k / 2])
         new_x = Q[:nx] + K.T @ (Q_uu @ k + Q[nx:]) + Q_ux.T @ k

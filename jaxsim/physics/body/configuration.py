@@ -58,6 +58,18 @@ def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
     return out / dt
 
 
+def normalize_quat(m: Model, qpos: Array) -> Array:
+    """A configuration with all quaternions of length 1, `[nq, *W]`.
+
+    A quaternion shorter than MINVAL becomes the null rotation.
+    """
+    if not len(joints_of(m.structure, JointType.FREE, JointType.BALL)):
+        return qpos
+    adr, _ = rotations(m.structure)
+    q = Quat(*(take(qpos, adr + k) for k in range(4)))
+    return place(qpos, adr, q.normalize().parts)
+
+
 def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
     """How fast the displacement changes that leads from a fixed configuration to a moving one.
 

@@ -15,7 +15,7 @@ from jaxsim.enums import ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.products import apply, apply_transpose
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided
@@ -76,6 +76,45 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
         for part in (fwd_actuation, fwd_acceleration, fwd_constraint):
             d = part(m, d)
     return _listed(d)
+
+
+def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:
+    """The constraint Jacobian times a velocity or acceleration, (nv,).
+
+    Returns:
+      (n,): one number for each of the rows that `constraint_rows` has; 0 where one is not active.
+    """
+    rows = _rows(m, d)
+    return jnp.where(rows.active, apply(rows.efc_J, vec), 0)
+
+
+def mul_jac_t_vec(m: Model, d: Data, efc_vec: Array) -> Array:
+    """The transpose of the constraint Jacobian times numbers of its rows: a generalized force.
+
+    Args:
+      m: model.
+      d: data, of which the state counts.
+      efc_vec: a number for each of the rows that `constraint_rows` has, (n,); that of one that is
+        not active does not count.
+
+    Returns:
+      (nv,) [N or N m].
+
+    Raises:
+      ValueError: there is not a number for each row.
+    """
+    rows = _rows(m, d)
+    if efc_vec.shape[0] != rows.active.shape[0]:
+        raise ValueError(
+            f"mul_jac_t_vec: efc_vec: expected shape ({rows.active.shape[0]},), that of the rows "
+            f"of constraint_rows, got ({efc_vec.shape[0]},)"
+        )
+    return apply_transpose(rows.efc_J, jnp.where(rows.active, efc_vec, 0))
+
+
+def _rows(m: Model, d: Data) -> ConstraintRows:
+    """The rows at the state, whose Jacobian does not depend on the acceleration."""
+    return constraint_rows(m, d.replace(qacc=jnp.zeros_like(d.qvel)))
 
 
 def _listed(d: Data) -> ConstraintRows:

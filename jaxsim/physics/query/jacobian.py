@@ -1,5 +1,6 @@
-"""Jacobians of points fixed in bodies, from the configuration alone.
+"""Jacobians of points fixed in bodies, and of the momentum of subtrees, from the state alone.
 
+A Jacobian is (nv, 3): a row is what one dof at unit speed does, in world axes. MuJoCo's is (3, nv).
 The body or object may differ from world to world. Of points whose bodies are known when the model
 is compiled, `body/point_motion.py` takes care.
 """
@@ -7,14 +8,17 @@ is compiled, `body/point_motion.py` takes care.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.math import Vec
+from jaxsim.enums import MINVAL
+from jaxsim.math import Spatial, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick, take, weighted_sum
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.topology import ancestors
+from jaxsim.physics.body.point_motion import chosen_velocity
+from jaxsim.physics.body.rne import com_vel
+from jaxsim.physics.topology import ancestors, descendants, dofs_carrying
 
 
 def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
@@ -31,7 +35,7 @@ def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
       axes, per unit speed of each dof.
     """
     d = com_pos(m, kinematics(m, d))
-    return _columns(m, d, Vec(*(point[k : k + 1] for k in range(3))), body)
+    return _columns(m, d, _vec(point), body)
 
 
 def jac_body(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
@@ -54,6 +58,132 @@ def jac_site(m: Model, d: Data, site: Array) -> tuple[Array, Array]:
     return _of_object(m, d, "site_xpos", m.site_bodyid, site)
 
 
+def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) -> tuple:
+    """Jacobians of a point and of an axis that move with a body.
+
+    Args:
+      m: model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      point: position in the world, (3,) [m].
+      axis: vector in world axes, (3,), of any length.
+      body: id of the body.
+
+    Returns:
+      jac_point (nv, 3), jac_axis (nv, 3): velocity of the point, and rate of change of the axis,
+      per unit speed of each dof.
+    """
+    d = com_pos(m, kinematics(m, d))
+    linear, angular = _twists(m, d, _vec(point), body)
+    return linear.to_array(), angular.cross(_vec(axis)).to_array()
+
+
+def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
+    """Time derivative of `jac`, of a point that moves with the body, at `d.qpos` and `d.qvel`.
+
+    With the spatial axis S of a dof, carried by the velocity v, and the velocity p' of the point
+    at p from the reference point of S:
+
+        S' = v x S,   jacp' = S'_lin + S'_rot x p + S_rot x p',   jacr' = S'_rot
+
+    So the acceleration of the point is `jacp.T @ qacc + jacp_dot.T @ qvel`.
+
+    Args:
+      m: model.
+      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
+      point: position in the world, (3,) [m].
+      body: id of the body.
+
+    Returns:
+      jacp (nv, 3), jacr (nv, 3) [1/s of those of `jac`].
+    """
+    d = com_vel(m, com_pos(m, kinematics(m, d)))
+    p = _vec(point)
+    carrier = weighted_sum(dofs_carrying(m), d.cdof.scale(d.qvel))
+    rate = carrier.cross_motion(d.cdof)
+    velocity = chosen_velocity(m, d, body, p).lin
+    arm, moves = _arm(m, d, p), _moves(m, body, p)
+    linear = rate.at(arm) + d.cdof.rot.cross(velocity)
+    return linear.scale(moves).to_array(), rate.rot.scale(moves).to_array()
+
+
+def apply_ft(
+    m: Model, d: Data, force: Array, torque: Array, point: Array, body: Array, qfrc_target: Array
+) -> Array:
+    """Adds what a force and a torque on a body are as a generalized force.
+
+        qfrc_target + jacp force + jacr torque
+
+    Args:
+      m: model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      force: in world axes, (3,) [N].
+      torque: in world axes, (3,) [N m].
+      point: where the force acts, in the world, (3,) [m].
+      body: id of the body.
+      qfrc_target: generalized force to which it is added, (nv,), such as `d.qfrc_applied`.
+
+    Returns:
+      (nv,) [N or N m].
+    """
+    d = com_pos(m, kinematics(m, d))
+    linear, angular = _twists(m, d, _vec(point), body)
+    return qfrc_target + linear.dot(_vec(force)) + angular.dot(_vec(torque))
+
+
+def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
+    """Jacobian of the center of mass of a body and all its descendants.
+
+    Args:
+      m: model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      body: id of the body; 0 is the whole model.
+
+    Returns:
+      (nv, 3): velocity of `subtree_com` in world axes, per unit speed of each dof. A subtree
+      without mass has the center of the body itself, as `subtree_com` does (MuJoCo: NaN).
+    """
+    d, momentum, mass = _momentum(m, d, body)
+    heavy = mass > MINVAL
+    own, _ = _twists(m, d, pick(d.xipos, body), body)
+    center = momentum.lin.scale(1 / jnp.where(heavy, mass, 1.0))
+    return select(heavy, center, own).to_array()
+
+
+def angmom_mat(m: Model, d: Data, body: Array) -> Array:
+    """Angular momentum of a body and all its descendants, about their center of mass.
+
+    Args:
+      m: model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      body: id of the body; 0 is the whole model.
+
+    Returns:
+      (nv, 3) [kg m^2/s]: in world axes, per unit speed of each dof; `angmom_mat(...).T @ qvel` is
+      the `subtree_angmom` of the body.
+    """
+    d, momentum, _ = _momentum(m, d, body)
+    offset = pick(d.subtree_com, body) - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    return (momentum.rot - offset.cross(momentum.lin)).to_array()
+
+
+def _momentum(m: Model, d: Data, body: Array) -> tuple[Data, Spatial, Array]:
+    """Momentum of a body's subtree per unit speed of each dof, `[nv, *W]`, and the subtree's mass.
+
+    Angular momentum is about the center of mass of the tree of each dof. A dof in the subtree moves
+    what is below it, a dof above the subtree all of it.
+    """
+    d = com_pos(m, kinematics(m, d))
+    composite = weighted_sum(descendants(m), d.cinert)
+    whole = pick(composite, body)
+    here = _one_hot(m, body, d.qpos)
+    inside = weighted_sum(descendants(m).T[m.dof_bodyid], here) > 0
+    above = weighted_sum(ancestors(m).T, here)
+    below = take(composite, m.dof_bodyid)
+    spread = whole.map(lambda a: jnp.broadcast_to(a, below.shape))
+    momentum = select(inside, below, spread.scale(above)) @ d.cdof
+    return d, momentum, whole.mass
+
+
 def _of_object(
     m: Model, d: Data, positions: str, bodies: np.ndarray, index: Array
 ) -> tuple[Array, Array]:
@@ -64,9 +194,31 @@ def _of_object(
 
 def _columns(m: Model, d: Data, point: Vec, body: Array) -> tuple[Array, Array]:
     """jacp and jacr `[nv, 3, *W]` of a point `[1, *W]` of a body, int `[1, *W]`."""
-    here = column(np.arange(m.nbody, dtype=np.int32), body) == body
-    moves = weighted_sum(ancestors(m).T, here.astype(point.x.dtype))
-    arm = point - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
-    linear, angular = d.cdof.at(arm), d.cdof.rot
-    jacp, jacr = (jnp.stack(v.scale(moves).parts, axis=1) for v in (linear, angular))
-    return jacp, jacr
+    linear, angular = _twists(m, d, point, body)
+    return linear.to_array(), angular.to_array()
+
+
+def _twists(m: Model, d: Data, point: Vec, body: Array) -> tuple[Vec, Vec]:
+    """Velocity of the point and angular velocity of the body for each dof, `[nv, *W]`."""
+    moves = _moves(m, body, point)
+    return d.cdof.at(_arm(m, d, point)).scale(moves), d.cdof.rot.scale(moves)
+
+
+def _arm(m: Model, d: Data, point: Vec) -> Vec:
+    """From the reference point of each dof to a point, `[nv, *W]`."""
+    return point - take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+
+
+def _moves(m: Model, body: Array, like: Vec) -> Array:
+    """1 for the dofs that move the body, `[nv, *W]`."""
+    return weighted_sum(ancestors(m).T, _one_hot(m, body, like.x))
+
+
+def _one_hot(m: Model, body: Array, like: Array) -> Array:
+    """1 for a body that each world chooses, `[nbody, *W]`."""
+    return (column(np.arange(m.nbody, dtype=np.int32), body) == body).astype(like.dtype)
+
+
+def _vec(x: Array) -> Vec:
+    """A vector `[3, *W]` as one item of components `[1, *W]`."""
+    return Vec(*(x[k : k + 1] for k in range(3)))

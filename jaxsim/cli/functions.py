@@ -1,0 +1,328 @@
+"""The reference page of MuJoCo's functions: what each is called here, or what takes its place.
+
+python -m jaxsim.cli.functions > docs/reference/functions.md
+
+The tables name every function of MuJoCo 4.0's header that starts with mj_, mju_, mjd_ or mjc_; a
+test compares them with the header. What is said of a function here is its own docstring.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+HEAD = """# MuJoCo's functions
+
+Made from the table in `jaxsim/cli/functions.py` and the docstrings by
+`python -m jaxsim.cli.functions`; do not edit.
+
+Names are MuJoCo's without the prefix, words set apart, `2` read as `to`: `mj_jacSubtreeCom` is
+`jaxsim.jac_subtree_com`, `mju_quat2Mat` is `jaxsim.functions.quat_to_mat`. `mj_` functions are in
+`jaxsim`, `mju_` in `jaxsim.functions`, `mjd_` in `jaxsim.derivative`; import the last two by name.
+They return what MuJoCo writes into its arguments. Those of a model and a state, and those of
+arrays, work under `jit`, `vmap` and `grad`.
+"""
+
+PLACES = {"mj": "jaxsim", "mju": "jaxsim.functions", "mjd": "jaxsim.derivative"}
+
+# by title: functions whose name follows from MuJoCo's
+SAME = {
+    "Simulation": "mj_step mj_forward mj_inverse mj_makeData mj_resetData mj_resetDataKeyframe",
+    "Models": "mj_saveModel mj_loadModel mj_setConst",
+    "Stages of a step": """
+        mj_kinematics mj_comPos mj_tendon mj_transmission mj_crb mj_collision mj_comVel mj_passive
+        mj_fwdActuation mj_subtreeVel mj_rne mj_energyPos mj_energyVel""",
+    "Mass matrix": "mj_fullM mj_addM mj_mulM mj_mulM2 mj_factorM mj_solveM mj_solveM2",
+    "Jacobians": """
+        mj_jac mj_jacBody mj_jacBodyCom mj_jacSubtreeCom mj_jacGeom mj_jacSite mj_jacPointAxis
+        mj_jacDot mj_angmomMat mj_mulJacVec mj_mulJacTVec""",
+    "Questions of a state": """
+        mj_objectVelocity mj_objectAcceleration mj_local2Global mj_applyFT mj_contactForce
+        mj_geomDistance mj_ray mj_integratePos mj_differentiatePos mj_normalizeQuat mj_name2id
+        mj_id2name""",
+    "Derivatives": "mjd_transitionFD mjd_inverseFD mjd_subQuat mjd_quatIntegrate",
+    "Quaternions": """
+        mju_rotVecQuat mju_negQuat mju_mulQuat mju_mulQuatAxis mju_axisAngle2Quat mju_quat2Vel
+        mju_subQuat mju_quat2Mat mju_mat2Quat mju_derivQuat mju_quatIntegrate mju_quatZ2Vec
+        mju_mat2Rot mju_euler2Quat""",
+    "Poses": "mju_mulPose mju_negPose mju_trnVecPose mju_transformSpatial",
+    "Decompositions": """
+        mju_cholFactor mju_cholSolve mju_cholUpdate mju_cholFactorBand mju_cholSolveBand
+        mju_band2Dense mju_dense2Band mju_bandMulMatVec mju_bandDiag mju_eig3 mju_boxQP""",
+    "Curves and numbers": """
+        mju_muscleGain mju_muscleBias mju_muscleDynamics mju_encodePyramid mju_decodePyramid
+        mju_springDamper mju_sigmoid mju_Halton""",
+}
+
+# functions with another name here
+RENAMED = {
+    "mj_loadXML": "jaxsim.load_model",
+    "mj_loadModelBuffer": "jaxsim.load_model",
+    "mj_recompile": "jaxsim.load_model",
+    "mj_compile": "jaxsim.load_model",
+    "mj_copyBack": "jaxsim.write_back",
+    "mj_makeSpec": "jaxsim.Spec",
+    "mj_parse": "jaxsim.Spec.from_file",
+    "mj_parseXML": "jaxsim.Spec.from_file",
+    "mj_parseXMLString": "jaxsim.Spec.from_string",
+    "mj_saveXML": "jaxsim.Spec.to_xml",
+    "mj_saveXMLString": "jaxsim.Spec.to_xml",
+    "mj_defaultVFS": "jaxsim.Vfs",
+    "mj_mountVFS": "jaxsim.Vfs.mount",
+    "mj_unmountVFS": "jaxsim.Vfs.unmount",
+    "mj_addFileVFS": "jaxsim.Vfs.add_file",
+    "mj_addBufferVFS": "jaxsim.Vfs.add_buffer",
+    "mj_deleteFileVFS": "jaxsim.Vfs.delete_file",
+    "mj_containsBufferVFS": "jaxsim.Vfs.contains",
+    "mj_containsFileVFS": "jaxsim.Vfs.contains",
+    "mj_deleteVFS": "jaxsim.Vfs.close",
+    "mj_printModel": "jaxsim.describe",
+    "mj_printFormattedModel": "jaxsim.describe",
+    "mj_makeConstraint": "jaxsim.constraint_rows",
+    "mj_multiRay": "jaxsim.ray",
+    "mj_getTotalmass": "jaxsim.get_total_mass",
+    "mj_setTotalmass": "jaxsim.set_total_mass",
+}
+
+# what takes the place of a function in a program that uses JAX
+INSTEAD = {
+    "mj_step1": "`jaxsim.forward` before the controls are chosen, `jaxsim.step` after",
+    "mj_step2": "`jaxsim.step`",
+    "mj_forwardSkip": "`jaxsim.forward`; the compiler leaves out what nobody reads",
+    "mj_inverseSkip": "`jaxsim.inverse`; likewise",
+    "mj_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
+    "mj_copyData": "an immutable Data needs no copy; `d.replace(...)`",
+    "mjv_copyData": "likewise",
+    "mj_resetCtrl": "`d.replace(ctrl=jnp.zeros(m.nu))`",
+    "mj_copySpec": "`copy.deepcopy(spec)`",
+    "mj_stateSize": "the shapes of `jaxsim.state_dict(d)`",
+    "mj_getState": "`jaxsim.state_dict(d)`, or the fields `d.qpos`, `d.qvel`, ...",
+    "mj_setState": "`jaxsim.from_state_dict`, or `d.replace(qpos=..., qvel=...)`",
+    "mj_extractState": "`d.qpos`, `d.qvel`, ...",
+    "mj_copyState": "`d.replace(qpos=other.qpos, ...)`",
+    "mj_setKeyframe": "`m.replace(key_qpos=m.key_qpos.at[k].set(d.qpos), ...)`",
+    "mj_readSensor": "`jaxsim.sensor(m, d, name)`",
+    "mj_compareFwdInv": "the flag `fwdinv`, then `d.solver_fwdinv`",
+    "mj_isPyramidal": "`m.opt.cone == ConeType.PYRAMIDAL`",
+    "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
+    "mj_island": "the flag `sleep`, then `d.tree_island`",
+    "mj_sensorPos": "`jaxsim.forward`, then `d.sensordata`",
+    "mj_sensorVel": "likewise",
+    "mj_sensorAcc": "likewise",
+    "mj_fwdKinematics": "`jaxsim.kinematics`, `com_pos`, `tendon`, one after another",
+    "mj_fwdPosition": "the stages of the configuration, or `jaxsim.forward`",
+    "mj_fwdVelocity": "`jaxsim.com_vel`, `passive`, `rne`, or `jaxsim.forward`",
+    "mj_fwdAcceleration": "`jaxsim.forward`, then `d.qfrc_smooth`, `d.qacc_smooth`",
+    "mj_fwdConstraint": "`jaxsim.forward`, then `d.qacc`, `d.qfrc_constraint`",
+    "mj_invPosition": "`jaxsim.inverse`",
+    "mj_invVelocity": "`jaxsim.inverse`",
+    "mj_invConstraint": "`jaxsim.inverse`, then `d.qfrc_constraint`",
+    "mj_rnePostConstraint": "`jaxsim.forward` of a Data that keeps `cacc`, `cfrc_int`, `cfrc_ext`",
+    "mj_makeM": "`jaxsim.crb`",
+    "mj_Euler": "`jaxsim.step` of a model with this integrator",
+    "mj_RungeKutta": "likewise",
+    "mj_implicit": "likewise",
+    "mj_checkPos": "`jaxsim.step` checks; `jaxsim.diverged(before, after)`, `jaxsim.check(d)`",
+    "mj_checkVel": "likewise",
+    "mj_checkAcc": "likewise",
+    "mj_projectConstraint": "`jaxsim.constraint_rows`, then J M^-1 J' with `jaxsim.solve_m`",
+    "mj_referenceConstraint": "`jaxsim.constraint_rows`, then `rows.efc_aref`",
+    "mj_constraintUpdate": "`jaxsim.constraint_rows`, then `rows.efc_force`",
+    "mj_setLengthRange": "done when the model is loaded",
+    "mj_warning": "counters in `d.warning`, and `jaxsim.warning_counts(d)`",
+    "mj_camlight": "`jaxsim.forward`, then `d.cam_xpos`, `d.cam_xmat`; lights: not yet",
+    "mj_version": '`importlib.metadata.version("jaxsim-engine")`',
+    "mj_versionString": "likewise",
+    "mj_getPluginConfig": "the attributes that a plugin's functions are given (`docs/extend.md`)",
+    "mju_getXMLDependencies": "`jaxsim.Spec.from_file`, then the files that its elements name",
+    "mju_zero": "`jnp.zeros(n)`",
+    "mju_zero3": "`jnp.zeros(3)`",
+    "mju_zero4": "`jnp.zeros(4)`",
+    "mju_unit4": "`jnp.array([1.0, 0, 0, 0])`",
+    "mju_fill": "`jnp.full(n, value)`",
+    "mju_copy": "arrays are immutable",
+    "mju_copy3": "arrays are immutable",
+    "mju_copy4": "arrays are immutable",
+    "mju_scl": "`a * s`",
+    "mju_scl3": "`a * s`",
+    "mju_add": "`a + b`",
+    "mju_add3": "`a + b`",
+    "mju_sub": "`a - b`",
+    "mju_sub3": "`a - b`",
+    "mju_addTo": "`a + b`",
+    "mju_addTo3": "`a + b`",
+    "mju_subFrom": "`a - b`",
+    "mju_subFrom3": "`a - b`",
+    "mju_addToScl": "`a + s * b`",
+    "mju_addToScl3": "`a + s * b`",
+    "mju_addScl": "`a + s * b`",
+    "mju_addScl3": "`a + s * b`",
+    "mju_sum": "`jnp.sum(a)`",
+    "mju_L1": "`jnp.sum(jnp.abs(a))`",
+    "mju_norm": "`jnp.linalg.norm(a)`",
+    "mju_norm3": "`jnp.linalg.norm(a)`",
+    "mju_normalize": "`a / jnp.linalg.norm(a)`",
+    "mju_normalize3": "`a / jnp.linalg.norm(a)`",
+    "mju_normalize4": "`q / jnp.linalg.norm(q)`",
+    "mju_dot": "`a @ b`",
+    "mju_dot3": "`a @ b`",
+    "mju_dist3": "`jnp.linalg.norm(a - b)`",
+    "mju_cross": "`jnp.cross(a, b)`",
+    "mju_mulMatVec": "`A @ x`",
+    "mju_mulMatVec3": "`A @ x`",
+    "mju_mulMatTVec": "`A.T @ x`",
+    "mju_mulMatTVec3": "`A.T @ x`",
+    "mju_mulVecMatVec": "`x @ A @ y`",
+    "mju_transpose": "`A.T`",
+    "mju_symmetrize": "`(A + A.T) / 2`",
+    "mju_eye": "`jnp.eye(n)`",
+    "mju_mulMatMat": "`A @ B`",
+    "mju_mulMatMatT": "`A @ B.T`",
+    "mju_mulMatTMat": "`A.T @ B`",
+    "mju_sqrMatTD": "`A.T @ (d[:, None] * A)`",
+    "mju_dense2sparse": "`jax.experimental.sparse.BCSR.fromdense(A)`",
+    "mju_sparse2dense": "`A.todense()`",
+    "mju_sym2dense": "`A + jnp.tril(A, -1).T`",
+    "mju_min": "`jnp.minimum(a, b)`",
+    "mju_max": "`jnp.maximum(a, b)`",
+    "mju_clip": "`jnp.clip(x, low, high)`",
+    "mju_sign": "`jnp.sign(x)`",
+    "mju_round": "`jnp.floor(x + 0.5)`",
+    "mju_type2Str": "`ObjType(k).name.lower()`",
+    "mju_str2Type": "`ObjType[name.upper()]`",
+    "mju_writeNumBytes": "an f-string",
+    "mju_warningText": "`jaxsim.warning_counts(d)`",
+    "mju_isBad": "`~(jnp.abs(x) < MAXVAL)`",
+    "mju_isZero": "`~jnp.any(a)`",
+    "mju_standardNormal": "`jax.random.normal(key)`",
+    "mju_f2n": "`a.astype(dtype)`",
+    "mju_n2f": "`a.astype(dtype)`",
+    "mju_d2n": "`a.astype(dtype)`",
+    "mju_n2d": "`a.astype(dtype)`",
+    "mju_insertionSort": "`jnp.sort(a)`",
+    "mju_insertionSortInt": "`jnp.sort(a)`",
+    "mju_strncpy": "Python's strings",
+    "mju_printMat": "`print(A)`",
+    "mju_printMatSparse": "`print(A.todense())`",
+    "mju_error": "an exception",
+    "mju_warning": "`warnings.warn`",
+    "mju_info": "`logging`",
+    "mju_message": "`logging`",
+    "mju_threadpool": "XLA has its own threads",
+    "mju_openResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
+    "mju_closeResource": "likewise",
+    "mju_readResource": "likewise",
+    "mju_writeResource": "likewise",
+    "mju_getResourceDir": "likewise",
+    "mju_isModifiedResource": "likewise",
+    "mju_decodeResource": "likewise",
+}
+
+# by reason: functions without a counterpart
+ABSENT = {
+    "memory of C: arrays are JAX's, and freed when nothing refers to them": """
+        mj_deleteModel mj_sizeModel mj_deleteData mj_deleteSpec mj_markStack mj_freeStack
+        mj_stackAllocByte mj_stackAllocNum mj_stackAllocInt mj_resetDataDebug mju_boxQPmalloc
+        mju_malloc mju_free""",
+    "a structure of C that is filled with defaults: here fields have them": """
+        mj_defaultLROpt mj_defaultSolRefImp mj_defaultOption mj_defaultVisual""",
+    "callbacks, handlers and logs of C": """
+        mj_resetCallbacks mju_clearHandlers mju_setLogHandler mju_getLogConfig mju_setLogConfig
+        mju_writeLog""",
+    "libraries of C: plugins are Python (`docs/extend.md`)": """
+        mj_loadPluginLibrary mj_loadAllPluginLibraries""",
+    "rows are dense here, and the solver is Newton's in the primal problem": """
+        mj_isSparse mj_isDual""",
+    "contacts have places that the model knows; `register_collider` adds kinds": """
+        mj_addContact""",
+    "the cache of assets is of one load": """
+        mj_getCacheSize mj_getCacheCapacity mj_setCacheCapacity mj_getCache mj_clearCache""",
+    "an XML that was last compiled is not kept: `Spec.to_xml` of the Spec": """
+        mj_saveLastXML mj_freeLastXML""",
+    "for a viewer or renderer": """
+        mj_loadTexture mj_printScene mj_printFormattedScene mju_raySkin""",
+    "not yet": """
+        mj_encode mj_embedAssets mj_printSchema mj_printData mj_printFormattedData mj_flex
+        mj_readCtrl mj_initCtrlHistory mj_initSensorHistory mj_actuatorInputName mj_insideSite
+        mj_rayHfield mj_rayMesh mju_rayGeom mj_rayFlex mjc_getSDF mjc_distance mjc_gradient""",
+}
+
+# the other families of the header
+FAMILIES = {
+    "mjs_": "editing of models: `jaxsim.Spec`, whose elements have attributes (`docs/spec.md`)",
+    "mjp_": "`jaxsim.register_plugin`, `register_provider` and what takes them back",
+    "mjv_": "abstract visualization: not yet",
+    "mjr_": "OpenGL: not planned",
+    "mjui_": "user interface in OpenGL: not planned",
+}
+
+
+class Row(NamedTuple):
+    """A function of MuJoCo: its name there, and the dotted name or the words for it here."""
+
+    mujoco: str
+    here: str
+
+
+def pythonic(name: str) -> str:
+    """The name of a function of MuJoCo in Python, without its prefix."""
+    bare = name.partition("_")[2]
+    bare = re.sub(r"(?<=[A-Za-z])2(?=[A-Z])", "_to_", bare)
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", bare)
+    return words.lower().replace("__", "_")
+
+
+def named() -> dict[str, list[Row]]:
+    """The functions that exist, by title, with their dotted names."""
+    groups = {
+        title: [Row(n, f"{PLACES[n.partition('_')[0]]}.{pythonic(n)}") for n in names.split()]
+        for title, names in SAME.items()
+    }
+    return groups | {"Under another name": [Row(*item) for item in RENAMED.items()]}
+
+
+def absent() -> list[Row]:
+    """The functions without a counterpart, with the reason."""
+    return [Row(name, reason) for reason, names in ABSENT.items() for name in names.split()]
+
+
+def value_of(dotted: str) -> Any:
+    """What a dotted name stands for."""
+    module = next(place for place in reversed(PLACES.values()) if dotted.startswith(f"{place}."))
+    value = importlib.import_module(module)
+    for part in dotted.removeprefix(f"{module}.").split("."):
+        value = getattr(value, part)
+    return value
+
+
+def reference() -> str:
+    """The page, in Markdown."""
+    lines = [HEAD]
+    for title, rows in named().items():
+        lines += [f"## {title}\n", "| MuJoCo | here | |", "| --- | --- | --- |"]
+        lines += [f"| `{r.mujoco}` | `{r.here}` | {_summary(value_of(r.here))} |" for r in rows]
+        lines.append("")
+    instead = [Row(*item) for item in INSTEAD.items()]
+    lines += _table("Instead", "here", instead)
+    lines += _table("Without a counterpart", "why", absent())
+    families = [Row(name, words) for name, words in FAMILIES.items()]
+    lines += _table("Other families", "here", families)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _table(title: str, column: str, rows: list[Row]) -> Iterator[str]:
+    yield from (f"## {title}\n", f"| MuJoCo | {column} |", "| --- | --- |")
+    yield from (f"| `{r.mujoco}` | {r.here} |" for r in rows)
+    yield ""
+
+
+def _summary(value: object) -> str:
+    """The first paragraph of a docstring, on one line of a table."""
+    doc = inspect.getdoc(value) or ""
+    return " ".join(doc.partition("\n\n")[0].split()).replace("|", r"\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

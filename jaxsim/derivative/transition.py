@@ -1,0 +1,132 @@
+"""The exact derivative of one step, in tangent coordinates.
+
+The step is differentiated in forward mode along all directions of state and control at once. The
+directions share one program and one evaluation of the step; many worlds run with the worlds last,
+as in the rest of the physics (jaxsim/physics/arrays/native.py).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.derivative.limits import clipped, unclamped
+from jaxsim.derivative.tangent import moved_state, state_of, state_rate, state_size
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.integrate.step import step
+
+
+class Linear(NamedTuple):
+    """One step near a state: dx_next = A dx + B du, dy = C dx + D du.
+
+    Attributes:
+      A: (nx, nx), with nx = 2 nv + na.
+      B: (nx, nu).
+      C: of the sensors, (nsensordata, nx); None if they were not asked for.
+      D: likewise, (nsensordata, nu).
+    """
+
+    A: jax.Array
+    B: jax.Array
+    C: jax.Array | None = None
+    D: jax.Array | None = None
+
+
+def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
+    """The derivative of one step with respect to state and control.
+
+    MuJoCo's `mjd_transitionFD`, exact instead of by differences, for every integrator. The state is
+    (dq, qvel, act), in tangent coordinates. The solver's warm start is not part of it: the
+    derivative is that of the converged step, which does not depend on where the solver starts.
+    Sensors are those of the step: of the state before it, as MuJoCo has them.
+
+    At a limit of a control the derivative is that from the inside. Of a control outside of its
+    limits it is zero. For many states use `jax.vmap`.
+
+    Args:
+      m: the model.
+      d: state and control.
+      sensors: also C and D. Known when traced.
+
+    Returns:
+      A Linear.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+
+    Example:
+      >>> linear = jax.jit(jaxsim.derivative.transition)(m, d)
+      >>> linear.A.shape, linear.B.shape
+      ((2, 2), (2, 0))
+    """
+    check_model("transition", m)
+    check_data("transition", m, d)
+    inside = clipped(m, d.ctrl)
+    state, sensed = _derivatives[sensors](unclamped(m), d, inside)
+    nx = state_size(m)
+    free = (inside == d.ctrl).astype(state.dtype)[None, :]
+    A, B, C, D = state[:, :nx], state[:, nx:] * free, sensed[:, :nx], sensed[:, nx:] * free
+    return Linear(A, B, C, D) if sensors else Linear(A, B)
+
+
+class Derivative(NamedTuple):
+    """What a step gives beside the state, and all derivatives, in the form of the physics.
+
+    Attributes:
+      values: the outputs `[k, *W]`.
+      state: derivative of the next state, in tangent coordinates, `[nx, nx + nu, *W]`.
+      outputs: of the outputs, `[k, nx + nu, *W]`.
+    """
+
+    values: Array
+    state: Array
+    outputs: Array
+
+
+def derivative_of_step(
+    m: Model, d: Data, ctrl: Array, outputs: Callable[[Data, Data], Array]
+) -> Derivative:
+    """The derivative of a step along state and control, in the form of the physics.
+
+    Args:
+      m, d: in the form of the physics.
+      ctrl: `[nu, *W]`.
+      outputs: (before, after) -> `[k, *W]`, from the world before the step and after it.
+    """
+    nx, n = state_size(m), state_size(m) + m.nu
+    rest = d.qpos.shape[1:]
+
+    def function(z: Array) -> tuple:
+        qpos, qvel, act = moved_state(m, *state_of(d), z[:nx])
+        before = d.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl + z[nx:])
+        after = step(m, before)
+        return (*state_of(after), outputs(before, after))
+
+    def along(direction: Array) -> tuple[Array, Array, Array]:
+        column = direction.reshape(n, *(1,) * len(rest))
+        now, rate = jax.jvp(function, (zero,), (jnp.broadcast_to(column, zero.shape),))
+        return now[3], state_rate(m, now[0], *rate[:3]), rate[3]
+
+    zero = jnp.zeros((n, *rest), d.qpos.dtype)
+    each = jax.vmap(along, out_axes=(None, 1, 1))
+    return Derivative(*each(jnp.eye(n, dtype=zero.dtype)))
+
+
+def _moves(m: Model, d: Data, ctrl: Array) -> tuple[Array, Array]:
+    found = derivative_of_step(m, d, ctrl, lambda _, after: after.qpos[:0])
+    return found.state, found.outputs
+
+
+def _senses(m: Model, d: Data, ctrl: Array) -> tuple[Array, Array]:
+    none = jnp.zeros((m.nsensordata, *d.qpos.shape[1:]), d.qpos.dtype)
+    d = d.replace(sensordata=none)
+    found = derivative_of_step(m, d, ctrl, lambda _, after: after.sensordata)
+    return found.state, found.outputs
+
+
+_derivatives = {False: worlds(_moves), True: worlds(_senses)}

@@ -1,0 +1,86 @@
+"""The derivative of one step by differences, as MuJoCo's `mjd_transitionFD` takes them.
+
+Beside the exact one (transition.py) for comparison, and for steps that are not smooth: differences
+see how far a state has to go to touch something.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.derivative.limits import control_limits
+from jaxsim.derivative.tangent import difference, moved, state_size
+from jaxsim.derivative.transition import Linear
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.api import step
+from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.arrays.array import Array
+
+
+def transition_fd(
+    m: Model,
+    d: Data,
+    eps: Array | float = 1e-6,
+    flg_centered: bool = False,
+    *,
+    sensors: bool = True,
+) -> Linear:
+    """As `transition`, by differences.
+
+    A control is not moved beyond its limits: at a limit the difference is that to the inside, and a
+    control outside of them has none.
+
+    Args:
+      m: the model.
+      d: state and control.
+      eps: how far each number of state and control is moved, (). Single precision needs more than
+        double: 1e-3.
+      flg_centered: differences to both sides, more exact and twice the work. Known when traced.
+      sensors: also C and D. Known when traced.
+
+    Returns:
+      A Linear.
+
+    Raises:
+      ValueError: a shape or precision is wrong.
+    """
+    check_model("transition_fd", m)
+    check_data("transition_fd", m, d)
+    eps = jnp.asarray(eps, m.qpos0.dtype)
+    upper, lower = _moves(m, d, eps, flg_centered)
+    d = d.replace(sensordata=jnp.zeros(m.nsensordata, eps.dtype)) if sensors else d
+    nx = state_size(m)
+
+    def end(z: Array) -> Data:
+        return step(m, moved(m, d, z[:nx]).replace(ctrl=d.ctrl + z[nx:]))
+
+    above = jax.vmap(end)(jnp.diag(upper))
+    below = jax.vmap(end)(jnp.diag(lower)) if flg_centered else end(jnp.zeros_like(upper))
+    worlds = 0 if flg_centered else None
+    # a control that could not be moved has no difference
+    width = upper - lower
+    scale = jnp.where(width == 0, 0, 1 / jnp.where(width == 0, 1, width))
+    state = jax.vmap(difference, (None, worlds, 0), 1)(m, below, above) * scale[None]
+    A, B = state[:, :nx], state[:, nx:]
+    if not sensors:
+        return Linear(A, B)
+    before = below.sensordata if flg_centered else below.sensordata[None]
+    sensed = (above.sensordata - before).T * scale[None]
+    return Linear(A, B, sensed[:, :nx], sensed[:, nx:])
+
+
+def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]:
+    """How far each number of state and control is moved, up and down, (nx + nu,) each.
+
+    Without centered differences one side is enough: down only where a control cannot go up.
+    """
+    low, high = control_limits(m)
+    inside = (low <= d.ctrl) & (d.ctrl <= high)
+    up = inside & (d.ctrl + eps <= high)
+    down = inside & (d.ctrl - eps >= low)
+    state = jnp.full(state_size(m), eps)
+    further, back = jnp.where(up, eps, 0), jnp.where(down, -eps, 0)
+    if centered:
+        return jnp.append(state, further), jnp.append(-state, back)
+    one_side = jnp.append(state, jnp.where(up, further, back))
+    return one_side, jnp.zeros_like(one_side)

@@ -1,0 +1,84 @@
+"""Eigenvalues and axes of a symmetric 3 x 3 matrix, with a derivative where they are distinct."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.functions.quaternion import mat_to_quat, mul_quat_axis
+from jaxsim.math import safe_divide
+from jaxsim.physics.arrays.array import Array
+
+SWEEPS = 10  # rotations of all three pairs; Jacobi's method converges quadratically
+PAIRS = np.array([[0, 1], [0, 2], [1, 2]])
+
+
+class Eig3(NamedTuple):
+    """A symmetric matrix as eigvec diag(eigval) eigvec'.
+
+    Attributes:
+      eigval: in descending order, (3,).
+      eigvec: right-handed axes, in the columns, (3, 3).
+      quat: the same axes as an orientation, (4,).
+    """
+
+    eigval: jax.Array
+    eigvec: jax.Array
+    quat: jax.Array
+
+
+@jax.custom_jvp
+def eig3(mat: Array) -> Eig3:
+    """The eigenvalues and axes of a symmetric matrix.
+
+    Jacobi's method (Golub, Van Loan: Matrix Computations, section 8.5). The derivative of the axes
+    of equal eigenvalues, which could be chosen freely, is taken as if they did not turn.
+
+    Args:
+      mat: symmetric, (3, 3).
+
+    Returns:
+      An Eig3.
+    """
+    mat = jnp.asarray(mat)
+    unit = jnp.eye(3, dtype=mat.dtype)
+    pairs = jnp.asarray(np.tile(PAIRS, (SWEEPS, 1)))
+    (A, V), _ = lax.scan(_rotate, (mat, unit), pairs)
+    values = jnp.diag(A)
+    order = jnp.argsort(-values)
+    V = V[:, order]
+    V = V * jnp.stack([jnp.ones_like(V[0, 0])] * 2 + [_determinant(V)])[None]  # right-handed
+    return Eig3(values[order], V, mat_to_quat(V))
+
+
+@eig3.defjvp
+def _eig3_jvp(primals: tuple, tangents: tuple) -> tuple[Eig3, Eig3]:
+    """d(V D V') = V ([w] D - D [w] + dD) V' for axes that turn by w in their own frame."""
+    found = eig3(*primals)
+    V, values = found.eigvec, found.eigval
+    change = V.T @ tangents[0] @ V
+    a, b = np.array([2, 0, 1]), np.array([1, 2, 0])
+    w = safe_divide(change[a, b], values[b] - values[a])
+    spin = jnp.zeros_like(V).at[a, b].set(w).at[b, a].set(-w)
+    turned = mul_quat_axis(found.quat, w) / 2
+    return found, Eig3(jnp.diag(change), V @ spin, turned)
+
+
+def _rotate(state: tuple, pair: Array) -> tuple:
+    """Makes one entry zero by a rotation in its plane."""
+    A, V = state
+    p, q = pair[0], pair[1]
+    tangent = safe_divide(A[q, q] - A[p, p], 2 * A[p, q])  # cotangent of twice the angle
+    sign = jnp.where(tangent < 0, -1, 1).astype(A.dtype)
+    t = sign / (jnp.abs(tangent) + jnp.sqrt(1 + tangent * tangent))
+    t = jnp.where(A[p, q] == 0, 0, t)
+    c = 1 / jnp.sqrt(1 + t * t)
+    J = jnp.eye(3, dtype=A.dtype).at[p, p].set(c).at[q, q].set(c)
+    J = J.at[p, q].set(t * c).at[q, p].set(-t * c)
+    return (J.T @ A @ J, V @ J), None
+
+
+def _determinant(V: Array) -> Array:
+    return jnp.sign(jnp.dot(V[:, 0], jnp.cross(V[:, 1], V[:, 2])))

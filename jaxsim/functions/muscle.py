@@ -1,0 +1,41 @@
+"""The curves of a muscle, for numbers: MuJoCo's `mju_muscle` functions.
+
+The model is that of `physics/actuator/muscle.py`. All are elementwise: arrays of equal shape serve
+many muscles.
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.physics.actuator import muscle
+from jaxsim.physics.arrays.array import Array
+
+
+def muscle_gain(length: Array, vel: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
+    """Active force per unit activation, () [N]; negative, because muscles pull.
+
+    Args:
+      length: of the actuator, () [m].
+      vel: its rate of change, () [m/s].
+      lengthrange: least and largest length, (2,) [m].
+      acc0: acceleration from unit force at qpos0, ().
+      prm: (range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax), (9,).
+    """
+    length, vel, acc0 = jnp.asarray(length), jnp.asarray(vel), jnp.asarray(acc0)
+    return muscle.gain(length, vel, [*lengthrange], acc0, [*prm])
+
+
+def muscle_bias(length: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
+    """Passive force of a stretched muscle, () [N]; arguments as for `muscle_gain`."""
+    return muscle.bias(jnp.asarray(length), [*lengthrange], jnp.asarray(acc0), [*prm])
+
+
+def muscle_dynamics(ctrl: Array, act: Array, prm: Array) -> Array:
+    """Rate of change of the activation, () [1/s].
+
+    Args:
+      ctrl: excitation, ().
+      act: activation, ().
+      prm: (tau_act, tau_deact, smoothing width), (3,) [s, s, 1].
+    """
+    rise, fall, width = prm
+    return muscle.activation_rate(jnp.asarray(ctrl), jnp.asarray(act), (rise, fall, width))

@@ -1,0 +1,48 @@
+"""A = L' D L of a symmetric positive definite matrix, eliminated from the last row to the first.
+
+Eliminated in this order the mass matrix of a tree keeps its zeros. One column a turn, for the
+questions people ask; what a step solves is in factor.py.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, diagonal
+
+
+def ltdl(A: Array) -> tuple[Array, Array]:
+    """L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`."""
+    n = A.shape[0]
+    if not n:
+        return A, A[:, 0]
+    number = column(np.arange(n), A[0])
+
+    def eliminate(A: Array, k: Array) -> tuple[Array, None]:
+        row = lax.dynamic_index_in_dim(A, k, keepdims=False)
+        pivot = lax.dynamic_slice_in_dim(row, k, 1)
+        left = jnp.where(number < k, row, 0) / pivot
+        A = A - left[:, None] * (left * pivot)[None]
+        # the row itself is finished: L on the left of the diagonal, D on it
+        row = jnp.where(number == k, row, left)
+        return lax.dynamic_update_index_in_dim(A, row, k, 0), None
+
+    A, _ = lax.scan(eliminate, A, jnp.arange(n), reverse=True)
+    D = diagonal(A)
+    lower = column(np.tri(n, k=-1, dtype=bool), A[0])
+    unit = column(np.eye(n), A[0])
+    return jnp.where(lower, A, unit), D
+
+
+def solve_transposed(L: Array, b: Array) -> Array:
+    """x with L' x = b, for a unit lower triangular L `[n, n, *W]` and b `[n, *W]`."""
+    n = L.shape[0]
+    number = column(np.arange(n), b)
+
+    def substitute(x: Array, k: Array) -> tuple[Array, None]:
+        row = lax.dynamic_index_in_dim(L, k, keepdims=False)
+        value = lax.dynamic_slice_in_dim(x, k, 1)
+        return x - jnp.where(number < k, row, 0) * value, None
+
+    return lax.scan(substitute, b, jnp.arange(n), reverse=True)[0] if n else b

@@ -1,0 +1,88 @@
+"""How a function of the physics becomes a public one: checked arguments, one world or many.
+
+`api.py` is the list of what is made public.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import Data
+from jaxsim.physics.arguments import check_array, check_data, check_model
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.stage import STAGES, Stage
+
+
+def public(core: Callable) -> Callable:
+    """The public form of a function of the physics.
+
+    What it reads and writes is declared at the function itself (stage.py); `carries` of the public
+    function says it to `make_data(keep=...)`.
+
+    Args:
+      core: takes unpacked records and arrays `[items, *W]`.
+    """
+    native, signature = worlds(core), inspect.signature(core)
+    names, name = tuple(signature.parameters), core.__name__.lstrip("_")
+    stage = STAGES.get(core.__name__, NO_STAGE)
+
+    @functools.wraps(core)
+    def function(*args, **named):
+        args = signature.bind(*args, **named).args
+        m = args[0]
+        check_model(name, m)
+        for argument, value in zip(names[1:], args[1:], strict=False):
+            if argument == "d":
+                check_data(name, m, value)
+                check_carries(name, value, stage)
+            else:
+                check_array(name, m, argument, value)
+        arrays = (a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in args[1:])
+        return _apart(native(m, *arrays))
+
+    vars(function)["carries"] = stage.carries
+    return function
+
+
+NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
+
+
+def check_carries(name: str, d: Data, stage: Stage) -> None:
+    """Refuses a Data without what is read, or without any place for the result."""
+    absent = [field for field in sorted(stage.needs) if getattr(d, field) is None]
+    results = sorted(stage.carries - stage.needs)
+    if not absent and all(getattr(d, field) is None for field in results):
+        absent = results
+    if absent:
+        raise ValueError(
+            f"{name}: this Data does not carry {absent[0]!r}; keep it: "
+            f"make_data(m, keep=[jaxsim.{name}])"
+        )
+
+
+def items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
+    """An argument in the form of the physics: one number is one item."""
+    whole = jnp.issubdtype(jnp.result_type(a), np.integer)
+    a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)
+    return a if a.ndim else a[None]
+
+
+def _apart(out: Tree) -> Tree:
+    """Results in buffers of their own, so that all of them can be donated to the next call.
+
+    A program gives each result one; outside a program the same array may stand in two fields.
+    """
+    seen: set[int] = set()
+
+    def own(a):
+        if isinstance(a, jax.core.Tracer) or id(a) not in seen:
+            seen.add(id(a))
+            return a
+        return jnp.array(a, copy=True)
+
+    return jax.tree.map(own, out)

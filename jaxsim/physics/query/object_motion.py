@@ -1,0 +1,178 @@
+"""Velocity and acceleration of bodies, geoms, sites and cameras, from the state alone.
+
+MuJoCo's `mj_objectVelocity` and `mj_objectAcceleration`. The objects of a kind are found together
+(`body/object_frame.py`), and one of them picked.
+"""
+
+import functools
+import operator
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import ObjType
+from jaxsim.math import Quat, Rot, Spatial, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import pick
+from jaxsim.physics.body import object_frame as frames
+from jaxsim.physics.body.camera import camera
+from jaxsim.physics.body.inertia import com_pos
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.body.rne import com_vel
+from jaxsim.physics.public import public
+from jaxsim.physics.sensor.body_force import body_acceleration
+
+# how many there are, and under which word `name2id` knows them
+KINDS: dict[ObjType, tuple[str, str]] = {
+    ObjType.BODY: ("nbody", "body"),
+    ObjType.XBODY: ("nbody", "body"),
+    ObjType.GEOM: ("ngeom", "geom"),
+    ObjType.SITE: ("nsite", "site"),
+    ObjType.CAMERA: ("ncam", "camera"),
+}
+
+
+def object_velocity(
+    m: Model,
+    d: Data,
+    objtype: ObjType | int | str,
+    objid: Array | int | str,
+    flg_local: bool = False,
+) -> jax.Array:
+    """Velocity of an object: of its frame's origin, and of its rotation.
+
+    Args:
+      m: the model.
+      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
+      objtype: "body" (the inertial frame), "xbody" (the body's own frame), "geom", "site" or
+        "camera", or a number of `ObjType`. Known when traced.
+      objid: number () or name of the object.
+      flg_local: in the axes of the object instead of the world's. Known when traced.
+
+    Returns:
+      (6,): angular velocity [rad/s], linear velocity [m/s].
+
+    Raises:
+      ValueError: there is no such kind of object, or no such object.
+    """
+    kind, objid = _given("object_velocity", m, objtype, objid)
+    return _asked("object_velocity", kind, bool(flg_local))(m, d, objid)
+
+
+def object_acceleration(
+    m: Model,
+    d: Data,
+    objtype: ObjType | int | str,
+    objid: Array | int | str,
+    flg_local: bool = False,
+) -> jax.Array:
+    """Acceleration of an object at `d.qacc`: of its frame's origin, and of its rotation.
+
+    As an accelerometer feels it: an object at rest is accelerated upwards, against gravity.
+
+    Args:
+      m: the model.
+      d: data, of which qpos, qvel and qacc (and the poses of mocap bodies) count.
+      objtype, objid, flg_local: as for `object_velocity`.
+
+    Returns:
+      (6,): angular acceleration [rad/s^2], linear acceleration [m/s^2].
+
+    Raises:
+      ValueError: there is no such kind of object, or no such object.
+    """
+    kind, objid = _given("object_acceleration", m, objtype, objid)
+    return _asked("object_acceleration", kind, bool(flg_local))(m, d, objid)
+
+
+def _given(
+    function: str, m: Model, objtype: ObjType | int | str, objid: Array | int | str
+) -> tuple[ObjType, Array | int]:
+    """Kind and number of an object, which exists as far as that is known when it is traced."""
+    names = {kind.name.lower(): kind for kind in KINDS}
+    kind = names.get(objtype) if isinstance(objtype, str) else objtype
+    if kind not in KINDS:
+        known = ", ".join(f"'{name}'" for name in names)
+        raise ValueError(f"{function}: objtype: expected one of {known}, got {objtype!r}")
+    kind = ObjType(kind)
+    count, word = KINDS[kind]
+    if isinstance(objid, str):
+        return kind, name2id(m, word, objid)
+    if not isinstance(objid, jax.core.Tracer) and not np.shape(objid):
+        objid = operator.index(objid)
+        if not 0 <= objid < getattr(m, count):
+            there = getattr(m, count)
+            raise ValueError(
+                f"{function}: objid: there is no {word} {objid}; the model has {there}"
+            )
+    return kind, objid
+
+
+@functools.cache
+def _asked(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array]:
+    """The public function for one kind of object."""
+
+    def core(m: Model, d: Data, objid: Array) -> Array:
+        ids = np.arange(getattr(m, KINDS[kind][0]))
+        d, motions = MOTIONS[function](m, d, kind, ids)
+        motion = pick(motions, objid)
+        if local:
+            R = pick(frames.object_mat(d, kind, ids), objid)
+            motion = in_frame(R, motion)
+        return motion.to_array()[0]
+
+    core.__name__ = function
+    return public(core)
+
+
+def _velocities(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[Data, Spatial]:
+    d = com_vel(m, camera(m, com_pos(m, kinematics(m, d))))
+    return d, frames.object_velocity(m, d, kind, ids)
+
+
+def _accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[Data, Spatial]:
+    if d.qacc is None:
+        raise ValueError(
+            "object_acceleration: this Data does not carry 'qacc'; keep it: "
+            "make_data(m, keep=['qacc'])"
+        )
+    d = com_vel(m, camera(m, com_pos(m, kinematics(m, d))))
+    d = body_acceleration(m, d)
+    return d, frames.object_acceleration(m, d, kind, ids)
+
+
+MOTIONS = {"object_velocity": _velocities, "object_acceleration": _accelerations}
+
+
+def in_frame(R: Rot, v: Spatial) -> Spatial:
+    """A spatial vector in world axes, seen in the axes of a frame."""
+    return Spatial.of(R.T @ v.rot, R.T @ v.lin)
+
+
+def local_to_global(m: Model, d: Data, pos: Array, quat: Array, body: Array) -> tuple:
+    """Pose in the world of a frame that is given in a body.
+
+    MuJoCo's `sameframe`, which saves work where the frame is the body's own, is not needed.
+
+    Args:
+      m: model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      pos: position in the body's frame, (3,) [m].
+      quat: orientation in the body's frame, (4,), norm 1.
+      body: id of the body.
+
+    Returns:
+      xpos (3,) [m], xmat (3, 3).
+    """
+    d = kinematics(m, d)
+    origin, turn = pick(d.xpos, body), pick(d.xquat, body)
+    xpos = origin + turn.rotate(Vec(*(pos[k : k + 1] for k in range(3))))
+    own = Quat(*(quat[k : k + 1] for k in range(4)))
+    xmat = (turn * own).matrix()
+    rows = [jnp.concatenate(row.parts) for row in xmat.rows]
+    return jnp.concatenate(xpos.parts), jnp.stack(rows)

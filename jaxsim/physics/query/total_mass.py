@@ -1,0 +1,31 @@
+"""The mass of a whole model."""
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import MINVAL
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_model
+from jaxsim.physics.arrays.array import Array
+
+
+def get_total_mass(m: Model) -> jax.Array:
+    """Sum of the masses of all bodies, () [kg]."""
+    check_model("get_total_mass", m)
+    return jnp.sum(m.body_mass)
+
+
+def set_total_mass(m: Model, newmass: Array | float) -> Model:
+    """The model with all masses and inertias scaled, so that it has a given mass.
+
+    What follows from the masses (`body_subtreemass`, inverse weights, ...) stays: call
+    `jaxsim.set_const` afterwards, as in MuJoCo.
+
+    Args:
+      m: the model.
+      newmass: the mass of all bodies together, () [kg].
+    """
+    check_model("set_total_mass", m)
+    mass = jnp.asarray(newmass, m.body_mass.dtype)
+    scale = jnp.maximum(mass, MINVAL) / jnp.maximum(jnp.sum(m.body_mass), MINVAL)
+    return m.replace(body_mass=m.body_mass * scale, body_inertia=m.body_inertia * scale)
