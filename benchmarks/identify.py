@@ -3,8 +3,8 @@
     python benchmarks/identify.py [--starts 8] [--steps 125] [--out results/identify.json]
 
 The masses of six links and damping and dry friction of seven joints, from joint angles and drive
-torques. Beside it, on the same data from the same starts, with the same weights and as many
-iterations at most: scipy's least_squares with finite differences on MuJoCo C, one thread, and
+torques. Beside it, on the same data from the same starts, with the same weights, bounds and most
+iterations: scipy's least_squares with finite differences on MuJoCo C, one thread, and
 MuJoCo's own toolbox, mujoco.sysid, with its optimizer and all threads (pip install
 'mujoco[sysid]'; left out where it is missing). Prints times, costs, errors and z scores (error over
 its stated standard deviation).
@@ -122,18 +122,19 @@ def ours(m, ctrl, y, sigma, starts: int) -> tuple[dict, identify.Fit]:
 
 
 def with_scipy(ctrl, y, sigma, thetas) -> dict:
-    """scipy with differences of two points on MuJoCo C."""
+    """scipy with differences of two points on MuJoCo C, by the numbers within the same bounds."""
     mj = mujoco.MjModel.from_xml_string(arm())
 
-    def residual(theta):
-        write(mj, numbers(theta))
+    def residual(values):
+        write(mj, values)
         return ((simulate(mj, ctrl) - y) / sigma).ravel()
 
     begin, costs, evaluations = time.perf_counter(), [], 0
-    for theta in thetas:
-        end = optimize.least_squares(residual, theta, x_scale="jac", max_nfev=ITERATIONS)
+    options = {"bounds": (LOW, HIGH), "x_scale": "jac", "max_nfev": ITERATIONS}
+    for start in map(numbers, thetas):
+        end = optimize.least_squares(residual, start, **options)
         costs.append(float(end.cost))
-        evaluations += end.nfev + end.njev * len(theta)
+        evaluations += end.nfev + end.njev * len(start)
     return {"seconds": time.perf_counter() - begin, "costs": costs, "evaluations": evaluations}
 
 

@@ -12,13 +12,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.identify.forms import Form
-from jaxsim.identify.least_squares import Chart, Solution, search_many
-from jaxsim.identify.optimizers import by_optimistix, descend
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.parameter import parameters as make_parameters
 from jaxsim.identify.residual import Problem
+from jaxsim.identify.search.least_squares import Chart, Solution, search_many
+from jaxsim.identify.search.optimizers import by_optimistix, descend
+from jaxsim.identify.search.statistics import (
+    Uncertainty,
+    intervals,
+    of_values,
+    uncertainty,
+    warnings,
+)
 from jaxsim.identify.sequences import Sequence
-from jaxsim.identify.statistics import Uncertainty, intervals, of_values, uncertainty, warnings
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 

@@ -22,7 +22,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.identify.delay import delayed, reach
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.pieces import Making, Piece, choose_unknowns, make_pieces
-from jaxsim.identify.sensitivity import Motion, changed_leaves, sensitivities, with_leaves
+from jaxsim.identify.search.sensitivity import Motion, changed_leaves, sensitivities, with_leaves
 from jaxsim.identify.sequences import STATE, Sequence, samples
 from jaxsim.identify.shooting import cuts
 from jaxsim.identify.signals import signal

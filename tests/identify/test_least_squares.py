@@ -8,8 +8,8 @@ from scipy import optimize, stats
 from tolerance import FLOAT32, ROUNDING
 
 from jaxsim.identify import calculate_intervals, levenberg_marquardt, uncertainty
-from jaxsim.identify.least_squares import Chart, _triangle, search_many
-from jaxsim.identify.statistics import warnings
+from jaxsim.identify.search.least_squares import Chart, _triangle, search_many
+from jaxsim.identify.search.statistics import warnings
 
 rng = np.random.default_rng(0)
 T = np.linspace(0, 4, 60)

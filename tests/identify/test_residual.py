@@ -18,8 +18,8 @@ from jaxsim.identify import (
     parameters,
     pseudo_inertia,
     scale,
-    sensitivity,
 )
+from jaxsim.identify.search import sensitivity
 
 ARM = """<mujoco><option timestep="0.01" integrator="implicitfast"/><worldbody>
   <body name="upper"><joint name="shoulder" axis="0 1 0" damping="0.2" armature="0.01"/>

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from jaxsim.control.solve.their_types import their_types
 from jaxsim.extra import needed
-from jaxsim.identify.least_squares import Solution
 from jaxsim.identify.residual import Problem
+from jaxsim.identify.search.least_squares import Solution
 
 
 def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:

@@ -182,15 +182,15 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     scale = jnp.where(take, jnp.maximum(s.scale, norms / slope), s.scale)
     J, before = triangle[:, :-1] / slope[None], triangle[:, -1]
     step = _step(J, before, jnp.where(scale > 0, scale, 1), damping)
+    hoped = _promise(J, before, step)
     tried, step = chart.moved(x, step)
-    after = J @ step + before
-    promised = 0.5 * (before @ before - after @ after)
     least = jnp.where(take, cost, s.cost)
-    ended = (begun & small) | (promised <= tolerance * least) | (damping > MOST)
+    # a bound may take from a step all that it promised: that is no end
+    ended = (begun & small) | (hoped <= tolerance * least) | (damping > MOST)
     new = _Search(
         x=x,
         tried=tried,
-        promised=promised,
+        promised=_promise(J, before, step),
         cost=least,
         damping=damping,
         more=jnp.where(take, MORE, 2 * s.more),
@@ -202,6 +202,12 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     )
     over = s.done | (s.k > s.history.size)
     return jax.tree.map(lambda old, new: jnp.where(over, old, new), s, new)
+
+
+def _promise(J: jax.Array, r: jax.Array, step: jax.Array) -> jax.Array:
+    """By how much the cost would fall if the residual were a line, ()."""
+    after = J @ step + r
+    return 0.5 * (r @ r - after @ after)
 
 
 def _forward(residual: Callable) -> Derive:
