@@ -3,26 +3,33 @@
     python benchmarks/identify.py [--starts 8] [--steps 125] [--out results/identify.json]
 
 The masses of six links and damping and dry friction of seven joints, from joint angles and drive
-torques. Beside it scipy's least_squares with finite differences on MuJoCo C: the same residual, the
-same unknowns, the same starts, one thread. Prints times, costs, errors and z scores (error over its
-stated standard deviation).
+torques. Beside it, on the same data from the same starts, with the same weights, bounds and most
+iterations: scipy's least_squares with finite differences on MuJoCo C, one thread, and
+MuJoCo's own toolbox, mujoco.sysid, with its optimizer and all threads (pip install
+'mujoco[sysid]'; left out where it is missing). Prints times, costs, errors and z scores (error over
+its stated standard deviation).
 """
 
 import argparse
+import copy
 import json
+import os
 import time
 from pathlib import Path
 
+# systems of twenty unknowns: the threads of a BLAS library would wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import jax
-import jax.numpy as jnp
 import mujoco
 import numpy as np
-from mujoco import rollout
+from mujoco import rollout, sysid
 from scipy import optimize
 
 import jaxsim
 from jaxsim import identify
 
+ITERATIONS = 50
 MASSES = (3.0, 2.8, 2.4, 2.2, 1.5, 1.3, 0.8)
 GAINS = (400, 400, 300, 300, 150, 100, 50)
 ANGLE, TORQUE = 1e-3, 0.5  # standard deviations of the noise [rad, N m]
@@ -57,6 +64,14 @@ FORMS = {
     "dof_damping": identify.log(0.02, 20),
     "dof_frictionloss": identify.log(0.02, 10),
 }
+# the same as lowest and highest numbers
+LOW = np.concatenate([0.3 * np.array(MASSES[1:]), np.full(14, 0.02)])
+HIGH = np.concatenate([3.0 * np.array(MASSES[1:]), np.full(7, 20.0), np.full(7, 10.0)])
+
+
+def numbers(theta: np.ndarray) -> np.ndarray:
+    """The twenty numbers of their unknowns, as of `identify.scale` and `identify.log`."""
+    return LOW * (HIGH / LOW) ** (1 / (1 + np.exp(-theta)))
 
 
 def write(mj: mujoco.MjModel, numbers: np.ndarray) -> None:
@@ -102,25 +117,69 @@ def ours(m, ctrl, y, sigma, starts: int) -> tuple[dict, identify.Fit]:
         for u, b in zip(ctrl, y, strict=True)
     ]
     begin = time.perf_counter()
-    fit = identify.fit(m, FORMS, data, starts=starts)
+    fit = identify.fit(m, FORMS, data, starts=starts, iterations=ITERATIONS)
     return {"seconds": time.perf_counter() - begin} | fit.times, fit
 
 
-def theirs(P, ctrl, y, sigma, thetas) -> dict:
-    """scipy with differences of two points on MuJoCo C."""
+def with_scipy(ctrl, y, sigma, thetas) -> dict:
+    """scipy with differences of two points on MuJoCo C, by the numbers within the same bounds."""
     mj = mujoco.MjModel.from_xml_string(arm())
-    numbers = jax.jit(P.numbers)
 
-    def residual(theta):
-        write(mj, np.asarray(numbers(jnp.asarray(theta, thetas.dtype)), np.float64))
+    def residual(values):
+        write(mj, values)
         return ((simulate(mj, ctrl) - y) / sigma).ravel()
 
     begin, costs, evaluations = time.perf_counter(), [], 0
-    for theta in np.asarray(thetas, np.float64):
-        # a step that single precision of the map can resolve
-        end = optimize.least_squares(residual, theta, diff_step=1e-3, x_scale="jac", max_nfev=20)
+    options = {"bounds": (LOW, HIGH), "x_scale": "jac", "max_nfev": ITERATIONS}
+    for start in map(numbers, thetas):
+        end = optimize.least_squares(residual, start, **options)
         costs.append(float(end.cost))
-        evaluations += end.nfev + end.njev * len(theta)
+        evaluations += end.nfev + end.njev * len(start)
+    return {"seconds": time.perf_counter() - begin, "costs": costs, "evaluations": evaluations}
+
+
+def with_sysid(ctrl, y, sigma, thetas) -> dict:
+    """MuJoCo's toolbox, whose parameters are the numbers themselves, within the same bounds."""
+    mj = mujoco.MjModel.from_xml_string(arm())
+    # its rollouts leave out the last control
+    times = 0.004 * np.arange(ctrl.shape[1] + 1)
+    held = np.concatenate([ctrl, ctrl[:, -1:]], 1)
+    full = np.zeros(mujoco.mj_stateSize(mj, mujoco.mjtState.mjSTATE_FULLPHYSICS))
+    evaluations = 0
+
+    def build_model(params, spec):
+        nonlocal evaluations
+        evaluations += 1
+        model = copy.copy(mj)
+        write(model, params.as_vector())
+        return model
+
+    def weighted(params, predicted, measured, model, every, **_):
+        return (predicted.data - measured.data) / sigma, predicted, measured
+
+    data = sysid.ModelSequences(
+        "arm",
+        mujoco.MjSpec.from_string(arm()),
+        [f"motion {i}" for i in range(len(y))],
+        [full] * len(y),
+        [sysid.TimeSeries.from_control_names(times, u, mj) for u in held],
+        [sysid.TimeSeries.from_names(times[:-1], b, mj) for b in y],
+    )
+    residual = sysid.build_residual_fn(
+        models_sequences=[data],
+        build_model=build_model,
+        modify_residual=weighted,
+        resample_true=False,
+    )
+    begin, costs = time.perf_counter(), []
+    for start in map(numbers, thetas):
+        params = sysid.ParameterDict()
+        params.add(sysid.Parameter("numbers", start, LOW, HIGH))
+        found, _ = sysid.optimize(
+            params, residual, max_iters=ITERATIONS, x_scale="jac", verbose=False
+        )
+        rows = np.concatenate([np.ravel(r) for r in residual(found.as_vector(), found)[0]])
+        costs.append(float(rows @ rows / 2))
     return {"seconds": time.perf_counter() - begin, "costs": costs, "evaluations": evaluations}
 
 
@@ -134,8 +193,10 @@ def main() -> None:
     ctrl, y, true, sigma = recordings(args.steps, args.sequences, seed=0)
     m = jaxsim.load_model(arm())
     times, fit = ours(m, ctrl, y, sigma, args.starts)
-    thetas = fit.parameters.draw(jax.random.key(0), args.starts)
-    scipy = theirs(fit.parameters, ctrl, y, sigma, thetas)
+    thetas = np.asarray(fit.parameters.draw(jax.random.key(0), args.starts), np.float64)
+    others = {"scipy": with_scipy(ctrl, y, sigma, thetas)}
+    if hasattr(sysid, "optimize"):
+        others["sysid"] = with_sysid(ctrl, y, sigma, thetas)
     z = (fit.values - true) / fit.sd
     print(fit)
     print(
@@ -145,8 +206,9 @@ def main() -> None:
     print(f"  costs {np.sort(fit.costs).round(1)}, iterations {fit.solutions.iterations}")
     print(f"  errors over the truth {np.abs(fit.values / true - 1).max():.3%} at most")
     print(f"  z scores {np.sort(z).round(2)}, rms {np.sqrt((z**2).mean()):.2f}")
-    print(f"scipy on MuJoCo C: {scipy['seconds']:.1f} s, {scipy['evaluations']} rollouts")
-    print(f"  costs {np.sort(scipy['costs']).round(1)}")
+    for name, other in others.items():
+        print(f"{name} on MuJoCo C: {other['seconds']:.1f} s, {other['evaluations']} evaluations")
+        print(f"  costs {np.sort(other['costs']).round(1)}")
     if args.out:
         result = {
             "device": jax.devices()[0].device_kind,
@@ -154,7 +216,7 @@ def main() -> None:
             "iterations": np.asarray(fit.solutions.iterations).tolist(),
             "z": z.tolist(),
             "largest_relative_error": float(np.abs(fit.values / true - 1).max()),
-            "scipy": scipy,
+            **others,
         } | {n: getattr(args, n) for n in ("starts", "steps", "sequences")}
         args.out.write_text(json.dumps(result, indent=1) + "\n")
 

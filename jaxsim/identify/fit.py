@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +12,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.identify.forms import Form
-from jaxsim.identify.least_squares import Solution, levenberg_marquardt
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.parameter import parameters as make_parameters
 from jaxsim.identify.residual import Problem
+from jaxsim.identify.search.least_squares import Chart, Solution, search_many
+from jaxsim.identify.search.optimizers import by_optimistix, descend
+from jaxsim.identify.search.statistics import (
+    Uncertainty,
+    intervals,
+    of_values,
+    uncertainty,
+    warnings,
+)
 from jaxsim.identify.sequences import Sequence
-from jaxsim.identify.statistics import Uncertainty, intervals, of_values, uncertainty, warnings
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
+
+Search = Callable[[jax.Array], Solution]
 
 EDGE = 1e-3  # part of the range at each end where a parameter is said to be at its bound
 
@@ -156,8 +165,9 @@ def fit(
       sequences: one recording or several.
       starts: the first one is the first guess, the others are drawn from the bounds or priors.
       key: of the drawn starts; None: `jax.random.key(0)`.
-      optimizer: "lm", Levenberg-Marquardt with an exact Jacobian; or a transformation of optax,
-        which uses the gradient.
+      optimizer: "lm", Levenberg-Marquardt with an exact Jacobian; a transformation of optax, which
+        uses the gradient; or a least-squares solver of optimistix, with the same Jacobian, which
+        takes one start after another.
       iterations: at most so many for each start.
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
       tolerance: standard deviation of the state's jump between pieces.
@@ -179,9 +189,8 @@ def fit(
     search = _search(problem, optimizer, iterations)
     thetas = parameters.draw(jax.random.key(0) if key is None else key, starts)
     x = jax.vmap(problem.start)(thetas)
-    together = min(batch or starts, starts)
     times, clock = {}, time.perf_counter()
-    lowered = jax.jit(lambda x: jax.lax.map(search, x, batch_size=together)).lower(x)
+    lowered = jax.jit(lambda x: _by_batches(search, x, batch or starts)).lower(x)
     times["trace"], clock = time.perf_counter() - clock, time.perf_counter()
     program = lowered.compile()
     times["compile"], clock = time.perf_counter() - clock, time.perf_counter()
@@ -190,56 +199,31 @@ def fit(
     return _fitted(problem, solutions, times)
 
 
-def _search(problem: Problem, optimizer: Any, iterations: int):
-    """The search of one start."""
+def _by_batches(search: Search, x: jax.Array, together: int) -> Solution:
+    """The search of some starts at a time, one program for all batches."""
+    starts = len(x)
+    if starts <= together:
+        return search(x)
+    # the last batch is filled with first starts
+    rest = jnp.resize(x, (-(-starts // together) * together, x.shape[1]))
+    found = jax.lax.map(search, rest.reshape(-1, together, x.shape[1]))
+    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:starts], found)
+
+
+def _search(problem: Problem, optimizer: Any, iterations: int) -> Search:
+    """The search of many starts."""
     if isinstance(optimizer, str) and optimizer == "lm":
-        return functools.partial(
-            levenberg_marquardt,
-            problem.residual,
-            jacobian=problem.jacobian,
-            iterations=iterations,
-        )
+        chart = Chart(problem.slope, problem.moved)
+        return functools.partial(search_many, problem.jacobians, iterations=iterations, chart=chart)
     if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
-        return functools.partial(descend, problem.residual, optimizer, iterations=iterations)
+        one = functools.partial(descend, problem.residual, optimizer, iterations=iterations)
+        return jax.vmap(one)
+    if hasattr(optimizer, "step") and hasattr(optimizer, "terminate"):
+        solve = functools.partial(by_optimistix, problem, optimizer, iterations=iterations)
+        return functools.partial(jax.lax.map, solve)
     raise ValueError(
-        f"optimizer: expected 'lm' or a transformation of optax (pip install "
-        f"'jaxsim-engine[identify]'), got {optimizer!r}"
-    )
-
-
-def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
-    """Descends along the gradient by a transformation of optax, and keeps the best unknowns.
-
-    Args:
-      residual: from unknowns (n,) to rows.
-      optimizer: a gradient transformation of optax.
-      x: the start, (n,).
-      iterations: number of steps.
-    """
-
-    def cost_of(x):
-        r = residual(x)
-        return 0.5 * jnp.sum(r * r)
-
-    def advance(carry, _):
-        x, state, best, least = carry
-        cost, slope = jax.value_and_grad(cost_of)(x)
-        cost = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
-        best, least = jnp.where(cost < least, x, best), jnp.minimum(cost, least)
-        change, state = optimizer.update(jnp.nan_to_num(slope), state, x)
-        return (x + change, state, best, least), cost
-
-    carry = (x, optimizer.init(x), x, jnp.full((), jnp.inf, x.dtype))
-    (x, _, best, least), history = jax.lax.scan(advance, carry, length=iterations)
-    last = cost_of(x)
-    better = last < least
-    return Solution(
-        jnp.where(better, x, best),
-        jnp.where(better, last, least),
-        history,
-        jnp.full((), iterations, jnp.int32),
-        jnp.ones((), bool),
-        None,
+        f"optimizer: expected 'lm', a transformation of optax or a least-squares solver of "
+        f"optimistix (pip install 'jaxsim-engine[identify]'), got {optimizer!r}"
     )
 
 

@@ -19,6 +19,8 @@ import numpy as np
 
 EDGE = 0.01  # part of the range by which a start is kept off its ends
 INSIDE = 0.05  # part of the range at each end where no start is drawn
+TIGHT = 1e-6  # part of the range by which a search is kept off its ends
+STRIDE = 0.9  # most of the way to a bound that one step goes
 UNBOUNDED = 0.5  # spread of drawn starts without bounds or prior, in lengths of u
 
 
@@ -142,6 +144,36 @@ class Map(NamedTuple):
         """The numbers, (n,)."""
         v = self.searched(u)
         return _as(self.base, u) * (jnp.exp(v) if self.form.logarithmic else v)
+
+    def slope(self, u: jax.Array) -> jax.Array:
+        """The derivative of g, (n,)."""
+        if self.form.low is None:
+            slope = _as(self.length, u)
+        else:
+            low, high = ends(self.form)
+            slope = (high - low) * jax.nn.sigmoid(u) * jax.nn.sigmoid(-u)
+        return slope * jnp.exp(self.searched(u)) if self.form.logarithmic else slope
+
+    def moved(self, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The unknowns after a change of g, as much of it as the bounds allow.
+
+        Returns:
+          The unknowns (n,), and the change that they are (n,).
+        """
+        logarithmic = self.form.logarithmic
+        v = self.searched(u)
+        g = jnp.exp(v) if logarithmic else v
+        low, high = (0.0 if logarithmic else -jnp.inf), jnp.inf
+        if self.form.low is not None and self.form.high is not None:
+            low, high = self.form.low, self.form.high
+        room = jnp.maximum(jnp.where(change > 0, high - g, g - low), 0)
+        change = jnp.sign(change) * jnp.minimum(jnp.abs(change), STRIDE * room)
+        v = jnp.log(g + change) if logarithmic else g + change
+        if self.form.low is None:
+            return (v - _as(self.center, u)) / _as(self.length, u), change
+        first, last = ends(self.form)
+        part = jnp.clip((v - first) / (last - first), TIGHT, 1 - TIGHT)
+        return jax.scipy.special.logit(part), change
 
     def unknown(self, value: np.ndarray) -> np.ndarray:
         """The unknowns of numbers within the bounds, (n,)."""

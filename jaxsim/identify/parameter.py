@@ -179,6 +179,32 @@ class Parameters(Mapping[str, Parameter]):
                 raise ValueError(f"{name}: {value} is not within the bounds of {p.form}")
         return jnp.asarray(theta, self._dtype)
 
+    def slope(self, theta: jax.Array) -> jax.Array:
+        """How numbers change with their unknowns, where each has one; else 1, (size,).
+
+        Forces are lines in masses, gains, damping and friction, not in their logarithms or in what
+        keeps them within bounds: a step of a search is better chosen for the numbers.
+        """
+        parts = [_slope(p, u) for p, u in self._split(theta) if not p.form.frozen]
+        return jnp.concatenate([theta[:0], *parts])
+
+    def moved(self, theta: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The unknowns after a change of the numbers, in the units of `slope`.
+
+        Args:
+          theta: the unknowns, (size,).
+          change: of the numbers, (size,).
+
+        Returns:
+          The unknowns (size,), and the change that they are: bounds may allow a part of it.
+        """
+        free = [(p, u) for p, u in self._split(theta) if not p.form.frozen]
+        sizes = np.cumsum([p.size for p, _ in free])[:-1]
+        parts = jnp.split(change, sizes) if free else []
+        moved = [_moved(p, u, c) for (p, u), c in zip(free, parts, strict=True)]
+        ends, changes = zip(*moved, strict=True) if moved else ((), ())
+        return jnp.concatenate([theta[:0], *ends]), jnp.concatenate([theta[:0], *changes])
+
     def prior(self, theta: jax.Array) -> jax.Array:
         """Rows of all priors, weighted, (rows,)."""
         rows = [p.map.prior(u) for p, u in self._split(theta) if not p.form.frozen]
@@ -264,6 +290,14 @@ def make_parameter(m: Model, name: str, form: Form) -> Parameter:
     if form.share:
         nominal = np.ones(1) if form.kind == "scale" else nominal[:1]
     return Parameter(name, target, form, make_map(name, form, nominal), nominal)
+
+
+def _slope(p: Parameter, u: jax.Array) -> jax.Array:
+    return jnp.ones_like(u) if p.form.kind == "inertia" else p.map.slope(u)
+
+
+def _moved(p: Parameter, u: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return (u + change, change) if p.form.kind == "inertia" else p.map.moved(u, change)
 
 
 def _lengths(p: Parameter) -> np.ndarray:

@@ -5,9 +5,9 @@
              (end of a piece - start of the next) / tolerance    with multiple shooting ]
 
 p is what a rollout gives of a signal, on a line between two steps. A recording is one piece, or
-several with multiple shooting (shooting.py). Pieces are worlds of one `vmap`; the Jacobian is that
-of forward differentiation, one direction for each parameter and for each number of the state of a
-piece, as pieces do not depend on the starts of others.
+several with multiple shooting (shooting.py). Pieces are worlds; the Jacobian is that of forward
+differentiation, one direction for each parameter and for each number of the state of a piece, as
+pieces do not depend on the starts of others (sensitivity.py).
 """
 
 import functools
@@ -22,7 +22,8 @@ from jaxsim.enums import DisableBit
 from jaxsim.identify.delay import delayed, reach
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.pieces import Making, Piece, choose_unknowns, make_pieces
-from jaxsim.identify.sequences import Sequence, samples
+from jaxsim.identify.search.sensitivity import Motion, changed_leaves, sensitivities, with_leaves
+from jaxsim.identify.sequences import STATE, Sequence, samples
 from jaxsim.identify.shooting import cuts
 from jaxsim.identify.signals import signal
 from jaxsim.model.data import Data
@@ -96,6 +97,12 @@ class Problem:
         self._columns = np.array([starts[s.source] + s.start for s in self._signals])
         names = {int(m.actuator_ctrladr[i]): n for i, n in enumerate(m.names["actuator"])}
         self._controls = [names.get(i, "") for i in range(m.nu)]
+        tuned = [signal for p in parameters.values() for signal, _ in p.target.signals]
+        self._commanded = any(signal.startswith("ctrl:") for signal in tuned)
+        self._tied = bool(len(self._states.tied_rows))
+        self._leaves = jax.jit(
+            lambda theta: changed_leaves(self.m, parameters.model(self.m, theta))
+        )
 
     def __repr__(self) -> str:
         return f"Problem({self.size} unknowns, {self.rows} rows, {len(self._places)} pieces)"
@@ -112,31 +119,93 @@ class Problem:
 
     def jacobian(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The residual (n,) and its exact derivative (n, size)."""
-        theta, z = self._split(x)
+        r, J = self.jacobians(x[None])
+        return r[0], J[0]
 
-        k, n = len(theta), len(theta) + z.shape[1]
+    def jacobians(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Residuals and exact derivatives of many unknowns at once, as worlds of one rollout.
 
-        def one(z, piece):
-            def along(t):
-                run = functools.partial(self._piece, piece=piece)
-                return jax.jvp(run, (theta, z), (t[:k], t[k:]))
+        Args:
+          x: (starts, size).
 
-            # one primal for all directions; the model does not depend on the piece
-            return jax.vmap(along, out_axes=(None, -1))(jnp.eye(n, dtype=x.dtype))
+        Returns:
+          (starts, n) and (starts, n, size).
+        """
+        theta, z = jax.vmap(self._split)(x)
+        many, pieces = z.shape[:2]
 
-        (rows, ends), (d_rows, d_ends) = jax.vmap(one)(z, self._pieces)
-        r = self._joined(theta, z, rows, ends)
+        def flat(tree):
+            return jax.tree.map(lambda a: a.reshape(many * pieces, *a.shape[2:]), tree)
+
+        def of_pieces(function):
+            return jax.vmap(jax.vmap(function, (None, 0, 0)), (0, 0, None))
+
+        motion, change = of_pieces(self._begins)(theta, z, self._pieces)
+        start = jax.tree.map(
+            lambda a: jnp.tile(a, (many, *(1,) * (a.ndim - 1))), self._pieces.start
+        )
+        found = sensitivities(self.m, start, flat(motion), flat(change), self._observe)
+        table, d_table = (a.reshape(many, pieces, *a.shape[1:]) for a in found)
+        each = jax.vmap(jax.vmap(self._ends, (None, 0, 0, 0)), (0, 0, 0, None))
+        ended = each(theta, table, d_table, self._pieces)
+        return jax.vmap(self._assembled)(x, *ended)
+
+    def _begins(self, theta: jax.Array, z: jax.Array, piece: Piece) -> tuple[Motion, Motion]:
+        """What the rollout of a piece depends on, and its derivatives along all unknowns."""
+        k, n = len(theta), len(theta) + len(z)
+
+        def motion(theta, z):
+            return self._motion(theta, z, piece)
+
+        def along(t):
+            return jax.jvp(motion, (theta, z), (t[:k], t[k:]))
+
+        found, change = jax.vmap(along, out_axes=(None, 0))(jnp.eye(n, dtype=theta.dtype))
+        return found, change if self._commanded else change._replace(ctrl=None)
+
+    def _ends(self, theta: jax.Array, table: jax.Array, d_table: jax.Array, piece: Piece) -> tuple:
+        """Rows and end of a piece, and their derivatives with a last axis of directions."""
+        n, k = len(d_table), len(theta)
+
+        def along(t, d_table):
+            seen = functools.partial(self._seen, piece=piece)
+            return jax.jvp(seen, (theta, table), (t, d_table))
+
+        directions = jnp.eye(n, k, dtype=theta.dtype)
+        found: tuple = jax.vmap(along, out_axes=(None, -1))(directions, d_table)
+        return found
+
+    def _assembled(self, x: jax.Array, pieces: tuple, d_pieces: tuple) -> tuple:
+        """The residual and its derivative, from those of pieces."""
+        (rows, ends), (d_rows, d_ends) = pieces, d_pieces
+        k = self.parameters.size
 
         # what follows from the unknowns without a rollout: priors, and the starts of next pieces
         def rest(x):
             theta, z = self._split(x)
-            return self._joined(theta, z, jnp.zeros_like(rows), jnp.zeros_like(ends))
+            return self._joined(theta, z, rows, ends)
 
-        J = jax.jacfwd(rest)(x)
+        def both(x):
+            r = rest(x)
+            return r, r
+
+        J, r = jax.jacfwd(both, has_aux=True)(x)
         first = self._spread(d_rows[..., :k], d_rows[..., k:])
         last = self._spread(d_ends[..., :k], d_ends[..., k:])[self._states.tied_rows]
         between = jnp.zeros((len(r) - len(first) - len(last), self.size), x.dtype)
         return r, J + jnp.concatenate([first, between, last])
+
+    def slope(self, x: jax.Array) -> jax.Array:
+        """As of `Parameters.slope`, for all unknowns; those of states are in their own units."""
+        k = self.parameters.size
+        return jnp.concatenate([self.parameters.slope(x[:k]), jnp.ones_like(x[k:])])
+
+    def moved(self, x: jax.Array, change: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """As of `Parameters.moved`, for all unknowns."""
+        k = self.parameters.size
+        theta, moved = self.parameters.moved(x[:k], change[:k])
+        z = x[k:] + change[k:]
+        return jnp.concatenate([theta, z]), jnp.concatenate([moved, change[k:]])
 
     def predictions(self, x: jax.Array) -> list[np.ndarray]:
         """What is predicted of each sample of each sequence, in the order of `samples`."""
@@ -182,22 +251,45 @@ class Problem:
 
     def _piece(self, theta: jax.Array, z: jax.Array, piece: Piece) -> tuple[jax.Array, jax.Array]:
         """Rows of the samples of a piece, and where it ends as the next piece sees it."""
-        m = self.parameters.model(self.m, theta)
-        tuned = self.parameters.signals(theta)
-        d = _seeded(self._moved(m, piece.start, z), 0 * jnp.concatenate([theta, z])[0])
-        names = [f"ctrl:{n}" for n in self._controls]
-        ctrl = delayed(piece.ctrl, self.history, _tuning(tuned, names, m.opt.timestep))
+        motion = self._motion(theta, z, piece)
+        m = with_leaves(self.m, motion.fields)
+        d = piece.start.replace(**motion.state)
         record = ("sensordata", "qpos", "qvel", *(["act"] if m.na else []))
-        _, after = rollout(m, d, ctrl=ctrl, record=record)
+        _, after = rollout(m, d, ctrl=motion.ctrl, record=record)
         # a step tells the state after it, and the sensors before
         before = [
             jnp.concatenate([now[None], after[n][:-1]])
             for n, now in (("qpos", d.qpos), ("qvel", d.qvel))
         ]
         table = jnp.concatenate([after["sensordata"], *before], 1)[:, self._columns]
+        states = [after[n] for n in record[1:]] if self._tied else []
+        return self._seen(theta, jnp.concatenate([table, *states], 1), piece)
+
+    def _motion(self, theta: jax.Array, z: jax.Array, piece: Piece) -> Motion:
+        """What the rollout of a piece depends on."""
+        leaves = self._leaves(theta)
+        m = with_leaves(self.m, leaves)
+        tuned = self.parameters.signals(theta)
+        d = self._moved(m, piece.start, z)
+        names = [f"ctrl:{n}" for n in self._controls]
+        ctrl = delayed(piece.ctrl, self.history, _tuning(tuned, names, m.opt.timestep))
+        return Motion(leaves, {n: getattr(d, n) for n in STATE}, ctrl)
+
+    def _observe(self, before: Data, after: Data) -> jax.Array:
+        """The signals of a step and, where it has to be known, the state after it, `[k, *W]`."""
+        # a step tells the sensors before it
+        table = jnp.concatenate([after.sensordata, before.qpos, before.qvel])[self._columns]
+        states = [after.qpos, after.qvel, after.act] if self._tied else []
+        return jnp.concatenate([table, *states])
+
+    def _seen(self, theta: jax.Array, table: jax.Array, piece: Piece) -> tuple:
+        """Rows of the samples of a piece, and its end, from what was observed of each step."""
+        tuned = self.parameters.signals(theta)
         names = [s.name for s in self._signals]
-        rows = _compared(table, piece, *_tuning(tuned, names, m.opt.timestep))
-        return rows, self._end(m, after, piece)
+        signals = len(self._columns)
+        tuning = _tuning(tuned, names, self.m.opt.timestep)
+        rows = _compared(table[:, :signals], piece, *tuning)
+        return rows, self._end(table[piece.last - 1, signals:], piece)
 
     def _moved(self, m: Model, d: Data, z: jax.Array) -> Data:
         """A start with the unknowns of its state added."""
@@ -208,16 +300,17 @@ class Problem:
         velocity, act = full[m.nv : 2 * m.nv], full[2 * m.nv :]
         return d.replace(qpos=turned, qvel=d.qvel + velocity, act=d.act + act)
 
-    def _end(self, m: Model, after: dict, piece: Piece) -> jax.Array:
+    def _end(self, state: jax.Array, piece: Piece) -> jax.Array:
         """The state at the end, in the tangent of the start of the next piece, over tolerance."""
-        if not len(self._states.tied_rows):
-            return jnp.zeros(0, m.qpos0.dtype)
+        if not self._tied:
+            return jnp.zeros(0, self.m.qpos0.dtype)
+        nq, nv = self.m.nq, self.m.nv
         qpos, qvel, act = piece.next
-        at = piece.last - 1
+        one = jnp.ones((), qpos.dtype)
         jump = [
-            differentiate_pos(m, jnp.ones((), qpos.dtype), qpos, after["qpos"][at]),
-            after["qvel"][at] - qvel,
-            *([after["act"][at] - act] if m.na else []),
+            differentiate_pos(self.m, one, qpos, state[:nq]),
+            state[nq : nq + nv] - qvel,
+            state[nq + nv :] - act,
         ]
         return jnp.where(piece.tie > 0, jnp.concatenate(jump), 0) * piece.tie
 
@@ -248,15 +341,6 @@ def build_residual_fn(
       unknowns, and `problem.start(theta)` is where to start.
     """
     return Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
-
-
-def _seeded(d: Data, zero: jax.Array) -> Data:
-    """A state that depends on the unknowns in all that a step changes.
-
-    The derivative of a loop is traced again for each part of its state that begins not to.
-    """
-    names = ("qpos", "qvel", "act", "qacc_warmstart", "sensordata")
-    return d.replace(**{n: getattr(d, n) + zero for n in names})
 
 
 def _compared(table: jax.Array, piece: Piece, gain, offset, delay) -> jax.Array:

@@ -10,9 +10,9 @@ import numpy as np
 
 from jaxsim.identify.fit import Fit, fit
 from jaxsim.identify.forms import Form
-from jaxsim.identify.least_squares import levenberg_marquardt
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.residual import Problem
+from jaxsim.identify.search.least_squares import levenberg_marquardt
 from jaxsim.identify.sequences import Sequence
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count

@@ -8,7 +8,8 @@ from scipy import optimize, stats
 from tolerance import FLOAT32, ROUNDING
 
 from jaxsim.identify import calculate_intervals, levenberg_marquardt, uncertainty
-from jaxsim.identify.statistics import warnings
+from jaxsim.identify.search.least_squares import Chart, _triangle, search_many
+from jaxsim.identify.search.statistics import warnings
 
 rng = np.random.default_rng(0)
 T = np.linspace(0, 4, 60)
@@ -62,6 +63,38 @@ def test_many_starts_are_as_one_by_one():
         alone = one(starts[k])
         np.testing.assert_allclose(many.x[k], alone.x, **ROUNDING | {"rtol": 1e-9, "atol": 1e-9})
         assert many.iterations[k] == alone.iterations
+
+
+def test_steps_are_chosen_where_the_residual_is_a_line():
+    """A line in y = exp(x): far fewer steps, and a bound is not passed."""
+    A = rng.normal(size=(20, 3))
+    y = np.array([1e-3, 1.0, 1e3])
+    b = A @ y
+
+    def derive(x):
+        y = jnp.exp(x)
+        return y @ A.T - b[None], A[None] * y[:, None]
+
+    def moved(x, change):
+        change = jnp.maximum(change, -0.9 * jnp.exp(x))
+        return jnp.log(jnp.exp(x) + change), change
+
+    chart = Chart(jnp.exp, moved)
+    start = jnp.zeros((1, 3))
+    end = jax.jit(lambda x: search_many(derive, x, iterations=30, chart=chart))(start)
+    plain = jax.jit(lambda x: search_many(derive, x, iterations=30))(start)
+    assert end.converged[0]
+    np.testing.assert_allclose(np.exp(end.x[0]), y, rtol=1e-6)
+    assert end.iterations[0] < plain.iterations[0]
+
+
+def test_rows_in_blocks_have_the_triangle_of_all():
+    r, J = rng.normal(size=517), rng.normal(size=(517, 3))
+    R, norms = jax.jit(_triangle)(jnp.asarray(r), jnp.asarray(J))
+    whole = np.concatenate([J, r[:, None]], 1)
+    np.testing.assert_allclose(R.T @ R, whole.T @ whole, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(norms, np.linalg.norm(J, axis=0), **ROUNDING)
+    assert R.shape == (4, 4)
 
 
 def test_single_precision():

@@ -149,6 +149,24 @@ def test_a_value_comes_back_and_stays_within_bounds(m, form):
         assert np.std(starts) > 0.1
 
 
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_a_change_of_a_number_is_one_of_its_unknown(m, form):
+    """A small one is met, one beyond a bound goes most of the way."""
+    P = parameters(m, {"joint:*/damping": form})
+    theta = P.draw(jax.random.key(0), 2)[1]
+    base = P["joint:*/damping"].map.base
+    slopes = jnp.diag(jax.jacfwd(P.numbers)(theta)) / base
+    np.testing.assert_allclose(P.slope(theta), slopes, **ROUNDING)
+    g = P.numbers(theta) / base
+    there, change = P.moved(theta, 1e-3 * jnp.abs(g))
+    np.testing.assert_allclose(change, 1e-3 * np.abs(g), **ROUNDING)
+    np.testing.assert_allclose(P.numbers(there) / base, g + change, rtol=1e-9)
+    far, change = P.moved(theta, jnp.full(2, -1e3))
+    np.testing.assert_allclose(P.numbers(far) / base, g + change, rtol=1e-6)
+    if form.low is not None:
+        np.testing.assert_allclose(change, 0.9 * (form.low - g), **ROUNDING)
+
+
 def test_one_unknown_for_several_objects(m):
     P = parameters(m, {"joint:*/damping": scale(share=True), "body:*er/mass": log(share=True)})
     assert P.size == 2

@@ -19,6 +19,7 @@ from jaxsim.identify import (
     pseudo_inertia,
     scale,
 )
+from jaxsim.identify.search import sensitivity
 
 ARM = """<mujoco><option timestep="0.01" integrator="implicitfast"/><worldbody>
   <body name="upper"><joint name="shoulder" axis="0 1 0" damping="0.2" armature="0.01"/>
@@ -181,6 +182,21 @@ def test_many_unknowns_are_as_one_by_one(m, motions):
     one = jax.jit(problem.residual)
     for k in range(3):
         np.testing.assert_allclose(together[k], one(many[k]), **ROUNDING)
+
+
+def test_worlds_at_a_time_change_nothing(m, motions, monkeypatch):
+    """Sensitivities of many unknowns: all worlds at once, and a few at a time."""
+    P = parameters(m, {"body:lower/mass": scale(), "joint:elbow/damping": log()})
+    problem = build_residual_fn(m, P, sequences(motions))
+    many = P.draw(jax.random.key(0), 3)
+    together = jax.jit(problem.jacobians)(many)
+    one = jax.jit(problem.jacobian)
+    for k in range(3):
+        for a, b in zip(together, one(many[k]), strict=True):
+            np.testing.assert_allclose(a[k], b, **ROUNDING)
+    monkeypatch.setattr(sensitivity, "LANES", 4)  # two worlds
+    for a, b in zip(together, jax.jit(lambda x: problem.jacobians(x))(many), strict=True):
+        np.testing.assert_allclose(a, b, **ROUNDING)
 
 
 def test_what_does_not_fit_is_refused(m, motions):

@@ -1,0 +1,1 @@
+"""The search: least squares, sensitivities of rollouts, and how well unknowns are known."""

@@ -1,0 +1,89 @@
+"""Searches by optimizers of other packages: gradients by optax, least squares by optimistix."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.control.solve.their_types import their_types
+from jaxsim.extra import needed
+from jaxsim.identify.residual import Problem
+from jaxsim.identify.search.least_squares import Solution
+
+
+def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
+    """Descends along the gradient by a transformation of optax, and keeps the best unknowns.
+
+    Args:
+      residual: from unknowns (n,) to rows.
+      optimizer: a gradient transformation of optax.
+      x: the start, (n,).
+      iterations: number of steps.
+    """
+
+    def cost_of(x):
+        r = residual(x)
+        return 0.5 * jnp.sum(r * r)
+
+    def advance(carry, _):
+        x, state, best, least = carry
+        cost, slope = jax.value_and_grad(cost_of)(x)
+        cost = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
+        best, least = jnp.where(cost < least, x, best), jnp.minimum(cost, least)
+        change, state = optimizer.update(jnp.nan_to_num(slope), state, x)
+        return (x + change, state, best, least), cost
+
+    carry = (x, optimizer.init(x), x, jnp.full((), jnp.inf, x.dtype))
+    (x, _, best, least), history = jax.lax.scan(advance, carry, length=iterations)
+    last = cost_of(x)
+    better = last < least
+    return Solution(
+        jnp.where(better, x, best),
+        jnp.where(better, last, least),
+        history,
+        jnp.full((), iterations, jnp.int32),
+        jnp.ones((), bool),
+        None,
+    )
+
+
+def by_optimistix(problem: Problem, solver: Any, x: jax.Array, *, iterations: int) -> Solution:
+    """Minimizes by a least-squares solver of optimistix.
+
+    Args:
+      problem: what is fitted.
+      solver: of optimistix.
+      x: the start, (size,).
+      iterations: at most so many.
+    """
+    optimistix = needed("optimistix", "identify")
+
+    # the derivative of the rows is that of the problem, whatever asks for it
+    @jax.custom_jvp
+    def residual(x: jax.Array) -> jax.Array:
+        return problem.residual(x)
+
+    @residual.defjvp
+    def tangent(primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
+        r, J = problem.jacobian(*primals)
+        return r, J @ tangents[0]
+
+    with their_types():
+        found = optimistix.least_squares(
+            lambda x, _: residual(x),
+            solver,
+            x,
+            options={"jac": "fwd"},
+            max_steps=iterations,
+            throw=False,
+        )
+    r = problem.residual(found.value)
+    cost = 0.5 * jnp.sum(r * r)
+    return Solution(
+        found.value,
+        jnp.where(jnp.isfinite(cost), cost, jnp.inf),
+        jnp.full((iterations,), jnp.nan, x.dtype),
+        jnp.asarray(found.stats["num_steps"], jnp.int32),
+        found.result == optimistix.RESULTS.successful,
+        None,
+    )

@@ -1,0 +1,159 @@
+"""How rollouts of many worlds change along given directions.
+
+The state of the next step is x' = f(x, theta, u). A small change of what a rollout depends on moves
+with it by the chain rule,
+
+    dx' = df/dx dx + df/dtheta dtheta + df/du du
+
+one step after another. Each step is evaluated once and differentiated along all directions; the
+worlds are last, as in the rest of the physics (jaxsim/physics/arrays/native.py).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.integrate.step import step
+
+LANES = 2048  # directions of all worlds that are taken at a time: what fits the cache of a core
+IDLE = ("time", "qacc_warmstart")  # the solver's result does not depend on where it starts
+
+
+class Motion(NamedTuple):
+    """What a rollout depends on, or how that changes along some directions.
+
+    Attributes:
+      fields: leaves of the model, by their number; those that are not here are the same everywhere.
+      state: "qpos", "qvel" and "act" at the start.
+      ctrl: (steps, nu); None where it does not change.
+    """
+
+    fields: dict[int, Any]
+    state: dict[str, Any]
+    ctrl: Any
+
+
+def changed_leaves(m: Model, new: Model) -> dict[int, jax.Array]:
+    """The leaves of a model that are not those of another, by their number."""
+    pairs = enumerate(zip(jax.tree.leaves(m), jax.tree.leaves(new), strict=True))
+    return {i: b for i, (a, b) in pairs if a is not b and b.size}
+
+
+def with_leaves(m: Model, leaves: Mapping[int, jax.Array]) -> Model:
+    """A model with other leaves, by their number."""
+    own, structure = jax.tree.flatten(m)
+    model: Model = jax.tree.unflatten(structure, [leaves.get(i, a) for i, a in enumerate(own)])
+    return model
+
+
+Observe = Callable[[Data, Data], Array]
+
+
+def sensitivities(
+    m: Model, start: Data, motion: Motion, change: Motion, observe: Observe
+) -> tuple[jax.Array, jax.Array]:
+    """What is observed of rollouts, and its derivatives.
+
+    Args:
+      m: the model.
+      start: of each world, of which `motion` replaces the state; leading axis of worlds.
+      motion: of each world, likewise.
+      change: derivatives of the same, with leading axes (worlds, directions).
+      observe: (before, after) -> `[k, *W]`, from the world before a step and after it, in the form
+        of the physics.
+
+    Returns:
+      (worlds, steps, k), and derivatives (worlds, directions, steps, k).
+    """
+    given = (start, motion, change)
+    worlds, directions = change.state["qvel"].shape[:2]
+    tile = _tile(worlds, max(LANES // directions, 1))
+    if tile == worlds:
+        return _rolled(m, given, observe)
+    tiles = jax.tree.map(lambda a: a.reshape(worlds // tile, tile, *a.shape[1:]), given)
+    found = lax.map(lambda given: _rolled(m, given, observe), tiles)
+    rolled: tuple = jax.tree.map(lambda a: a.reshape(worlds, *a.shape[2:]), found)
+    return rolled
+
+
+def _tile(worlds: int, most: int) -> int:
+    """How many worlds are taken at a time: a divisor, unless there is only a small one."""
+    tile = max(n for n in range(1, min(worlds, most) + 1) if worlds % n == 0)
+    return tile if 4 * tile >= most else worlds
+
+
+def _rolled(m: Model, given: tuple, observe: Observe) -> tuple[jax.Array, jax.Array]:
+    """`sensitivities` of worlds that are taken at a time."""
+    start, motion, change = jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), given)
+    shared = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
+
+    def model(fields: dict[int, Array]) -> Model:
+        return unpack(with_leaves(shared, fields), 1)
+
+    start = unpack(start, 1).replace(**motion.state)
+    first = _first_change(start, change.state)
+
+    def advance(carry: tuple, now: tuple) -> tuple:
+        d, d_state = carry
+        ctrl, d_ctrl = now
+        varied = {} if d_ctrl is None else {"ctrl": ctrl}
+
+        def one_step(fields: dict, state: list, inputs: dict) -> tuple:
+            before = _with_state(d, state).replace(**{"ctrl": ctrl} | inputs)
+            after = _kept(step(model(fields), before), d)
+            return (observe(before, after), _state(after)), after
+
+        def along(d_fields: dict, d_state: list, d_ctrl: Any) -> tuple:
+            at = (motion.fields, _state(d), varied)
+            by = (d_fields, d_state, {} if d_ctrl is None else {"ctrl": d_ctrl})
+            (seen, _), (d_seen, d_next), after = jax.jvp(one_step, at, by, has_aux=True)
+            return seen, after, d_seen, d_next
+
+        each = jax.vmap(along, out_axes=(None, None, 0, 0))
+        found: tuple = each(change.fields, d_state, d_ctrl)
+        seen, after, d_seen, d_next = found
+        return (after, d_next), (seen, d_seen)
+
+    d_ctrl = None if change.ctrl is None else jnp.moveaxis(change.ctrl, 1, 0)
+    rolled: tuple = lax.scan(advance, (start, first), (motion.ctrl, d_ctrl))[1]
+    seen, d_seen = rolled
+    return jnp.moveaxis(seen, -1, 0), jnp.moveaxis(d_seen, (-1, 1), (0, 1))
+
+
+def _kept(new: Data, old: Data) -> Data:
+    """A world after a step, with the fields that are carried."""
+    carried = {n: getattr(new, n) for n in old.fields if getattr(old, n) is not None}
+    return old.replace(**carried)
+
+
+def _state(d: Data) -> list[Array]:
+    """The real numbers that one step gives to the next."""
+    leaves = jax.tree.leaves(_moving(d))
+    return [a for a in leaves if jnp.issubdtype(a.dtype, jnp.floating)]
+
+
+def _with_state(d: Data, state: list[Array]) -> Data:
+    """The inverse of `_state`."""
+    leaves, structure = jax.tree.flatten(_moving(d))
+    rest = iter(state)
+    new = [next(rest) if jnp.issubdtype(a.dtype, jnp.floating) else a for a in leaves]
+    same = {n: getattr(d, n) for n in IDLE}
+    return jax.tree.unflatten(structure, new).replace(**same)
+
+
+def _moving(d: Data) -> Data:
+    return d.replace(**dict.fromkeys(IDLE))
+
+
+def _first_change(start: Data, change: dict[str, Array]) -> list[Array]:
+    """Changes of all of `_state`, from those of positions, velocities and activations."""
+    directions = len(change["qvel"])
+    zero = jax.tree.map(lambda a: jnp.zeros((directions, *a.shape), a.dtype), start)
+    return _state(zero.replace(**change))
