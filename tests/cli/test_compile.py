@@ -1,6 +1,5 @@
 """`jaxsim compile`: a model in a file, which the other commands read."""
 
-import jax
 import pytest
 
 import jaxsim
@@ -14,14 +13,6 @@ def ball(tmp_path):
     path = tmp_path / "ball.xml"
     path.write_text(BALL)
     return path
-
-
-@pytest.fixture(autouse=True)
-def precision():
-    """Each test gets back the precision that a command has set."""
-    before = jax.config.jax_enable_x64
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def answer(capsys, *args) -> tuple[int, str, str]:
