@@ -53,7 +53,7 @@ def test_the_python_of_the_page_on_specs():
 
 def test_every_file_named_in_prose_exists():
     """Docstrings, comments and pages name files by the end of their path."""
-    folders = ("jaxsim", "tests", "docs", "benchmarks")
+    folders = ("jaxsim", "tests", "docs", "benchmarks", "examples")
     texts = [p for f in folders for p in (ROOT / f).rglob("*") if p.suffix in (".py", ".md")]
     texts += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     files = [f"/{p.relative_to(ROOT)}" for f in folders for p in (ROOT / f).rglob("*.py")]

@@ -13,6 +13,11 @@ import jax.numpy as jnp
 import pytest
 
 import jaxsim
+from jaxsim.control.optimization.read import read_optimization
+from jaxsim.identify.study.read import read_study
+from jaxsim.io.config import read_config
+from jaxsim.learn.config import Training
+from jaxsim.learn.worlds import make_task
 
 ROOT = Path(__file__).resolve().parent.parent
 PENDULUM = """<mujoco><worldbody><body name="arm">
@@ -65,3 +70,15 @@ def test_the_python_of_the_page_on_extensions():
     assert names["touching"] == 1
     assert m.nbody == 2
     assert names["m2"].nbody == 1
+
+
+def test_the_example_of_the_first_hour_is_read():
+    """`docs/hour.md`: a model, a task, a motion and a study, as they stand."""
+    folder = ROOT / "examples/plate"
+    optimization = read_optimization(folder / "optimize.toml")
+    study = read_study(folder / "identify.toml")
+    env = make_task(*read_config(folder / "learn.toml", Training))
+    state = jax.eval_shape(env.reset, jax.random.key(0))
+    state = jax.eval_shape(env.step, state, jnp.zeros(2))
+    assert optimization.m.nq == study.m.nq + 7 == env.m.nq
+    assert state.obs.shape == (10,)

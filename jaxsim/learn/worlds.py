@@ -1,6 +1,9 @@
 """The worlds of a training: a task by name, randomized, seen through frames, delays and noise."""
 
 import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import jax
 
@@ -28,12 +31,22 @@ def make_task(training: Training, places: Places) -> Env:
     try:
         if not colon:
             return make(training.task, **given)
-        made = getattr(importlib.import_module(module), name)(**given)
+        made = getattr(_imported(module, places), name)(**given)
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise places.error("task", str(error)) from None
     if not isinstance(made, Env):
         raise places.error("task", f"{training.task} makes no jaxsim.envs.Env")
     return made
+
+
+def _imported(module: str, places: Places) -> ModuleType:
+    """A module of the user's: installed, beside the file of settings, or where the command runs."""
+    before = list(sys.path)
+    sys.path[:0] = [str(places.folder.resolve()), str(Path.cwd())]
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.path[:] = before
 
 
 def make_worlds(

@@ -140,6 +140,9 @@ hip = "high"
     assert faults(tmp_path, "search = 3\nmodel='a'") == [
         "m.toml:1: search: expected a table, got 3"
     ]
+    assert faults(tmp_path, "start = [1]\nmodel='a'") == [
+        "m.toml:1: start: expected a table (start.NAME = ...), got [1]"
+    ]
 
 
 def test_what_is_no_toml_or_no_file(tmp_path):

@@ -184,6 +184,25 @@ def test_checkpoints_are_those_of_these_settings(whole, settings, folder):
         new_run(settings, folder / "fresh").restore()
 
 
+def test_a_task_stands_beside_its_settings(folder, monkeypatch):
+    """Or where the command runs; what is imported is found there alone."""
+    beside = folder / "beside"
+    beside.mkdir()
+    (beside / "own_hold").with_suffix(".py").write_text("from learn.tiny import Hold\n")
+    file = beside / "own.toml"
+    file.write_text(SETTINGS.replace("learn.tiny", "own_hold"))
+    path = list(sys.path)
+    assert type(new_run(file, folder / "own").env).__name__ == "Hold"
+    assert sys.path == path
+    sys.modules.pop("own_hold")
+    (folder / "moved.toml").write_text(file.read_text())
+    with pytest.raises(ConfigError, match="No module named 'own_hold'"):
+        new_run(folder / "moved.toml", folder / "own2")
+    monkeypatch.chdir(beside)
+    new_run(folder / "moved.toml", folder / "own2")
+    sys.modules.pop("own_hold")
+
+
 def test_double_precision_is_refused(settings, folder):
     with jax.enable_x64(True), pytest.raises(ConfigError, match="leave jax_enable_x64 off"):
         new_run(settings, folder / "double")

@@ -223,7 +223,8 @@ class _Reader:
             return tuple(self.value(inside[0], x, (*path, i), rule) for i, x in enumerate(value))
         if origin is dict:
             if not isinstance(value, dict):
-                return self.wrong(path, f"expected a table, got {value!r}")
+                table = f"{_name(path)}.NAME = ..."
+                return self.wrong(path, f"expected a table ({table}), got {value!r}")
             return {k: self.value(inside[1], x, (*path, k), rule) for k, x in value.items()}
         if kind is float and type(value) is int:
             value = float(value)
