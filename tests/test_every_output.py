@@ -257,7 +257,10 @@ def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjDat
 
 
 # a step ends with the results of `forward`, but for the method of Runge and Kutta
-@pytest.mark.parametrize(("case", "stage"), [("RK4", "forward"), *((c, "step") for c in CASES)])
+@pytest.mark.parametrize(
+    ("case", "stage"),
+    [pytest.param("RK4", "forward", marks=pytest.mark.slow), *((c, "step") for c in CASES)],
+)
 def test_every_field_is_the_oracles(case, stage):
     mj, d = model(case), found(case, stage)
     wrong, contacts = [], set()

@@ -130,6 +130,7 @@ WITHOUT_EFFECT = {
     "mesh_polynormal": "it tells which face of a hull is meant",
     "(hfield|oct|skin|flex|flexedge)_.*": "they neither collide nor move yet",
     "opt.ccd_tolerance": "of a method that is not there",
+    "opt.ls_tolerance": "the iterations end in one place, however far each line is searched",
     "opt.sleep_tolerance": "the trees of these models do not sleep",
     "opt.noslip_tolerance": "these models have no such iterations",
     ".*_springyield|.*_delay|sensor_interval|key_plastic": "a model that has it is refused",
@@ -139,7 +140,6 @@ WITHOUT_EFFECT = {
 # where a small change is too small to matter
 SPREAD = {
     "opt.tolerance": 1e12,  # the solver stops early
-    "opt.ls_tolerance": 1e12,
     "geom_gap": 1.0,  # contacts are found farther away
     "pair_gap": 1.0,
     "site_size": 1.0,  # a touch sensor reaches a contact

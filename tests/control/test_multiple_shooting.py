@@ -121,7 +121,7 @@ def test_a_linear_quadratic_problem_is_solved_in_one_turn_from_any_states(cart, 
         x = A @ x + B @ (K @ x)
 
 
-@pytest.mark.parametrize("nodes", [None, 4])
+@pytest.mark.parametrize("nodes", [pytest.param(None, marks=pytest.mark.slow), 4])
 def test_rotations_are_joined_and_the_real_step_agrees(nodes):
     m = load_model(SATELLITE)
     d = make_data(m).replace(qvel=jnp.array([0.5, -0.3, 0.2]))

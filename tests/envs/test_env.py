@@ -182,7 +182,7 @@ def test_a_world_that_blows_up_is_done_and_earns_nothing():
     assert float(slope[0, 0]) != 0
 
 
-@pytest.mark.parametrize("mode", ["same", "next"])
+@pytest.mark.parametrize("mode", [pytest.param("same", marks=pytest.mark.slow), "next"])
 def test_an_action_that_is_not_finite_counts_as_zero(mode):
     """In the reward and in what is seen of it too; its neighbors are as they were."""
 

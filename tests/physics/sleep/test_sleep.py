@@ -304,6 +304,7 @@ def test_a_bad_world_starts_with_the_same_trees_asleep(asleep, field):
     np.testing.assert_allclose(new.qpos, expected.qpos, **STIFF)
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_what_is_awake(asleep):
     """Slopes of what is awake are differences; nothing that sleeps moves."""
     m, d = asleep.m, asleep.d

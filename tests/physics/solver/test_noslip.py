@@ -291,5 +291,5 @@ def test_forces_cross_the_bridge():
 def test_data_of_another_model_has_no_place_for_the_forces():
     m, _ = worlds("elliptic")
     off = m.replace(opt=m.opt.replace(noslip_iterations=0))
-    with pytest.raises(ValueError, match="made for a model without no-slip iterations"):
+    with pytest.raises(ValueError, match="made for a model without RK4 and no-slip"):
         jaxsim.contact_forces(m, jaxsim.make_data(off))
