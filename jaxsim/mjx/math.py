@@ -1,4 +1,4 @@
-"""The array functions of MJX's `math`, by its names; quaternions are (w, x, y, z)."""
+"""Functions of MJX's `math` that programs call, by its names; quaternions are (w, x, y, z)."""
 
 import jax
 import jax.numpy as jnp

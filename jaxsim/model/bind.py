@@ -102,7 +102,7 @@ class Bound(Generic[R]):
         Raises:
           AttributeError: the record does not have or not carry it.
         """
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         field, axis, at = self._find(name)
         values = jnp.take(jnp.asarray(getattr(self._record, field)), at, axis=axis)

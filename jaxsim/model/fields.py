@@ -286,8 +286,8 @@ def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -
 def _typed(value, old):
     """A value of definite type: a Python number in an array's place becomes one of its type.
 
-    One of weak type, as `jnp.zeros(()) + 1.0` has none but `jnp.asarray(1.0)` has, would make the
-    next call of a program another one, to be compiled again.
+    A weakly typed one, such as `jnp.asarray(1.0)`, would make the next call of a program another
+    one, to be compiled again.
     """
     if getattr(value, "weak_type", False):
         return jnp.asarray(value, value.dtype)

@@ -91,8 +91,9 @@ CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
     "integrate_pos": lambda m, d: jaxsim.integrate_pos(m, d.qpos, d.qvel, 0.3),
     "differentiate_pos": lambda m, d: jaxsim.differentiate_pos(m, 0.3, d.qpos, m.qpos0),
 }
-# in many worlds, single precision and differentiated where their values are tested:
-# query/test_jacobian.py, query/test_mass_matrix.py
+# in many worlds and with single precision's types where their values are tested,
+# query/test_jacobian.py and query/test_mass_matrix.py; of these jac_dot and the factor of M have
+# their derivatives beside differences there, the others are products of what has
 BESIDE = set(
     "add_m angmom_mat apply_ft factor_m jac_dot jac_point_axis jac_subtree_com local_to_global "
     "mul_jac_t_vec mul_jac_vec mul_m2 normalize_quat solve_m2".split()

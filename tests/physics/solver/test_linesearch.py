@@ -51,6 +51,14 @@ def test_the_slope_is_zero_at_the_end(limit, dtype):
         np.testing.assert_allclose(found, rest, rtol=100 * float(jnp.finfo(dtype).eps))
 
 
+def test_a_slope_within_the_tolerance_ends_it():
+    piece, rest = springs(1, jnp.float64)
+    slope = np.abs(piece.derivatives(jnp.ones((1, WORLDS)))[0])
+    found = line_search([piece], 50, jnp.asarray(slope) * 1.01)
+    np.testing.assert_array_equal(found, 1)
+    assert (np.abs(rest - 1) > 1e-3).all()
+
+
 def test_of_the_steps_tried_the_best_is_taken():
     """A limit may end the search anywhere: more evaluations are never worse."""
     piece, _ = springs(5, jnp.float32)
