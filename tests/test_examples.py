@@ -6,6 +6,7 @@ Where a docstring does not make them itself, `m` is the Model of a pendulum and 
 import doctest
 import importlib
 import re
+import runpy
 from pathlib import Path
 
 import jax
@@ -14,6 +15,7 @@ import pytest
 
 import jaxsim
 from jaxsim.control.optimization.read import read_optimization
+from jaxsim.extend.registry import plugins
 from jaxsim.identify.study.read import read_study
 from jaxsim.io.config import read_config
 from jaxsim.learn.config import Training
@@ -63,13 +65,46 @@ def test_the_python_of_the_page_on_extensions():
     text = (ROOT / "docs/extend.md").read_text()
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(code, "extend.md", "exec"), names)
-    for row in ("lab.tilt", "lab.servo", "lab.wind"):
+    for row in ("lab.servo", "lab.linear"):
         jaxsim.unregister_plugin(row)
-    m = names["m"]
-    assert names["angle"] > 0.1
-    assert names["touching"] == 1
-    assert m.nbody == 2
-    assert names["m2"].nbody == 1
+    assert abs(names["angle"] - 0.2) < 1e-3
+    assert (names["slope"] != 0).all()
+
+
+# what each file of `examples/extend` is to show, of what its `main` returns
+SHOWN = {
+    "sensor": lambda reading: abs(float(reading[0]) - 0.6) < 1e-6,
+    "actuator": lambda qpos: abs(float(qpos[0]) - 0.5) < 1e-2,
+    "passive_force": lambda qpos: -0.03 < float(qpos[0]) < -0.015,  # .2 N at .3 m against 3 N m
+    "shape": lambda height: abs(height - 0.02) < 1e-3,  # on its flat end
+    "collider": lambda dist: abs(float(dist[0]) + 0.01) < 1e-6,
+    "resource_provider": lambda m: m.nmeshvert == 4,
+    "motor_thermometer": lambda d: 20 < d.sensordata[0] < d.sensordata[1],
+    "motor_network": lambda errors: errors[-1] < errors[0] / 2,
+}
+
+
+def test_every_example_of_an_extension_is_shown():
+    files = {path.stem for path in (ROOT / "examples/extend").glob("*.py")}
+    assert files == set(SHOWN)
+    page = (ROOT / "docs/extend.md").read_text()
+    assert all(f"examples/extend/{name}.py" in page for name in files)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_example_of_an_extension(name, capsys):
+    before = set(plugins())
+    try:
+        example = runpy.run_path(str(ROOT / f"examples/extend/{name}.py"))
+        few = {"turns": 15} if name == "motor_network" else {}
+        # as a user has it
+        with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+            shown = example["main"](**few)
+    finally:
+        for plugin in set(plugins()) - before:
+            jaxsim.unregister_plugin(plugin)
+    assert SHOWN[name](shown)
+    assert capsys.readouterr().out.count("\n") == 1
 
 
 def test_the_example_of_the_first_hour_is_read():

@@ -22,7 +22,7 @@ ROWS = (
     "extend compile",
     "physics",
     "io",
-    "rollout functions derivative",
+    "rollout functions derivative plugins",
     "view envs control identify shard mjx",
     "learn",
     "cli",

@@ -120,7 +120,8 @@ MODELS = {
 # leaves that nothing here reads, and why
 WITHOUT_EFFECT = {
     ".*_user|numeric_data|tuple_objprm": "data of the user",
-    ".*_rgba|light_.*|mat_.*|tendon_width|cam_(fovy|ipd|sensorsize|intrinsic)": "for viewers",
+    ".*_rgba|light_(?!(pos|dir)$).*|mat_.*|tendon_width": "for viewers",
+    "cam_(fovy|ipd|sensorsize|intrinsic)": "for viewers",
     "stat.(meaninertia|meanmass|meansize|extent|center)": "for viewers and users",
     "body_(subtreemass|margin)|dof_(M0|length)|geom_aabb": "the physics reads what it follows from",
     "(actuator|tendon)_length0": "the physics reads what it follows from",
@@ -134,6 +135,7 @@ WITHOUT_EFFECT = {
     "opt.sleep_tolerance": "the trees of these models do not sleep",
     "opt.noslip_tolerance": "these models have no such iterations",
     ".*_springyield|.*_delay|sensor_interval|key_plastic": "a model that has it is refused",
+    "plugin_(state0|params)": "these models have no plugins (tests/extend)",
     "sensor_noise": "MuJoCo does not apply it either",
 }
 

@@ -2,8 +2,8 @@
 
 python -m jaxsim.cli.functions > docs/reference/functions.md
 
-The tables name every function of MuJoCo 4.0's header that starts with mj_, mju_, mjd_ or mjc_; a
-test compares them with the header. What is said of a function here is its own docstring.
+The tables name every function of MuJoCo 4.0's header that starts with mj_, mju_, mjd_, mjc_ or
+mjv_; a test compares them with the header. What is said of a function here is its own docstring.
 """
 
 import importlib
@@ -20,28 +20,36 @@ Made from the table in `jaxsim/cli/functions.py` and the docstrings by
 
 Names are MuJoCo's without the prefix, words set apart, `2` read as `to`: `mj_jacSubtreeCom` is
 `jaxsim.jac_subtree_com`, `mju_quat2Mat` is `jaxsim.functions.quat_to_mat`. `mj_` functions are in
-`jaxsim`, `mju_` in `jaxsim.functions`, `mjd_` in `jaxsim.derivative`; import the last two by name.
+`jaxsim`, `mju_` in `jaxsim.functions`, `mjd_` in `jaxsim.derivative`, `mjv_` in `jaxsim.view`;
+import the last three by name.
 They return what MuJoCo writes into its arguments. Those of a model and a state, and those of
 arrays, work under `jit`, `vmap` and `grad`.
 """
 
-PLACES = {"mj": "jaxsim", "mju": "jaxsim.functions", "mjd": "jaxsim.derivative"}
+PLACES = {
+    "mj": "jaxsim",
+    "mju": "jaxsim.functions",
+    "mjd": "jaxsim.derivative",
+    "mjv": "jaxsim.view",
+}
 
 # by title: functions whose name follows from MuJoCo's
 SAME = {
     "Simulation": "mj_step mj_forward mj_inverse mj_makeData mj_resetData mj_resetDataKeyframe",
     "Models": "mj_saveModel mj_loadModel mj_setConst",
     "Stages of a step": """
-        mj_kinematics mj_comPos mj_tendon mj_transmission mj_crb mj_collision mj_comVel mj_passive
-        mj_fwdActuation mj_subtreeVel mj_rne mj_energyPos mj_energyVel""",
+        mj_fwdPosition mj_kinematics mj_comPos mj_camlight mj_tendon mj_crb mj_collision
+        mj_makeConstraint mj_transmission mj_sensorPos mj_energyPos mj_fwdVelocity mj_comVel
+        mj_passive mj_rne mj_subtreeVel mj_sensorVel mj_energyVel mj_fwdActuation
+        mj_fwdAcceleration mj_sensorAcc""",
     "Mass matrix": "mj_fullM mj_addM mj_mulM mj_mulM2 mj_factorM mj_solveM mj_solveM2",
     "Jacobians": """
         mj_jac mj_jacBody mj_jacBodyCom mj_jacSubtreeCom mj_jacGeom mj_jacSite mj_jacPointAxis
         mj_jacDot mj_angmomMat mj_mulJacVec mj_mulJacTVec""",
     "Questions of a state": """
         mj_objectVelocity mj_objectAcceleration mj_local2Global mj_applyFT mj_contactForce
-        mj_geomDistance mj_ray mj_integratePos mj_differentiatePos mj_normalizeQuat mj_name2id
-        mj_id2name""",
+        mj_geomDistance mj_insideSite mj_integratePos mj_differentiatePos mj_normalizeQuat
+        mj_name2id mj_id2name""",
     "Derivatives": "mjd_transitionFD mjd_inverseFD mjd_subQuat mjd_quatIntegrate",
     "Quaternions": """
         mju_rotVecQuat mju_negQuat mju_mulQuat mju_mulQuatAxis mju_axisAngle2Quat mju_quat2Vel
@@ -51,9 +59,13 @@ SAME = {
     "Decompositions": """
         mju_cholFactor mju_cholSolve mju_cholUpdate mju_cholFactorBand mju_cholSolveBand
         mju_band2Dense mju_dense2Band mju_bandMulMatVec mju_bandDiag mju_eig3 mju_boxQP""",
+    "Rays": "mj_ray mj_multiRay mj_rayMesh mj_rayHfield mju_rayGeom",
     "Curves and numbers": """
         mju_muscleGain mju_muscleBias mju_muscleDynamics mju_encodePyramid mju_decodePyramid
         mju_springDamper mju_sigmoid mju_Halton""",
+    "Cameras and the mouse": """
+        mjv_defaultFreeCamera mjv_moveCamera mjv_cameraFrame mjv_cameraFrustum mjv_alignToCamera
+        mjv_select mjv_initPerturb mjv_movePerturb mjv_applyPerturbPose mjv_applyPerturbForce""",
 }
 
 # functions with another name here
@@ -80,21 +92,36 @@ RENAMED = {
     "mj_deleteVFS": "jaxsim.Vfs.close",
     "mj_printModel": "jaxsim.describe",
     "mj_printFormattedModel": "jaxsim.describe",
-    "mj_makeConstraint": "jaxsim.constraint_rows",
-    "mj_multiRay": "jaxsim.ray",
+    "mjc_distance": "jaxsim.geom_sdf",
+    "mjc_gradient": "jaxsim.geom_sdf",
+    "mj_fwdConstraint": "jaxsim.solve",
+    "mj_rnePostConstraint": "jaxsim.rne_postconstraint",
+    "mj_Euler": "jaxsim.euler",
+    "mj_implicit": "jaxsim.implicit",
+    "mj_RungeKutta": "jaxsim.rungekutta4",
+    "mj_printData": "jaxsim.describe",
+    "mj_printFormattedData": "jaxsim.describe",
+    "mjv_cameraInModel": "jaxsim.view.camera_frame",
+    "mjv_frustumHeight": "jaxsim.view.Frustum.height",
+    "mjv_defaultCamera": "jaxsim.view.Camera",
+    "mjv_defaultPerturb": "jaxsim.view.Perturb",
     "mj_getTotalmass": "jaxsim.get_total_mass",
     "mj_setTotalmass": "jaxsim.set_total_mass",
 }
 
 # what takes the place of a function in a program that uses JAX
 INSTEAD = {
-    "mj_step1": "`jaxsim.forward` before the controls are chosen, `jaxsim.step` after",
-    "mj_step2": "`jaxsim.step`",
+    "mj_step1": "`jaxsim.fwd_position`, `sensor_pos`, `fwd_velocity`, `sensor_vel`",
+    "mj_step2": "`jaxsim.fwd_actuation`, `fwd_acceleration`, `solve`, `sensor_acc`, `euler`",
+    "mj_loadAllPluginLibraries": "`jaxsim.load_plugins(folder)`, of Python files",
     "mj_forwardSkip": "`jaxsim.forward`; the compiler leaves out what nobody reads",
     "mj_inverseSkip": "`jaxsim.inverse`; likewise",
     "mj_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
     "mj_copyData": "an immutable Data needs no copy; `d.replace(...)`",
     "mjv_copyData": "likewise",
+    "mjv_copyModel": "likewise",
+    "mjv_updateCamera": "`jaxsim.view.camera_frame`, `jaxsim.view.camera_frustum`",
+    "mjv_camera2GLCamera": "likewise; `jaxsim.view.pixel_ray` for the ray of a pixel",
     "mj_resetCtrl": "`d.replace(ctrl=jnp.zeros(m.nu))`",
     "mj_copySpec": "`copy.deepcopy(spec)`",
     "mj_stateSize": "the shapes of `jaxsim.state_dict(d)`",
@@ -108,22 +135,11 @@ INSTEAD = {
     "mj_isPyramidal": "`m.opt.cone == ConeType.PYRAMIDAL`",
     "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
     "mj_island": "the flag `sleep`, then `d.tree_island`",
-    "mj_sensorPos": "`jaxsim.forward`, then `d.sensordata`",
-    "mj_sensorVel": "likewise",
-    "mj_sensorAcc": "likewise",
     "mj_fwdKinematics": "`jaxsim.kinematics`, `com_pos`, `tendon`, one after another",
-    "mj_fwdPosition": "the stages of the configuration, or `jaxsim.forward`",
-    "mj_fwdVelocity": "`jaxsim.com_vel`, `passive`, `rne`, or `jaxsim.forward`",
-    "mj_fwdAcceleration": "`jaxsim.forward`, then `d.qfrc_smooth`, `d.qacc_smooth`",
-    "mj_fwdConstraint": "`jaxsim.forward`, then `d.qacc`, `d.qfrc_constraint`",
     "mj_invPosition": "`jaxsim.inverse`",
     "mj_invVelocity": "`jaxsim.inverse`",
     "mj_invConstraint": "`jaxsim.inverse`, then `d.qfrc_constraint`",
-    "mj_rnePostConstraint": "`jaxsim.forward` of a Data that keeps `cacc`, `cfrc_int`, `cfrc_ext`",
     "mj_makeM": "`jaxsim.crb`",
-    "mj_Euler": "`jaxsim.step` of a model with this integrator",
-    "mj_RungeKutta": "likewise",
-    "mj_implicit": "likewise",
     "mj_checkPos": "`jaxsim.step` checks; `jaxsim.diverged(before, after)`, `jaxsim.check(d)`",
     "mj_checkVel": "likewise",
     "mj_checkAcc": "likewise",
@@ -132,10 +148,10 @@ INSTEAD = {
     "mj_constraintUpdate": "`jaxsim.constraint_rows`, then `rows.efc_force`",
     "mj_setLengthRange": "done when the model is loaded",
     "mj_warning": "counters in `d.warning`, and `jaxsim.warning_counts(d)`",
-    "mj_camlight": "`jaxsim.forward`, then `d.cam_xpos`, `d.cam_xmat`; lights: not yet",
     "mj_version": '`importlib.metadata.version("jaxsim-engine")`',
     "mj_versionString": "likewise",
     "mj_getPluginConfig": "the attributes that a plugin's functions are given (`docs/extend.md`)",
+    "mjc_getSDF": "`jaxsim.geom_sdf` knows the function of a geom",
     "mju_getXMLDependencies": "`jaxsim.Spec.from_file`, then the files that its elements name",
     "mju_zero": "`jnp.zeros(n)`",
     "mju_zero3": "`jnp.zeros(3)`",
@@ -232,7 +248,7 @@ ABSENT = {
         mj_resetCallbacks mju_clearHandlers mju_setLogHandler mju_getLogConfig mju_setLogConfig
         mju_writeLog""",
     "libraries of C: plugins are Python (`docs/extend.md`)": """
-        mj_loadPluginLibrary mj_loadAllPluginLibraries""",
+        mj_loadPluginLibrary""",
     "rows are dense here, and the solver is Newton's in the primal problem": """
         mj_isSparse mj_isDual""",
     "contacts have places that the model knows; `register_collider` adds kinds": """
@@ -241,19 +257,21 @@ ABSENT = {
         mj_getCacheSize mj_getCacheCapacity mj_setCacheCapacity mj_getCache mj_clearCache""",
     "an XML that was last compiled is not kept: `Spec.to_xml` of the Spec": """
         mj_saveLastXML mj_freeLastXML""",
-    "for a viewer or renderer": """
-        mj_loadTexture mj_printScene mj_printFormattedScene mju_raySkin""",
+    "for a renderer": """
+        mj_loadTexture mj_printScene mj_printFormattedScene mju_raySkin mjv_defaultOption
+        mjv_defaultFigure mjv_initGeom mjv_connector mjv_defaultScene mjv_makeScene mjv_freeScene
+        mjv_updateScene mjv_addGeoms mjv_makeLights mjv_updateSkin""",
+    "the model stands in no room around it, and is seen by one eye": """
+        mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
     "not yet": """
-        mj_encode mj_embedAssets mj_printSchema mj_printData mj_printFormattedData mj_flex
-        mj_readCtrl mj_initCtrlHistory mj_initSensorHistory mj_actuatorInputName mj_insideSite
-        mj_rayHfield mj_rayMesh mju_rayGeom mj_rayFlex mjc_getSDF mjc_distance mjc_gradient""",
+        mj_encode mj_embedAssets mj_printSchema mj_flex
+        mj_readCtrl mj_initCtrlHistory mj_initSensorHistory mj_actuatorInputName mj_rayFlex""",
 }
 
 # the other families of the header
 FAMILIES = {
     "mjs_": "editing of models: `jaxsim.Spec`, whose elements have attributes (`docs/spec.md`)",
     "mjp_": "`jaxsim.register_plugin`, `register_provider` and what takes them back",
-    "mjv_": "abstract visualization: not yet",
     "mjr_": "OpenGL: not planned",
     "mjui_": "user interface in OpenGL: not planned",
 }

@@ -68,6 +68,7 @@ def _run(args: argparse.Namespace) -> int:
         from jaxsim.cli.cache import keep_programs
 
         keep_programs()
+    _load_plugins(args.plugins)
     if args.command == "info":
         from jaxsim.cli.info import info
 
@@ -87,6 +88,19 @@ def _run(args: argparse.Namespace) -> int:
     if args.command == "identify":
         return _run_identify(args)
     return _run_rollout(args)
+
+
+def _load_plugins(folders: Sequence[str]) -> None:
+    """Makes the plugins of some folders known, before a model is read that names them."""
+    if not folders:
+        return
+    from jaxsim.extend.registry import load_plugins
+
+    for folder in folders:
+        try:
+            load_plugins(folder)
+        except FileNotFoundError as error:
+            raise InputProblem(f"--plugins: {error}") from None
 
 
 def _run_identify(args: argparse.Namespace) -> int:
@@ -238,6 +252,13 @@ def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=N",
         help=f"raise a limit on what files may ask for: {', '.join(LIMITS)}",
+    )
+    parser.add_argument(
+        "--plugins",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="run its Python files first, which register plugins (docs/extend.md)",
     )
     parser.add_argument(
         "--no-cache",

@@ -7,47 +7,95 @@ with another one of the same name: a model loaded before a row was replaced refu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import NamedTuple
+import runpy
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+from jaxsim.assets.sdf.operations import library
+from jaxsim.assets.sdf.shapes import Shape
 from jaxsim.enums import GeomType
-from jaxsim.extend.known import KNOWN
-from jaxsim.extend.plugin import SERVES, Plugin
+from jaxsim.extend.plugin import CAPABILITIES, Plugin, ShapePlugin
+
+ENTRY_POINTS = "jaxsim.plugins"  # group of those that installed packages offer
 
 Key = tuple[str, int]  # name of a row, and when it was registered
 ColliderKey = tuple[int, int, int]  # types of the geoms, and when it was registered
+AnyPlugin = TypeVar("AnyPlugin", bound=Plugin | type[Plugin])
 _clock = itertools.count(1)
 
 
 class _Row(NamedTuple):
-    """A plugin, and its number in the order of registration; 0: MuJoCo's own."""
+    """A plugin, and its number in the order of registration; 0: the engine's own."""
 
     plugin: Plugin
     serial: int
 
 
-_plugins: dict[str, _Row] = {plugin.name: _Row(plugin, 0) for plugin in KNOWN}
+_plugins: dict[str, _Row] = {}
 
 
-def register_plugin(plugin: Plugin) -> None:
-    """Makes a plugin known: models that are loaded from now on may use it.
+def engine_plugins(plugins: Iterable[Plugin]) -> None:
+    """Makes the engine's own plugins known, in their order."""
+    _plugins.update({plugin.name: _Row(plugin, 0) for plugin in plugins})
+
+
+def register_plugin(plugin: AnyPlugin) -> AnyPlugin:
+    """Makes a plugin known: models that are loaded from now on may use it. A decorator.
+
+    Args:
+      plugin: a subclass of `Plugin`, or an object of one.
+
+    Returns:
+      The same.
 
     Raises:
-      ValueError: there is a plugin of that name, or it serves what none can.
+      ValueError: it has no name, there is a plugin of that name, or it can serve nothing.
     """
-    if plugin.name in _plugins:
+    row = plugin() if isinstance(plugin, type) else plugin
+    if not row.name:
+        raise ValueError(f"register_plugin: {type(row).__name__} has no name; give it name = '...'")
+    if row.name in _plugins:
         raise ValueError(
-            f"register_plugin: {plugin.name!r} is registered already; unregister_plugin it first"
+            f"register_plugin: {row.name!r} is registered already; unregister_plugin it first"
         )
-    if plugin.serves not in SERVES:
-        raise ValueError(
-            f"register_plugin: {plugin.name!r} serves {plugin.serves!r}; expected one of {SERVES}"
-        )
-    _plugins[plugin.name] = _Row(plugin, next(_clock))
+    if not row.serves():
+        has = ", ".join(CAPABILITIES.values())
+        raise ValueError(f"register_plugin: {row.name!r} can serve nothing; give it one of {has}")
+    _plugins[row.name] = _Row(row, next(_clock))
+    return plugin
+
+
+def register_shape(
+    name: str,
+    settings: Mapping[str, float],
+    distance: Callable,
+    half_box: Callable,
+    fault: Callable = lambda *_: "",
+) -> None:
+    """Makes a shape known that is given by its signed distance: a plugin of meshes and sdf geoms.
+
+    Args:
+      name: its identifier in `<plugin plugin="...">`.
+      settings: its settings and their defaults, in the order in which the functions take them.
+      distance: `(x, y, z, *settings) -> distance` [m] of points in the frame of the shape, arrays
+        of one form; negative inside, rising from the surface outwards. Written in jax.numpy.
+      half_box: `(*settings) -> (x, y, z)`, half the sides of a box about the origin around it [m].
+      fault: `(*settings) -> str`: what is wrong with them, or "".
+
+    Raises:
+      ValueError: there is a plugin of that name.
+    """
+
+    def of_points(x: Any, y: Any, z: Any, *values: Any) -> Any:
+        return distance(*library(x).broadcast_arrays(x, y, z), *values)
+
+    register_plugin(ShapePlugin(name, Shape(settings, of_points, half_box, fault)))
 
 
 def unregister_plugin(name: str) -> None:
-    """Forgets a plugin that `register_plugin` made known.
+    """Forgets a plugin that `register_plugin` or `register_shape` made known.
 
     Raises:
       ValueError: no user has registered one of that name.
@@ -58,9 +106,76 @@ def unregister_plugin(name: str) -> None:
     del _plugins[name]
 
 
+def load_plugins(folder: str | Path) -> list[str]:
+    """Runs all Python files of a folder, in order of their names; they register their plugins.
+
+    It runs what lies there: only from folders that you trust.
+
+    Returns:
+      Names of the plugins that are new.
+
+    Raises:
+      FileNotFoundError: there is no such folder.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"load_plugins: there is no folder {str(folder)!r}")
+    before = set(_plugins)
+    for file in sorted(folder.glob("*.py")):
+        runpy.run_path(str(file))
+    return [name for name in _plugins if name not in before]
+
+
 def plugins() -> dict[str, Plugin]:
-    """All plugins that are known, by name; MuJoCo's own come first, numbered as it numbers them."""
+    """All plugins that are known, by name; MuJoCo's own come first, numbered as it numbers them.
+
+    Those that installed packages offer under the entry point `jaxsim.plugins` are among them.
+    """
+    _load_offered()
     return {name: row.plugin for name, row in _plugins.items()}
+
+
+_offered: set[str] = set()  # entry points that were loaded
+
+
+def _load_offered() -> None:
+    """Loads the plugins of installed packages, once: modules that register them, or classes."""
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.value in _offered:
+            continue
+        _offered.add(point.value)
+        found = point.load()
+        if isinstance(found, type) and issubclass(found, Plugin) and found.name not in _plugins:
+            register_plugin(found)
+
+
+def engine_plugin(number: int) -> str:
+    """The name of the plugin that MuJoCo numbers so, or a text without one of that name."""
+    own = [name for name, row in _plugins.items() if not row.serial]
+    return own[number] if number < len(own) else f"number {number}"
+
+
+def shape_kind(key: Key) -> str | None:
+    """A name for the shape of the plugin that a model was loaded with; None: it is no shape.
+
+    The name is of that row alone: programs that were traced with a shape are not found by the name
+    of another.
+    """
+    name, serial = key
+    plugin = plugin_of(key)
+    if plugin is None or plugin.shape is None:
+        return None
+    return f"{name} ({serial})" if serial else name
+
+
+def shapes() -> dict[str, Shape]:
+    """All shapes that are known, by the names that `shape_kind` gives."""
+    keys = [(name, row.serial) for name, row in _plugins.items()]
+    return {
+        kind: shape
+        for key in keys
+        if (kind := shape_kind(key)) and (shape := _plugins[key[0]].plugin.shape)
+    }
 
 
 def plugin_key(name: str) -> Key:

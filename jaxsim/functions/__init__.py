@@ -1,6 +1,6 @@
 """Functions of plain arrays: MuJoCo's `mju_` functions that JAX does not have.
 
-Quaternions, poses, decompositions, a quadratic program, curves. They need no model. Names are
+Quaternions, poses, decompositions, a quadratic program, rays, curves. They need no model. Names are
 MuJoCo's without the prefix, with words set apart and `2` read as `to`: `mju_quat2Mat` is
 `quat_to_mat`. `docs/reference/functions.md` lists all.
 """
@@ -41,6 +41,8 @@ from jaxsim.functions.quaternion import quat_to_mat as quat_to_mat
 from jaxsim.functions.quaternion import quat_to_vel as quat_to_vel
 from jaxsim.functions.quaternion import rot_vec_quat as rot_vec_quat
 from jaxsim.functions.quaternion import sub_quat as sub_quat
+from jaxsim.functions.ray import GeomHit as GeomHit
+from jaxsim.functions.ray import ray_geom as ray_geom
 from jaxsim.functions.rotation import euler_to_quat as euler_to_quat
 from jaxsim.functions.rotation import mat_to_rot as mat_to_rot
 from jaxsim.functions.rotation import quat_z_to_vec as quat_z_to_vec

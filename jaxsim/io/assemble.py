@@ -17,6 +17,7 @@ from jaxsim.enums import GeomType, WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.hulls import hull_tables
+from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.prisms import prisms_under
 from jaxsim.io.room import with_room
 from jaxsim.io.unsupported import Places, unsupported
@@ -66,6 +67,7 @@ def assemble(
     Warns:
       UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
     """
+    fields = {**fields, **plugin_numbers(fields, plugins)}
     sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
     leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
     static = {name: value for name, value in fields.items() if name not in leaves}

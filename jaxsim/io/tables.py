@@ -35,20 +35,21 @@ from jaxsim.enums import (
 )
 
 COUNTS = """
-nuserdata nplugin npluginattr npluginstate nmat ntex nmesh nhfield nskin nbody nmocap ngravcomp
-nuser_body ntexdata nhfielddata nmeshvert nmeshnormal nmeshtexcoord nmeshface nmeshgraph nmeshpoly
-nmeshpolyvert nmeshpolymap npolygonmax nmeshdegmax noct nskinvert nskintexvert nskinface nskinbone
-nskinbonevert njnt nq nv nplastic nuser_jnt ngeom nuser_geom nsite nuser_site ncam nuser_cam nlight
-ntree ntendon nwrap nuser_tendon nJten nactuator nu nout na nhistory nuser_actuator nM nC nD nB
-npair nexclude nflex nflexnode nflexvert nflexedge nflexelem nflexelemdata nflexelemedge
-nflexshelldata nflextexcoord nflexstiffness nflexbending neq nemax nsensor nsensordata nuser_sensor
-nnumeric nnumericdata ntext ntextdata ntuple ntupledata nJfe nkey ncontact nhull nhullpart nhullfan
-nhullvert nhullmost nnear nstart
+nuserdata nplugin npluginattr npluginstate npluginparam nmat ntex nmesh nhfield nskin nbody nmocap
+ngravcomp nuser_body ntexdata nhfielddata nmeshvert nmeshnormal nmeshtexcoord nmeshface nmeshgraph
+nmeshpoly nmeshpolyvert nmeshpolymap npolygonmax nmeshdegmax noct nskinvert nskintexvert nskinface
+nskinbone nskinbonevert njnt nq nv nplastic nuser_jnt ngeom nuser_geom nsite nuser_site ncam
+nuser_cam nlight ntree ntendon nwrap nuser_tendon nJten nactuator nu nout na nhistory
+nuser_actuator nM nC nD nB npair nexclude nflex nflexnode nflexvert nflexedge nflexelem
+nflexelemdata nflexelemedge nflexshelldata nflextexcoord nflexstiffness nflexbending neq nemax
+nsensor nsensordata nuser_sensor nnumeric nnumericdata ntext ntextdata ntuple ntupledata nJfe nkey
+ncontact nhull nhullpart nhullfan nhullvert nhullmost nnear nstart
 """.split()
 
 # Axes, and the tables that have them.
 _LENGTHS: dict[tuple[str | int, ...], str] = {
-    ("nplugin",): "plugin plugin_stateadr plugin_statenum plugin_attradr",
+    ("nplugin",): """plugin plugin_stateadr plugin_statenum plugin_attradr plugin_paramadr
+        plugin_paramnum""",
     ("npluginattr",): "plugin_attr",
     ("nbody",): """body_parentid body_mocapid body_plugin body_jntnum body_jntadr body_dofnum
         body_dofadr body_geomnum body_geomadr body_contype body_conaffinity body_rootid body_weldid
@@ -211,6 +212,7 @@ SPANS = (
     Span("text_adr", "text_size", "ntextdata"),
     Span("tuple_adr", "tuple_size", "ntupledata"),
     Span("plugin_stateadr", "plugin_statenum", "npluginstate"),
+    Span("plugin_paramadr", "plugin_paramnum", "npluginparam"),
     Span("mesh_vertadr", "mesh_vertnum", "nmeshvert"),
     Span("mesh_normaladr", "mesh_normalnum", "nmeshnormal"),
     Span("mesh_texcoordadr", "mesh_texcoordnum", "nmeshtexcoord"),

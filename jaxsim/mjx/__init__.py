@@ -8,13 +8,47 @@ from typing import Any
 
 from jaxsim import enums
 from jaxsim.mjx import math as math
+from jaxsim.mjx.stages import apply_ft as apply_ft
+from jaxsim.mjx.stages import factor_m as factor_m
+from jaxsim.mjx.stages import id2name as id2name
+from jaxsim.mjx.stages import is_sparse as is_sparse
+from jaxsim.mjx.stages import jac as jac
+from jaxsim.mjx.stages import name2id as name2id
+from jaxsim.mjx.stages import ray as ray
+from jaxsim.mjx.stages import rne as rne
+from jaxsim.mjx.stages import tendon_armature as tendon_armature
+from jaxsim.mjx.state import get_state as get_state
+from jaxsim.mjx.state import set_state as set_state
+from jaxsim.mjx.state import state_size as state_size
 
 CamLightType = enums.CamLight
+
+# names of MJX that have no counterpart: why, or what takes their place
+ABSENT = {
+    **dict.fromkeys(
+        ("DataJAX", "ModelJAX", "OptionJAX", "DataCPP", "ModelCPP"),
+        "one engine: its fields are those of Data, Model and Option",
+    ),
+    "ConvexMesh": "hulls are tables of the model, m.hull_*",
+    "PyTreeNode": "a record of one's own is a flax.struct or jax.tree_util dataclass",
+    **dict.fromkeys(
+        ("render", "render_with_segmentation", "create_render_context", "refit_bvh"),
+        "MJX-Warp's renderer; there is none here",
+    ),
+    **dict.fromkeys(
+        ("get_rgb", "get_depth", "get_segmentation"), "MJX-Warp's renderer; there is none here"
+    ),
+    "benchmark": "benchmarks/throughput.py",
+    "deriv_smooth_vel": "jaxsim.derivative.transition has the derivatives of a step",
+    "tree_path_to_attr_str": "jax.tree_util.keystr(path)",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in ABSENT:
+        raise AttributeError(f"jaxsim.mjx has no {name!r}: {ABSENT[name]}")
     return getattr(sys.modules["jaxsim"], name)
 
 

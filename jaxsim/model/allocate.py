@@ -91,6 +91,5 @@ def _zeros(m: Model, field: Field) -> Any:
         record: Any = field.nested
         return record(**{name: _zeros(m, f) for name, f in record.fields.items()})
     dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
-    sizes = {symbol: getattr(m, symbol) for symbol in field.shape if isinstance(symbol, str)}
     # made by numpy: JAX would compile a program for each shape
-    return jax.device_put(np.zeros(field.dims(sizes), dtype))
+    return jax.device_put(np.zeros(field.dims(m.structure.sizes), dtype))

@@ -85,6 +85,7 @@ class Data(Record):
     qpos = array("nq", unit="m or rad", doc="configuration")
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
+    plugin_state = array("npluginstate", doc="states of plugins")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
     tree_asleep = array(
         "ntree",
@@ -121,6 +122,8 @@ class Data(Record):
     site_xmat = array("nsite", kind="rot", doc="orientation of sites")
     cam_xpos = array("ncam", kind="vec", unit="m", doc="position of cameras")
     cam_xmat = array("ncam", kind="rot", doc="orientation of cameras")
+    light_xpos = array("nlight", kind="vec", unit="m", doc="position of lights", keep=False)
+    light_xdir = array("nlight", kind="vec", doc="direction of lights", keep=False)
     subtree_com = array("nbody", kind="vec", unit="m", doc="center of mass of subtrees")
     cdof = array("nv", kind="spatial", doc="motion axis of dofs, com-based", keep=False)
     cinert = array(
@@ -140,6 +143,19 @@ class Data(Record):
     nf = array(dtype="int", doc="number of friction-loss rows")
     nl = array(dtype="int", doc="number of limit rows")
     nefc = array(dtype="int", doc="number of constraint rows")
+
+    # the rows themselves; the first `nefc` of each take part
+    efc_type = array("nrow", dtype="int", doc="ConstraintType; -1 past the last row", keep=False)
+    efc_id = array(
+        "nrow", dtype="int", doc="equality, dof, tendon, joint or contact; or -1", keep=False
+    )
+    efc_J = array("nrow", "nv", doc="constraint Jacobian", keep=False)
+    efc_pos = array("nrow", unit="m or rad", doc="position of the constraint", keep=False)
+    efc_margin = array("nrow", unit="m or rad", doc="position where it begins to act", keep=False)
+    efc_frictionloss = array("nrow", unit="N or N m", doc="bound of dry friction", keep=False)
+    efc_D = array("nrow", doc="inverse regularization", keep=False)
+    efc_aref = array("nrow", unit="m/s^2 or rad/s^2", doc="reference acceleration", keep=False)
+    efc_force = array("nrow", unit="N or N m", doc="constraint force", keep=False)
 
     # islands and sleep, under the sleep flag
     tree_awake = array("ntree", dtype="int", doc="whether a tree is awake")
@@ -212,6 +228,12 @@ class Data(Record):
         """The worlds of a batch at an index, a slice or a mask of its leading axis."""
         return jax.tree.map(lambda a: a[index], self)
 
+    def __getattr__(self, name: str) -> Any:
+        """Says of MuJoCo's other fields where their numbers are."""
+        if name in INSTEAD:
+            raise AttributeError(f"Data has no field {name!r}: {INSTEAD[name]}")
+        raise AttributeError(f"Data has no field {name!r}")
+
     def where(self, done: jax.Array, other: Self) -> Self:
         """`other` where `done`, else this: one world, or many whose leading axes are those of
         `done`."""
@@ -224,10 +246,29 @@ class Data(Record):
         return jax.tree.map(choose, self, other)
 
 
+# fields of mjData, or of MJX's, that are not here: what takes their place
+INSTEAD = {
+    "qM": "d.M, of a Data that keeps it, make_data(m, keep=['M', ...]); or jaxsim.full_m(m, d)",
+    "qLD": "jaxsim.factor_m(m, d).L and .D; products by jaxsim.solve_m(m, d, x)",
+    "qLDiagInv": "1 / jaxsim.factor_m(m, d).D",
+    "efc_R": "1 / d.efc_D, of a Data that keeps it; or of jaxsim.constraint_rows(m, d)",
+    "efc_vel": "d.efc_J @ d.qvel, of a Data that keeps efc_J; or jaxsim.mul_jac_vec(m, d, d.qvel)",
+    "efc_b": "jaxsim.mul_jac_vec(m, d, d.qacc_smooth) - efc_aref of jaxsim.constraint_rows(m, d)",
+    "efc_state": "whether d.efc_force is zero, or at the bound efc_frictionloss",
+    "efc_KBIP": "efc_aref of jaxsim.constraint_rows(m, d) has stiffness and damping in it",
+    "efc_diagApprox": "efc_D of jaxsim.constraint_rows(m, d) has it in it",
+    **dict.fromkeys(
+        ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos"),
+        "points of tendons are not kept; those on sites are d.site_xpos",
+    ),
+    "history": "models with delays are refused",
+    "solver": "d.solver_niter",
+}
+
 # what a world always has: its state, its inputs and the counters of a step; under the sleep flag
 # also the sleep of its trees, and the results that wait, unchanged, for a tree to wake
 ALWAYS = frozenset(
-    "time qpos qvel act qacc_warmstart tree_asleep tree_start "
+    "time qpos qvel act plugin_state qacc_warmstart tree_asleep tree_start "
     "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
     "warning solver_niter".split()
 )
@@ -235,6 +276,7 @@ SLEEP_STATE = frozenset(("tree_asleep", "tree_start"))
 OF_SLEEP = SLEEP_STATE | frozenset(
     "tree_awake body_awake ntree_awake nbody_awake nv_awake nisland tree_island".split()
 )
+OF_ROWS = tuple(name for name in Data.fields if name.startswith("efc_"))
 WAITING = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())
 
 

@@ -177,15 +177,14 @@ class Record:
         """
         new = self
         for name, value in values.items():
-            owner, _, rest = name.partition(".")
+            owner, _, rest = name.removeprefix("_impl.").partition(".")  # as MJX names some
             if rest:
                 inner = self.fields.get(owner)
                 if inner is None or inner.nested is None:
                     what = "is no record" if inner else "is no field"
                     raise TypeError(f"{name}: {owner!r} {what} of {type(self).__name__}")
                 value = getattr(new, owner).tree_replace({rest: value})
-                name = owner
-            new = new.replace(**{name: value})
+            new = new.replace(**{owner: value})
         return new
 
     def converted(self, values: Mapping[str, Any], native: bool) -> Self:

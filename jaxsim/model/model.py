@@ -282,6 +282,8 @@ class Model(Record):
     sensor_interval = array("nsensor", 2, unit="s", doc="period and phase of the sampling")
     sensor_user = array("nsensor", "nuser_sensor", doc="user data")
 
+    plugin_state0 = array("npluginstate", doc="states of plugins at the start of a world")
+    plugin_params = array("npluginparam", doc="parameters of plugins; see `get_plugin_params`")
     numeric_data = array("nnumericdata", doc="custom numbers")
     tuple_objprm = array("ntupledata", doc="parameters of the objects in custom tuples")
     key_time = array("nkey", unit="s", doc="time of the key frame")
@@ -323,7 +325,7 @@ class Model(Record):
 
     def _sizes(self, values: Mapping[str, Any]) -> Mapping[str, int]:
         structure: Structure = values.get("structure", self.structure)
-        return structure.sizes
+        return structure.counts
 
     def __getattr__(self, name: str) -> Any:
         """Static tables read like fields: `m.nv`, `m.jnt_type`."""

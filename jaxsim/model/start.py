@@ -22,6 +22,8 @@ def start_state(m: Model) -> dict:
     physics poses are components, elsewhere arrays.
     """
     start = {"qpos": m.qpos0, "eq_active": np.array(m.eq_active0, bool)}
+    if m.npluginstate:
+        start["plugin_state"] = m.plugin_state0
     if not m.nmocap:
         return start
     bodies = mocap_bodies(m)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.enums import EqType
+
 Table = np.ndarray | int | tuple | str
 
 
@@ -46,8 +48,13 @@ class Structure:
         return iter(self._tables)
 
     @property
+    def counts(self) -> Mapping[str, int]:
+        """The counts among the tables, by name: sizes of the fields of a Model."""
+        return _counts(self)
+
+    @property
     def sizes(self) -> Mapping[str, int]:
-        """The counts among the tables, by name."""
+        """The same, and what follows from the tables: sizes of the fields of a Data."""
         return _sizes(self)
 
     def replace(self, **values: Table) -> "Structure":
@@ -111,5 +118,21 @@ def derived(make: Callable[[Structure], Any]) -> Callable[[Any], Any]:
 
 
 @derived
-def _sizes(s: Structure) -> Mapping[str, int]:
+def _counts(s: Structure) -> Mapping[str, int]:
     return {name: value for name in s if isinstance(value := getattr(s, name), int)}
+
+
+@derived
+def _sizes(s: Structure) -> Mapping[str, int]:
+    return {**s.counts, "nrow": _row_room(s)}
+
+
+def _row_room(s: Structure) -> int:
+    """The most constraint rows that a state can have, in any cone and with any flags."""
+    of_equality = {EqType.CONNECT: 3, EqType.WELD: 6}
+    rows = sum(of_equality.get(kind, 1) for kind in s.eq_type.tolist())
+    rows += np.sum(s.dof_hasfriction) + np.sum(s.tendon_hasfriction)
+    for limited, both in ((s.jnt_limited, s.jnt_hasmargin), (s.tendon_limited, s.tendon_hasmargin)):
+        rows += np.sum(np.where(limited, 1 + both.astype(int), 0))
+    dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist()))
+    return int(rows) + s.ncontact * max(1, 2 * (dim - 1))

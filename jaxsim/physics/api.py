@@ -2,26 +2,21 @@
 
 The names are MuJoCo's without the prefix. `step`, `forward`, `inverse`, `constraint_rows`, mass
 matrix and Jacobians compute all they need from the state. A single stage reads the results of the
-stages before it, and says so if its Data does not carry them.
+stages before it; what its Data does not carry is found again from what it does (resume.py), or the
+stage says what it lacks.
 """
 
-from collections.abc import Sequence
-
 import jax
-import jax.numpy as jnp
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics import alone
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
-from jaxsim.physics.arguments import (
-    check_array,
-    check_as_many,
-    check_data,
-    check_model,
-    check_points,
-)
+from jaxsim.physics.arguments import check_model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.body.applied import xfrc_accumulate as _xfrc_accumulate
+from jaxsim.physics.body.camlight import camlight as _camlight
 from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
 from jaxsim.physics.body.configuration import integrate_pos as _integrate_pos
 from jaxsim.physics.body.configuration import normalize_quat as _normalize_quat
@@ -38,7 +33,7 @@ from jaxsim.physics.inverse import inverse as _inverse
 from jaxsim.physics.passive.energy import energy_pos as _energy_pos
 from jaxsim.physics.passive.energy import energy_vel as _energy_vel
 from jaxsim.physics.passive.passive import passive as _passive
-from jaxsim.physics.public import items, public
+from jaxsim.physics.public import public
 from jaxsim.physics.query import jacobian as body_jacobian
 from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
@@ -49,7 +44,9 @@ from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
 from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
 from jaxsim.physics.query.geom_distance import given_geoms
 from jaxsim.physics.query.object_motion import local_to_global as _local_to_global
-from jaxsim.physics.query.ray import RayHit, check_seen, geoms_seen, given_groups, ray_hits
+from jaxsim.physics.sensor.sensor import sensor_acc as _sensor_acc
+from jaxsim.physics.sensor.sensor import sensor_pos as _sensor_pos
+from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
@@ -62,19 +59,34 @@ constraint_rows = public(_constraint_rows)
 contact_force = public(_contact_force)
 contact_forces = public(_contact_forces)
 
-# stages
+# stages, in the order of a step; those of `alone` are made of the others
+fwd_position = public(alone.fwd_position)
 kinematics = public(_kinematics)
 com_pos = public(_com_pos)
+camlight = public(_camlight)
 tendon = public(_tendon)
 crb = public(_crb)
 collision = public(_collision)
+make_constraint = public(alone.make_constraint)
 transmission = public(_transmission)
+sensor_pos = public(_sensor_pos)
+energy_pos = public(_energy_pos)
+fwd_velocity = public(alone.fwd_velocity)
 com_vel = public(_com_vel)
 passive = public(_passive)
-fwd_actuation = public(_actuation)
+tendon_bias = public(alone.tendon_bias)
 subtree_vel = public(_subtree_vel)
-energy_pos = public(_energy_pos)
+sensor_vel = public(_sensor_vel)
 energy_vel = public(_energy_vel)
+fwd_actuation = public(_actuation)
+fwd_acceleration = public(alone.fwd_acceleration)
+xfrc_accumulate = public(_xfrc_accumulate)
+solve = public(alone.solve)
+rne_postconstraint = public(alone.rne_postconstraint)
+sensor_acc = public(_sensor_acc)
+euler = public(alone.euler)
+implicit = public(alone.implicit)
+rungekutta4 = public(alone.rungekutta4)
 
 # configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2)
 integrate_pos = public(_integrate_pos)
@@ -132,57 +144,6 @@ def geom_distance(
 
 
 _geom_distance = public(_of_geoms)
-
-
-def ray(
-    m: Model,
-    d: Data,
-    pnt: Array,
-    vec: Array,
-    geomgroup: Sequence[bool] | Array | None = None,
-    flg_static: bool = True,
-    bodyexclude: Array | int = -1,
-) -> RayHit:
-    """Where rays pnt + x vec, x >= 0, first meet a geom that is drawn.
-
-    MuJoCo's `mj_ray`, and `mj_multiRay` for many rays. It depends on the configuration alone, and
-    is differentiable: the geom that is met, and which part of it, are held fixed. A geom that a ray
-    begins in is met from inside; a plane is met from its front side only, within the rectangle that
-    is drawn. Geoms whose color, or that of whose material, has no opacity are not met. For many
-    worlds use jax.vmap.
-
-    Args:
-      m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
-      vec: its direction, (3,), or their directions, (n, 3), in the world, of any length; a zero
-        vector meets nothing. One point serves all directions, one direction all points.
-      geomgroup: six numbers, whether geoms of each group are met; None: all are. Known when traced.
-      flg_static: whether geoms that are fixed to the world are met. Known when traced.
-      bodyexclude: number () of a body whose geoms are not met; -1: none.
-
-    Returns:
-      A RayHit: dist () or (n,), in lengths of `vec` ([m] if this is a unit vector), -1 if nothing
-      is met; geomid () or (n,), or -1; normal (3,) or (n, 3), the outward unit normal of the
-      surface in the world, or zero.
-
-    Raises:
-      ValueError: a shape or precision is wrong, `pnt` and `vec` are not equally many, `geomgroup`
-        is not six known numbers, or a geom has a signed distance that is not known.
-    """
-    check_model("ray", m)
-    check_data("ray", m, d)
-    for name, value in (("pnt", pnt), ("vec", vec)):
-        check_points("ray", m, name, value)
-    check_array("ray", m, "bodyexclude", bodyexclude)
-    check_as_many("ray", pnt=pnt, vec=vec)
-    groups = given_groups(geomgroup)
-    check_seen(m, geoms_seen(m.structure, groups, bool(flg_static)))
-    pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))
-    shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
-    pnt, vec = (jnp.broadcast_to(x, shape).reshape(-1, 3) for x in (pnt, vec))
-    hits = ray_hits(m, d, pnt, vec, groups, bool(flg_static), items(bodyexclude, m.qpos0.dtype))
-    return hits if len(shape) == 2 else jax.tree.map(lambda x: x[0], hits)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:

@@ -41,6 +41,7 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "dt": (),
     "body": (),
     "bodyexclude": (),
+    "cutoff": (),
     "geom": (),
     "geom1": (),
     "geom2": (),

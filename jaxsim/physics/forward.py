@@ -12,14 +12,15 @@ from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.select import diagonal, total
-from jaxsim.physics.body.applied import xfrc_force
-from jaxsim.physics.body.camera import camera
+from jaxsim.physics.body.applied import xfrc_accumulate
+from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, touched_trees
-from jaxsim.physics.constraint.make import make_constraint
+from jaxsim.physics.constraint.make import make_rows
+from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -67,7 +68,7 @@ def from_velocity(m: Model, d: Data) -> Data:
     d = sensor_vel(m, d)
     d = energy_vel(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
     d = fwd_actuation(m, d)
-    d = fwd_acceleration(m, d)
+    d = smooth_force(m, d)
     d = fwd_constraint(m, d)
     return sensor_acc(m, d)
 
@@ -77,7 +78,7 @@ def fwd_position(m: Model, d: Data) -> Data:
     moved = kinematics(m, d)
     d = wake_disturbed(m, d, moved) if sleeps(m) else all_awake(m, moved)
     d = com_pos(m, d)
-    d = camera(m, d)
+    d = camlight(m, d)
     d = tendon(m, d)
     d = wake_by_tendons(m, d) if sleeps(m) else d
     d = crb(m, d)
@@ -89,14 +90,23 @@ def fwd_position(m: Model, d: Data) -> Data:
 
 def fwd_velocity(m: Model, d: Data) -> Data:
     """What follows from the velocity; the constraint rows, whose reference depends on it."""
+    return constraints(m, velocity_forces(m, d))
+
+
+def velocity_forces(m: Model, d: Data) -> Data:
+    """Velocities of bodies, tendons and actuators; passive and bias forces."""
     before = d
     d = tendon_velocity(m, d)
     d = actuator_velocity(m, d)
     d = com_vel(m, d)
     d = passive(m, d)
     d = bias(m, d)
-    d = waiting(m, before, d, FORCES) if sleeps(m) else d
-    d = make_constraint(m, d)
+    return waiting(m, before, d, FORCES) if sleeps(m) else d
+
+
+def constraints(m: Model, d: Data) -> Data:
+    """The constraint rows, and the islands that they make of trees that may sleep."""
+    d = make_rows(m, d)
     return islands(m, d) if sleeps(m) else d
 
 
@@ -119,19 +129,22 @@ def fwd_actuation(m: Model, d: Data) -> Data:
     ),
     writes="qfrc_smooth",
 )
-def fwd_acceleration(m: Model, d: Data) -> Data:
+def smooth_force(m: Model, d: Data) -> Data:
     """Force of everything except constraints.
 
     qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
     """
-    force = d.qfrc_passive - d.qfrc_bias + d.qfrc_applied + d.qfrc_actuator + xfrc_force(m, d)
+    force = d.qfrc_passive - d.qfrc_bias + d.qfrc_applied + d.qfrc_actuator + xfrc_accumulate(m, d)
     new = d.replace(qfrc_smooth=force)
     return waiting(m, d, new, ("qfrc_smooth",)) if sleeps(m) else new
 
 
 @stage(
     reads="qacc_warmstart tree_asleep M qfrc_smooth contact qacc_smooth found rows",
-    writes="solver_niter contact qacc_smooth qfrc_constraint qacc forces",
+    writes=(
+        "solver_niter contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss efc_D "
+        "efc_aref efc_force qacc_smooth qfrc_constraint qacc forces"
+    ),
 )
 def fwd_constraint(m: Model, d: Data) -> Data:
     """Acceleration without and with constraints; constraint force.
@@ -159,7 +172,8 @@ def _constrained(m: Model, d: Data) -> Data:
         acc = solve_spd(d.M, d.qfrc_smooth)
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
-        return d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
+        d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
+        return list_rows(m, d)
     settings = Settings(
         warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
         tolerance=m.opt.tolerance,
@@ -175,7 +189,8 @@ def _constrained(m: Model, d: Data) -> Data:
         solver_niter=found.niter,
     )
     d = _without_slip(m, d, problem) if m.opt.noslip_iterations > 0 else d
-    return list_contact_forces(d) if m.lists_contact_forces else d
+    d = list_contact_forces(d) if m.lists_contact_forces else d
+    return list_rows(m, d)
 
 
 def _without_slip(m: Model, d: Data, problem: Problem) -> Data:

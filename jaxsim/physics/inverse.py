@@ -16,7 +16,8 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
-from jaxsim.physics.body.applied import xfrc_force
+from jaxsim.physics.body.applied import xfrc_accumulate
+from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
@@ -48,7 +49,7 @@ def inverse(m: Model, d: Data) -> Data:
     d = energy_vel(m, d) if energies else d
     given = d.qacc
     d = d.replace(qacc=continuous_acceleration(m, d), forces=None)
-    d = list_contact_forces(inv_constraint(m, d))
+    d = list_rows(m, list_contact_forces(inv_constraint(m, d)))
     force = apply(d.M, d.qacc) + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
     return sensor_acc(m, d.replace(qfrc_inverse=force)).replace(qacc=given)
 
@@ -68,7 +69,7 @@ def compare_fwd_inv(m: Model, d: Data) -> Data:
     """
     back = inv_constraint(m, d.replace(qacc=continuous_acceleration(m, d)))
     force = apply(d.M, back.qacc) + d.qfrc_bias - d.qfrc_passive - back.qfrc_constraint
-    applied = d.qfrc_applied + d.qfrc_actuator + xfrc_force(m, d)
+    applied = d.qfrc_applied + d.qfrc_actuator + xfrc_accumulate(m, d)
     differences = (back.qfrc_constraint - d.qfrc_constraint, force - applied)
     norms = jnp.concatenate([safe_sqrt(total(a * a)) for a in differences])
     some = d.nefc > 0

@@ -1,29 +1,33 @@
-"""Plugins of users in a step: their functions of one world, called for all worlds.
+"""Plugins in a step: their functions of one world, called for all worlds.
 
-`extend/plugin.py` says what a row of the registry is; `compile/whole/plugins.py` reads it in MJCF.
+`extend/plugin.py` says what a plugin is; `compile/whole/plugins.py` reads it in MJCF.
 """
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import ObjType
-from jaxsim.extend.plugin import Attached, Plugin
-from jaxsim.extend.registry import plugin_of
+from jaxsim.enums import DynType
+from jaxsim.extend.plugin import Attached, Config, Plugin, settings_in
+from jaxsim.extend.registry import Key, plugin_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import as_one_world
 
 
-def plugin_row(m: Model, instance: int | np.integer) -> Plugin:
+def plugin_row(s: Structure, instance: int | np.integer) -> Plugin:
     """The plugin of an instance.
 
     Raises:
       ValueError: it is not registered any more, or anew, since the model was loaded.
     """
-    key = m.structure.plugin_keys[instance]
+    key = s.plugin_keys[instance]
     row = plugin_of(key)
     if row is None:
         raise ValueError(
@@ -33,11 +37,11 @@ def plugin_row(m: Model, instance: int | np.integer) -> Plugin:
     return row
 
 
-def lack(m: Model, instance: int | np.integer) -> str | None:
+def lack(m: Model, instance: int | np.integer, function: str) -> str | None:
     """What keeps an instance from being simulated, for a message; None: nothing."""
     key = m.structure.plugin_keys[instance]
     row = plugin_of(key)
-    return None if row is not None and row.compute is not None else f"the plugin {key[0]}"
+    return None if row is not None and getattr(row, function) else f"the plugin {key[0]}"
 
 
 def instances(owner: np.ndarray) -> list[int]:
@@ -45,32 +49,41 @@ def instances(owner: np.ndarray) -> list[int]:
     return [int(i) for i in np.unique(owner) if i >= 0]
 
 
-def config(m: Model, instance: int) -> dict[str, str]:
+def config(s: Structure, instance: int | np.integer) -> Config:
     """The settings of an instance: those that the model gives, and the plugin's defaults."""
-    defaults = plugin_row(m, instance).settings
-    start = m.plugin_attradr[instance]
-    given = m.plugin_attr[start:].astype(np.uint8).tobytes().split(b"\0", len(defaults))
-    return {
-        key: text.decode() or default
-        for (key, default), text in zip(defaults.items(), given, strict=False)
-    }
+    start = s.plugin_attradr[instance]
+    return settings_in(plugin_row(s, instance), s.plugin_attr, start)
 
 
 def attached(m: Model, instance: int, owner: np.ndarray) -> Attached:
     """Actuators or bodies that an instance serves, by the column `..._plugin` of these."""
-    ids = np.flatnonzero(owner == instance)
-    none = np.full(len(ids), -1)
-    return Attached(config(m, instance), ids, ObjType.UNKNOWN, none, ObjType.UNKNOWN, none)
+    return Attached(config(m.structure, instance), np.flatnonzero(owner == instance))
+
+
+def own_activations(s: Structure, instance: int) -> np.ndarray:
+    """Activations that an instance keeps: of each actuator that it serves, `(n, k)`."""
+    served = np.flatnonzero(s.actuator_plugin == instance)
+    dynamic = s.actuator_dyntype[served] != DynType.NONE
+    number = np.unique(s.actuator_actnum[served] - dynamic)
+    first = s.actuator_actadr[served]
+    return first[:, None] + np.arange(number.max(initial=0))
 
 
 def compute(
-    m: Model, d: Data, instance: int, served: Attached, shape: tuple[int, ...], *more: Array
+    m: Model,
+    d: Data,
+    instance: int,
+    function: str,
+    served: Attached,
+    shape: tuple[int, ...],
+    *more: Array,
 ) -> Array:
-    """What the function of a plugin gives, `[*shape, *W]`.
+    """What a function of a plugin gives, `[*shape, *W]`.
 
     Args:
       m, d: in the form of the physics.
       instance: which instance.
+      function: name of the function.
       served: the elements it serves.
       shape: what the function is to return for one world.
       more: further arguments `[n, *W]`.
@@ -78,16 +91,55 @@ def compute(
     Raises:
       ValueError: the function returns another shape.
     """
-    row = plugin_row(m, instance)
-    assert row.compute is not None, "a model with such a plugin is refused"
-    function: Callable = row.compute
+    row = plugin_row(m.structure, instance)
 
     def one(m: Model, d: Data, *more):
-        out = jnp.asarray(function(m, d, served, *more), m.qpos0.dtype)
+        call: Callable = getattr(row, function)
+        out = jnp.asarray(call(m, d, _of_world(m, d, instance, served), *more), m.qpos0.dtype)
         if out.shape != shape:
             raise ValueError(
-                f"plugin {row.name!r}: its function returned shape {out.shape}, expected {shape}"
+                f"plugin {row.name!r}: {function} returned shape {out.shape}, expected {shape}"
             )
         return out
 
     return as_one_world(one, m, d, *more)
+
+
+def _of_world(m: Model, d: Data, instance: int, served: Attached) -> Attached:
+    """What it serves, with the parameters and the state of the instance in one world."""
+    s = m.structure
+    start, number = s.plugin_stateadr[instance], s.plugin_statenum[instance]
+    act = d.act[own_activations(s, instance)] if served.id.size and s.na else None
+    return Attached(
+        served.config,
+        served.id,
+        served.objtype,
+        served.objid,
+        served.reftype,
+        served.refid,
+        params=instance_params(m, instance),
+        state=d.plugin_state[start : start + number],
+        act=act,
+    )
+
+
+def instance_params(m: Model, instance: int) -> Any:
+    """The parameters of an instance, of one world in the form of users."""
+    s = m.structure
+    config_items = tuple(config(s, instance).items())
+    leaves, tree = _form(s.plugin_keys[instance], config_items)
+    start, values = int(s.plugin_paramadr[instance]), []
+    for leaf in leaves:
+        flat = m.plugin_params[..., start : start + leaf.size]
+        values.append(flat.reshape(*flat.shape[:-1], *leaf.shape))
+        start += leaf.size
+    return jax.tree.unflatten(tree, values)
+
+
+@functools.lru_cache(maxsize=64)
+def _form(key: Key, config_items: tuple[tuple[str, str], ...]) -> tuple[list, Any]:
+    """Shapes of the parameters of an instance, and how they hang together."""
+    row = plugin_of(key)
+    assert row is not None
+    made = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, row.params(dict(config_items))))
+    return jax.tree.flatten(made)

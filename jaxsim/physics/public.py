@@ -15,6 +15,7 @@ from jaxsim.model.data import Data
 from jaxsim.physics.arguments import check_array, check_data, check_model
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.resume import missing, resumed
 from jaxsim.physics.stage import STAGES, Stage
 
 
@@ -27,9 +28,14 @@ def public(core: Callable) -> Callable:
     Args:
       core: takes unpacked records and arrays `[items, *W]`.
     """
-    native, signature = worlds(core), inspect.signature(core)
+    signature, stage = inspect.signature(core), STAGES.get(core.__name__, NO_STAGE)
     names, name = tuple(signature.parameters), core.__name__.lstrip("_")
-    stage = STAGES.get(core.__name__, NO_STAGE)
+
+    @functools.wraps(core)
+    def alone(m, *rest):
+        return core(m, *(resumed(m, a, stage.reads) if isinstance(a, Data) else a for a in rest))
+
+    native = worlds(alone)
 
     @functools.wraps(core)
     def function(*args, **named):
@@ -53,8 +59,9 @@ NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
 
 
 def check_carries(name: str, d: Data, stage: Stage) -> None:
-    """Refuses a Data without what is read, or without any place for the result."""
-    absent = [field for field in sorted(stage.needs) if getattr(d, field) is None]
+    """Refuses a Data without what is read and cannot be found again (resume.py), or without any
+    place for the result."""
+    absent = list(missing(d, stage.reads - stage.writes))
     results = sorted(stage.carries - stage.needs)
     if not absent and all(getattr(d, field) is None for field in results):
         absent = results

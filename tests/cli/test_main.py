@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+import jaxsim
 from jaxsim.cli import main
 from jaxsim.rollout.trajectory import load_trajectory
 
@@ -250,6 +251,27 @@ def test_limits_are_raised_by_an_option(capsys, tmp_path):
     code, _, err = answer(capsys, "info", path, "--limit", "image_bytes=539")
     assert (code, "the most is 539" in err) == (2, True)
     assert answer(capsys, "info", path, "--limit", "image_bytes=540")[0] == 0
+
+
+def test_plugins_of_a_folder(capsys, tmp_path):
+    name = "springs"
+    (tmp_path / f"{name}.py").write_text(
+        "import jaxsim\n@jaxsim.register_plugin\nclass Spring(jaxsim.Plugin):\n"
+        "    name = 'lab.spring'\n    def passive(self, m, d, at):\n        return -d.qpos\n"
+    )
+    model = tmp_path / "model.xml"
+    model.write_text(
+        "<mujoco><extension><plugin plugin='lab.spring'/></extension><worldbody><body>"
+        "<plugin plugin='lab.spring'/><joint/><geom size='.1'/></body></worldbody></mujoco>"
+    )
+    code, _, err = answer(capsys, "info", model)
+    assert (code, "plugin='lab.spring' is not known" in err) == (2, True)
+    try:
+        assert answer(capsys, "info", model, "--plugins", tmp_path)[0] == 0
+    finally:
+        jaxsim.unregister_plugin("lab.spring")
+    code, _, err = answer(capsys, "info", model, "--plugins", tmp_path / "nowhere")
+    assert (code, "--plugins: load_plugins: there is no folder" in err) == (2, True)
 
 
 def test_the_command_is_installed():

@@ -4,7 +4,6 @@ import pytest
 from compile.asset.mesh.test_meshes import HULL_ORDER
 from compile.oracle import assert_agrees, assert_refused
 
-import jaxsim
 from jaxsim.compile import compile_string
 from jaxsim.errors import ModelError
 
@@ -165,14 +164,3 @@ def test_refused(parts, words):
 def test_refused_here(made, attrs, words):
     with pytest.raises(ModelError, match=words):
         compile_string(model(made, attrs=attrs))
-
-
-def test_a_plugin_of_a_user_makes_no_surface():
-    """Its distance may serve a geom; what a mesh of it looks like nobody has said."""
-    jaxsim.register_plugin(jaxsim.Plugin("lab.blob", "sdf", {}))
-    try:
-        made = model(plugin("lab.blob"), extension='<plugin plugin="lab.blob"/>')
-        with pytest.raises(ModelError, match="does not say what its surface is"):
-            compile_string(made)
-    finally:
-        jaxsim.unregister_plugin("lab.blob")

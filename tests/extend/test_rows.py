@@ -48,33 +48,39 @@ BUILT_IN = MODEL.format(
 ).replace('name="a" ', 'name="a" damping=".3" ')
 
 
-def height(m, d, sensors):
-    return float(sensors.config["gain"]) * d.site_xpos[sensors.objid, 2:]
+class Height(jaxsim.Plugin):
+    name = "lab.height"
+    settings = {"gain": "1"}
+    stage = Stage.POS
+    objtype = ObjType.SITE
+
+    def sensor(self, m, d, at):
+        return float(at.config["gain"]) * d.site_xpos[at.objid, 2:]
 
 
-def servo(m, d, actuators, given):
-    return float(actuators.config["kp"]) * (given - d.actuator_length[actuators.id])
+class Servo(jaxsim.Plugin):
+    name = "lab.servo"
+    settings = {"kp": "1"}
+
+    def actuator(self, m, d, at, given):
+        return float(at.config["kp"]) * (given - d.actuator_length[at.id])
 
 
-def drag(m, d, bodies):
+class Drag(jaxsim.Plugin):
     """Slows the joint on which a body hangs."""
-    adr = m.body_dofadr[bodies.id]
-    return jnp.zeros(m.nv).at[adr].set(-float(bodies.config["rate"]) * d.qvel[adr])
+
+    name = "lab.drag"
+    settings = {"rate": ""}
+
+    def check(self, config):
+        return "" if config["rate"] else "config 'rate' is missing"
+
+    def passive(self, m, d, at):
+        adr = m.body_dofadr[at.id]
+        return jnp.zeros(m.nv).at[adr].set(-float(at.config["rate"]) * d.qvel[adr])
 
 
-ROWS = (
-    jaxsim.Plugin(
-        "lab.height", "sensor", {"gain": "1"}, compute=height, stage=Stage.POS, objtype=ObjType.SITE
-    ),
-    jaxsim.Plugin("lab.servo", "actuator", {"kp": "1"}, compute=servo),
-    jaxsim.Plugin(
-        "lab.drag",
-        "passive force",
-        {"rate": ""},
-        check=lambda config: "" if config.get("rate") else "config 'rate' is missing",
-        compute=drag,
-    ),
-)
+ROWS = (Height, Servo, Drag)
 
 
 @pytest.fixture(autouse=True)
@@ -217,21 +223,25 @@ def test_what_is_wrong_with_a_plugin_is_said_with_its_place(old, new, message):
 
 def test_a_function_that_returns_another_shape_is_refused():
     jaxsim.unregister_plugin("lab.height")
-    jaxsim.register_plugin(
-        jaxsim.Plugin(
-            "lab.height", "sensor", {"gain": "1"}, compute=lambda m, d, s: d.qpos, stage=Stage.POS
-        )
-    )
+
+    @jaxsim.register_plugin
+    class Wrong(Height):
+        def sensor(self, m, d, at):
+            return d.qpos
+
     m = jaxsim.load_model(OWN)
-    with pytest.raises(ValueError, match=r"'lab\.height': its function returned shape \(10,\)"):
+    with pytest.raises(ValueError, match=r"'lab\.height': sensor returned shape \(10,\)"):
         jaxsim.forward(m, jaxsim.make_data(m))
 
 
 def test_rows_are_refused_that_cannot_be():
     with pytest.raises(ValueError, match=r"'lab\.drag' is registered already"):
         jaxsim.register_plugin(ROWS[2])
-    with pytest.raises(ValueError, match="serves 'weather'; expected one of"):
-        jaxsim.register_plugin(jaxsim.Plugin("lab.x", "weather", {}))
+    idle = type("Idle", (jaxsim.Plugin,), {"name": "lab.idle"})
+    with pytest.raises(ValueError, match=r"'lab\.idle' can serve nothing; give it one of actuator"):
+        jaxsim.register_plugin(idle)
+    with pytest.raises(ValueError, match="Nameless has no name"):
+        jaxsim.register_plugin(type("Nameless", (Servo,), {"name": ""}))
     with pytest.raises(ValueError, match=r"no plugin 'mujoco\.pid' was registered"):
         jaxsim.unregister_plugin("mujoco.pid")
     with pytest.raises(ValueError, match="PLANE comes before SPHERE"):

@@ -65,10 +65,11 @@ RICH = """
 """
 
 # Counts that other parts of a model need not agree with: buffers, and the most there may be.
-FREE = """nuserdata ncontact nnear nstart ngravcomp nhistory nmocap npluginstate nplastic nemax
-nM nD nB npolygonmax nmeshdegmax nflexelem nhullmost""".split()
+FREE = """nuserdata ncontact nnear nstart ngravcomp nhistory nmocap npluginstate npluginparam
+nplastic nemax nM nD nB npolygonmax nmeshdegmax nflexelem nhullmost""".split()
 OWN = re.compile(
     "wrap_sideid|kind_near|body_rest|hull_.*|geom_(hullid|prismnum)|mesh_(poly(place|quad)|faceorder)"
+    "|plugin_param(adr|num)"
 )  # not of mjModel
 
 

@@ -1,5 +1,7 @@
 """Programs written for MJX: the same text, run with MJX and with jaxsim in its place."""
 
+import dataclasses
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +20,7 @@ from jaxsim.mjx import math
 XML = """
 <mujoco>
   <option timestep="0.004"/>
+  <asset><material name="grey"/></asset> <!-- the rays of MJX want one -->
   <worldbody>
     <geom name="floor" type="plane" size="2 2 .1"/>
     <body name="ball" pos="0 0 .095"><freejoint/><geom size=".1" friction=".8"/></body>
@@ -188,6 +191,40 @@ def test_enumerations_have_mjx_names_and_values():
     assert not missing
 
 
+@pytest.mark.parametrize("jacobian", ["dense", "sparse"])
+def test_rows_come_from_mujoco(jacobian):
+    text = XML.replace("<option ", f'<option jacobian="{jacobian}" ')
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[7] = 1.1  # beyond its limit
+    mujoco.mj_forward(model, data)
+    d = ours.put_data(model, data, keep="all")
+    matrix = np.zeros((data.nefc, model.nv))
+    for k, unit in enumerate(np.eye(model.nv)):
+        column = np.zeros(data.nefc)
+        mujoco.mj_mulJacVec(model, data, column, unit)
+        matrix[:, k] = column
+    assert data.nefc == 5
+    np.testing.assert_allclose(d.efc_J[:5], matrix, atol=1e-12)
+    np.testing.assert_allclose(d.efc_aref[:5], data.efc_aref, atol=1e-6)
+    assert (d.efc_type[5:] == -1).all()
+    back = ours.get_data(model, d)
+    np.testing.assert_allclose(back.efc_force, data.efc_force, atol=1e-6)
+
+
+def test_every_field_of_mjx_is_there_or_has_a_remedy(model):
+    d = ours.make_data(model)
+    for record, theirs_of in ((d, theirs.Data), (d, theirs.DataJAX), (d.contact, theirs.Contact)):
+        for field in dataclasses.fields(theirs_of):
+            if not hasattr(record, field.name):
+                with pytest.raises(AttributeError, match=f"no field '{field.name}': "):
+                    getattr(record, field.name)
+    with pytest.raises(AttributeError, match=r"efc_R': 1 / d.efc_D, of a Data that keeps it"):
+        d.efc_R  # noqa: B018
+    with pytest.raises(AttributeError, match=r"Data has no field 'qposs'$"):
+        d.qposs  # noqa: B018
+
+
 def test_what_is_not_there_is_said():
     with pytest.raises(AttributeError, match="no attribute 'stepp'"):
         ours.stepp  # noqa: B018
@@ -201,6 +238,8 @@ QUATS = jnp.asarray(rng.normal(size=(5, 4)))
 QUATS = QUATS / jnp.linalg.norm(QUATS, axis=1, keepdims=True)
 MOTIONS = jnp.asarray(rng.normal(size=(5, 6)))
 ANGLES = jnp.asarray(rng.uniform(-3, 3, 5))
+ROTATIONS = jnp.asarray(np.linalg.qr(rng.normal(size=(5, 3, 3)))[0])
+ENDS = tuple(jnp.asarray(rng.normal(size=(5, 3))) for _ in range(4))
 CALLS = {
     "norm": (VECTORS,),
     "normalize": (VECTORS,),
@@ -217,6 +256,15 @@ CALLS = {
     "sign": (VECTORS,),
     "motion_cross": (MOTIONS, MOTIONS[::-1]),
     "motion_cross_force": (MOTIONS, MOTIONS[::-1]),
+    "inert_mul": (jnp.asarray(rng.normal(size=(5, 10))), MOTIONS),
+    "transform_motion": (MOTIONS, VECTORS, ROTATIONS),
+    "safe_div": (VECTORS, VECTORS.at[:, 1].set(0.0)),
+    "matmul_unroll": (ROTATIONS, ROTATIONS[::-1]),
+    "orthogonals": (UNITS.at[0].set(0.0),),
+    "make_frame": (VECTORS,),
+    "closest_segment_point": ENDS[:3],
+    "closest_segment_point_and_dist": ENDS[:3],
+    "closest_segment_to_segment_points": ENDS,
 }
 
 
@@ -227,6 +275,91 @@ def test_math_is_theirs(name):
     found = jax.vmap(getattr(math, name))(*CALLS[name])
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b.reshape(a.shape), atol=2e-6)
+
+
+def test_math_has_all_of_theirs():
+    functions = {n for n, f in vars(their_math).items() if inspect.isfunction(f)}
+    assert functions == CALLS.keys()
+
+
+def test_every_name_of_mjx_is_there_or_says_why_not():
+    names = {n for n in dir(theirs) if not n.startswith("_") and n not in MODULES}
+    there = {n for n in names if n not in ours.ABSENT and hasattr(ours, n)}
+    assert names - there == {*ours.ABSENT}
+    with pytest.raises(AttributeError, match=r"no 'DataJAX': one engine"):
+        ours.DataJAX  # noqa: B018
+
+
+# what MJX imports for itself
+MODULES = (
+    "Any Tuple Union dataclasses enum jax mjxw_types mujoco np third_party warnings warp".split()
+)
+
+
+def test_names_are_those_of_mjx(model):
+    m, joint = ours.put_model(model), mujoco.mjtObj.mjOBJ_JOINT
+    for of in (m, model):
+        assert ours.name2id(of, joint, "hinge") == 1
+        assert ours.name2id(of, joint, "door") == ours.name2id(of, joint, None) == -1
+        assert [ours.id2name(of, joint, k) for k in range(2)] == [None, "hinge"]
+
+
+def test_fields_are_found_where_mjx_keeps_them(model):
+    d = ours.make_data(model)
+    changed = d.tree_replace({"_impl.contact.dist": d.contact.dist - 1.0, "_impl.ncon": 7})
+    np.testing.assert_array_equal(changed.contact.dist, d.contact.dist - 1.0)
+    assert changed.ncon == 7
+
+
+def test_states_are_vectors(model):
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 3)
+    data.ctrl[:] = 0.7
+    m, d = ours.put_model(model), ours.put_data(model, data)
+    for spec in ("mjSTATE_FULLPHYSICS", "mjSTATE_INTEGRATION", "mjSTATE_CTRL"):
+        bits = int(mujoco.mjtState.__members__[spec])
+        expected = np.zeros(mujoco.mj_stateSize(model, bits))
+        mujoco.mj_getState(model, data, expected, bits)
+        assert ours.state_size(m, bits) == len(expected)
+        np.testing.assert_allclose(ours.get_state(m, d, bits), expected, atol=1e-6)
+        changed = ours.set_state(m, ours.make_data(m), jnp.asarray(expected), bits)
+        np.testing.assert_allclose(ours.get_state(m, changed, bits), expected, atol=1e-6)
+        assert changed.eq_active.dtype == bool
+        assert changed.mocap_pos.shape == d.mocap_pos.shape
+    with pytest.raises(ValueError, match=r"state: expected shape \(1,\), got \(2,\)"):
+        ours.set_state(m, d, jnp.zeros(2), int(mujoco.mjtState.mjSTATE_CTRL))
+    with pytest.raises(ValueError, match=r"expected bits of mjtState, below 32768, got 32768"):
+        ours.state_size(m, 1 << 15)
+
+
+def test_functions_return_what_mjx_returns(model):
+    data = mujoco.MjData(model)
+    data.qvel[:] = 0.5
+    mujoco.mj_forward(model, data)
+
+    def program(mjx):
+        m, d = mjx.put_model(model), mjx.put_data(model, data)
+        push, turn, point = jnp.array([[1.0, 2, 3], [0.1, 0.2, 0.3], [1, 0, 0.5]])
+        down = jnp.array([0.0, 0, -1])
+        return {
+            "rne": mjx.rne(m, d).qfrc_bias,
+            "factor_m": mjx.factor_m(m, d).qpos,
+            "tendon_armature": mjx.tendon_armature(m, d).qpos,
+            "apply_ft": mjx.apply_ft(m, d, push, turn, point, body_id=2),
+            "jac": mjx.jac(m, d, point, body_id=2),
+            "ray": mjx.ray(m, d, point, down),
+        }
+
+    found = program(ours)
+    with as_mjx_is_used():
+        expected = program(theirs)
+    for name, value in expected.items():
+        for a, b in zip(jax.tree.leaves(found[name]), jax.tree.leaves(value), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5, err_msg=name)
+    m, d = ours.put_model(model), ours.put_data(model, data)
+    assert ours.is_sparse(m) is False
+    hit = ours.ray(m, d, jnp.ones(3), jnp.ones(3), geomgroup=(0, 0, 0, 0, 0, 0))
+    assert [float(a) for a in hit] == [-1.0, -1.0]
 
 
 def test_lengths_of_zero_have_a_derivative():

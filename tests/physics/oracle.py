@@ -116,6 +116,8 @@ def _reals(record: type[Record], source, sizes: dict) -> dict:
         if field.static or field.nested or not hasattr(source, name):
             continue
         value = np.asarray(getattr(source, name))
+        if "nrow" in field.shape:  # test_rows.py compares them
+            continue
         if name in ("warning", "contact", "M", "ten_J", "actuator_moment", "solver_niter"):
             continue
         dims = tuple(n if isinstance(n, int) else sizes[n] for n in field.shape)

@@ -98,8 +98,10 @@ def test_configurations():
 
 def test_a_stage_says_what_is_missing():
     _, _, m, _ = pair()
-    with pytest.raises(ValueError, match=r"com_vel: this Data does not carry 'cdof'; keep it"):
-        jaxsim.com_vel(m, jaxsim.make_data(m))
+    with pytest.raises(ValueError, match=r"com_vel: this Data does not carry 'xanchor'; keep it"):
+        jaxsim.com_vel(m, jaxsim.make_data(m, keep=["cvel"]))
+    with pytest.raises(ValueError, match=r"crb: this Data does not carry 'M'; keep it"):
+        jaxsim.crb(m, jaxsim.make_data(m))
 
 
 TOUCH = """

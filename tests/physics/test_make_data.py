@@ -70,12 +70,11 @@ def test_key_frame_that_is_not_there(m):
 
 def test_shapes_are_the_declared_ones(m):
     d = make_data(m, keep="all")
-    sizes = {name: getattr(m, name) for name in m.structure}
     for record in (d, d.contact):
         for name, field in record.fields.items():
             plain = not field.static and field.nested is None and not field.only
             if plain and name not in OF_SLEEP:
-                assert getattr(record, name).shape == field.dims(sizes), name
+                assert getattr(record, name).shape == field.dims(m.structure.sizes), name
 
 
 def test_contacts_start_empty(m):

@@ -12,18 +12,20 @@ from test_model_leaves import MODELS
 
 import jaxsim
 from jaxsim.model.data import ALWAYS, Data
-from jaxsim.physics import api
+from jaxsim.physics import alone, api
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 from jaxsim.physics.arrays.native import unpack
-from jaxsim.physics.body.camera import camera
+from jaxsim.physics.body.applied import xfrc_accumulate
+from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel, rne
 from jaxsim.physics.body.subtree import subtree_vel
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.constraint.make import make_constraint
-from jaxsim.physics.forward import forward, fwd_acceleration, fwd_constraint
+from jaxsim.physics.collision.listed import found_again
+from jaxsim.physics.constraint.make import make_rows
+from jaxsim.physics.forward import forward, fwd_constraint, smooth_force
 from jaxsim.physics.integrate.step import step
 from jaxsim.physics.inverse import compare_fwd_inv, inv_constraint, inverse
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
@@ -36,17 +38,28 @@ from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
 PLAIN = (
-    *(kinematics, com_pos, camera, tendon, crb, collision, transmission, tendon_velocity),
-    *(actuator_velocity, com_vel, passive, bias, make_constraint, actuation, fwd_acceleration),
+    *(kinematics, com_pos, camlight, tendon, crb, collision, transmission, tendon_velocity),
+    *(actuator_velocity, com_vel, passive, bias, make_rows, actuation, smooth_force),
     *(fwd_constraint, sensor_pos, sensor_vel, sensor_acc, energy_pos, energy_vel, subtree_vel),
     *(body_acceleration, body_forces, inv_constraint, compare_fwd_inv, rne),
-    *(contact_force, contact_forces),
+    *(contact_force, contact_forces, xfrc_accumulate, found_again),
 )
 # made of several stages: what they declare to write is what they are for
-COMPOSITE = (inverse, constraint_rows)
+COMPOSITE = (
+    *(inverse, constraint_rows, alone.fwd_position, alone.make_constraint, alone.fwd_velocity),
+    *(alone.fwd_acceleration, alone.solve, alone.rne_postconstraint, alone.tendon_bias),
+    *(alone.euler, alone.implicit),
+)
+LOOPS = (alone.rungekutta4,)
 # what takes more than a model and a data
 MORE = {contact_force: (np.zeros(1, np.int32),)}
 NAMES = (*Data.fields, *Data.working)
+# a plugin of MuJoCo's that asks for the time
+SLOWED = """<mujoco><extension><plugin plugin="mujoco.pid"/></extension>
+<worldbody><camera/><body><joint name="a"/><geom size=".1"/></body></worldbody>
+<actuator><plugin plugin="mujoco.pid" joint="a" actdim="1">
+  <config key="slewmax" value="1"/></plugin>
+</actuator></mujoco>"""
 
 
 @cache
@@ -69,7 +82,7 @@ def scenes() -> list:
     machine = MODELS["machine"]
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
     held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
-    for text in [*texts, machine, held, asleep]:
+    for text in [SLOWED, *texts, machine, held, asleep]:
         m = jaxsim.load_model(text)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
@@ -128,6 +141,15 @@ def test_a_function_made_of_stages_reads_what_it_declares(function):
     assert declared.writes <= written
 
 
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+def test_a_loop_reads_what_it_declares_and_carries_the_rest(function):
+    read, written = truth_of_all(function, 4)  # RK4 and sleep do not go together
+    declared = STAGES[function.__name__]
+    assert declared.reads <= read
+    assert read - declared.reads <= written
+    assert declared.writes <= written
+
+
 @pytest.mark.parametrize("function", [step, forward], ids=lambda f: f.__name__)
 def test_a_step_depends_on_state_and_inputs_alone(function):
     read, written = truth_of_all(function)
@@ -135,7 +157,7 @@ def test_a_step_depends_on_state_and_inputs_alone(function):
 
 
 def test_every_declaration_is_tested():
-    tested = {function.__name__ for function in (*PLAIN, *COMPOSITE)}
+    tested = {function.__name__ for function in (*PLAIN, *COMPOSITE, *LOOPS)}
     assert STAGES.keys() == tested | {"_rne_at_qacc"}
 
 

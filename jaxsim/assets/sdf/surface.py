@@ -52,7 +52,7 @@ def _sampled(
     )
     with np.errstate(all="ignore"):  # what overflows has no surface
         distance = shape.distance(x, y[:, None], z[:, None, None], *shape.constants(*values))
-        return distance.astype(np.float32)
+        return np.asarray(distance).astype(np.float32)
 
 
 def _shown(shape: Shape, values: tuple[float, ...]) -> str:

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from jaxsim.extend.plugin import Plugin
+from jaxsim.extend.plugin import Config, Plugin
 from jaxsim.spec import SpecElement
 
 
 @dataclass(eq=False)
 class Instance:
-    """An instance: its plugin, its settings, and the element that has it."""
+    """An instance: its plugin, the settings that are given, and the element that has it."""
 
     plugin: Plugin
-    config: dict[str, str]
+    given: dict[str, str]
     element: SpecElement
 
     @property
+    def config(self) -> Config:
+        """All settings, with defaults for those that are not given."""
+        return {key: self.given.get(key) or text for key, text in self.plugin.settings.items()}
+
+    @cached_property
     def fault(self) -> str:
-        """What is wrong with its settings, or ""."""
-        return self.plugin.check(self.config)
+        """What is wrong with its settings, or ""; also what the plugin cannot read of them."""
+        try:
+            fault = self.plugin.check(self.config)
+            if not fault:
+                self.plugin.state(self.config)
+                self.plugin.params(self.config)
+        except ValueError as error:
+            return str(error)
+        return fault
 
 
 @dataclass(frozen=True, eq=False)

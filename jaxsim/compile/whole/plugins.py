@@ -22,6 +22,20 @@ from jaxsim.words import remedy
 _SERVES = {"mesh": "sdf", "geom": "sdf", "actuator": "actuator", "sensor": "sensor"}
 _PASSIVE = "passive force"
 
+# Plugins of MuJoCo 3 whose work flexes do since: in which version they went, and what stands for
+# them inside <flexcomp>. Their settings are attributes of the same names there.
+_FLEX_DOES = {
+    "mujoco.elasticity.solid": ("3.2.4", "young='...' poisson='...' damping='...'"),
+    "mujoco.elasticity.membrane": (
+        "3.2.4",
+        "elastic2d='stretch' young='...' poisson='...' thickness='...' damping='...'",
+    ),
+    "mujoco.elasticity.shell": (
+        "3.3.3",
+        "elastic2d='bend' young='...' poisson='...' thickness='...' damping='...'",
+    ),
+}
+
 
 @step(gives="instances plugin")
 def plugins(c: Compilation) -> None:
@@ -79,7 +93,16 @@ def _declared(c: Compilation) -> list[SpecElement]:
     elements = c.spec.section("extension")
     for e in elements:
         name, known = str(e.own("plugin")), known_plugins()
-        if name not in known:
+        if name in known:
+            continue
+        if name in _FLEX_DOES:
+            version, attributes = _FLEX_DOES[name]
+            c.fault(
+                e,
+                f"plugin='{name}' is gone since MuJoCo {version}; remove it here and from its "
+                f"<flexcomp>, and write <elasticity {attributes}/> inside that",
+            )
+        else:
             end = remedy(name, known, f"; known are {', '.join(known)}")
             c.fault(e, f"plugin='{name}' is not known{end}; register_plugin adds one")
     return elements
@@ -134,8 +157,9 @@ def _number(
         number = len(found)
         found.append(("", _instance(c, e, plugin)))
     can = found[number][1].plugin
-    if can.serves != serves:
-        c.fault(e, f"{can.name} is for {can.serves}s; it cannot serve a {serves or 'thing'} here")
+    if serves not in can.serves():
+        what = " and ".join(f"{kind}s" for kind in can.serves())
+        c.fault(e, f"{can.name} is for {what}; it cannot serve a {serves or 'thing'} here")
     return number
 
 
@@ -157,19 +181,20 @@ def _instance(c: Compilation, e: SpecElement, plugin: str) -> Instance:
 def _fields(c: Compilation, instances: list[Instance]) -> None:
     """`plugin_attr` has the settings of an instance as texts, each ended by a zero byte."""
     texts = [
-        b"".join(i.config.get(key, "").encode() + b"\0" for key in i.plugin.settings)
+        b"".join(i.given.get(key, "").encode() + b"\0" for key in i.plugin.settings)
         for i in instances
     ]
     length = np.array([len(text) for text in texts], np.int32)
     place = {name: number for number, name in enumerate(known_plugins())}
     number = [place[i.plugin.name] for i in instances]
+    states = np.array([0 if i.fault else np.size(i.plugin.state(i.config)) for i in instances])
     c.fields.update(
         nplugin=len(instances),
         npluginattr=int(length.sum()),
-        npluginstate=0,
+        npluginstate=int(states.sum()),
         plugin=np.array(number, np.int32),
-        plugin_stateadr=np.zeros(len(instances), np.int32),
-        plugin_statenum=np.zeros(len(instances), np.int32),
+        plugin_stateadr=(np.cumsum(states) - states).astype(np.int32),
+        plugin_statenum=states.astype(np.int32),
         plugin_attr=np.frombuffer(b"".join(texts), np.int8).copy(),
         plugin_attradr=(np.cumsum(length) - length).astype(np.int32),
     )

@@ -49,6 +49,8 @@ UNWRITTEN: dict[str, str] = {
     "actuator_acc0": _FOLLOWS,
     "actuator_length0": _FOLLOWS,
     "meaninertia": _FOLLOWS,
+    "plugin_state0": "a plugin makes it of its settings: `state`",
+    "plugin_params": "a plugin makes them of its settings: `params`",
 }
 
 # Rows that cannot be said of fields that can otherwise be written.

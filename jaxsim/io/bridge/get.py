@@ -14,7 +14,7 @@ import numpy as np
 from jaxsim.enums import SleepState
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
-from jaxsim.model.data import ALWAYS, AWAKE, OF_SLEEP, Contact, Data
+from jaxsim.model.data import ALWAYS, AWAKE, OF_ROWS, OF_SLEEP, Contact, Data
 
 # poses that MuJoCo does not compute again for what sleeps, and the bodies that they are of
 POSES = {
@@ -227,4 +227,4 @@ def _write(model: Any, data: Any, name: str, value: Any) -> None:
 
 
 # they follow from the contacts and rows there are
-COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "nisland", "tree_island")
+COUNTS = (*OF_ROWS, "ncon", "ne", "nf", "nl", "nefc", "nisland", "tree_island")

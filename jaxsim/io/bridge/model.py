@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxsim.compile.reference.constants import Constants
 from jaxsim.compile.reference.statistics import statistics
-from jaxsim.extend.known import KNOWN
+from jaxsim.extend.registry import engine_plugin
 from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.model.derived import STATISTICS
@@ -98,14 +98,9 @@ def put_model(
         contacts=contacts,
         pairs=pairs,
         smooth=smooth,
-        plugins=[_plugin(number) for number in model.plugin],
+        plugins=[engine_plugin(number) for number in model.plugin],
     )
     return on_device(freed_model(m, free), device)
-
-
-def _plugin(number: int) -> str:
-    """The plugin that MuJoCo numbers so, if it is one of its own."""
-    return KNOWN[number].name if number < len(KNOWN) else f"number {number}"
 
 
 def _names(model: Any, table: str) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ import numpy as np
 from jaxsim.io.bridge.check import check_same_model
 from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.io.bridge.model import put_model
-from jaxsim.io.bridge.sparse import OWNERS, dense
+from jaxsim.io.bridge.sparse import OWNERS, dense, rows
 from jaxsim.model.allocate import Keep
-from jaxsim.model.data import Contact, Data
+from jaxsim.model.data import OF_ROWS, Contact, Data
 from jaxsim.physics.make_data import make_data
 
 
@@ -58,6 +58,8 @@ def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
     """The value of a field of mjData in full."""
     if name in OWNERS:
         return dense(name, model, data, shape)
+    if name in OF_ROWS:
+        return rows(name, model, data, shape)
     if name == "warning":
         return [w.number for w in data.warning][: shape[0]]
     if name == "solver_niter":  # by islands there, one number here

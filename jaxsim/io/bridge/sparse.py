@@ -1,5 +1,6 @@
 """Matrices that MuJoCo keeps by rows, as the values of the entries that may differ from zero."""
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +19,13 @@ def pattern(name: str, model: Any, data: Any) -> Pattern | None:
         return None
     in_model, prefix = OWNERS[name]
     owner = model if in_model else data
-    count, first, columns = (
-        np.asarray(getattr(owner, f"{prefix}_{part}")) for part in ("rownnz", "rowadr", "colind")
+    return _pattern(
+        *(np.asarray(getattr(owner, f"{prefix}_{part}")) for part in ("rownnz", "rowadr", "colind"))
     )
+
+
+def _pattern(count: np.ndarray, first: np.ndarray, columns: np.ndarray) -> Pattern:
+    """The entries of a matrix by rows: how many each row has, where they begin, their columns."""
     row = np.repeat(np.arange(len(count)), count)
     place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
     return Pattern(row[np.argsort(place)], columns[np.sort(place)])
@@ -33,6 +38,24 @@ def dense(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarra
     matrix = np.zeros(shape)
     matrix[at] = getattr(data, name)[: len(at.row)]
     return matrix + np.tril(matrix, -1).T if name == "M" else matrix
+
+
+def rows(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A field of the constraint rows of mjData, with as many places as there is room for."""
+    empty = -1 if name in ("efc_type", "efc_id") else 0
+    count, theirs = data.nefc, getattr(data, name)
+    if name == "efc_J":
+        mujoco = sys.modules[type(model).__module__.partition(".")[0]]
+        if mujoco.mj_isSparse(model):
+            at = _pattern(data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+            matrix = np.zeros((count, model.nv))
+            matrix[at] = theirs[: len(at.row)]
+            theirs = matrix
+        else:
+            theirs = theirs[: count * model.nv].reshape(count, model.nv)
+    out = np.full(shape, empty, np.asarray(theirs).dtype)
+    out[:count] = theirs[:count]
+    return out
 
 
 # fields of mjData that are sparse: whether the model has the pattern, and how it is called

@@ -17,10 +17,13 @@ from jaxsim.physics.arrays.select import column, take
 
 
 def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
-    """act_dot `[na, *W]`, from the control `[nactuator, *W]` of every actuator."""
+    """act_dot `[na, *W]`, from the control `[nactuator, *W]` of every actuator.
+
+    Of activations that plugins keep by themselves it is 0 here.
+    """
     owner = act_owner(m)
     ctrl = take(ctrl, owner)
-    kind = m.actuator_dyntype[owner]
+    kind = np.where(of_plugins(m), DynType.NONE, m.actuator_dyntype[owner])
     return by_kind(kind, {k: lambda i, f=f: f(m, d, ctrl, i) for k, f in RATES.items()}, d.act)
 
 
@@ -55,8 +58,20 @@ def disabled(m: Model) -> np.ndarray:
 @derived
 def act_owner(s: Structure) -> np.ndarray:
     """[na]: the actuator of each activation."""
-    stateful = np.flatnonzero(s.actuator_actadr >= 0)
-    return stateful[np.argsort(s.actuator_actadr[stateful])]
+    return np.repeat(np.arange(s.nactuator), s.actuator_actnum)
+
+
+@derived
+def of_plugins(s: Structure) -> np.ndarray:
+    """[na] bool: activations that plugins keep; that of an actuator's dyntype is its last."""
+    owner = act_owner(s)
+    last = (s.actuator_actadr + s.actuator_actnum - 1)[owner] == np.arange(s.na)
+    by_type = last & (s.actuator_dyntype[owner] != DynType.NONE)
+    return (s.actuator_plugin[owner] >= 0) & ~by_type
+
+
+def _none(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    return jnp.zeros_like(take(d.act, i))
 
 
 def _integrator(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
@@ -74,6 +89,7 @@ def _muscle(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 RATES = {
+    DynType.NONE: _none,
     DynType.INTEGRATOR: _integrator,
     DynType.FILTER: _filter,
     DynType.FILTEREXACT: _filter,

@@ -19,7 +19,7 @@ from jaxsim.enums import (
 from jaxsim.math import safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.actuator import muscle
+from jaxsim.physics.actuator import muscle, plugins
 from jaxsim.physics.actuator.activation import RATES, act_owner, activation_rate, disabled
 from jaxsim.physics.actuator.activation import next_activation as next_activation
 from jaxsim.physics.actuator.setpoint import nearest_control, nearest_setpoint
@@ -27,7 +27,6 @@ from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take, total, weighted_sum
-from jaxsim.physics.plugin import attached, compute, instances
 from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sleep.incidence import actuators
@@ -38,7 +37,8 @@ from jaxsim.physics.warning import count
 
 @stage(
     reads=(
-        "act tree_asleep ctrl warning actuator_length actuator_moment actuator_velocity act_dot"
+        "time act tree_asleep ctrl warning actuator_length actuator_moment "
+        "actuator_velocity act_dot"
     ),
     writes="warning act_dot actuator_force qfrc_actuator",
 )
@@ -57,6 +57,7 @@ def actuation(m: Model, d: Data) -> Data:
     d, ctrl = _control(m, d)
     before = d.act_dot
     d = d.replace(act_dot=activation_rate(m, d, nearest_control(m, d, ctrl)))
+    d = d.replace(act_dot=plugins.rates(m, d, _setpoint(m, d, ctrl, early=False)))
     force = _force(m, d, ctrl)
     if sleeps(m):  # one that sleeps goes on as it was, without a force
         awake = actuators(m).awake(tree_awake(d))
@@ -69,7 +70,10 @@ def actuation(m: Model, d: Data) -> Data:
 
 
 def free_force(m: Model, d: Data) -> Array:
-    """Force of each actuator before its limits and its tendon's, `[nactuator, *W]`."""
+    """Force of each actuator before its limits and its tendon's, `[nactuator, *W]`.
+
+    Plugins are left out: no integrator is implicit in their forces, as in MuJoCo.
+    """
     return _free_force(m, *_control(m, d))
 
 
@@ -80,15 +84,15 @@ def refusals(m: Model) -> list[Refusal]:
         lacks = [
             f"{what} {kind(number).name.lower()}"
             for what, kind, number, known in (
-                ("dyntype", DynType, m.actuator_dyntype[i], {DynType.NONE, *RATES}),
+                ("dyntype", DynType, m.actuator_dyntype[i], RATES),
                 ("gaintype", GainType, m.actuator_gaintype[i], GAINS),
                 ("biastype", BiasType, m.actuator_biastype[i], BIASES),
             )
             if number not in known
         ]
         if m.actuator_plugin[i] >= 0:
-            what = plugin_lack(m, m.actuator_plugin[i])
-            lacks = [what] if what else []
+            what = plugin_lack(m, m.actuator_plugin[i], "actuator")
+            lacks += [what] if what else []
         elif not lacks and (m.actuator_ctrlnum[i] != 1 or m.actuator_outnum[i] != 1):
             lacks = ["several controls or outputs"]
         elif not lacks and m.actuator_actnum[i] > 1:
@@ -115,7 +119,9 @@ def _control(m: Model, d: Data) -> tuple[Data, Array]:
 
 def _force(m: Model, d: Data, ctrl: Array) -> Array:
     """Force of each actuator `[nactuator, *W]`."""
-    force = _limit_tendons(m, _free_force(m, d, ctrl))
+    given = _setpoint(m, d, ctrl, early=True)
+    force = plugins.forces(m, d, _free_force(m, d, ctrl), given)
+    force = _limit_tendons(m, force)
     limited = m.actuator_forcelimited.astype(bool)
     if limited.any():
         lower, upper = m.actuator_forcerange[:, 0], m.actuator_forcerange[:, 1]
@@ -130,30 +136,24 @@ def _free_force(m: Model, d: Data, ctrl: Array) -> Array:
     bias = by_kind(
         m.actuator_biastype, {k: lambda i, f=f: f(m, d, i) for k, f in BIASES.items()}, ctrl
     )
-    given = nearest_setpoint(m, d, _input(m, d, ctrl))
-    force = _with_plugins(m, d, gain * given + bias, given)
-    off = disabled(m)
+    given = nearest_setpoint(m, d, _setpoint(m, d, ctrl, early=True))
+    force = gain * given + bias
+    off = disabled(m) | (m.actuator_plugin >= 0)
     return jnp.where(column(off, force), 0, force) if off.any() else force
 
 
-def _with_plugins(m: Model, d: Data, force: Array, given: Array) -> Array:
-    """The forces with those that plugins compute in their places."""
-    for instance in instances(m.actuator_plugin):
-        served = attached(m, instance, m.actuator_plugin)
-        own = compute(m, d, instance, served, served.id.shape, take(given, served.id))
-        force = force.at[served.id].set(own)
-    return force
-
-
-def _input(m: Model, d: Data, ctrl: Array) -> Array:
+def _setpoint(m: Model, d: Data, ctrl: Array, early: bool) -> Array:
     """What the gain multiplies: the control; of a stateful actuator the activation, or its next
-    value if the actuator acts early."""
-    stateful = m.actuator_actadr >= 0
+    value if the actuator acts early and `early` asks for it."""
+    stateful = m.actuator_dyntype != DynType.NONE
     if not stateful.any():
         return ctrl
-    early = m.actuator_actearly[act_owner(m)].astype(bool)
-    act = jnp.where(column(early, d.act), next_activation(m, d), d.act) if early.any() else d.act
-    source = np.where(stateful, m.actuator_actadr, m.na + np.arange(m.nactuator))
+    ahead = m.actuator_actearly[act_owner(m)].astype(bool)
+    act = d.act
+    if early and ahead.any():
+        act = jnp.where(column(ahead, act), next_activation(m, d), act)
+    last = m.actuator_actadr + m.actuator_actnum - 1
+    source = np.where(stateful, last, m.na + np.arange(m.nactuator))
     return take(jnp.concatenate([act, ctrl]), source)
 
 

@@ -5,13 +5,18 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import descendants
 
 
-def xfrc_force(m: Model, d: Data) -> Array:
+@stage(reads="xfrc_applied xipos subtree_com cdof")
+def xfrc_accumulate(m: Model, d: Data) -> Array:
     """J' of the applied body forces `d.xfrc_applied`, which act at the bodies' centers of mass.
 
     tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b
+
+    Returns:
+      Generalized force `[nv, *W]` [N or N m].
     """
     x = d.xfrc_applied
     force, torque = Vec(*(x[:, k] for k in range(3))), Vec(*(x[:, k + 3] for k in range(3)))

@@ -19,6 +19,7 @@ from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.collision.smooth import lengths
+from jaxsim.physics.stage import stage
 
 
 def listed(d: Data, found: Found) -> Contact:
@@ -109,15 +110,29 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
     """
     if d.found is not None:
         return d.found.contacts
-    plan = layout(m)
-    if not plan.groups or not plan.capacity:
+    if not _may_touch(m):
         return None
     if d.contact is None:
         raise ValueError(
-            "the forces of this model depend on its contacts, and this Data does not carry "
+            "what is asked for depends on the contacts of this model, and this Data does not carry "
             "'contact'; keep it: make_data(m, keep=[..., 'contact'])"
         )
     return from_list(m, d.contact)
+
+
+@stage(reads="contact", writes="found")
+def found_again(m: Model, d: Data) -> Data:
+    """The contacts of the list in `d` as the collision stage hands them on, see resume.py.
+
+    They are those of the list, as the caller may have changed it: `efc_address` says which have
+    rows. Without a list there are none; who needs them asks `contacts_of`.
+    """
+    if d.contact is None or not _may_touch(m):
+        return d.replace(found=None)
+    none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
+    contacts = from_list(m, d.contact)
+    count = jnp.sum(contacts.exists, axis=0, keepdims=True, dtype=jnp.int32)
+    return d.replace(found=Found(contacts, count, none, packed=True))
 
 
 def from_list(m: Model, contact: Contact) -> Contacts:
@@ -150,6 +165,12 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         surfacevel=_columns(contact.surfacevel) if moving else None,
         smooth=lengths(m, contact.dist, adhesion),
     )
+
+
+def _may_touch(m: Model) -> bool:
+    """Whether a model can have contacts."""
+    plan = layout(m)
+    return bool(plan.groups) and plan.capacity > 0
 
 
 def _columns(a: Array) -> tuple[Array, ...]:

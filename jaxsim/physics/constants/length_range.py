@@ -28,11 +28,11 @@ from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.constraint import equality
 from jaxsim.physics.forward import (
-    fwd_acceleration,
     fwd_actuation,
     fwd_constraint,
     fwd_position,
     fwd_velocity,
+    smooth_force,
 )
 from jaxsim.physics.integrate.integrate import advance
 
@@ -188,7 +188,7 @@ def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[A
         length = total(pulled * d.actuator_length)
         moment = pattern.apply_transpose(pattern.entries(d.actuator_moment), pulled)
         d = d.replace(qfrc_applied=side * _force(plan, d.M, moment))
-        for stage in (fwd_velocity, fwd_actuation, fwd_acceleration, fwd_constraint):
+        for stage in (fwd_velocity, fwd_actuation, smooth_force, fwd_constraint):
             d = stage(m, d)
         d = advance(m, d, d.qacc)
         low = jnp.where(counts, jnp.minimum(low, length), low)

@@ -296,4 +296,5 @@ def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> SingleRows:
         DenseJacobian(jnp.concatenate([r.J for r in rows])),
         Quadratic(jnp.concatenate(D)),
         jnp.concatenate(aref),
+        jnp.concatenate([r.residual for r in rows]),
     )

@@ -45,9 +45,10 @@ def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
     value, span = take(d.qpos, m.jnt_qposadr[joint]), take(m.jnt_range, joint)
     dist, sign = distance(value, span, side)
     dof = m.jnt_dofadr[joint]
-    D, aref = _limit(m, joint, dist, sign * take(d.qvel, dof), take(m.dof_invweight0, dof))
+    margin, speed = take(m.jnt_margin, joint), sign * take(d.qvel, dof)
+    D, aref = _limit(m, joint, dist, margin, speed, take(m.dof_invweight0, dof))
     J = DofJacobian(tuple(dof.tolist()), sign)
-    return block(ConstraintType.LIMIT_JOINT, joint, J, OneSided(D), aref)
+    return block(ConstraintType.LIMIT_JOINT, joint, J, OneSided(D), aref, dist, margin)
 
 
 def ball_limits(m: Model, d: Data) -> SingleRows | None:
@@ -68,13 +69,15 @@ def ball_limits(m: Model, d: Data) -> SingleRows | None:
         here = column(np.eye(m.nv)[dof + k], J[0])
         J = J - here * axis.parts[k][:, None]
         speed = speed - axis.parts[k] * take(d.qvel, dof + k)
-    D, aref = _limit(m, joint, dist, speed, take(m.dof_invweight0, dof))
-    return block(ConstraintType.LIMIT_JOINT, joint, DenseJacobian(J), OneSided(D), aref)
+    margin = take(m.jnt_margin, joint)
+    D, aref = _limit(m, joint, dist, margin, speed, take(m.dof_invweight0, dof))
+    rows = DenseJacobian(J), OneSided(D), aref, dist, margin
+    return block(ConstraintType.LIMIT_JOINT, joint, *rows)
 
 
 def _limit(
-    m: Model, joint: np.ndarray, dist: Array, speed: Array, invweight: Array
+    m: Model, joint: np.ndarray, dist: Array, margin: Array, speed: Array, invweight: Array
 ) -> tuple[Array, Array]:
     """D and aref of limit rows of joints."""
     solref, solimp = columns(take(m.jnt_solref, joint)), columns(take(m.jnt_solimp, joint))
-    return limit_terms(m, solref, solimp, dist, take(m.jnt_margin, joint), speed, invweight)
+    return limit_terms(m, solref, solimp, dist, margin, speed, invweight)

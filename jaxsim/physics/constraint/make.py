@@ -9,6 +9,7 @@ from jaxsim.enums import ConeType, ConstraintType, DisableBit
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.constraint.contact import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
 from jaxsim.physics.constraint.island import row_trees
@@ -47,7 +48,7 @@ COUNT = {
     ),
     writes="contact ne nf nl nefc rows",
 )
-def make_constraint(m: Model, d: Data) -> Data:
+def make_rows(m: Model, d: Data) -> Data:
     """Builds the rows of equalities, friction loss, limits and contacts at the present state.
 
     Needs the motion axes, the velocities, the tendons and the contacts of `d`.
@@ -56,7 +57,8 @@ def make_constraint(m: Model, d: Data) -> Data:
         return _count(m, d.replace(rows=Rows()))
     single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
     single = tuple(_awake(m, d, block) for block in single) if sleeps(m) else single
-    contact = None if d.found is None or not m.nv else contact_rows(m, d, d.found)
+    touching = m.nv > 0 and contacts_of(m, d) is not None
+    contact = contact_rows(m, d, d.found) if touching else None
     return _count(m, d.replace(rows=Rows(single, contact)))
 
 

@@ -33,6 +33,8 @@ class Block(Generic[Jacobian, Cost]):
       J: the Jacobian.
       cost: the cost of the residual.
       aref: reference acceleration `[n, *W]`; of contacts a list over the basis.
+      pos, margin: what people read beside them: position of the constraint, and where it begins to
+        act, `[n, *W]`; None: zero, or that of the contacts.
     """
 
     type: ConstraintType
@@ -40,6 +42,8 @@ class Block(Generic[Jacobian, Cost]):
     J: Jacobian
     cost: Cost
     aref: Any
+    pos: jax.Array | None = None
+    margin: jax.Array | None = None
 
     @property
     def ids(self) -> np.ndarray:
@@ -61,9 +65,11 @@ def block(
     J: DenseJacobian | DofJacobian,
     cost: Huber | OneSided | Quadratic,
     aref: Array,
+    pos: Array | None = None,
+    margin: Array | None = None,
 ) -> SingleRows:
     """A block whose rows are of the objects `id`, a constant array."""
-    return Block(type, tuple(id.tolist()), J, cost, aref)
+    return Block(type, tuple(id.tolist()), J, cost, aref, pos, margin)
 
 
 @node()

@@ -42,7 +42,7 @@ def tendon_limits(m: Model, d: Data) -> SingleRows | None:
     margin, weight = take(m.tendon_margin, tendon), take(m.tendon_invweight0, tendon)
     D, aref = limit_terms(m, solref, solimp, dist, margin, speed, weight)
     J = DenseJacobian(sign[:, None] * take(d.ten_J, tendon))
-    return block(ConstraintType.LIMIT_TENDON, tendon, J, OneSided(D), aref)
+    return block(ConstraintType.LIMIT_TENDON, tendon, J, OneSided(D), aref, dist, margin)
 
 
 def limit_distance(m: Model, d: Data) -> tuple[Array, Array]:

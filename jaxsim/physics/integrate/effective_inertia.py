@@ -63,12 +63,14 @@ class EffectiveInertia(NamedTuple):
         return place(out, self.dofs[0], list(function(self.own, own)))
 
 
-def effective_inertia(m: Model, d: Data) -> EffectiveInertia | None:
-    """The effective inertia of the model's integrator; None: it is the mass matrix itself.
+def effective_inertia(
+    m: Model, d: Data, kind: IntegratorType | None = None
+) -> EffectiveInertia | None:
+    """The effective inertia of an integrator, the model's by default; None: it is the mass matrix.
 
     Needs everything that follows from the velocity, and the actuator forces.
     """
-    make = IMPLICIT.get(IntegratorType(m.opt.integrator))
+    make = IMPLICIT.get(IntegratorType(m.opt.integrator) if kind is None else kind)
     return make(m, d) if make and m.nv else None
 
 

@@ -10,8 +10,9 @@ from jax import lax
 
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.math import select
-from jaxsim.model.data import Data
+from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
+from jaxsim.physics.actuator import plugins
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
 from jaxsim.physics.arrays.array import Array
@@ -21,11 +22,11 @@ from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
 from jaxsim.physics.forward import (
     FORCES,
     from_velocity,
-    fwd_acceleration,
     fwd_actuation,
     fwd_constraint,
     fwd_position,
     fwd_velocity,
+    smooth_force,
 )
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
@@ -34,13 +35,15 @@ from jaxsim.physics.sleep.asleep import fall_asleep
 from jaxsim.physics.sleep.trees import dof_awake, qpos_awake, report, sleeps
 
 
-def single_step(m: Model, d: Data) -> Data:
+def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
     """Semi-implicit Euler; the integrator says which forces are implicit in velocity.
+
+    `kind` is that integrator; None: the model's.
 
     (M + h D) a = qfrc_smooth + qfrc_constraint
     qvel += h a,   qpos moves along the new qvel
     """
-    inertia = effective_inertia(m, d)
+    inertia = effective_inertia(m, d, kind)
     acc = d.qacc if inertia is None else inertia.solve(d.qfrc_smooth + d.qfrc_constraint)
     return advance(m, d, acc)
 
@@ -57,6 +60,7 @@ def rk4(m: Model, d: Data) -> Data:
     are lengths of actuators where a setpoint is turned back by them.
     """
     h = m.opt.timestep
+    d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
     first = (d.qvel, d.qacc, d.act_dot)
 
     def stage(carry, part):
@@ -71,7 +75,7 @@ def rk4(m: Model, d: Data) -> Data:
             qacc_warmstart=acc,
             warning=before.warning,
         )
-        there = _dynamics(m, there)
+        there = _kept(d, _dynamics(m, there))
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
         return (there, slope, jax.tree.map(lambda a, b: a + weight * b, mean, slope)), None
 
@@ -81,6 +85,7 @@ def rk4(m: Model, d: Data) -> Data:
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
     new = advance(m, d.replace(act_dot=act_dot), acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
+    end = end.replace(plugin_state=new.plugin_state)
     back = turns_back(m)
     if back is not None:
         length = jnp.where(back, d.actuator_length, last.actuator_length)
@@ -105,7 +110,8 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     if sleeps(m):
         qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
         qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
-    return d.replace(time=d.time + h, qpos=qpos, qvel=qvel, qacc_warmstart=d.qacc)
+    new = d.replace(time=d.time + h, qpos=qpos, qvel=qvel, qacc_warmstart=d.qacc)
+    return plugins.advance(m, new)
 
 
 def rest(m: Model, d: Data) -> Data:
@@ -136,7 +142,7 @@ FROM_VELOCITY = (
     *("solver_niter", "ten_velocity", "actuator_velocity", "cvel", "cdof_dot", "act_dot"),
     *("subtree_linvel", "subtree_angmom", "cacc", "cfrc_int", "cfrc_ext", *FORCES),
     *("actuator_force", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
-    *("sensordata", "energy"),
+    *("sensordata", "energy", *OF_ROWS),
 )
 
 
@@ -161,9 +167,15 @@ def _dynamics(m: Model, d: Data) -> Data:
     d = energy_pos(m, d) if energies else d
     d = fwd_velocity(m, d)
     d = energy_vel(m, d) if energies else d
-    for part in (fwd_actuation, fwd_acceleration, fwd_constraint):
+    for part in (fwd_actuation, smooth_force, fwd_constraint):
         d = part(m, d)
     return d
+
+
+def _kept(like: Data, d: Data) -> Data:
+    """What one data has of another."""
+    names = (*Data.fields, *Data.working)
+    return d.replace(**{n: None for n in names if getattr(like, n) is None})
 
 
 INTEGRATORS = {

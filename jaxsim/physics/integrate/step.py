@@ -18,7 +18,7 @@ from jaxsim.physics.warning import count
 
 RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
 ZERO_AT_START = (
-    *("time", "qvel", "act", "qacc_warmstart", "userdata"),
+    *("time", "qvel", "act", "plugin_state", "qacc_warmstart", "userdata"),
     *("ctrl", "qfrc_applied", "xfrc_applied"),
 )
 

@@ -18,7 +18,7 @@ from jaxsim.physics.passive.adhesion import adhesion_force
 from jaxsim.physics.passive.damper import damper_force
 from jaxsim.physics.passive.fluid import fluid_force
 from jaxsim.physics.passive.spring import spring_force
-from jaxsim.physics.plugin import attached, compute, instances, lack
+from jaxsim.physics.plugin import attached, compute, instances, lack, plugin_row
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.stage import stage
 
@@ -38,7 +38,7 @@ def passive(m: Model, d: Data) -> Data:
     """
     zero = jnp.zeros_like(d.qvel)
     off = DisableBit.SPRING | DisableBit.DAMPER
-    if m.opt.disableflags & off == off:
+    if m.opt.disableflags & off == off:  # both together turn all of them off
         parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero)
     else:
         parts = {
@@ -54,9 +54,9 @@ def passive(m: Model, d: Data) -> Data:
     if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
-    for instance in instances(m.body_plugin):
+    for instance in instances(m.body_plugin) if m.opt.disableflags & off != off else ():
         served = attached(m, instance, m.body_plugin)
-        whole = whole + compute(m, d, instance, served, (m.nv,))
+        whole = whole + compute(m, d, instance, "passive", served, (m.nv,))
     return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
 
 
@@ -68,11 +68,21 @@ def refusals(m: Model) -> list[Refusal]:
         if m.jnt_plasticadr[j] >= 0
     ]
     found += [
-        refuse(m, "body", b, f"{what} is not supported")
+        refuse(m, "body", b, what)
         for b in np.flatnonzero(m.body_plugin >= 0)
-        if (what := lack(m, m.body_plugin[b]))
+        if (what := _plugin_lack(m, int(b), m.body_plugin[b]))
     ]
     return found + [refuse(m, "flex", f, "flexes are not supported") for f in range(m.nflex)]
+
+
+def _plugin_lack(m: Model, body: int, instance: int) -> str:
+    """What keeps a plugin from acting on a body, or ""."""
+    unknown = lack(m, instance, "passive")
+    if unknown:
+        return f"{unknown} is not supported"
+    row = plugin_row(m.structure, instance)
+    what = row.lacks(m, body)
+    return f"plugin {row.name}: {what}" if what else ""
 
 
 def _gravcomp(m: Model, d: Data) -> Array:

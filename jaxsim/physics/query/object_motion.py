@@ -20,7 +20,7 @@ from jaxsim.model.names import name2id
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body import object_frame as frames
-from jaxsim.physics.body.camera import camera
+from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import com_vel
@@ -131,7 +131,7 @@ def _asked(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array
 
 
 def _velocities(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[Data, Spatial]:
-    d = com_vel(m, camera(m, com_pos(m, kinematics(m, d))))
+    d = com_vel(m, camlight(m, com_pos(m, kinematics(m, d))))
     return d, frames.object_velocity(m, d, kind, ids)
 
 
@@ -141,7 +141,7 @@ def _accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[D
             "object_acceleration: this Data does not carry 'qacc'; keep it: "
             "make_data(m, keep=['qacc'])"
         )
-    d = com_vel(m, camera(m, com_pos(m, kinematics(m, d))))
+    d = com_vel(m, camlight(m, com_pos(m, kinematics(m, d))))
     d = body_acceleration(m, d)
     return d, frames.object_acceleration(m, d, kind, ids)
 

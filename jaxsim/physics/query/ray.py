@@ -11,15 +11,20 @@ import numpy as np
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure
+from jaxsim.physics.arguments import (
+    check_array,
+    check_as_many,
+    check_data,
+    check_model,
+    check_points,
+)
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.public import items
 from jaxsim.physics.ray.cast import Rays, cast
-from jaxsim.physics.ray.surfaces import seen, unknown
+from jaxsim.physics.ray.surfaces import GROUPS, geoms_seen, unknown
 from jaxsim.physics.refusal import named
-
-GROUPS = 6  # of geoms, that rays may see or not
 
 
 class RayHit(NamedTuple):
@@ -36,60 +41,161 @@ class RayHit(NamedTuple):
     normal: jax.Array
 
 
-def ray_hits(
+def ray(
     m: Model,
     d: Data,
     pnt: Array,
     vec: Array,
-    geomgroup: tuple[bool, ...] | None,
-    flg_static: bool,
-    bodyexclude: Array,
+    geomgroup: Sequence[bool] | Array | None = None,
+    flg_static: bool = True,
+    bodyexclude: Array | int = -1,
 ) -> RayHit:
-    """What rays meet, with `pnt` and `vec` `(n, 3)` and one body, of one world."""
-    return _hits(geomgroup, flg_static)(m, d, pnt, vec, bodyexclude)
+    """Where rays pnt + x vec, x >= 0, first meet a geom that is drawn.
+
+    MuJoCo's `mj_ray`. It depends on the configuration alone, and is differentiable: the geom that
+    is met, and which part of it, are held fixed. A geom that a ray begins in is met from inside; a
+    plane is met from its front side only, within the rectangle that is drawn. Geoms whose color, or
+    that of whose material, has no opacity are not met. For many worlds use jax.vmap.
+
+    Args:
+      m: the model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
+      vec: its direction, (3,), or their directions, (n, 3), in the world, of any length; a zero
+        vector meets nothing. One point serves all directions, one direction all points.
+      geomgroup: six numbers, whether geoms of each group are met; None: all are. Known when traced.
+      flg_static: whether geoms that are fixed to the world are met. Known when traced.
+      bodyexclude: number () of a body whose geoms are not met; -1: none.
+
+    Returns:
+      A RayHit: dist () or (n,), in lengths of `vec` ([m] if this is a unit vector), -1 if nothing
+      is met; geomid () or (n,), or -1; normal (3,) or (n, 3), the outward unit normal of the
+      surface in the world, or zero.
+
+    Raises:
+      ValueError: a shape or precision is wrong, `pnt` and `vec` are not equally many, `geomgroup`
+        is not six known numbers, or a geom has a signed distance that is not known.
+    """
+    return _cast("ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude)
+
+
+def multi_ray(
+    m: Model,
+    d: Data,
+    pnt: Array,
+    vec: Array,
+    geomgroup: Sequence[bool] | Array | None = None,
+    flg_static: bool = True,
+    bodyexclude: Array | int = -1,
+    cutoff: Array | float | None = None,
+) -> RayHit:
+    """Where rays from one point, in many directions, first meet a geom that is drawn.
+
+    MuJoCo's `mj_multiRay`: `ray`, with a cutoff. As there, the cutoff is about geoms, not about
+    where rays end: a geom whose bounding sphere (`geom_rbound` about its origin) is farther away
+    than that is not met, but what is met of a nearer one may be farther. It counts neither for
+    planes nor for the geoms of a body of which none can collide.
+
+    Args:
+      m, d: as for `ray`.
+      pnt: where the rays begin, (3,), in the world [m].
+      vec: their directions, (n, 3), in the world, of any length.
+      geomgroup, flg_static, bodyexclude: as for `ray`.
+      cutoff: how far from `pnt` geoms may be [m], whatever the lengths of `vec`; None: anywhere.
+
+    Returns:
+      A RayHit: dist (n,), in lengths of `vec`; geomid (n,); normal (n, 3).
+
+    Raises:
+      ValueError: as for `ray`.
+    """
+    for name, value, rank in (("pnt", pnt, 1), ("vec", vec, 2)):
+        if np.ndim(value) != rank:
+            shape = "(3,)" if rank == 1 else "(n, 3)"
+            raise ValueError(
+                f"multi_ray: {name}: expected shape {shape}, got {np.shape(value)}; jaxsim.ray "
+                "takes any of both"
+            )
+    return _cast("multi_ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude, cutoff)
+
+
+def _cast(
+    name: str,
+    m: Model,
+    d: Data,
+    pnt: Array,
+    vec: Array,
+    geomgroup: Sequence[bool] | Array | None,
+    flg_static: bool,
+    bodyexclude: Array | int,
+    cutoff: Array | float | None = None,
+) -> RayHit:
+    """What rays meet, one or many, of arguments that are to be checked."""
+    pnt, vec, single = given_rays(name, m, d, pnt, vec)
+    check_array(name, m, "bodyexclude", bodyexclude)
+    groups = given_groups(name, geomgroup)
+    check_seen(name, m, geoms_seen(m.structure, groups, bool(flg_static)))
+    others = [bodyexclude]
+    if cutoff is not None:
+        check_array(name, m, "cutoff", cutoff)
+        others.append(jnp.asarray(cutoff, m.qpos0.dtype))
+    others = [items(x, m.qpos0.dtype) for x in others]
+    hits = _hits(groups, bool(flg_static))(m, d, pnt, vec, *others)
+    return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
 @functools.cache
 def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
-    def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array) -> RayHit:
+    def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array, cutoff=None) -> RayHit:
         d = kinematics(m, d)
-        pos, way = (Vec(*(x[:, k] for k in range(3))) for x in (pnt, vec))
-        hits = cast(m, d, Rays(pos, way, body), geoms_seen(m.structure, geomgroup, flg_static))
+        beams = Rays(in_parts(pnt), in_parts(vec), body, cutoff)
+        hits = cast(m, d, beams, geoms_seen(m.structure, geomgroup, flg_static))
         return RayHit(hits.dist, hits.geom, jnp.stack(hits.normal.parts, axis=1))
 
-    return worlds(rays)
+    # the search has loops and branches, which JAX would compile in each call of a bare function
+    return jax.jit(worlds(rays), inline=True)
 
 
-def geoms_seen(
-    s: Structure, geomgroup: tuple[bool, ...] | None = None, flg_static: bool = True
-) -> np.ndarray:
-    """Geoms that rays can meet, of some groups, with those that are fixed to the world or without.
+def in_parts(vectors: Array) -> Vec:
+    """Vectors `[n, 3, *W]` by components."""
+    return Vec(*(vectors[:, k] for k in range(3)))
 
-    A group beyond the last counts as that.
+
+def given_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Array, Array, bool]:
+    """Points and directions (n, 3) of rays, and whether there is one that was given alone.
+
+    Args:
+      name: the caller, for messages.
+      m, d: model and data, which are checked too.
+      pnt, vec: (3,) or (n, 3).
     """
-    ids = seen(s)
-    if geomgroup is not None:
-        group = np.clip(s.geom_group, 0, GROUPS - 1)
-        ids = ids[np.array(geomgroup)[group[ids]]]
-    return ids if flg_static else ids[s.body_weldid[s.geom_bodyid[ids]] != 0]
+    check_model(name, m)
+    check_data(name, m, d)
+    for argument, value in (("pnt", pnt), ("vec", vec)):
+        check_points(name, m, argument, value)
+    check_as_many(name, pnt=pnt, vec=vec)
+    pnt, vec = (jnp.asarray(x).astype(m.qpos0.dtype) for x in (pnt, vec))
+    shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
+    pnt, vec = (jnp.broadcast_to(x, shape).reshape(-1, 3) for x in (pnt, vec))
+    return pnt, vec, len(shape) == 1
 
 
-def check_seen(m: Model, geoms: np.ndarray) -> None:
+def check_seen(name: str, m: Model, geoms: np.ndarray) -> None:
     """Raises ValueError if rays cannot be asked about one of some geoms."""
     for geom in np.intersect1d(geoms, unknown(m.structure)):
         raise ValueError(
-            f"ray: {named(m, 'geom', geom)}: the signed distance of its plugin is not known; leave "
-            "it out by its group"
+            f"{name}: {named(m, 'geom', geom)}: the signed distance of its plugin is not known; "
+            "leave it out by its group"
         )
 
 
-def given_groups(geomgroup: Sequence[bool] | Array | None) -> tuple[bool, ...] | None:
+def given_groups(name: str, geomgroup: Sequence[bool] | Array | None) -> tuple[bool, ...] | None:
     """Which groups are seen, as bools; ValueError if these are not six that are known."""
     if geomgroup is None:
         return None
     if isinstance(geomgroup, jax.core.Tracer) or np.shape(geomgroup) != (GROUPS,):
         raise ValueError(
-            f"ray: geomgroup: expected None or {GROUPS} numbers that are known when it is traced, "
-            f"got {geomgroup!r}"
+            f"{name}: geomgroup: expected None or {GROUPS} numbers that are known when it is "
+            f"traced, got {geomgroup!r}"
         )
     return tuple(bool(g) for g in np.asarray(geomgroup))

@@ -18,6 +18,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.platform import platform
@@ -37,11 +38,14 @@ class Rays(NamedTuple):
       pos: where they begin [m].
       vec: direction; distances are counted in its length.
       body: the body whose geoms a ray does not see; -1: it sees all.
+      cutoff: how far from where it begins the bounding sphere of a geom that it sees may be [m];
+        None: anywhere. As in MuJoCo it does not count for bodies without geoms that can collide.
     """
 
     pos: Vec
     vec: Vec
     body: jax.Array
+    cutoff: jax.Array | None = None
 
 
 class Hits(NamedTuple):
@@ -73,12 +77,14 @@ class _Scene(NamedTuple):
       geoms: all geoms where they are, `[ngeom, *W]`.
       visible: whether they are drawn.
       body: what they are fixed to.
+      reach: radius of their bounding spheres; infinite where a cutoff does not count [m].
       surfaces: what their types need.
     """
 
     geoms: Placed
     visible: jax.Array
     body: jax.Array
+    reach: jax.Array
     surfaces: Surfaces
 
 
@@ -95,19 +101,74 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
     if not (len(geoms) and len(like)):
         return _nothing(like)
-    x, y, z = rays.vec.map(jnp.abs).parts
-    moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
-    vec = select(moves, rays.vec, Vec(like, like, like + 1))
-    length = vec.norm()
-    rays = rays._replace(vec=vec.scale(1 / length))
-    body = jnp.asarray(column(m.geom_bodyid.astype(np.int32), like))
-    scene = _Scene(placed(m, d), _visible(m), body, surfaces(m, geoms))
+    rays, length = _of_unit_length(rays)
+    scene = _scene(m, d, geoms, like)
     types = np.unique(m.geom_type[geoms])
     found = _search(m, scene, rays, [geoms[m.geom_type[geoms] == t] for t in types])
+    return _hits(m, scene, rays, length, types, found)
+
+
+def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
+    """What rays meet of one geom, whether it is drawn or not.
+
+    Args:
+      m: the model.
+      d: data with the poses of the geoms.
+      rays: the rays; one without direction meets nothing.
+      geom: number of the geom, `[1, *W]`; of one that is not of this type nothing is met.
+      type_: type of the geom.
+    """
+    like = jnp.zeros_like(d.qpos, shape=(len(rays.pos.x), *d.qpos.shape[1:]))
+    rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
+    geoms = np.flatnonzero(m.geom_type == type_).astype(np.int32)
+    if not (len(geoms) and len(like)):
+        return _nothing(like)
+    rays, length = _of_unit_length(rays)
+    scene = _scene(m, d, geoms, like)
+    geom = jnp.broadcast_to(geom, like.shape)
+    of_type = jnp.asarray(m.geom_type == type_)[geom]
+    some = jnp.where(of_type, geom, geoms[0])
+    limit = jnp.where(of_type, NEVER, NOTHING).astype(like.dtype)[None]
+    here, way = lax.stop_gradient((scene, rays))
+    ray = once(_local, pick(here.geoms, some), way, _worlds(like))
+    ray = jax.tree.map(lambda x: x[None], ray)
+    dist, part = once(SURFACES[type_].nearest, here.surfaces, ray, limit)
+    found = _Found(jnp.where(of_type, dist[0], NEVER), some, part[0])
+    return _hits(m, scene, rays, length, np.array([type_], np.int32), found)
+
+
+def _of_unit_length(rays: Rays) -> tuple[Rays, Array]:
+    """Rays whose distances are in meters, and how long their vectors were; 0: no direction."""
+    x, y, z = rays.vec.map(jnp.abs).parts
+    moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
+    zero = jnp.zeros_like(x)
+    vec = select(moves, rays.vec, Vec(zero, zero, zero + 1))
+    length = vec.norm()
+    return rays._replace(vec=vec.scale(1 / length)), jnp.where(moves, length, 0)
+
+
+def _scene(m: Model, d: Data, geoms: np.ndarray, like: Array) -> _Scene:
+    body = jnp.asarray(column(m.geom_bodyid.astype(np.int32), like))
+    bounded = column(_in_bounded_body(m.structure), like) & (m.geom_rbound > 0)
+    reach = jnp.where(bounded, m.geom_rbound, jnp.inf)
+    return _Scene(placed(m, d), _visible(m), body, reach, surfaces(m, geoms))
+
+
+def _in_bounded_body(s: Structure) -> np.ndarray:
+    """Geoms of bodies that have bounding volumes in MuJoCo: those with a geom that can collide."""
+    collides = (s.geom_contype != 0) | (s.geom_conaffinity != 0)
+    return np.isin(s.geom_bodyid, s.geom_bodyid[collides])
+
+
+def _hits(
+    m: Model, scene: _Scene, rays: Rays, length: Array, types: np.ndarray, found: _Found
+) -> Hits:
+    """What was found, with distances in lengths of the vectors of the rays."""
+    moves = length > 0
     met = moves & (found.dist < NEVER)
     dist, normal = _at(m, scene, rays, types, found)
     return Hits(
-        dist=jnp.where(met, jnp.where(met, dist, 0) / length, NOTHING),
+        dist=jnp.where(met, jnp.where(met, dist, 0) / jnp.where(moves, length, 1), NOTHING),
         geom=jnp.where(met, found.geom, NOTHING),
         normal=normal.map(lambda x: jnp.where(met, x, 0)),
     )
@@ -160,13 +221,13 @@ def _of_type(
 ) -> _Found:
     """What is nearer than the best so far, of geoms of one type, `size` at a time."""
 
-    def turn(best: _Found, some: tuple[Placed, Array, Array]) -> tuple[_Found, None]:
+    def turn(best: _Found, some: tuple[Placed, Array, Array, Array]) -> tuple[_Found, None]:
         return _of_some(best, _Scene(*some, scene.surfaces), rays, nearest), None
 
     size = min(size, len(ids))
     blocks = -(-len(ids) // size)
     ids = ids[np.minimum(np.arange(blocks * size), len(ids) - 1)]
-    some = take((scene.geoms, scene.visible, scene.body), ids)
+    some = take((scene.geoms, scene.visible, scene.body, scene.reach), ids)
     some = jax.tree.map(lambda x: x.reshape(blocks, size, *x.shape[1:]), some)
     if blocks == 1:
         return turn(best, jax.tree.map(lambda x: x[0], some))[0]
@@ -179,6 +240,8 @@ def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Foun
     every = jax.tree.map(lambda x: x[None], rays)
     ray = once(_local, geoms, every, _worlds(best.dist)[None])
     sees = visible & (body != rays.body[None])
+    if rays.cutoff is not None:
+        sees &= (geoms.pos - every.pos).norm() - some.reach[:, None] <= every.cutoff
     limit = jnp.where(sees, best.dist[None], NOTHING)
     dist, part = once(nearest, some.surfaces, ray, limit)
     here = _Found(jnp.where(sees, dist, NEVER), jnp.broadcast_to(ray.geom, dist.shape), part)

@@ -19,6 +19,8 @@ from jaxsim.physics.ray.local import Hit, Local
 from jaxsim.physics.ray.sdf import Distances
 from jaxsim.physics.ray.tree import Trees, trees
 
+GROUPS = 6  # of geoms, that rays may see or not
+
 
 @node()
 class Surfaces:
@@ -77,6 +79,20 @@ def seen(s: Structure) -> np.ndarray:
     """Geoms that rays can meet: all but meshes without faces."""
     mesh = np.where(s.geom_type == GeomType.MESH, s.geom_dataid, -1)
     return np.flatnonzero((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0))
+
+
+def geoms_seen(
+    s: Structure, geomgroup: tuple[bool, ...] | None = None, flg_static: bool = True
+) -> np.ndarray:
+    """Geoms that rays can meet, of some groups, with those that are fixed to the world or without.
+
+    A group beyond the last counts as that.
+    """
+    ids = seen(s)
+    if geomgroup is not None:
+        group = np.clip(s.geom_group, 0, GROUPS - 1)
+        ids = ids[np.array(geomgroup)[group[ids]]]
+    return ids if flg_static else ids[s.body_weldid[s.geom_bodyid[ids]] != 0]
 
 
 def unknown(s: Structure) -> np.ndarray:

@@ -21,6 +21,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind, join
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.body.point_motion import chosen_velocity
+from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.sensor.contact_plan import Criterion, Plan, contact_plans, output_rows
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.shape_query import INSIDE, inside
@@ -65,7 +66,7 @@ class _Slots(NamedTuple):
 def contact_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Outputs of all contact sensors, one sensor after another, as one array."""
     rows = output_rows(m)
-    if d.found is None:
+    if contacts_of(m, d) is None:
         return (jnp.zeros((len(rows), *d.qpos.shape[1:]), d.qpos.dtype),)
     contacts = _contacts(d)
     numbers = [number for plan in contact_plans(m) for number in _numbers(m, d, contacts, plan)]

@@ -1,20 +1,28 @@
-"""Sensors that a plugin of the user computes."""
+"""Sensors that a plugin computes."""
 
+import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import ObjType
+from jaxsim.enums import ObjType, Stage
 from jaxsim.extend.plugin import Attached
-from jaxsim.model.data import Data
+from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.listed import listed, listed_forces
 from jaxsim.physics.plugin import compute, config
 from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.solver.constraint_force import net_contact_force
 
 
 def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
-    """Outputs of the sensors of one instance of a plugin."""
+    """Outputs of the sensors of one instance of a plugin.
+
+    The plugin sees `d.contact` even if the Data of the user does not carry it, and in the stage ACC
+    always with the forces. A program does not compute them for a plugin that does not ask.
+    """
     served = Attached(
-        config(m, g.plugin),
+        config(m.structure, g.plugin),
         g.ids,
         g.objtype,
         g.objid,
@@ -22,5 +30,20 @@ def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
         g.refid,
     )
     size = int(np.unique(m.sensor_dim[g.ids]).item())
-    out = compute(m, d, g.plugin, served, (len(g.ids), size))
+    d = _with_contacts(m, d, g.stage)
+    out = compute(m, d, g.plugin, "sensor", served, (len(g.ids), size))
     return tuple(out[:, k] for k in range(size))
+
+
+def _with_contacts(m: Model, d: Data, at: Stage) -> Data:
+    """`d` with its list of contacts; after the solver, with their forces."""
+    if d.found is None:
+        return d
+    if d.contact is None:
+        places = jnp.zeros((layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
+        d = d.replace(contact=Contact().converted({"dist": places}, native=True))
+        d = d.replace(contact=listed(d, d.found))
+    force = net_contact_force(d) if at == Stage.ACC else None
+    if force is None:
+        return d
+    return d.replace(contact=d.contact.replace(force=listed_forces(d, force)))

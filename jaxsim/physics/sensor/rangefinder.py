@@ -25,9 +25,8 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.lens import lens
-from jaxsim.physics.query.ray import geoms_seen
 from jaxsim.physics.ray.cast import Rays, cast
-from jaxsim.physics.ray.surfaces import unknown
+from jaxsim.physics.ray.surfaces import geoms_seen, unknown
 from jaxsim.physics.refusal import named
 from jaxsim.physics.sensor.group import SensorGroup
 

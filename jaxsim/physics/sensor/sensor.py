@@ -87,7 +87,7 @@ def refusals(m: Model) -> list[Refusal]:
     for i, kind in enumerate(m.sensor_type):
         lack = None
         if kind == SensorType.PLUGIN:
-            lack = plugin_lack(m, m.sensor_plugin[i])
+            lack = plugin_lack(m, m.sensor_plugin[i], "sensor")
         elif kind not in known:
             lack = f"sensor type {SensorType(kind).name.lower()}"
         elif m.sensor_historyadr[i] >= 0:

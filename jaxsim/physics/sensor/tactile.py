@@ -30,6 +30,7 @@ from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.field.distance import distance
 from jaxsim.physics.collision.field.fields import fields_of
+from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.shape import placed, slots
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.tactile_plan import Plan, tactile_plan
@@ -71,7 +72,7 @@ class _Pressing(NamedTuple):
 def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Outputs of all tactile sensors, one after another, as one array."""
     plan, worlds = tactile_plan(m.structure, int(m.opt.disableflags)), d.qpos.shape[1:]
-    if d.found is None or not plan.other.size:
+    if not plan.other.size or contacts_of(m, d) is None:
         return (jnp.zeros((len(plan.rows), *worlds), d.qpos.dtype),)
     taxels = _taxels(m, d, plan)
     geoms, fields = placed(m, d), fields_of(m, plan.kinds, plan.names)

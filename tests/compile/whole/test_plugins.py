@@ -1,6 +1,5 @@
 """Plugins are declared, numbered and configured as in MuJoCo; unknown ones are refused."""
 
-import mujoco
 import pytest
 from compile.oracle import assert_agrees, assert_refused
 
@@ -85,7 +84,7 @@ def test_activations(actuator):
     ("parts", "words"),
     [
         ({"extension": '<plugin plugin="mujoco.pdi"/>'}, ("did you mean 'mujoco.pid'",)),
-        ({"extension": '<plugin plugin="mujoco.elasticity.cable"/>'}, ("is not known",)),
+        ({"extension": '<plugin plugin="lab.unknown"/>'}, ("is not known",)),
         ({"actuators": pid(), "extension": ""}, ("must be declared",)),
         ({"actuators": '<plugin joint="j"/>'}, ("needs plugin, or the instance",)),
         ({"actuators": '<plugin joint="j" instance="i"/>'}, ("names no instance",)),
@@ -118,15 +117,22 @@ def test_refused(parts, words):
     assert_refused(model(**parts), *words)
 
 
-def test_what_cannot_be_simulated_is_named():
-    xml = model(
-        '<plugin name="p" plugin="mujoco.pid" joint="j"/>', f"{grid(size='2 5', fov='9 5')}"
-    )
-    with pytest.warns(jaxsim.errors.UnsupportedWarning):
-        m = jaxsim.load_model(xml)
-    with pytest.raises(jaxsim.errors.UnsupportedError) as refused:
-        jaxsim.make_data(m)
-    messages = [problem.message for problem in refused.value.problems]
-    assert any("actuator 'p'" in text and "mujoco.pid" in text for text in messages)
-    assert any("sensor 0" in text and "mujoco.sensor.touch_grid" in text for text in messages)
-    assert m.plugin_attr.tobytes() == mujoco.MjModel.from_xml_string(xml).plugin_attr.tobytes()
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("solid", ("gone since MuJoCo 3.2.4", "<elasticity young='...'")),
+        ("membrane", ("gone since MuJoCo 3.2.4", "<elasticity elastic2d='stretch'")),
+        ("shell", ("gone since MuJoCo 3.3.3", "<elasticity elastic2d='bend'")),
+    ],
+)
+def test_what_flexes_do_now_is_named_once_with_the_remedy(name, words):
+    plugin = f"mujoco.elasticity.{name}"
+    soft = f"""<flexcomp name="soft" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".01">
+      <plugin plugin="{plugin}"><config key="damping" value="1"/></plugin></flexcomp>"""
+    declared = f'<plugin plugin="{plugin}"/>'
+    xml = model(inside=soft, extension=declared)
+    with pytest.raises(jaxsim.ModelError) as found:
+        jaxsim.load_model(xml)
+    (problem,) = found.value.problems
+    assert declared in xml.splitlines()[problem.place.line - 1]
+    assert all(text in problem.message for text in (plugin, "<flexcomp>", *words))

@@ -130,7 +130,7 @@ def test_contacts_equal_the_oracle(seed, room):
         _expect_equal(out.contact, state.ncon, state.contact)
 
 
-@pytest.mark.parametrize("room", [40, 90, 2000])
+@pytest.mark.parametrize("room", [40, pytest.param(90, marks=pytest.mark.slow), 2000])
 def test_chosen_pairs_stand_in_the_order_of_the_oracle(room):
     """Pairs of several types alternate, and of each type those that are near are chosen."""
     shapes = ("box", "sphere", "capsule")

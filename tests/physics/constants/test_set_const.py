@@ -105,9 +105,10 @@ def public(mj: mujoco.MjModel, name: str, like) -> np.ndarray:
 
 
 def leaves(m: Model) -> dict:
-    """The array fields of a model by name."""
+    """The array fields that MuJoCo's model has too, by name."""
     names = (n for n, f in Model.fields.items() if not f.static and f.nested is None)
-    return {n: getattr(m, n) for n in names if getattr(m, n) is not None}
+    ours = ("plugin_state0", "plugin_params")
+    return {n: getattr(m, n) for n in names if n not in ours and getattr(m, n) is not None}
 
 
 def same(got: Model, want: Model) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import jaxsim
 from jaxsim import Data, Model
 
+KEPT = [n for n, f in Data.fields.items() if f.keep or n.startswith("efc_")]
 STATE = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "mocap_pos", "mocap_quat")
 
 
@@ -38,7 +39,7 @@ def state(mj: mujoco.MjModel, seed: int, spread=0.4, settle=0) -> mujoco.MjData:
 def world(mj: mujoco.MjModel, mjd: mujoco.MjData) -> tuple[Model, Data]:
     """The same model and state here, with the oracle's acceleration."""
     m = jaxsim.put_model(mj)
-    d = jaxsim.make_data(m)
+    d = jaxsim.make_data(m, KEPT)
     given = {name: jnp.asarray(getattr(mjd, name)) for name in (*STATE, "qacc")}
     return m, d.replace(eq_active=jnp.asarray(mjd.eq_active.astype(bool)), **given)
 

@@ -12,6 +12,7 @@ from tolerance import ROUNDING
 
 import jaxsim
 from jaxsim.enums import DisableBit, EqType
+from jaxsim.model.data import OF_ROWS
 from jaxsim.physics.constraint.equality import refusals
 
 # a free body with a ball and a hinge, a second chain, joints that are coupled, a static body
@@ -120,6 +121,8 @@ def check(mj: mujoco.MjModel, mjd: mujoco.MjData) -> None:
     np.testing.assert_allclose(rows.efc_J[active], J[order], rtol=ROUNDING["rtol"], atol=1e-13)
     np.testing.assert_allclose(rows.efc_D[active], mjd.efc_D[order], rtol=ROUNDING["rtol"])
     np.testing.assert_array_equal(rows.efc_frictionloss[active], mjd.efc_frictionloss[order])
+    np.testing.assert_allclose(rows.efc_pos[active], mjd.efc_pos[order], **ROUNDING)
+    np.testing.assert_array_equal(rows.efc_margin[active], mjd.efc_margin[order])
     assert not rows.efc_force[~active].any()
     equal(rows.efc_aref[active], mjd.efc_aref[order])
     # a force is D times the small difference of two accelerations as large as aref
@@ -127,6 +130,17 @@ def check(mj: mujoco.MjModel, mjd: mujoco.MjData) -> None:
     equal(rows.efc_force[active], mjd.efc_force[order], largest)
     for name in ("qacc", "qfrc_constraint"):
         equal(getattr(d, name), getattr(mjd, name))
+    check_kept(d, rows, mjd.nefc, largest)
+
+
+def check_kept(d, rows, count: int, largest: float) -> None:
+    """What a Data keeps of the rows are those that take part, without gaps."""
+    active = np.asarray(rows.active)
+    for name in OF_ROWS:
+        kept, listed = np.asarray(getattr(d, name)), np.asarray(getattr(rows, name))[active]
+        # forces are at the solver's acceleration, which is the oracle's up to rounding
+        equal(kept[:count], listed, largest if name == "efc_force" else 0.0)
+        assert (kept[count:] == (-1 if name in ("efc_type", "efc_id") else 0)).all(), name
 
 
 def in_our_order(mjd: mujoco.MjData, points: np.ndarray) -> tuple[list[int], list[int]]:
@@ -222,6 +236,18 @@ def test_many_worlds_are_many_loops(xml):
         alone, _ = answer(m, one)
         for a, b in zip(together, alone, strict=True):
             np.testing.assert_allclose(a[w], b, **ROUNDING)
+
+
+def test_worlds_with_different_numbers_of_rows_keep_their_own():
+    mj = compile_xml(TOSSED.format(**ELLIPTIC))
+    each = [world(mj, state(mj, seed, spread=0.1, settle=20)) for seed in range(3)]
+    m = each[0][0]
+    d = jax.tree.map(lambda *a: jnp.stack(a), *(d for _, d in each))
+    rows, made = jax.jit(jax.vmap(answer, in_axes=(None, 0)))(m, d)
+    assert len(set(np.asarray(made.nefc).tolist())) > 1
+    for w in range(len(each)):
+        own, one = (jax.tree.map(lambda a, w=w: a[w], x) for x in (rows, made))
+        check_kept(one, own, int(one.nefc), float(abs(own.efc_D * own.efc_aref).max()))
 
 
 def test_kinds_for_flexes_are_refused():

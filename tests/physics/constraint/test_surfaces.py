@@ -241,7 +241,7 @@ def test_derivatives_by_surfaces_and_controls(cone):
     np.testing.assert_allclose(backwards, total, rtol=DYNAMICS["rtol"])
 
 
-@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("cone", [pytest.param("pyramidal", marks=pytest.mark.slow), "elliptic"])
 def test_single_precision(cone):
     m, d = small(cone)
     x = {name: getattr(m, name) for name in ("geom_adhesion", "geom_surfacevel")}

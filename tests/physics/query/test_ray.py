@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from tolerance import ROUGH_DIFFERENCE, ROUNDING, STAGE
+from tolerance import ROUGH_DIFFERENCE, ROUNDING, SAME, STAGE
 
 import jaxsim
 from jaxsim.io.bridge import put_model
@@ -339,7 +339,7 @@ def test_arguments():
     assert one.dist.shape == one.geomid.shape == ()
     assert one.normal.shape == (3,)
     several = jaxsim.ray(m, d, p + 3, -jnp.ones((4, 3)))
-    np.testing.assert_array_equal(several.dist, np.full(4, one.dist))
+    np.testing.assert_allclose(several.dist, np.full(4, one.dist), **SAME)
     none = jax.jit(jaxsim.ray)(m, d, jnp.zeros((0, 3)), p)
     assert none.dist.shape == (0,)
     assert none.normal.shape == (0, 3)

@@ -11,7 +11,7 @@ from tolerance import SOLVER
 
 from jaxsim.physics.collision.driver import Found
 from jaxsim.physics.collision.listed import from_list
-from jaxsim.physics.constraint.make import make_constraint
+from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.sensor.sensor import sensor
 
 SCENE = """
@@ -73,7 +73,7 @@ def given_contacts(m, d) -> Found:
 
 def stage(m, d):
     d = d.replace(found=given_contacts(m, d))
-    d = sensor(m, d.replace(rows=make_constraint(m, d).rows))
+    d = sensor(m, d.replace(rows=make_rows(m, d).rows))
     return d.replace(found=None, rows=None)
 
 

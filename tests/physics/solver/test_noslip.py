@@ -110,13 +110,19 @@ def without(mj: mujoco.MjModel, mjd: mujoco.MjData) -> mujoco.MjData:
     return d
 
 
+# the cones differ in the step of a contact alone, which the tests of forces have for both
+each_cone = pytest.mark.parametrize(
+    "cone", [pytest.param("pyramidal", marks=pytest.mark.slow), "elliptic"]
+)
+
+
 @pytest.mark.parametrize(
     ("cone", "iterations", "disable"),
     [
-        ("pyramidal", 1, 0),
+        pytest.param("pyramidal", 1, 0, marks=pytest.mark.slow),
         ("pyramidal", 100, 0),
         ("elliptic", 3, 0),
-        ("elliptic", 100, 0),
+        pytest.param("elliptic", 100, 0, marks=pytest.mark.slow),
         ("elliptic", 100, DisableBit.ISLAND),
     ],
 )
@@ -183,7 +189,7 @@ def test_a_run_is_the_oracles(cone, integrator):
     assert np.abs(mjd.qvel[:2]).max() < 0.001
 
 
-@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@each_cone
 def test_a_box_on_a_slope_creeps_without_and_rests_with_them(cone):
     mj = small(cone, gravity="3 0 -9.3")
     m = jaxsim.put_model(mj)
@@ -208,7 +214,7 @@ def worlds(cone: str):
     return m, stack([inputs(m, moved(mj, seed)) for seed in SEEDS])
 
 
-@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@each_cone
 def test_many_worlds_are_a_loop(cone):
     """Each world ends by itself; eight, so that the form for many worlds is used."""
     m, some = worlds(cone)
@@ -231,7 +237,7 @@ def test_single_precision():
         np.testing.assert_allclose(rough.qvel, double.qvel, rtol=0, atol=10 * FLOAT32["atol"])
 
 
-@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@each_cone
 def test_derivatives_are_differences(cone):
     """Of what the iterations make, though they end early: forwards and backwards."""
     m, d = worlds(cone)

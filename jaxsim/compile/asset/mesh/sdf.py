@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.sdf.shapes import SHAPES, settings
+from jaxsim.assets.sdf.shapes import settings
 from jaxsim.assets.sdf.surface import sdf_surface
 from jaxsim.assets.surface import Surface
 from jaxsim.compile.context import Compilation
@@ -30,7 +30,8 @@ def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
       AssetError: the settings give no surface, or the mesh has what it cannot have.
     """
     instance = c.instances.of(plugin_child(element))
-    if instance is None or instance.plugin.serves != "sdf" or instance.fault:
+    shape = instance.plugin.shape if instance is not None else None
+    if instance is None or shape is None or instance.fault:
         return None
     if element.get("file") is not None:
         raise AssetError("both plugin and file make its surface; remove one of them")
@@ -40,10 +41,4 @@ def plugin_surface(c: Compilation, element: SpecElement) -> Surface | None:
             f"scale='{numbers(scale)}' is not for meshes of plugins, whose signed distance it would"
             " not change; set the sizes of the plugin instead"
         )
-    name = instance.plugin.name
-    if name not in SHAPES:
-        raise AssetError(
-            f"plugin {name} does not say what its surface is; give the mesh a file, or vertices"
-        )
-    shape = SHAPES[name]
     return sdf_surface(shape, settings(shape, instance.config))

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxsim.assets.sdf.shapes import SHAPES, Shape
+from jaxsim.assets.sdf.shapes import Shape
 from jaxsim.enums import GeomType
+from jaxsim.extend.registry import shapes
 from jaxsim.math import Vec, select
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
@@ -24,8 +25,8 @@ class Solid:
     """Geoms as signed distances, `[1, n, *W]` each.
 
     Attributes:
-      kinds: names of the functions that may be theirs, of `FUNCTIONS` (static).
-      code: of each geom, the place of its function in that table.
+      kinds: names of the functions that may be theirs (static).
+      code: of each geom, the number of its function.
       size: `geom_size`, with ones for what a type does not have.
       constants: of the shapes of plugins, by the name of the function.
       octree: of meshes; None if there are none.
@@ -54,9 +55,9 @@ class Function(NamedTuple):
 def distance(x: Vec, solid: Solid) -> Array:
     """Signed distances of points in the frames of geoms, `[k, n, *W]` [m]."""
     first, *others = solid.kinds
-    value = FUNCTIONS[first].distance(x, solid)
+    value = function(first).distance(x, solid)
     for kind in others:
-        value = jnp.where(_is(solid, kind), FUNCTIONS[kind].distance(x, solid), value)
+        value = jnp.where(_is(solid, kind), function(kind).distance(x, solid), value)
     return value
 
 
@@ -65,15 +66,32 @@ def distance_and_slope(x: Vec, solid: Solid) -> tuple[Array, Vec]:
     value, back = jax.vjp(lambda x: distance(x, solid), x)
     (slope,) = back(jnp.ones_like(value))
     for kind in solid.kinds:
-        turned = FUNCTIONS[kind].slope
+        turned = function(kind).slope
         if turned is not None:
             slope = select(_is(solid, kind), turned(x, solid.size, slope), slope)
     return value, slope
 
 
+def function(kind: str) -> Function:
+    """The function of that name: of a type of geoms, or of the shape of a plugin.
+
+    Raises:
+      ValueError: the plugin is not registered any more, or anew.
+    """
+    if kind in FUNCTIONS:
+        return FUNCTIONS[kind]
+    known = shapes()
+    if kind not in known:
+        raise ValueError(
+            f"the shape {kind!r} is not the one that the model was loaded with; register it, and "
+            "load the model again"
+        )
+    return _of_plugin(kind, known[kind])
+
+
 def code(kind: str) -> int:
-    """The place of a function in the table."""
-    return _CODES[kind]
+    """A number for a function; it stays the same, whatever others are asked about."""
+    return _CODES.setdefault(kind, len(_CODES))
 
 
 def _is(solid: Solid, kind: str) -> Array:
@@ -98,7 +116,7 @@ def name(geom_type: int) -> str:
     return GeomType(geom_type).name.lower()
 
 
-OCTREE = "octree"  # of meshes; the others have the names of primitives and of plugins
+OCTREE = "octree"  # of meshes; the others have the names of types of geoms
 FUNCTIONS: dict[str, Function] = {
     name(GeomType.PLANE): _primitive(primitive.plane),
     name(GeomType.SPHERE): _primitive(primitive.sphere),
@@ -107,6 +125,5 @@ FUNCTIONS: dict[str, Function] = {
     name(GeomType.CYLINDER): _primitive(primitive.cylinder),
     name(GeomType.BOX): _primitive(primitive.box, primitive.box_slope),
     OCTREE: Function(_of_mesh),
-    **{key: _of_plugin(key, shape) for key, shape in SHAPES.items()},
 }
-_CODES = {kind: place for place, kind in enumerate(FUNCTIONS)}
+_CODES: dict[str, int] = {}

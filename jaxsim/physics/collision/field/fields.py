@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.assets.sdf.shapes import SHAPES
+from jaxsim.extend.registry import shapes
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
@@ -29,7 +29,7 @@ class Fields:
       starts: points from which the contacts of a pair are searched.
       iterations: steps of the search from each.
       depth: of the deepest octree.
-      code: of each geom, the place of its function in `FUNCTIONS`, `[ngeom, *1]`.
+      code: of each geom, the number of its function, `[ngeom, *1]`.
       constants: of each shape of a plugin, arrays `[ngeom, *1]`.
       aabb: bounding boxes in the frames of the geoms, `[ngeom, 6, *W]`.
       root: first cell of the octree of each geom, `[ngeom, *1]`.
@@ -64,7 +64,7 @@ class Fields:
         shapes = {
             shape: tuple(_pick(values, ids) for values in self.constants[shape])
             for shape in kinds
-            if shape in SHAPES
+            if shape in self.constants
         }
         size = size.map(lambda c: jnp.where(c > 0, c, 1.0))
         octree = self._octree(ids) if OCTREE in kinds else None
@@ -103,7 +103,7 @@ def fields_of(
         code=constant(np.array([code(k) if k else NO_CODE for k in kinds], np.int32)),
         constants={
             shape: tuple(constant(values) for values in constants(m, shape).T)
-            for shape in sorted({*first, *second} & {*SHAPES})
+            for shape in sorted({*first, *second} & {*shapes()})
         },
         aabb=m.geom_aabb,
         root=constant(roots(s, kinds)),

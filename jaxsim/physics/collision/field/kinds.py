@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxsim.assets.sdf.shapes import SHAPES, settings
+from jaxsim.assets.sdf.shapes import settings
 from jaxsim.enums import GeomType
+from jaxsim.extend.registry import shape_kind, shapes
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.candidates.pairs import known_pairs
@@ -18,14 +19,13 @@ NONE = ""  # the kind of a geom that has no signed distance
 
 
 def kind_of(s: Structure, geom: int | np.integer) -> str:
-    """The name of a geom's function in `FUNCTIONS`, or NONE."""
+    """The name of a geom's function, as `function` of distance.py takes it, or NONE."""
     if s.geom_type[geom] != GeomType.SDF:
         primitive = name(s.geom_type[geom])
         return primitive if primitive in FUNCTIONS else NONE
     instance = s.geom_plugin[geom]
     if instance >= 0:
-        plugin = s.plugin_keys[instance][0]
-        return plugin if plugin in SHAPES else NONE
+        return shape_kind(s.plugin_keys[instance]) or NONE
     return OCTREE if s.mesh_octnum[s.geom_dataid[geom]] else NONE
 
 
@@ -42,8 +42,8 @@ def constants(m: Model, shape: str) -> np.ndarray:
     """Constants of a plugin's shape for each geom, `[ngeom, k]`; those of others are somebody's."""
     s = m.structure
     here = [g for g in range(s.ngeom) if kind_of(s, g) == shape]
-    function = SHAPES[shape]
-    rows = [function.constants(*settings(function, config(m, s.geom_plugin[g]))) for g in here]
+    function = shapes()[shape]
+    rows = [function.constants(*settings(function, config(s, s.geom_plugin[g]))) for g in here]
     table = np.tile(np.array(rows[0], np.float64), (s.ngeom, 1))
     table[here] = rows
     return table
@@ -71,5 +71,5 @@ def _reason(s: Structure, geom: int) -> str:
     instance = s.geom_plugin[geom]
     if instance >= 0:
         plugin = s.plugin_keys[instance][0]
-        return f"the distance of plugin {plugin} is not known; without it that of a mesh is taken"
+        return f"the plugin {plugin} is not the one that the model was loaded with, or no shape"
     return "a mesh that a plugin makes has no octree; give the geom the plugin too"

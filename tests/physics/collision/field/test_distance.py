@@ -9,6 +9,7 @@ from optimized import OPTIMIZED
 from physics.collision.field.fields_of_all import all_kinds, oracle_distance, physics, placed
 from tolerance import FLOAT32, ROUNDING, STORED_SINGLE
 
+from jaxsim.extend.registry import shapes
 from jaxsim.math import Vec
 from jaxsim.physics.collision.field.distance import FUNCTIONS, distance, distance_and_slope
 from jaxsim.physics.collision.field.fields import fields
@@ -24,7 +25,7 @@ def asked():
     m = fields(physics(mj))
     geoms = placed(mj, np.zeros((11, 3)), np.tile(np.eye(3).ravel(), (11, 1)), np.arange(11))
     # planes are felt, but not searched
-    kinds = tuple(kind for kind in FUNCTIONS if kind != "plane")
+    kinds = tuple(kind for kind in (*FUNCTIONS, *shapes()) if kind != "plane")
     assert {*m.first, *m.second} == {*kinds}
     solid = m.solid(geoms, kinds)
     points = np.random.default_rng(0).normal(size=(N, 11, 3)) * mj.geom_aabb[:, 3:]

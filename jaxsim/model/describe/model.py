@@ -1,4 +1,4 @@
-"""What a model has, and what it costs, for a person to read."""
+"""What a model has, what it costs, and what a world of it does, for a person to read."""
 
 import jax
 import numpy as np
@@ -16,11 +16,28 @@ from jaxsim.enums import (
 from jaxsim.errors import SHOWN, Place
 from jaxsim.model.allocate import Keep, allocate
 from jaxsim.model.data import Data
+from jaxsim.model.describe.state import describe_state
 from jaxsim.model.model import Model
 
 
-def describe(m: Model) -> str:
-    """A short description: sizes, kinds, options, and bytes a world."""
+def describe(m: Model, d: Data | None = None, world: int = 0) -> str:
+    """A short description of a model, or of what a world of it is doing.
+
+    Args:
+      m: the model: its sizes, kinds, options, and bytes a world.
+      d: one world or a batch, outside of jit: time, joints, controls, contacts with the names of
+        their geoms, the largest forces, warnings, and what is not finite. Lists are cut: the text
+        is about a page long.
+      world: which world of a batch, over all leading axes counted as one.
+
+    Raises:
+      ValueError: `d` is not a Data of the model, is traced, or has no such world.
+    """
+    return _of_model(m) if d is None else describe_state(m, d, world)
+
+
+def _of_model(m: Model) -> str:
+    """Sizes, kinds, options, and bytes a world."""
     rows = {
         "bodies": f"{m.nbody - 1}, mass {float(m.body_mass.sum()):.4g} kg",
         "joints": f"{m.njnt}{_kinds(JointType, m.jnt_type)}",

@@ -1,0 +1,93 @@
+"""Rays and a shape that is given by itself; MuJoCo's `mju_rayGeom`."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL, GeomType
+from jaxsim.math import Rot, Vec, select
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.ray.flat import box, plane
+from jaxsim.physics.ray.local import NEVER, Local
+from jaxsim.physics.ray.quadric import capsule, cylinder, ellipsoid, sphere
+
+SHAPES = {
+    GeomType.PLANE: plane,
+    GeomType.SPHERE: sphere,
+    GeomType.CAPSULE: capsule,
+    GeomType.ELLIPSOID: ellipsoid,
+    GeomType.CYLINDER: cylinder,
+    GeomType.BOX: box,
+}
+
+
+class GeomHit(NamedTuple):
+    """Where rays meet a shape.
+
+    Attributes:
+      dist: how far they go, in lengths of their vectors, (...); -1: they miss it.
+      normal: of the surface there, outwards, in the world, (..., 3), or zero.
+    """
+
+    dist: jax.Array
+    normal: jax.Array
+
+
+def ray_geom(
+    pos: Array, mat: Array, size: Array, pnt: Array, vec: Array, geomtype: GeomType | int | str
+) -> GeomHit:
+    """Where rays pnt + x vec, x >= 0, first meet a shape.
+
+    A shape that a ray begins in is met from inside; a plane from its front side, within the
+    rectangle of its size (0: without end). Leading axes number many, and are broadcast.
+
+    Args:
+      pos, mat: pose of the shape in the world, (..., 3) [m] and (..., 3, 3).
+      size: MuJoCo's `geom_size`, (..., 3) [m].
+      pnt: where the rays begin, (..., 3), in the world [m].
+      vec: their directions, (..., 3), of any length; zero meets nothing.
+      geomtype: plane, sphere, capsule, ellipsoid, cylinder or box: a name or a number of
+        `GeomType`. Known when traced.
+
+    Returns:
+      A GeomHit: dist (...), normal (..., 3).
+
+    Raises:
+      ValueError: rays do not meet this type of shape by itself.
+    """
+    shape = SHAPES[_given(geomtype)]
+    arrays = [jnp.asarray(x) for x in (pos, size, pnt, vec)]
+    turn = jnp.asarray(mat)
+    many = jnp.broadcast_shapes(*(x.shape[:-1] for x in arrays), turn.shape[:-2])
+    center, sizes, begin, along = (Vec(*_last(jnp.broadcast_to(x, (*many, 3)))) for x in arrays)
+    rot = Rot(*_last(jnp.broadcast_to(turn, (*many, 3, 3)).reshape(*many, 9)))
+    x, y, z = along.map(jnp.abs).parts
+    moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
+    way = select(moves, along, Vec(jnp.zeros_like(x), jnp.zeros_like(x), jnp.ones_like(x)))
+    length = way.norm()
+    nothing = jnp.zeros((), jnp.int32)
+    local = Local(
+        rot.T @ (begin - center), rot.T @ way.scale(1 / length), sizes, geom=nothing, world=nothing
+    )
+    hit = shape(local)
+    met = moves & (hit.dist < NEVER)
+    dist = jnp.where(met, jnp.where(met, hit.dist, 0) / length, -1)
+    normal = (rot @ hit.normal).map(lambda n: jnp.where(met, n, 0))
+    return GeomHit(dist, jnp.stack(normal.parts, axis=-1))
+
+
+def _given(geomtype: GeomType | int | str) -> GeomType:
+    names = {kind.name.lower(): kind for kind in SHAPES}
+    kind = names.get(geomtype) if isinstance(geomtype, str) else geomtype
+    if kind not in SHAPES:
+        raise ValueError(
+            f"ray_geom: geomtype: expected one of {', '.join(names)}, got {geomtype!r}"
+        )
+    return GeomType(kind)
+
+
+def _last(a: Array) -> list[Array]:
+    """Components along the last axis."""
+    return [a[..., k] for k in range(np.shape(a)[-1])]

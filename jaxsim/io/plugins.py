@@ -1,0 +1,59 @@
+"""Numbers of a model that its plugins give: states at the start of a world, and parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim.extend.plugin import Config, Plugin, settings_in
+from jaxsim.extend.registry import plugins
+
+Tables = Mapping[str, Any]
+
+
+def plugin_numbers(fields: Tables, names: Sequence[str]) -> dict[str, Any]:
+    """Fields of a Model: `plugin_state0`, `plugin_params`, and where the parameters of each are.
+
+    Args:
+      fields: tables of the model.
+      names: name of the plugin of each instance; one that is not registered gives nothing.
+
+    Raises:
+      ValueError: a plugin's parameters are no real numbers.
+    """
+    known = plugins()
+    start = np.zeros(int(fields["npluginstate"]))
+    params = [np.zeros(0)]
+    for name, at, adr, num in zip(
+        names,
+        fields["plugin_attradr"],
+        fields["plugin_stateadr"],
+        fields["plugin_statenum"],
+        strict=True,
+    ):
+        if name not in known:
+            params.append(np.zeros(0))
+            continue
+        config = settings_in(known[name], fields["plugin_attr"], at)
+        start[adr : adr + num] = np.asarray(known[name].state(config), float).ravel()
+        params.append(_flat(known[name], config))
+    number = np.array([len(p) for p in params[1:]], np.int32)
+    return {
+        "plugin_state0": start,
+        "plugin_params": np.concatenate(params),
+        "npluginparam": int(number.sum()),
+        "plugin_paramadr": (np.cumsum(number) - number).astype(np.int32),
+        "plugin_paramnum": number,
+    }
+
+
+def _flat(plugin: Plugin, config: Config) -> np.ndarray:
+    """The parameters of an instance, one after another."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(plugin.params(config))]
+    for leaf in leaves:
+        if leaf.dtype.kind not in "fiu":
+            raise ValueError(
+                f"plugin {plugin.name!r}: params: expected real numbers, got {leaf.dtype}"
+            )
+    return np.concatenate([np.zeros(0), *[leaf.astype(float).ravel() for leaf in leaves]])

@@ -1,0 +1,96 @@
+"""Functions with other results in MJX than in MuJoCo, whose functions `jaxsim` follows."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import ObjType
+from jaxsim.model import names
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics import api
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.query.ray import ray as cast
+
+
+def rne(m: Model, d: Data, flg_acc: bool = False) -> Data:
+    """`d` with the force of the bodies in `qfrc_bias`, without that of tendons (`tendon_bias`)."""
+    return d.replace(qfrc_bias=api.rne(m, d, flg_acc))
+
+
+def factor_m(m: Model, d: Data) -> Data:
+    """`d` as it is: `solve_m` factors the mass matrix itself. The factors: `jaxsim.factor_m`."""
+    del m
+    return d
+
+
+def tendon_armature(m: Model, d: Data) -> Data:
+    """`d` as it is: `crb` has added the inertia of tendons."""
+    del m
+    return d
+
+
+def jac(m: Model, d: Data, point: Array, body_id: Array | int) -> tuple[jax.Array, jax.Array]:
+    """`jaxsim.jac`: Jacobians (nv, 3) of a point in the world that moves with a body."""
+    return api.jac(m, d, point, body_id)
+
+
+def apply_ft(
+    m: Model, d: Data, force: Array, torque: Array, point: Array, body_id: Array | int
+) -> jax.Array:
+    """Generalized force (nv,) of a force and a torque on a body; `jaxsim.apply_ft` adds it."""
+    return api.apply_ft(m, d, force, torque, point, body_id, jnp.zeros_like(d.qvel))
+
+
+def ray(
+    m: Model,
+    d: Data,
+    pnt: Array,
+    vec: Array,
+    geomgroup: Sequence[int] = (),
+    flg_static: bool = True,
+    bodyexclude: Array | int = -1,
+) -> tuple[jax.Array, jax.Array]:
+    """Distance and geom of `jaxsim.ray`, which has the normal too. No `geomgroup`: all are met."""
+    groups = [bool(g) for g in geomgroup] or None
+    hit = cast(m, d, pnt, vec, groups, flg_static, bodyexclude)
+    return hit.dist, hit.geomid
+
+
+def is_sparse(m: Any) -> bool:
+    """False: matrices are dense here."""
+    del m
+    return False
+
+
+def name2id(m: Any, typ: Any, name: str | None) -> int:
+    """The id of a named object; -1 if there is none. `jaxsim.name2id` says which names there are.
+
+    Args:
+      m: a Model, or a `mujoco.MjModel`.
+      typ: the kind, an `ObjType` or `mujoco.mjtObj`.
+      name: its name.
+    """
+    kind = ObjType(int(typ))
+    if not isinstance(m, Model):
+        return int(_package(m).mj_name2id(m, int(kind), name or ""))
+    try:
+        return names.name2id(m, kind, name or "")
+    except ValueError:
+        return -1
+
+
+def id2name(m: Any, typ: Any, i: int) -> str | None:
+    """The name of an object of a Model or a `mujoco.MjModel`; None: it has none."""
+    if not isinstance(m, Model):
+        name: str | None = _package(m).mj_id2name(m, int(typ), i)
+        return name
+    return names.id2name(m, ObjType(int(typ)), i)
+
+
+def _package(model: Any) -> Any:
+    """MuJoCo's Python package, of the caller who has the model."""
+    return sys.modules[type(model).__module__.partition(".")[0]]

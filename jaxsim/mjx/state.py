@@ -1,0 +1,70 @@
+"""A state as one vector, by the bits of MuJoCo's `mjtState`: `get_state`, `set_state`."""
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+
+# fields by bit, the first of 1; None: of what is not simulated, and has no numbers here
+FIELDS = (
+    *("time", "qpos", "qvel", "act", None, "qacc_warmstart", "ctrl", "qfrc_applied"),
+    *("xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state", None),
+)
+
+
+def state_size(m: Model, spec: int) -> int:
+    """How many numbers the parts of a state have together."""
+    return sum(int(np.prod(shape)) for _, shape in _parts(m, spec))
+
+
+def get_state(m: Model, d: Data, spec: int) -> jax.Array:
+    """Parts of a state as one vector, in the order of their bits.
+
+    Args:
+      m: the model.
+      d: one world.
+      spec: bits of MuJoCo's `mjtState`, `int(mujoco.mjtState.mjSTATE_PHYSICS)`.
+    """
+    none = [jnp.zeros(0, m.qpos0.dtype)]
+    parts = [jnp.ravel(getattr(d, name)).astype(m.qpos0.dtype) for name, _ in _parts(m, spec)]
+    return jnp.concatenate(none + parts)
+
+
+def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
+    """A world with parts of its state from a vector, as `get_state` makes it.
+
+    Raises:
+      ValueError: the vector has not `state_size(m, spec)` numbers.
+    """
+    if np.shape(state) != (state_size(m, spec),):
+        raise ValueError(
+            f"set_state: state: expected shape ({state_size(m, spec)},), got {np.shape(state)}"
+        )
+    parts = list(_parts(m, spec))
+    ends = np.cumsum([int(np.prod(shape)) for _, shape in parts])
+    pieces = jnp.split(jnp.asarray(state), ends[:-1]) if parts else []
+    old = (getattr(d, name) for name, _ in parts)
+    return d.replace(
+        **{
+            name: piece.reshape(shape).astype(before.dtype)
+            for (name, shape), piece, before in zip(parts, pieces, old, strict=True)
+        }
+    )
+
+
+def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of the fields that bits name.
+
+    Raises:
+      ValueError: a bit that MuJoCo does not have.
+    """
+    spec = int(spec)
+    if not 0 <= spec < 1 << len(FIELDS):
+        raise ValueError(f"spec: expected bits of mjtState, below {1 << len(FIELDS)}, got {spec}")
+    for bit, name in enumerate(FIELDS):
+        if name is not None and spec >> bit & 1:
+            yield name, Data.fields[name].dims(m.structure.sizes)

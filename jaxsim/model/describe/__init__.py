@@ -1,0 +1,4 @@
+"""What a model has and what a world is doing, for a person to read."""
+
+from jaxsim.model.describe.model import bytes_per_world as bytes_per_world
+from jaxsim.model.describe.model import describe as describe

@@ -1,0 +1,141 @@
+"""What a world is doing, for a person to read: the part of `describe` that is about a Data.
+
+Of everything only the first, or the largest, are shown: the text is about a page long whatever the
+model. A field that this Data does not carry is left out.
+"""
+
+import jax
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.model.data import Data
+from jaxsim.model.describe.batch import all_worlds, leading_axes, not_finite
+from jaxsim.model.describe.lines import AXES, dofs, name_of, number, numbers, shown
+from jaxsim.model.model import Model
+from jaxsim.model.warning import warning_counts
+
+FORCES = (
+    "qfrc_applied qfrc_actuator qfrc_passive qfrc_bias qfrc_smooth qfrc_constraint qfrc_inverse "
+    "qacc_smooth qacc"
+).split()
+
+
+def describe_state(m: Model, d: Data, world: int = 0) -> str:
+    """What one world of a Data holds; of a batch also what all together do.
+
+    Raises:
+      ValueError: `d` is not a Data of the model, is traced, or has no such world.
+    """
+    batch = leading_axes(m, d)
+    many = int(np.prod(batch, dtype=int))
+    if not 0 <= world < many:
+        raise ValueError(f"describe: there is no world {world}; the batch has {many}")
+    every = jax.tree.map(lambda a: np.asarray(a).reshape(many, *a.shape[len(batch) :]), d)
+    one = every[world]
+    sections = {
+        "world": all_worlds(every, world) if batch else [],
+        "time": [f"{float(one.time):g} s"],
+        "joints": _joints(m, one),
+        "mocap": _mocap(m, one),
+        "controls": _controls(m, one),
+        "contacts": _contacts(m, one),
+        "rows": _rows(one),
+        "forces": _forces(m, one),
+        "bodies": _pushed(m, one),
+        "energy": _energy(one),
+        "not finite": not_finite(one),
+        "warnings": [f"{w.type.name}: {w}" for w in warning_counts(d)],
+    }
+    return "\n".join(
+        f"{'' if k else name:11} {line}".rstrip()
+        for name, lines in sections.items()
+        for k, line in enumerate(lines)
+    )
+
+
+def _joints(m: Model, d: Data) -> list[str]:
+    """Position and velocity of each joint."""
+    lines = []
+    for j in range(m.njnt):
+        kind = JointType(int(m.jnt_type[j]))
+        q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+        qpos, qvel = d.qpos[q : q + QPOS[kind]], d.qvel[v : v + len(AXES[kind])]
+        name = name_of(m, "joint", j)
+        lines.append(f"{name:20} {kind.name.lower():5} {numbers(qpos)} | {numbers(qvel)}")
+    return shown(["name, type, qpos | qvel", *lines]) if lines else []
+
+
+QPOS = {JointType.FREE: 7, JointType.BALL: 4, JointType.SLIDE: 1, JointType.HINGE: 1}
+
+
+def _mocap(m: Model, d: Data) -> list[str]:
+    bodies = sorted(
+        np.flatnonzero(m.body_mocapid >= 0).tolist(), key=lambda b: int(m.body_mocapid[b])
+    )
+    pairs = zip(bodies, d.mocap_pos, d.mocap_quat, strict=True)
+    return shown(f"{name_of(m, 'body', b):20} {numbers(p)} | {numbers(q)}" for b, p, q in pairs)
+
+
+def _controls(m: Model, d: Data) -> list[str]:
+    """Controls, and the forces of the actuators where these have one each."""
+    force = d.actuator_force
+    if force is None or len(force) != m.nu:
+        force = [None] * m.nu
+    return shown(
+        f"{name_of(m, 'actuator', k):20} {number(d.ctrl[k])}" + ("" if f is None else _to(f))
+        for k, f in enumerate(force)
+    )
+
+
+def _to(force: float) -> str:
+    return f" -> {number(force)}"
+
+
+def _contacts(m: Model, d: Data) -> list[str]:
+    """How many, and the deepest: their geoms, distances, points and normal forces."""
+    c = d.contact
+    if c is None or d.ncon is None or not m.ncontact:
+        return []
+    count = int(d.ncon)
+    lines = []
+    for k in np.argsort(c.dist[:count], kind="stable"):
+        one, two = (name_of(m, "geom", g) for g in c.geom[k])
+        force = "" if c.force is None else f", pushes with {number(c.force[k, 0])} N"
+        place = numbers(c.pos[k])
+        lines.append(f"{one} - {two}: {number(c.dist[k])} m, at {place}{force}")
+    return [f"{count} of {m.ncontact} places, the deepest first", *shown(lines)]
+
+
+def _rows(d: Data) -> list[str]:
+    if d.nefc is None:
+        return []
+    kinds = {"equality": d.ne, "friction loss": d.nf, "limit": d.nl}
+    some = ", ".join(f"{int(n)} of {kind}" for kind, n in kinds.items() if n is not None and n)
+    turns = f", {int(d.solver_niter)} iterations" if d.solver_niter is not None else ""
+    return [f"{int(d.nefc)}{f' ({some})' if some else ''}{turns}"]
+
+
+def _forces(m: Model, d: Data) -> list[str]:
+    """The largest entry of each generalized force, and its dof."""
+    names, lines = dofs(m), []
+    for field in FORCES:
+        value = getattr(d, field)
+        if value is not None and np.any(value):
+            k = int(np.argmax(np.abs(value)))
+            lines.append(f"{field:16} at most {number(value[k])}, of {names[k]}")
+    return lines
+
+
+def _pushed(m: Model, d: Data) -> list[str]:
+    """Bodies with an applied force and torque."""
+    bodies = np.flatnonzero(np.any(d.xfrc_applied, axis=1)).tolist()
+    return shown(
+        f"{name_of(m, 'body', b):20} xfrc_applied {numbers(d.xfrc_applied[b])}" for b in bodies
+    )
+
+
+def _energy(d: Data) -> list[str]:
+    if d.energy is None or not np.any(d.energy):
+        return []
+    potential, kinetic = d.energy
+    return [f"{number(potential)} J potential, {number(kinetic)} J kinetic"]

@@ -1,0 +1,62 @@
+"""What plugins do in a step besides sensors and passive forces: forces of actuators, the rates of
+activations that they keep, and what they make of these and of their states at the end of a step."""
+
+from jaxsim.enums import DisableBit
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.plugin import (
+    attached,
+    compute,
+    instances,
+    own_activations,
+    plugin_row,
+)
+
+
+def forces(m: Model, d: Data, force: Array, given: Array) -> Array:
+    """Forces `[nactuator, *W]` of actuators, with those of plugins in their places.
+
+    Args:
+      m, d: model and data.
+      force: forces of the others.
+      given: the setpoint of each: its control or activation, `[nactuator, *W]`.
+    """
+    for instance in instances(m.actuator_plugin):
+        served = attached(m, instance, m.actuator_plugin)
+        of_served = take(given, served.id)
+        own = compute(m, d, instance, "actuator", served, served.id.shape, of_served)
+        force = force.at[served.id].set(own)
+    return force
+
+
+def rates(m: Model, d: Data, given: Array) -> Array:
+    """act_dot `[na, *W]`, with the rates of the activations that plugins keep in their places."""
+    act_dot = d.act_dot
+    for instance in instances(m.actuator_plugin):
+        slots = own_activations(m.structure, instance)
+        if not slots.size or plugin_row(m.structure, instance).act_dot is None:
+            continue
+        served = attached(m, instance, m.actuator_plugin)
+        of_served = take(given, served.id)
+        own = compute(m, d, instance, "act_dot", served, slots.shape, of_served)
+        act_dot = act_dot.at[slots].set(own)
+    return act_dot
+
+
+def advance(m: Model, d: Data) -> Data:
+    """The activations and states that plugins overwrite at the end of a step, of `d` after it."""
+    act, state = d.act, d.plugin_state
+    actuation = not m.opt.disableflags & DisableBit.ACTUATION
+    for instance in range(m.nplugin):
+        row = plugin_row(m.structure, instance)
+        slots = own_activations(m.structure, instance)
+        served = attached(m, instance, m.actuator_plugin)
+        if row.next_act is not None and slots.size and actuation:
+            act = act.at[slots].set(compute(m, d, instance, "next_act", served, slots.shape))
+        start, number = (int(n[instance]) for n in (m.plugin_stateadr, m.plugin_statenum))
+        if row.next_state is not None and number:
+            own = compute(m, d, instance, "next_state", served, (number,))
+            state = state.at[start : start + number].set(own)
+    return d.replace(act=act, plugin_state=state)

@@ -1,0 +1,180 @@
+"""The stages as a program calls them one by one, in MuJoCo's cut.
+
+`forward` is
+
+    fwd_position  sensor_pos  fwd_velocity  sensor_vel  fwd_actuation  fwd_acceleration  solve
+    sensor_acc
+
+and `step` an integrator after it. Inside a step (forward.py) the rows are made with the velocities,
+which their reference depends on, and the acceleration without constraints is the first turn of the
+solver. Called alone each stage ends with what MuJoCo's has computed; what one does not hand to the
+next because no Data carries it is found again (resume.py).
+"""
+
+import jax.numpy as jnp
+
+from jaxsim.enums import IntegratorType
+from jaxsim.model.data import OF_ROWS, Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.body.rne import com_vel
+from jaxsim.physics.constraint.row_list import list_rows
+from jaxsim.physics.forward import constraints, fwd_constraint, smooth_force, velocity_forces
+from jaxsim.physics.forward import fwd_position as _fwd_position
+from jaxsim.physics.integrate.integrate import rk4, single_step
+from jaxsim.physics.resume import resumed
+from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
+from jaxsim.physics.sleep.trees import sleeps, waiting
+from jaxsim.physics.stage import stage
+from jaxsim.physics.tendon.bias import tendon_bias as _tendon_bias
+from jaxsim.physics.tendon.tendon import tendon_velocity
+
+
+@stage(
+    reads="qpos qvel eq_active mocap_pos mocap_quat warning",
+    writes=(
+        "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat "
+        "cam_xpos cam_xmat light_xpos light_xdir subtree_com cdof cinert crb M ten_length ten_J "
+        "actuator_length actuator_moment contact ncon ne nf nl nefc warning"
+    ),
+)
+def fwd_position(m: Model, d: Data) -> Data:
+    """What follows from the configuration: poses, mass matrix, contacts, moments, row counts."""
+    return make_constraint(m, _fwd_position(m, d))
+
+
+@stage(
+    reads="qpos qvel eq_active xpos xquat subtree_com cdof ten_length ten_J contact found",
+    writes="contact ne nf nl nefc",
+)
+def make_constraint(m: Model, d: Data) -> Data:
+    """Counts the constraint rows of a state, and says where those of each contact begin.
+
+    A Data that keeps `efc_J` and its kin gets the rows; forces they have after `solve`.
+    """
+    made = constraints(m, com_vel(m, tendon_velocity(m, d)))
+    made = list_rows(m, made.replace(qacc=jnp.zeros_like(d.qvel)))
+    return d.replace(**{name: getattr(made, name) for name in MADE})
+
+
+MADE = (
+    *("contact", "ne", "nf", "nl", "nefc", "nisland", "tree_island"),
+    *(name for name in OF_ROWS if name != "efc_force"),
+)
+
+
+@stage(
+    reads=(
+        "qpos qvel xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof cinert ten_length "
+        "ten_J actuator_moment found"
+    ),
+    writes=(
+        "cvel cdof_dot ten_velocity actuator_velocity qfrc_bias qfrc_spring qfrc_damper "
+        "qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive"
+    ),
+)
+def fwd_velocity(m: Model, d: Data) -> Data:
+    """What follows from the velocity: velocities of bodies, tendons and actuators; passive and bias
+    forces."""
+    return velocity_forces(m, d)
+
+
+@stage(
+    reads=(
+        "qfrc_applied xfrc_applied xipos subtree_com cdof M qfrc_bias qfrc_passive qfrc_actuator"
+    ),
+    writes="qfrc_smooth qacc_smooth",
+)
+def fwd_acceleration(m: Model, d: Data) -> Data:
+    """Force and acceleration without constraints.
+
+    qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + qfrc_actuator + J' xfrc_applied
+    M qacc_smooth = qfrc_smooth
+    """
+    new = smooth_force(m, d)
+    new = new.replace(qacc_smooth=solve_spd(d.M, new.qfrc_smooth))
+    return waiting(m, d, new, ("qacc_smooth",)) if sleeps(m) else new
+
+
+@stage(
+    reads="qacc_warmstart M contact qfrc_smooth found rows",
+    writes="solver_niter contact qacc_smooth qfrc_constraint qacc",
+)
+def solve(m: Model, d: Data) -> Data:
+    """The acceleration and the constraint force, of `qfrc_smooth` and the constraint rows.
+
+    The rows are made of the poses, the velocity and the list of contacts in `d`, as the caller may
+    have changed them: a contact pushes as its `dist`, `pos`, `frame`, `friction`, ... say, and has
+    rows if `efc_address` is not -1. As in `step`, the solver starts from `qacc_warmstart`.
+    """
+    return fwd_constraint(m, d)
+
+
+@stage(
+    reads=(
+        "qvel xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos subtree_com cdof "
+        "cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force qacc found rows "
+        "forces"
+    ),
+    writes="cacc cfrc_int cfrc_ext",
+)
+def rne_postconstraint(m: Model, d: Data) -> Data:
+    """Accelerations of bodies, and the forces between them: `cacc`, `cfrc_ext`, `cfrc_int`."""
+    return body_forces(m, body_acceleration(m, d))
+
+
+@stage(reads="qvel site_xpos subtree_com ten_J cvel cdof_dot qfrc_bias", writes="qfrc_bias")
+def tendon_bias(m: Model, d: Data) -> Data:
+    """Adds the bias force of tendons with armature to `qfrc_bias`; `fwd_velocity` has done so."""
+    force = _tendon_bias(m, d)
+    return d if force is None else d.replace(qfrc_bias=d.qfrc_bias + force)
+
+
+@stage(
+    reads="time qpos qvel act M act_dot qfrc_smooth qfrc_constraint qacc",
+    writes="time qpos qvel act qacc_warmstart",
+)
+def euler(m: Model, d: Data) -> Data:
+    """The state one time step after `forward`, semi-implicit, with the dampers of dofs implicit."""
+    return single_step(m, _falling_asleep(m, d), IntegratorType.EULER)
+
+
+@stage(
+    reads=(
+        "time qpos qvel act ctrl xipos ximat geom_xpos geom_xmat subtree_com cdof "
+        "cinert M "
+        "ten_J actuator_length actuator_moment cvel cdof_dot ten_velocity actuator_velocity "
+        "act_dot actuator_force qfrc_actuator qfrc_smooth qfrc_constraint qacc"
+    ),
+    writes="time qpos qvel act qacc_warmstart",
+)
+def implicit(m: Model, d: Data) -> Data:
+    """The state one time step after `forward`, forces implicit in velocity.
+
+    With the integrator implicit passive, actuator and bias forces; else as implicitfast has it, the
+    first two, made symmetric.
+    """
+    full = m.opt.integrator == IntegratorType.IMPLICIT
+    kind = IntegratorType.IMPLICIT if full else IntegratorType.IMPLICITFAST
+    return single_step(m, _falling_asleep(m, d), kind)
+
+
+@stage(
+    reads=(
+        "time qpos qvel act ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
+        "mocap_quat "
+        "warning actuator_length act_dot qacc"
+    ),
+    writes="time qpos qvel act qacc_warmstart",
+)
+def rungekutta4(m: Model, d: Data) -> Data:
+    """The state one time step after `forward`, by the classical Runge-Kutta method."""
+    return rk4(m, d)
+
+
+def _falling_asleep(m: Model, d: Data) -> Data:
+    """With what the dynamics of trees that fall asleep now need: they are found again."""
+    return resumed(m, d, OF_POSITION) if sleeps(m) else d
+
+
+OF_POSITION = frozenset(("cdof", "cinert", "crb", "M", "ten_J", "actuator_moment", "found"))

@@ -1,0 +1,102 @@
+"""Poses of cameras and lights in the world: fixed to a body, following it, or aimed at another.
+
+MuJoCo's documentation, XML reference: body/camera/mode, body/light/mode.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import CamLight
+from jaxsim.math import Rot, Vec, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.stage import stage
+
+
+@stage(reads="xpos xquat subtree_com ", writes="cam_xpos cam_xmat light_xpos light_xdir")
+def camlight(m: Model, d: Data) -> Data:
+    """Positions of cameras and lights, orientations of cameras and directions of lights.
+
+    fixed          as they are fixed to the body
+    track          orientation of qpos0, offset from the body of qpos0
+    trackcom       the same from the center of mass of the body's subtree
+    targetbody     at their place in the body, aimed at the target body
+    targetbodycom  the same, aimed at the center of mass of the target's subtree
+
+    Cameras look along -z, with y up.
+    """
+    return _lights(m, _cameras(m, d))
+
+
+class _Mounts(NamedTuple):
+    """How cameras or lights are attached: constants `[n]`, and offsets at qpos0."""
+
+    body: np.ndarray
+    mode: np.ndarray
+    target: np.ndarray
+    pos0: Vec
+    poscom0: Vec
+
+    @property
+    def follows(self) -> np.ndarray:
+        """Which have the orientation of qpos0."""
+        return np.isin(self.mode, (CamLight.TRACK, CamLight.TRACKCOM))
+
+    def positions(self, d: Data, fixed: Vec) -> Vec:
+        """Where they are; `fixed` is where they are fixed to their bodies."""
+        pos = take(d.xpos, self.body) + take(d.xquat, self.body).rotate(fixed)
+        for kind, origin, offset in (
+            (CamLight.TRACK, d.xpos, self.pos0),
+            (CamLight.TRACKCOM, d.subtree_com, self.poscom0),
+        ):
+            pos = select(column(self.mode == kind, pos), take(origin, self.body) + offset, pos)
+        return pos
+
+    def goals(self, d: Data) -> Iterator[tuple[np.ndarray, Vec]]:
+        """Which are aimed, and the points that they are aimed at."""
+        for kind, goal in (
+            (CamLight.TARGETBODY, d.xpos),
+            (CamLight.TARGETBODYCOM, d.subtree_com),
+        ):
+            here = (self.mode == kind) & (self.target >= 0)
+            if here.any():
+                yield here, take(goal, np.maximum(self.target, 0))
+
+
+def _cameras(m: Model, d: Data) -> Data:
+    if not m.ncam:
+        return d.replace(cam_xpos=d.xpos[:0], cam_xmat=d.xmat[:0])
+    mounts = _Mounts(m.cam_bodyid, m.cam_mode, m.cam_targetbodyid, m.cam_pos0, m.cam_poscom0)
+    pos = mounts.positions(d, m.cam_pos)
+    mat = (take(d.xquat, m.cam_bodyid) * m.cam_quat).matrix()
+    mat = select(column(mounts.follows, pos), m.cam_mat0, mat)
+    for here, goal in mounts.goals(d):
+        mat = select(column(here, pos), _aimed(pos - goal), mat)
+    return d.replace(cam_xpos=pos, cam_xmat=mat)
+
+
+def _lights(m: Model, d: Data) -> Data:
+    """Of a Data that keeps them; nothing else needs them."""
+    if d.light_xpos is None and d.light_xdir is None:
+        return d
+    if not m.nlight:
+        return d.replace(light_xpos=d.xpos[:0], light_xdir=d.xpos[:0])
+    mounts = _Mounts(
+        m.light_bodyid, m.light_mode, m.light_targetbodyid, m.light_pos0, m.light_poscom0
+    )
+    pos = mounts.positions(d, m.light_pos)
+    way = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
+    way = select(column(mounts.follows, pos), m.light_dir0, way)
+    for here, goal in mounts.goals(d):
+        way = select(column(here, pos), goal - pos, way)
+    return d.replace(light_xpos=pos, light_xdir=way.normalize())
+
+
+def _aimed(back: Vec) -> Rot:
+    """Axes of a camera whose z axis points backwards, level with the horizon."""
+    z = back.normalize()
+    x = Vec(-z.y, z.x, 0 * z.z).normalize()  # the vertical times z
+    return Rot.from_cols(x, z.cross(x), z)

@@ -1,0 +1,106 @@
+"""Signed distance of points from a geom, and its slope; `mjc_distance` and `mjc_gradient`.
+
+These are the fields on which the search for contacts of `sdf` geoms goes down: those of shapes of
+plugins, of meshes by their octrees, and of primitives.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arguments import check_data, check_model, check_points
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.collision.field.distance import distance_and_slope
+from jaxsim.physics.collision.field.fields import fields_of
+from jaxsim.physics.collision.field.kinds import NONE, kind_of
+from jaxsim.physics.query.ray import in_parts
+from jaxsim.physics.query.ray_of_geom import given_geom
+from jaxsim.physics.refusal import named
+
+
+class GeomSdf(NamedTuple):
+    """The signed distance of a point from a geom, or of each of several.
+
+    Attributes:
+      distance: [m], negative inside.
+      gradient: direction in which it grows, in the world; see `geom_sdf`.
+    """
+
+    distance: jax.Array
+    gradient: jax.Array
+
+
+def geom_sdf(m: Model, d: Data, geom: int | str, point: Array) -> GeomSdf:
+    """Signed distance of points from a geom, and its slope.
+
+    Of an `sdf` geom: the distance of its plugin's shape, or of its mesh by the octree; of a plane,
+    sphere, capsule, ellipsoid, cylinder or box that of the primitive. It is exact for some shapes
+    and near the surface for others: MuJoCo's `mjc_distance`. The gradient is `mjc_gradient`, which
+    the search for contacts follows. It is the derivative of the distance but for two shapes: of an
+    ellipsoid it has unit length, inside a box it turns from the direction of the center to the
+    normals of the faces. The derivative itself is `jax.grad` of the distance.
+
+    Args:
+      m: the model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      geom: number or name of the geom. Known when traced.
+      point: (3,), or several (n, 3), in the world [m].
+
+    Returns:
+      A GeomSdf: distance () or (n,) [m], gradient (3,) or (n, 3), in the world.
+
+    Raises:
+      ValueError: there is no such geom, it has no signed distance (a height field, a mesh that is
+        not of type "sdf", a plugin that is not known), or a shape or precision is wrong.
+    """
+    check_model("geom_sdf", m)
+    check_data("geom_sdf", m, d)
+    check_points("geom_sdf", m, "point", point)
+    number = given_geom("geom_sdf", m, geom)
+    if not isinstance(number, int):
+        raise ValueError("geom_sdf: geom: expected a number or name that is known when traced")
+    if kind_of(m.structure, number) == NONE:
+        raise ValueError(f"geom_sdf: {named(m, 'geom', number)}: {_reason(m.structure, number)}")
+    point = jnp.asarray(point).astype(m.qpos0.dtype)
+    found = _asked(number)(m, d, point.reshape(-1, 3))
+    return found if point.ndim == 2 else jax.tree.map(lambda x: x[0], found)
+
+
+def _reason(s: Structure, geom: int) -> str:
+    kind = GeomType(s.geom_type[geom])
+    if kind == GeomType.SDF:
+        return "the signed distance of its plugin is not known"
+    remedy = '; its type would have to be "sdf"' if kind == GeomType.MESH else ""
+    return f"a geom of type {kind.name.lower()} has no signed distance{remedy}"
+
+
+@functools.cache
+def _asked(geom: int) -> Callable[..., GeomSdf]:
+    """The signed distance of one geom, of points `[n, 3, *W]`."""
+
+    def sdf(m: Model, d: Data, point: Array) -> GeomSdf:
+        s, d = m.structure, kinematics(m, d)
+        kind, one = kind_of(s, geom), np.array([geom])
+        turn = take(d.geom_xmat, one)
+        at = turn.T @ (in_parts(point) - take(d.geom_xpos, one))
+        names = [kind if k == geom else NONE for k in range(s.ngeom)]
+        size = Vec(*(m.geom_size[:, k][geom : geom + 1] for k in range(3)))
+        ids = jnp.broadcast_to(jnp.int32(geom), (1, *at.x.shape[1:]))
+        solid = fields_of(m, names, (kind,)).solid_of(ids, size, (kind,))
+        value, slope = distance_and_slope(at.map(lambda x: x[:, None]), solid)
+        gradient = turn @ slope.map(lambda x: x[:, 0])
+        return GeomSdf(value[:, 0], jnp.stack(gradient.parts, axis=1))
+
+    return jax.jit(worlds(sdf), inline=True)

@@ -1,0 +1,108 @@
+"""Whether points are inside a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
+
+import operator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arguments import check_array, check_data, check_model, check_points
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.public import items
+from jaxsim.physics.query.ray import in_parts
+from jaxsim.physics.sensor.shape_query import INSIDE
+
+
+def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax.Array:
+    """Whether points are inside a site, or inside the convex hull of one that is a mesh.
+
+    Args:
+      m: the model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      site: number () or name of the site.
+      point: (3,), or several (n, 3), in the world [m].
+
+    Returns:
+      bool, () or (n,).
+
+    Raises:
+      ValueError: there is no such site, or a shape or precision is wrong.
+    """
+    check_model("inside_site", m)
+    check_data("inside_site", m, d)
+    check_points("inside_site", m, "point", point)
+    point = jnp.asarray(point).astype(m.qpos0.dtype)
+    site = items(_given(m, site), m.qpos0.dtype)
+    found = _inside(m, d, site, point.reshape(-1, 3))
+    return found if point.ndim == 2 else found[0]
+
+
+def _given(m: Model, site: Array | int | str) -> Array | int:
+    if isinstance(site, str):
+        return name2id(m, "site", site)
+    if isinstance(site, jax.core.Tracer):
+        check_array("inside_site", m, "site", site)
+        return site
+    site = operator.index(site)
+    if not 0 <= site < m.nsite:
+        raise ValueError(f"inside_site: site: there is no site {site}; the model has {m.nsite}")
+    return site
+
+
+def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
+    d = kinematics(m, d)
+    p = pick(d.site_xmat, site).T @ (in_parts(point) - pick(d.site_xpos, site))
+    size = [pick(m.site_size[:, k], site) for k in range(3)]
+    type_ = jnp.asarray(column(m.site_type.astype(np.int32), d.site_xpos))
+    here = pick(type_, site)
+    inside = jnp.zeros(p.x.shape, bool)
+    for kind in sorted(set(m.site_type.tolist())):
+        of_kind = _in_hull(m, site, p) if kind == GeomType.MESH else INSIDE[kind](*size, p)
+        inside = jnp.where(here == kind, of_kind, inside)
+    return inside
+
+
+_inside = jax.jit(worlds(_of_site), inline=True)
+
+
+class _Polygons(NamedTuple):
+    """Sides of the hulls of the meshes that sites have: numbers, a corner of each, its mesh."""
+
+    number: np.ndarray
+    corner: np.ndarray
+    mesh: np.ndarray
+
+
+@derived
+def _polygons(s: Structure) -> _Polygons:
+    mesh = np.repeat(np.arange(s.nmesh), s.mesh_polynum)
+    number = np.flatnonzero(np.isin(mesh, s.site_dataid[s.site_type == GeomType.MESH]))
+    first = np.asarray(s.mesh_polyvert)[s.mesh_polyvertadr[number]]
+    mesh = mesh[number].astype(np.int32)
+    return _Polygons(number, first + s.mesh_vertadr[mesh], mesh)
+
+
+def _in_hull(m: Model, site: Array, p: Vec) -> Array:
+    """Whether points `[n, *W]` are under all sides of the hull of the mesh of a site.
+
+    A site has the frame of the mesh's file, in which the frame of its vertices has a pose.
+    """
+    of = _polygons(m.structure)
+    normal, corner = take(m.mesh_polynormal, of.number), take(m.mesh_vert, of.corner)
+    mine = pick(jnp.asarray(column(m.site_dataid.astype(np.int32), site)), site)
+    some = jnp.maximum(mine, 0)  # whatever a site that is no mesh gets
+    p = pick(m.mesh_quat, some).conj.rotate(p - pick(m.mesh_pos, some))
+    other = column(of.mesh, site) != mine  # sides of other meshes
+    from_corner = p.map(lambda x: x[:, None]) - corner.map(lambda x: x[None])
+    height = from_corner.dot(normal.map(lambda x: x[None]))
+    return jnp.all((height < 0) | other[None], axis=1)

@@ -1,0 +1,122 @@
+"""Rays and one geom of a model; MuJoCo's `mj_rayMesh` and `mj_rayHfield`.
+
+The same for a shape without a model is `jaxsim.functions.ray_geom`.
+"""
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import GeomType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.physics.arguments import check_array
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.public import items
+from jaxsim.physics.query.ray import given_rays, in_parts
+from jaxsim.physics.ray.cast import Rays, cast_at
+from jaxsim.physics.refusal import named
+
+
+class SurfaceHit(NamedTuple):
+    """Where a ray meets a surface, or each of several.
+
+    Attributes:
+      dist: how far it goes, in lengths of its vector; -1: it misses the surface.
+      normal: of the surface there, outwards, in the world; zero if the ray misses it.
+    """
+
+    dist: jax.Array
+    normal: jax.Array
+
+
+def ray_mesh(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array) -> SurfaceHit:
+    """Where rays pnt + x vec, x >= 0, first meet a mesh.
+
+    Its faces are met from both sides, whether it is drawn or not.
+
+    Args:
+      m: the model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      geom: number () or name of the geom. Of a number that is known only when the program runs, and
+        is no mesh, nothing is met.
+      pnt: where a ray begins, (3,), or where each of several does, (n, 3), in the world [m].
+      vec: its direction, (3,) or (n, 3), in the world, of any length; zero meets nothing.
+
+    Returns:
+      A SurfaceHit: dist () or (n,), in lengths of `vec`, -1 for none; normal (3,) or (n, 3).
+
+    Raises:
+      ValueError: there is no such geom, or it is no mesh; a shape or precision is wrong.
+    """
+    return _ask("ray_mesh", GeomType.MESH, m, d, geom, pnt, vec)
+
+
+def ray_hfield(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array) -> SurfaceHit:
+    """Where rays pnt + x vec, x >= 0, first meet a height field: surface, walls or base.
+
+    Args:
+      m, d, geom, pnt, vec: as for `ray_mesh`.
+
+    Returns:
+      A SurfaceHit, likewise.
+
+    Raises:
+      ValueError: there is no such geom, or it is no height field; a shape or precision is wrong.
+    """
+    return _ask("ray_hfield", GeomType.HFIELD, m, d, geom, pnt, vec)
+
+
+def _ask(
+    name: str,
+    type_: GeomType,
+    m: Model,
+    d: Data,
+    geom: Array | int | str,
+    pnt: Array,
+    vec: Array,
+) -> SurfaceHit:
+    pnt, vec, single = given_rays(name, m, d, pnt, vec)
+    geom = given_geom(name, m, geom)
+    if isinstance(geom, int) and m.geom_type[geom] != type_:
+        kind = GeomType(m.geom_type[geom]).name.lower()
+        raise ValueError(
+            f"{name}: {named(m, 'geom', geom)} is of type {kind}, expected {type_.name.lower()}"
+        )
+    hits = _hits(type_)(m, d, pnt, vec, items(geom, m.qpos0.dtype))
+    return jax.tree.map(lambda x: x[0], hits) if single else hits
+
+
+@functools.cache
+def _hits(type_: GeomType) -> Callable[..., SurfaceHit]:
+    def rays(m: Model, d: Data, pnt: Array, vec: Array, geom: Array) -> SurfaceHit:
+        d = kinematics(m, d)
+        everybody = jnp.full_like(geom, -1)  # no body is left out
+        hits = cast_at(m, d, Rays(in_parts(pnt), in_parts(vec), everybody), geom, type_)
+        return SurfaceHit(hits.dist, jnp.stack(hits.normal.parts, axis=1))
+
+    return jax.jit(worlds(rays), inline=True)  # as in query/ray.py
+
+
+def given_geom(name: str, m: Model, geom: Array | int | str) -> Array | int:
+    """The id of a geom given by id or name, an int if it is known when traced.
+
+    Raises:
+      ValueError: there is no such geom.
+    """
+    if isinstance(geom, str):
+        return name2id(m, "geom", geom)
+    if isinstance(geom, jax.core.Tracer):
+        check_array(name, m, "geom", geom)
+        return geom
+    geom = operator.index(geom)
+    if not 0 <= geom < m.ngeom:
+        raise ValueError(f"{name}: geom: there is no geom {geom}; the model has {m.ngeom}")
+    return geom

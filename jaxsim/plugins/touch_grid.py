@@ -1,0 +1,141 @@
+"""`mujoco.sensor.touch_grid`: forces of contacts in a grid of directions seen from a site.
+
+MuJoCo's documentation of the plugin (plugin/sensor). A site looks along its negative z axis, as a
+camera does. A contact at (x, y, z) in its frame is in the direction
+
+    azimuth = atan2(x, -z),   elevation = atan2(y, sqrt(x^2 + z^2))
+
+and counts in the cell between whose edges both are. Edges of cells are at `fov` times f(u) from
+the middle, u at equal distances from -1 to 1,
+
+    f(u) = gamma u^5 + (1 - gamma) u
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.enums import ObjType
+from jaxsim.extend.plugin import Attached, Config, Plugin
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.plugins.numbers import number, numbers
+
+FOV = (180.0, 90.0)  # largest fields of view to either side [deg]
+CHANNELS = 6
+
+
+class TouchGrid(Plugin):
+    """Forces of contacts, summed in the cells of a grid of directions."""
+
+    name = "mujoco.sensor.touch_grid"
+    settings = dict.fromkeys(("nchannel", "size", "fov", "gamma"), "")
+    objtype = ObjType.SITE
+
+    def check(self, config: Config) -> str:
+        """Sizes, angles and channels must be possible."""
+        for key, what in (("size", "columns and rows"), ("fov", "horizontal and vertical angle")):
+            if len(config.get(key, "").split()) != 2:
+                return f"config '{key}' must give two numbers, {what}"
+        if (_size(config) <= 0).any():
+            return "config 'size' must be two positive counts"
+        for angle, most in zip(numbers(config, "fov", 2), FOV, strict=True):
+            if not 0 < angle <= most:
+                return f"config 'fov' has {angle:g}; it must be positive and at most {most:g} here"
+        if not 1 <= _channels(config) <= CHANNELS:
+            return f"config 'nchannel' must be from 1 to {CHANNELS}"
+        if not 0 <= number(config, "gamma") <= 1:
+            return "config 'gamma' must be from 0 to 1"
+        return ""
+
+    def readings(self, config: Config) -> int:
+        """Channels times rows times columns."""
+        return _channels(config) * int(_size(config).prod())
+
+    def sensor(self, m: Model, d: Data, at: Attached) -> jax.Array:
+        """Readings of each sensor: of each channel rows from below, in these cells from the left.
+
+        Channels are forces along z, x, y of the site [N], then torques about them [N m].
+        """
+        assert at.objid is not None
+        columns, rows = (
+            _edges(count, angle, number(at.config, "gamma"))
+            for count, angle in zip(_size(at.config), numbers(at.config, "fov", 2), strict=True)
+        )
+        channels = _channels(at.config)
+        if d.contact is None or d.contact.force is None:  # a model without contacts
+            shape = len(at.id), channels * (len(columns) - 1) * (len(rows) - 1)
+            return jnp.zeros(shape, d.qpos.dtype)
+
+        def one(pos: jax.Array, R: jax.Array, body: jax.Array) -> jax.Array:
+            azimuth, elevation = _directions(_product("ca,ab->cb", d.contact.pos - pos[None], R))
+            # The sum over the contacts of a cell, as a product of factors for rows and for columns:
+            # contacts times cells would be many numbers, and sums that scatter are slow on a GPU.
+            force = _forces(m, d, body, R)[:, :channels, None] * _between(elevation, rows)[:, None]
+            across = _between(azimuth, columns)
+            return _product("cky,cx->kyx", force, across).ravel()
+
+        body = jnp.asarray(m.body_weldid[m.site_bodyid[at.objid]])
+        return jax.vmap(one)(d.site_xpos[at.objid], d.site_xmat[at.objid], body)
+
+
+def _size(config: Config) -> np.ndarray:
+    """Columns and rows."""
+    return numbers(config, "size", 2).astype(int)
+
+
+def _channels(config: Config) -> int:
+    """Channels; 1 if nothing is said."""
+    return int(number(config, "nchannel")) or 1
+
+
+def _edges(count: int, angle: float, gamma: float) -> np.ndarray:
+    """Edges of cells, from below or from the left, (count + 1,) [rad].
+
+    Summed up as MuJoCo does: one in the middle may be a rounding beside zero, where contacts are
+    that lie straight ahead.
+    """
+    u = np.cumsum([-1.0, *[2 / count] * count])
+    return angle * np.pi / 180 * (gamma * u**5 + (1 - gamma) * u)
+
+
+def _directions(local: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Azimuth and elevation of points in the frame of a site, (n,) of (n, 3) [rad].
+
+    They say which cell a contact is in, and that has no derivative.
+    """
+    x, y, z = lax.stop_gradient(local).T
+    return jnp.arctan2(x, -z), jnp.arctan2(y, jnp.sqrt(x * x + z * z))
+
+
+def _between(angle: jax.Array, edges: np.ndarray) -> jax.Array:
+    """1 where an angle is above an edge and not above the next, (n, len(edges) - 1)."""
+    above = angle[:, None] > jnp.asarray(edges, angle.dtype)[None]
+    return (above[:, :-1] & ~above[:, 1:]).astype(angle.dtype)
+
+
+def _forces(m: Model, d: Data, body: jax.Array, R: jax.Array) -> jax.Array:
+    """Force and torque of each contact on a body, in the frame of its site, (ncontact, 6).
+
+    Contacts of all that is welded to the body count; those of others are zero.
+
+    Args:
+      m, d: of one world.
+      body: the first body of those that are welded together.
+      R: orientation of the site in the world.
+    """
+    geom, dtype = d.contact.geom, d.qpos.dtype
+    there = geom[:, :1] >= 0
+    welded = jnp.asarray(m.body_weldid[m.geom_bodyid])[jnp.maximum(geom, 0)]
+    on_first, on_second = ((welded == body) & there).astype(dtype).T
+    parts = d.contact.force.reshape(-1, 2, 3)  # force and torque on the second geom
+    world = _product("cpa,cab->cpb", parts, d.contact.frame)
+    zxy = jnp.roll(_product("cpa,ab->cpb", world, R), 1, axis=-1)
+    return zxy.reshape(-1, 6) * (on_second - on_first)[:, None]
+
+
+# by default an accelerator would round the factors to fewer digits
+_product = partial(jnp.einsum, precision="highest")

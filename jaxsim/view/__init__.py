@@ -1,0 +1,25 @@
+"""Looking at a world and touching it: cameras, what is under a pixel, pulling with a mouse.
+
+MuJoCo's abstract visualization (`mjv_` functions) without a window, a scene or state of its own:
+pure functions of model, data, camera and mouse. Names are MuJoCo's without the prefix.
+"""
+
+from jaxsim.view.camera import Camera as Camera
+from jaxsim.view.camera import CameraType as CameraType
+from jaxsim.view.camera import default_free_camera as default_free_camera
+from jaxsim.view.frame import CameraFrame as CameraFrame
+from jaxsim.view.frame import Frustum as Frustum
+from jaxsim.view.frame import camera_frame as camera_frame
+from jaxsim.view.frame import camera_frustum as camera_frustum
+from jaxsim.view.frame import pixel_ray as pixel_ray
+from jaxsim.view.mouse import Mouse as Mouse
+from jaxsim.view.mouse import align_to_camera as align_to_camera
+from jaxsim.view.mouse import move_camera as move_camera
+from jaxsim.view.perturb import PertBit as PertBit
+from jaxsim.view.perturb import Perturb as Perturb
+from jaxsim.view.perturb import apply_perturb_force as apply_perturb_force
+from jaxsim.view.perturb import apply_perturb_pose as apply_perturb_pose
+from jaxsim.view.perturb import init_perturb as init_perturb
+from jaxsim.view.perturb import move_perturb as move_perturb
+from jaxsim.view.select import Selection as Selection
+from jaxsim.view.select import select as select

@@ -1,0 +1,91 @@
+"""Pose and velocity of one body, which may be chosen while a program runs, and points in it."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import ObjType
+from jaxsim.math import Components, Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.select import pick
+from jaxsim.physics.body.inertia import com_pos
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.body.object_frame import object_velocity
+from jaxsim.physics.body.rne import com_vel
+
+
+class MovingBody(NamedTuple):
+    """A body in the world.
+
+    Attributes:
+      xpos, xquat, xmat: pose of its frame, (3,) [m], (4,), (3, 3).
+      xipos, xiquat: pose of its inertial frame.
+      angular, linear: velocities, of its rotation [rad/s] and of its center of mass [m/s], (3,).
+    """
+
+    xpos: jax.Array
+    xquat: jax.Array
+    xmat: jax.Array
+    xipos: jax.Array
+    xiquat: jax.Array
+    angular: jax.Array
+    linear: jax.Array
+
+
+def in_body(m: Model, d: Data, body: Array, point: Array) -> jax.Array:
+    """A point in the frame of a body, (3,) [m].
+
+    Args:
+      m: the model.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      body: its number, ().
+      point: in the world, (3,) [m].
+    """
+    return _in_body(m, d, jnp.asarray(body, jnp.int32)[None], point)
+
+
+def _local(m: Model, d: Data, body: Array, point: Array) -> Array:
+    d = kinematics(m, d)
+    offset = Vec(*(point[k : k + 1] for k in range(3))) - pick(d.xpos, body)
+    return _one(pick(d.xquat, body).conj.rotate(offset))
+
+
+def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
+    """Pose and velocity of a body.
+
+    Args:
+      m: the model.
+      d: data, of which qpos and qvel (and the poses of mocap bodies) count.
+      body: its number, ().
+    """
+    return _found(m, d, jnp.asarray(body, jnp.int32)[None])
+
+
+def _moving(m: Model, d: Data, body: Array) -> MovingBody:
+    d = com_vel(m, com_pos(m, kinematics(m, d)))
+    velocity = pick(object_velocity(m, d, ObjType.BODY, np.arange(m.nbody)), body)
+    quat = pick(d.xquat, body)
+    rows = [jnp.stack([x[0] for x in row.parts]) for row in pick(d.xmat, body).rows]
+    return MovingBody(
+        xpos=_one(pick(d.xpos, body)),
+        xquat=_one(quat),
+        xmat=jnp.stack(rows),
+        xipos=_one(pick(d.xipos, body)),
+        xiquat=_one(quat * pick(m.body_iquat, body)),
+        angular=_one(velocity.rot),
+        linear=_one(velocity.lin),
+    )
+
+
+_in_body = jax.jit(worlds(_local), inline=True)
+_found = jax.jit(worlds(_moving), inline=True)
+
+
+def _one(value: Components) -> Array:
+    """Components of one item, as an array `[k, *W]`."""
+    return jnp.stack([x[0] for x in value.parts])

@@ -1,0 +1,146 @@
+"""What a mouse does to a camera; MuJoCo's `mjv_moveCamera`.
+
+A mouse moves by (reldx, reldy), in heights of the window, to the right and downwards. The formulas
+are those that MuJoCo's function is observed to have; a test compares both.
+"""
+
+from enum import IntEnum
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.view.camera import Camera, CameraType
+
+HALF_TURN = 180.0  # degrees that a mouse turns a camera by on its way through the window
+STEEPEST = 89.0  # elevation, up and down [degrees]
+NEAREST, FARTHEST = 0.01, 100.0  # distances, in extents of the model
+FLAT = 0.15  # of the height of an orthographic picture, that a mouse moves by for a meter away
+
+
+class Mouse(IntEnum):
+    """What a moving mouse means: MuJoCo's mjtMouse."""
+
+    ROTATE_V = 1
+    ROTATE_H = 2
+    MOVE_V = 3
+    MOVE_H = 4
+    ZOOM = 5
+    MOVE_V_REL = 6
+    MOVE_H_REL = 7
+    TURN_V = 8
+    TURN_H = 9
+
+
+def move_camera(
+    m: Model, camera: Camera, action: Mouse | int, reldx: Array | float, reldy: Array | float
+) -> Camera:
+    """A camera after a movement of the mouse.
+
+    ROTATE_V, ROTATE_H    around what it looks at
+    MOVE_V                with the picture: to the side and along the vertical
+    MOVE_H                with the picture: to the side and along the horizon
+    ZOOM                  towards what it looks at and away
+    MOVE_V_REL            to the side and along its up direction
+    MOVE_H_REL            to the side and forward
+    TURN_V, TURN_H        around itself, up and down or to the sides
+
+    A tracking camera can be rotated and zoomed, a fixed one does not move.
+
+    Args:
+      m: the model, whose extent bounds the distance.
+      camera: the camera.
+      action: what the movement means. Known when traced.
+      reldx, reldy: how far the mouse moves, to the right and down, in heights of the window.
+
+    Raises:
+      ValueError: there is no such action.
+    """
+    check_model("move_camera", m)
+    action = _known(action)
+    free = camera.type == CameraType.FREE
+    if camera.type == CameraType.FIXED or not (free or action in ROTATIONS or action == Mouse.ZOOM):
+        return camera
+    x, y = (jnp.asarray(v, camera.lookat.dtype) for v in (reldx, reldy))
+    if action in ROTATIONS:
+        return _turned(camera, x, y)
+    if action == Mouse.ZOOM:
+        return _zoomed(m, camera, y)
+    if action in (Mouse.TURN_V, Mouse.TURN_H):
+        # it stays where it is, and looks elsewhere
+        zero = jnp.zeros_like(x)
+        turned = _turned(camera, *((zero, y) if action == Mouse.TURN_V else (x, zero)))
+        move = _directions(camera)[0] - _directions(turned)[0]
+        return turned.replace(lookat=camera.lookat - camera.distance * move)
+    forward, up, right = _directions(camera)
+    if action == Mouse.MOVE_V_REL:
+        return camera.replace(lookat=camera.lookat + x * right + y * up)
+    if action == Mouse.MOVE_H_REL:
+        return camera.replace(lookat=camera.lookat + x * right + y * forward)
+    scale = camera.distance * seen_per_meter(camera.fovy, camera.orthographic)
+    level = jnp.stack([-right[1], right[0], jnp.zeros_like(x)])
+    vertical = jnp.array([0, 0, 1], right.dtype)
+    way = vertical if action == Mouse.MOVE_V else level
+    return camera.replace(lookat=camera.lookat + scale * (y * way - x * right))
+
+
+ROTATIONS = (Mouse.ROTATE_V, Mouse.ROTATE_H)
+
+
+def seen_per_meter(fovy: Array, orthographic: bool) -> jax.Array:
+    """How far things move that follow the mouse through a window, for each meter they are away."""
+    return FLAT * fovy if orthographic else 2 * jnp.tan(0.5 * jnp.deg2rad(fovy))
+
+
+def align_to_camera(vec: Array, forward: Array) -> jax.Array:
+    """A vector, turned about the vertical as (0, 1) is to the horizontal part of a direction.
+
+    MuJoCo's `mjv_alignToCamera`.
+
+    Args:
+      vec: to the right, forward and up, (3,).
+      forward: direction of a camera in the world, (3,), not vertical.
+
+    Returns:
+      The vector in the world, (3,).
+    """
+    x, y = forward[:2] / jnp.linalg.norm(forward[:2])
+    return jnp.stack([vec[0] * y + vec[1] * x, vec[1] * y - vec[0] * x, vec[2]])
+
+
+def known_action(function: str, action: Mouse | int) -> Mouse:
+    """An action of the mouse; ValueError if it is none."""
+    if action not in tuple(Mouse):
+        names = ", ".join(a.name for a in Mouse)
+        raise ValueError(f"{function}: action: expected one of {names}, got {action!r}")
+    return Mouse(action)
+
+
+def _known(action: Mouse | int) -> Mouse:
+    return known_action("move_camera", action)
+
+
+def _turned(camera: Camera, x: Array, y: Array) -> Camera:
+    """Azimuth and elevation after a movement."""
+    azimuth = camera.azimuth - HALF_TURN * x
+    azimuth = azimuth - jnp.where(azimuth > 180, 360, 0) + jnp.where(azimuth < -180, 360, 0)
+    elevation = jnp.clip(camera.elevation - HALF_TURN * y, -STEEPEST, STEEPEST)
+    return camera.replace(azimuth=azimuth, elevation=elevation)
+
+
+def _zoomed(m: Model, camera: Camera, y: Array) -> Camera:
+    """Slower than the distance from afar, as its logarithm."""
+    extent = m.stat.extent
+    distance = camera.distance - 9 * extent * y * jnp.log1p(camera.distance / (3 * extent))
+    return camera.replace(distance=jnp.clip(distance, NEAREST * extent, FARTHEST * extent))
+
+
+def _directions(camera: Camera) -> tuple[Array, Array, Array]:
+    """Forward, up and right of a free camera, (3,) each."""
+    turn, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
+    ca, sa, ce, se = jnp.cos(turn), jnp.sin(turn), jnp.cos(rise), jnp.sin(rise)
+    forward = jnp.stack([ce * ca, ce * sa, se])
+    up = jnp.stack([-se * ca, -se * sa, ce])
+    return forward, up, jnp.stack([sa, -ca, jnp.zeros_like(sa)])

@@ -1,0 +1,87 @@
+"""Rays and shapes by themselves, beside `mju_rayGeom`."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+from tolerance import ROUGH_DIFFERENCE, ROUNDING
+
+from jaxsim.enums import GeomType
+from jaxsim.functions import quat_to_mat, ray_geom
+from jaxsim.functions.ray import SHAPES
+
+NUMBER = 150
+KINDS = tuple(SHAPES)
+
+
+def drawn(seed: int):
+    """Poses, sizes, and rays from inside and outside, at and past the shapes, of any length."""
+    rng = np.random.default_rng(seed)
+    pos = rng.normal(size=(NUMBER, 3))
+    quat = rng.normal(size=(NUMBER, 4))
+    mat = np.asarray(quat_to_mat(quat / np.linalg.norm(quat, axis=1)[:, None]))
+    size = rng.uniform(0.1, 0.5, (NUMBER, 3))
+    size[::7, :2] = 0  # planes without end
+    pnt = pos + rng.normal(size=(NUMBER, 3)) * rng.choice([0.05, 1.0], (NUMBER, 1))
+    aim = pos + 0.2 * rng.normal(size=(NUMBER, 3))
+    return [pos, mat, size, pnt, (aim - pnt) * rng.uniform(0.3, 3, (NUMBER, 1))]
+
+
+def theirs(kind, pos, mat, size, pnt, vec) -> np.ndarray:
+    rows = []
+    for k in range(NUMBER):
+        normal = np.zeros(3)
+        given = pos[k], mat[k].ravel(), size[k], pnt[k], vec[k]
+        rows.append(np.r_[mujoco.mju_rayGeom(*given, kind, normal), normal])
+    return np.array(rows)
+
+
+@jax.jit
+def all_kinds(*given):
+    """Distances and normals of the same rays and shapes of each kind, `[kind, n, 4]`."""
+    hits = [ray_geom(*given, geomtype=kind) for kind in KINDS]
+    return jnp.stack([jnp.column_stack(hit) for hit in hits])
+
+
+def test_rays_are_the_oracles():
+    given = drawn(0)
+    given[2] = np.maximum(given[2], np.where(np.arange(3) == 2, 0.1, 0))
+    mine = all_kinds(*given)
+    sized = np.all(given[2] > 0, axis=1)
+    for k, kind in enumerate(KINDS):
+        expected = theirs(kind, *given)
+        use = sized | (kind == GeomType.PLANE)
+        assert 0.1 < (expected[use, 0] >= 0).mean() < 0.97
+        np.testing.assert_allclose(mine[k][use], expected[use], **ROUNDING)
+
+
+def test_derivatives():
+    given = drawn(1)
+    given[2][::7] = 0.3
+    rng = np.random.default_rng(2)
+    way = [rng.normal(size=x.shape) for x in given]
+    step = 1e-6
+    moved = [
+        all_kinds(*(x + s * w for x, w in zip(given, way, strict=True))) for s in (step, -step)
+    ]
+    difference = (moved[0] - moved[1]) / (2 * step)
+    out, slope = jax.jit(lambda a, w: jax.jvp(all_kinds, a, w))(tuple(given), tuple(way))
+    # not where a ray passes from one face to another, or hardly touches
+    smooth = np.all(np.abs(difference) < 30, axis=2) & (out[..., 0] >= 0)
+    assert (smooth.sum(axis=1) > 8).all()
+    np.testing.assert_allclose(slope[smooth], difference[smooth], **ROUGH_DIFFERENCE)
+    assert np.isfinite(slope).all()
+
+
+def test_one_and_many():
+    one = ray_geom(np.zeros(3), np.eye(3), np.ones(3), np.array([3.0, 0, 0]), -np.eye(3)[0], "box")
+    assert one.dist == 2
+    np.testing.assert_array_equal(one.normal, [1, 0, 0])
+    several = ray_geom(np.zeros(3), np.eye(3), np.ones(3), np.zeros(3), np.eye(3), GeomType.SPHERE)
+    np.testing.assert_allclose(several.dist, np.ones(3))
+    nothing = ray_geom(np.zeros(3), np.eye(3), np.ones(3), np.zeros(3), np.zeros(3), 2)
+    assert nothing.dist == -1
+    assert not nothing.normal.any()
+    with pytest.raises(ValueError, match=r"ray_geom: geomtype: expected one of plane, .*'mesh'"):
+        ray_geom(np.zeros(3), np.eye(3), np.ones(3), np.zeros(3), np.zeros(3), "mesh")
