@@ -221,6 +221,10 @@ def expected(mj: mujoco.MjModel, mjd: mujoco.MjData, name: str):
         M = np.zeros((mj.nv, mj.nv))
         mujoco.mj_fullM(mj, mjd, M)
         return M
+    if name == "qLD":
+        L = np.zeros((mj.nv, mj.nv))
+        mujoco.mju_sparse2dense(L, mjd.qLD, mj.M_rownnz, mj.M_rowadr, mj.M_colind)
+        return L
     if name == "ten_J":
         return dense_tendon(mj, mjd)
     if name == "actuator_moment":
@@ -247,11 +251,15 @@ def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjDat
             places = np.argwhere(~(np.abs(ours - theirs) <= TOLERANCE * (1 + np.abs(theirs))))
             wrong.append(f"{name}: {error:.2g} at {places[:4].tolist()}")
 
+    points = mjd.ten_wrapnum.sum()  # past them MuJoCo's list has what it had before
     for name, field in Data.fields.items():
         off = name in OF_SLEEP and d.tree_asleep is None
         if field.nested is not None or field.static or name in NOT_COMPARED or off:
             continue
-        if not name.startswith("efc_"):
+        if name.startswith("wrap_"):
+            ours, theirs = (np.reshape(getattr(x, name), (2 * mj.nwrap, -1)) for x in (d, mjd))
+            compare(name, ours[:points], theirs[:points])
+        elif not name.startswith("efc_"):
             compare(name, getattr(d, name), expected(mj, mjd, name))
         elif int(d.nefc) == mjd.nefc:
             ours = np.asarray(getattr(d, name))[: mjd.nefc]

@@ -9,6 +9,7 @@ from typing import Any
 from jaxsim import enums
 from jaxsim.mjx import math as math
 from jaxsim.mjx.stages import apply_ft as apply_ft
+from jaxsim.mjx.stages import contact_force as contact_force
 from jaxsim.mjx.stages import factor_m as factor_m
 from jaxsim.mjx.stages import id2name as id2name
 from jaxsim.mjx.stages import is_sparse as is_sparse

@@ -52,12 +52,22 @@ def ray(
     vec: Array,
     geomgroup: Sequence[int] = (),
     flg_static: bool = True,
-    bodyexclude: Array | int = -1,
+    bodyexclude: Array | Sequence[int] | int = -1,
 ) -> tuple[jax.Array, jax.Array]:
     """Distance and geom of `jaxsim.ray`, which has the normal too. No `geomgroup`: all are met."""
     groups = [bool(g) for g in geomgroup] or None
     hit = cast(m, d, pnt, vec, groups, flg_static, bodyexclude)
     return hit.dist, hit.geomid
+
+
+def contact_force(
+    m: Model, d: Data, contact_id: Array | int, to_world_frame: bool = False
+) -> jax.Array:
+    """`jaxsim.contact_force`, (6,); in the frame of the contact, or of the world."""
+    force = api.contact_force(m, d, contact_id)
+    if not to_world_frame:
+        return force
+    return (force.reshape(2, 3) @ d.contact.frame[contact_id]).reshape(6)
 
 
 def is_sparse(m: Any) -> bool:

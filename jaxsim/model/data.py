@@ -76,6 +76,10 @@ class Contact(Record):
             in_gap = in_gap & (self.adhesion == 0)
         return jnp.where(self.efc_address >= 0, 0, jnp.where(in_gap, 1, 3))
 
+    def __getattr__(self, name: str) -> Any:
+        """Says of MuJoCo's other fields where their numbers are."""
+        raise AttributeError(f"Contact has no field {name!r}{_instead(OF_CONTACTS, name)}")
+
 
 class Data(Record):
     """State, inputs and results of one world."""
@@ -131,6 +135,16 @@ class Data(Record):
     )
     crb = array("nbody", kind="inertia", unit="kg m^2, kg m, kg", doc="subtree inertia", keep=False)
     M = array("nv", "nv", unit="kg or kg m^2", doc="mass matrix", keep=False)
+    qLD = array("nv", "nv", doc="factors of M = L' D L: L below the diagonal, D on it", keep=False)
+    qLDiagInv = array("nv", unit="1/kg or 1/(kg m^2)", doc="1 / D", keep=False)
+    ten_wrapadr = array(
+        "ntendon", dtype="int", doc="number of the first point of a tendon's path", keep=False
+    )
+    ten_wrapnum = array("ntendon", dtype="int", doc="points of a tendon's path", keep=False)
+    wrap_obj = array(
+        "nwrap", 2, dtype="int", doc="geom a point is on; -1: site, -2: pulley", keep=False
+    )
+    wrap_xpos = array("nwrap", 6, unit="m", doc="points of all paths, two a row", keep=False)
     ten_length = array("ntendon", unit="m", doc="tendon lengths")
     ten_J = array("ntendon", "nv", doc="tendon Jacobian", keep=False)
     actuator_length = array("nout", unit="m or rad", doc="actuator lengths")
@@ -230,9 +244,7 @@ class Data(Record):
 
     def __getattr__(self, name: str) -> Any:
         """Says of MuJoCo's other fields where their numbers are."""
-        if name in INSTEAD:
-            raise AttributeError(f"Data has no field {name!r}: {INSTEAD[name]}")
-        raise AttributeError(f"Data has no field {name!r}")
+        raise AttributeError(f"Data has no field {name!r}{_instead(INSTEAD, name)}")
 
     def where(self, done: jax.Array, other: Self) -> Self:
         """`other` where `done`, else this: one world, or many whose leading axes are those of
@@ -246,21 +258,26 @@ class Data(Record):
         return jax.tree.map(choose, self, other)
 
 
+def _instead(table: dict[str, str], name: str) -> str:
+    return f": {table[name]}" if name in table else ""
+
+
+# fields of mjContact that are not here: what takes their place
+OF_CONTACTS = {
+    "mu": "friction[:, 0] / jnp.sqrt(m.opt.impratio), of elliptic cones",
+    "H": "the solver's own; what it leads to are the forces, jaxsim.contact_forces(m, d)",
+    **dict.fromkeys(("flex", "elem", "vert"), "contacts are between geoms"),
+}
+
 # fields of mjData, or of MJX's, that are not here: what takes their place
 INSTEAD = {
     "qM": "d.M, of a Data that keeps it, make_data(m, keep=['M', ...]); or jaxsim.full_m(m, d)",
-    "qLD": "jaxsim.factor_m(m, d).L and .D; products by jaxsim.solve_m(m, d, x)",
-    "qLDiagInv": "1 / jaxsim.factor_m(m, d).D",
     "efc_R": "1 / d.efc_D, of a Data that keeps it; or of jaxsim.constraint_rows(m, d)",
     "efc_vel": "d.efc_J @ d.qvel, of a Data that keeps efc_J; or jaxsim.mul_jac_vec(m, d, d.qvel)",
     "efc_b": "jaxsim.mul_jac_vec(m, d, d.qacc_smooth) - efc_aref of jaxsim.constraint_rows(m, d)",
     "efc_state": "whether d.efc_force is zero, or at the bound efc_frictionloss",
     "efc_KBIP": "efc_aref of jaxsim.constraint_rows(m, d) has stiffness and damping in it",
     "efc_diagApprox": "efc_D of jaxsim.constraint_rows(m, d) has it in it",
-    **dict.fromkeys(
-        ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos"),
-        "points of tendons are not kept; those on sites are d.site_xpos",
-    ),
     "history": "models with delays are refused",
     "solver": "d.solver_niter",
 }

@@ -34,7 +34,8 @@ from jaxsim.physics.tendon.tendon import tendon_velocity
     reads="qpos qvel eq_active mocap_pos mocap_quat warning",
     writes=(
         "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat "
-        "cam_xpos cam_xmat light_xpos light_xdir subtree_com cdof cinert crb M ten_length ten_J "
+        "cam_xpos cam_xmat light_xpos light_xdir subtree_com cdof cinert crb M qLD qLDiagInv "
+        "ten_wrapadr ten_wrapnum wrap_obj wrap_xpos ten_length ten_J "
         "actuator_length actuator_moment contact ncon ne nf nl nefc warning"
     ),
 )

@@ -348,6 +348,7 @@ def test_functions_return_what_mjx_returns(model):
             "apply_ft": mjx.apply_ft(m, d, push, turn, point, body_id=2),
             "jac": mjx.jac(m, d, point, body_id=2),
             "ray": mjx.ray(m, d, point, down),
+            "rays": mjx.ray(m, d, point, down, bodyexclude=[2, 0]),
         }
 
     found = program(ours)
@@ -357,6 +358,12 @@ def test_functions_return_what_mjx_returns(model):
         for a, b in zip(jax.tree.leaves(found[name]), jax.tree.leaves(value), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5, err_msg=name)
     m, d = ours.put_model(model), ours.put_data(model, data)
+    force, own = np.zeros(6), ours.contact_force(m, d, 0)
+    mujoco.mj_contactForce(model, data, 0, force)
+    np.testing.assert_allclose(own, force, rtol=1e-3, atol=1e-4)
+    frame = data.contact.frame[0].reshape(3, 3)
+    world = ours.contact_force(m, d, 0, to_world_frame=True).reshape(2, 3)
+    np.testing.assert_allclose(world, own.reshape(2, 3) @ frame, rtol=1e-5, atol=1e-5)
     assert ours.is_sparse(m) is False
     hit = ours.ray(m, d, jnp.ones(3), jnp.ones(3), geomgroup=(0, 0, 0, 0, 0, 0))
     assert [float(a) for a in hit] == [-1.0, -1.0]

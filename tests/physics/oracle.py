@@ -118,7 +118,7 @@ def _reals(record: type[Record], source, sizes: dict) -> dict:
         value = np.asarray(getattr(source, name))
         if "nrow" in field.shape:  # test_rows.py compares them
             continue
-        if name in ("warning", "contact", "M", "ten_J", "actuator_moment", "solver_niter"):
+        if name in ("warning", "contact", "M", "qLD", "ten_J", "actuator_moment", "solver_niter"):
             continue
         dims = tuple(n if isinstance(n, int) else sizes[n] for n in field.shape)
         shape = dims + KINDS[field.kind]

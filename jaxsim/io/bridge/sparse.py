@@ -61,6 +61,7 @@ def rows(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray
 # fields of mjData that are sparse: whether the model has the pattern, and how it is called
 OWNERS = {
     "M": (True, "M"),
+    "qLD": (True, "M"),
     "ten_J": (True, "ten_J"),
     "actuator_moment": (False, "moment"),
 }

@@ -9,6 +9,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.ldl import ltdl
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take, weighted_sum
@@ -70,14 +71,15 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
     return Spatial.of(rot, lin)
 
 
-@stage(reads="cdof cinert ten_J ", writes="crb M")
+@stage(reads="cdof cinert ten_J ", writes="crb M qLD qLDiagInv")
 def crb(m: Model, d: Data) -> Data:
     """Joint-space inertia by the composite-rigid-body method (Featherstone, ch. 6).
 
         M[i, j] = cdof[j] . (crb[body of i] cdof[i]),   j an ancestor dof of i (or i itself)
 
     plus armature on the diagonal, and the inertia of motion along tendons; what a tendon would
-    couple across branches or trees is left out, as in MuJoCo.
+    couple across branches or trees is left out, as in MuJoCo. A Data that keeps `qLD` gets the
+    factors of M.
     """
     # the world has no row: it is no part of any tree
     moving = descendants(m) * (np.arange(m.nbody) > 0)[:, None]
@@ -95,7 +97,15 @@ def crb(m: Model, d: Data) -> Data:
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(lower | _square(dof_ancestors(m).T, M), along, 0)
-    return d.replace(crb=composite, M=pin(M, d.qpos))
+    d = d.replace(crb=composite, M=pin(M, d.qpos))
+    return d if d.qLD is None and d.qLDiagInv is None else _factors(d)
+
+
+def _factors(d: Data) -> Data:
+    """M = L' D L: L below the diagonal of qLD, D on it."""
+    L, D = ltdl(d.M)
+    diagonal = _square(np.eye(len(D), dtype=bool), L)
+    return d.replace(qLD=jnp.where(diagonal, D[:, None], L), qLDiagInv=1 / D)
 
 
 def _square(table: np.ndarray, like: Array) -> np.ndarray:

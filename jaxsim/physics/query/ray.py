@@ -48,7 +48,7 @@ def ray(
     vec: Array,
     geomgroup: Sequence[bool] | Array | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | int = -1,
+    bodyexclude: Array | Sequence[int] | int = -1,
 ) -> RayHit:
     """Where rays pnt + x vec, x >= 0, first meet a geom that is drawn.
 
@@ -65,7 +65,8 @@ def ray(
         vector meets nothing. One point serves all directions, one direction all points.
       geomgroup: six numbers, whether geoms of each group are met; None: all are. Known when traced.
       flg_static: whether geoms that are fixed to the world are met. Known when traced.
-      bodyexclude: number () of a body whose geoms are not met; -1: none.
+      bodyexclude: number () of a body whose geoms are not met, or of several (k,), such as all of a
+        robot that carries the sensor; -1: none.
 
     Returns:
       A RayHit: dist () or (n,), in lengths of `vec` ([m] if this is a unit vector), -1 if nothing
@@ -86,7 +87,7 @@ def multi_ray(
     vec: Array,
     geomgroup: Sequence[bool] | Array | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | int = -1,
+    bodyexclude: Array | Sequence[int] | int = -1,
     cutoff: Array | float | None = None,
 ) -> RayHit:
     """Where rays from one point, in many directions, first meet a geom that is drawn.
@@ -127,12 +128,16 @@ def _cast(
     vec: Array,
     geomgroup: Sequence[bool] | Array | None,
     flg_static: bool,
-    bodyexclude: Array | int,
+    bodyexclude: Array | Sequence[int] | int,
     cutoff: Array | float | None = None,
 ) -> RayHit:
     """What rays meet, one or many, of arguments that are to be checked."""
     pnt, vec, single = given_rays(name, m, d, pnt, vec)
-    check_array(name, m, "bodyexclude", bodyexclude)
+    bodyexclude = jnp.asarray(bodyexclude)
+    if bodyexclude.ndim != 1:  # there may be several
+        check_array(name, m, "bodyexclude", bodyexclude)
+    elif not jnp.issubdtype(bodyexclude.dtype, np.integer):
+        raise ValueError(f"{name}: bodyexclude: expected integers, got {bodyexclude.dtype}")
     groups = given_groups(name, geomgroup)
     check_seen(name, m, geoms_seen(m.structure, groups, bool(flg_static)))
     others = [bodyexclude]
@@ -148,7 +153,8 @@ def _cast(
 def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array, cutoff=None) -> RayHit:
         d = kinematics(m, d)
-        beams = Rays(in_parts(pnt), in_parts(vec), body, cutoff)
+        unseen = tuple(body[k : k + 1] for k in range(len(body)))
+        beams = Rays(in_parts(pnt), in_parts(vec), unseen, cutoff)
         hits = cast(m, d, beams, geoms_seen(m.structure, geomgroup, flg_static))
         return RayHit(hits.dist, hits.geom, jnp.stack(hits.normal.parts, axis=1))
 

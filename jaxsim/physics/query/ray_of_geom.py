@@ -98,8 +98,7 @@ def _ask(
 def _hits(type_: GeomType) -> Callable[..., SurfaceHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, geom: Array) -> SurfaceHit:
         d = kinematics(m, d)
-        everybody = jnp.full_like(geom, -1)  # no body is left out
-        hits = cast_at(m, d, Rays(in_parts(pnt), in_parts(vec), everybody), geom, type_)
+        hits = cast_at(m, d, Rays(in_parts(pnt), in_parts(vec), unseen=()), geom, type_)
         return SurfaceHit(hits.dist, jnp.stack(hits.normal.parts, axis=1))
 
     return jax.jit(worlds(rays), inline=True)  # as in query/ray.py

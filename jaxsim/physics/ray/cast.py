@@ -37,14 +37,14 @@ class Rays(NamedTuple):
     Attributes:
       pos: where they begin [m].
       vec: direction; distances are counted in its length.
-      body: the body whose geoms a ray does not see; -1: it sees all.
+      unseen: bodies whose geoms a ray does not see, one of each array; -1: none.
       cutoff: how far from where it begins the bounding sphere of a geom that it sees may be [m];
         None: anywhere. As in MuJoCo it does not count for bodies without geoms that can collide.
     """
 
     pos: Vec
     vec: Vec
-    body: jax.Array
+    unseen: tuple[jax.Array, ...]
     cutoff: jax.Array | None = None
 
 
@@ -239,7 +239,9 @@ def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Foun
     geoms, visible, body = jax.tree.map(lambda x: x[:, None], (some.geoms, some.visible, some.body))
     every = jax.tree.map(lambda x: x[None], rays)
     ray = once(_local, geoms, every, _worlds(best.dist)[None])
-    sees = visible & (body != rays.body[None])
+    sees = visible
+    for unseen in every.unseen:
+        sees &= body != unseen
     if rays.cutoff is not None:
         sees &= (geoms.pos - every.pos).norm() - some.reach[:, None] <= every.cutoff
     limit = jnp.where(sees, best.dist[None], NOTHING)

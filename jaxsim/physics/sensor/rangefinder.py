@@ -66,7 +66,7 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     sites, cameras = _of_sites(d, plan), _of_cameras(m, d, plan)
     pos, way = concat([sites, cameras])
     body = jnp.asarray(column(plan.body.astype(np.int32), pos))
-    hits = cast(m, d, Rays(pos, way, body), geoms_seen(m.structure))
+    hits = cast(m, d, Rays(pos, way, (body,)), geoms_seen(m.structure))
     met, zero = hits.geom >= 0, jnp.zeros_like(hits.dist)
     point = pos + way.scale(hits.dist)
     # how far in front of the plane of a camera; of a site, how far away

@@ -1,5 +1,6 @@
 """Paths of tendons as tables: fixed terms, straight legs and legs that may wrap around a geom."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -40,6 +41,7 @@ class Legs:
       geom: geom in the way; -1 for a straight leg.
       side: site that says on which side of the geom to pass; -1: none.
       kind: WrapType of the geom.
+      start, end: places of its ends in the wrap tables.
     """
 
     tendon: np.ndarray
@@ -49,6 +51,8 @@ class Legs:
     geom: np.ndarray
     side: np.ndarray
     kind: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
 
     def __len__(self) -> int:
         return len(self.tendon)
@@ -56,6 +60,12 @@ class Legs:
     def where(self, mask: np.ndarray) -> "Legs":
         """The legs at the true places of a mask."""
         return Legs(*(getattr(self, n)[mask] for n in self.__dataclass_fields__))
+
+    @classmethod
+    def join(cls, groups: Sequence["Legs"]) -> "Legs":
+        """The legs of several groups one after another."""
+        columns = ([getattr(g, n) for g in groups] for n in cls.__dataclass_fields__)
+        return cls(*(np.concatenate(column) for column in columns))
 
 
 @derived
@@ -77,7 +87,7 @@ def legs(s: Structure) -> Legs:
     """The path between two sites is straight, or leads past one geom; a pulley starts it anew."""
     rows = []
     for t in range(s.ntendon):
-        site, pulley, obstacle = -1, -1, None
+        site, pulley, start, obstacle = -1, -1, -1, None
         for w in range(s.tendon_adr[t], s.tendon_adr[t] + s.tendon_num[t]):
             kind, obj = s.wrap_type[w], s.wrap_objid[w]
             if kind == WrapType.PULLEY:
@@ -86,9 +96,10 @@ def legs(s: Structure) -> Legs:
                 obstacle = (obj, s.wrap_sideid[w], kind)
             elif kind == WrapType.SITE:
                 if site >= 0:
-                    rows.append((t, site, obj, pulley, *(obstacle or (-1, -1, WrapType.NONE))))
-                site, obstacle = obj, None
-    table = np.array(rows, int).reshape(-1, 7)
+                    way = obstacle or (-1, -1, WrapType.NONE)
+                    rows.append((t, site, obj, pulley, *way, start, w))
+                site, start, obstacle = obj, w, None
+    table = np.array(rows, int).reshape(-1, 9)
     return Legs(*table.T)
 
 

@@ -30,13 +30,14 @@ from jaxsim.physics.tendon.path import (
     legs,
     tendon_pattern,
 )
-from jaxsim.physics.tendon.wrap import wrap
+from jaxsim.physics.tendon.points import wrap_points
+from jaxsim.physics.tendon.wrap import Wrap, wrap
 from jaxsim.physics.topology import ancestors
 
 
 @stage(
     reads="qpos tree_asleep geom_xpos geom_xmat site_xpos subtree_com cdof",
-    writes="ten_length ten_J",
+    writes="ten_wrapadr ten_wrapnum wrap_obj wrap_xpos ten_length ten_J",
 )
 def tendon(m: Model, d: Data) -> Data:
     """Lengths and Jacobians of all tendons.
@@ -45,15 +46,18 @@ def tendon(m: Model, d: Data) -> Data:
     spatial:  ten_length = sum(leg length / divisor)
               ten_J[i] = sum(force . velocity of its point per unit speed of dof i)
 
-    As in MuJoCo a tendon that sleeps has no length.
+    As in MuJoCo a tendon that sleeps has no length. A Data that keeps `wrap_xpos` and its kin gets
+    the points of the paths.
     """
     if not m.ntendon:
         none = d.qpos[:0]
         return d.replace(ten_length=none, ten_J=tendon_pattern(m).dense(none))
     length, entries = _fixed(m, d)
     if len(legs(m)):
-        more, pull = _spatial(m, d)
+        found = _legs(m, d)
+        more, pull = _spatial(m, d, found)
         length, entries = length + more, entries + pull
+        d = wrap_points(m, d, found.touch)
     if sleeps(m):
         awake = paths(m).awake(tree_awake(d))
         length = jnp.where(awake, length, 0)
@@ -90,32 +94,48 @@ class Pull(NamedTuple):
     force: Vec
 
 
-def _spatial(m: Model, d: Data) -> tuple[Array, Array]:
+class Strung(NamedTuple):
+    """The legs of spatial tendons, in the order of `leg_groups`.
+
+    Attributes:
+      length: of each, divided by its pulley, `[n, *W]`.
+      pull: the forces on their ends and geoms.
+      touch: where those touch their geom that may; None: there are no such.
+    """
+
+    length: Array
+    pull: Pull
+    touch: Wrap | None
+
+
+def _spatial(m: Model, d: Data, found: Strung) -> tuple[Array, Array]:
     """Lengths `[ntendon, *W]` and Jacobian entries `[nnz, *W]` of the spatial tendons."""
-    lengths, pull = _legs(m, d)
+    pull = found.pull
     order = np.concatenate([group.tendon for _, _, group in leg_groups(m)])
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == order)
     arm = pull.point - take(d.subtree_com, m.body_rootid[pull.body])
     wrench = weighted_sum(_pull_members(m), Spatial.of(arm.cross(pull.force), pull.force))
     entries = take(d.cdof, tendon_pattern(m).col).dot(wrench)
-    return weighted_sum(owner, lengths), entries
+    return weighted_sum(owner, found.length), entries
 
 
 def pulls(m: Model, d: Data) -> Pull:
     """Forces of the spatial tendons on bodies."""
-    return _legs(m, d)[1]
+    return _legs(m, d).pull
 
 
-def _legs(m: Model, d: Data) -> tuple[Array, Pull]:
-    """Lengths of all legs of spatial tendons by group, and the forces on their ends and geoms."""
-    lengths, parts = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
+def _legs(m: Model, d: Data) -> Strung:
+    """All legs of spatial tendons."""
+    lengths, parts, touches = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
     every = [pull for part in parts for pull in part]
-    return concat(lengths), Pull(
+    pull = Pull(
         np.concatenate([p.tendon for p in every]),
         np.concatenate([p.body for p in every]),
         concat(p.point for p in every),
         concat(p.force for p in every),
     )
+    met = [touch for touch in touches if touch is not None]
+    return Strung(concat(lengths), pull, concat(met) if met else None)
 
 
 @derived
@@ -134,8 +154,11 @@ def _pull_members(s: Structure) -> np.ndarray:
     return own * moves.T[pattern.col][:, np.concatenate(body)]
 
 
-def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs) -> tuple[Array, list[Pull]]:
-    """Lengths of legs of one kind, and the forces on their ends and on the geoms."""
+def _leg(
+    m: Model, d: Data, kind: WrapType, sided: bool, group: Legs
+) -> tuple[Array, list[Pull], Wrap | None]:
+    """Lengths of legs of one kind, the forces on their ends and on the geoms, and where they touch
+    these."""
     x0, x1 = take(d.site_xpos, group.site0), take(d.site_xpos, group.site1)
     body0, body1 = m.site_bodyid[group.site0], m.site_bodyid[group.site1]
     part = inverse_divisor(m, group)
@@ -143,10 +166,8 @@ def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs) -> tuple[A
     if kind == WrapType.NONE:
         push = line.normalize().scale(part)
         length = line.norm() * part
-        return length, [
-            Pull(group.tendon, body0, x0, -push),
-            Pull(group.tendon, body1, x1, push),
-        ]
+        ends = [Pull(group.tendon, body0, x0, -push), Pull(group.tendon, body1, x1, push)]
+        return length, ends, None
 
     center, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
     radius = take(m.geom_size[:, 0], group.geom)
@@ -160,12 +181,13 @@ def _leg(m: Model, d: Data, kind: WrapType, sided: bool, group: Legs) -> tuple[A
     push1 = select(touch.touches, fro, line).normalize().scale(part)
     body = m.geom_bodyid[group.geom]
     length, push0, push1 = pin((length, push0, push1), length)
-    return length, [
+    ends = [
         Pull(group.tendon, body0, x0, -push0),
         Pull(group.tendon, body1, x1, push1),
         Pull(group.tendon, body, touch.first, push0),
         Pull(group.tendon, body, touch.last, -push1),
     ]
+    return length, ends, touch
 
 
 def refusals(m: Model) -> list[Refusal]:

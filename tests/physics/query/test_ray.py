@@ -156,6 +156,10 @@ def test_masks():
             theirs["geomgroup"] = np.array(options["geomgroup"], np.uint8)
         expected = met(mj, d, pnt, vec, **theirs)
         np.testing.assert_allclose(cast(m, d.qpos, pnt, vec, **options), expected, **STAGE)
+    several = [floor, box]
+    mj.geom_rgba[np.isin(mj.geom_bodyid, several), 3] = 0  # not to be met either
+    mine = jaxsim.ray(m, jaxsim.make_data(m).replace(qpos=d.qpos), pnt, vec, bodyexclude=several)
+    np.testing.assert_allclose(mine.dist, met(mj, d, pnt, vec)[:, 0], **STAGE)
     mj.geom_rgba[:] = rgba
 
 
@@ -347,5 +351,7 @@ def test_arguments():
         jaxsim.ray(m, d, jnp.zeros((2, 3)), jnp.ones((3, 3)))
     with pytest.raises(ValueError, match=r"ray: pnt: expected shape \(3,\) or \(n, 3\), got"):
         jaxsim.ray(m, d, jnp.zeros(2), p)
+    with pytest.raises(ValueError, match="ray: bodyexclude: expected integers, got float64"):
+        jaxsim.ray(m, d, p, p, bodyexclude=jnp.ones(2))
     with pytest.raises(ValueError, match="ray: geomgroup: expected None or 6 numbers"):
         jaxsim.ray(m, d, p, p, geomgroup=(1, 0))
