@@ -151,7 +151,7 @@ def _put_in_place(folder: Path) -> None:
     """Makes `mujoco.mjx` jaxsim's, with MJX's own helpers of its tests."""
     import mujoco
 
-    from jaxsim import mjx
+    from jaxsim import functions, mjx
 
     class Whole(types.ModuleType):
         """`jaxsim.mjx`, whose Data keep all fields."""
@@ -159,8 +159,8 @@ def _put_in_place(folder: Path) -> None:
         make_data = staticmethod(functools.partial(mjx.make_data, keep="all"))
         put_data = staticmethod(functools.partial(mjx.put_data, keep="all"))
 
-        def __getattr__(self, name):
-            return getattr(mjx, name)
+        def __getattr__(self, name):  # some that MJX has inside are functions of arrays here
+            return getattr(mjx if hasattr(mjx, name) else functions, name)
 
     whole, inner = Whole("mujoco.mjx"), types.ModuleType("mujoco.mjx._src")
     whole.__path__, whole._src, mujoco.mjx = [], inner, whole

@@ -11,6 +11,7 @@ from jaxsim.mjx import math as math
 from jaxsim.mjx.stages import apply_ft as apply_ft
 from jaxsim.mjx.stages import contact_force as contact_force
 from jaxsim.mjx.stages import factor_m as factor_m
+from jaxsim.mjx.stages import full_m as full_m
 from jaxsim.mjx.stages import id2name as id2name
 from jaxsim.mjx.stages import is_sparse as is_sparse
 from jaxsim.mjx.stages import jac as jac

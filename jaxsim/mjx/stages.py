@@ -13,7 +13,11 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import api
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.public import public
+from jaxsim.physics.query.jacobian import jac_of_poses
 from jaxsim.physics.query.ray import ray as cast
+
+_jac = public(jac_of_poses)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> Data:
@@ -34,8 +38,16 @@ def tendon_armature(m: Model, d: Data) -> Data:
 
 
 def jac(m: Model, d: Data, point: Array, body_id: Array | int) -> tuple[jax.Array, jax.Array]:
-    """`jaxsim.jac`: Jacobians (nv, 3) of a point in the world that moves with a body."""
-    return api.jac(m, d, point, body_id)
+    """`jaxsim.jac` of the poses that `d` has: Jacobians (nv, 3) of a point that moves with a body.
+
+    After a step poses are those of the state before, while `jaxsim.jac` is of `d.qpos`.
+    """
+    return _jac(m, d, point, body_id)
+
+
+def full_m(m: Model, d: Data) -> jax.Array:
+    """`d.M` if `d` keeps it, which a step leaves as it was before; else `jaxsim.full_m`."""
+    return api.full_m(m, d) if d.M is None else d.M
 
 
 def apply_ft(

@@ -96,6 +96,11 @@ class Bound(Generic[R]):
         (self._kind,) = kinds
         self._ids = np.array([_id(structure, self._kind, e) for e in given], np.int64)
 
+    @property
+    def id(self) -> Any:
+        """The number of the object among those of its kind, or those of a list, (n,)."""
+        return int(self._ids[0]) if self._alone else self._ids
+
     def __getattr__(self, name: str) -> Any:
         """A field of the objects, without its prefix or with it.
 

@@ -357,7 +357,14 @@ def test_functions_return_what_mjx_returns(model):
     for name, value in expected.items():
         for a, b in zip(jax.tree.leaves(found[name]), jax.tree.leaves(value), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5, err_msg=name)
-    m, d = ours.put_model(model), ours.put_data(model, data)
+    m, d = ours.put_model(model), ours.put_data(model, data, keep="all")
+    turned = d.replace(qpos=d.qpos.at[:4].add(0.1), M=2 * d.M)  # poses and M as they were
+    J = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    mujoco.mj_jac(model, data, *J, np.ones(3), 1)
+    held, new = (f(m, turned, jnp.ones(3), 1) for f in (ours.jac, jaxsim.jac))
+    np.testing.assert_allclose(held, np.swapaxes(J, 1, 2), atol=1e-6)
+    assert np.abs(held[0] - new[0]).max() > 1e-3
+    np.testing.assert_array_equal(ours.full_m(m, turned), 2 * d.M)
     force, own = np.zeros(6), ours.contact_force(m, d, 0)
     mujoco.mj_contactForce(model, data, 0, force)
     np.testing.assert_allclose(own, force, rtol=1e-3, atol=1e-4)

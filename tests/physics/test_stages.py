@@ -32,6 +32,7 @@ from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.query.constraint_rows import constraint_rows
 from jaxsim.physics.query.contact_force import contact_force, contact_forces
+from jaxsim.physics.query.jacobian import jac_of_poses
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.stage import STAGES
@@ -42,7 +43,7 @@ PLAIN = (
     *(actuator_velocity, com_vel, passive, bias, make_rows, actuation, smooth_force),
     *(fwd_constraint, sensor_pos, sensor_vel, sensor_acc, energy_pos, energy_vel, subtree_vel),
     *(body_acceleration, body_forces, inv_constraint, compare_fwd_inv, rne),
-    *(contact_force, contact_forces, xfrc_accumulate, found_again),
+    *(contact_force, contact_forces, xfrc_accumulate, found_again, jac_of_poses),
 )
 # made of several stages: what they declare to write is what they are for
 COMPOSITE = (
@@ -52,7 +53,10 @@ COMPOSITE = (
 )
 LOOPS = (alone.rungekutta4,)
 # what takes more than a model and a data
-MORE = {contact_force: (np.zeros(1, np.int32),)}
+MORE = {
+    contact_force: (np.zeros(1, np.int32),),
+    jac_of_poses: (np.ones(3), np.ones(1, np.int32)),
+}
 NAMES = (*Data.fields, *Data.working)
 # a plugin of MuJoCo's that asks for the time
 SLOWED = """<mujoco><extension><plugin plugin="mujoco.pid"/></extension>

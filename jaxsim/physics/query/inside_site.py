@@ -1,26 +1,23 @@
 """Whether points are inside a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
 
 import operator
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arguments import check_array, check_data, check_model, check_points
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
-from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.body.site_volume import INSIDE, in_hull
 from jaxsim.physics.public import items
 from jaxsim.physics.query.ray import in_parts
-from jaxsim.physics.sensor.shape_query import INSIDE
 
 
 def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax.Array:
@@ -65,44 +62,12 @@ def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
     size = [pick(m.site_size[:, k], site) for k in range(3)]
     type_ = jnp.asarray(column(m.site_type.astype(np.int32), d.site_xpos))
     here = pick(type_, site)
+    mesh = pick(jnp.asarray(column(m.site_dataid.astype(np.int32), d.site_xpos)), site)
     inside = jnp.zeros(p.x.shape, bool)
     for kind in sorted(set(m.site_type.tolist())):
-        of_kind = _in_hull(m, site, p) if kind == GeomType.MESH else INSIDE[kind](*size, p)
+        of_kind = in_hull(m, mesh, p) if kind == GeomType.MESH else INSIDE[kind](*size, p)
         inside = jnp.where(here == kind, of_kind, inside)
     return inside
 
 
 _inside = jax.jit(worlds(_of_site), inline=True)
-
-
-class _Polygons(NamedTuple):
-    """Sides of the hulls of the meshes that sites have: numbers, a corner of each, its mesh."""
-
-    number: np.ndarray
-    corner: np.ndarray
-    mesh: np.ndarray
-
-
-@derived
-def _polygons(s: Structure) -> _Polygons:
-    mesh = np.repeat(np.arange(s.nmesh), s.mesh_polynum)
-    number = np.flatnonzero(np.isin(mesh, s.site_dataid[s.site_type == GeomType.MESH]))
-    first = np.asarray(s.mesh_polyvert)[s.mesh_polyvertadr[number]]
-    mesh = mesh[number].astype(np.int32)
-    return _Polygons(number, first + s.mesh_vertadr[mesh], mesh)
-
-
-def _in_hull(m: Model, site: Array, p: Vec) -> Array:
-    """Whether points `[n, *W]` are under all sides of the hull of the mesh of a site.
-
-    A site has the frame of the mesh's file, in which the frame of its vertices has a pose.
-    """
-    of = _polygons(m.structure)
-    normal, corner = take(m.mesh_polynormal, of.number), take(m.mesh_vert, of.corner)
-    mine = pick(jnp.asarray(column(m.site_dataid.astype(np.int32), site)), site)
-    some = jnp.maximum(mine, 0)  # whatever a site that is no mesh gets
-    p = pick(m.mesh_quat, some).conj.rotate(p - pick(m.mesh_pos, some))
-    other = column(of.mesh, site) != mine  # sides of other meshes
-    from_corner = p.map(lambda x: x[:, None]) - corner.map(lambda x: x[None])
-    height = from_corner.dot(normal.map(lambda x: x[None]))
-    return jnp.all((height < 0) | other[None], axis=1)

@@ -14,10 +14,11 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick, take, weighted_sum
-from jaxsim.physics.body.inertia import com_pos
+from jaxsim.physics.body.inertia import com_pos, motion_axes
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.body.rne import com_vel
+from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import ancestors, descendants, dofs_carrying
 
 
@@ -36,6 +37,13 @@ def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
     """
     d = com_pos(m, kinematics(m, d))
     return _columns(m, d, _vec(point), body)
+
+
+@stage(reads="xmat xanchor xaxis subtree_com")
+def jac_of_poses(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
+    """`jac` of the poses that `d` has, not of its qpos: after a step those of the state before."""
+    axes = motion_axes(m, d, take(d.subtree_com, m.body_rootid))
+    return _columns(m, d.replace(cdof=axes), _vec(point), body)
 
 
 def jac_body(m: Model, d: Data, body: Array) -> tuple[Array, Array]:

@@ -21,10 +21,10 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind, join
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.body.point_motion import chosen_velocity
+from jaxsim.physics.body.site_volume import VOLUMES, inside
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.sensor.contact_plan import Criterion, Plan, contact_plans, output_rows
 from jaxsim.physics.sensor.group import SensorGroup
-from jaxsim.physics.sensor.shape_query import INSIDE, inside
 from jaxsim.physics.solver.constraint_force import net_contact_force
 
 
@@ -134,12 +134,12 @@ def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
         pairs = zip(c.pos.parts, place.parts, strict=True)
         offset = Vec(*(p[None] - x[:, None] for p, x in pairs))
         local = R.T.map(lambda a: a[:, None]) @ offset
-        return inside(kind, take(m.site_size, one)[:, :, None], local)
+        return inside(m, kind, one, local)
 
     def at_all(i: np.ndarray) -> Array:
         return jnp.ones((len(i), *c.dist.shape), bool)
 
-    table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in INSIDE}
+    table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in VOLUMES}
     table[ANYWHERE] = at_all
     return by_kind(np.where(site < 0, ANYWHERE, m.site_type[site]), table, d.qpos)
 

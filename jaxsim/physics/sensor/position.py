@@ -16,12 +16,12 @@ from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.lens import lens
 from jaxsim.physics.body.object_frame import object_mat, object_pos, object_quat
+from jaxsim.physics.body.site_volume import VOLUMES, inside
 from jaxsim.physics.passive.energy import potential_energy
 from jaxsim.physics.sensor.distance import distance_sensors
 from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
 from jaxsim.physics.sensor.rangefinder import rangefinders
-from jaxsim.physics.sensor.shape_query import INSIDE, inside
 
 
 def _magnetometer(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
@@ -80,10 +80,9 @@ def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """1 where the object's origin is inside the volume of a site."""
     offset = object_pos(d, g.objtype, g.objid) - take(d.site_xpos, g.refid)
     p = take(d.site_xmat, g.refid).T @ offset
-    size = take(m.site_size, g.refid)
     table = {
-        kind: lambda i, kind=kind: inside(kind, take(size, i), take(p, i)).astype(p.x.dtype)
-        for kind in INSIDE
+        kind: lambda i, kind=kind: inside(m, kind, g.refid[i], take(p, i)).astype(p.x.dtype)
+        for kind in VOLUMES
     }
     return (by_kind(m.site_type[g.refid], table, p.x),)
 

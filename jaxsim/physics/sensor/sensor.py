@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import DataType, DisableBit, GeomType, ObjType, SensorType, Stage
+from jaxsim.enums import DataType, DisableBit, SensorType, Stage
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
@@ -25,7 +25,7 @@ from jaxsim.physics.sensor.group import DISTANCES, SensorGroup, has_sensor, sens
 from jaxsim.physics.sensor.plugin import plugin_sensors
 from jaxsim.physics.sensor.position import POSITION
 from jaxsim.physics.sensor.rangefinder import ray_lack
-from jaxsim.physics.sensor.shape_query import INSIDE
+from jaxsim.physics.sensor.shape_query import RAY
 from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY
 from jaxsim.physics.sleep.incidence import sensors
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
@@ -92,8 +92,8 @@ def refusals(m: Model) -> list[Refusal]:
             lack = f"sensor type {SensorType(kind).name.lower()}"
         elif m.sensor_historyadr[i] >= 0:
             lack = "a delayed or sampled sensor (nsample, delay, interval)"
-        elif (site := _volume(m, i)) is not None and m.site_type[site] not in INSIDE:
-            lack = f"a volume of site type {GeomType(m.site_type[site]).name.lower()}"
+        elif kind == SensorType.TOUCH and m.site_type[m.sensor_objid[i]] not in RAY:
+            lack = "touch in a site that is a mesh"
         elif kind in DISTANCES:
             lack = distance_lack(m, i)
         elif kind == SensorType.RANGEFINDER:
@@ -101,14 +101,6 @@ def refusals(m: Model) -> list[Refusal]:
         if lack:
             found.append(refuse(m, "sensor", i, f"{lack} is not supported"))
     return found
-
-
-def _volume(m: Model, i: int) -> int | None:
-    """The site whose volume a sensor asks about."""
-    if m.sensor_type[i] == SensorType.INSIDESITE:
-        return m.sensor_refid[i]
-    in_site = m.sensor_type[i] in (SensorType.TOUCH, SensorType.CONTACT)
-    return m.sensor_objid[i] if in_site and m.sensor_objtype[i] == ObjType.SITE else None
 
 
 def _prepare_vel(m: Model, d: Data) -> Data:

@@ -1,7 +1,4 @@
-"""Questions about simple shapes: is a point inside, does a ray meet it.
-
-Shapes are given by type and size as sites and geoms have them, and asked in their own frame.
-"""
+"""Whether a ray meets a simple shape, given by type and size as sites have them, in its frame."""
 
 from collections.abc import Callable
 
@@ -12,54 +9,18 @@ from jaxsim.math import Vec, safe_sqrt
 from jaxsim.physics.arrays.array import Array
 
 
-def inside(kind: GeomType, size: Array, p: Vec) -> Array:
-    """Whether points are inside a shape.
-
-    Args:
-      kind: type of the shape.
-      size: its size parameters, `[n, 3, *W]` [m].
-      p: points in its frame, `[n, *W]` [m].
-    """
-    a, b, c = (size[:, k] for k in range(3))
-    return INSIDE[kind](a, b, c, p)
-
-
 def ray_meets(kind: GeomType, size: Array, p: Vec, u: Vec) -> Array:
     """Whether rays from `p` along `u` meet the surface of a shape, or start inside it.
 
     Args:
-      kind, size, p: as in `inside`.
+      kind: type of the shape.
+      size: its size parameters, `[n, 3, *W]` [m].
+      p: where the rays begin, in its frame, `[n, *W]` [m].
       u: direction of the rays; a zero vector meets nothing.
     """
     a, b, c = (size[:, k] for k in range(3))
     moving = u.dot(u) > 0
     return moving & RAY[kind](a, b, c, p, u)
-
-
-def _box(a: Array, b: Array, c: Array, p: Vec) -> Array:
-    return (jnp.abs(p.x) < a) & (jnp.abs(p.y) < b) & (jnp.abs(p.z) < c)
-
-
-def _capsule(a: Array, b: Array, c: Array, p: Vec) -> Array:
-    z = p.z - jnp.clip(p.z, -b, b)
-    return p.x * p.x + p.y * p.y + z * z < a * a
-
-
-def _cylinder(a: Array, b: Array, c: Array, p: Vec) -> Array:
-    return (p.x * p.x + p.y * p.y < a * a) & (jnp.abs(p.z) < b)
-
-
-def _ellipsoid(a: Array, b: Array, c: Array, p: Vec) -> Array:
-    return (p.x / a) ** 2 + (p.y / b) ** 2 + (p.z / c) ** 2 < 1
-
-
-INSIDE: dict[GeomType, Callable] = {
-    GeomType.SPHERE: lambda a, b, c, p: p.dot(p) < a * a,
-    GeomType.CAPSULE: _capsule,
-    GeomType.ELLIPSOID: _ellipsoid,
-    GeomType.CYLINDER: _cylinder,
-    GeomType.BOX: _box,
-}
 
 
 # A line meets a convex shape in an interval of its parameter, (1, 0) standing for none.

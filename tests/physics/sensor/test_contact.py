@@ -57,10 +57,10 @@ def scene(cone: str, gap: float, sensors: str) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(SCENE.format(cone=cone, gap=gap, sensors=sensors))
 
 
-def state(mj: mujoco.MjModel, seed: int) -> mujoco.MjData:
+def state(mj: mujoco.MjModel, seed: int, spread: float = 0.03) -> mujoco.MjData:
     rng = np.random.default_rng(seed)
     mjd = mujoco.MjData(mj)
-    mujoco.mj_integratePos(mj, mjd.qpos, 0.03 * rng.normal(size=mj.nv), 1.0)
+    mujoco.mj_integratePos(mj, mjd.qpos, spread * rng.normal(size=mj.nv), 1.0)
     mjd.qvel[:] = rng.normal(size=mj.nv)
     mujoco.mj_forward(mj, mjd)
     return mjd
@@ -83,6 +83,39 @@ def test_every_form_is_the_oracles(cone, gap):
         np.testing.assert_allclose(d.sensordata, mjd.sensordata, **STIFF)
         felt |= mjd.sensordata != 0
     assert felt.mean() > 0.4  # the rest are criteria that exclude each other
+
+
+def shard(seed: int) -> str:
+    """Corners of a mesh whose hull is nowhere symmetric."""
+    return " ".join(map(str, np.random.default_rng(seed).normal(size=36) * 0.3))
+
+
+def test_sites_that_are_meshes_have_the_volume_of_their_hulls(refused):
+    xml = f"""<mujoco><asset><mesh name="one" vertex="{shard(5)}"/>
+      <mesh name="other" vertex="{shard(6)}"/><mesh name="third" vertex="{shard(7)}"/></asset>
+      <worldbody><site name="ball" size=".4"/>
+      <geom type="box" size=".2 .2 .2" pos=".3 0 0"/>
+      <body name="b"><freejoint/><geom size=".2"/><geom size=".15" pos="0 .3 .1"/>
+      <site name="t" type="mesh" mesh="third" pos=".1 0 .2" euler="50 10 20"/></body>
+      <site name="s" type="mesh" mesh="one" pos=".2 0 .1" euler="10 20 30"/></worldbody>
+      <sensor><insidesite site="ball" objtype="body" objname="b"/>
+      <insidesite site="t" objtype="xbody" objname="world"/>
+      <insidesite site="s" objtype="body" objname="b"/><contact site="s" data="found dist"/>
+      <contact site="ball" data="found"/><contact site="t" num="2" data="found"/>{{touch}}</sensor>
+      </mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(xml.format(touch=""))
+    m, seen = put_model(mj), []
+    for seed in range(40):
+        mjd = state(mj, seed, spread=0.2)
+        d = forward()(m, put_data(mj, mjd))
+        np.testing.assert_allclose(d.sensordata, mjd.sensordata, **STIFF)
+        seen.append(mjd.sensordata != 0)
+    share = np.mean(seen, axis=0)[[0, 1, 2, 3, 5, 6]]  # `dist` aside
+    assert (share > 0.05).all()
+    assert (share < 0.95).all()
+    touch = '<touch name="felt" site="t"/>'  # at which MuJoCo stops with a fatal error
+    (message,) = refused(lambda: jaxsim.load_model(xml.format(touch=touch)))
+    assert "sensor 'felt': touch in a site that is a mesh is not supported" in message
 
 
 def test_many_worlds_are_many_loops():
