@@ -168,7 +168,7 @@ def _id(s: Structure, kind: str, element: Any) -> int:
     """The number of an object; one without a name has it from MuJoCo's compiled spec alone."""
     name = element.partition(":")[2] if isinstance(element, str) else element.name
     names = dict(s.names)[kind]
-    if name in names:
+    if name and name in names:
         return names.index(name)
     number = getattr(element, "id", -1)
     if name or not isinstance(number, int) or number < 0:

@@ -170,7 +170,11 @@ def test_elements_without_a_name(ours):
     text = XML.replace('name="g2"', "")
     mj_spec = mujoco.MjSpec.from_string(text)
     m = jaxsim.put_model(mj_spec.compile())
-    np.testing.assert_array_equal(m.bind(mj_spec.geoms[1]).size, m.geom_size[1])
+    for k in (1, 2):
+        np.testing.assert_array_equal(m.bind(mj_spec.geoms[k]).pos, m.geom_pos[k])
+        assert m.bind(mj_spec.geoms[k]).id == k
+    np.testing.assert_array_equal(m.bind(mj_spec.geoms).size, m.geom_size)
+    np.testing.assert_array_equal(m.bind(mj_spec.geoms).id, [0, 1, 2])
     geom = next(e for e in jaxsim.Spec.from_string(text)["body", "b"].children if e.tag == "geom")
     with pytest.raises(ValueError, match="this geom has no name"):
         m.bind(geom)
