@@ -12,10 +12,15 @@ import jax
 import jax.extend.core
 
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.call import CALL, program_of
 from jaxsim.physics.constants.set_const import set_const
 
-# primitives that run a program, and the parameter that holds it
-CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vmap_call": "call"}
+# primitives that run a program, and how it is found in the equation
+CALLS: dict[str, Callable[[Any], jax.extend.core.ClosedJaxpr]] = {
+    "jit": lambda eqn: eqn.params["jaxpr"],
+    "custom_jvp_call": lambda eqn: eqn.params["call_jaxpr"],
+    CALL.name: program_of,
+}
 
 Change = Callable[[Model, jax.Array], dict[str, Any]]
 
@@ -80,7 +85,7 @@ def _reached(program: jax.extend.core.Jaxpr, arguments: list[bool]) -> list[bool
     for eqn in program.eqns:
         inputs = [moves(v) for v in eqn.invars]
         if eqn.primitive.name in CALLS:
-            outputs = _reached(eqn.params[CALLS[eqn.primitive.name]].jaxpr, inputs)
+            outputs = _reached(CALLS[eqn.primitive.name](eqn).jaxpr, inputs)
         else:
             outputs = [any(inputs)] * len(eqn.outvars)
         moving |= {v for v, out in zip(eqn.outvars, outputs, strict=True) if out}

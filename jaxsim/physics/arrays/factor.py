@@ -15,9 +15,10 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import gram
+from jaxsim.physics.arrays.products import apply, gram
 from jaxsim.physics.arrays.select import HIGHEST
 
 PANEL = 4
@@ -42,7 +43,7 @@ def solve_spd(A: Array, b: Array) -> Array:
     if A.ndim == 2:
         return _solve(A, b)
     if n <= WRITE_OUT and not few(b):
-        return _panel_solve(A, b)
+        return _linear_solve(A, b) if differentiated() else _panel_solve(A, b)
     size = max(A.shape[-1], b.shape[-1])
     A = jnp.broadcast_to(A, (n, n, size))
     b = jnp.broadcast_to(b, (n, size))
@@ -69,6 +70,13 @@ def _solve(A: Array, b: Array) -> Array:
         b,
         lambda _, y: _by_library(A, y),
         symmetric=True,
+    )
+
+
+def _linear_solve(A: Array, b: Array) -> Array:
+    """As `_panel_solve`; its derivative is that of the solution."""
+    return lax.custom_linear_solve(
+        lambda x: apply(A, x), b, lambda _, y: _panel_solve(A, y), symmetric=True
     )
 
 

@@ -6,25 +6,23 @@ world as one item) and arrays `[items, *W]`. `worlds` makes the public function 
   * called for one world it unpacks, runs and packs;
   * under `vmap` it moves the worlds last and runs the same code once for all of them, instead of
     letting every operation be batched with the worlds first, which is several times slower;
-  * its derivative is that of the one-world form, so that every order of jit, vmap, grad, jvp and
-    scan works.
+  * its derivatives are made in the same way, in whatever order jit, vmap, grad, jvp and scan stand
+    around it (call.py).
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
-from jax.custom_batching import custom_vmap
 
 from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.call import Call
 from jaxsim.physics.arrays.platform import platform
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -95,82 +93,31 @@ def worlds(core: Callable) -> Callable:
       core: takes unpacked records and arrays `[items, *W]`, returns a record or arrays.
 
     Returns:
-      The function for one world, with a batching rule that runs `core` with the worlds last.
+      The function for one world; under `vmap` it runs `core` with the worlds last.
     """
-
-    def run(rank: int, *args):
-        out = core(*(unpack(a, rank) if isinstance(a, Record) else a for a in args))
-        return _like_input(out, args)
-
-    def one_world(*args):
-        return run(0, *args)
-
-    batched = custom_vmap(one_world)
-
-    def all_at_once(size: int, in_batched: Sequence, args: tuple) -> Any:
-        last = [_many(a, b, size) for a, b in zip(args, in_batched, strict=True)]
-        return jax.tree.map(functools.partial(_worlds_first, size), run(1, *last))
-
-    @batched.def_vmap
-    def many_worlds(size, in_batched, *args):
-        if not any(jax.tree.leaves(in_batched)):
-            out = one_world(*args)
-            return out, jax.tree.map(lambda _: False, out)
-        tile = tile_size(args[0], size)
-        if tile == size:
-            out = all_at_once(size, in_batched, args)
-        else:
-            at_once = functools.partial(all_at_once, tile, in_batched)
-            out = _by_tiles(at_once, in_batched, args, size // tile)
-        return out, jax.tree.map(lambda _: True, out)
-
-    differentiable = jax.custom_jvp(batched)
-
-    @differentiable.defjvp
-    def tangent(primals, tangents):
-        out, change = jax.jvp(one_world, primals, tangents)
-        return _with_all_worlds(out, primals), change
 
     @functools.wraps(core)
     def public(*args):
-        return differentiable(*args)
+        leaves, form = jax.tree.flatten(args)
+        shared = [isinstance(a, Model) for a in args for _ in jax.tree.leaves(a)]
+        results: list = []  # their form, known when the function has been traced
+
+        def run(number: int | None, staged: bool, *leaves: Array) -> list[Array]:
+            del staged
+            given = jax.tree.unflatten(form, leaves)
+            rank = 0 if number is None else 1
+            out = core(*(unpack(a, rank) if isinstance(a, Record) else a for a in given))
+            values, form_of_results = jax.tree.flatten(_like_input(out, given))
+            results[:] = [form_of_results]
+            if number is None:
+                return values
+            return [jnp.broadcast_to(a, (*a.shape[:-1], number)) for a in values]
+
+        tile = functools.partial(tile_size, args[0])
+        values = Call(run, shared, 0, tile)(*map(jnp.asarray, leaves))
+        return jax.tree.unflatten(results[0], values)
 
     return public
-
-
-def _with_all_worlds(out: Tree, inputs: tuple) -> Tree:
-    """Results of the one-world form, batched as soon as one input is.
-
-    The batching rule above gives all results all worlds. vmap of the one-world form leaves those
-    alone that no batched input reaches (counters, what follows from the model); where a derivative
-    is taken of a vmap, both forms have to agree.
-    """
-    never = _any_batched(inputs)
-    return jax.tree.map(lambda a: lax.select(never, a, a), out)
-
-
-@custom_vmap
-def _false(inputs: tuple) -> Array:
-    del inputs
-    return jnp.zeros((), bool)
-
-
-@_false.def_vmap
-def _false_of_each(size: int, in_batched: Sequence, inputs: tuple) -> tuple[Array, bool]:
-    del in_batched, inputs
-    return jnp.zeros(size, bool), True
-
-
-@jax.custom_jvp
-def _any_batched(inputs: tuple) -> Array:
-    """False; under vmap, one for each world if anything in `inputs` is batched."""
-    return _false(inputs)
-
-
-@_any_batched.defjvp
-def _no_tangent(primals: tuple, tangents: tuple) -> tuple:
-    del tangents
-    return _any_batched(*primals), np.zeros((), jax.dtypes.float0)
 
 
 def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Array) -> Tree:
@@ -213,43 +160,9 @@ def tile_size(m: Model, worlds: int) -> int:
     return tile if 4 * tile >= most else worlds
 
 
-def _by_tiles(function: Callable, in_batched: Sequence, args: tuple, tiles: int) -> Any:
-    """`function(args)` for equal parts of the worlds, one after another."""
-    leaves, tree = jax.tree.flatten(args)
-    flags = jax.tree.leaves(tuple(in_batched))
-    own_worlds = [a for a, f in zip(leaves, flags, strict=True) if f]
-    split = [a.reshape(tiles, a.shape[0] // tiles, *a.shape[1:]) for a in own_worlds]
-
-    def one(parts):
-        rest = iter(parts)
-        own = [next(rest) if f else a for a, f in zip(leaves, flags, strict=True)]
-        return function(jax.tree.unflatten(tree, own))
-
-    out = lax.map(one, split)
-    return jax.tree.map(lambda a: a.reshape(tiles * a.shape[1], *a.shape[2:]), out)
-
-
 def _like_input(out: Any, args: tuple) -> Any:
     """Packs a record as the argument of its type came; passes arrays through."""
     if not isinstance(out, Record):
         return out
     like = next(a for a in args if type(a) is type(out))
     return pack(out, like)
-
-
-def _many(arg: Any, batched: Any, size: int) -> Any:
-    """An argument with the worlds last. What all worlds share of a model stays one; the rest is
-    repeated, so that everything computed from a state has all worlds."""
-    shared = 1 if isinstance(arg, Model) else size
-
-    def last(a: Array, is_batched: bool) -> Array:
-        if is_batched:
-            return jnp.moveaxis(a, 0, -1)
-        a = jnp.asarray(a)
-        return jnp.broadcast_to(a[..., None], (*a.shape, shared))
-
-    return jax.tree.map(last, arg, batched)
-
-
-def _worlds_first(size: int, a: Array) -> Array:
-    return jnp.moveaxis(jnp.broadcast_to(a, (*a.shape[:-1], size)), -1, 0)

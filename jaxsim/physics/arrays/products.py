@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import HIGHEST, total
 
@@ -26,6 +27,8 @@ def apply(J: Array, x: Array) -> Array:
         return jnp.matmul(J, x, precision=HIGHEST)
     if n > WRITE_OUT:
         return _worlds_dot(J, x, ((1,), (0,)))
+    if differentiated():
+        return jnp.sum(J * x[None], axis=1)
     return _sum(lambda i: J[:, i] * x[i][None], n)
 
 
@@ -36,6 +39,8 @@ def apply_transpose(J: Array, f: Array) -> Array:
         return jnp.matmul(f, J, precision=HIGHEST)
     if n > WRITE_OUT:
         return _worlds_dot(J, f, ((0,), (0,)))
+    if differentiated():
+        return jnp.sum(J * f[:, None], axis=0)
     return _sum(lambda r: J[r] * f[r][None], n)
 
 
@@ -114,7 +119,8 @@ def chunks(add: Callable[..., Tree], start: Tree, used: Array | None, *items: tu
     """Goes through the contacts eight at a time, as far as some world has one.
 
     So the program is that of eight contacts, and the time follows the contacts that are there, not
-    the room for them. Only the worlds-last form, which is never differentiated, may loop so.
+    the room for them. Where a derivative is made `used` is None: a loop of unknown
+    length has none backwards.
 
     Args:
       add: `(out, first, *parts) -> out`, for the contacts from number `first` on.

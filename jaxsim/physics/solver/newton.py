@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.call import not_differentiated
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import apply
@@ -55,7 +56,8 @@ def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -
 
     @jax.custom_jvp
     def run(p: Problem, settings: Settings) -> Solution:
-        return _iterate(p, settings, iterations, ls_iterations)
+        with not_differentiated():
+            return _iterate(p, settings, iterations, ls_iterations)
 
     @run.defjvp
     def tangent(primals, tangents):
