@@ -266,6 +266,15 @@ def test_a_run_that_is_killed_goes_on_with_the_same_numbers(whole, settings, fol
     np.testing.assert_allclose(scores, [row.score for row in whole[1]], rtol=1e-5)
 
 
+def test_first_actions_are_near_zero_with_the_deviation_that_is_set(settings, folder):
+    run = new_run(settings, folder / "quiet", ["ppo.initial_std=0.3"])
+    state = jax.tree.map(lambda x: x[0], jax.jit(run.learner.begin)(run.start_keys()))
+    obs = jax.random.normal(jax.random.key(0), (64, *state.last_obs.shape[1:]))
+    assert float(jnp.abs(run.learner.act(state, obs)).max()) < 0.05
+    std = jnp.exp(state.actor_ts.params["params"]["action_log_std"])
+    np.testing.assert_allclose(std, 0.3, rtol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["ppo", "sac"])
 def test_learners_learn(settings, folder, algorithm):
