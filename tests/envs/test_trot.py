@@ -77,7 +77,7 @@ def test_servos_are_told_what_the_weight_asks_of_them(mj, monkeypatch):
         expected = np.zeros(mj.nv)
         for leg, name in enumerate(FEET):
             mujoco.mj_jacGeom(mj, d, jac, None, d.geom(name).id)
-            first = (trot.RATE * time + trot.AHEAD[leg]) % 1.0 < 0.5
+            first = (trot.RATE * (time + trot.HELD) + trot.AHEAD[leg]) % 1.0 < 0.5
             expected -= 0.5 * trot.WEIGHT * first * jac[2]
         np.testing.assert_allclose(torque, expected[6:], atol=1e-9)
 

@@ -25,7 +25,8 @@ import jax.numpy as jnp
 RATE = 2.5  # of the clock [Hz]
 LIFT = 0.05  # of a foot in the air [m]
 SLOW = 0.1  # speed of the foot below which it steps less, and not at all at 0 [m/s]
-LEAD = 0.023  # half the time of an action, and damping over gain, by which joints are late [s]
+HELD = 0.01  # half the time of an action, for which targets stand [s]
+LATE = 0.0133  # damping over gain, by which joints follow [s]
 
 # of the model; legs are front left, front right, hind left, hind right
 ALONG = (0.19, 0.19, -0.19, -0.19)  # axes of abduction, from the trunk's middle [m]
@@ -63,14 +64,14 @@ def trot(command: jax.Array, time: jax.Array) -> jax.Array:
     stepping = jnp.minimum(jnp.max(vx**2 + vy**2) / SLOW**2, 1.0)
 
     # where it is: from -1 to 1 on the ground, from 1 to -1 in the air
-    turn = (RATE * (time + LEAD) + ahead) % 1.0
+    turn = (RATE * (time + HELD + LATE) + ahead) % 1.0
     air = math.pi * (2.0 * turn - 1.0)
     way = jnp.where(turn < 0.5, 4.0 * turn - 1.0, jnp.cos(air))
     half = 0.25 / RATE * way
     lift = jnp.where(turn < 0.5, 0.0, LIFT * stepping * jnp.sin(air) ** 2)
 
     # what it carries: all legs the same, or one pair everything
-    carries = jnp.where((RATE * time + ahead) % 1.0 < 0.5, stepping, -stepping)
+    carries = jnp.where((RATE * (time + HELD) + ahead) % 1.0 < 0.5, stepping, -stepping)
     load = 0.25 * WEIGHT * (1.0 + carries)
     return _targets(half * vx, out + half * vy, lift, load, out)
 
