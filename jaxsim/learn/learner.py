@@ -114,7 +114,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         state = jax.vmap(algorithm.init_state)(keys)
         # these begin as whole numbers in rejax, and go on as others
         statistics = jax.tree.map(lambda x: x.astype(jnp.float32), state.rew_rms_state)
-        state = state.replace(rew_rms_state=statistics)
+        state = jax.tree.map(_firm, state.replace(rew_rms_state=statistics))
         return state if initial_std is None else _quiet(state, initial_std)
 
     def act(state: Any, obs: jax.Array) -> jax.Array:
@@ -123,6 +123,13 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         return algorithm.actor.apply(state.actor_ts.params, obs, method=_likeliest)
 
     return Learner(begin, learn, act, actions * iterations)
+
+
+def _firm(x: jax.Array) -> jax.Array:
+    """A value of a type that stays: weakly typed ones would make `learn` compile again."""
+    return (
+        x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else lax.convert_element_type(x, x.dtype)
+    )
 
 
 def _quiet(state: Any, std: float) -> Any:
