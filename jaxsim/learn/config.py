@@ -53,6 +53,11 @@ class PPOForm:
     max_grad_norm: float = setting(0.5, doc="bound of each entry of a gradient", above=0)
     hidden: tuple[int, ...] = setting((64, 64), doc="widths of the networks", least=1)
     activation: str = setting("swish", doc="of the networks", choices=ACTIVATIONS)
+    initial_std: float | None = setting(
+        None,
+        doc="deviation of the first actions, then near zero; else 1 about random ones",
+        above=0,
+    )
     normalize_observations: bool = setting(True, doc="to mean 0 and deviation 1")
     normalize_rewards: bool = setting(True, doc="by the deviation of the returns")
 

@@ -59,18 +59,19 @@ class Curve:
     def __init__(self, folder: Path, step: int = -1, tensorboard: bool = False):
         self.path, self._picture = folder / "curve.csv", folder / "curve.png"
         self.rows = [row for row in read_curve(self.path) if row.step <= step]
-        self._writer = needed("tensorboardX", "rl").SummaryWriter(folder) if tensorboard else None
+        self._writer = None
+        if tensorboard:
+            # a thread of its own writes them: `flush` does not wait for it
+            self._writer = needed("tensorboardX", "rl").SummaryWriter(folder, flush_secs=1)
         self._write()
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Adds rows; the file has them when this returns."""
+        """Adds rows; the file has them when this returns, TensorBoard a second later."""
         for row in rows:
             self.rows.append(row)
             if self._writer is not None:
                 for name in ("score", "actions", "training_score"):
                     self._writer.add_scalar(f"{name}/{row.seed}", getattr(row, name), row.step)
-        if self._writer is not None:
-            self._writer.flush()
         self._write()
 
     def draw(self, title: str) -> Path:

@@ -8,6 +8,7 @@ The state is a pytree: networks, optimizers, statistics, the worlds and the rand
 it can go on as if nothing had happened.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -90,6 +91,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
             f"{count} worlds x {form['num_steps']} actions cannot be divided by "
             f"{form['num_minibatches']}",
         )
+    initial_std = form.pop("initial_std", None)
     if form.pop("anneal", False):
         form["learning_rate"] = _annealed(form, actions, training.steps)
     layers, activation = form.pop("hidden"), form.pop("activation")
@@ -112,7 +114,8 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         state = jax.vmap(algorithm.init_state)(keys)
         # these begin as whole numbers in rejax, and go on as others
         statistics = jax.tree.map(lambda x: x.astype(jnp.float32), state.rew_rms_state)
-        return state.replace(rew_rms_state=statistics)
+        state = jax.tree.map(_firm, state.replace(rew_rms_state=statistics))
+        return state if initial_std is None else _quiet(state, initial_std)
 
     def act(state: Any, obs: jax.Array) -> jax.Array:
         if algorithm.normalize_observations:
@@ -120,6 +123,26 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         return algorithm.actor.apply(state.actor_ts.params, obs, method=_likeliest)
 
     return Learner(begin, learn, act, actions * iterations)
+
+
+def _firm(x: jax.Array) -> jax.Array:
+    """A value of a type that stays: weakly typed ones would make `learn` compile again."""
+    return (
+        x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else lax.convert_element_type(x, x.dtype)
+    )
+
+
+def _quiet(state: Any, std: float) -> Any:
+    """The state of a PPO whose first actions are near zero, with a standard deviation.
+
+    Last layers a hundred times smaller than usual: M. Andrychowicz et al., What Matters for
+    On-Policy Deep Actor-Critic Methods, 2021, 3.2.
+    """
+    policy = state.actor_ts.params["params"]
+    last = {**policy["action_mean"], "kernel": 0.01 * policy["action_mean"]["kernel"]}
+    log_std = jnp.full_like(policy["action_log_std"], math.log(std))
+    params = {"params": {**policy, "action_mean": last, "action_log_std": log_std}}
+    return state.replace(actor_ts=state.actor_ts.replace(params=params))
 
 
 def _annealed(form: dict[str, Any], actions: int, steps: int) -> Any:

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from learn.tiny import Hold
+from tensorboardX.proto.event_pb2 import Event
 
 import jaxsim
 from jaxsim.cli import main
 from jaxsim.envs import VectorEnv
 from jaxsim.errors import ConfigError, InputError
-from jaxsim.learn.curve import read_curve
+from jaxsim.learn.curve import Curve, read_curve
 from jaxsim.learn.evaluate import evaluate
 
 # rejax and what it imports warn of their own affairs
@@ -123,6 +124,29 @@ def test_the_curve(whole, folder):
     assert (folder / "whole" / "curve.png").read_bytes()[:4] == b"\x89PNG"
     assert [report.step for report in said if not report.rows] == [2048 * i for i in range(1, 7)]
     assert run.checkpoints.steps() == [4096, 8192, 12288]
+
+
+def events(data):
+    """Numbers by name and step, of records of a length, its checksum, an event, its checksum."""
+    found = {}
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        event = Event.FromString(data[12 : 12 + size])
+        found |= {(v.tag, event.step): v.simple_value for v in event.summary.value}
+        data = data[16 + size :]
+    return found
+
+
+def test_events_for_tensorboard(whole, tmp_path):
+    rows = whole[1][:2]
+    Curve(tmp_path, tensorboard=True).add(rows)
+    found, tries = {}, 0
+    while len(found) < 6 and tries < 300:  # another thread writes them
+        time.sleep(0.1)
+        found, tries = events(next(tmp_path.glob("events*")).read_bytes()), tries + 1
+    for row in rows:
+        assert found[f"score/{row.seed}", row.step] == pytest.approx(row.score)
+        assert found[f"actions/{row.seed}", row.step] == pytest.approx(row.actions)
 
 
 def test_scores_are_the_rewards_of_whole_episodes(whole):
@@ -264,6 +288,15 @@ def test_a_run_that_is_killed_goes_on_with_the_same_numbers(whole, settings, fol
     train(old_run(out))
     scores = [row.score for row in read_curve(out / "curve.csv")]
     np.testing.assert_allclose(scores, [row.score for row in whole[1]], rtol=1e-5)
+
+
+def test_first_actions_are_near_zero_with_the_deviation_that_is_set(settings, folder):
+    run = new_run(settings, folder / "quiet", ["ppo.initial_std=0.3"])
+    state = jax.tree.map(lambda x: x[0], jax.jit(run.learner.begin)(run.start_keys()))
+    obs = jax.random.normal(jax.random.key(0), (64, *state.last_obs.shape[1:]))
+    assert float(jnp.abs(run.learner.act(state, obs)).max()) < 0.05
+    std = jnp.exp(state.actor_ts.params["params"]["action_log_std"])
+    np.testing.assert_allclose(std, 0.3, rtol=1e-6)
 
 
 @pytest.mark.slow

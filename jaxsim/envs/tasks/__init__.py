@@ -47,6 +47,7 @@ TASKS: dict[str, Task] = {
     "hand_cube": Task(HandCube, 200),
     "quadruped_rough": Task(partial(Quadruped, rough=True)),
     "quadruped_velocity": Task(Quadruped),
+    "quadruped_velocity_plain": Task(partial(Quadruped, gait=False)),
     "cartpole_balance": Task(partial(Cartpole, swing_up=False)),
     "cartpole_balance_sparse": Task(partial(Cartpole, swing_up=False, sparse=True)),
     "cartpole_swingup": Task(partial(Cartpole, swing_up=True)),
