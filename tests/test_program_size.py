@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (5837, 5584),
-    "humanoid": (15727, 16903),
-    "pile": (13766, 15596),
-    "quadruped": (10897, 11910),
-    "walker": (7220, 7803),
+    "cartpole": (4669, 5584),
+    "humanoid": (14442, 16775),
+    "pile": (12535, 15581),
+    "quadruped": (10086, 11922),
+    "walker": (6391, 7765),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4
