@@ -22,9 +22,7 @@ from jaxsim.physics.arguments import check_data, check_model
 DIVERGED = (WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC, WarningType.BADCTRL)
 
 
-def motion_cost(
-    m: Model, d: Data, ctrl: jax.Array, problem: Problem, *, checkpoint: bool = False
-) -> jax.Array:
+def motion_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
     """What a motion costs, (); infinite if it diverges.
 
     Args:
@@ -32,7 +30,6 @@ def motion_cost(
       d: the world at the start.
       ctrl: controls, (steps, nu); taken within the limits.
       problem: what is to be achieved.
-      checkpoint: keep one state a step for reverse derivatives.
 
     Raises:
       ValueError: a shape or precision is wrong.
@@ -45,20 +42,17 @@ def motion_cost(
     """
     check_motion("motion_cost", m, d, ctrl, problem)
     lower, upper = (a[None] for a in problem.limits(m))
-    return run_cost(unclamped(m), d, jnp.clip(ctrl, lower, upper), problem, checkpoint)
+    return run_cost(unclamped(m), d, jnp.clip(ctrl, lower, upper), problem)
 
 
-def run_cost(
-    m: Model, d: Data, ctrl: jax.Array, problem: Problem, checkpoint: bool = False
-) -> jax.Array:
+def run_cost(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
     """`motion_cost` of controls that are within their limits."""
 
     def advance(d: Data, u: jax.Array) -> tuple[Data, tuple]:
         after, residuals, bad = advanced(m, d, u, problem)
         return after, (residuals, bad)
 
-    body = jax.checkpoint(advance) if checkpoint else advance
-    _, (residuals, bad) = lax.scan(body, d, with_end(ctrl))
+    _, (residuals, bad) = lax.scan(advance, d, with_end(ctrl))
     return total_cost(problem, residuals, bad)
 
 

@@ -49,7 +49,6 @@ def shoot(
     optimizer: Any = None,
     memory: Any = None,
     iterations: int = 100,
-    checkpoint: bool = True,
 ) -> Shot:
     """Improves controls along the gradient of what their motion costs.
 
@@ -64,8 +63,6 @@ def shoot(
       optimizer: of optax; None: `optax.adam(0.05)`.
       memory: of the optimiser, from an earlier Shot whose `last` is the guess; None: it begins.
       iterations: turns; static.
-      checkpoint: keep one state a step for the way back, instead of all of a step: far less memory,
-        up to twice the time.
 
     Returns:
       A Shot.
@@ -80,7 +77,7 @@ def shoot(
     optimizer = optax.adam(0.05) if optimizer is None else optimizer
     lower, upper = (a[None] for a in problem.limits(m))
     free = unclamped(m)
-    value_and_grad = jax.value_and_grad(lambda u: run_cost(free, d, u, problem, checkpoint))
+    value_and_grad = jax.value_and_grad(lambda u: run_cost(free, d, u, problem))
     ctrl = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower, upper)
 
     def turn(now: tuple, _: None) -> tuple[tuple, jax.Array]:

@@ -21,7 +21,6 @@ def rollout(
     ctrl: jax.Array | None = None,
     *,
     record: Sequence[str] = (),
-    checkpoint: bool = False,
 ) -> tuple[Data, Records]:
     """Advances one world by several steps.
 
@@ -31,9 +30,6 @@ def rollout(
       steps: how many steps; None: as many as `ctrl` has rows.
       ctrl: controls, (steps, nu), one row a step. None: `d.ctrl` at every step.
       record: names of the fields of Data to record.
-      checkpoint: for reverse derivatives, keep one state a step and compute the rest of the step
-        again on the way back: far less memory, up to twice the time. Without derivatives it has no
-        effect.
 
     Returns:
       The world at the end, and the recorded fields after each step, each with a leading axis of
@@ -66,7 +62,7 @@ def rollout(
         d = step(m, d)
         return d, {name: getattr(d, name) for name in record}
 
-    return lax.scan(jax.checkpoint(advance) if checkpoint else advance, d, ctrl, length=steps)
+    return lax.scan(advance, d, ctrl, length=steps)
 
 
 def check_record(d: Data, record: Sequence[str]) -> None:

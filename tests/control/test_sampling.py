@@ -119,10 +119,9 @@ def test_splines_go_through_their_knots():
     np.testing.assert_array_equal(spline(knots[:1], 3), np.repeat(knots[:1], 3, axis=0))
 
 
-@pytest.mark.parametrize("checkpoint", [True, False])
-def test_shooting_reaches_the_least_cost(m, d, problem, least, checkpoint):
+def test_shooting_reaches_the_least_cost(m, d, problem, least):
     optimizer = optax.adam(optax.cosine_decay_schedule(0.3, 300))
-    how = {"iterations": 300, "optimizer": optimizer, "checkpoint": checkpoint}
+    how = {"iterations": 300, "optimizer": optimizer}
     found = jax.jit(lambda u: shoot(m, d, u, problem, **how))(jnp.zeros((STEPS, 1)))
     np.testing.assert_allclose(found.cost, least.cost, rtol=1e-5)
     assert found.cost == found.history.min()
