@@ -15,6 +15,7 @@ import pytest
 
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.platform import QUICK
 from jaxsim.physics.make_data import make_data
 
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
@@ -25,7 +26,7 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 # Half of the time of these tests would be XLA's: it optimizes programs that run a few times.
 # TEST_OPTIMIZED=1, which `make test-all` sets, compiles as users do; so do the tests of the narrow
 # phase, whose decisions must not depend on how a program is compiled.
-FAST = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+FAST = " ".join(f"--{name}={value}".lower() for name, value in QUICK.items())
 if not os.environ.get("TEST_OPTIMIZED"):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST}"
 jax.config.update("jax_enable_x64", True)

@@ -49,6 +49,11 @@ ELSEWHERE = Platform(
 )
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
+# Options for XLA of a program that runs for less time than it takes to compile.
+QUICK: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
+if jax.__version_info__ < (0, 11):  # later ones know no other way to compile fusions
+    QUICK["xla_cpu_use_fusion_emitters"] = False
+
 _told = jax.make_user_context(default_value=None)
 
 

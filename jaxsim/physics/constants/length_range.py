@@ -25,6 +25,7 @@ from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.arrays.platform import QUICK
 from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.constraint import equality
 from jaxsim.physics.forward import (
@@ -45,12 +46,6 @@ OFF = (
     | DisableBit.ACTUATION
 )
 SHORTEST = 0.01  # least time constant of the decay [s]
-
-# The program runs once, for less time than it takes to compile: what is quick to compile is best.
-ONCE: dict[str, str | bool] = {
-    "xla_backend_optimization_level": "0",
-    "xla_cpu_use_fusion_emitters": False,
-}
 
 
 def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
@@ -153,7 +148,7 @@ def _run_once(function: Callable, *operands: Any) -> tuple[Array, Array]:
     """`function(*operands)`, compiled for a single run."""
     program = jax.jit(function).lower(*operands)
     try:
-        return program.compile(ONCE)(*operands)
+        return program.compile(QUICK)(*operands)
     except jax.errors.JaxRuntimeError:  # an XLA that does not know these options
         return program.compile()(*operands)
 
