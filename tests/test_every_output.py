@@ -257,7 +257,8 @@ def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjDat
         if field.nested is not None or field.static or name in NOT_COMPARED or off:
             continue
         if name.startswith("wrap_"):
-            ours, theirs = (np.reshape(getattr(x, name), (2 * mj.nwrap, -1)) for x in (d, mjd))
+            point = (3,) if name == "wrap_xpos" else ()
+            ours, theirs = (np.reshape(getattr(x, name), (2 * mj.nwrap, *point)) for x in (d, mjd))
             compare(name, ours[:points], theirs[:points])
         elif not name.startswith("efc_"):
             compare(name, getattr(d, name), expected(mj, mjd, name))

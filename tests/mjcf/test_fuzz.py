@@ -122,6 +122,7 @@ CLASHES = (
     "inside another needs",
     "coordinate='global' is gone",
     "has its text twice",
+    "scale needs 1 or 3 numbers, got 2",
 )
 
 

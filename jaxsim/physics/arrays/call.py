@@ -67,7 +67,7 @@ class Call:
 
     def __init__(
         self, run: Callable, shared: Sequence[bool], linear: int, tile: Callable[[int], int]
-    ):
+    ) -> None:
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
         self.tangent = functools.cache(self._tangent)
         self.transposed = functools.cache(self._transposed)

@@ -134,7 +134,7 @@ def test_the_program_does_not_grow_with_the_sensors():
 
     def size(sensors: str) -> int:
         m = put_model(scene("pyramidal", 0.0, sensors))
-        return len(str(jax.make_jaxpr(jaxsim.forward)(m, jaxsim.make_data(m))).splitlines())
+        return str(jax.make_jaxpr(jaxsim.forward)(m, jaxsim.make_data(m))).count(" = ")
 
     form = 'reduce="{}" num="{}" data="found force dist"'
     few = "".join(
