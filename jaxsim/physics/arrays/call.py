@@ -73,7 +73,7 @@ class Call:
         self.transposed = functools.cache(self._transposed)
         self.columns = functools.cache(self._columns)
         self.part = functools.cache(self._part)
-        self._programs: dict[tuple[int | None, bool], ClosedJaxpr] = {}
+        self._programs: dict[tuple, ClosedJaxpr] = {}
 
     def __call__(self, *leaves: Array, worlds: int | None = None) -> list[Array]:
         """The call as one operation."""
@@ -94,9 +94,9 @@ class Call:
 
     def program(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
         """The traced function, of arguments that are like these."""
-        key = worlds, differentiated()
+        given = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        key = worlds, differentiated(), tuple(given)
         if key not in self._programs:
-            given = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
             traced = jax.make_jaxpr(partial(self.run, worlds, True))(*given)
             needed, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), True)
             self._programs[key] = traced.replace(jaxpr=needed)
@@ -245,6 +245,8 @@ ad.primitive_jvps[CALL] = _change
 def _weights(weights: Sequence, *leaves: Any, call: Call, worlds: int | None) -> list:
     rest, changes = leaves[: -call.linear], leaves[-call.linear :]
     given = tuple(not isinstance(w, ad.Zero) for w in weights)
+    if not any(given):
+        return [None] * len(leaves)
     some = [w for w in weights if not isinstance(w, ad.Zero)]
     like = tuple(
         Like.of(c.aval if ad.is_undefined_primal(c) else jax.typeof(c), worlds) for c in changes
