@@ -8,6 +8,8 @@ threads of its own, which wait for each other busily: beside other work on the m
 0.6 to 160 ms. So it only factors what it takes alone, and products do the rest.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +18,7 @@ from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import differentiated
+from jaxsim.physics.arrays.normal_kernel import serves, solve_normal
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply, gram
@@ -42,6 +45,8 @@ def solve_spd(A: Array, b: Array) -> Array:
         return b
     if A.ndim == 2:
         return _solve(A, b)
+    if platform().kernels and serves(b):
+        return _linear_solve(A, b) if differentiated() else solve_normal(A, b, None)
     if n <= WRITE_OUT and not few(b):
         return _linear_solve(A, b) if differentiated() else _panel_solve(A, b)
     size = max(A.shape[-1], b.shape[-1])
@@ -74,10 +79,12 @@ def _solve(A: Array, b: Array) -> Array:
 
 
 def _linear_solve(A: Array, b: Array) -> Array:
-    """As `_panel_solve`; its derivative is that of the solution."""
-    return lax.custom_linear_solve(
-        lambda x: apply(A, x), b, lambda _, y: _panel_solve(A, y), symmetric=True
-    )
+    """Of many worlds; its derivative is that of the solution."""
+
+    def solve(_: Callable, y: Array) -> Array:
+        return solve_normal(A, y, None) if platform().kernels else _panel_solve(A, y)
+
+    return lax.custom_linear_solve(lambda x: apply(A, x), b, solve, symmetric=True)
 
 
 def _cholesky_solve(A: Array, b: Array) -> Array:

@@ -6,6 +6,9 @@ A program is made for the platform that it will run on. Unless told otherwise th
     with jaxsim.for_platform("cuda"):
         lowered = jax.jit(jaxsim.step).trace(m, d).lower(lowering_platforms=("cuda",))
 
+    with jaxsim.for_platform("cuda", kernels=True):  # the solver's systems in one kernel each
+        ...
+
 Programs made before are not used again for another platform: the name is part of JAX's caches.
 """
 
@@ -24,28 +27,48 @@ class Platform(NamedTuple):
       tiles: many worlds are taken in parts that fit the cache of a core (native.py).
       branches: a branch that depends on data is cheap; elsewhere it would wait for the host.
       scans: a scan over items is cheap; elsewhere one sort takes fewer kernels.
+      chunks: contacts are taken a few at a time, as far as some world has one (products.py);
+        elsewhere all places at once: a loop of unknown length would wait for the host.
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
       few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
+      kernels: how kernels of our own run (normal_kernel.py): "compiled" for a GPU, or "interpreted"
+        anywhere, for tests; None: what they do is left to XLA.
     """
 
     recomputes: bool
     tiles: bool
     branches: bool
     scans: bool
+    chunks: bool
     blocks: bool
     lanes: int
     few: int
+    kernels: str | None = None
 
 
 PLATFORMS = {
     "cpu": Platform(
-        recomputes=True, tiles=True, branches=True, scans=True, blocks=True, lanes=128, few=64
+        recomputes=True,
+        tiles=True,
+        branches=True,
+        scans=True,
+        chunks=True,
+        blocks=True,
+        lanes=128,
+        few=64,
     )
 }
 ELSEWHERE = Platform(
-    recomputes=False, tiles=False, branches=False, scans=False, blocks=False, lanes=16384, few=16384
+    recomputes=False,
+    tiles=False,
+    branches=False,
+    scans=False,
+    chunks=False,
+    blocks=False,
+    lanes=16384,
+    few=16384,
 )
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
@@ -54,20 +77,31 @@ QUICK: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 if jax.__version_info__ < (0, 11):  # later ones know no other way to compile fusions
     QUICK["xla_cpu_use_fusion_emitters"] = False
 
-_told = jax.make_user_context(default_value=None)
+_told = jax.make_user_context(default_value=("", False))
 
 
-def for_platform(name: str) -> AbstractContextManager:
+def for_platform(name: str, *, kernels: bool = False) -> AbstractContextManager:
     """A context in which programs are made for a platform: "cpu", "cuda", "rocm" or "tpu".
+
+    Args:
+      name: the platform.
+      kernels: use kernels of our own for what XLA makes many of. They are compiled for "cuda"; on
+        other platforms they are interpreted, which shows what they compute, slowly. They have not
+        been measured on a device yet, so that they are not used unless asked for.
 
     Raises:
       ValueError: there is no such platform.
     """
     if name not in NAMES:
         raise ValueError(f"for_platform: {name!r} is no platform; expected one of {NAMES}")
-    return _told(name)
+    return _told((name, kernels))
 
 
 def platform() -> Platform:
     """How to write code for the platform that the program being made is for."""
-    return PLATFORMS.get(_told.value or jax.default_backend(), ELSEWHERE)
+    name, kernels = _told.value
+    name = name or jax.default_backend()
+    found = PLATFORMS.get(name, ELSEWHERE)
+    if not kernels:
+        return found
+    return found._replace(kernels="compiled" if name in ("gpu", "cuda") else "interpreted")

@@ -15,6 +15,7 @@ from jax import lax
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import HIGHEST, total
 
 WRITE_OUT = 128  # longest sum that is written out
@@ -27,7 +28,7 @@ def apply(J: Array, x: Array) -> Array:
         return jnp.matmul(J, x, precision=HIGHEST)
     if n > WRITE_OUT:
         return _worlds_dot(J, x, ((1,), (0,)))
-    if differentiated():
+    if _reduced():
         return jnp.sum(J * x[None], axis=1)
     return _sum(lambda i: J[:, i] * x[i][None], n)
 
@@ -39,7 +40,7 @@ def apply_transpose(J: Array, f: Array) -> Array:
         return jnp.matmul(f, J, precision=HIGHEST)
     if n > WRITE_OUT:
         return _worlds_dot(J, f, ((0,), (0,)))
-    if differentiated():
+    if _reduced():
         return jnp.sum(J * f[:, None], axis=0)
     return _sum(lambda r: J[r] * f[r][None], n)
 
@@ -51,6 +52,8 @@ def gram(J: Array, G: Array) -> Array:
         return jnp.matmul(J.T, G, precision=HIGHEST)
     if n > WRITE_OUT:
         return _worlds_dot(J, G, ((0,), (0,)))
+    if not platform().recomputes:
+        return jnp.sum(J[:, :, None] * G[:, None], axis=0)
     return _sum(lambda r: J[r][:, None] * G[r][None], n)
 
 
@@ -74,6 +77,8 @@ def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array
     """J' f of contacts, f a list over the basis of `[ncon, *W]` -> `[nv, *W]`."""
 
     def add(out, _, J, f):
+        if _reduced() and out.ndim > 1:
+            return out + jnp.sum(sum(J[k] * f[k][:, None] for k in range(len(f))), axis=0)
         return out + apply_transpose(_rows(J), jnp.concatenate(f))
 
     start = jnp.zeros(J.shape[2:], J.dtype)
@@ -162,6 +167,10 @@ def _apply_rows(J: Array, x: Array) -> Array:
 def _rows(J: Array) -> Array:
     """`[basis, ncon, nv, *W]` as `[basis ncon, nv, *W]`."""
     return J.reshape(-1, *J.shape[2:])
+
+
+def _reduced() -> bool:
+    return differentiated() or not platform().recomputes
 
 
 def _sum(term: Callable, n: int) -> Array:

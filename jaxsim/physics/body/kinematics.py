@@ -15,6 +15,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import joint_slot, joint_table, joints_of, levels
@@ -100,7 +101,9 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
         first = jax.tree.map(lambda a: a[0], (has.reshape(rank), *motion))
         (pos, quat), met = move((pos, quat), first)
     else:
-        (pos, quat), met = lax.scan(move, (pos, quat), (has.reshape(rank), *motion))
+        (pos, quat), met = lax.scan(
+            move, (pos, quat), (has.reshape(rank), *motion), unroll=_together()
+        )
         met = jax.tree.map(lambda a: a.reshape(slots * m.nbody, *a.shape[2:]), met)
     anchor, axis = take(met, joint_slot(m) * m.nbody + m.jnt_bodyid)
     return pos, quat, anchor, axis
@@ -162,9 +165,14 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
         if len(tree.roots) > width:
             parents[0] = np.arange(width)
         local = jax.tree.map(lambda a: a[tree.body], (pos, quat))
-        _, poses = lax.scan(descend, start, (parents, *local))
+        _, poses = lax.scan(descend, start, (parents, *local), unroll=_together())
         pieces.append(jax.tree.map(lambda a: a.reshape(depth * width, *a.shape[2:]), poses))
     return take(concat(pieces), tree.order)
+
+
+def _together() -> int:
+    """How many turns of a scan are written out: where a loop is dear, those of most robots."""
+    return 1 if platform().scans else 8
 
 
 def _widen(roots: Array, width: int, parent: np.ndarray) -> Array:

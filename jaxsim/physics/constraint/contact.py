@@ -14,6 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.candidates.plan import layout
@@ -35,7 +36,8 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
     c, size = found.contacts, basis_size(m)
-    used = None if c.active.ndim == 1 or differentiated() else _used(c.active)
+    whole = c.active.ndim == 1 or differentiated() or not platform().chunks
+    used = None if whole else _used(c.active)
     if used is not None and found.packed and len(c.active) % CHUNK == 0:
         parts = _by_chunks(m, d, c, size, used)
     else:

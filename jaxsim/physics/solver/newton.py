@@ -6,6 +6,7 @@ The tangent is one linear solve, so that reverse mode follows by transposition, 
 system and independent of the number of iterations.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -17,6 +18,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import not_differentiated
 from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.solver.linesearch import line_search
@@ -82,7 +84,8 @@ def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int
     """Newton iterations with exact line search, each world until it has converged.
 
     Turn 0 finds the unconstrained acceleration; it is in the loop because the factorization, the
-    largest piece of the program, then stands there once.
+    largest piece of the program, then stands there once. Where that is one kernel, turn 0 stands
+    before the loop: a branch inside would wait for the host.
     """
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
     start = p.point(x)
@@ -91,12 +94,10 @@ def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int
         turn, *_, busy = state
         return (turn <= iterations) & jnp.any(busy)
 
-    def step(state):
+    def step(state, first):
         turn, niter, smooth, at, force, busy = state
-        first = turn == 0
-        H = lax.cond(first, lambda at: p.M, lambda at: p.hessian(pin(p.pieces(at.r), x)), at)
         g = jnp.where(first, 0, at.Mx - force) - p.smooth
-        v = pin(-solve_spd(H, g), x)
+        v = pin(p.newton_step(first, at.r, g), x)
         Jv = pin(p.times(v), x)
 
         def choose(at):
@@ -110,7 +111,7 @@ def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int
             moved = jax.tree.map(lambda a, b: a + length * b, at, move)
             return niter + busy.astype(niter.dtype), smooth, moved, busy & goes_on
 
-        niter, smooth, at, busy = lax.cond(first, choose, descend, at)
+        niter, smooth, at, busy = _either(first, choose, descend, at)
         force = p.force(pin(p.pieces(at.r), x))
         return turn + 1, niter, smooth, at, force, busy
 
@@ -118,8 +119,21 @@ def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int
     niter = jnp.zeros(busy.shape, jnp.int32)
     none = jnp.zeros_like(p.smooth)
     state = (jnp.int32(0), niter, none, start, none, busy)
-    _, niter, smooth, at, force, _ = lax.while_loop(proceed, step, state)
+    if platform().kernels:
+        state = lax.while_loop(proceed, lambda s: step(s, False), step(state, True))
+    else:
+        state = lax.while_loop(proceed, lambda s: step(s, s[0] == 0), state)
+    _, niter, smooth, at, force, _ = state
     return Solution(at.x, smooth, force, niter)
+
+
+def _either(first: Array | bool, one: Callable, other: Callable, at: Point) -> tuple:
+    """`one(at)` if `first`, else `other(at)`."""
+    if isinstance(first, bool):
+        chosen: tuple = one(at) if first else other(at)
+        return chosen
+    chosen = lax.cond(first, one, other, at)
+    return chosen
 
 
 def _better(p: Problem, a: Point, b: Point) -> Point:

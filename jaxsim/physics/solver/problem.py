@@ -5,9 +5,15 @@ What concerns a kind of rows is asked of the block (constraint/rows.py); here ar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.normal_kernel import Contacts, serves, solve_normal
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.cost import Parabola, Piece
@@ -65,6 +71,40 @@ class Problem:
         for block, piece in zip(self.rows.blocks, pieces, strict=True):
             H = block.J.add_gram(H, piece.weight)
         return H
+
+    def newton_step(self, first: Array | bool, r: list, g: Array) -> Array:
+        """-H^-1 g, with the Hessian at a residual.
+
+        Args:
+          first: bool scalar; where it is true H is M, without the constraints.
+          r: residual J x - aref, block by block.
+          g: gradient `[nv, *W]`.
+        """
+        if platform().kernels and serves(g):
+            return -self._by_kernel(first, r, g)
+
+        def whole(r: list) -> Array:
+            return self.hessian(pin(self.pieces(r), g))
+
+        H = self.M if first is True else lax.cond(first, lambda r: self.M, whole, r)
+        return -solve_spd(H, g)
+
+    def _by_kernel(self, first: Array | bool, r: list, g: Array) -> Array:
+        """H^-1 g; the kernel adds what contacts make of H, the largest part."""
+        if first is True:
+            return solve_normal(self.M, g, None)
+        pieces = self.pieces(r)
+        H = self.M
+        for block, piece in zip(self.rows.single, pieces, strict=False):
+            H = block.J.add_gram(H, jnp.where(first, 0, piece.weight))
+        if self.rows.contact is None:
+            return solve_normal(H, g, None)
+        J, weight = self.rows.contact.J.basis, pieces[-1].weight
+        place = np.arange(1, J.shape[1] + 1, dtype=np.int32)[:, None]
+        bends = (weight[0][0] != 0) & jnp.logical_not(first)
+        last = jnp.max(jnp.where(bends, place, 0), axis=0, keepdims=True)
+        lower = [weight[p][q] for p in range(len(weight)) for q in range(p + 1)]
+        return solve_normal(H, g, Contacts(J, lower, last))
 
     def along(self, at: "Point", move: "Point") -> list:
         """The cost along at + step move, as pieces to be summed; each has `derivatives(step)`."""
