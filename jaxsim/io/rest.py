@@ -7,7 +7,6 @@ the sides of that hull, and of the boxes around its geoms, are tried as the one 
 from contextlib import suppress
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from jaxsim.enums import GeomType
 from jaxsim.io.start import CORNERS, MESHES, Boxes, boxes_at_start, hull_corners
@@ -77,6 +76,8 @@ def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:
 
 def _sides(point: np.ndarray, rot: np.ndarray) -> np.ndarray:
     """Unit normals out of the sides on which a body may lie, (n, 3)."""
+    from scipy.spatial import ConvexHull, QhullError  # late: slow to import, and few models need it
+
     axes = rot.transpose(0, 2, 1).reshape(-1, 3)
     sides = [axes, -axes]
     if len(point) > 3:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from jaxsim.assets.mesh.closest import Triangles
 
@@ -43,6 +42,8 @@ class Boxes:
     """Nested boxes over triangles (n, 3, 3)."""
 
     def __init__(self, corner: np.ndarray):
+        from scipy.spatial import cKDTree  # late: slow to import, and few models need it
+
         self.triangles = Triangles.of(corner)
         spot, self._of_spot = _spots(corner)
         self._spots = cKDTree(spot)

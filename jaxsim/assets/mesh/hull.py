@@ -7,12 +7,15 @@ for each of them its neighbors, and the faces.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from jaxsim.assets.mesh.triangles import cross, lengths
 from jaxsim.errors import AssetError
+
+if TYPE_CHECKING:
+    from scipy.spatial import ConvexHull
 
 _OPTIONS = "Qt"  # faces with more than three vertices are divided into triangles
 _SIMPLEX = 4  # vertices that Qhull begins with, before it counts those that it adds
@@ -71,6 +74,8 @@ def convex_hull(vertex: np.ndarray, maxhullvert: int = -1) -> Hull:
     Raises:
       AssetError: the points lie in a plane, on a line, or in one point.
     """
+    from scipy.spatial import ConvexHull, QhullError  # late: slow to import, and few models need it
+
     options = _OPTIONS
     if maxhullvert > 0:
         # Q9 takes the points in the order of their distance, so that a coarse hull fits well.

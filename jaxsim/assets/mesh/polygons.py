@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from jaxsim.assets.mesh.polygon_order import table_order
 from jaxsim.assets.mesh.triangles import area_vectors, cross, units
@@ -54,6 +52,9 @@ def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
       face: faces of the hull, counter-clockwise from outside, (nface, 3). An outline begins with
         the first of their edges that is part of it.
     """
+    from scipy.sparse import coo_matrix  # late: slow to import, and few models need it
+    from scipy.sparse.csgraph import connected_components
+
     start, end = face.ravel(), np.roll(face, -1, axis=1).ravel()
     twin = _twins(start, end, len(vertex))
     side = np.repeat(np.arange(len(face)), 3)

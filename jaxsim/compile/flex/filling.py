@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import roots_jacobi
 
 from jaxsim.assets.make.lattice import Points
 from jaxsim.compile.flex.inside import cells_cut, is_closed, is_inside, samples
@@ -196,6 +195,8 @@ def _rule(n: int) -> tuple[np.ndarray, np.ndarray]:
     Returns:
       Barycentric places (n^3, 4), and weights for a determinant of 1, (n^3,), which sum to 1/6.
     """
+    from scipy.special import roots_jacobi  # late: slow to import, and few models need it
+
     rules = [roots_jacobi(n, power, 0) for power in (2, 1, 0)]
     a, b, c = (0.5 * (1 + nodes) for nodes, _ in rules)
     wa, wb, wc = (

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.reference.pose import Reference, subtree_sum
@@ -197,9 +196,9 @@ def _singular_root(block: np.ndarray) -> np.ndarray:
         D[dof] = max(L[dof, dof], MINVAL)
         L[:dof, :dof] -= np.tril(np.outer(L[dof, :dof], L[dof, :dof]) / D[dof])
         L[dof, : dof + 1] = np.append(L[dof, :dof] / D[dof], 1.0)
-    inverse: np.ndarray = solve_triangular(
-        L, np.eye(len(L)), lower=True, unit_diagonal=True, check_finite=False
-    )
+    inverse = np.eye(len(L))
+    for dof in range(1, len(L)):
+        inverse[dof, :dof] = -L[dof, :dof] @ inverse[:dof, :dof]
     return inverse.T / np.sqrt(D)[:, None]
 
 

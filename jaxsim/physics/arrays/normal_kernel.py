@@ -10,15 +10,17 @@ written-out panels keep the program as short for 72 dofs as for 6.
 The derivative is not made of this: the solver has its own (solver/newton.py).
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.experimental import pallas as pl
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
+
+if TYPE_CHECKING:  # loaded where it is used: most programs have no kernel of ours
+    from jax.experimental import pallas as pl
 
 LANES = 32  # worlds of one program: the lanes of a warp
 SIDE = 3  # rows and columns taken together; their products stay in registers
@@ -54,6 +56,8 @@ def solve_normal(base: Array, b: Array, contacts: Contacts | None) -> Array:
     Returns:
       `[n, worlds]`.
     """
+    from jax.experimental import pallas as pl
+
     n, worlds = b.shape
     interpret = platform().kernels != "compiled"
     base = jnp.broadcast_to(base, (n, n, worlds))
@@ -87,8 +91,10 @@ def _for_gpu() -> dict[str, Any]:
     return {"compiler_params": triton.CompilerParams(num_warps=1, num_stages=1)}
 
 
-def _lanes(shape: tuple[int, ...]) -> pl.BlockSpec:
+def _lanes(shape: tuple[int, ...]) -> "pl.BlockSpec":
     """An array of all worlds, of which a program sees its own."""
+    from jax.experimental import pallas as pl
+
     before = (0,) * (len(shape) - 1)
     return pl.BlockSpec((*shape[:-1], LANES), lambda k: (*before, k))
 
