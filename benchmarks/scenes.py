@@ -1,5 +1,6 @@
-"""Scenes of the benchmarks that are made by program: stacks, card houses, piles, rough ground."""
+"""Scenes of the benchmarks that are made by program: trees, robots, stacks, piles, rough ground."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 
 def scene(name: str) -> str | None:
-    """MJCF of a scene by name: "chain6", "pile100", "stack10", "cards", "mixed20", "rough"."""
+    """MJCF of a scene by name: "chain6", "tree200", "robots8", "pile100", "cards", "rough"."""
     for start, make in SIZED.items():
         count = name.removeprefix(start)
         if name != count and count.isdigit():
@@ -29,6 +30,35 @@ def chain(links: int) -> str:
         f"<mujoco><worldbody>{body}{'</body>' * links}</worldbody>"
         f"<actuator>{motors}</actuator></mujoco>"
     )
+
+
+def tree(links: int) -> str:
+    """Hinges that branch: link k hangs on link (k - 1) // 2."""
+    children: dict[int, list[int]] = {}
+    for k in range(1, links):
+        children.setdefault((k - 1) // 2, []).append(k)
+
+    def body(k: int) -> str:
+        side = 0.1 * (k % 2) - 0.05
+        return (
+            f'<body pos="{0.2 if k else 0} {side if k else 0} {0 if k else 2}">'
+            f'<joint axis="0 {k % 2} {1 - k % 2}" damping=".1"/>'
+            '<geom type="capsule" fromto="0 0 0 .2 0 0" size=".03" contype="0" conaffinity="0"/>'
+            + "".join(map(body, children.get(k, [])))
+            + "</body>"
+        )
+
+    return f"<mujoco><worldbody>{body(0)}</worldbody></mujoco>"
+
+
+def robots(count: int) -> str:
+    """Equal quadrupeds in a row, on one floor."""
+    text = re.sub(
+        r"<keyframe>.*?</keyframe>", "", (CONFIGS / "quadruped.xml").read_text(), flags=re.S
+    )
+    copies = f'<replicate count="{count}" offset="1.5 0 0"><body name="trunk"'
+    text = text.replace('<body name="trunk"', copies, 1)
+    return text.replace("</worldbody>", "</replicate></worldbody>", 1)
 
 
 def stack(boxes: int) -> str:
@@ -125,5 +155,12 @@ SHAPES = {
     "ellipsoid": 'type="ellipsoid" size=".08 .06 .05"',
     "gem": 'type="mesh" mesh="gem"',
 }
-SIZED = {"chain": chain, "stack": stack, "pile": pile, "mixed": mixed}
+SIZED = {
+    "chain": chain,
+    "tree": tree,
+    "robots": robots,
+    "stack": stack,
+    "pile": pile,
+    "mixed": mixed,
+}
 NAMED = {"cards": cards, "rough": rough}

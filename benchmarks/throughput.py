@@ -20,8 +20,6 @@ import time
 
 import states
 
-LIMIT = 900  # seconds for one engine and model
-
 
 def main() -> None:
     args = arguments()
@@ -29,7 +27,7 @@ def main() -> None:
     for model in args.models:
         for engine in args.engines:
             devices = args.devices if engine == "rollout" else 1
-            row = in_process(devices, measure, engine, model, args)
+            row = in_process(devices, args.limit, measure, engine, model, args)
             rows.append(row)
             print(line(row), flush=True)
     print(table(rows, args.worlds))
@@ -47,11 +45,12 @@ def arguments() -> argparse.Namespace:
     ap.add_argument("--engines", nargs="+", default=["c", "mjx", "jaxsim"])
     ap.add_argument("--devices", type=int, default=os.cpu_count(), help="for rollout")
     ap.add_argument("--grad", action="store_true", help="also the gradient of a 10-step rollout")
+    ap.add_argument("--limit", type=float, default=900, help="seconds for an engine and model")
     ap.add_argument("--json", help="file for the results")
     return ap.parse_args()
 
 
-def in_process(devices: int, function, *args):
+def in_process(devices: int, limit: float, function, *args):
     """Calls a function in a fresh process; what goes wrong there becomes part of the result."""
     # read when the child starts JAX
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
@@ -61,10 +60,10 @@ def in_process(devices: int, function, *args):
     child.start()
     theirs.close()
     try:
-        if ours.poll(LIMIT):
+        if ours.poll(limit):
             return ours.recv()
         child.kill()
-        return {"engine": args[0], "model": args[1], "error": f"no result after {LIMIT} s"}
+        return {"engine": args[0], "model": args[1], "error": f"no result after {limit:.0f} s"}
     except EOFError:
         child.join()
         return {"engine": args[0], "model": args[1], "error": f"exit {child.exitcode}"}

@@ -10,7 +10,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.factor import solve_parts
 from jaxsim.physics.arrays.select import diagonal, total
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
@@ -21,6 +21,7 @@ from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, touched_trees
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.row_list import list_rows
+from jaxsim.physics.parts import inertia_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -169,7 +170,7 @@ def fwd_constraint(m: Model, d: Data) -> Data:
 def _constrained(m: Model, d: Data) -> Data:
     """The solution of the problem of all dofs."""
     if d.rows.empty or m.nv == 0:
-        acc = solve_spd(d.M, d.qfrc_smooth)
+        acc = solve_parts(d.M, d.qfrc_smooth, inertia_parts(m))
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
@@ -180,7 +181,7 @@ def _constrained(m: Model, d: Data) -> Data:
         ls_tolerance=m.opt.ls_tolerance,
         scale=1 / total(diagonal(d.M)),
     )
-    problem = Problem(d.M, d.qfrc_smooth, d.rows)
+    problem = Problem.of(m, d, d.qfrc_smooth)
     found = solve(problem, settings, m.opt.iterations, m.opt.ls_iterations)
     d = d.replace(
         qacc_smooth=found.qacc_smooth,

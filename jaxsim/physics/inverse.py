@@ -13,13 +13,14 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.factor import solve_parts
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
+from jaxsim.physics.parts import inertia_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.solver.constraint_force import list_contact_forces
@@ -96,7 +97,9 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
     if m.opt.integrator == IntegratorType.RK4:
         raise ValueError("inverse: the flag invdiscrete needs another integrator than RK4")
     inertia = effective_inertia(m, actuation(m, d))
-    return d.qacc if inertia is None else solve_spd(d.M, inertia.multiply(d.qacc))
+    return (
+        d.qacc if inertia is None else solve_parts(d.M, inertia.multiply(d.qacc), inertia_parts(m))
+    )
 
 
 @stage(reads="qacc rows ", writes="qfrc_constraint")
@@ -104,5 +107,5 @@ def inv_constraint(m: Model, d: Data) -> Data:
     """Constraint force at `qacc`: J' f, with f minus the gradient of each row's cost."""
     if not m.nv or d.rows.empty:
         return d.replace(qfrc_constraint=jnp.zeros_like(d.qacc))
-    problem = Problem(d.M, d.qacc, d.rows)
+    problem = Problem.of(m, d, d.qacc)
     return d.replace(qfrc_constraint=problem.force_at(d.qacc))

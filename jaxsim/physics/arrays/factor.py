@@ -8,7 +8,7 @@ threads of its own, which wait for each other busily: beside other work on the m
 0.6 to 160 ms. So it only factors what it takes alone, and products do the rest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from jaxsim.physics.arrays.normal_kernel import serves, solve_normal
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply, gram
-from jaxsim.physics.arrays.select import HIGHEST
+from jaxsim.physics.arrays.select import HIGHEST, take
 
 PANEL = 4
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
@@ -53,6 +53,30 @@ def solve_spd(A: Array, b: Array) -> Array:
     A = jnp.broadcast_to(A, (n, n, size))
     b = jnp.broadcast_to(b, (n, size))
     return jax.vmap(_solve, in_axes=-1, out_axes=-1)(A, b)
+
+
+def solve_parts(A: Array, b: Array, parts: Sequence[Sequence[int]]) -> Array:
+    """As `solve_spd`, of a matrix that is zero between parts.
+
+    Parts of one size are solved together, like more worlds.
+
+    Args:
+      A: symmetric positive definite `[n, n, *W]`.
+      b: right-hand side `[n, *W]`.
+      parts: the rows of each, constant; together all.
+    """
+    n, worlds = len(b), b.shape[1:]
+    if len(parts) <= 1:
+        return solve_spd(A, b)
+    entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
+    found, order = [], []
+    for size in sorted({len(part) for part in parts}):
+        rows = np.array([part for part in parts if len(part) == size]).T  # [size, parts]
+        block = take(entries, (rows[:, None] * n + rows[None]).ravel())
+        x = solve_spd(block.reshape(size, size, -1), take(b, rows.ravel()).reshape(size, -1))
+        found.append(x.reshape(rows.size, *worlds))
+        order.append(rows.ravel())
+    return take(jnp.concatenate(found), np.argsort(np.concatenate(order)))
 
 
 def inverse_spd(A: Array) -> Array:

@@ -11,11 +11,12 @@ import jax.numpy as jnp
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.factor import solve_parts
 from jaxsim.physics.arrays.ldl import ltdl, solve_transposed
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.parts import inertia_parts
 from jaxsim.physics.tendon.tendon import tendon
 
 
@@ -57,7 +58,7 @@ def mul_m2(m: Model, d: Data, vec: Array) -> Array:
 
 def solve_m(m: Model, d: Data, force: Array) -> Array:
     """M^-1 times a generalized force, (nv,): an acceleration."""
-    return solve_spd(full_m(m, d), force)
+    return solve_parts(full_m(m, d), force, inertia_parts(m))
 
 
 def solve_m2(m: Model, d: Data, force: Array) -> Array:

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.factor import solve_parts
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.normal_kernel import Contacts, serves, solve_normal
 from jaxsim.physics.arrays.pin import pin
@@ -18,9 +20,10 @@ from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.cost import Parabola, Piece
 from jaxsim.physics.constraint.rows import Rows
+from jaxsim.physics.parts import Parts, inertia_parts, solver_parts
 
 
-@node()
+@node("inertia_parts", "parts")
 class Problem:
     """minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),  with M a0 = smooth.
 
@@ -28,11 +31,20 @@ class Problem:
       M: joint-space inertia `[nv, nv, *W]`.
       smooth: generalized force without constraints `[nv, *W]`.
       rows: constraint rows.
+      inertia_parts, parts: dofs that have to do with each other in M, and in the Hessian, see
+        physics/parts.py; empty: all have.
     """
 
     M: jax.Array
     smooth: jax.Array
     rows: Rows
+    inertia_parts: Parts = ()
+    parts: Parts = ()
+
+    @classmethod
+    def of(cls, m: Model, d: Data, force: Array) -> "Problem":
+        """That of a state with a generalized force `[nv, *W]`."""
+        return cls(d.M, force, d.rows, inertia_parts(m), solver_parts(m))
 
     def times(self, x: Array) -> list:
         """J x, block by block."""
@@ -86,8 +98,22 @@ class Problem:
         def whole(r: list) -> Array:
             return self.hessian(pin(self.pieces(r), g))
 
-        H = self.M if first is True else lax.cond(first, lambda r: self.M, whole, r)
-        return -solve_spd(H, g)
+        if first is True:
+            return -self.solve_inertia(g)
+        if self.parts == self.inertia_parts:
+            return -solve_parts(lax.cond(first, lambda r: self.M, whole, r), g, self.parts)
+        # the inertia falls into smaller parts, which are solved for a fraction of the price
+        return -lax.cond(
+            first, lambda r: self.solve_inertia(g), lambda r: self.solve_hessian(whole(r), g), r
+        )
+
+    def solve_inertia(self, b: Array) -> Array:
+        """M^-1 b."""
+        return solve_parts(self.M, b, self.inertia_parts)
+
+    def solve_hessian(self, H: Array, b: Array) -> Array:
+        """H^-1 b."""
+        return solve_parts(H, b, self.parts)
 
     def _by_kernel(self, first: Array | bool, r: list, g: Array) -> Array:
         """H^-1 g; the kernel adds what contacts make of H, the largest part."""

@@ -1,0 +1,58 @@
+"""Which dofs have to do with each other: systems of equations fall apart into these parts.
+
+Trees have no inertia in common but by a tendon along several of them. In the solver those hang
+together that may touch each other, or that an equality or a tendon ties. All of it is known from
+the model: parts do not depend on the state.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from jaxsim.enums import EqType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.collision.candidates.plan import Layout, layout
+from jaxsim.physics.sleep.incidence import equalities, tendons
+
+Parts = tuple[tuple[int, ...], ...]  # the dofs of each part
+
+GAIN = 4  # times less work that dividing has to bring: each size of parts is a program of its own
+HOLD = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)  # equalities of two things
+
+
+@derived
+def inertia_parts(s: Structure) -> Parts:
+    """The parts into which the joint-space inertia falls."""
+    return _parts(s, tendons(s).tree)
+
+
+def solver_parts(m: Model) -> Parts:
+    """The parts into which the Hessian of the solver falls."""
+    s, plan = m.structure, layout(m)
+    if not np.isin(s.eq_type, HOLD).all():
+        return _whole(s)
+    return _parts(s, [*tendons(s).tree, *equalities(s).tree, *_touching(s, plan)])
+
+
+def _touching(s: Structure, plan: Layout) -> np.ndarray:
+    """Trees that may touch, `[n, 2]`."""
+    geoms = np.stack([plan.pairs.geom1, plan.pairs.geom2], axis=1)
+    return np.unique(s.body_treeid[s.geom_bodyid[geoms]], axis=0)
+
+
+def _parts(s: Structure, ties: Iterable[np.ndarray]) -> Parts:
+    """The dofs of trees that are tied together, each tie a list of trees, -1 for none."""
+    label = np.arange(s.ntree)
+    for tie in ties:
+        of_tie = np.unique(label[tie[tie >= 0]])
+        label[np.isin(label, of_tie)] = of_tie.min(initial=s.ntree)
+    of_dof = label[s.dof_treeid]
+    parts = [np.flatnonzero(of_dof == k) for k in np.unique(of_dof)]
+    if GAIN * sum(len(p) ** 3 for p in parts) > s.nv**3:
+        return _whole(s)
+    return tuple(tuple(p.tolist()) for p in parts)
+
+
+def _whole(s: Structure) -> Parts:
+    return (tuple(range(s.nv)),)
