@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4669, 5584),
-    "humanoid": (14442, 16775),
-    "pile": (12535, 15581),
-    "quadruped": (10086, 11922),
-    "walker": (6391, 7765),
+    "cartpole": (4711, 5638),
+    "humanoid": (15980, 18977),
+    "pile": (12816, 15916),
+    "quadruped": (11138, 13371),
+    "walker": (6893, 8366),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4

@@ -9,6 +9,8 @@ threads of its own, which wait for each other busily: beside other work on the m
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +20,14 @@ from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import differentiated
+from jaxsim.physics.arrays.lower import Lower, Symmetric
+from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.normal_kernel import serves, solve_normal
-from jaxsim.physics.arrays.pin import few, pin
+from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply, gram
 from jaxsim.physics.arrays.select import HIGHEST, take
 
-PANEL = 4
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
 BLOCK = 128  # size of the blocks of larger ones
 WRITE_OUT = 48  # largest matrix that is factored by written-out panels
@@ -48,7 +51,7 @@ def solve_spd(A: Array, b: Array) -> Array:
     if platform().kernels and serves(b):
         return _linear_solve(A, b) if differentiated() else solve_normal(A, b, None)
     if n <= WRITE_OUT and not few(b):
-        return _linear_solve(A, b) if differentiated() else _panel_solve(A, b)
+        return _linear_solve(A, b) if differentiated() else _lower(A, b).solve(b)
     size = max(A.shape[-1], b.shape[-1])
     A = jnp.broadcast_to(A, (n, n, size))
     b = jnp.broadcast_to(b, (n, size))
@@ -79,6 +82,56 @@ def solve_parts(A: Array, b: Array, parts: Sequence[Sequence[int]]) -> Array:
     return take(jnp.concatenate(found), np.argsort(np.concatenate(order)))
 
 
+@node("parts")
+class Whole:
+    """A matrix to add to and to solve with, as `Lower`, where this is not worth its program.
+
+    Attributes:
+      matrix: `[n, n, *W]`.
+      parts: as in `solve_parts`.
+    """
+
+    matrix: jax.Array
+    parts: Sequence[Sequence[int]] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.matrix)
+
+    def plus_products(self, J: Array, G: Array) -> Self:
+        """With J' G added; both `[rows, n, *W]`."""
+        return replace(self, matrix=self.matrix + gram(J, G))
+
+    def plus_diagonal(self, values: Array) -> Self:
+        """With a diagonal `[n, *W]` added."""
+        n, ndim = self.matrix.shape[0], self.matrix.ndim
+        eye = np.eye(n, dtype=self.matrix.dtype).reshape(n, n, *(1,) * (ndim - 2))
+        return replace(self, matrix=self.matrix + eye * values[:, None])
+
+    def solve(self, b: Array) -> Array:
+        """x with A x = b."""
+        return solve_parts(self.matrix, b, self.parts)
+
+
+def growing(A: Array, parts: Sequence[Sequence[int]], like: Array) -> Symmetric:
+    """A symmetric matrix to which others are added before a system is solved with it.
+
+    Args:
+      A: `[n, n, *W]`.
+      parts: as in `solve_parts`.
+      like: the right-hand side to come, `[n, *W]`.
+    """
+    by_panels = 0 < len(A) <= WRITE_OUT and len(parts) <= 1 and not few(like)
+    if by_panels and platform().recomputes and not differentiated():
+        return _lower(A, like)
+    return Whole(A, parts)
+
+
+def _lower(A: Array, like: Array) -> Lower:
+    return Lower.of(jnp.broadcast_to(A, (*A.shape[:2], *like.shape[1:])))
+
+
 def inverse_spd(A: Array) -> Array:
     """The inverse of a symmetric positive definite matrix, `[n, n, *W]`: for many products."""
     n = A.shape[0]
@@ -88,7 +141,7 @@ def inverse_spd(A: Array) -> Array:
     if A.ndim == 2:
         return _solve(A, unit)
     if n <= WRITE_OUT and not few(A[0]):
-        return _panel_inverse(A)
+        return Lower.of(A).inverse()
     return jax.vmap(_solve, in_axes=(-1, None), out_axes=-1)(A, unit)
 
 
@@ -106,7 +159,7 @@ def _linear_solve(A: Array, b: Array) -> Array:
     """Of many worlds; its derivative is that of the solution."""
 
     def solve(_: Callable, y: Array) -> Array:
-        return solve_normal(A, y, None) if platform().kernels else _panel_solve(A, y)
+        return solve_normal(A, y, None) if platform().kernels else _lower(A, y).solve(y)
 
     return lax.custom_linear_solve(lambda x: apply(A, x), b, solve, symmetric=True)
 
@@ -179,76 +232,3 @@ def _one_after_another(size: int, batched: list[bool], A: Array, b: Array) -> tu
     if size == 1:
         return _by_library(A[0], b[0])[None], True
     return lax.map(lambda system: _by_library(*system), (A, b)), True
-
-
-def _panel_solve(A: Array, b: Array) -> Array:
-    """Right-looking Cholesky by panels of columns; b rides along as one more row.
-
-    The row of b in the factor is L^-1 b, so that forward substitution needs no code of its own.
-    Everything that a later panel reads is pinned: left to itself XLA would recompute the whole
-    history of an entry in each of its users.
-    """
-    n = A.shape[0]
-    A = jnp.concatenate([jnp.broadcast_to(A, (n, n, *b.shape[1:])), b[None]])
-    return _back_substitute(_panels(A, b), b)
-
-
-def _panel_inverse(A: Array) -> Array:
-    """As above, with the rows of the identity, which become L'^-1:  A^-1 = L'^-1 L^-1."""
-    n = A.shape[0]
-    unit = np.eye(n, dtype=A.dtype).reshape(n, n, *(1,) * (A.ndim - 2))
-    A = jnp.concatenate([A, jnp.broadcast_to(unit, A.shape)])
-    columns = [column for panel in _panels(A, A[0]) for column in panel]
-    transposed = pin(jnp.stack([column[-n:] for column in columns]), A[0])
-    return gram(transposed, transposed)
-
-
-def _panels(A: Array, like: Array) -> list:
-    """Columns of the factor L by panels, the rows below A made with it: `[n + rows, n, *W]`."""
-    n = A.shape[1]
-    panels = []
-    for start in range(0, n, PANEL):
-        width = min(PANEL, n - start)
-        columns = pin(_factor_columns(A, width), like)
-        panels.append(columns)
-        if start + width < n:
-            A = A[width:, width:]
-            for column in columns:
-                tail = column[width:]
-                A = A - tail[:, None] * tail[None, : n - start - width]
-            A = pin(A, like)
-    return panels
-
-
-def _factor_columns(A: Array, width: int) -> list:
-    """The first columns of the factor, from the diagonal block down; above the diagonal: noise."""
-    columns: list = []
-    for t in range(width):
-        c = A[:, t]
-        for column in columns:
-            c = c - column * column[t][None]
-        columns.append(c * lax.rsqrt(c[t : t + 1]))
-    return columns
-
-
-def _back_substitute(panels: list, like: Array) -> Array:
-    """x from L' x = y, panel by panel from the last; y is the last row."""
-    x: Array = panels[-1][0][:0]  # no entry yet
-    for columns in reversed(panels):
-        width = len(columns)
-        rest = []
-        for column in columns:
-            v = column[-1:]
-            for i in range(x.shape[0]):
-                v = v - (column[width + i] * x[i])[None]
-            rest.append(v)
-        rest = pin(rest, like)
-        out: list = [None] * width
-        for t in reversed(range(width)):
-            v = rest[t]
-            for u in range(t + 1, width):
-                v = v - columns[t][u][None] * out[u]
-            out[t] = v / columns[t][t : t + 1]
-        block = jnp.concatenate(out)
-        x = pin(jnp.concatenate([block, x]) if len(x) else block, like)
-    return x

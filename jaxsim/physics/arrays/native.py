@@ -142,18 +142,21 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Array)
 
 
 TILES = (32, 256)  # least and most worlds that a CPU takes at a time
-CACHE = 768 * 1024  # bytes of a core's cache that one matrix of all worlds of a tile may take
+CACHE = 704 * 1024  # bytes of a core's cache for what the solver reads of all worlds of a tile
+ROWS = (
+    24  # of the Jacobian of contacts, which are read together (products.py: CHUNK, in 3 directions)
+)
 
 
 def tile_size(m: Model, worlds: int) -> int:
     """How many worlds are taken at a time.
 
-    On a CPU: as many as keep the matrices of the solver in the cache of a core, and a divisor of
-    the number of worlds, unless there is only a small one.
+    On a CPU: as many as keep the Hessian of the solver and the rows that it is made of in the cache
+    of a core, and a divisor of the number of worlds, unless there is only a small one.
     """
     least, most = TILES
-    matrix = m.nv**2 * m.qpos0.dtype.itemsize
-    most = min(max(CACHE // max(matrix, 1), least), most)
+    read = (m.nv + ROWS) * m.nv * m.qpos0.dtype.itemsize
+    most = min(max(CACHE // max(read, 1), least), most)
     if worlds <= most or not platform().tiles:
         return worlds
     tile = max(n for n in range(1, most + 1) if worlds % n == 0)

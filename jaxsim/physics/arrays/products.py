@@ -85,11 +85,11 @@ def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array
     return chunks(add, start, used, (J, 1), (f, 0))
 
 
-def gram_basis(H: Array, J: Array, weight: list, used: Array | None = None) -> Array:
+def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None) -> Any:
     """H + J' W J of contacts.
 
     Args:
-      H: `[nv, nv, *W]`.
+      H: a symmetric matrix, which has `plus_products` (lower.py, factor.py).
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
       used: as in `chunks`.
@@ -97,8 +97,10 @@ def gram_basis(H: Array, J: Array, weight: list, used: Array | None = None) -> A
 
     def add(H, _, J, weight):
         size = J.shape[0]
+        if used is not None:  # fused into the products the cut would be made again for each of them
+            J, weight = pin((J, weight), J[0, 0])
         rows = [sum(weight[j][k][:, None] * J[k] for k in range(size)) for j in range(size)]
-        return H + gram(_rows(J), jnp.concatenate(pin(rows, H)))
+        return H.plus_products(_rows(J), jnp.concatenate(pin(rows, J[0, 0])))
 
     return chunks(add, H, used, (J, 1), (weight, 0))
 

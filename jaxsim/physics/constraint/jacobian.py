@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.lower import AnySymmetric
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import (
@@ -15,7 +16,6 @@ from jaxsim.physics.arrays.products import (
     apply_basis,
     apply_basis_transpose,
     apply_transpose,
-    gram,
     gram_basis,
 )
 from jaxsim.physics.arrays.select import column, take, weighted_sum
@@ -41,11 +41,9 @@ class DofJacobian:
         """J' f, `[n, *W]` -> `[nv, *W]`."""
         return self._to_dofs(self.sign * f, nv)
 
-    def add_gram(self, H: Array, weight: Array) -> Array:
+    def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """H + J' W J, a diagonal: the signs are squared away."""
-        nv = H.shape[0]
-        eye = np.eye(nv, dtype=H.dtype).reshape(nv, nv, *(1,) * (H.ndim - 2))
-        return H + eye * self._to_dofs(weight, nv)[:, None]
+        return H.plus_diagonal(self._to_dofs(weight, H.size))
 
     def dense(self, nv: int) -> Array:
         """The matrix `[n, nv, *W]`."""
@@ -76,9 +74,10 @@ class DenseJacobian:
         del nv
         return apply_transpose(self.matrix, f)
 
-    def add_gram(self, H: Array, weight: Array) -> Array:
+    def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """H + J' W J."""
-        return H + gram(self.matrix, pin(weight[:, None] * self.matrix, H[0]))
+        weighted = weight[:, None] * self.matrix
+        return H.plus_products(self.matrix, pin(weighted, weighted[0]))
 
     def dense(self, nv: int) -> Array:
         """The matrix `[n, nv, *W]`."""
@@ -110,6 +109,6 @@ class BasisJacobian:
         del nv
         return apply_basis_transpose(self.basis, f, self.used)
 
-    def add_gram(self, H: Array, weight: list) -> Array:
+    def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
         """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
         return gram_basis(H, self.basis, weight, self.used)

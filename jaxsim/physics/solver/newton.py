@@ -16,6 +16,7 @@ from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import not_differentiated
+from jaxsim.physics.arrays.factor import Whole
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply
@@ -70,8 +71,8 @@ def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -
             return at_x, apply(p.M, found.qacc_smooth) - p.smooth
 
         _, (dF, dG) = jax.jvp(gradients, (p,), (tangents[0],))
-        H = p.hessian(p.pieces(p.residual(found.qacc)))
-        dx, dsmooth = p.solve_hessian(H, -dF), p.solve_inertia(-dG)
+        H = p.hessian(p.pieces(p.residual(found.qacc)), Whole(p.M, p.parts))
+        dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
         _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (tangents[0], dx))
         no_change = np.zeros(found.niter.shape, jax.dtypes.float0)
         return found, Solution(dx, dsmooth, dforce, no_change)

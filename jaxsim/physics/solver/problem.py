@@ -11,7 +11,8 @@ from jax import lax
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import solve_parts
+from jaxsim.physics.arrays.factor import Whole, growing, solve_parts
+from jaxsim.physics.arrays.lower import AnySymmetric, Symmetric
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.normal_kernel import Contacts, serves, solve_normal
 from jaxsim.physics.arrays.pin import pin
@@ -77,9 +78,8 @@ class Problem:
         """J' f at an acceleration."""
         return self.force(self.pieces(self.residual(x)))
 
-    def hessian(self, pieces: list[Piece]) -> Array:
-        """M + J' W J, `[nv, nv, *W]`, W the curvature of the cost."""
-        H = self.M
+    def hessian(self, pieces: list[Piece], H: AnySymmetric) -> AnySymmetric:
+        """H + J' W J, W the curvature of the cost; of the problem where H is M."""
         for block, piece in zip(self.rows.blocks, pieces, strict=True):
             H = block.J.add_gram(H, piece.weight)
         return H
@@ -95,34 +95,30 @@ class Problem:
         if platform().kernels and serves(g):
             return -self._by_kernel(first, r, g)
 
-        def whole(r: list) -> Array:
-            return self.hessian(pin(self.pieces(r), g))
-
         if first is True:
             return -self.solve_inertia(g)
+        start = growing(self.M, self.parts, g)
+
+        def whole(r: list) -> Symmetric:
+            return self.hessian(pin(self.pieces(r), g), start)
+
         if self.parts == self.inertia_parts:
-            return -solve_parts(lax.cond(first, lambda r: self.M, whole, r), g, self.parts)
+            return -lax.cond(first, lambda r: start, whole, r).solve(g)
         # the inertia falls into smaller parts, which are solved for a fraction of the price
-        return -lax.cond(
-            first, lambda r: self.solve_inertia(g), lambda r: self.solve_hessian(whole(r), g), r
-        )
+        return -lax.cond(first, lambda r: self.solve_inertia(g), lambda r: whole(r).solve(g), r)
 
     def solve_inertia(self, b: Array) -> Array:
         """M^-1 b."""
         return solve_parts(self.M, b, self.inertia_parts)
 
-    def solve_hessian(self, H: Array, b: Array) -> Array:
-        """H^-1 b."""
-        return solve_parts(H, b, self.parts)
-
     def _by_kernel(self, first: Array | bool, r: list, g: Array) -> Array:
         """H^-1 g; the kernel adds what contacts make of H, the largest part."""
         if first is True:
             return solve_normal(self.M, g, None)
-        pieces = self.pieces(r)
-        H = self.M
+        pieces, most = self.pieces(r), Whole(self.M)
         for block, piece in zip(self.rows.single, pieces, strict=False):
-            H = block.J.add_gram(H, jnp.where(first, 0, piece.weight))
+            most = block.J.add_gram(most, jnp.where(first, 0, piece.weight))
+        H = most.matrix
         if self.rows.contact is None:
             return solve_normal(H, g, None)
         J, weight = self.rows.contact.J.basis, pieces[-1].weight

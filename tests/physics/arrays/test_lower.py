@@ -1,0 +1,69 @@
+"""Symmetric matrices kept as half: sums, solutions and inverses are those of whole matrices."""
+
+import jax
+import numpy as np
+import pytest
+from tolerance import ROUNDING
+
+from jaxsim.physics.arrays.factor import Whole, growing
+from jaxsim.physics.arrays.lower import Lower
+from jaxsim.physics.arrays.products import gram_basis
+
+WORLDS = 9
+
+
+def parts(n: int):
+    """A positive definite matrix, rows with weighted rows, a diagonal and a right-hand side."""
+    rng = np.random.default_rng(n)
+    root = rng.standard_normal((n, n, WORLDS))
+    A = np.einsum("ikw,jkw->ijw", root, root) + n * np.eye(n)[..., None]
+    J = rng.standard_normal((5, n, WORLDS))
+    G = rng.uniform(size=(5, 1, WORLDS)) * J
+    return A, J, G, rng.uniform(size=(n, WORLDS)), rng.standard_normal((n, WORLDS))
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 13])
+@pytest.mark.parametrize("kind", [Lower.of, Whole])
+def test_sums_and_solutions(n, kind):
+    A, J, G, diagonal, b = parts(n)
+    whole = A + np.einsum("riw,rjw->ijw", J, G) + np.eye(n)[..., None] * diagonal[:, None]
+
+    @jax.jit
+    def solve(A, J, G, diagonal, b):
+        H = kind(A).plus_products(J, G).plus_diagonal(diagonal)
+        assert H.size == n
+        return H.solve(b)
+
+    x = solve(A, J, G, diagonal, b)
+    np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)
+
+
+def test_the_upper_triangle_is_not_read():
+    A, _, _, _, b = parts(6)
+    upper = np.triu(np.ones((6, 6)), 4)[..., None]  # beyond the blocks on the diagonal
+    solve = jax.jit(lambda A: Lower.of(A).solve(b))
+    np.testing.assert_array_equal(solve(np.where(upper, np.nan, A)), solve(A))
+
+
+def test_contacts_by_chunks_are_those_of_all_at_once():
+    """Only the contacts that are used count: beyond them there are numbers that would show."""
+    rng = np.random.default_rng(3)
+    n, places, used = 7, 20, 11
+    J = rng.standard_normal((3, places, n, WORLDS))
+    root = rng.standard_normal((3, 3, places, WORLDS))
+    W = np.einsum("ikcw,jkcw->ijcw", root, root)
+    W[:, :, used:16] = 0  # the rest of a chunk that is not full
+    W[:, :, 16:] = np.nan
+    weight = [[W[i, j] for j in range(3)] for i in range(3)]
+    b = rng.standard_normal((n, WORLDS))
+    eye = np.broadcast_to(np.eye(n)[..., None], (n, n, WORLDS))
+    expected = eye + np.einsum("kciw,klcw,lcjw->ijw", J[:, :used], W[:, :, :used], J[:, :used])
+    for A in (Lower.of(eye), Whole(eye)):
+        x = jax.jit(lambda A: gram_basis(A, J, weight, used).solve(b))(A)
+        np.testing.assert_allclose(np.einsum("ijw,jw->iw", expected, x), b, **ROUNDING)
+
+
+@pytest.mark.parametrize(("n", "worlds", "kind"), [(6, 9, Lower), (6, 2, Whole), (60, 9, Whole)])
+def test_where_half_is_kept(n, worlds, kind):
+    eye = np.broadcast_to(np.eye(n)[..., None], (n, n, worlds))
+    assert type(growing(eye, (), np.ones((n, worlds)))) is kind
