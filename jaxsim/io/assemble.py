@@ -21,6 +21,7 @@ from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.prisms import prisms_under
 from jaxsim.io.room import with_room
 from jaxsim.io.unsupported import Places, unsupported
+from jaxsim.model.actuator_state import actuator_states
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure
@@ -73,6 +74,7 @@ def assemble(
     static = {name: value for name, value in fields.items() if name not in leaves}
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
+    tables["actuator_states"] = actuator_states(fields.__getitem__)
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
     tables |= _known_later(static)
