@@ -21,9 +21,9 @@ from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.prisms import prisms_under
 from jaxsim.io.room import with_room
 from jaxsim.io.unsupported import Places, unsupported
-from jaxsim.model.actuator_state import actuator_states
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import Free, flags, freed
 from jaxsim.physics.collision.smooth import REACH

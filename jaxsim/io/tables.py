@@ -33,7 +33,7 @@ from jaxsim.enums import (
     TrnType,
     WrapType,
 )
-from jaxsim.model.actuator_state import ActState
+from jaxsim.model.motor import ActState
 
 COUNTS = """
 nuserdata nplugin npluginattr npluginstate npluginparam nmat ntex nmesh nhfield nskin nbody nmocap

@@ -13,9 +13,8 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from jaxsim.model.actuator_state import SWITCHES as STATE_SWITCHES
-from jaxsim.model.actuator_state import ActState, kind_of_states
 from jaxsim.model.fields import Field
+from jaxsim.model.motor import STATES, ActState, kind_of_states
 from jaxsim.model.structure import Structure
 
 Free = Literal["all"] | Iterable[str]
@@ -139,7 +138,7 @@ def check_states(structure: Structure, values: Mapping[str, Any]) -> None:
       ValueError: names the field, the actuator and the remedy.
     """
     kinds = kind_of_states(structure.actuator_dyntype, structure.actuator_gaintype)
-    for kind, table in STATE_SWITCHES.items():
+    for kind, table in STATES.items():
         for state, (field, column) in table.items():
             given = values.get(field)
             if not hasattr(given, "dtype") or isinstance(given, jax.core.Tracer):

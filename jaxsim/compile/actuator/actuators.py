@@ -21,7 +21,7 @@ from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
 from jaxsim.compile.whole.plugins import check_activations, plugin_ids
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
-from jaxsim.model.actuator_state import SWITCHES, states_of
+from jaxsim.model.motor import STATES, states_of
 from jaxsim.spec import SpecElement
 
 _COLUMNS = (
@@ -142,7 +142,7 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
         return states
     if t.dyntype == DynType.USER and given is not None:
         states = given
-    elif t.dyntype in SWITCHES:
+    elif t.dyntype in STATES:
         states = _controller_states(t, t.dyntype)
     elif t.gaintype == GainType.SO3 and t.dyntype == DynType.INTEGRATOR:
         states = 3
@@ -159,7 +159,7 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
     return states
 
 
-def _controller_states(t: ActuatorType, kind: DynType) -> int:
+def _controller_states(t: ActuatorType, kind: int) -> int:
     """Number of activations that the parameters of a pid or a DC motor ask for."""
     parameters = {"actuator_dynprm": t.dynprm, "actuator_gainprm": t.gainprm}
     return len(states_of(kind, parameters.__getitem__))

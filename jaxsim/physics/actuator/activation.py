@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxsim.enums import MINVAL, DisableBit, DynType
 from jaxsim.model import motor
-from jaxsim.model.actuator_state import PID_IMAX, ActState
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.motor import PID_IMAX, ActState
 from jaxsim.physics.actuator import dcmotor, muscle, pid
 from jaxsim.physics.actuator.layout import act_kind, act_owner, by_column, or_zero
 from jaxsim.physics.arrays.array import Array
@@ -33,11 +33,14 @@ def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
 def next_activation(m: Model, d: Data) -> Array:
     """The activation `[na, *W]` after one time step, from `d.act` and `d.act_dot`.
 
-    The activation of a disabled actuator stays.
+    The rate of a disabled actuator counts as zero; its limits hold.
     """
     if not m.na or m.opt.disableflags & DisableBit.ACTUATION:
         return d.act
     owner = act_owner(m)
+    off = disabled(m)[owner]
+    if off.any():
+        d = d.replace(act_dot=jnp.where(column(off, d.act_dot), 0, d.act_dot))
     table = {k: lambda i, law=law: law.after(m, d, i) for k, law in LAWS.items()}
     stepped = by_kind(act_kind(m.structure), table, d.act)
     bounded = m.actuator_dyntype[owner] != DynType.DCMOTOR
@@ -45,8 +48,7 @@ def next_activation(m: Model, d: Data) -> Array:
     if limited.any():
         lower, upper = (take(m.actuator_actrange[:, k], owner) for k in range(2))
         stepped = jnp.where(column(limited, stepped), jnp.clip(stepped, lower, upper), stepped)
-    off = disabled(m)[owner]
-    return jnp.where(column(off, stepped), d.act, stepped) if off.any() else stepped
+    return stepped
 
 
 def early_activation(m: Model, d: Data) -> Array:

@@ -15,9 +15,9 @@ import numpy as np
 
 from jaxsim.enums import MINVAL, CtrlInput
 from jaxsim.model import motor
-from jaxsim.model.actuator_state import ActState
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.motor import ActState
 from jaxsim.physics.actuator.layout import has_state, input_of, state_of
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take

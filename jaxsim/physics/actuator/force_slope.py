@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import GainType
-from jaxsim.model.actuator_state import ActState
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.motor import ActState
 from jaxsim.physics.actuator import dcmotor, laws
 from jaxsim.physics.actuator.actuation import controls, held_force
 from jaxsim.physics.actuator.layout import has_state, output_actuator

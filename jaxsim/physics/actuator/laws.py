@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import BiasType, DynType, GainType
-from jaxsim.model.actuator_state import ActState
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.motor import ActState
 from jaxsim.physics.actuator import dcmotor, muscle, orientation, pid
 from jaxsim.physics.actuator.activation import disabled, early_activation
 from jaxsim.physics.actuator.layout import (

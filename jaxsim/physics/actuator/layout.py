@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxsim.enums import CtrlInput, DynType
 from jaxsim.math import Vec
-from jaxsim.model.actuator_state import ActState
 from jaxsim.model.model import Model
+from jaxsim.model.motor import ActState
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import CtrlInput
-from jaxsim.model.actuator_state import PID_KI, ActState
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.motor import PID_KI, ActState
 from jaxsim.physics.actuator.layout import input_of, state_of
 from jaxsim.physics.actuator.setpoint import nearest_setpoint
 from jaxsim.physics.arrays.array import Array

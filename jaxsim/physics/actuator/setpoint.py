@@ -11,9 +11,9 @@ import numpy as np
 from jaxsim.enums import BiasType, DynType, GainType, JointType, TrnType
 from jaxsim.math import safe_sqrt
 from jaxsim.model import motor
-from jaxsim.model.actuator_state import PID_SLEW, ActState
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.motor import PID_SLEW, ActState
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.layout import (
     act_owner,
@@ -58,10 +58,9 @@ def pursued(m: Model, d: Data, ctrl: Array) -> Array:
     ctrl = _nearest(m, np.where(turned, owner, -1), ctrl, d.act, m.actuator_actadr[owner])
     if not slow.any():
         return ctrl
-    rate = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
-    rate = by_column(m.actuator_dynprm, owner, rate[owner])
+    place = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
+    most = by_column(m.actuator_dynprm, owner, place[owner]) * m.opt.timestep
     last = state_of(m, d.act, owner, ActState.SLEW)
-    most = rate * m.opt.timestep
     return jnp.where(column(slow, ctrl), jnp.clip(ctrl, last - most, last + most), ctrl)
 
 
