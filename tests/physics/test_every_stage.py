@@ -55,7 +55,8 @@ XML = """
 <sensor>
   <touch site="sole"/><accelerometer site="tip"/><force site="tip"/><gyro site="tip"/>
   <framequat objtype="camera" objname="eye"/><framelinvel objtype="site" objname="tip"/>
-  <subtreeangmom body="arm"/><tendonvel tendon="cord"/><actuatorfrc actuator="2"/><actuatorpos actuator="aim"/>
+  <subtreeangmom body="arm"/><tendonvel tendon="cord"/><actuatorfrc actuator="2"/>
+  <actuatorpos actuator="aim"/>
   <jointlimitfrc joint="turn"/><contact site="sole" data="found force pos"/>
 </sensor></mujoco>
 """.replace('actuator="2"', 'actuator="pull"').replace("<position t", '<position name="pull" t')
