@@ -75,7 +75,11 @@ MODEL = """
   <motor name="twist" joint="wrist" gear="1 2 3"/>
   <velocity name="drive" joint="lift" kv="4" ctrlrange="-1 1"/>
   <motor name="push" site="tip" gear="1 0 2 0 .1 0" refsite="post"/>
+  <orientation name="steer" joint="wrist" kp="2" kv=".1" input="quat"/>
+  <pid name="servo" joint="turn" kp="2" kv=".3" ki=".4" slewmax="3"/>
   <adhesion name="suck" body="stack" ctrlrange="0 1" gain="3"/>
+  <dcmotor name="motor" joint="lift" motorconst=".5" resistance="2" inductance=".01"
+    lugre="20 .3 .2 .4 .1" thermal="2 3 0 .004 25 30"/>
 </actuator>
 <sensor>{sensors}</sensor></mujoco>
 """
@@ -129,6 +133,7 @@ def sensors() -> str:
         '<tendonlimitpos tendon="cord"/><tendonlimitvel tendon="cord"/>',
         '<tendonlimitfrc tendon="cord"/><actuatorpos actuator="pull"/>',
         '<actuatorvel actuator="push"/><actuatorfrc actuator="filtered"/>',
+        '<actuatorpos actuator="steer"/><actuatorfrc actuator="motor"/>',
         '<subtreecom body="arm"/><subtreelinvel body="arm"/><subtreeangmom body="world"/>',
         "<e_potential/><e_kinetic/><clock/>",
         '<insidesite site="ground" objtype="body" objname="box"/>',

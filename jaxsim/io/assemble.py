@@ -23,6 +23,7 @@ from jaxsim.io.room import with_room
 from jaxsim.io.unsupported import Places, unsupported
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import Free, flags, freed
 from jaxsim.physics.collision.smooth import REACH
@@ -73,6 +74,7 @@ def assemble(
     static = {name: value for name, value in fields.items() if name not in leaves}
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
+    tables["actuator_states"] = actuator_states(fields.__getitem__)
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
     tables |= _known_later(static)

@@ -33,6 +33,7 @@ from jaxsim.enums import (
     TrnType,
     WrapType,
 )
+from jaxsim.model.motor import ActState
 
 COUNTS = """
 nuserdata nplugin npluginattr npluginstate npluginparam nmat ntex nmesh nhfield nskin nbody nmocap
@@ -107,6 +108,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
         actuator_outadr actuator_outnum actuator_actadr actuator_actnum actuator_plugin
         actuator_group actuator_dyntype actuator_gaintype actuator_biastype actuator_actearly
         actuator_forcelimited actuator_actlimited actuator_historyadr""",
+    ("nactuator", len(ActState)): "actuator_states",
     ("nactuator", 2): "actuator_trnid actuator_history",
     ("nu",): "actuator_ctrllimited",
     ("nC",): "M_colind",

@@ -12,7 +12,7 @@ from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, static
 from jaxsim.model.structure import Structure
-from jaxsim.model.switches import check_switches
+from jaxsim.model.switches import check_states, check_switches
 
 NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
 
@@ -308,6 +308,7 @@ class Model(Record):
             options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
         changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
         check_switches(structure, changed, self.fields)
+        check_states(structure, changed)
 
     def _check_smooth(self, value: Any) -> None:
         """Raises ValueError for a length of contacts in a model that was made without."""

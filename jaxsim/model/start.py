@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from jaxsim.enums import CtrlChart, GainType
 from jaxsim.math import Quat
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
@@ -15,6 +16,15 @@ def mocap_bodies(s: Structure) -> np.ndarray:
     return bodies[np.argsort(s.body_mocapid[bodies])]
 
 
+@derived
+def neutral_controls(s: Structure) -> np.ndarray:
+    """[nu]: controls that ask for nothing: zero, and as a quaternion the null rotation."""
+    by_quat = (s.actuator_gaintype == GainType.SO3) & (s.actuator_ctrlspec == CtrlChart.QUAT)
+    out = np.zeros(s.nu)
+    out[s.actuator_ctrladr[by_quat]] = 1
+    return out
+
+
 def start_state(m: Model) -> dict:
     """Fields of Data at the start that are not zero, in the form that the model has.
 
@@ -22,6 +32,9 @@ def start_state(m: Model) -> dict:
     physics poses are components, elsewhere arrays.
     """
     start = {"qpos": m.qpos0, "eq_active": np.array(m.eq_active0, bool)}
+    neutral = neutral_controls(m.structure)
+    if neutral.any():
+        start["ctrl"] = neutral.astype(m.qpos0.dtype)
     if m.npluginstate:
         start["plugin_state"] = m.plugin_state0
     if not m.nmocap:

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from jaxsim.model.fields import Field
+from jaxsim.model.motor import STATES, ActState, kind_of_states
 from jaxsim.model.structure import Structure
 
 Free = Literal["all"] | Iterable[str]
@@ -124,6 +125,36 @@ def check_switches(
             items = f" of item {', '.join(map(str, lost[:5]))}" if switch.each else ""
             more = f" and {lost.size - 5} more" if lost.size > 5 else ""
             raise ValueError(f"{name}: {_lack(switch, name)} (a value{items}{more} is not zero)")
+
+
+def check_states(structure: Structure, values: Mapping[str, Any]) -> None:
+    """Refuses parameters that would add or remove an activation.
+
+    Args:
+      structure: of the model.
+      values: new values by the name of their field; those that are traced are taken as they are.
+
+    Raises:
+      ValueError: names the field, the actuator and the remedy.
+    """
+    kinds = kind_of_states(structure.actuator_dyntype, structure.actuator_gaintype)
+    for kind, table in STATES.items():
+        for state, (field, column) in table.items():
+            given = values.get(field)
+            if not hasattr(given, "dtype") or isinstance(given, jax.core.Tracer):
+                continue  # traced, or an axis of vmap that stands for it
+            on = np.asarray(given)[..., column].reshape(-1, len(kinds)) > 0
+            has = structure.actuator_states[:, state - ActState.SLEW]
+            for i in np.flatnonzero((kinds == kind) & (on != has).any(axis=0))[:1]:
+                raise ValueError(
+                    f"{field}: number {column} of actuator {i} must {_must(has[i])}, as it decides "
+                    f"whether the actuator has the activation '{state.name.lower()}'; write it in "
+                    "the model before it is loaded"
+                )
+
+
+def _must(present: bool) -> str:
+    return "stay positive" if present else "not become positive"
 
 
 def _concerned(values: Mapping[str, Any]) -> Iterator[tuple[Switch, str]]:

@@ -47,11 +47,16 @@ XML = """
   <general joint="turn" dyntype="filter" dynprm=".05" gainprm="3" actearly="true"/>
   <muscle joint="slide" lengthrange="-1 1"/><position tendon="cord" kp="2" kv=".3"/>
   <motor site="tip" gear="1 0 2 0 .1 0" refsite="post"/><motor joint="wrist" gear="1 2 3"/>
+  <orientation name="aim" site="tip" refsite="post" kp="2" kv=".1"/>
+  <pid joint="turn" kp="2" kv=".3" ki=".4" imax=".5" slewmax="3"/>
+  <dcmotor joint="slide" motorconst=".5" resistance="2" inductance=".01" lugre="20 .3 .2 .4 .1"
+    thermal="2 3 0 .004 25 30" input="pos" controller="3 1 .2 4 .7 9"/>
 </actuator>
 <sensor>
   <touch site="sole"/><accelerometer site="tip"/><force site="tip"/><gyro site="tip"/>
   <framequat objtype="camera" objname="eye"/><framelinvel objtype="site" objname="tip"/>
   <subtreeangmom body="arm"/><tendonvel tendon="cord"/><actuatorfrc actuator="2"/>
+  <actuatorpos actuator="aim"/>
   <jointlimitfrc joint="turn"/><contact site="sole" data="found force pos"/>
 </sensor></mujoco>
 """.replace('actuator="2"', 'actuator="pull"').replace("<position t", '<position name="pull" t')

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.compile.actuator import dcmotor
 from jaxsim.compile.actuator.actuator_type import GENERAL, PLUGIN, ActuatorType
 from jaxsim.compile.actuator.inputs import controls_of, ctrlspec, needs_range
 from jaxsim.compile.actuator.targets import inherited_range, transmission
@@ -22,6 +21,7 @@ from jaxsim.compile.whole.bounds import fits
 from jaxsim.compile.whole.history import history
 from jaxsim.compile.whole.plugins import check_activations, plugin_ids
 from jaxsim.enums import BiasType, DynType, GainType, TrnType
+from jaxsim.model.motor import STATES, states_of
 from jaxsim.spec import SpecElement
 
 _COLUMNS = (
@@ -142,10 +142,8 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
         return states
     if t.dyntype == DynType.USER and given is not None:
         states = given
-    elif t.dyntype == DynType.PID:
-        states = int(t.gainprm[0] > 0) + int(t.dynprm[1] > 0)
-    elif t.dyntype == DynType.DCMOTOR:
-        states = dcmotor.activations(t)
+    elif t.dyntype in STATES:
+        states = _controller_states(t, t.dyntype)
     elif t.gaintype == GainType.SO3 and t.dyntype == DynType.INTEGRATOR:
         states = 3
     if states == 0 and t.dyntype == DynType.PID:
@@ -154,11 +152,17 @@ def _activations(c: Compilation, e: SpecElement, t: ActuatorType) -> int:
         )
     elif states == 0 and t.dyntype == DynType.USER:
         c.fault(e, "actdim='0': dyntype='user' has a state; use dyntype='none'")
-    if t.gaintype == GainType.DCMOTOR and states != dcmotor.activations(t):
+    if t.gaintype == GainType.DCMOTOR and states != _controller_states(t, DynType.DCMOTOR):
         c.fault(e, "the states that dynprm asks for need dyntype='dcmotor'")
     if given not in (None, states):
         c.fault(e, f"actdim='{given}', but this dyntype has {states} activations; remove actdim")
     return states
+
+
+def _controller_states(t: ActuatorType, kind: int) -> int:
+    """Number of activations that the parameters of a pid or a DC motor ask for."""
+    parameters = {"actuator_dynprm": t.dynprm, "actuator_gainprm": t.gainprm}
+    return len(states_of(kind, parameters.__getitem__))
 
 
 def _limits(c: Compilation, pairs: list[tuple[SpecElement, ActuatorType]]) -> None:

@@ -1,11 +1,6 @@
 """`<dcmotor>`: electrical, thermal and friction parameters of a motor, packed as MuJoCo packs them.
 
-    gainprm  R  K  tempcoef  reftemp  kp  ki  kd  Vmax
-    biasprm  cogging amplitude  poles  phase  coulomb  static  stribeck
-    dynprm   L/R  di/dt max  thermal R  thermal C  ambient  sigma0  sigma1  slewmax  Imax
-
-K [N m/A] is the geometric mean of torque and back-EMF constant, R [Ohm] the terminal resistance.
-The states are, as far as they exist: slew, integral, temperature, bristle, current.
+`jaxsim/model/motor.py` says where each parameter stands.
 """
 
 from __future__ import annotations
@@ -15,11 +10,8 @@ import numpy as np
 from jaxsim.compile.actuator.actuator_type import ActuatorType
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import CtrlInput
+from jaxsim.model import motor
 from jaxsim.spec import SpecElement
-
-R, K, TEMPCOEF, REFTEMP, KP, KI, KD, VMAX = range(8)  # in gainprm
-AMPLITUDE, POLES, PHASE, COULOMB, STATIC, STRIBECK = range(6)  # in biasprm
-TAU, RATE, THERMAL_R, THERMAL_C, AMBIENT, SIGMA0, SIGMA1, SLEW, IMAX = range(9)  # in dynprm
 
 
 def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
@@ -33,47 +25,35 @@ def read(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
         _given(e, "controller", 6),
     )
     if cogging is not None:
-        t.biasprm[AMPLITUDE : PHASE + 1] = cogging
+        t.biasprm[motor.AMPLITUDE : motor.PHASE + 1] = cogging
     if lugre is not None:
         if lugre[0] <= 0:
             lugre[:] = 0.0
-        t.dynprm[SIGMA0 : SIGMA1 + 1] = lugre[:2]
-        t.biasprm[COULOMB : STRIBECK + 1] = lugre[2:]
+        t.dynprm[motor.SIGMA0 : motor.SIGMA1 + 1] = lugre[:2]
+        t.biasprm[motor.COULOMB : motor.STRIBECK + 1] = lugre[2:]
     if controller is not None:
         kp, ki, kd, slewmax, imax, vmax = controller
-        t.gainprm[KP : VMAX + 1] = kp, ki, kd, vmax
-        t.dynprm[SLEW : IMAX + 1] = slewmax, imax
-
-
-def activations(t: ActuatorType) -> int:
-    """Number of states."""
-    present = (
-        t.dynprm[TAU] > 0,
-        t.dynprm[THERMAL_R] > 0 and t.dynprm[THERMAL_C] > 0,
-        t.dynprm[SIGMA0] > 0,
-        t.dynprm[SLEW] > 0,
-        t.gainprm[KI] > 0,
-    )
-    return sum(present)
+        t.gainprm[motor.KP : motor.VMAX + 1] = kp, ki, kd, vmax
+        t.dynprm[motor.SLEW : motor.IMAX + 1] = slewmax, imax
 
 
 def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     """K and R from their attributes or the nominal point, and the electrical time constant."""
     motorconst, nominal = _given(e, "motorconst", 2), _given(e, "nominal", 3)
-    torque, back = (t.gainprm[K], 0.0) if motorconst is None else motorconst
+    torque, back = (t.gainprm[motor.K], 0.0) if motorconst is None else motorconst
     if min(torque, back) < 0:
         c.fault(e, f"motorconst='{torque:g} {back:g}' must not be negative")
     voltage, stall, speed = np.zeros(3) if nominal is None else nominal
     if e.own("resistance") is not None:
-        t.gainprm[R] = e.own("resistance")
+        t.gainprm[motor.R] = e.own("resistance")
     if voltage > 0 and speed > 0 and not back > 0:
-        back = _back_emf(t.gainprm[R], voltage, stall, speed, _given(e, "damping", 3))
-    t.gainprm[K] = np.sqrt(torque * back) if torque > 0 and back > 0 else max(torque, back)
-    if not t.gainprm[R] > 0 and stall > 0:
-        t.gainprm[R] = t.gainprm[K] * voltage / stall
-    if not t.gainprm[K] > 0 and t.ctrlspec != CtrlInput.NONE:
+        back = _back_emf(t.gainprm[motor.R], voltage, stall, speed, _given(e, "damping", 3))
+    t.gainprm[motor.K] = np.sqrt(torque * back) if torque > 0 and back > 0 else max(torque, back)
+    if not t.gainprm[motor.R] > 0 and stall > 0:
+        t.gainprm[motor.R] = t.gainprm[motor.K] * voltage / stall
+    if not t.gainprm[motor.K] > 0 and t.ctrlspec != CtrlInput.NONE:
         c.fault(e, "the motor constant K must be positive; give motorconst or nominal")
-    if not t.gainprm[R] > 0:
+    if not t.gainprm[motor.R] > 0:
         c.fault(e, "the resistance R must be positive; give resistance or nominal")
 
     inductance = _given(e, "inductance", 2)
@@ -81,7 +61,9 @@ def _electrical(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
         henry, tau = inductance
         if min(henry, tau) < 0:
             c.fault(e, f"inductance='{henry:g} {tau:g}' must not be negative")
-        t.dynprm[TAU] = henry / t.gainprm[R] if henry > 0 and t.gainprm[R] > 0 else tau
+        t.dynprm[motor.TAU] = (
+            henry / t.gainprm[motor.R] if henry > 0 and t.gainprm[motor.R] > 0 else tau
+        )
 
 
 def _back_emf(
@@ -111,9 +93,9 @@ def _saturation(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     if torque < 0 < current:
         c.fault(e, f"saturation: a torque of {torque:g} must not be negative")
     if torque <= 0:
-        torque = t.gainprm[K] * current
+        torque = t.gainprm[motor.K] * current
     t.forcerange = np.array([-torque, torque]) if torque > 0 else np.zeros(2)
-    t.dynprm[RATE] = rate
+    t.dynprm[motor.RATE] = rate
 
 
 def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
@@ -135,8 +117,8 @@ def _thermal(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
             e, "thermal needs two of its first three numbers: resistance, capacitance, timeconst"
         )
         return
-    t.dynprm[THERMAL_R : AMBIENT + 1] = resistance, capacitance, ambient
-    t.gainprm[TEMPCOEF : REFTEMP + 1] = tempcoef, reftemp
+    t.dynprm[motor.THERMAL_R : motor.AMBIENT + 1] = resistance, capacitance, ambient
+    t.gainprm[motor.TEMPCOEF : motor.REFTEMP + 1] = tempcoef, reftemp
 
 
 def _given(e: SpecElement, attr: str, count: int) -> np.ndarray | None:

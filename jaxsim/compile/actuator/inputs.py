@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.actuator import dcmotor
 from jaxsim.compile.actuator.actuator_type import ActuatorType
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.limited import is_limited
 from jaxsim.enums import CtrlChart, CtrlInput, DynType, GainType
+from jaxsim.model import motor
 from jaxsim.spec import SpecElement
 
 # These cannot do without their control range, and it must not be negative.
@@ -60,10 +60,10 @@ def _check_controller(
     c: Compilation, e: SpecElement, t: ActuatorType, setpoints: int, spec: int
 ) -> None:
     """The controller of a DC motor needs an input to follow."""
-    gains = t.gainprm[[dcmotor.KP, dcmotor.KI, dcmotor.KD]]
-    if (gains.any() or t.dynprm[dcmotor.SLEW] > 0) and not setpoints:
+    gains = t.gainprm[[motor.KP, motor.KI, motor.KD]]
+    if (gains.any() or t.dynprm[motor.SLEW] > 0) and not setpoints:
         c.fault(e, "the controller needs one of the inputs pos, vel and ff")
-    elif t.gainprm[dcmotor.KI] != 0 and not spec & CtrlInput.POS:
+    elif t.gainprm[motor.KI] != 0 and not spec & CtrlInput.POS:
         c.fault(e, "the controller's integral gain needs the input pos")
 
 

@@ -3,95 +3,162 @@
 MuJoCo's documentation, Computation: Stateful actuators.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import MINVAL, DisableBit, DynType
+from jaxsim.model import motor
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.actuator import muscle
+from jaxsim.model.motor import PID_IMAX, ActState
+from jaxsim.physics.actuator import dcmotor, muscle, pid
+from jaxsim.physics.actuator.layout import act_kind, act_owner, by_column, or_zero
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
 
 
 def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
-    """act_dot `[na, *W]`, from the control `[nactuator, *W]` of every actuator.
+    """act_dot `[na, *W]`, from the controls `[nu, *W]`.
 
     Of activations that plugins keep by themselves it is 0 here.
     """
-    owner = act_owner(m)
-    ctrl = take(ctrl, owner)
-    kind = np.where(of_plugins(m), DynType.NONE, m.actuator_dyntype[owner])
-    return by_kind(kind, {k: lambda i, f=f: f(m, d, ctrl, i) for k, f in RATES.items()}, d.act)
+    table = {k: lambda i, law=law: law.rate(m, d, ctrl, i) for k, law in LAWS.items()}
+    return by_kind(act_kind(m.structure), table, d.act)
 
 
 def next_activation(m: Model, d: Data) -> Array:
     """The activation `[na, *W]` after one time step, from `d.act` and `d.act_dot`.
 
-    The activation of a disabled actuator stays.
+    The rate of a disabled actuator counts as zero; its limits hold.
     """
     if not m.na or m.opt.disableflags & DisableBit.ACTUATION:
         return d.act
     owner = act_owner(m)
-    h = m.opt.timestep
-    stepped = d.act + h * d.act_dot
-    exact = m.actuator_dyntype[owner] == DynType.FILTEREXACT
-    if exact.any():
-        tau = jnp.maximum(MINVAL, take(m.actuator_dynprm[:, 0], owner))
-        decay = -tau * jnp.expm1(-h / tau)
-        stepped = jnp.where(column(exact, stepped), d.act + decay * d.act_dot, stepped)
-    limited = m.actuator_actlimited[owner].astype(bool)
+    off = disabled(m)[owner]
+    if off.any():
+        d = d.replace(act_dot=jnp.where(column(off, d.act_dot), 0, d.act_dot))
+    table = {k: lambda i, law=law: law.after(m, d, i) for k, law in LAWS.items()}
+    stepped = by_kind(act_kind(m.structure), table, d.act)
+    bounded = m.actuator_dyntype[owner] != DynType.DCMOTOR
+    limited = m.actuator_actlimited[owner].astype(bool) & bounded
     if limited.any():
         lower, upper = (take(m.actuator_actrange[:, k], owner) for k in range(2))
         stepped = jnp.where(column(limited, stepped), jnp.clip(stepped, lower, upper), stepped)
-    off = disabled(m)[owner]
-    return jnp.where(column(off, stepped), d.act, stepped) if off.any() else stepped
+    return stepped
+
+
+def early_activation(m: Model, d: Data) -> Array:
+    """The activations that give force: those after one time step of actuators that act early."""
+    ahead = m.actuator_actearly[act_owner(m)].astype(bool)
+    return jnp.where(column(ahead, d.act), next_activation(m, d), d.act) if ahead.any() else d.act
 
 
 def disabled(m: Model) -> np.ndarray:
     """[nactuator] bool: actuators whose group is off."""
-    return (m.opt.disableactuator >> np.clip(m.actuator_group, 0, 30)) & 1 > 0
+    on_a_switch = (m.actuator_group >= 0) & (m.actuator_group <= 30)
+    return on_a_switch & ((m.opt.disableactuator >> np.clip(m.actuator_group, 0, 30)) & 1 > 0)
 
 
-@derived
-def act_owner(s: Structure) -> np.ndarray:
-    """[na]: the actuator of each activation."""
-    return np.repeat(np.arange(s.nactuator), s.actuator_actnum)
+class Law(NamedTuple):
+    """How activations of a kind evolve.
+
+    Attributes:
+      rate: `(m, d, controls [nu, *W], activations [k]) -> [k, *W]`.
+      after: `(m, d, activations [k]) -> [k, *W]`, the values one step later.
+    """
+
+    rate: Callable
+    after: Callable
 
 
-@derived
-def of_plugins(s: Structure) -> np.ndarray:
-    """[na] bool: activations that plugins keep; that of an actuator's dyntype is its last."""
-    owner = act_owner(s)
-    last = (s.actuator_actadr + s.actuator_actnum - 1)[owner] == np.arange(s.na)
-    by_type = last & (s.actuator_dyntype[owner] != DynType.NONE)
-    return (s.actuator_plugin[owner] >= 0) & ~by_type
+def _euler(m: Model, d: Data, i: np.ndarray) -> Array:
+    return take(d.act, i) + m.opt.timestep * take(d.act_dot, i)
+
+
+def _exact(parameter: int) -> Callable:
+    """After a step of w' = (goal - w) / tau with a goal that rests."""
+
+    def after(m: Model, d: Data, i: np.ndarray) -> Array:
+        tau = jnp.maximum(MINVAL, take(m.actuator_dynprm[:, parameter], act_owner(m)[i]))
+        decay = -tau * jnp.expm1(-m.opt.timestep / tau)
+        return take(d.act, i) + decay * take(d.act_dot, i)
+
+    return after
 
 
 def _none(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     return jnp.zeros_like(take(d.act, i))
 
 
+def _input(m: Model, ctrl: Array, i: np.ndarray) -> Array:
+    """The control of each activation: the last activation has the last control, ..."""
+    owner = act_owner(m)[i]
+    from_last = (m.actuator_actadr + m.actuator_actnum)[owner] - i
+    place = (m.actuator_ctrladr + m.actuator_ctrlnum)[owner] - from_last
+    return or_zero(ctrl, np.where(from_last <= m.actuator_ctrlnum[owner], place, m.nu))
+
+
 def _integrator(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    return take(ctrl, i)
+    return _input(m, ctrl, i)
 
 
 def _filter(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     tau = jnp.maximum(MINVAL, take(m.actuator_dynprm[:, 0], act_owner(m)[i]))
-    return (take(ctrl, i) - take(d.act, i)) / tau
+    return (_input(m, ctrl, i) - take(d.act, i)) / tau
 
 
 def _muscle(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     prm = take(m.actuator_dynprm, act_owner(m)[i])
-    return muscle.activation_rate(take(ctrl, i), take(d.act, i), (prm[:, 0], prm[:, 1], prm[:, 2]))
+    act = take(d.act, i)
+    return muscle.activation_rate(_input(m, ctrl, i), act, (prm[:, 0], prm[:, 1], prm[:, 2]))
 
 
-RATES = {
-    DynType.NONE: _none,
-    DynType.INTEGRATOR: _integrator,
-    DynType.FILTER: _filter,
-    DynType.FILTEREXACT: _filter,
-    DynType.MUSCLE: _muscle,
+def _slew(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    """The rate of the first control, which is no further than it may move in a step."""
+    goal = take(ctrl, m.actuator_ctrladr[act_owner(m)[i]])
+    return (goal - take(d.act, i)) / m.opt.timestep
+
+
+def _integral(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    owner = act_owner(m)[i]
+    return pid.integral_rate(m, d, ctrl, owner, _integral_limit(m, owner))
+
+
+def _integral_after(m: Model, d: Data, i: np.ndarray) -> Array:
+    """That of a motor never leaves its limit; that of a pid only stops growing."""
+    owner = act_owner(m)[i]
+    stepped, most = _euler(m, d, i), _integral_limit(m, owner)
+    held = column(m.actuator_dyntype[owner] == DynType.DCMOTOR, stepped) & (most > 0)
+    return jnp.where(held, jnp.clip(stepped, -most, most), stepped)
+
+
+def _integral_limit(m: Model, owner: np.ndarray) -> Array:
+    place = np.where(m.actuator_dyntype == DynType.PID, PID_IMAX, motor.IMAX)
+    return by_column(m.actuator_dynprm, owner, place[owner])
+
+
+def _of_motor(rate: Callable) -> Callable:
+    return lambda m, d, ctrl, i: rate(m, d, ctrl, act_owner(m)[i])
+
+
+def _bristle_after(m: Model, d: Data, i: np.ndarray) -> Array:
+    return dcmotor.next_bristle(m, d, take(d.act, i), act_owner(m)[i])
+
+
+LAWS = {
+    DynType.NONE: Law(_none, _euler),
+    DynType.INTEGRATOR: Law(_integrator, _euler),
+    DynType.FILTER: Law(_filter, _euler),
+    DynType.FILTEREXACT: Law(_filter, _exact(0)),
+    DynType.MUSCLE: Law(_muscle, _euler),
+    ActState.SLEW: Law(_slew, _euler),
+    ActState.INTEGRAL: Law(_integral, _integral_after),
+    ActState.TEMPERATURE: Law(_of_motor(dcmotor.temperature_rate), _euler),
+    ActState.BRISTLE: Law(_of_motor(dcmotor.bristle_rate), _bristle_after),
+    ActState.CURRENT: Law(_of_motor(dcmotor.current_rate), _exact(motor.TAU)),
 }
+SIMULATED = frozenset({*(k for k in LAWS if isinstance(k, DynType)), DynType.PID, DynType.DCMOTOR})

@@ -16,7 +16,7 @@ from jaxsim.physics.plugin import (
 
 
 def forces(m: Model, d: Data, force: Array, given: Array) -> Array:
-    """Forces `[nactuator, *W]` of actuators, with those of plugins in their places.
+    """Forces `[nout, *W]` of actuators, with those of plugins in their places.
 
     Args:
       m, d: model and data.
@@ -27,7 +27,7 @@ def forces(m: Model, d: Data, force: Array, given: Array) -> Array:
         served = attached(m, instance, m.actuator_plugin)
         of_served = take(given, served.id)
         own = compute(m, d, instance, "actuator", served, served.id.shape, of_served)
-        force = force.at[served.id].set(own)
+        force = force.at[m.actuator_outadr[served.id]].set(own)
     return force
 
 

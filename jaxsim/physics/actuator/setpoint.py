@@ -10,10 +10,19 @@ import numpy as np
 
 from jaxsim.enums import BiasType, DynType, GainType, JointType, TrnType
 from jaxsim.math import safe_sqrt
+from jaxsim.model import motor
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.motor import PID_SLEW, ActState
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.actuator.activation import act_owner
+from jaxsim.physics.actuator.layout import (
+    act_owner,
+    by_column,
+    ctrl_owner,
+    first_control,
+    has_state,
+    state_of,
+)
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 
@@ -22,15 +31,12 @@ HELD = (DynType.INTEGRATOR, *FILTERS)  # whose activation is the setpoint
 SERVOS = (DynType.NONE, *HELD)
 
 
-def nearest_setpoint(m: Model, d: Data, given: Array) -> Array:
-    """The setpoints of servos on a circle, as the angle nearest to the length.
+def nearest_setpoint(m: Model, d: Data, i: np.ndarray, given: Array) -> Array:
+    """The setpoints `[k, *W]` of servos `i` on a circle, as the angle nearest to their length.
 
-    Args:
-      m: model.
-      d: data with `actuator_length`.
-      given: what the gain of each actuator multiplies, `[nactuator, *W]`; of others it stays.
+    What other actuators are given stays.
     """
-    return _nearest(m, np.arange(m.nactuator), given, d.actuator_length, m.actuator_outadr)
+    return _nearest(m, i, given, d.actuator_length, m.actuator_outadr[i])
 
 
 def nearest_activation(m: Model, d: Data, act: Array) -> Array:
@@ -39,10 +45,23 @@ def nearest_activation(m: Model, d: Data, act: Array) -> Array:
     return _nearest(m, owner, act, d.actuator_length, m.actuator_outadr[owner])
 
 
-def nearest_control(m: Model, d: Data, ctrl: Array) -> Array:
-    """The controls `[nactuator, *W]` of filters, as the angle nearest to the activation."""
-    owner = _whose(np.arange(m.nactuator), m.structure, FILTERS)
-    return _nearest(m, owner, ctrl, d.act, m.actuator_actadr)
+def pursued(m: Model, d: Data, ctrl: Array) -> Array:
+    """The controls `[nu, *W]` as activations pursue them.
+
+    Controls of filters and slow setpoints on a circle are the angle nearest to the activation; a
+    slow setpoint is as near to its last value, the activation, as it may move in a step.
+    """
+    owner = ctrl_owner(m)
+    first = np.arange(m.nu) == first_control(m)[owner]
+    slow = first & has_state(m, ActState.SLEW)[owner]
+    turned = first & (slow | np.isin(m.actuator_dyntype[owner], FILTERS))
+    ctrl = _nearest(m, np.where(turned, owner, -1), ctrl, d.act, m.actuator_actadr[owner])
+    if not slow.any():
+        return ctrl
+    place = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
+    most = by_column(m.actuator_dynprm, owner, place[owner]) * m.opt.timestep
+    last = state_of(m, d.act, owner, ActState.SLEW)
+    return jnp.where(column(slow, ctrl), jnp.clip(ctrl, last - most, last + most), ctrl)
 
 
 def turns_back(m: Model) -> Array | None:
@@ -69,12 +88,14 @@ def _period(m: Model, owner: np.ndarray) -> Array | None:
     served = (owner >= 0) & (ball | site)[owner]
     if not served.any():
         return None
-    gear, gain, bias = m.actuator_gear, m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 1]
+    actuator = np.maximum(owner, 0)
+    gear = take(m.actuator_gear, m.actuator_outadr[actuator])
     moves = (gear[:, 0] != 0) | (gear[:, 1] != 0) | (gear[:, 2] != 0)
     first, last = (safe_sqrt(sum(gear[:, k + j] ** 2 for j in range(3))) for k in (0, 3))
-    period = 2 * np.pi * jnp.where(column(ball, first), first, jnp.where(moves, 0, last))
-    period = take(jnp.where(gain == -bias, period, 0), np.maximum(owner, 0))
-    return jnp.where(column(served, period), period, 0)
+    turn = jnp.where(column(ball[actuator], first), first, jnp.where(moves, 0, last))
+    gain, bias = (take(p, actuator) for p in (m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 1]))
+    pid = column(m.actuator_gaintype[actuator] == GainType.PID, gain)  # with one kp for both
+    return jnp.where(column(served, turn) & (pid | (gain == -bias)), 2 * np.pi * turn, 0)
 
 
 def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.ndarray:
@@ -83,9 +104,9 @@ def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.nd
 
 
 def _is_servo(s: Structure) -> np.ndarray:
-    """Gain times setpoint, and a bias that is affine in the length."""
+    """Gain times setpoint, and a bias that is affine in the length; or a pid."""
     fixed = (s.actuator_gaintype == GainType.FIXED) & (s.actuator_biastype == BiasType.AFFINE)
-    return fixed & np.isin(s.actuator_dyntype, SERVOS)
+    return fixed & np.isin(s.actuator_dyntype, SERVOS) | (s.actuator_gaintype == GainType.PID)
 
 
 @derived

@@ -17,6 +17,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.contact_moment import contact_moment, touched_dofs
+from jaxsim.physics.actuator.layout import in_turn, output_actuator
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.pattern import Pattern
@@ -52,7 +53,7 @@ def transmission(m: Model, d: Data) -> Data:
     length = take(join([r[0] for r in results] + nothing), plan.length_order)
     entries = take(join([r[1] for r in results] + nothing), plan.entry_order)
     if sleeps(m):  # one that sleeps keeps its length, and has no moment
-        awake = actuators(m).awake(tree_awake(d))
+        awake = take(actuators(m).awake(tree_awake(d)), output_actuator(m))
         if d.actuator_length is not None:
             length = jnp.where(awake, length, d.actuator_length)
         entries = jnp.where(take(awake, plan.pattern.row), entries, 0)
@@ -124,12 +125,6 @@ def output_trntype(s: Structure) -> np.ndarray:
 @derived
 def _output_trnid(s: Structure) -> np.ndarray:
     return s.actuator_trnid[output_actuator(s)]
-
-
-@derived
-def output_actuator(s: Structure) -> np.ndarray:
-    """[nout]: the actuator of each output."""
-    return np.repeat(np.arange(s.nactuator), s.actuator_outnum)
 
 
 def moment_pattern(m: Model | Structure) -> Pattern:
@@ -321,6 +316,40 @@ def _site_quat(m: Model, d: Data, site: np.ndarray) -> Quat:
     return take(d.xquat, m.site_bodyid[site]) * take(m.site_quat, site)
 
 
+# orientations: three outputs, the components of a rotation vector
+
+
+def _of_orientation(on_site: bool) -> Callable:
+    def members(s: Structure) -> np.ndarray:
+        so3 = output_trntype(s) == TrnType.SO3
+        return np.flatnonzero(so3 & ((_output_trnid(s)[:, 1] >= 0) == on_site))
+
+    return members
+
+
+def _component_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return ids, s.jnt_dofadr[_output_trnid(s)[ids, 0]] + np.arange(len(ids)) % 3
+
+
+def _ball_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
+    """lengths = rotation vector of the joint; moments about the axes of what it turns."""
+    turn = in_turn(_joint_quat(m, d, ids[::3], 0).rotation_vector())
+    return turn, jnp.ones_like(turn)
+
+
+def _site_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
+    """lengths = rotation vector of a site in its reference site's frame.
+
+    The moments are about the axes of the site; a rotation vector is the same in both frames.
+    """
+    site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
+    turn = (_site_quat(m, d, ref[::3]).conj * _site_quat(m, d, site[::3])).rotation_vector()
+    axes = take(d.site_xmat, site[::3]).cols
+    axis = Vec(*(in_turn(Vec(*(a.parts[k] for a in axes))) for k in range(3)))
+    torque = Spatial.of(axis, axis.map(jnp.zeros_like))
+    return in_turn(turn), _between(m, d, ids, torque, -torque)
+
+
 # contacts of bodies
 
 
@@ -346,6 +375,8 @@ RULES = (
     Rule((TrnType.SITE,), _site_members(False), _one_end, _site),
     Rule((TrnType.SITE,), _site_members(True), _two_ends, _refsite),
     Rule((TrnType.SLIDERCRANK,), _of_kind(TrnType.SLIDERCRANK), _two_ends, _slidercrank),
+    Rule((TrnType.SO3,), _of_orientation(False), _component_places, _ball_orientation),
+    Rule((TrnType.SO3,), _of_orientation(True), _two_ends, _site_orientation),
     Rule((TrnType.BODY,), _of_kind(TrnType.BODY), _body_places, _body),
 )
 SIMULATED = frozenset(kind for rule in RULES for kind in rule.kinds)

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.enums import DynType, EnableBit, IntegratorType
 from jaxsim.math import select
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.actuator import plugins
+from jaxsim.physics.actuator import orientation, plugins
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
 from jaxsim.physics.arrays.array import Array
@@ -57,7 +57,8 @@ def rk4(m: Model, d: Data) -> Data:
 
     As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
     stage, but for the sensors and what only they need, which are those of the start of the step; so
-    are lengths of actuators where a setpoint is turned back by them.
+    are lengths of actuators where a setpoint is turned back by them, and their velocities where a
+    DC motor is, whose friction is integrated with them.
     """
     h = m.opt.timestep
     d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
@@ -90,6 +91,8 @@ def rk4(m: Model, d: Data) -> Data:
     if back is not None:
         length = jnp.where(back, d.actuator_length, last.actuator_length)
         end = end.replace(actuator_length=length)
+    if m.na and np.any(m.actuator_dyntype == DynType.DCMOTOR):
+        end = end.replace(actuator_velocity=d.actuator_velocity)
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
@@ -103,7 +106,8 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
       vel: velocity along which the configuration moves; None: the new velocity.
     """
     h = m.opt.timestep
-    d = d.replace(act=nearest_activation(m, d, next_activation(m, d)))
+    act = nearest_activation(m, d, next_activation(m, d))
+    d = d.replace(act=orientation.anchored(m, act))
     d = rest(m, d) if sleeps(m) else d
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)

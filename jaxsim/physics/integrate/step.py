@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.enums import MAXVAL, DisableBit, EnableBit, IntegratorType, WarningType
 from jaxsim.math import select
@@ -62,8 +63,9 @@ def _reset_where(m: Model, bad: Array, d: Data, warning: WarningType) -> Data:
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d
     zero = {name: jnp.zeros_like(getattr(d, name)) for name in ZERO_AT_START}
-    start = zero | start_state(m) | _sleep_at_start(m, d)
-    start["eq_active"] = column(start["eq_active"], d.qpos)
+    constant = {n: a for n, a in start_state(m).items() if isinstance(a, np.ndarray)}
+    tables = {name: column(a, d.qpos) for name, a in constant.items()}
+    start = zero | start_state(m) | tables | _sleep_at_start(m, d)
     kept = {name: select(bad, value, getattr(d, name)) for name, value in start.items()}
     return d.replace(**kept)
 

@@ -17,8 +17,7 @@ from jaxsim.math import Inertia, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.actuator.actuation import free_force
-from jaxsim.physics.actuator.saturation import saturated
+from jaxsim.physics.actuator.force_slope import force_slope
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pattern import Pattern
@@ -34,7 +33,7 @@ def smooth_derivative(m: Model, d: Data) -> Array:
     """d (qfrc_passive + qfrc_actuator) / d qvel, `[nv, nv, *W]`."""
     out = jnp.zeros_like(d.M)
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
-        out = out + _along_rows(moment_pattern(m), d.actuator_moment, _actuator_slope(m, d))
+        out = out + _along_rows(moment_pattern(m), d.actuator_moment, force_slope(m, d))
     if not m.opt.disableflags & DisableBit.DAMPER:
         if m.ntendon:
             out = out - _along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
@@ -73,17 +72,6 @@ def bias_derivative(m: Model, d: Data, dofs: np.ndarray) -> Array:
 def diagonal_matrix(values: Array) -> Array:
     """The matrix `[n, n, *W]` of a diagonal `[n, *W]`."""
     return jnp.asarray(column(np.eye(values.shape[0]), values)) * values[:, None]
-
-
-def _actuator_slope(m: Model, d: Data) -> Array:
-    """Derivative of each actuator's force by its own velocity, zero at its limits; `[nout, *W]`."""
-
-    def force(velocity):
-        return free_force(m, d.replace(actuator_velocity=velocity))
-
-    v = d.actuator_velocity
-    _, slope = jax.jvp(force, (v,), (jnp.ones_like(v),))
-    return jnp.where(saturated(m, d), 0, slope)
 
 
 def _along_rows(pattern: Pattern, matrix: Array, weight: Array) -> Array:

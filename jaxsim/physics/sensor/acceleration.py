@@ -13,6 +13,7 @@ from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.object_frame import object_acceleration, object_mat
 from jaxsim.physics.sensor.contact import contact_sensors
 from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.sensor.position import of_outputs
 from jaxsim.physics.sensor.touch import touch
 from jaxsim.physics.solver.constraint_force import limit_force
 
@@ -52,7 +53,7 @@ ACCELERATION = {
     SensorType.ACCELEROMETER: _accelerometer,
     SensorType.FORCE: _force,
     SensorType.TORQUE: _torque,
-    SensorType.ACTUATORFRC: lambda m, d, g: (take(d.actuator_force, m.actuator_outadr[g.objid]),),
+    SensorType.ACTUATORFRC: lambda m, d, g: of_outputs(m, d.actuator_force, g),
     SensorType.JOINTACTFRC: lambda m, d, g: (take(d.qfrc_actuator, m.jnt_dofadr[g.objid]),),
     SensorType.TENDONACTFRC: _tendonactfrc,
     SensorType.JOINTLIMITFRC: _limit(ConstraintType.LIMIT_JOINT),

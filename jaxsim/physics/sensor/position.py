@@ -92,13 +92,19 @@ def of_world(x: Array, g: SensorGroup) -> tuple[Array]:
     return (jnp.broadcast_to(x, (len(g.ids), *x.shape[1:])),)
 
 
+def of_outputs(m: Model, x: Array, g: SensorGroup) -> tuple[Array, ...]:
+    """Numbers `x` `[nout, *W]` of the outputs of actuators, of each sensor of the group."""
+    first = m.actuator_outadr[g.objid]
+    return tuple(take(x, first + k) for k in range(len(g.places)))
+
+
 POSITION = {
     SensorType.MAGNETOMETER: _magnetometer,
     SensorType.RANGEFINDER: rangefinders,
     SensorType.CAMPROJECTION: _camprojection,
     SensorType.JOINTPOS: _jointpos,
     SensorType.TENDONPOS: lambda m, d, g: (take(d.ten_length, g.objid),),
-    SensorType.ACTUATORPOS: lambda m, d, g: (take(d.actuator_length, m.actuator_outadr[g.objid]),),
+    SensorType.ACTUATORPOS: lambda m, d, g: of_outputs(m, d.actuator_length, g),
     SensorType.BALLQUAT: _ballquat,
     SensorType.JOINTLIMITPOS: lambda m, d, g: (joint_limit(m, d, g.objid).pos,),
     SensorType.TENDONLIMITPOS: lambda m, d, g: (tendon_limit(m, d, g.objid).pos,),

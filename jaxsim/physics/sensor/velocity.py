@@ -12,7 +12,7 @@ from jaxsim.physics.body.object_frame import object_mat, object_pos, object_velo
 from jaxsim.physics.passive.energy import kinetic_energy
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
-from jaxsim.physics.sensor.position import of_world
+from jaxsim.physics.sensor.position import of_outputs, of_world
 from jaxsim.physics.sensor.tactile import tactile_sensors
 
 
@@ -59,9 +59,7 @@ VELOCITY = {
     SensorType.GYRO: _gyro,
     SensorType.JOINTVEL: _jointvel,
     SensorType.TENDONVEL: lambda m, d, g: (take(d.ten_velocity, g.objid),),
-    SensorType.ACTUATORVEL: lambda m, d, g: (
-        take(d.actuator_velocity, m.actuator_outadr[g.objid]),
-    ),
+    SensorType.ACTUATORVEL: lambda m, d, g: of_outputs(m, d.actuator_velocity, g),
     SensorType.BALLANGVEL: _ballangvel,
     SensorType.JOINTLIMITVEL: lambda m, d, g: (joint_limit(m, d, g.objid).vel,),
     SensorType.TENDONLIMITVEL: lambda m, d, g: (tendon_limit(m, d, g.objid).vel,),

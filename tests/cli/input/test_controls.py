@@ -13,7 +13,6 @@ from jaxsim.assets.source.limits import limits
 from jaxsim.cli.input import room
 from jaxsim.cli.input.controls import make_control
 from jaxsim.cli.problem import InputProblem
-from jaxsim.errors import UnsupportedWarning
 from jaxsim.io.bridge import put_model
 
 XML = """
@@ -58,8 +57,7 @@ def test_random_stays_in_range_and_is_held(m):
 def test_random_knows_the_controls_of_an_actuator_that_has_several():
     actuators = '<motor joint="a"/><pid joint="a" kp="3" input="pos vel" posrange="4 5"/>'
     start, end = XML.index("<actuator>") + len("<actuator>"), XML.index("</actuator>")
-    with pytest.warns(UnsupportedWarning, match="pid"):
-        m = jaxsim.load_model(XML[:start] + actuators + XML[end:])
+    m = jaxsim.load_model(XML[:start] + actuators + XML[end:])
     control = np.asarray(make_control("random", m, 50, 1, 0).at(jnp.int32(0)))
     assert control.shape == (50, 3)
     assert (np.abs(control[:, [0, 2]]) <= 1).all()

@@ -44,6 +44,15 @@ CASES = {
         "actuators": PULL.format(-30, "") + PULL.format(-70, "") + PULL.format(-11, "")},
     "tendon within": {"tendon": 'actuatorfrcrange="-2 2"', "actuators":
         PULL.format(50, 'forcerange="-.5 .5"') + PULL.format(-1, "")},
+    "controllers": {"actuators": '<pid joint="a" kp="2" kv="3" ki="1"/><dcmotor joint="b" '
+        'motorconst=".5" resistance="2" inductance=".02" thermal="2 3 0 .04 25 30" input="vel" '
+        'controller="0 0 .2"/><dcmotor joint="c" motorconst=".5" resistance="2" lugre="20 .3 .2 '
+        '.4 .1" gear="1 0 2"/><orientation joint="c" kp="2" kv=".4"/>'},
+    "controllers at a limit": {"joint": 'actuatorfrcrange="-1 1"', "actuators":
+        '<dcmotor joint="a" motorconst=".5" resistance="2" lugre="20 .3 .2 .4 .1"/><dcmotor '
+        'tendon="t" motorconst=".5" resistance="2" lugre="20 .3 .2 .4 .1" saturation=".01"/>'
+        '<dcmotor joint="b" motorconst=".5" resistance="2" input="vel ff" saturation=".01" '
+        'controller="0 0 .2 0 0 .01" cogging="1 3 0"/>'},
     "nothing passive": {"option": FLUID, "flag": 'damper="disable" spring="disable"'},
     "box in a medium": {"option": FLUID},
     "ellipsoid in a medium": {"option": FLUID, "geom": 'fluidshape="ellipsoid"'},

@@ -1,0 +1,168 @@
+"""`<dcmotor>`: voltage, current, temperature, friction and cogging of a DC motor.
+
+MuJoCo's technical note "MuJoCo DC Motor Model" (XML reference: actuator/dcmotor). With current i,
+voltage V, angle l and speed v of the actuator, and R(T) the resistance at the temperature:
+
+    force = K i,   L di/dt = V - R(T) i - K v;   without inductance i = (V - K v) / R(T)
+
+Beside it, within no limit, act cogging and the friction of Canudas de Wit et al., "A new model for
+control of systems with friction", IEEE Trans. Automatic Control 40 (1995), called LuGre.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL, CtrlInput
+from jaxsim.model import motor
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.motor import ActState
+from jaxsim.physics.actuator.layout import has_state, input_of, state_of
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+
+FOLLOWS = CtrlInput.POS | CtrlInput.VEL | CtrlInput.FF  # inputs of the controller
+
+
+def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    """Voltage at the terminals of motors `i`, `[k, *W]`, from the controls `[nu, *W]`.
+
+    The controller asks for a torque, and for the voltage that gives it against the back-EMF:
+
+        torque = kp (u_pos - l) + kd (u_vel - v) + ki z + u_ff
+        V = clip(R / K torque + K v, +-Vmax) + u_voltage
+    """
+    pos, vel, ff, raw = (input_of(m, ctrl, i, which) for which in INPUTS)
+    controlled = (m.actuator_ctrlspec[i] & FOLLOWS) > 0
+    if not controlled.any():
+        return raw
+    length, speed = _motion(m, d, i)
+    R, K, kp, ki, kd, most = (gainprm(m, i, k) for k in CONTROLLER)
+    z = state_of(m, d.act, i, ActState.INTEGRAL)
+    torque = kp * (pos - length) + kd * (vel - speed) + ki * z + ff
+    on = column(controlled, K)
+    driven = R / jnp.where(on, K, 1) * torque + K * speed
+    driven = jnp.where(most > 0, jnp.clip(driven, -most, most), driven)
+    return raw + jnp.where(on, driven, 0)
+
+
+def gain(m: Model, d: Data, i: np.ndarray) -> Array:
+    """Force by current, K, or without inductance by voltage, K / R(T)."""
+    K = gainprm(m, i, motor.K)
+    by_voltage = K / jnp.maximum(MINVAL, resistance(m, d, i))
+    return jnp.where(column(has_state(m, ActState.CURRENT)[i], K), K, by_voltage)
+
+
+def back_emf(m: Model, d: Data, i: np.ndarray) -> Array:
+    """Force of the voltage that the motor induces, `-K^2 v / R(T)`; 0 if the current is a state."""
+    _, speed = _motion(m, d, i)
+    force = -gain(m, d, i) * gainprm(m, i, motor.K) * speed
+    return jnp.where(column(has_state(m, ActState.CURRENT)[i], force), 0, force)
+
+
+def mechanical(m: Model, d: Data, i: np.ndarray) -> Array:
+    """Cogging and LuGre friction, `A sin(n l + phase) - sigma0 z - sigma1 dz/dt`."""
+    length, _ = _motion(m, d, i)
+    amplitude, poles, phase = (take(m.actuator_biasprm[:, k], i) for k in COGGING)
+    force = amplitude * jnp.sin(poles * length + phase)
+    if not has_state(m, ActState.BRISTLE)[i].any():
+        return force
+    sigma0, sigma1 = (dynprm(m, i, k) for k in (motor.SIGMA0, motor.SIGMA1))
+    z, rate = (state_of(m, x, i, ActState.BRISTLE) for x in (d.act, d.act_dot))
+    return force - sigma0 * z - sigma1 * rate
+
+
+def current_slope(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    """Derivative by speed of the force K i of a current that is a state, at the end of the step."""
+
+    def rate(speed: Array) -> Array:
+        return current_rate(m, d.replace(actuator_velocity=speed), ctrl, i)
+
+    v = d.actuator_velocity
+    _, change = jax.jvp(rate, (v,), (jnp.ones_like(v),))
+    tau = jnp.maximum(MINVAL, dynprm(m, i, motor.TAU))
+    return gain(m, d, i) * change * -tau * jnp.expm1(-m.opt.timestep / tau)
+
+
+def friction_slope(m: Model, i: np.ndarray) -> Array:
+    """Derivative by speed of the friction, of its part sigma1 v alone, as in MuJoCo."""
+    return -jnp.maximum(dynprm(m, i, motor.SIGMA1), 0)
+
+
+def resistance(m: Model, d: Data, i: np.ndarray) -> Array:
+    """R(T) = R (1 + tempcoef (T + ambient - reftemp)) [Ohm]; R if there is no temperature."""
+    R = gainprm(m, i, motor.R)
+    warm = has_state(m, ActState.TEMPERATURE)[i]
+    if not warm.any():
+        return R
+    above = dynprm(m, i, motor.AMBIENT) - gainprm(m, i, motor.REFTEMP)
+    rise = state_of(m, d.act, i, ActState.TEMPERATURE) + above
+    hot = R * (1 + gainprm(m, i, motor.TEMPCOEF) * rise)
+    return jnp.where(column(warm, R), hot, R)
+
+
+# rates of the activations of motors `i`, `[k, *W]`
+
+
+def temperature_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    """dT/dt = (R(T) i^2 - T / R_thermal) / C_thermal, T above the surroundings [K/s]."""
+    R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
+    current = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
+    inductive = column(has_state(m, ActState.CURRENT)[i], current)
+    current = jnp.where(inductive, state_of(m, d.act, i, ActState.CURRENT), current)
+    loss = state_of(m, d.act, i, ActState.TEMPERATURE) / dynprm(m, i, motor.THERMAL_R)
+    return (R * current * current - loss) / dynprm(m, i, motor.THERMAL_C)
+
+
+def bristle_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    """dz/dt = v - sigma0 |v| / g(v) z."""
+    _, speed = _motion(m, d, i)
+    return speed - _relaxation(m, i, speed) * state_of(m, d.act, i, ActState.BRISTLE)
+
+
+def current_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    """di/dt = (V / R(T) - K / R(T) v - i) R / L, no faster than the driver allows [A/s]."""
+    R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
+    settled = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
+    most, tau = dynprm(m, i, motor.RATE), dynprm(m, i, motor.TAU)
+    rate = (settled - state_of(m, d.act, i, ActState.CURRENT)) / jnp.maximum(MINVAL, tau)
+    return jnp.where(most > 0, jnp.clip(rate, -most, most), rate)
+
+
+def next_bristle(m: Model, d: Data, z: Array, i: np.ndarray) -> Array:
+    """The deflection after a step, exact for a constant speed."""
+    _, speed = _motion(m, d, i)
+    a, h = _relaxation(m, i, speed), m.opt.timestep
+    still = a <= MINVAL
+    reached = jnp.where(still, h, -jnp.expm1(-a * h) / jnp.where(still, 1, a))
+    return jnp.exp(-a * h) * z + reached * speed
+
+
+def _relaxation(m: Model, i: np.ndarray, speed: Array) -> Array:
+    """sigma0 |v| / g(v) [1/s], with the Stribeck curve g = Fc + (Fs - Fc) exp(-(v / vs)^2)."""
+    coulomb, static, stribeck = (take(m.actuator_biasprm[:, k], i) for k in STRIBECK)
+    ratio = speed / jnp.maximum(MINVAL, stribeck)
+    g = coulomb + (static - coulomb) * jnp.exp(-ratio * ratio)
+    return dynprm(m, i, motor.SIGMA0) * jnp.abs(speed) / jnp.maximum(MINVAL, g)
+
+
+def _motion(m: Model, d: Data, i: np.ndarray) -> tuple[Array, Array]:
+    output = m.actuator_outadr[i]
+    return take(d.actuator_length, output), take(d.actuator_velocity, output)
+
+
+def gainprm(m: Model, i: np.ndarray, column: int) -> Array:
+    """A parameter of the gain of motors `i`, `[k, *W]`."""
+    return take(m.actuator_gainprm[:, column], i)
+
+
+def dynprm(m: Model, i: np.ndarray, column: int) -> Array:
+    """A parameter of the dynamics of motors `i`, `[k, *W]`."""
+    return take(m.actuator_dynprm[:, column], i)
+
+
+INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF, CtrlInput.VOLTAGE)
+CONTROLLER = (motor.R, motor.K, motor.KP, motor.KI, motor.KD, motor.VMAX)
+COGGING = (motor.AMPLITUDE, motor.POLES, motor.PHASE)
+STRIBECK = (motor.COULOMB, motor.STATIC, motor.STRIBECK)

@@ -1,0 +1,154 @@
+"""The force laws of actuators: gain times setpoint plus bias, or the law of a servo.
+
+MuJoCo's documentation, Computation: Actuation model; XML reference: actuator/general. An actuator
+has one output, an orientation three.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import BiasType, DynType, GainType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.motor import ActState
+from jaxsim.physics.actuator import dcmotor, muscle, orientation, pid
+from jaxsim.physics.actuator.activation import disabled, early_activation
+from jaxsim.physics.actuator.layout import (
+    columns,
+    first_control,
+    has_state,
+    in_turn,
+    or_zero,
+    output_actuator,
+)
+from jaxsim.physics.actuator.setpoint import nearest_setpoint
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.by_kind import by_kind
+from jaxsim.physics.arrays.select import column, take
+
+
+class Given(NamedTuple):
+    """What forces are made of.
+
+    Attributes:
+      ctrl: controls `[nu, *W]`.
+      act: activations, after the step of actuators that act early, `[na, *W]`.
+      setpoint: what a gain multiplies: the last activation or the first control of each actuator,
+        of a servo on a circle the angle nearest to its length, `[nactuator, *W]`.
+    """
+
+    ctrl: Array
+    act: Array
+    setpoint: Array
+
+
+def given(m: Model, d: Data, ctrl: Array) -> Given:
+    """What the forces of controls `[nu, *W]` are made of."""
+    act = early_activation(m, d)
+    setpoint = nearest_setpoint(m, d, np.arange(m.nactuator), setpoints(m, ctrl, act))
+    return Given(ctrl, act, setpoint)
+
+
+def setpoints(m: Model, ctrl: Array, act: Array) -> Array:
+    """The last activation of each actuator with a dyntype, else its first control."""
+    stateful = (m.actuator_dyntype != DynType.NONE) & (m.actuator_actnum > 0)
+    last = m.actuator_actadr + m.actuator_actnum - 1
+    source = np.where(stateful, last, m.na + first_control(m))
+    return or_zero(jnp.concatenate([act, ctrl]) if m.na else ctrl, source)
+
+
+def free_force(m: Model, d: Data, given: Given) -> Array:
+    """Force of each output within no limit, `[nout, *W]`; 0 of plugins and disabled actuators."""
+    owner = output_actuator(m)
+    drives = {k: lambda i, f=f: f(m, d, given, i) for k, f in DRIVES.items()}
+    biases = {k: lambda i, f=f: f(m, d, i) for k, f in BIASES.items()}
+    force = by_kind(m.actuator_gaintype[owner], drives, d.actuator_length)
+    force = force + by_kind(m.actuator_biastype[owner], biases, d.actuator_length)
+    return only_active(m, force)
+
+
+def only_active(m: Model, force: Array) -> Array:
+    """Numbers of outputs, 0 of plugins and of disabled actuators."""
+    off = (disabled(m) | (m.actuator_plugin >= 0))[output_actuator(m)]
+    return jnp.where(column(off, force), 0, force) if off.any() else force
+
+
+# gains and biases: (m, d, outputs [k]) -> [k, *W]
+
+
+def _fixed(m: Model, d: Data, i: np.ndarray) -> Array:
+    return take(m.actuator_gainprm[:, 0], output_actuator(m)[i])
+
+
+def _affine(m: Model, d: Data, prm: Array, i: np.ndarray) -> Array:
+    """prm[0] + prm[1] length + prm[2] velocity."""
+    a, b, c = (take(prm[:, k], output_actuator(m)[i]) for k in range(3))
+    return a + b * take(d.actuator_length, i) + c * take(d.actuator_velocity, i)
+
+
+def _muscle_gain(m: Model, d: Data, i: np.ndarray) -> Array:
+    length, velocity = take(d.actuator_length, i), take(d.actuator_velocity, i)
+    prm = columns(m.actuator_gainprm, output_actuator(m)[i])
+    return muscle.gain(length, velocity, *_muscle_scale(m, i), prm)
+
+
+def _muscle_bias(m: Model, d: Data, i: np.ndarray) -> Array:
+    prm = columns(m.actuator_biasprm, output_actuator(m)[i])
+    return muscle.bias(take(d.actuator_length, i), *_muscle_scale(m, i), prm)
+
+
+def _muscle_scale(m: Model, i: np.ndarray) -> tuple[list[Array], Array]:
+    return columns(m.actuator_lengthrange, i), take(m.actuator_acc0, i)
+
+
+def _damping(m: Model, d: Data, i: np.ndarray) -> Array:
+    """prm[0] + prm[2] velocity."""
+    constant, c = (take(m.actuator_biasprm[:, k], output_actuator(m)[i]) for k in (0, 2))
+    return constant + c * take(d.actuator_velocity, i)
+
+
+# forces that follow the inputs: (m, d, given, outputs [k]) -> [k, *W]
+
+
+def _scaled(gain: Callable) -> Callable:
+    def force(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
+        return gain(m, d, i) * take(given.setpoint, output_actuator(m)[i])
+
+    return force
+
+
+def _motor(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
+    """Gain times the current, or without inductance the voltage."""
+    owner = output_actuator(m)[i]
+    voltage, current = dcmotor.voltage(m, d, given.ctrl, owner), take(given.setpoint, owner)
+    inductive = column(has_state(m, ActState.CURRENT)[owner], current)
+    return dcmotor.gain(m, d, owner) * jnp.where(inductive, current, voltage)
+
+
+def _pid(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
+    return pid.effort(m, d, given.ctrl, given.act, output_actuator(m)[i])
+
+
+def _orientation(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
+    """The outputs of these actuators come three by three."""
+    return in_turn(orientation.torque(m, d, given.ctrl, given.act, output_actuator(m)[i[::3]]))
+
+
+DRIVES = {
+    GainType.FIXED: _scaled(_fixed),
+    GainType.AFFINE: _scaled(lambda m, d, i: _affine(m, d, m.actuator_gainprm, i)),
+    GainType.MUSCLE: _scaled(_muscle_gain),
+    GainType.DCMOTOR: _motor,
+    GainType.SO3: _orientation,
+    GainType.PID: _pid,
+}
+BIASES = {
+    BiasType.NONE: lambda m, d, i: jnp.zeros_like(take(d.actuator_length, i)),
+    BiasType.AFFINE: lambda m, d, i: _affine(m, d, m.actuator_biasprm, i),
+    BiasType.MUSCLE: _muscle_bias,
+    BiasType.DCMOTOR: lambda m, d, i: dcmotor.back_emf(m, d, output_actuator(m)[i]),
+    BiasType.SO3: _damping,
+}

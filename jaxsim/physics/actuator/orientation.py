@@ -1,0 +1,73 @@
+"""`<orientation>`: a servo of a whole orientation, along the shortest rotation.
+
+MuJoCo's documentation, XML reference: actuator/orientation. The three outputs of its transmission
+are the components of a torque in the frame of what turns.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import CtrlChart, DynType, GainType
+from jaxsim.math import Quat, Vec, safe_divide
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+
+
+def torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Vec:
+    """kp log(q^-1 q_goal) of servos `i`, `[k, *W]`, q the orientation now; the bias adds damping.
+
+    Args:
+      m, d: model and data.
+      ctrl: controls `[nu, *W]`.
+      act: activations that give force, `[na, *W]`; of an integrator they are the goal.
+      i: actuators, `[k]`.
+    """
+    first = m.actuator_outadr[i]
+    now = Vec(*(take(d.actuator_length, first + k) for k in range(3)))
+    error = (Quat.from_rotation_vector(now).conj * _goal(m, ctrl, act, i)).rotation_vector()
+    return error.scale(take(m.actuator_gainprm[:, 0], i))
+
+
+def within_norm(f: Vec, most: Array) -> Vec:
+    """A torque no larger than `most`, in its direction."""
+    norm = f.norm()
+    return f.scale(jnp.where(norm > most, safe_divide(most, norm), 1))
+
+
+def anchored(m: Model, act: Array) -> Array:
+    """Activations `[na, *W]`, goals among them as rotation vectors no longer than half a turn."""
+    i = _integrating(m.structure)
+    if not len(i):
+        return act
+    place = m.actuator_actadr[i] + np.arange(3)[:, None]
+    goal = Vec(*(take(act, p) for p in place))
+    angle = goal.norm()
+    turned = angle - 2 * np.pi * jnp.round(angle / (2 * np.pi))
+    goal = goal.scale(jnp.where(angle > np.pi, safe_divide(turned, angle), 1))
+    source = np.arange(m.na)
+    source[place.ravel()] = m.na + np.arange(place.size)
+    return take(jnp.concatenate([act, *goal.parts]), source)
+
+
+def _integrating(s: Structure) -> np.ndarray:
+    """Servos whose goal is an activation."""
+    so3 = s.actuator_gaintype == GainType.SO3
+    return np.flatnonzero(so3 & (s.actuator_dyntype == DynType.INTEGRATOR))
+
+
+def _goal(m: Model, ctrl: Array, act: Array, i: np.ndarray) -> Quat:
+    """The orientation asked for: a quaternion, not necessarily normed, or a rotation vector."""
+    held = m.actuator_dyntype[i] != DynType.NONE
+    given = jnp.concatenate([act, ctrl, jnp.zeros_like(ctrl[:1])])
+    first = np.where(held, m.actuator_actadr[i], m.na + m.actuator_ctrladr[i])
+    by_quat = m.actuator_ctrlspec[i] == CtrlChart.QUAT
+    parts = [take(given, np.where(by_quat | (k < 3), first + k, m.na + m.nu)) for k in range(4)]
+    by_vector = Quat.from_rotation_vector(Vec(*parts[:3]))
+    if not by_quat.any():
+        return by_vector
+    as_quat, mask = Quat(*parts).normalize(), column(by_quat, parts[0])
+    pairs = zip(as_quat.parts, by_vector.parts, strict=True)
+    return Quat(*(jnp.where(mask, a, b) for a, b in pairs))

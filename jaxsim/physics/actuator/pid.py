@@ -1,0 +1,46 @@
+"""`<pid>`: a servo with setpoints of position and velocity, an integral and a feedforward.
+
+MuJoCo's documentation, XML reference: actuator/pid.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import CtrlInput
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.motor import PID_KI, ActState
+from jaxsim.physics.actuator.layout import input_of, state_of
+from jaxsim.physics.actuator.setpoint import nearest_setpoint
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take
+
+INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF)
+
+
+def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
+    """Force of the inputs and the integral z, `[k, *W]`; the affine bias adds -kp l - kv v.
+
+        kp u_pos + kv u_vel + u_ff + ki z
+
+    Args:
+      m, d: model and data.
+      ctrl: controls `[nu, *W]`.
+      act: activations that give force, `[na, *W]`.
+      i: actuators, `[k]`.
+    """
+    pos, vel, ff = (input_of(m, ctrl, i, which) for which in INPUTS)
+    kp, kv = (-take(m.actuator_biasprm[:, k], i) for k in (1, 2))
+    ki = take(m.actuator_gainprm[:, PID_KI], i)
+    force = kp * nearest_setpoint(m, d, i, pos) + kv * vel + ff
+    return force + ki * state_of(m, act, i, ActState.INTEGRAL)
+
+
+def integral_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray, imax: Array) -> Array:
+    """The error of position; not where it would lead further beyond imax (0: no limit)."""
+    pos = nearest_setpoint(m, d, i, input_of(m, ctrl, i, CtrlInput.POS))
+    error = pos - take(d.actuator_length, m.actuator_outadr[i])
+    z = state_of(m, d.act, i, ActState.INTEGRAL)
+    above, below = ((imax > 0) & beyond for beyond in (z >= imax, z <= -imax))
+    error = jnp.where(above, jnp.minimum(error, 0), error)
+    return jnp.where(below & ~above, jnp.maximum(error, 0), error)
