@@ -93,6 +93,7 @@ def _writer(args: argparse.Namespace, m: Model):
         return contextlib.nullcontext()
     header = {
         "model": Path(args.model).name,
+        "path": str(Path(args.model).resolve()),
         "timestep": float(m.opt.timestep),
         "every": args.every,
         "worlds": args.worlds,

@@ -5,6 +5,7 @@ pure functions of model, data, camera and mouse. Names are MuJoCo's without the 
 and `record` show worlds in a browser; they need the extra `view`.
 """
 
+from jaxsim.view.browser.page import record as record
 from jaxsim.view.browser.viewer import Viewer as Viewer
 from jaxsim.view.camera import Camera as Camera
 from jaxsim.view.camera import CameraType as CameraType

@@ -1,31 +1,17 @@
 """What is drawn besides geoms: tendons, contacts with their forces, centers of mass, cameras."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jaxsim.compile.geometry.orientation import from_matrix
-from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.browser.poses import Poses
+from jaxsim.view.browser.touch import Touch
 
 PULLEY = -2  # of `wrap_obj`
 CONTACT, FORCE, CENTER = (230, 140, 20), (90, 200, 90), (230, 60, 60)
 LONG = 0.4  # length of the arrow of a force as large as the weight of the model, in extents
-
-
-class Touch(NamedTuple):
-    """Contacts of some worlds.
-
-    Attributes:
-      world: number of the world of each, (n,).
-      pos: where it is, (n, 3) [m].
-      force: on the second geom, in the world, (n, 3) [N]; or None: not known.
-    """
-
-    world: np.ndarray
-    pos: np.ndarray
-    force: np.ndarray | None
 
 
 class Marks:
@@ -98,7 +84,7 @@ class Marks:
         if self.touch is None or not len(self.touch.pos):
             return {}
         point = self.touch.pos + offset[self.touch.world]
-        return {"/contacts/points": self._points(point, CONTACT, 1.0)}
+        return {"/contacts/points": self._points(point, CONTACT, 3.0)}
 
     def _forces(self, poses: Poses, offset: np.ndarray) -> dict:
         if self.touch is None or self.touch.force is None or not len(self.touch.pos):
@@ -162,30 +148,6 @@ def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarr
     joined &= ~(pulley[:, :-1] | pulley[:, 1:])
     lines = np.stack([point[:, :-1], point[:, 1:]], axis=2)[joined]
     return lines, tendon[:, :-1][joined]
-
-
-def touch_of(m: Model, d: Data, force: Any = None) -> Touch | None:
-    """The contacts that a Data of one or many worlds carries; None if it carries none.
-
-    Args:
-      m: the model.
-      d: the worlds.
-      force: forces in the frames of the contacts, (worlds, ncontact, 6), of `contact_forces`; None:
-        those that the contacts list, if they do.
-    """
-    if d.contact is None:
-        return None
-    lead = d.qpos.ndim == 1
-    pos, frame, geom = (np.asarray(x) for x in (d.contact.pos, d.contact.frame, d.contact.geom))
-    if force is None:
-        force = d.contact.force
-    pos, frame, geom = (x[None] if lead else x for x in (pos, frame, geom))
-    world, place = np.nonzero(geom[..., 0] >= 0)
-    if force is not None:
-        force = np.asarray(force)
-        force = (force[None] if lead else force)[world, place, :3]
-        force = np.einsum("nij,ni->nj", frame[world, place], force)
-    return Touch(world, pos[world, place], force)
 
 
 def optical(mat: np.ndarray) -> np.ndarray:

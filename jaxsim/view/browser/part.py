@@ -1,7 +1,9 @@
 """The parts of a drawing: every geom and site of a model that can be seen, and whose it is."""
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +59,10 @@ class Part:
         return bytes(mesh.export(file_type="glb", include_normals=True))
 
 
+# called with a handle of viser, the part that it draws, and the number of its first world
+OnPart = Callable[[Any, Part, int], None]
+
+
 def parts_of(m: Model) -> list[Part]:
     """The parts of a model, geoms first; what has no color or no surface is left out."""
     return [part for kind in KINDS for part in _of_kind(m, kind)]
@@ -73,22 +79,8 @@ def _of_kind(m: Model, kind: str) -> list[Part]:
         shape = shape_of(m, int(shape_type), size.astype(float), int(data))
         if look.rgba[3] <= 0 or shape is None:
             continue
-        name = names[i] or f"{kind} {i}"
-        group = int(np.clip(group, 0, NGROUP - 1))
+        place = int(body), int(np.clip(group, 0, NGROUP - 1)), GeomType(int(shape_type))
         found.append(
-            Part(
-                m,
-                kind,
-                i,
-                name,
-                int(body),
-                group,
-                GeomType(int(shape_type)),
-                size,
-                pos,
-                quat,
-                look,
-                shape,
-            )  # fmt: skip
+            Part(m, kind, i, names[i] or f"{kind} {i}", *place, size, pos, quat, look, shape)
         )
     return found

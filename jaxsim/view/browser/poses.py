@@ -89,10 +89,8 @@ class Posing:
     def poses(self, found: dict) -> Poses:
         """The poses that `find` found, waited for."""
         arrays = {name: np.asarray(value) for name, value in found.items()}
-        return Poses(
-            *(arrays[name] for name in KEPT),
-            {name: arrays[name] for name in PATHS if name in arrays},
-        )
+        paths = {name: arrays.pop(name) for name in PATHS if name in arrays}
+        return Poses(**arrays, paths=paths)
 
     def of(self, state: dict) -> Poses:
         """Poses of worlds, at once."""

@@ -6,7 +6,6 @@ part is sent once for all of them.
 """
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from jaxsim.compile.geometry.quaternion import multiply, rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.view.browser.marks import Marks
-from jaxsim.view.browser.part import NGROUP, Part, parts_of
+from jaxsim.view.browser.part import OnPart, Part, parts_of
 from jaxsim.view.browser.poses import Poses
 from jaxsim.view.select import SHOWN
 
@@ -51,7 +50,7 @@ class Scene:
         m: Model,
         start: Poses,
         *,
-        on_part: Callable[[Any, Part, int], None] | None = None,
+        on_part: OnPart | None = None,
     ):
         self._server, self._m, self.worlds = server, m, 1
         self._ghosts, self.offset = False, np.zeros((1, 3))
@@ -132,7 +131,7 @@ class Scene:
             for body in np.flatnonzero(moved[0]):
                 handle = self._bodies[body]
                 handle.position, handle.wxyz = pose[0, body, :3], pose[0, body, 3:]
-            several = moved[1:].any(axis=0)
+            several = np.any(moved[1:], axis=0)
             for part, handle in self._instances:
                 if several[part.body]:
                     handle.batched_positions, handle.batched_wxyzs = _placed(part, pose[1:])
@@ -162,11 +161,11 @@ class Scene:
         """The poses of bodies as they are drawn, (worlds, nbody, 7), and which have changed."""
         pose = np.concatenate([poses.xpos + self.offset[:, None], poses.xquat], axis=-1)
         finite = np.isfinite(pose).all(axis=(1, 2))[:, None, None]
-        before = self._last
-        self._last = np.where(finite, pose, NOWHERE if before is None else before)
-        if before is None:
+        if self._last is None:
+            self._last = np.where(finite, pose, NOWHERE)
             return self._last, np.ones(pose.shape[:2], bool)
-        return self._last, np.abs(self._last - before).max(axis=-1) > STILL
+        before, self._last = self._last, np.where(finite, pose, self._last)
+        return self._last, np.any(np.abs(self._last - before) > STILL, axis=-1)
 
     def _frame(self, body: int) -> Any:
         name = dict(self._m.structure.names)["body"][body] or f"body {body}"

@@ -8,12 +8,13 @@ import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.view.browser.marks import Touch, touch_of
+from jaxsim.view.browser.part import OnPart, Part
 from jaxsim.view.browser.poses import Posing, state_of
 from jaxsim.view.browser.scene import Scene
 from jaxsim.view.browser.selection import Selected
 from jaxsim.view.browser.server import address, aim, close_server, open_server
 from jaxsim.view.browser.sight import add_sight
+from jaxsim.view.browser.touch import Touching
 
 RATE = 60.0  # pictures a second at most
 
@@ -31,6 +32,13 @@ class Viewer:
       ghosts: whether the worlds of a batch stand in one place, all but the first faintly, and not
         side by side.
       spacing: distance between worlds side by side [m]; None: as their size asks for.
+      on_part: called with each handle of viser, its part, and the world of its first instance.
+
+    Attributes:
+      server: the server of viser, for controls of one's own.
+      scene: what is drawn.
+      selected: what was clicked on.
+      ghosts: as given.
 
     Raises:
       OSError: the port is in use.
@@ -50,24 +58,26 @@ class Viewer:
         port: int | None = None,
         ghosts: bool = False,
         spacing: float | None = None,
+        on_part: OnPart | None = None,
     ):
         if not isinstance(m, Model):
             raise ValueError(f"Viewer: m: expected a Model, got {type(m).__name__}")
-        self._m, self._ghosts, self._spacing = m, ghosts, spacing
-        self._posing = Posing(m)
+        self._m, self.ghosts, self._spacing = m, ghosts, spacing
+        self._also = on_part
+        self._posing, self._touching = Posing(m), Touching(m)
         self.server: Any = open_server(port)
         try:
             self.selected = Selected(self.server, m)
             poses = self._posing.of({"qpos": np.asarray(m.qpos0)[None]})
-            self.scene = Scene(self.server, m, poses, on_part=self.selected.watch)
+            self.scene = Scene(self.server, m, poses, on_part=self._on_part)
             add_sight(self.server, m, self.scene)
             aim(self.server, *self.scene.around(poses))
         except BaseException:
             close_server(self.server)
             raise
-        self._next: tuple[dict, Touch | None] | None = None
+        self._next: tuple[dict, dict | None] | None = None
         self._news = threading.Condition()
-        self._closed = False
+        self._closed, self._laid_out = False, True
         self._drawing = threading.Thread(target=self._draw, name="jaxsim viewer", daemon=True)
         self._drawing.start()
 
@@ -94,8 +104,23 @@ class Viewer:
                 f"{d.qpos.shape}"
             )
         # begun here: the caller may give the memory of `d` away to its next step
-        touch = touch_of(self._m, d) if self._wants_contacts() else None
-        found = self._posing.find(state_of(d))
+        touch = self._touching.find(d) if self._wants_contacts() else None
+        self._put(self._posing.find(state_of(d)), touch)
+
+    def show_state(self, state: dict) -> None:
+        """Shows worlds by their qpos and, if there are some, mocap_pos and mocap_quat.
+
+        Args:
+          state: arrays by name, (worlds, ...).
+        """
+        self._put(self._posing.find(state), None)
+
+    def lay_out(self, ghosts: bool) -> None:
+        """Chooses whether the worlds of a batch stand in one place or side by side."""
+        if ghosts != self.ghosts:
+            self.ghosts, self._laid_out = ghosts, False
+
+    def _put(self, found: dict, touch: dict | None) -> None:
         with self._news:
             if self._closed:
                 raise ValueError("show: the viewer is closed")
@@ -141,10 +166,16 @@ class Viewer:
                     return
                 (found, touch), self._next = self._next, None
             poses = self._posing.poses(found)
-            if len(poses.xpos) != self.scene.worlds:
-                self.scene.lay_out(len(poses.xpos), self._ghosts, self._spacing)
+            if len(poses.xpos) != self.scene.worlds or not self._laid_out:
+                self._laid_out = True
+                self.scene.lay_out(len(poses.xpos), self.ghosts, self._spacing)
                 aim(self.server, *self.scene.around(poses))
-            self.scene.marks.touch = touch
+            self.scene.marks.touch = self._touching.touch(touch)
             self.scene.show(poses)
             with self._news:
                 self._news.wait_for(lambda: self._closed, timeout=1 / RATE)
+
+    def _on_part(self, handle: Any, part: Part, world: int) -> None:
+        self.selected.watch(handle, part, world)
+        if self._also is not None:
+            self._also(handle, part, world)
