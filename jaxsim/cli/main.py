@@ -27,6 +27,7 @@ examples:
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
   jaxsim view robot.xml
   jaxsim view motion.npz
+  jaxsim plot motion.npz --fields qpos,ctrl
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
   jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
@@ -91,6 +92,10 @@ def _run(args: argparse.Namespace) -> int:
         return _run_identify(args)
     if args.command == "view":
         return _run_view(args)
+    if args.command == "plot":
+        from jaxsim.cli.plot import plot
+
+        return plot(args)
     return _run_rollout(args)
 
 
@@ -190,6 +195,9 @@ def _add_models(commands: Any) -> None:
     )
     run.add_argument("--key", metavar="NAME", help="start from this key frame")
     run.add_argument("--out", metavar="FILE.npz", help="write the motion of all worlds here")
+    run.add_argument(
+        "--record", default="", metavar="NAME,...", help="more fields of it, such as sensordata"
+    )
     run.add_argument("--every", type=_count, default=1, help="steps between records (default 1)")
     run.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
     run.add_argument("--contacts", type=_count, help="contacts a world has room for")
@@ -206,6 +214,18 @@ def _add_models(commands: Any) -> None:
     show.add_argument("--port", type=int, help="(default: 8080, or the next free one)")
     show.add_argument("--open", action="store_true", help="open it in the browser")
     show.add_argument("--float64", action="store_true", help="double precision")
+
+    curves = _command(commands, "plot", "draw fields of a recorded motion as curves")
+    curves.add_argument("file", metavar="MOTION.npz")
+    curves.add_argument(
+        "--fields",
+        default="qpos",
+        metavar="NAME,...",
+        help="(default qpos); qpos:knee for those whose name has knee in it",
+    )
+    curves.add_argument("--out", metavar="FILE.png", help="or .svg, .pdf (default: MOTION.png)")
+    curves.add_argument("--world", type=int, default=0, help="whose curves (default 0)")
+    curves.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
 
     compare = _command(commands, "compare", "step a model beside MuJoCo, stage by stage")
     compare.add_argument("model", metavar="MODEL.xml")

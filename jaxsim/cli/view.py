@@ -6,13 +6,14 @@ import webbrowser
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from jaxsim.cli.input.recorded import model_of, read_motion
 from jaxsim.cli.problem import InputProblem
 from jaxsim.errors import UnsupportedError
 from jaxsim.extra import needed
 from jaxsim.io.load import load_model
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.model import Model
-from jaxsim.rollout.trajectory import Trajectory, load_trajectory
+from jaxsim.rollout.trajectory import Trajectory
 from jaxsim.view.browser.live import Live
 from jaxsim.view.browser.page import record
 from jaxsim.view.browser.replay import Replay
@@ -30,7 +31,7 @@ def view(args: argparse.Namespace) -> int:
         )
     if not moving and args.out is not None:
         raise InputProblem("--out: a page plays a motion; record one with `jaxsim rollout --out`")
-    motion = _motion(args.file) if moving else None
+    motion = read_motion(args.file) if moving else None
     m = load_model(args.file if motion is None else _model_of(args, motion))
     if args.out is not None and motion is not None:
         return _write(args, m, motion)
@@ -62,26 +63,14 @@ def _page(
     return Live(m, port=args.port)
 
 
-def _motion(path: str) -> Trajectory:
-    try:
-        return load_trajectory(path)
-    except (OSError, ValueError) as error:
-        raise InputProblem(str(error)) from None
-
-
 def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:
-    """The model of a motion: as given, else where its name says it is."""
-    if args.model is not None:
-        return str(args.model)
-    name, path = motion.header.get("model"), motion.header.get("path")
-    places = [Path(args.file).parent / str(name), Path(str(name)), Path(str(path))]
-    for place in places[: 3 if path else 2]:
-        if name and place.is_file():
-            return str(place)
-    raise InputProblem(
-        f"{args.file}: its model '{name}' is neither beside it nor here; "
-        "say where: --model MODEL.xml"
-    )
+    found = model_of(args.file, motion, args.model)
+    if found is None:
+        raise InputProblem(
+            f"{args.file}: its model '{motion.header.get('model')}' is neither beside it nor here; "
+            "say where: --model MODEL.xml"
+        )
+    return found
 
 
 def _write(args: argparse.Namespace, m: Model, motion: Trajectory) -> int:
