@@ -1,6 +1,7 @@
 """`jaxsim view MODEL.xml`, `jaxsim view motion.npz`: a model or a motion in the browser."""
 
 import argparse
+import contextlib
 import time
 import webbrowser
 from contextlib import AbstractContextManager
@@ -46,8 +47,14 @@ def view(args: argparse.Namespace) -> int:
         print(f"{args.file} is at {viewer.address} until Ctrl-C", flush=True)
         if args.open:
             webbrowser.open(viewer.address)
-        while True:
-            time.sleep(1)
+        with contextlib.suppress(KeyboardInterrupt):  # the way in which one ends looking
+            _wait()
+    return 0
+
+
+def _wait() -> None:
+    while True:
+        time.sleep(1)
 
 
 def _page(
