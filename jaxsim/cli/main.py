@@ -93,7 +93,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.command == "view":
         return _run_view(args)
     if args.command == "plot":
-        from jaxsim.cli.plot import plot
+        from jaxsim.cli.look.plot import plot
 
         return plot(args)
     return _run_rollout(args)
@@ -145,7 +145,7 @@ def _run_view(args: argparse.Namespace) -> int:
 
     if args.float64:
         jax.config.update("jax_enable_x64", True)
-    from jaxsim.cli.view import view
+    from jaxsim.cli.look.view import view
 
     return view(args)
 

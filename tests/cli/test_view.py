@@ -6,7 +6,8 @@ import urllib.request
 
 import pytest
 
-from jaxsim.cli import main, view
+from jaxsim.cli import main
+from jaxsim.cli.look import view
 
 ARM = """
 <mujoco model="arm">
@@ -107,7 +108,7 @@ def test_the_model_of_a_motion_is_where_it_was(capsys, motion, page, tmp_path, m
     elsewhere.write_bytes(motion.read_bytes())
     monkeypatch.chdir(tmp_path)
     assert answer(capsys, "view", elsewhere, "--port", "0")[0] == 0
-    monkeypatch.setattr("jaxsim.cli.view.model_of", lambda *_: None)
+    monkeypatch.setattr("jaxsim.cli.look.view.model_of", lambda *_: None)
     code, _, err = answer(capsys, "view", elsewhere)
     assert code == 2
     assert "its model 'arm.xml' is neither beside it nor here; say where: --model" in err

@@ -10,10 +10,10 @@ import numpy as np
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.view.browser.part import Part
-from jaxsim.view.browser.plots import SensorPlots
+from jaxsim.view.browser.draw.part import Part
+from jaxsim.view.browser.panel.plots import SensorPlots
+from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.simulation import Simulation
-from jaxsim.view.browser.tables import add_tables
 from jaxsim.view.browser.viewer import Viewer
 from jaxsim.view.perturb import PertBit
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory, load_trajectory
-from jaxsim.view.browser.poses import STATE
+from jaxsim.view.browser.draw.poses import STATE
 
 Recorded = Trajectory | Mapping[str, np.ndarray] | str | os.PathLike[str]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import target_of
+from jaxsim.view.browser.draw.poses import Posing
+from jaxsim.view.browser.draw.scene import Scene
 from jaxsim.view.browser.motion import Recorded, motion_of
-from jaxsim.view.browser.poses import Posing
-from jaxsim.view.browser.scene import Scene
 from jaxsim.view.browser.server import aim, close_server, open_server
 
 RATE = 30.0  # pictures a second

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.view.browser.motion import Motion, Recorded, motion_of
-from jaxsim.view.browser.tables import add_tables
+from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.viewer import Viewer
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")

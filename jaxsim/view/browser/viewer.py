@@ -8,13 +8,13 @@ import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.view.browser.part import OnPart, Part
-from jaxsim.view.browser.poses import Posing, state_of
-from jaxsim.view.browser.scene import Scene
-from jaxsim.view.browser.selection import Selected
+from jaxsim.view.browser.draw.part import OnPart, Part
+from jaxsim.view.browser.draw.poses import Posing, state_of
+from jaxsim.view.browser.draw.scene import Scene
+from jaxsim.view.browser.draw.touch import Touching
+from jaxsim.view.browser.panel.selection import Selected
+from jaxsim.view.browser.panel.sight import add_sight
 from jaxsim.view.browser.server import address, aim, close_server, open_server
-from jaxsim.view.browser.sight import add_sight
-from jaxsim.view.browser.touch import Touching
 
 RATE = 60.0  # pictures a second at most
 

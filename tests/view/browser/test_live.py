@@ -8,7 +8,7 @@ from view.visitor import Visitor
 
 import jaxsim
 from jaxsim.view.browser.live import Live, control_bounds, joint_bounds
-from jaxsim.view.browser.tables import markdown, tables
+from jaxsim.view.browser.panel.tables import markdown, tables
 
 MODEL = """
 <mujoco>

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.view.browser.part import parts_of
-from jaxsim.view.browser.shape import shape_of
+from jaxsim.view.browser.draw.part import parts_of
+from jaxsim.view.browser.draw.shape import shape_of
 
 trimesh = pytest.importorskip("trimesh", reason="the extra view is not installed")
 

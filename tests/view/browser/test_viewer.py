@@ -10,10 +10,10 @@ from view.visitor import Visitor
 
 import jaxsim
 from jaxsim.view import Viewer
-from jaxsim.view.browser.marks import optical, tendon_lines
-from jaxsim.view.browser.poses import Posing, state_of
+from jaxsim.view.browser.draw.marks import optical, tendon_lines
+from jaxsim.view.browser.draw.poses import Posing, state_of
+from jaxsim.view.browser.draw.touch import Touching
 from jaxsim.view.browser.server import PortInUse
-from jaxsim.view.browser.touch import Touching
 
 MODEL = """
 <mujoco>

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.view.browser.part import KINDS
-from jaxsim.view.browser.scene import Scene
+from jaxsim.view.browser.draw.part import KINDS
+from jaxsim.view.browser.draw.scene import Scene
 from jaxsim.view.browser.server import FOVY
 
 MARKS = ("tendons", "contacts", "forces", "centers", "cameras")

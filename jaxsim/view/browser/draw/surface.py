@@ -12,7 +12,7 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.extra import needed
 from jaxsim.model.model import Model
-from jaxsim.view.browser.shape import Shape
+from jaxsim.view.browser.draw.shape import Shape
 
 UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
 COLOR_ROLES = (1, 8)  # mjTEXROLE_RGB, mjTEXROLE_RGBA

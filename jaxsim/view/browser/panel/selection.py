@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.view.browser.part import Part
+from jaxsim.view.browser.draw.part import Part
 
 
 class Selected:

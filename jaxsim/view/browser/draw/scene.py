@@ -13,9 +13,9 @@ import numpy as np
 from jaxsim.compile.geometry.quaternion import multiply, rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.view.browser.marks import Marks
-from jaxsim.view.browser.part import OnPart, Part, parts_of
-from jaxsim.view.browser.poses import Poses
+from jaxsim.view.browser.draw.marks import Marks
+from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
+from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.select import SHOWN
 
 GHOST = 0.25  # opacity of worlds that are shown in the place of the first

@@ -6,8 +6,8 @@ import numpy as np
 
 from jaxsim.compile.geometry.orientation import from_matrix
 from jaxsim.model.model import Model
-from jaxsim.view.browser.poses import Poses
-from jaxsim.view.browser.touch import Touch
+from jaxsim.view.browser.draw.poses import Poses
+from jaxsim.view.browser.draw.touch import Touch
 
 PULLEY = -2  # of `wrap_obj`
 CONTACT, FORCE, CENTER = (230, 140, 20), (90, 200, 90), (230, 60, 60)

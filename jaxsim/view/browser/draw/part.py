@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
-from jaxsim.view.browser.shape import Shape, shape_of
-from jaxsim.view.browser.surface import Surface, surface_of, textured
+from jaxsim.view.browser.draw.shape import Shape, shape_of
+from jaxsim.view.browser.draw.surface import Surface, surface_of, textured
 
 KINDS = ("geom", "site")
 NGROUP = 6  # MuJoCo's mjNGROUP
