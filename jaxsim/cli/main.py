@@ -25,6 +25,9 @@ EXAMPLES = """\
 examples:
   jaxsim info robot.xml
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
+  jaxsim view robot.xml
+  jaxsim view motion.npz
+  jaxsim plot motion.npz --fields qpos,ctrl
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
   jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
@@ -87,6 +90,12 @@ def _run(args: argparse.Namespace) -> int:
         return train.train(args) if args.command == "train" else train.play(args)
     if args.command == "identify":
         return _run_identify(args)
+    if args.command == "view":
+        return _run_view(args)
+    if args.command == "plot":
+        from jaxsim.cli.look.plot import plot
+
+        return plot(args)
     return _run_rollout(args)
 
 
@@ -129,6 +138,16 @@ def _run_optimize(args: argparse.Namespace) -> int:
     from jaxsim.cli.optimize import optimize
 
     return optimize(args)
+
+
+def _run_view(args: argparse.Namespace) -> int:
+    import jax
+
+    if args.float64:
+        jax.config.update("jax_enable_x64", True)
+    from jaxsim.cli.look.view import view
+
+    return view(args)
 
 
 def _run_rollout(args: argparse.Namespace) -> int:
@@ -176,10 +195,37 @@ def _add_models(commands: Any) -> None:
     )
     run.add_argument("--key", metavar="NAME", help="start from this key frame")
     run.add_argument("--out", metavar="FILE.npz", help="write the motion of all worlds here")
+    run.add_argument(
+        "--record", default="", metavar="NAME,...", help="more fields of it, such as sensordata"
+    )
     run.add_argument("--every", type=_count, default=1, help="steps between records (default 1)")
     run.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
     run.add_argument("--contacts", type=_count, help="contacts a world has room for")
     run.add_argument("--float64", action="store_true", help="double precision")
+
+    show = _command(commands, "view", "show a model or a recorded motion in the browser")
+    show.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or what was recorded")
+    show.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
+    show.add_argument("--worlds", type=_count, help="of the motion (default: at most 64)")
+    show.add_argument("--ghosts", action="store_true", help="worlds in one place, not side by side")
+    show.add_argument(
+        "--out", metavar="PAGE.html", help="write a page that plays by itself instead"
+    )
+    show.add_argument("--port", type=int, help="(default: 8080, or the next free one)")
+    show.add_argument("--open", action="store_true", help="open it in the browser")
+    show.add_argument("--float64", action="store_true", help="double precision")
+
+    curves = _command(commands, "plot", "draw fields of a recorded motion as curves")
+    curves.add_argument("file", metavar="MOTION.npz")
+    curves.add_argument(
+        "--fields",
+        default="qpos",
+        metavar="NAME,...",
+        help="(default qpos); qpos:knee for those whose name has knee in it",
+    )
+    curves.add_argument("--out", metavar="FILE.png", help="or .svg, .pdf (default: MOTION.png)")
+    curves.add_argument("--world", type=int, default=0, help="whose curves (default 0)")
+    curves.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
 
     compare = _command(commands, "compare", "step a model beside MuJoCo, stage by stage")
     compare.add_argument("model", metavar="MODEL.xml")

@@ -19,9 +19,11 @@ from jaxsim.model.describe import describe
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.rollout.program import BatchProgram, replicate
+from jaxsim.rollout.scan import check_record
 from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 RECORDED = ("time", "qpos", "qvel", "ctrl")
+MOCAP = ("mocap_pos", "mocap_quat")
 CHUNK = 10  # steps between two visits to the host
 
 
@@ -30,10 +32,11 @@ def rollout(args: argparse.Namespace) -> int:
     check_out(args)
     m = load_model(args.model, contacts=args.contacts)
     check_states(args, m)
-    check_disk(args, m)
+    one = _start(m, args.key)
+    recorded = _recorded(args, m, one) if args.out else ()
+    check_disk(args, one, recorded)
     ctrl = make_control(args.ctrl, m, args.worlds, args.steps, args.seed)
     check_controls(args, ctrl)
-    one = _start(m, args.key)
 
     device = jax.devices()[0]
     print(args.model)
@@ -41,9 +44,7 @@ def rollout(args: argparse.Namespace) -> int:
     print(f"{'devices':11} {jax.device_count()} of kind {device.device_kind}", flush=True)
 
     d = replicate(one, args.worlds)
-    program = BatchProgram(
-        m, d, ctrl, size=min(CHUNK, args.steps), record=RECORDED if args.out else ()
-    )
+    program = BatchProgram(m, d, ctrl, size=min(CHUNK, args.steps), record=recorded)
     temporary = program.temporary_bytes / args.worlds
     print(f"{'program':11} traced in {program.trace_seconds:.1f} s, ", end="")
     print(f"compiled in {program.compile_seconds:.1f} s, {size(temporary)} of temporaries a world")
@@ -82,6 +83,16 @@ def _start(m: Model, key: str | None) -> Data:
         raise InputProblem(f"--key: {error}") from None
 
 
+def _recorded(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
+    """The fields that are recorded: what a motion is, and what was asked for."""
+    more = tuple(name.strip() for name in args.record.split(",") if name.strip())
+    try:
+        check_record(one, more)
+    except ValueError as error:
+        raise InputProblem(f"--record: {str(error).removeprefix('record: ')}") from None
+    return tuple(dict.fromkeys((*RECORDED, *(MOCAP if m.nmocap else ()), *more)))
+
+
 def _thinned(part, every: int) -> dict[str, np.ndarray]:
     """The records of a chunk at every `every`-th step of the rollout."""
     first = -(part.start + 1) % every
@@ -93,6 +104,7 @@ def _writer(args: argparse.Namespace, m: Model):
         return contextlib.nullcontext()
     header = {
         "model": Path(args.model).name,
+        "path": str(Path(args.model).resolve()),
         "timestep": float(m.opt.timestep),
         "every": args.every,
         "worlds": args.worlds,

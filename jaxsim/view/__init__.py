@@ -1,9 +1,12 @@
 """Looking at a world and touching it: cameras, what is under a pixel, pulling with a mouse.
 
 MuJoCo's abstract visualization (`mjv_` functions) without a window, a scene or state of its own:
-pure functions of model, data, camera and mouse. Names are MuJoCo's without the prefix.
+pure functions of model, data, camera and mouse. Names are MuJoCo's without the prefix. `Viewer`
+and `record` show worlds in a browser; they need the extra `view`.
 """
 
+from jaxsim.view.browser.page import record as record
+from jaxsim.view.browser.viewer import Viewer as Viewer
 from jaxsim.view.camera import Camera as Camera
 from jaxsim.view.camera import CameraType as CameraType
 from jaxsim.view.camera import default_free_camera as default_free_camera

@@ -3,12 +3,14 @@
 import argparse
 import os
 import shutil
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import size
+from jaxsim.model.data import Data
 from jaxsim.model.describe import bytes_per_world
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import target_of
@@ -41,12 +43,12 @@ def check_controls(args: argparse.Namespace, ctrl: Any) -> None:
         )
 
 
-def check_disk(args: argparse.Namespace, m: Model) -> None:
+def check_disk(args: argparse.Namespace, one: Data, recorded: Sequence[str]) -> None:
     """The records of the motion fit on the disk, twice: the file is made of them at the end."""
     if args.out is None:
         return
     records = args.steps // args.every
-    need = 2 * records * args.worlds * (1 + m.nq + m.nv + m.nu) * m.qpos0.dtype.itemsize
+    need = 2 * records * args.worlds * sum(getattr(one, name).nbytes for name in recorded)
     free = shutil.disk_usage(target_of(args.out).parent).free
     if need > free:
         raise InputProblem(

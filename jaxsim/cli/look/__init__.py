@@ -1,0 +1,1 @@
+"""What shows a model or a motion to a person."""

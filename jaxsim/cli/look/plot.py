@@ -1,0 +1,32 @@
+"""`jaxsim plot motion.npz --fields qpos,sensordata`: a recorded motion as curves, in a picture."""
+
+import argparse
+from pathlib import Path
+
+from jaxsim.cli.input.recorded import model_of, read_motion
+from jaxsim.cli.problem import InputProblem
+from jaxsim.extra import needed
+from jaxsim.io.load import load_model
+from jaxsim.view.curves import draw_motion
+
+
+def plot(args: argparse.Namespace) -> int:
+    """Draws fields of a motion."""
+    needed("matplotlib", "view")
+    motion = read_motion(args.file)
+    fields = [name.strip() for name in args.fields.split(",") if name.strip()]
+    if not fields:
+        raise InputProblem("--fields: name some, such as qpos,ctrl")
+    source = model_of(args.file, motion, args.model)
+    m = None if source is None else load_model(source)
+    out = args.out or str(Path(args.file).with_suffix(".png"))
+    try:
+        draw_motion(motion, fields, out, m=m, world=args.world)
+    except ValueError as error:
+        raise InputProblem(f"{args.file}: {error}") from None
+    except OSError as error:
+        raise InputProblem(f"--out: {error}") from None
+    if m is None:
+        print(f"the model '{motion.header.get('model')}' is not here: numbers stand for names")
+    print(f"{'wrote':11} {out}: {', '.join(fields)}")
+    return 0

@@ -1,0 +1,90 @@
+"""`jaxsim view MODEL.xml`, `jaxsim view motion.npz`: a model or a motion in the browser."""
+
+import argparse
+import contextlib
+import time
+import webbrowser
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from jaxsim.cli.input.recorded import model_of, read_motion
+from jaxsim.cli.problem import InputProblem
+from jaxsim.errors import UnsupportedError
+from jaxsim.extra import needed
+from jaxsim.io.load import load_model
+from jaxsim.model.allocate import check_supported
+from jaxsim.model.model import Model
+from jaxsim.rollout.trajectory import Trajectory
+from jaxsim.view.browser.live import Live
+from jaxsim.view.browser.page import record
+from jaxsim.view.browser.replay import Replay
+from jaxsim.view.browser.server import PortInUse
+from jaxsim.view.browser.viewer import Viewer
+
+
+def view(args: argparse.Namespace) -> int:
+    """Shows a model or a motion until it is interrupted, or writes a page."""
+    needed("viser", "view")  # before the work, not after it
+    moving = Path(args.file).suffix == ".npz"
+    if not moving and args.model is not None:
+        raise InputProblem(
+            "--model: goes with a motion; the model to look at is the first argument"
+        )
+    if not moving and args.out is not None:
+        raise InputProblem("--out: a page plays a motion; record one with `jaxsim rollout --out`")
+    motion = read_motion(args.file) if moving else None
+    m = load_model(args.file if motion is None else _model_of(args, motion))
+    if args.out is not None and motion is not None:
+        return _write(args, m, motion)
+    try:
+        page = _page(args, m, motion)
+    except PortInUse as error:
+        raise InputProblem(f"--port: {error}") from None
+    except ValueError as error:
+        raise InputProblem(f"{args.file}: {error}") from None
+    with page as open_page:
+        viewer = open_page if isinstance(open_page, Viewer) else open_page.viewer
+        print(f"{args.file} is at {viewer.address} until Ctrl-C", flush=True)
+        if args.open:
+            webbrowser.open(viewer.address)
+        with contextlib.suppress(KeyboardInterrupt):  # the way in which one ends looking
+            _wait()
+    return 0
+
+
+def _wait() -> None:
+    while True:
+        time.sleep(1)
+
+
+def _page(
+    args: argparse.Namespace, m: Model, motion: Trajectory | None
+) -> AbstractContextManager[Viewer | Live | Replay]:
+    if motion is not None:
+        return Replay(m, motion, port=args.port, ghosts=args.ghosts, worlds=args.worlds)
+    try:
+        check_supported(m)
+    except UnsupportedError as error:
+        print(f"cannot be simulated, only looked at:\n{error}", flush=True)
+        return Viewer(m, port=args.port)
+    return Live(m, port=args.port)
+
+
+def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:
+    found = model_of(args.file, motion, args.model)
+    if found is None:
+        raise InputProblem(
+            f"{args.file}: its model '{motion.header.get('model')}' is neither beside it nor here; "
+            "say where: --model MODEL.xml"
+        )
+    return found
+
+
+def _write(args: argparse.Namespace, m: Model, motion: Trajectory) -> int:
+    try:
+        pictures = record(m, motion, args.out, worlds=args.worlds, ghosts=args.ghosts)
+    except (OSError, ValueError) as error:
+        raise InputProblem(f"--out: {error}") from None
+    size = Path(args.out).stat().st_size / 1e6
+    print(f"{'wrote':11} {args.out}: {pictures} pictures, {size:.1f} MB")
+    return 0

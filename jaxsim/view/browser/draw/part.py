@@ -1,0 +1,86 @@
+"""The parts of a drawing: every geom and site of a model that can be seen, and whose it is."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.shape import Shape, shape_of
+from jaxsim.view.browser.draw.surface import Surface, surface_of, textured
+
+KINDS = ("geom", "site")
+NGROUP = 6  # MuJoCo's mjNGROUP
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A geom or site.
+
+    Attributes:
+      m: the model.
+      kind: "geom" or "site".
+      id: its number.
+      name: its name, or its kind and number.
+      body: number of its body.
+      group: its group, 0 to 5.
+      type: `GeomType`.
+      size: size parameters, (3,).
+      pos, quat: its pose in the frame of the body, (3,) [m] and (4,).
+      look: color, material, texture.
+      shape: triangles in its own frame.
+    """
+
+    m: Model
+    kind: str
+    id: int
+    name: str
+    body: int
+    group: int
+    type: GeomType
+    size: np.ndarray
+    pos: np.ndarray
+    quat: np.ndarray
+    look: Surface
+    shape: Shape
+
+    @property
+    def endless(self) -> bool:
+        """Whether it is a plane without end in some direction."""
+        return self.type == GeomType.PLANE and bool(np.any(self.size[:2] <= 0))
+
+    @functools.cache  # noqa: B019  (parts live as long as the drawing does)
+    def glb(self, opacity: float = 1.0) -> bytes:
+        """The part in its own frame, as a binary glTF file."""
+        mesh = textured(self.m, self.shape, self.type, self.size, self.look, opacity)
+        return bytes(mesh.export(file_type="glb", include_normals=True))
+
+
+# called with a handle of viser, the part that it draws, and the number of its first world
+OnPart = Callable[[Any, Part, int], None]
+
+
+def parts_of(m: Model) -> list[Part]:
+    """The parts of a model, geoms first; what has no color or no surface is left out."""
+    return [part for kind in KINDS for part in _of_kind(m, kind)]
+
+
+def _of_kind(m: Model, kind: str) -> list[Part]:
+    names = dict(m.structure.names)[kind]
+    columns = ("bodyid", "group", "type", "size", "pos", "quat", "rgba", "matid", "dataid")
+    table = [np.asarray(getattr(m, f"{kind}_{column}")) for column in columns]
+    found = []
+    for i, row in enumerate(zip(*table, strict=True)):
+        body, group, shape_type, size, pos, quat, rgba, material, data = row
+        look = surface_of(m, rgba, int(material))
+        shape = shape_of(m, int(shape_type), size.astype(float), int(data))
+        if look.rgba[3] <= 0 or shape is None:
+            continue
+        place = int(body), int(np.clip(group, 0, NGROUP - 1)), GeomType(int(shape_type))
+        found.append(
+            Part(m, kind, i, names[i] or f"{kind} {i}", *place, size, pos, quat, look, shape)
+        )
+    return found

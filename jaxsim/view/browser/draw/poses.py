@@ -1,0 +1,103 @@
+"""Where everything is that is drawn: from the state of one or many worlds to arrays on the host."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.allocate import allocate
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.body.camlight import camlight
+from jaxsim.physics.body.inertia import com_pos
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.tendon.tendon import tendon
+
+KEPT = ("xpos", "xquat", "subtree_com", "cam_xpos", "cam_xmat", "geom_xpos")
+PATHS = ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos")
+STATE = ("qpos", "mocap_pos", "mocap_quat")
+
+
+class Poses(NamedTuple):
+    """Poses of some worlds, numpy.
+
+    Attributes:
+      xpos, xquat: frames of bodies, (worlds, nbody, 3) [m] and (worlds, nbody, 4).
+      subtree_com: centers of mass of the bodies' subtrees, (worlds, nbody, 3) [m].
+      cam_xpos, cam_xmat: frames of cameras, (worlds, ncam, 3) [m] and (worlds, ncam, 3, 3).
+      geom_xpos: positions of geoms, (worlds, ngeom, 3) [m].
+      paths: ten_wrapadr, ten_wrapnum, wrap_obj and wrap_xpos of tendons, by name; empty without.
+    """
+
+    xpos: np.ndarray
+    xquat: np.ndarray
+    subtree_com: np.ndarray
+    cam_xpos: np.ndarray
+    cam_xmat: np.ndarray
+    geom_xpos: np.ndarray
+    paths: dict[str, np.ndarray]
+
+
+def looked_at(m: Model) -> Model:
+    """A model that is only looked at: poses are found also where motion cannot be."""
+    return m.replace(structure=m.structure.replace(refusals=(), contact_refusals=()))
+
+
+class Posing:
+    """Finds poses of the worlds of a model.
+
+    A program is compiled for each number of worlds.
+
+    Args:
+      m: the model; also one that cannot be simulated.
+    """
+
+    def __init__(self, m: Model):
+        m = looked_at(m)
+        self._m, names = m, KEPT + PATHS * bool(m.ntendon)
+        start = allocate(m, names)
+        self.start = {name: np.asarray(getattr(start, name))[None] for name in STATE}
+
+        def place(m: Model, d: Data) -> Data:
+            d = camlight(m, com_pos(m, kinematics(m, d)))
+            return tendon(m, d) if m.ntendon else d
+
+        def one(m: Model, state: dict) -> dict:
+            d = worlds(place)(m, start.replace(**state))
+            return {name: getattr(d, name) for name in names}
+
+        self._program = jax.jit(jax.vmap(one, (None, 0)))
+
+    def find(self, state: dict) -> dict:
+        """Begins to find the poses of worlds; returns at once.
+
+        Args:
+          state: qpos and, if there are mocap bodies, mocap_pos and mocap_quat, (worlds, ...); what
+            is missing is as at the start.
+        """
+        number = len(state["qpos"])
+        given = {
+            name: jnp.asarray(state[name], value.dtype)
+            if name in state
+            else jnp.asarray(np.repeat(value, number, axis=0))
+            for name, value in self.start.items()
+        }
+        return self._program(self._m, given)
+
+    def poses(self, found: dict) -> Poses:
+        """The poses that `find` found, waited for."""
+        arrays = {name: np.asarray(value) for name, value in found.items()}
+        paths = {name: arrays.pop(name) for name in PATHS if name in arrays}
+        return Poses(**arrays, paths=paths)
+
+    def of(self, state: dict) -> Poses:
+        """Poses of worlds, at once."""
+        return self.poses(self.find(state))
+
+
+def state_of(d: Data) -> dict:
+    """The state of one or many worlds that poses depend on, (worlds, ...)."""
+    lead = d.qpos.ndim == 1
+    return {name: getattr(d, name)[None] if lead else getattr(d, name) for name in STATE}

@@ -1,0 +1,275 @@
+"""A drawing of some worlds on a server of viser: parts at the poses of their bodies.
+
+The first world has a frame for each body, with its parts below it, so that the names in the list of
+the page are the model's and a pose is sent once for each body. Further worlds are instances: each
+part is sent once for all of them.
+"""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from jaxsim.compile.geometry.quaternion import multiply, rotate
+from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.marks import Marks
+from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
+from jaxsim.view.browser.draw.poses import Poses
+from jaxsim.view.select import SHOWN
+
+GHOST = 0.25  # opacity of worlds that are shown in the place of the first
+APART = 2.2  # distance of worlds side by side, in radii of a ball around one of them
+STILL = 1e-7  # a pose that moved less is not sent again
+NOWHERE = np.array([0, 0, 0, 1, 0, 0, 0])  # a pose that stands for one that is not finite
+LINES = 0.85  # of the brightness of a floor without a texture have the lines on it
+
+
+class Scene:
+    """Worlds that are drawn.
+
+    Args:
+      server: of viser.
+      m: the model.
+      start: poses of one world, which is drawn at first.
+      on_part: called with each handle of viser, its part, and the number of its first world.
+
+    Attributes:
+      parts: what is drawn of a world.
+      offset: where each world stands, (worlds, 3) [m].
+      poses: those that were shown last; None: there are none yet.
+      groups: whether geoms and sites of each group are seen, by kind.
+      opacity: factor on the opacity of all parts of bodies that move.
+      frames: whether the frames of bodies of the first world are seen.
+      marks: what is drawn besides.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        m: Model,
+        start: Poses,
+        *,
+        on_part: OnPart | None = None,
+    ):
+        self._server, self._m, self.worlds = server, m, 1
+        self._ghosts, self.offset = False, np.zeros((1, 3))
+        self.parts = parts_of(m)
+        self.groups = {"geom": list(SHOWN), "site": list(SHOWN)}
+        self.opacity, self.frames = 1.0, False
+        self.poses: Poses | None = None
+        self._lock = threading.RLock()  # the controls of the page are answered by other threads
+        self._on_part = on_part
+        self._bodies: list[Any] = []
+        self._handles: list[tuple[Part, Any]] = []
+        self._instances: list[tuple[Part, Any]] = []
+        self._last: np.ndarray | None = None
+        self._taken: set[str] = set()
+        self.marks = Marks(server, m)
+        _, self._radius = self.around(start)
+        self.draw()
+        self.show(start)
+
+    def lay_out(self, worlds: int, ghosts: bool = False, spacing: float | None = None) -> None:
+        """Chooses how many worlds are drawn and where; the next poses that are shown are theirs.
+
+        Args:
+          worlds: how many.
+          ghosts: whether all but the first stand in its place, faintly, and not around it.
+          spacing: distance between worlds side by side [m]; None: as their size asks for.
+        """
+        if spacing is None:
+            spacing = APART * self._radius
+        with self._lock:
+            self.worlds, self._ghosts, self.poses = worlds, ghosts, None
+            self.offset = (0.0 if ghosts else spacing) * _around_the_first(worlds)
+            self.draw()
+
+    def draw(self) -> None:
+        """Sends all parts again, as they are to look now."""
+        with self._lock, self._server.atomic():
+            for _, handle in self._handles + self._instances:
+                handle.remove()
+            for handle in self._bodies:
+                handle.remove()
+            self._last, self._taken = None, set()
+            self._bodies = [self._frame(b) for b in range(self._m.nbody)]
+            self._handles = [(part, self._first(part)) for part in self.parts]
+            several = [part for part in self.parts if self.worlds > 1 and not self._once(part)]
+            self._instances = [(part, self._others(part)) for part in several]
+            if self._on_part is not None:
+                for world, drawn in enumerate((self._handles, self._instances)):
+                    for part, handle in drawn:
+                        if not _is_floor(part):  # viser's grids cannot be clicked on
+                            self._on_part(handle, part, world)
+            self.again()
+
+    def again(self) -> None:
+        """Shows the same poses again, with the marks that are wanted now."""
+        with self._lock:
+            if self.poses is not None:
+                self.show(self.poses)
+
+    def show_groups(self) -> None:
+        """Shows or hides the parts by their groups."""
+        with self._lock:
+            for part, handle in self._handles + self._instances:
+                handle.visible = self.groups[part.kind][part.group]
+
+    def show_frames(self, shown: bool) -> None:
+        """Shows or hides the frames of the bodies of the first world."""
+        with self._lock:
+            self.frames = shown
+            for handle in self._bodies:
+                handle.show_axes = shown
+
+    def show(self, poses: Poses) -> None:
+        """Moves everything to the poses of the worlds; those that are not finite stay."""
+        with self._lock, self._server.atomic():
+            self.poses = poses
+            pose, moved = self._moved(poses)
+            for body in np.flatnonzero(moved[0]):
+                handle = self._bodies[body]
+                handle.position, handle.wxyz = pose[0, body, :3], pose[0, body, 3:]
+            several = np.any(moved[1:], axis=0)
+            for part, handle in self._instances:
+                if several[part.body]:
+                    handle.batched_positions, handle.batched_wxyzs = _placed(part, pose[1:])
+            self.marks.show(poses, self.offset)
+
+    def around(self, poses: Poses) -> tuple[np.ndarray, float]:
+        """A ball around all worlds that are seen, what stands still only if nothing moves.
+
+        Returns:
+          Its center (3,) [m] and radius [m].
+        """
+        m = self._m
+        seen = {p.id for p in self.parts if p.kind == "geom" and self.groups["geom"][p.group]}
+        bound = np.asarray(m.geom_rbound)
+        of_moving = m.body_weldid[m.geom_bodyid] > 0
+        geoms = np.flatnonzero((bound > 0) & np.isin(np.arange(m.ngeom), list(seen)))
+        geoms = geoms[of_moving[geoms]] if of_moving[geoms].any() else geoms
+        point = poses.geom_xpos[:, geoms] + self.offset[:, None]
+        if not point.size or not np.isfinite(point).all():
+            return np.asarray(m.stat.center, float), float(m.stat.extent)
+        reach = bound[geoms][:, None]
+        low, high = (point - reach).min(axis=(0, 1)), (point + reach).max(axis=(0, 1))
+        center = (low + high) / 2
+        return center, float((np.linalg.norm(point - center, axis=-1) + reach[:, 0]).max())
+
+    def _moved(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
+        """The poses of bodies as they are drawn, (worlds, nbody, 7), and which have changed."""
+        pose = np.concatenate([poses.xpos + self.offset[:, None], poses.xquat], axis=-1)
+        finite = np.isfinite(pose).all(axis=(1, 2))[:, None, None]
+        if self._last is None:
+            self._last = np.where(finite, pose, NOWHERE)
+            return self._last, np.ones(pose.shape[:2], bool)
+        before, self._last = self._last, np.where(finite, pose, self._last)
+        return self._last, np.any(np.abs(self._last - before) > STILL, axis=-1)
+
+    def _frame(self, body: int) -> Any:
+        name = dict(self._m.structure.names)["body"][body] or f"body {body}"
+        size = 0.15 * float(self._m.stat.meansize)
+        return self._server.scene.add_frame(
+            self._path("/bodies", name),
+            show_axes=self.frames,
+            axes_length=10 * size,
+            axes_radius=size / 3,
+            origin_radius=size / 2,
+        )
+
+    def _path(self, above: str, name: str) -> str:
+        """A name below another one that nothing has yet: a site may be called like a geom."""
+        path = first = f"{above}/{name.replace('/', '|')}"
+        for i in range(2, 2 + len(self._taken)):
+            if path not in self._taken:
+                break
+            path = f"{first} ({i})"
+        self._taken.add(path)
+        return path
+
+    def _opacity(self, part: Part) -> float:
+        return 1.0 if self._m.body_weldid[part.body] == 0 else self.opacity
+
+    def _once(self, part: Part) -> bool:
+        """Whether a part is drawn once for all worlds: a floor under them, what ghosts share."""
+        if self._m.body_weldid[part.body] != 0:
+            return False
+        apart = np.abs(self.offset[1:]).max(axis=1).min(initial=np.inf)
+        meets = part.type == GeomType.PLANE and bool(np.any(2 * part.size[:2] > apart))
+        return self._ghosts or part.endless or meets
+
+    def _first(self, part: Part) -> Any:
+        """A part of the first world, below the frame of its body."""
+        path = self._path(self._bodies[part.body].name, part.name)
+        where = {"position": part.pos, "wxyz": part.quat}
+        visible = self.groups[part.kind][part.group]
+        scene = self._server.scene
+        if _is_floor(part):
+            return self._floor(path, part, visible=visible, **where)
+        glb = part.glb(self._opacity(part))
+        return scene.add_glb(path, glb, visible=visible, **where)
+
+    def _floor(self, path: str, part: Part, **how: Any) -> Any:
+        """A plane without a texture: lines on it show how large things are."""
+        extent = float(self._m.stat.extent)
+        color = np.clip(part.look.rgba[:3], 0, 1)
+        line = color * LINES if color.mean() > 0.3 else 1 - LINES * (1 - color)
+        width, height = 2 * part.size[:2]
+        return self._server.scene.add_grid(
+            path,
+            float(width),
+            float(height),
+            infinite_grid=part.endless or (self.worlds > 1 and self._once(part)),
+            plane_color=_bytes(color),
+            plane_opacity=float(part.look.rgba[3]),
+            cell_color=_bytes(line),
+            section_color=_bytes(line),
+            cell_size=_round(extent / 10),
+            section_size=_round(extent / 2),
+            fade_distance=50 * extent,
+            **how,
+        )
+
+    def _others(self, part: Part) -> Any:
+        """A part of all worlds but the first, as instances."""
+        opacity = self._opacity(part) * (GHOST if self._ghosts else 1.0)
+        number = self.worlds - 1
+        return self._server.scene.add_batched_glb(
+            self._path("/worlds", part.name),
+            part.glb(opacity),
+            batched_positions=np.repeat(part.pos[None], number, axis=0),
+            batched_wxyzs=np.repeat(part.quat[None], number, axis=0),
+            lod="off",
+            visible=self.groups[part.kind][part.group],
+        )
+
+
+def _around_the_first(worlds: int) -> np.ndarray:
+    """Cells of a square grid, the middle one first, (worlds, 3)."""
+    side = int(np.ceil(np.sqrt(worlds)))
+    cell = np.stack(np.divmod(np.arange(side**2), side), axis=1) - (side - 1) // 2
+    first = np.lexsort((cell[:, 1], cell[:, 0], np.any(cell != 0, axis=1)))
+    return np.concatenate([cell[first[:worlds]], np.zeros((worlds, 1))], axis=1)
+
+
+def _is_floor(part: Part) -> bool:
+    return part.type == GeomType.PLANE and part.look.texture < 0
+
+
+def _placed(part: Part, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where a part stands in worlds with poses of bodies (worlds, nbody, 7)."""
+    pos, quat = pose[:, part.body, :3], pose[:, part.body, 3:]
+    own_pos, own_quat = (np.repeat(x[None], len(pose), axis=0) for x in (part.pos, part.quat))
+    return pos + rotate(quat, own_pos), multiply(quat, own_quat)
+
+
+def _bytes(color: np.ndarray) -> tuple[int, int, int]:
+    r, g, b = (int(255 * c) for c in color)
+    return r, g, b
+
+
+def _round(length: float) -> float:
+    """A length with one digit, 1, 2 or 5."""
+    power = 10 ** np.floor(np.log10(max(length, 1e-6)))
+    return float(max(k for k in (1, 2, 5) if k * power <= length * (1 + 1e-9)) * power)

@@ -1,0 +1,140 @@
+"""What a geom or site looks like: color, material and texture, and the place of each vertex in it.
+
+Images and materials are those of the compiled model (`tex_data`, `mat_rgba`). Where a mesh has no
+texture coordinates the image is laid on along the z axis of the geom, and a cube of images is seen
+from its center, as MuJoCo's renderer does (XMLreference, asset/texture and asset/material).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.extra import needed
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.shape import Shape
+
+UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
+COLOR_ROLES = (1, 8)  # mjTEXROLE_RGB, mjTEXROLE_RGBA
+FLAT = 0  # mjTEXTURE_2D; the others are cubes
+ROUGH, SHINY = 0.9, 0.35  # roughness of the dullest and the shiniest surface
+
+# faces of a cube of images, as they lie in it, +x -x +y -y +z -z: signed axes (1 to 3) that an
+# image has to the right and down, from outside (OpenGL 4.6, table 8.19)
+CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
+
+
+class Surface(NamedTuple):
+    """A color, (4,), the material, or -1, and its texture, or -1."""
+
+    rgba: np.ndarray
+    material: int
+    texture: int
+
+
+def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
+    """The look of a thing with a color of its own and a material, or -1."""
+    if material < 0:
+        return Surface(rgba, -1, -1)
+    if np.allclose(rgba, UNSET):
+        rgba = np.asarray(m.mat_rgba)[material]
+    used = [int(m.mat_texid[material, role]) for role in COLOR_ROLES]
+    return Surface(rgba, int(material), max(used))
+
+
+def textured(
+    m: Model, shape: Shape, kind: int, size: np.ndarray, look: Surface, opacity: float = 1.0
+) -> Any:
+    """The shape as a `trimesh.Trimesh` with its look.
+
+    Args:
+      m: the model.
+      shape: triangles in the frame of the geom.
+      kind, size: `GeomType` and size parameters of the geom, (3,).
+      look: its surface.
+      opacity: factor on that of the surface.
+    """
+    trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
+    image = place = None
+    if look.texture >= 0 and m.tex_type[look.texture] == FLAT:
+        image, place = _image(m, look.texture), _places(m, shape, kind, size, look.material)
+    elif look.texture >= 0:
+        image = _image(m, look.texture)
+        shape, place = _on_cube(shape, kind, size, repeated=image.shape[0] == image.shape[1])
+    if place is not None:
+        place = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)  # trimesh counts from below
+    return trimesh.Trimesh(
+        shape.vertex,
+        shape.face,
+        vertex_normals=shape.normal,
+        process=False,
+        visual=visual.TextureVisuals(uv=place, material=_material(m, look, image, opacity)),
+    )
+
+
+def _material(m: Model, look: Surface, image: np.ndarray | None, opacity: float) -> Any:
+    """A material of glTF; its color is linear light, the model's is what a screen is told."""
+    rgba = np.array(look.rgba, float)
+    alpha = float(rgba[3]) * opacity
+    shine, metal, rough, glow = 0.5, 0.0, -1.0, 0.0
+    if look.material >= 0:
+        named = (m.mat_shininess, m.mat_metallic, m.mat_roughness, m.mat_emission)
+        shine, metal, rough, glow = (float(x[look.material]) for x in named)
+    color = np.clip(rgba[:3], 0, 1) ** 2.2
+    pictured = image is not None and image.shape[2] == 4 and image[..., 3].min() < 255
+    return needed("trimesh.visual.material", "view").PBRMaterial(
+        baseColorFactor=np.array([*color, alpha]),
+        baseColorTexture=None if image is None else needed("PIL.Image", "view").fromarray(image),
+        emissiveFactor=np.clip(glow, 0, 1) * color,
+        metallicFactor=max(metal, 0.0),
+        roughnessFactor=rough if rough >= 0 else ROUGH + (SHINY - ROUGH) * shine,
+        alphaMode="BLEND" if alpha < 1 or pictured else "OPAQUE",
+        doubleSided=False,
+    )
+
+
+def _image(m: Model, texture: int) -> np.ndarray:
+    """The pixels of a texture, (height, width, 3 or 4), from above."""
+    shape = [int(x[texture]) for x in (m.tex_height, m.tex_width, m.tex_nchannel)]
+    start = int(m.tex_adr[texture])
+    pixels = m.tex_data[start : start + int(np.prod(shape))].reshape(shape)
+    return np.repeat(pixels, 3, axis=2) if shape[2] == 1 else pixels
+
+
+def _places(m: Model, shape: Shape, kind: int, size: np.ndarray, material: int) -> np.ndarray:
+    """Where the vertices lie in a flat image, (n, 2)."""
+    if shape.texcoord is not None:
+        return shape.texcoord
+    half = _half(shape, kind, size)[:2]
+    span = np.ones(2) if m.mat_texuniform[material] else np.where(half > 0, half, 1)
+    repeat = 0.5 * np.asarray(m.mat_texrepeat)[material] / span
+    return repeat * shape.vertex[:, :2] * [1, -1] - 0.5
+
+
+def _half(shape: Shape, kind: int, size: np.ndarray) -> np.ndarray:
+    """Half sizes by which a shape is scaled, (3,); a plane without end has none."""
+    if kind == GeomType.PLANE:
+        return np.array([*size[:2], 1.0])
+    return np.abs(shape.vertex).max(axis=0)
+
+
+def _on_cube(shape: Shape, kind: int, size: np.ndarray, repeated: bool) -> tuple[Shape, np.ndarray]:
+    """The corners of all triangles, and where they lie in a strip of six images, (n, 2).
+
+    A triangle lies on the side of the cube that it is most before.
+    """
+    index = shape.face.reshape(-1)
+    vertex = shape.vertex[index]
+    way = vertex / np.maximum(_half(shape, kind, size), 1e-9)
+    middle = way.reshape(-1, 3, 3).mean(axis=1)
+    axis = np.argmax(np.abs(middle), axis=1)
+    negative = np.take_along_axis(middle, axis[:, None], axis=1)[:, 0] < 0
+    side = np.repeat(2 * axis + negative, 3)
+    ahead = np.maximum(np.abs(way[np.arange(len(way)), side // 2]), 1e-6)
+    across = np.array(CUBE)[side]
+    along = np.sign(across) * np.take_along_axis(way, np.abs(across) - 1, axis=1)
+    place = np.clip(0.5 + 0.5 * along / ahead[:, None], 0.005, 0.995)
+    if not repeated:
+        place[:, 1] = (side + place[:, 1]) / 6
+    face = np.arange(len(index)).reshape(-1, 3)
+    return Shape(vertex, shape.normal[index], face), place

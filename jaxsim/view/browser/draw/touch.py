@@ -1,0 +1,71 @@
+"""Contacts as they are drawn: where they are, and their forces in the world."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.api import contact_forces
+
+NEEDED: frozenset[str] = vars(contact_forces)["carries"]
+
+
+class Touch(NamedTuple):
+    """Contacts of some worlds.
+
+    Attributes:
+      world: number of the world of each, (n,).
+      pos: where it is, (n, 3) [m].
+      force: on the second geom, in the world, (n, 3) [N]; None: it is not known.
+    """
+
+    world: np.ndarray
+    pos: np.ndarray
+    force: np.ndarray | None
+
+
+class Touching:
+    """Finds the contacts that worlds carry, and their forces where these follow from the worlds."""
+
+    def __init__(self, m: Model):
+        self._m = m
+        self._listed = jax.jit(jax.vmap(_listed))
+        self._forces = jax.jit(jax.vmap(_forces, (None, 0)))
+
+    def find(self, d: Data) -> dict[str, jax.Array] | None:
+        """Begins to find the contacts of one or many worlds; returns at once.
+
+        None if they carry no contacts.
+        """
+        if d.contact is None:
+            return None
+        if d.qpos.ndim == 1:
+            d = jax.tree.map(lambda x: x[None], d)
+        if all(getattr(d, name) is not None for name in NEEDED):
+            return self._forces(self._m, d)
+        return self._listed(d)
+
+    def touch(self, found: dict[str, jax.Array] | None) -> Touch | None:
+        """The contacts that `find` found, waited for."""
+        if found is None:
+            return None
+        world, place = np.nonzero(np.asarray(found["there"]))
+        force = found.get("force")
+        return Touch(
+            world,
+            np.asarray(found["pos"])[world, place],
+            None if force is None else np.asarray(force)[world, place],
+        )
+
+
+def _listed(d: Data) -> dict[str, jax.Array]:
+    # computed, not passed on: the memory of `d` may be given to its next step
+    return {"there": d.contact.geom[:, 0] >= 0, "pos": 1 * d.contact.pos}
+
+
+def _forces(m: Model, d: Data) -> dict[str, jax.Array]:
+    in_frame = contact_forces(m, d)[:, :3]
+    return {**_listed(d), "force": jnp.einsum("nij,ni->nj", d.contact.frame, in_frame)}

@@ -1,0 +1,221 @@
+"""The controls of a world that runs: play, pause, step, speed, key frames, sliders, pulling."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.part import Part
+from jaxsim.view.browser.panel.plots import SensorPlots
+from jaxsim.view.browser.panel.tables import add_tables
+from jaxsim.view.browser.simulation import Simulation
+from jaxsim.view.browser.viewer import Viewer
+from jaxsim.view.perturb import PertBit
+
+SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5")
+START = "start"
+TOLD = 0.25  # time between two lines that say how it goes [s]
+FREE = 1.0  # reach of a slider without a range, in radians or meters
+
+
+class Live:
+    """A world that runs on the page of a viewer; a context manager.
+
+    Args:
+      m: a model that can be simulated.
+      port: as for `Viewer`.
+
+    Attributes:
+      viewer: the page.
+      simulation: the world.
+    """
+
+    def __init__(self, m: Model, *, port: int | None = None):
+        self._m = m
+        self.viewer = Viewer(m, port=port, on_part=self._on_part)
+        try:
+            self.simulation = Simulation(m, self._seen)
+            gui = self.viewer.server.gui
+            self._words = gui.add_markdown("", order=0)
+            self._add_time(gui)
+            self._add_controls(gui)
+            self._add_joints(gui)
+            self._plots = SensorPlots(gui, m)
+            add_tables(gui, m)
+        except BaseException:
+            self.viewer.close()
+            raise
+        self._ending = threading.Event()
+        self._telling = threading.Thread(target=self._tell, name="jaxsim telling", daemon=True)
+
+    def __enter__(self) -> "Live":
+        self.simulation.begin()
+        self._telling.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.simulation.end()
+        self._ending.set()
+        self._telling.join()
+        self.viewer.close()
+
+    def _seen(self, d: Data) -> None:
+        self.viewer.show(d)
+        self._plots.add(d)
+
+    def _tell(self) -> None:
+        """Says how it goes, and moves the sliders of joints along."""
+        while not self._ending.wait(TOLD):
+            s = self.simulation
+            self._words.content = told(self._m, s)
+            self._plots.draw()
+            if s.fault is not None:
+                return
+
+    def _add_time(self, gui: Any) -> None:
+        s = self.simulation
+        play = gui.add_button("Play", order=1)
+        step = gui.add_button("Step", order=2)
+        speed = gui.add_dropdown("speed", SPEEDS, initial_value="1", order=3)
+        names = [n or f"key {i}" for i, n in enumerate(dict(self._m.structure.names)["key"])]
+        key = gui.add_dropdown("from", (START, *names), initial_value=START, order=4)
+        reset = gui.add_button("Reset", order=5)
+
+        @play.on_click
+        def _(_: Any) -> None:
+            s.run(s.paused)
+            play.label = "Play" if s.paused else "Pause"
+
+        step.on_click(lambda _: s.step_once())
+
+        @speed.on_update
+        def _(_: Any) -> None:
+            s.speed = float(speed.value)
+
+        def back(_: Any) -> None:
+            s.reset(None if key.value == START else names.index(key.value))
+            self._show_ctrl()
+
+        key.on_update(back)
+        reset.on_click(back)
+
+    def _add_controls(self, gui: Any) -> None:
+        """A slider for each control."""
+        self._ctrl: list[Any] = []
+        if not self._m.nu:
+            return
+        bounds = control_bounds(self._m)
+        with gui.add_folder("Controls", expand_by_default=False, order=10):
+            for i, (name, low, high) in enumerate(bounds):
+                value = float(np.clip(self.simulation.ctrl[i], low, high))
+                slider = gui.add_slider(
+                    name, min=low, max=high, step=(high - low) / 200, initial_value=value
+                )
+                slider.on_update(self._set_ctrl(i, slider))
+                self._ctrl.append(slider)
+            zero = gui.add_button("Zero")
+
+        @zero.on_click
+        def _(_: Any) -> None:
+            self.simulation.ctrl = np.zeros(self._m.nu)
+            self._show_ctrl()
+
+    def _set_ctrl(self, i: int, slider: Any) -> Callable[[Any], None]:
+        def change(event: Any) -> None:
+            if event.client is not None:  # not where the program itself has moved it
+                ctrl = self.simulation.ctrl.copy()
+                ctrl[i] = slider.value
+                self.simulation.ctrl = ctrl
+
+        return change
+
+    def _show_ctrl(self) -> None:
+        for slider, value in zip(self._ctrl, self.simulation.ctrl, strict=True):
+            slider.value = float(np.clip(value, slider.min, slider.max))
+
+    def _add_joints(self, gui: Any) -> None:
+        """A slider for each hinge and slide; moving one pauses the world."""
+        joints = joint_bounds(self._m)
+        if not joints:
+            return
+        with gui.add_folder("Joints (paused)", expand_by_default=False, order=11):
+            for name, adr, low, high in joints:
+                value = float(np.clip(np.asarray(self._m.qpos0)[adr], low, high))
+                slider = gui.add_slider(
+                    name, min=low, max=high, step=(high - low) / 200, initial_value=value
+                )
+                slider.on_update(self._set_joint(adr, slider))
+
+    def _set_joint(self, adr: int, slider: Any) -> Callable[[Any], None]:
+        def change(event: Any) -> None:
+            if event.client is not None and self.simulation.paused:
+                self.simulation.place(lambda qpos: _with(qpos, adr, slider.value))
+
+        return change
+
+    def _on_part(self, handle: Any, part: Part, world: int) -> None:
+        """Pulls the body of a part: drags with Ctrl or Cmd held."""
+        if self._m.body_weldid[part.body] == 0 and self._m.body_mocapid[part.body] < 0:
+            return
+
+        @handle.on_drag("left", modifier="cmd/ctrl")
+        def _(event: Any) -> None:
+            if event.phase == "start":
+                self.simulation.hold(
+                    part.body, np.array(event.start_position), int(PertBit.TRANSLATE)
+                )
+            elif event.phase == "update":
+                self.simulation.pull(np.array(event.end_position))
+            else:
+                self.simulation.let_go()
+
+
+def told(m: Model, s: Simulation) -> str:
+    """How a world is, in a line of Markdown."""
+    if s.fault is not None:
+        return f"**stopped**: {s.fault}"
+    if not s.ready:
+        return "compiling the step ..."
+    parts = [f"**{float(s.d.time):.3f} s**"]
+    parts.append("paused" if s.paused else f"{s.pace:.2f} x real time")
+    parts.append(f"{int(s.d.ncon)} contacts")
+    resets = int(np.asarray(jax.device_get(s.d.warning)).sum())
+    if resets:
+        parts.append(f"{resets} warnings")
+    return " · ".join(parts)
+
+
+def control_bounds(m: Model) -> list[tuple[str, float, float]]:
+    """Name, lower and upper end of the slider of each control; without a range -1 to 1."""
+    names, found = dict(m.structure.names)["actuator"], []
+    ranges = np.asarray(m.actuator_ctrlrange)
+    for a in range(m.nactuator):
+        for k in range(int(m.actuator_ctrlnum[a])):
+            i = int(m.actuator_ctrladr[a]) + k
+            low, high = ranges[i] if m.actuator_ctrllimited[a] else (-FREE, FREE)
+            name = names[a] or f"actuator {a}"
+            name = name if m.actuator_ctrlnum[a] == 1 else f"{name} {k}"
+            found.append((name, float(low), float(max(high, low + 1e-6))))
+    return found
+
+
+def joint_bounds(m: Model) -> list[tuple[str, int, float, float]]:
+    """Name, place in qpos, lower and upper end of the slider of each hinge and slide."""
+    names, found = dict(m.structure.names)["joint"], []
+    start, limits = np.asarray(m.qpos0), np.asarray(m.jnt_range)
+    for j in np.flatnonzero(np.isin(m.jnt_type, (JointType.HINGE, JointType.SLIDE))):
+        adr = int(m.jnt_qposadr[j])
+        reach = np.pi if m.jnt_type[j] == JointType.HINGE else FREE
+        low, high = limits[j] if m.jnt_limited[j] else (start[adr] - reach, start[adr] + reach)
+        found.append((names[j] or f"joint {j}", adr, float(low), float(max(high, low + 1e-6))))
+    return found
+
+
+def _with(values: np.ndarray, place: int, value: float) -> np.ndarray:
+    values[place] = value
+    return values

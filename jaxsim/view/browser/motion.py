@@ -1,0 +1,78 @@
+"""A recorded motion as it is drawn: times, and the states of the worlds that are looked at."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.rollout.trajectory import Trajectory, load_trajectory
+from jaxsim.view.browser.draw.poses import STATE
+
+Recorded = Trajectory | Mapping[str, np.ndarray] | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A motion.
+
+    Attributes:
+      time: time of each record since the first one, (records,) [s].
+      state: qpos and, if they were recorded, mocap_pos and mocap_quat, (records, worlds, ...).
+    """
+
+    time: np.ndarray
+    state: dict[str, np.ndarray]
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.time)
+
+    @property
+    def worlds(self) -> int:
+        """How many worlds there are."""
+        return self.state["qpos"].shape[1]
+
+    def at(self, record: int, worlds: slice = slice(None)) -> dict[str, np.ndarray]:
+        """The state of some worlds in a record, (worlds, ...)."""
+        return {name: value[record, worlds] for name, value in self.state.items()}
+
+
+def motion_of(m: Model, recorded: Recorded) -> Motion:
+    """A motion of a model.
+
+    Args:
+      m: the model.
+      recorded: a trajectory, its file, or arrays by name: qpos (records, nq) or (records, worlds,
+        nq), as `rollout` gives them, and likewise time, mocap_pos and mocap_quat.
+
+    Raises:
+      ValueError: there are no positions, or they are those of another model.
+      OSError: the file cannot be read.
+    """
+    step = float(m.opt.timestep)
+    if isinstance(recorded, str | os.PathLike):
+        recorded = load_trajectory(recorded)
+    if isinstance(recorded, Trajectory):
+        step = float(recorded.header.get("timestep", step)) * int(recorded.header.get("every", 1))
+        recorded = recorded.fields
+    if "qpos" not in recorded:
+        listed = ", ".join(recorded) or "nothing"
+        raise ValueError(f"the motion has no positions: qpos was not recorded ({listed} was)")
+    qpos = np.asarray(recorded["qpos"])
+    if qpos.ndim not in (2, 3) or not qpos.size or qpos.shape[-1] != m.nq:
+        raise ValueError(
+            f"qpos: expected shape (records, worlds, {m.nq}) or (records, {m.nq}), got "
+            f"{qpos.shape}; is it the motion of this model?"
+        )
+    one = qpos.ndim == 2
+    state = {name: np.asarray(recorded[name]) for name in STATE if name in recorded}
+    state = {name: value[:, None] if one else value for name, value in state.items()}
+    time = step * np.arange(len(qpos))
+    if "time" in recorded:
+        told = np.asarray(recorded["time"], float).reshape(len(qpos), -1)[:, 0]
+        if np.all(np.diff(told) > 0):  # else worlds were reset on their way
+            time = told - told[0]
+    return Motion(time, state)

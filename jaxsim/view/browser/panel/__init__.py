@@ -1,0 +1,1 @@
+"""The panel beside the drawing: what is seen, what was picked, tables, curves."""

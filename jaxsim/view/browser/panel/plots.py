@@ -1,0 +1,82 @@
+"""Curves of sensors while a world runs."""
+
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from jaxsim.extra import needed
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+
+LONGEST = 400  # states that a curve has
+MOST = 12  # sensors that are listed
+COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
+
+
+class SensorPlots:
+    """Curves of the sensors that are chosen in the panel, of the last states that were seen."""
+
+    def __init__(self, gui: Any, m: Model):
+        self._m, self._gui = m, gui
+        self._seen: deque[tuple[float, np.ndarray]] = deque(maxlen=LONGEST)
+        self._lock = threading.Lock()
+        self._plots: dict[int, Any] = {}
+        if not m.nsensor:
+            return
+        with gui.add_folder("Sensors", expand_by_default=False, order=20) as folder:
+            self._folder = folder
+            for i in range(min(m.nsensor, MOST)):
+                self._add_choice(i)
+            if m.nsensor > MOST:
+                gui.add_markdown(f"and {m.nsensor - MOST} more")
+
+    def _add_choice(self, sensor: int) -> None:
+        name = dict(self._m.structure.names)["sensor"][sensor] or f"sensor {sensor}"
+        box = self._gui.add_checkbox(name, initial_value=False)
+
+        @box.on_update
+        def _(_: Any) -> None:
+            with self._lock:
+                if box.value:
+                    self._plots[sensor] = self._plot(sensor, name)
+                elif sensor in self._plots:
+                    self._plots.pop(sensor).remove()
+
+    def _plot(self, sensor: int, name: str) -> Any:
+        dim = int(self._m.sensor_dim[sensor])
+        lines = [
+            {"label": f"{name}[{k}]" if dim > 1 else name, "stroke": COLORS[k % len(COLORS)]}
+            for k in range(dim)
+        ]
+        series = [needed("viser.uplot", "view").Series(**line) for line in ({"label": "s"}, *lines)]
+        with self._folder:
+            return self._gui.add_uplot(
+                tuple(self._data(sensor)), tuple(series), title=name, height=160,
+                scales={"x": {"time": False}},
+            )  # fmt: skip
+
+    def _data(self, sensor: int) -> list[np.ndarray]:
+        """Times and values of a sensor, (n,) each."""
+        seen = list(self._seen) or [(0.0, np.zeros(self._m.nsensordata))]
+        start, dim = int(self._m.sensor_adr[sensor]), int(self._m.sensor_dim[sensor])
+        values = np.stack([value for _, value in seen])[:, start : start + dim]
+        return [np.array([time for time, _ in seen]), *values.T.astype(float)]
+
+    def add(self, d: Data) -> None:
+        """Takes note of a state."""
+        if not self._plots:
+            return
+        time = float(d.time)
+        with self._lock:
+            if self._seen and time < self._seen[-1][0]:
+                self._seen.clear()  # it began again
+            if not self._seen or time > self._seen[-1][0]:
+                self._seen.append((time, np.asarray(d.sensordata)))
+
+    def draw(self) -> None:
+        """Shows what was noted."""
+        with self._lock:
+            for sensor, plot in self._plots.items():
+                plot.data = tuple(self._data(sensor))

@@ -1,0 +1,58 @@
+"""What was clicked on: its name, its body and some of its numbers, shown in the panel."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.part import Part
+
+
+class Selected:
+    """What the person who looks has picked.
+
+    Attributes:
+      part: the part; None: nothing was picked yet.
+      world: number of its world.
+    """
+
+    def __init__(self, server: Any, m: Model):
+        self._m = m
+        self.part: Part | None = None
+        self.world = 0
+        self._text = server.gui.add_markdown("Click on something to see what it is.", order=50)
+        self.then: list[Callable[[], None]] = []
+
+    def watch(self, handle: Any, part: Part, world: int) -> None:
+        """Picks a part when it is clicked on.
+
+        Args:
+          handle: what viser draws it with.
+          part: the part.
+          world: number of the world of its first instance.
+        """
+
+        @handle.on_click
+        def _(event: Any) -> None:
+            self.part, self.world = part, world + (event.instance_index or 0)
+            self._text.content = told(self._m, part, self.world)
+            for act in self.then:
+                act()
+
+
+def told(m: Model, part: Part, world: int) -> str:
+    """A part in words, in Markdown."""
+    names = dict(m.structure.names)
+    body = names["body"][part.body] or f"body {part.body}"
+    rows = [
+        f"**{part.name}** ({part.kind} {part.id}, {part.type.name.lower()}, group {part.group})",
+        f"body **{body}** ({part.body}), {float(np.asarray(m.body_mass)[part.body]):.4g} kg",
+    ]
+    joints = np.flatnonzero(m.jnt_bodyid == part.body)
+    if len(joints):
+        listed = ", ".join(names["joint"][j] or f"joint {j}" for j in joints)
+        rows.append(f"joints: {listed}")
+    if world:
+        rows.append(f"world {world}")
+    return "  \n".join(rows)

@@ -1,0 +1,89 @@
+"""The controls of what is seen: marks, groups, transparency, and the cameras of the model."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.part import KINDS
+from jaxsim.view.browser.draw.scene import Scene
+from jaxsim.view.browser.server import FOVY
+
+MARKS = ("tendons", "contacts", "forces", "centers", "cameras")
+LABELS = {"contacts": "contact points", "forces": "contact forces", "centers": "centers of mass"}
+FREE = "free"
+
+
+def add_sight(server: Any, m: Model, scene: Scene) -> None:
+    """Adds the controls to the panel of a page."""
+    gui = server.gui
+    with gui.add_folder("See", expand_by_default=False, order=40):
+        for name in MARKS:
+            if (name == "tendons" and not m.ntendon) or (name == "cameras" and not m.ncam):
+                continue
+            _mark(gui, scene, name)
+        frames = gui.add_checkbox("frames of bodies", initial_value=False)
+        frames.on_update(lambda _: scene.show_frames(frames.value))
+        opacity = gui.add_slider("opacity", min=0.1, max=1.0, step=0.1, initial_value=1.0)
+
+        @opacity.on_update
+        def _(_: Any) -> None:
+            scene.opacity = opacity.value
+            scene.draw()
+
+        for kind in KINDS:
+            _groups(gui, scene, kind)
+    if m.ncam:
+        _cameras(server, m, scene)
+
+
+def _mark(gui: Any, scene: Scene, name: str) -> None:
+    box = gui.add_checkbox(LABELS.get(name, name), initial_value=name in scene.marks.shown)
+
+    @box.on_update
+    def _(_: Any) -> None:
+        scene.marks.shown ^= {name}
+        scene.again()
+
+
+def _groups(gui: Any, scene: Scene, kind: str) -> None:
+    """One switch for each group that something is in."""
+    used = sorted({part.group for part in scene.parts if part.kind == kind})
+    for group in used:
+        box = gui.add_checkbox(f"{kind}s of group {group}", initial_value=scene.groups[kind][group])
+
+        def change(_: Any, group: int = group, box: Any = box) -> None:
+            scene.groups[kind][group] = box.value
+            scene.show_groups()
+
+        box.on_update(change)
+
+
+def _cameras(server: Any, m: Model, scene: Scene) -> None:
+    """A choice that moves the camera of the page to one of the model."""
+    names = [name or f"camera {i}" for i, name in enumerate(dict(m.structure.names)["camera"])]
+    choice = server.gui.add_dropdown("camera", (FREE, *names), initial_value=FREE, order=41)
+
+    @choice.on_update
+    def _(event: Any) -> None:
+        client = event.client
+        if client is None or scene.poses is None:
+            return
+        if choice.value == FREE:
+            client.camera.up_direction = (0.0, 0.0, 1.0)
+            client.camera.fov = float(np.deg2rad(FOVY))
+        else:
+            look_through(client, m, scene, names.index(choice.value))
+
+
+def look_through(client: Any, m: Model, scene: Scene, camera: int) -> None:
+    """Moves the camera of a page to where a camera of the model is."""
+    if scene.poses is None:
+        return
+    mat = scene.poses.cam_xmat[0, camera]
+    pos = scene.poses.cam_xpos[0, camera] + scene.offset[0]
+    with client.atomic():
+        client.camera.up_direction = mat[:, 1]
+        client.camera.position = pos
+        client.camera.look_at = pos - float(m.stat.extent) * mat[:, 2]
+        client.camera.fov = float(np.deg2rad(np.asarray(m.cam_fovy)[camera]))

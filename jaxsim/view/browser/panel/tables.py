@@ -1,0 +1,69 @@
+"""The tables of a model on the page: sizes, bodies, joints, actuators."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.model.model import Model
+
+MOST = 200  # rows of a table
+SIZES = "nq nv nu na nbody njnt ngeom nsite ncam nmesh ntendon neq nsensor nkey ncontact"
+
+
+def add_tables(gui: Any, m: Model) -> None:
+    """Adds the tables to the panel, closed."""
+    with gui.add_folder("Model", expand_by_default=False, order=30):
+        for title, head, rows in tables(m):
+            if rows:
+                with gui.add_folder(title, expand_by_default=False):
+                    gui.add_markdown(markdown(head, rows))
+
+
+Row = tuple[str, ...]
+
+
+def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
+    """Title, head and rows of each table."""
+    names = dict(m.structure.names)
+    mass = np.asarray(m.body_mass)
+    bodies: list[Row] = [
+        (
+            str(i),
+            _name(names["body"], i),
+            _name(names["body"], m.body_parentid[i]),
+            f"{mass[i]:.4g}",
+        )
+        for i in range(m.nbody)
+    ]
+    limits = np.asarray(m.jnt_range)
+    joints: list[Row] = [
+        (
+            str(i),
+            _name(names["joint"], i),
+            JointType(int(m.jnt_type[i])).name.lower(),
+            _name(names["body"], m.jnt_bodyid[i]),
+            f"{limits[i, 0]:.3g} to {limits[i, 1]:.3g}" if m.jnt_limited[i] else "",
+        )
+        for i in range(m.njnt)
+    ]
+    sizes: list[Row] = [(name, str(getattr(m, name))) for name in SIZES.split()]
+    sizes.append(("timestep", f"{float(m.opt.timestep):g} s"))
+    sizes.append(("mass", f"{mass.sum():.4g} kg"))
+    return [
+        ("sizes", ("", ""), sizes),
+        ("bodies", ("id", "body", "parent", "mass [kg]"), bodies),
+        ("joints", ("id", "joint", "type", "body", "range"), joints),
+    ]
+
+
+def markdown(head: Row, rows: list[Row]) -> str:
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows[:MOST])]
+    lines.insert(1, "|" + " --- |" * len(head))
+    more = len(rows) - MOST
+    return "\n".join(lines) + (f"\n\nand {more} more" if more > 0 else "")
+
+
+def _name(names: tuple[str, ...], i: int) -> str:
+    return (names[i] or f"({i})").replace("|", "\\|")

@@ -1,0 +1,155 @@
+"""A recorded motion on a page: a time line, play, speed, and which worlds are seen."""
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.view.browser.motion import Motion, Recorded, motion_of
+from jaxsim.view.browser.panel.tables import add_tables
+from jaxsim.view.browser.viewer import Viewer
+
+SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
+MOST = 64  # worlds that are shown at first
+TURN = 1 / 60  # time between pictures [s]
+
+
+class Replay:
+    """A motion that plays on the page of a viewer; a context manager.
+
+    Args:
+      m: the model.
+      recorded: as for `record`.
+      port, ghosts: as for `Viewer`.
+      worlds: how many worlds are shown; None: as many as there are, at most 64.
+
+    Attributes:
+      viewer: the page.
+      motion: what is played.
+      now: time in the motion [s].
+      playing: whether it plays; it does at first.
+      speed: time that passes in it for each second.
+
+    Raises:
+      ValueError: this is no motion of the model.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        recorded: Recorded,
+        *,
+        port: int | None = None,
+        ghosts: bool = False,
+        worlds: int | None = None,
+    ):
+        self.motion: Motion = motion_of(m, recorded)
+        self.now, self.playing, self.speed = 0.0, True, 1.0
+        self._first = 0
+        self._number = min(worlds or MOST, self.motion.worlds)
+        self._news, self._ending = threading.Event(), False
+        self.viewer = Viewer(m, port=port, ghosts=ghosts)
+        self._add_controls(self.viewer.server.gui)
+        add_tables(self.viewer.server.gui, m)
+        self._thread = threading.Thread(target=self._run, name="jaxsim replay", daemon=True)
+
+    def __enter__(self) -> "Replay":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending = True
+        self._news.set()
+        self._thread.join()
+        self.viewer.close()
+
+    def play(self, playing: bool) -> None:
+        """Plays or stands still; from the beginning if it was at the end."""
+        if playing and self.now >= self.motion.time[-1]:
+            self.now = 0.0
+        self.playing = playing
+        self._play.label = "Pause" if playing else "Play"
+        self._news.set()
+
+    def seek(self, now: float) -> None:
+        """Goes to a time [s]."""
+        self.now = float(np.clip(now, 0, self.motion.time[-1]))
+        self._news.set()
+
+    def _add_controls(self, gui: Any) -> None:
+        motion = self.motion
+        last = float(motion.time[-1])
+        self._words = gui.add_markdown("", order=0)
+        self._play = gui.add_button("Pause", order=1)
+        # a slider has a range, also where there is only one record
+        self._line = gui.add_slider(
+            "time [s]", min=0.0, max=max(last, 1e-3), step=max(last, 1e-3) / 1000,
+            initial_value=0.0, order=2,
+        )  # fmt: skip
+        speed = gui.add_dropdown("speed", SPEEDS, initial_value="1", order=3)
+        self._play.on_click(lambda _: self.play(not self.playing))
+
+        @self._line.on_update
+        def _(event: Any) -> None:
+            if event.client is not None:  # not where the program itself has moved it
+                self.seek(self._line.value)
+
+        @speed.on_update
+        def _(_: Any) -> None:
+            self.speed = float(speed.value)
+
+        if motion.worlds > 1:
+            self._add_worlds(gui)
+
+    def _add_worlds(self, gui: Any) -> None:
+        motion = self.motion
+        number = gui.add_slider(
+            "worlds", min=1, max=motion.worlds, step=1, initial_value=self._number, order=4
+        )
+        first = gui.add_slider(
+            "first world", min=0, max=motion.worlds - 1, step=1, initial_value=0, order=5
+        )
+        ghosts = gui.add_checkbox("ghosts", initial_value=self.viewer.ghosts, order=6)
+
+        def change(_: Any) -> None:
+            self._first = min(int(first.value), motion.worlds - 1)
+            self._number = min(int(number.value), motion.worlds - self._first)
+            self.viewer.lay_out(ghosts.value)
+            self._news.set()
+
+        for control in (number, first, ghosts):
+            control.on_update(change)
+
+    def _run(self) -> None:
+        begun = time.perf_counter()
+        while not self._ending:
+            now = time.perf_counter()
+            passed, begun = now - begun, now
+            if self.playing:
+                self.now += self.speed * passed
+                if self.now >= self.motion.time[-1]:
+                    self.now = float(self.motion.time[-1])
+                    self.play(False)
+            self._show()
+            rest = TURN - (time.perf_counter() - now)
+            if rest > 0:
+                time.sleep(rest)
+            if not self.playing:
+                self._news.wait()
+                begun = time.perf_counter()
+            self._news.clear()
+
+    def _show(self) -> None:
+        """The record at the present time, of the worlds that are chosen."""
+        motion = self.motion
+        record = int(np.searchsorted(motion.time, self.now + 1e-9, side="right")) - 1
+        record = max(record, 0)
+        worlds = slice(self._first, self._first + self._number)
+        self.viewer.show_state(motion.at(record, worlds))
+        self._line.value = float(self.now)
+        self._words.content = (
+            f"**{self.now:.3f} s** · record {record + 1} of {motion.records} · "
+            f"{self._number} of {motion.worlds} worlds"
+        )

@@ -1,0 +1,181 @@
+"""A viewer in the browser, for any loop: `viewer.show(d)`."""
+
+import threading
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.part import OnPart, Part
+from jaxsim.view.browser.draw.poses import Posing, state_of
+from jaxsim.view.browser.draw.scene import Scene
+from jaxsim.view.browser.draw.touch import Touching
+from jaxsim.view.browser.panel.selection import Selected
+from jaxsim.view.browser.panel.sight import add_sight
+from jaxsim.view.browser.server import address, aim, close_server, open_server
+
+RATE = 60.0  # pictures a second at most
+
+
+class Viewer:
+    """Shows worlds of a model on a page that the local machine serves; a context manager.
+
+    It listens on 127.0.0.1 only. Closing the page ends nothing, opening it again goes on; `close`
+    ends it. In a notebook the viewer shows the page where it is the value of a cell.
+
+    Args:
+      m: the model; one that cannot be simulated can be looked at.
+      port: where the server listens; 0: wherever there is room; None: at 8080, or the next free
+        port.
+      ghosts: whether the worlds of a batch stand in one place, all but the first faintly, and not
+        side by side.
+      spacing: distance between worlds side by side [m]; None: as their size asks for.
+      on_part: called with each handle of viser, its part, and the world of its first instance.
+
+    Attributes:
+      server: the server of viser, for controls of one's own.
+      scene: what is drawn.
+      selected: what was clicked on.
+      ghosts: as given.
+
+    Raises:
+      OSError: the port is in use.
+      MissingExtra: viser is not installed.
+
+    Example:
+      with Viewer(m) as viewer:
+          for _ in range(1000):
+              d = step(m, d)
+              viewer.show(d)
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        *,
+        port: int | None = None,
+        ghosts: bool = False,
+        spacing: float | None = None,
+        on_part: OnPart | None = None,
+    ):
+        if not isinstance(m, Model):
+            raise ValueError(f"Viewer: m: expected a Model, got {type(m).__name__}")
+        self._m, self.ghosts, self._spacing = m, ghosts, spacing
+        self._also = on_part
+        self._posing, self._touching = Posing(m), Touching(m)
+        self.server: Any = open_server(port)
+        try:
+            self.selected = Selected(self.server, m)
+            poses = self._posing.of({"qpos": np.asarray(m.qpos0)[None]})
+            self.scene = Scene(self.server, m, poses, on_part=self._on_part)
+            add_sight(self.server, m, self.scene)
+            aim(self.server, *self.scene.around(poses))
+        except BaseException:
+            close_server(self.server)
+            raise
+        self._next: tuple[dict, dict | None] | None = None
+        self._news = threading.Condition()
+        self._closed, self._laid_out = False, True
+        self._drawing = threading.Thread(target=self._draw, name="jaxsim viewer", daemon=True)
+        self._drawing.start()
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the page."""
+        return address(self.server)
+
+    def show(self, d: Data) -> None:
+        """Shows one world, or those of a batch; returns at once.
+
+        What a slow page has no time for is left out: it is always the last state that is drawn. The
+        poses follow from `qpos` (and the poses of mocap bodies). Contacts are drawn if `d` carries
+        them (`make_data(m, keep=["contact", ...])`).
+
+        Raises:
+          ValueError: this is not a Data of the model, or the viewer is closed.
+        """
+        if not isinstance(d, Data):
+            raise ValueError(f"show: d: expected a Data, got {type(d).__name__}")
+        if d.qpos.ndim not in (1, 2) or d.qpos.shape[-1] != self._m.nq:
+            raise ValueError(
+                f"show: d.qpos: expected shape ({self._m.nq},) or (worlds, {self._m.nq}), got "
+                f"{d.qpos.shape}"
+            )
+        # begun here: the caller may give the memory of `d` away to its next step
+        touch = self._touching.find(d) if self._wants_contacts() else None
+        self._put(self._posing.find(state_of(d)), touch)
+
+    def show_state(self, state: dict) -> None:
+        """Shows worlds by their qpos and, if there are some, mocap_pos and mocap_quat.
+
+        Args:
+          state: arrays by name, (worlds, ...).
+        """
+        self._put(self._posing.find(state), None)
+
+    def lay_out(self, ghosts: bool) -> None:
+        """Chooses whether the worlds of a batch stand in one place or side by side."""
+        if ghosts != self.ghosts:
+            self.ghosts, self._laid_out = ghosts, False
+
+    def _put(self, found: dict, touch: dict | None) -> None:
+        with self._news:
+            if self._closed:
+                raise ValueError("show: the viewer is closed")
+            self._next = found, touch
+            self._news.notify()
+
+    def close(self) -> None:
+        """Ends the page's server; a second time it does nothing."""
+        with self._news:
+            if self._closed:
+                return
+            self._closed = True
+            self._news.notify()
+        self._drawing.join()
+        close_server(self.server)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Viewer({self.address}{', closed' if self._closed else ''})"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.address}" width="100%" height="480"></iframe>'
+
+    def _wants_contacts(self) -> bool:
+        return bool(self.scene.marks.shown & {"contacts", "forces"})
+
+    def _draw(self) -> None:
+        """Draws the last state that was shown, until the viewer is closed."""
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._next is not None or self._closed)
+                if self._next is None:
+                    return
+                (found, touch), self._next = self._next, None
+            poses = self._posing.poses(found)
+            if len(poses.xpos) != self.scene.worlds or not self._laid_out:
+                self._laid_out = True
+                self.scene.lay_out(len(poses.xpos), self.ghosts, self._spacing)
+                aim(self.server, *self.scene.around(poses))
+            self.scene.marks.touch = self._touching.touch(touch)
+            self.scene.show(poses)
+            with self._news:
+                self._news.wait_for(lambda: self._closed, timeout=1 / RATE)
+
+    def _on_part(self, handle: Any, part: Part, world: int) -> None:
+        self.selected.watch(handle, part, world)
+        if self._also is not None:
+            self._also(handle, part, world)

@@ -1,0 +1,165 @@
+"""`jaxsim view` and `jaxsim plot` as a person meets them: answers, mistakes, exit codes."""
+
+import re
+import socket
+import urllib.request
+
+import pytest
+
+from jaxsim.cli import main
+from jaxsim.cli.look import view
+
+ARM = """
+<mujoco model="arm">
+  <worldbody>
+    <body name="arm"><joint name="elbow" axis="0 1 0"/><geom name="arm" size="0.1" pos="0 0 1"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="push" joint="elbow"/></actuator>
+  <sensor><jointpos name="angle" joint="elbow"/></sensor>
+</mujoco>
+"""
+CLOTH = """
+<mujoco>
+  <worldbody>
+    <flexcomp type="grid" count="3 3 1" spacing="0.1 0.1 0.1" name="cloth" dim="2"/>
+    <body name="ball"><freejoint/><geom name="ball" size="0.1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.fixture
+def arm(tmp_path):
+    path = tmp_path / "arm.xml"
+    path.write_text(ARM)
+    return path
+
+
+@pytest.fixture(scope="module")
+def motion(tmp_path_factory):
+    """A motion and its model, in a folder."""
+    folder = tmp_path_factory.mktemp("motion")
+    (folder / "arm.xml").write_text(ARM)
+    path = folder / "motion.npz"
+    command = ["rollout", str(folder / "arm.xml"), "--worlds", "3", "--steps", "20"]
+    assert main([*command, "--record", "sensordata", "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """What a browser gets that visits the page; then somebody presses Ctrl-C."""
+    pytest.importorskip("viser", reason="the extra view is not installed")
+    got = []
+
+    def visit() -> None:
+        with urllib.request.urlopen(got[0], timeout=30) as answer:
+            got.append(answer.read())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(view, "_wait", visit)
+    real = view.print if hasattr(view, "print") else print
+
+    def listening(*words, **how) -> None:
+        found = re.search(r"http://127\.0\.0\.1:\d+", " ".join(map(str, words)))
+        got.extend([found[0]] if found else [])
+        real(*words, **how)
+
+    monkeypatch.setattr(view, "print", listening, raising=False)
+    return got
+
+
+def answer(capsys, *args) -> tuple[int, str, str]:
+    code = main([str(a) for a in args])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_model_is_shown(capsys, arm, page):
+    code, out, _ = answer(capsys, "view", arm, "--port", "0")
+    assert code == 0
+    assert f"{arm} is at {page[0]}" in out
+    assert b"<html" in page[1]
+
+
+def test_a_motion_is_shown_and_written_as_a_page(capsys, motion, page, tmp_path):
+    code, out, _ = answer(capsys, "view", motion, "--port", "0", "--worlds", "2", "--ghosts")
+    assert code == 0
+    assert page[0] in out
+    out_file = tmp_path / "page.html"
+    code, out, _ = answer(capsys, "view", motion, "--out", out_file)
+    assert code == 0
+    assert f"{out_file}: 2 pictures" in out
+    assert out_file.stat().st_size > 100_000
+
+
+@pytest.mark.slow
+def test_a_model_that_cannot_be_simulated_is_looked_at(capsys, tmp_path, page):
+    path = tmp_path / "cloth.xml"
+    path.write_text(CLOTH)
+    code, out, _ = answer(capsys, "view", path, "--port", "0")
+    assert code == 0
+    assert page[0] in out
+
+
+def test_the_model_of_a_motion_is_where_it_was(capsys, motion, page, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "motion.npz"
+    elsewhere.write_bytes(motion.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert answer(capsys, "view", elsewhere, "--port", "0")[0] == 0
+    monkeypatch.setattr("jaxsim.cli.look.view.model_of", lambda *_: None)
+    code, _, err = answer(capsys, "view", elsewhere)
+    assert code == 2
+    assert "its model 'arm.xml' is neither beside it nor here; say where: --model" in err
+
+
+def test_mistakes_are_answered_with_a_sentence(capsys, arm, motion, tmp_path):
+    pytest.importorskip("viser", reason="the extra view is not installed")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, _, err = answer(capsys, "view", arm, "--port", port)
+    assert code == 2
+    assert f"--port: port {port} is in use or may not be used; take another one" in err
+    code, _, err = answer(capsys, "view", arm, "--out", tmp_path / "a.html")
+    assert (code, "record one with `jaxsim rollout --out`" in err) == (2, True)
+    code, _, err = answer(capsys, "view", arm, "--model", arm)
+    assert (code, "--model: goes with a motion" in err) == (2, True)
+    other = tmp_path / "other.xml"
+    other.write_text(CLOTH)
+    code, _, err = answer(capsys, "view", motion, "--model", other, "--port", "0")
+    assert code == 2
+    assert "is it the motion of this model?" in err
+    code, _, err = answer(capsys, "view", tmp_path / "none.npz")
+    assert (code, "none.npz" in err) == (2, True)
+
+
+def test_without_the_extra_it_is_named(capsys, arm, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "viser", None)
+    code, _, err = answer(capsys, "view", arm)
+    assert code == 2
+    assert "pip install 'jaxsim-engine[view]'" in err
+
+
+def test_curves_are_drawn(capsys, motion, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra view is not installed")
+    out_file = tmp_path / "curves.png"
+    code, out, _ = answer(
+        capsys, "plot", motion, "--fields", "qpos,sensordata:angle", "--out", out_file
+    )
+    assert code == 0
+    assert f"{out_file}: qpos, sensordata:angle" in out
+    assert out_file.read_bytes().startswith(b"\x89PNG")
+    code, _, err = answer(capsys, "plot", motion, "--fields", "energy", "--out", out_file)
+    assert code == 2
+    assert "'energy' was not recorded" in err
+
+
+def test_a_field_that_cannot_be_recorded_is_refused(capsys, arm, tmp_path):
+    code, _, err = answer(
+        capsys, "rollout", arm, "--record", "sensordat", "--out", tmp_path / "m.npz"
+    )
+    assert code == 2
+    assert "--record: this Data does not carry 'sensordat'" in err

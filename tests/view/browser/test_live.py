@@ -1,0 +1,145 @@
+"""A world that runs on a page: play, pause, step, key frames, sliders, pulling, curves."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from view.visitor import Visitor
+
+import jaxsim
+from jaxsim.view.browser.live import Live, control_bounds, joint_bounds
+from jaxsim.view.browser.panel.tables import markdown, tables
+
+MODEL = """
+<mujoco>
+  <option timestep="0.01"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <body name="arm" pos="0 0 1">
+      <joint name="elbow" axis="0 1 0" damping="0.6"/>
+      <geom name="arm" type="capsule" fromto="0 0 0 0.5 0 0" size="0.03"/>
+      <site name="tip" pos="0.5 0 0"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="motor" joint="elbow" ctrllimited="true" ctrlrange="-2 3"/></actuator>
+  <sensor><jointpos name="angle" joint="elbow"/><framepos objtype="site" objname="tip"/></sensor>
+  <keyframe><key name="hanging" qpos="1.5" ctrl="0.5"/></keyframe>
+</mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def m():
+    return jaxsim.load_model(MODEL)
+
+
+def test_a_world_runs_and_is_touched(m):
+    with Live(m, port=0) as live, Visitor(live.viewer.server) as visitor:
+        world = live.simulation
+        visitor.wait(lambda: world.ready or world.fault)
+        assert world.fault is None
+        assert world.paused
+        assert float(world.d.time) == 0
+
+        # one step, that of the physics
+        visitor.press("Step")
+        visitor.wait(lambda: float(world.d.time) > 0)
+        one = jaxsim.step(m, jaxsim.make_data(m))
+        np.testing.assert_allclose(world.d.qpos, one.qpos, rtol=1e-9)
+
+        # a joint is posed, and the page is told
+        visitor.set("elbow", 0.7)
+        visitor.wait(lambda: np.allclose(world.d.qpos, 0.7, atol=1e-3))
+        half = [np.cos(0.35), 0, np.sin(0.35), 0]
+        at = "/bodies/arm"
+        visitor.wait(lambda: np.allclose(visitor.nodes.get(at, {}).get("wxyz", 0), half, atol=1e-3))
+
+        # a key frame with its controls
+        visitor.set("from", "hanging")
+        visitor.wait(lambda: np.allclose(world.d.qpos, 1.5) and np.allclose(world.ctrl, 0.5))
+        visitor.wait(lambda: slider(visitor, "motor") == 0.5)
+
+        # a curve
+        visitor.set("angle", True)
+        visitor.wait(lambda: any(c.get("title") == "angle" for c in visitor.controls.values()))
+
+        # time passes, the control acts
+        visitor.set("motor", 3.0)
+        visitor.set("speed", "2")
+        visitor.press("Play")
+        visitor.wait(lambda: float(world.d.time) > 0.3)
+        np.testing.assert_allclose(world.d.ctrl, 3.0)
+        visitor.wait(lambda: "x real time" in visitor.text())
+
+        # somebody pulls the tip to the side of x
+        drag = {
+            "type": "SceneNodeDragMessage", "name": f"{at}/arm", "instance_index": None,
+            "start_screen_pos": (0.5, 0.5), "end_screen_pos": (0.6, 0.5), "button": "left",
+            "modifier": "cmd/ctrl", "owner": "",
+        }  # fmt: skip
+        visitor.set("motor", 0.0)
+        visitor.wait(lambda: abs(float(world.d.qvel[0])) < 0.05)
+        tip = tuple(float(x) for x in world.d.site_xpos[0])
+        visitor.send({**drag, "phase": "start", "start_position": tip, "end_position": tip})
+        visitor.wait(lambda: int(world.held.active) == 1)
+        there = (5.0, 0.0, 1.0)
+        visitor.send({**drag, "phase": "update", "start_position": tip, "end_position": there})
+        visitor.wait(lambda: np.allclose(world.held.refselpos, there))
+        visitor.wait(lambda: float(world.d.site_xpos[0, 0]) > 0.45)
+        assert float(world.d.xfrc_applied[1, 0]) > 0
+        visitor.send({**drag, "phase": "end", "start_position": tip, "end_position": there})
+        visitor.wait(lambda: int(world.held.active) == 0)
+
+        # it stands still, and begins again
+        visitor.press("Pause")
+        visitor.wait(lambda: world.paused)
+        visitor.set("from", "start")
+        visitor.wait(lambda: float(world.d.time) == 0)
+        visitor.wait(lambda: "paused" in visitor.text())
+    assert not world.fault
+
+
+def test_a_fault_is_told(m, monkeypatch):
+    """A page that stands still says why."""
+    from jaxsim.view.browser import simulation
+
+    def broken(*_):
+        raise RuntimeError("no more memory")
+
+    monkeypatch.setattr(simulation, "_steps", broken)
+    with Live(m, port=0) as live, Visitor(live.viewer.server) as visitor:
+        visitor.wait(lambda: "no more memory" in visitor.text())
+
+
+def test_sliders_have_the_ranges_of_the_model(m):
+    assert control_bounds(m) == [("motor", -2.0, 3.0)]
+    ((name, adr, low, high),) = joint_bounds(m)
+    assert (name, adr) == ("elbow", 0)
+    np.testing.assert_allclose([low, high], [-np.pi, np.pi])
+
+
+def test_tables_say_what_the_model_has(m):
+    found = {title: (head, rows) for title, head, rows in tables(m)}
+    assert ("0", "elbow", "hinge", "arm", "") in found["joints"][1]
+    assert found["bodies"][1][1][:3] == ("1", "arm", "world")
+    assert ("nq", "1") in found["sizes"][1]
+    text = markdown(*found["joints"])
+    assert text.splitlines()[0] == "| id | joint | type | body | range |"
+    assert text.count("\n") == 2
+
+
+def test_steps_do_not_depend_on_how_many_are_taken_at_once(m):
+    """What a page sees of a world is what `step` makes of it."""
+    from jaxsim.view.browser.simulation import Simulation, _steps
+
+    world = Simulation(m, lambda d: None)
+    d = world.start.replace(ctrl=jnp.array([1.0]))
+    many = _steps(m, d, world.nobody, jnp.int32(7))
+    step = jax.jit(jaxsim.step)
+    for _ in range(7):
+        d = step(m, d)
+    np.testing.assert_allclose(many.qpos, d.qpos, rtol=1e-9)
+
+
+def slider(visitor, label):
+    return next(c.get("value") for c in visitor.controls.values() if c["label"] == label)
