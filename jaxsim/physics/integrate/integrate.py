@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.enums import DisableBit, EnableBit, IntegratorType
 from jaxsim.math import select
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
@@ -147,17 +147,17 @@ FROM_VELOCITY = (
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """An integrator that is not there, named."""
+    """What integrators cannot be used with."""
     kind = IntegratorType(m.opt.integrator)
     if kind == IntegratorType.RK4 and sleeps(m):
         what = "the integrator 'RK4' cannot be used with sleeping, as MuJoCo documents: its stages"
         what += " would wake what sleeps; use another integrator or remove sleep='enable'"
         return [Refusal(f"option: {what}")]
-    if kind in INTEGRATORS:
-        return []
-    known = ", ".join(f"'{name}'" for name in XML_NAMES)
-    what = f"option integrator '{kind.name.lower()}' is not supported; use one of {known}"
-    return [Refusal(what)]
+    if kind == IntegratorType.DISCRETE and sleeps(m) and m.opt.disableflags & DisableBit.ISLAND:
+        what = "the integrator 'discrete' cannot be used with sleeping without islands, as MuJoCo"
+        what += " documents: enable the flag island, or remove sleep='enable'"
+        return [Refusal(f"option: {what}")]
+    return []
 
 
 def _dynamics(m: Model, d: Data) -> Data:
@@ -183,5 +183,5 @@ INTEGRATORS = {
     IntegratorType.RK4: rk4,
     IntegratorType.IMPLICIT: single_step,
     IntegratorType.IMPLICITFAST: single_step,
+    IntegratorType.DISCRETE: single_step,
 }
-XML_NAMES = ("Euler", "RK4", "implicit", "implicitfast")

@@ -11,6 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply, apply_transpose
 from jaxsim.physics.constraint.row_list import ConstraintRows, listed
+from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.forward import (
     fwd_actuation,
     fwd_constraint,
@@ -18,6 +19,7 @@ from jaxsim.physics.forward import (
     fwd_velocity,
     smooth_force,
 )
+from jaxsim.physics.integrate.system import unforced_system
 from jaxsim.physics.stage import stage
 
 
@@ -41,6 +43,8 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     if m.opt.noslip_iterations > 0:
         for part in (fwd_actuation, smooth_force, fwd_constraint):
             d = part(m, d)
+    else:
+        d = d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone))
     return listed(d)
 
 
