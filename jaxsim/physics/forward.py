@@ -206,7 +206,10 @@ def _constrained(m: Model, d: Data) -> Data:
         qfrc_constraint=found.force,
         solver_niter=found.niter,
     )
-    d = _without_slip(m, d, problem, system) if m.opt.noslip_iterations > 0 else d
+    if m.opt.noslip_iterations > 0:
+        d = _without_slip(m, d, problem, system)
+    elif m.lists_row_forces:
+        d = d.replace(forces=problem.row_forces(found.qacc))
     d = system.spinning(m, d)
     d = list_contact_forces(d) if m.lists_contact_forces else d
     return list_rows(m, d)
@@ -215,7 +218,7 @@ def _constrained(m: Model, d: Data) -> Data:
 def _without_slip(m: Model, d: Data, problem: Problem, system: System) -> Data:
     """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
     slip = system.for_slip(problem, d.qacc_smooth)
-    held = without_slip(m, slip, d.qacc, touched_trees(m, d))
+    held = without_slip(m, slip, d.qacc, touched_trees(m, d), diagonal(d.M))
     qacc = held.qacc
     if slip is not problem:
         qacc = problem.solve_inertia(problem.smooth + held.force)

@@ -175,9 +175,10 @@ def _parts_at(m: Model, c: Contacts, J: Array, velocity: list) -> _Parts:
     if m.opt.cone == ConeType.PYRAMIDAL:
         # the first row of a contact with friction is an edge
         weight = weight * jnp.where(c.dim == 1, 1, 1 + c.friction[0] * c.friction[0])
-        D = _pyramid(m, c, regularization(soft, weight))
+        edges = _pyramid(m, c, regularization(soft, weight))
         rubs = [spring.reference(m, None, v) for v in velocity[1:]]
-        return _Parts(J, D, [with_pull(c, D, push, by_edge=True), *rubs], mu, soft, weight)
+        aref = [with_pull(c, edges, push, by_edge=True), *rubs]
+        return _Parts(J, edges, aref, mu, soft, weight)
     slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
     D = _cone(m, c, regularization(soft, weight), mu)
     damper = _rubbing(m, c, imp)

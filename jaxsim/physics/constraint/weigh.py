@@ -9,6 +9,7 @@ corrects the approximation by its diagonal; and the flag diagexact asks for the 
 from collections.abc import Callable
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import EnableBit
@@ -75,16 +76,14 @@ def _contacts(d: Data, block: ContactRows, weigh: Weigh) -> ContactRows:
         J = J + cost.mu[1][:, None] * block.J.basis[1]
     weight = weigh(J, block.weight)
     change = _change(block, weight)
-    if isinstance(cost, Pyramid):
-        new = replace(cost, D=cost.D * change)
-        before, after, by_edge = cost.D, new.D, True
-    else:
-        new = replace(cost, D=[D * change for D in cost.D])
-        before, after, by_edge = cost.D[0], new.D[0], False
+    D = jax.tree.map(lambda a: a * change, cost.D)
+    edges = isinstance(cost, Pyramid)
+    before, after = (jax.tree.leaves(a)[0] for a in (cost.D, D))
     normal, *rest = block.aref
     c = d.found.contacts
-    normal = with_pull(c, after, with_pull(c, before, normal, by_edge, -1.0), by_edge)
-    return replace(block, weight=weight, cost=new, aref=[normal, *rest])
+    normal = with_pull(c, after, with_pull(c, before, normal, edges, -1.0), edges)
+    aref = [normal, *rest]
+    return replace(block, weight=weight, cost=replace(cost, D=D), aref=aref)
 
 
 def _change(block: SingleRows | ContactRows, weight: Array) -> Array:

@@ -19,12 +19,13 @@ import numpy as np
 from jaxsim.enums import DisableBit, SolverType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.elimination import solve_general
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.products import apply
-from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (
@@ -67,7 +68,8 @@ def metric(m: Model, d: Data) -> Metric:
     matrix = d.M + diagonal_matrix(own)
     if has_fluid(m):
         drag = h[None] * fluid_derivative(m, d, drag_only=True)
-        matrix = matrix - 0.5 * (drag + drag.swapaxes(0, 1))
+        drag = 0.5 * (drag + drag.swapaxes(0, 1))
+        matrix = matrix - jnp.where(column(_full(m.structure), d.qvel), drag, 0)
     backbone, shift = matrix, -h * stiffness * d.qvel
     held = jnp.zeros(d.qvel.shape, bool)
     for term in _couplings(m, d):
@@ -153,10 +155,17 @@ def _couplings(m: Model, d: Data) -> list[_Coupling]:
         rates = tendon_spring_rate(m, d), _damping(m, tendon_damping_rate(m, d), d.ten_velocity)
         out.append(_Coupling(tendon_pattern(m), d.ten_J, *rates, d.ten_velocity))
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
-        slopes = (actuator_slope(m, d, f"actuator_{name}") for name in ("length", "velocity"))
-        rates = tuple(jnp.maximum(-slope, 0) for slope in slopes)
+        length, velocity = (actuator_slope(m, d, f"actuator_{x}") for x in ("length", "velocity"))
+        rates = jnp.maximum(-length, 0), jnp.maximum(-velocity, 0)
         out.append(_Coupling(moment_pattern(m), d.actuator_moment, *rates, d.actuator_velocity))
     return out
+
+
+@derived
+def _full(s: Structure) -> np.ndarray:
+    """[nv, nv] bool: not between dofs of a body whose inertia is diagonal, as MuJoCo stores it."""
+    simple = s.body_simple[s.dof_bodyid] > 0
+    return ~simple[:, None] | np.eye(s.nv, dtype=bool)
 
 
 def _damping(m: Model, rate: Array, like: Array) -> Array:
