@@ -57,7 +57,7 @@ def _corrected(d: Data, inertia: Array) -> Weigh:
     def weigh(J: Array, weight: Array) -> Array:
         squares = J * J
         before = apply(squares, bare)
-        moves = before > 0
+        moves = before > jnp.finfo(before.dtype).eps ** 2  # else what J has is rounding
         return weight * jnp.where(moves, apply(squares, now), 1) / jnp.where(moves, before, 1)
 
     return weigh

@@ -38,14 +38,18 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     They are ordered by type, within a type by object, within an object as MuJoCo orders them, so
     that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
     """
-    d = fwd_position(m, d)
-    d = fwd_velocity(m, d)
     if m.opt.noslip_iterations > 0:
+        d = fwd_velocity(m, fwd_position(m, d))
         for part in (fwd_actuation, smooth_force, fwd_constraint):
             d = part(m, d)
-    else:
-        d = d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone))
-    return listed(d)
+        return listed(d)
+    return listed(state_rows(m, d))
+
+
+def state_rows(m: Model, d: Data) -> Data:
+    """The data with the rows of its state."""
+    d = fwd_velocity(m, fwd_position(m, d))
+    return d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone))
 
 
 def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:
