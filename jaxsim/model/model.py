@@ -39,7 +39,10 @@ class Option(Record):
     integrator: int = static("IntegratorType")
     cone: int = static("ConeType")
     jacobian: int = static("JacobianType; no effect, the storage is chosen by the structure")
-    solver: int = static("SolverType; no effect: Newton finds the same minimum for all")
+    solver: int = static(
+        "SolverType; Newton finds the same minimum for all; with PGS the discrete integrator leaves "
+        "tendons and actuators explicit"
+    )
     iterations: int = static("limit of solver iterations")
     ls_iterations: int = static("limit of line search evaluations in a solver iteration")
     noslip_iterations: int = static("limit of no-slip iterations")
