@@ -72,6 +72,7 @@ from jaxsim.physics.api import collision as collision
 from jaxsim.physics.api import com_pos as com_pos
 from jaxsim.physics.api import com_vel as com_vel
 from jaxsim.physics.api import constraint_rows as constraint_rows
+from jaxsim.physics.api import constraint_update as constraint_update
 from jaxsim.physics.api import contact_force as contact_force
 from jaxsim.physics.api import contact_forces as contact_forces
 from jaxsim.physics.api import crb as crb
@@ -107,6 +108,7 @@ from jaxsim.physics.api import mul_m as mul_m
 from jaxsim.physics.api import mul_m2 as mul_m2
 from jaxsim.physics.api import normalize_quat as normalize_quat
 from jaxsim.physics.api import passive as passive
+from jaxsim.physics.api import project_constraint as project_constraint
 from jaxsim.physics.api import rne as rne
 from jaxsim.physics.api import rne_postconstraint as rne_postconstraint
 from jaxsim.physics.api import rungekutta4 as rungekutta4

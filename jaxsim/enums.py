@@ -171,6 +171,16 @@ class ConstraintType(IntEnum):
     CONTACT_ELLIPTIC = 7
 
 
+class ConstraintState(IntEnum):
+    """How a constraint row pushes (mjtConstraintState)."""
+
+    SATISFIED = 0
+    QUADRATIC = 1
+    LINEARNEG = 2
+    LINEARPOS = 3
+    CONE = 4
+
+
 class CtrlChart(IntEnum):
     """Chart of the commanded orientation of an so3 actuator (mjtCtrlChart)."""
 

@@ -20,6 +20,7 @@ PAIRS = {
     "GainType": "mjtGain mjGAIN_",
     "BiasType": "mjtBias mjBIAS_",
     "ConstraintType": "mjtConstraint mjCNSTR_",
+    "ConstraintState": "mjtConstraintState mjCNSTRSTATE_",
     "CtrlChart": "mjtCtrlChart mjCHART_",
     "CtrlInput": "mjtCtrlInput mjINPUT_",
     "ObjType": "mjtObj mjOBJ_",

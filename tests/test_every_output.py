@@ -112,6 +112,15 @@ CASES = {
         "sleep": 'sleep="enable"',
     },
 }
+CASES["discrete"] = CASES["implicitfast"] | {
+    "cone": "elliptic",
+    "condim": 4,
+    "armature": 5,
+    "option": 'density="30" viscosity=".5"',
+    "fluid": 'fluidshape="ellipsoid"',
+    "sticky": 'adhesion="3" gap=".05"',
+    "belt": 'surfacevel=".2 -.1 .3 .1 .2 .5"',
+}
 DEFAULTS = {
     "cone": "pyramidal", "condim": 3, "armature": 0, "shape": "box", "loss": "", "gravcomp": "",
     "equality": "", "option": "", "fluid": "", "reach": 3, "belt": "", "sticky": "",

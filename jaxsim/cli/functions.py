@@ -45,7 +45,8 @@ SAME = {
     "Mass matrix": "mj_fullM mj_addM mj_mulM mj_mulM2 mj_factorM mj_solveM mj_solveM2",
     "Jacobians": """
         mj_jac mj_jacBody mj_jacBodyCom mj_jacSubtreeCom mj_jacGeom mj_jacSite mj_jacPointAxis
-        mj_jacDot mj_angmomMat mj_mulJacVec mj_mulJacTVec""",
+        mj_jacDot mj_angmomMat mj_mulJacVec mj_mulJacTVec mj_projectConstraint
+        mj_constraintUpdate""",
     "Questions of a state": """
         mj_objectVelocity mj_objectAcceleration mj_local2Global mj_applyFT mj_contactForce
         mj_geomDistance mj_insideSite mj_integratePos mj_differentiatePos mj_normalizeQuat
@@ -143,9 +144,7 @@ INSTEAD = {
     "mj_checkPos": "`jaxsim.step` checks; `jaxsim.diverged(before, after)`, `jaxsim.check(d)`",
     "mj_checkVel": "likewise",
     "mj_checkAcc": "likewise",
-    "mj_projectConstraint": "`jaxsim.constraint_rows`, then J M^-1 J' with `jaxsim.solve_m`",
     "mj_referenceConstraint": "`jaxsim.constraint_rows`, then `rows.efc_aref`",
-    "mj_constraintUpdate": "`jaxsim.constraint_rows`, then `rows.efc_force`",
     "mj_setLengthRange": "done when the model is loaded",
     "mj_warning": "counters in `d.warning`, and `jaxsim.warning_counts(d)`",
     "mj_version": '`importlib.metadata.version("jaxsim-engine")`',

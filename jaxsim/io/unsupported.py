@@ -23,8 +23,6 @@ from jaxsim.physics.tendon import tendon
 
 # flags that change the motion, and what they ask for
 FLAGS = {
-    EnableBit.DIAGEXACT: "the exact diagonal of the constraint inertia",
-    EnableBit.IPC: "barrier contacts",
     EnableBit.SPECULATIVE: "speculative contacts",
 }
 

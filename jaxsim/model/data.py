@@ -265,7 +265,7 @@ def _instead(table: dict[str, str], name: str) -> str:
 # fields of mjContact that are not here: what takes their place
 OF_CONTACTS = {
     "mu": "friction[:, 0] / jnp.sqrt(m.opt.impratio), of elliptic cones",
-    "H": "the solver's own; what it leads to are the forces, jaxsim.contact_forces(m, d)",
+    "H": "cone_hessian of jaxsim.constraint_update(m, d, jar)",
     **dict.fromkeys(("flex", "elem", "vert"), "contacts are between geoms"),
 }
 
@@ -275,7 +275,8 @@ INSTEAD = {
     "efc_R": "1 / d.efc_D, of a Data that keeps it; or of jaxsim.constraint_rows(m, d)",
     "efc_vel": "d.efc_J @ d.qvel, of a Data that keeps efc_J; or jaxsim.mul_jac_vec(m, d, d.qvel)",
     "efc_b": "jaxsim.mul_jac_vec(m, d, d.qacc_smooth) - efc_aref of jaxsim.constraint_rows(m, d)",
-    "efc_state": "whether d.efc_force is zero, or at the bound efc_frictionloss",
+    "efc_state": "of jaxsim.constraint_update(m, d, jaxsim.mul_jac_vec(m, d, d.qacc) - efc_aref)",
+    "efc_AR": "jaxsim.project_constraint(m, d)",
     "efc_KBIP": "efc_aref of jaxsim.constraint_rows(m, d) has stiffness and damping in it",
     "efc_diagApprox": "efc_D of jaxsim.constraint_rows(m, d) has it in it",
     "history": "models with delays are refused",

@@ -8,7 +8,7 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 from collections.abc import Mapping
 from typing import Any, Self
 
-from jaxsim.enums import DisableBit, IntegratorType
+from jaxsim.enums import DisableBit, EnableBit, IntegratorType
 from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, static
 from jaxsim.model.structure import Structure
@@ -39,7 +39,10 @@ class Option(Record):
     integrator: int = static("IntegratorType")
     cone: int = static("ConeType")
     jacobian: int = static("JacobianType; no effect, the storage is chosen by the structure")
-    solver: int = static("SolverType; no effect: Newton finds the same minimum for all")
+    solver: int = static(
+        "SolverType; Newton finds the same minimum for all; with PGS the discrete integrator "
+        "leaves tendons and actuators explicit"
+    )
     iterations: int = static("limit of solver iterations")
     ls_iterations: int = static("limit of line search evaluations in a solver iteration")
     noslip_iterations: int = static("limit of no-slip iterations")
@@ -351,9 +354,22 @@ class Model(Record):
     def lists_contact_forces(self) -> bool:
         """Whether contacts list their forces, because these do not follow from `qacc`.
 
-        No-slip iterations change them after `qacc` is found; RK4 makes `qacc` a mean over stages.
+        RK4 makes `qacc` a mean over stages; for the others see `lists_row_forces`.
         """
-        return self.opt.noslip_iterations > 0 or self.opt.integrator == IntegratorType.RK4
+        return self.lists_row_forces or self.opt.integrator == IntegratorType.RK4
+
+    @property
+    def lists_row_forces(self) -> bool:
+        """Whether rows keep their forces, because these do not follow from poses and `qacc` alone.
+
+        No-slip iterations change them after `qacc` is found; the inertia of the state is in them
+        under the flag diagexact, and with all that it depends on under the discrete integrator.
+        """
+        opt = self.opt
+        weighed = opt.integrator == IntegratorType.DISCRETE or (
+            opt.enableflags & EnableBit.DIAGEXACT
+        )
+        return opt.noslip_iterations > 0 or bool(weighed)
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:

@@ -16,13 +16,17 @@ import jax.numpy as jnp
 from jaxsim.enums import IntegratorType
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.factor import solve_parts
 from jaxsim.physics.body.rne import com_vel
 from jaxsim.physics.constraint.row_list import list_rows
-from jaxsim.physics.forward import constraints, fwd_constraint, smooth_force, velocity_forces
+from jaxsim.physics.forward import (
+    constraints,
+    fwd_constraint,
+    smooth_acceleration,
+    smooth_force,
+    velocity_forces,
+)
 from jaxsim.physics.forward import fwd_position as _fwd_position
 from jaxsim.physics.integrate.integrate import rk4, single_step
-from jaxsim.physics.parts import inertia_parts
 from jaxsim.physics.resume import resumed
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
 from jaxsim.physics.sleep.trees import sleeps, waiting
@@ -94,7 +98,7 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
     M qacc_smooth = qfrc_smooth
     """
     new = smooth_force(m, d)
-    new = new.replace(qacc_smooth=solve_parts(d.M, new.qfrc_smooth, inertia_parts(m)))
+    new = new.replace(qacc_smooth=smooth_acceleration(m, new))
     return waiting(m, d, new, ("qacc_smooth",)) if sleeps(m) else new
 
 

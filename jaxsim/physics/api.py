@@ -39,6 +39,8 @@ from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
 from jaxsim.physics.query.constraint_rows import mul_jac_t_vec as _mul_jac_t_vec
 from jaxsim.physics.query.constraint_rows import mul_jac_vec as _mul_jac_vec
+from jaxsim.physics.query.constraint_update import constraint_update as _constraint_update
+from jaxsim.physics.query.constraint_update import project_constraint as _project_constraint
 from jaxsim.physics.query.contact_force import contact_force as _contact_force
 from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
 from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
@@ -116,6 +118,8 @@ angmom_mat = public(body_jacobian.angmom_mat)
 jac_dot = public(body_jacobian.jac_dot)
 mul_jac_vec = public(_mul_jac_vec)
 mul_jac_t_vec = public(_mul_jac_t_vec)
+constraint_update = public(_constraint_update)
+project_constraint = public(_project_constraint)
 
 
 def geom_distance(

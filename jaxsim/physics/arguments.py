@@ -33,6 +33,7 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "torque": (3,),
     "qfrc_target": ("nv",),
     "efc_vec": ("rows",),
+    "jar": ("rows",),
     "dst": ("nv", "nv"),
     "point": (3,),
     "axis": (3,),

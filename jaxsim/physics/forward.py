@@ -10,7 +10,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.arrays.factor import solve_parts
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import diagonal, total
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
@@ -21,7 +21,9 @@ from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, touched_trees
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.row_list import list_rows
-from jaxsim.physics.parts import inertia_parts
+from jaxsim.physics.constraint.weigh import weighed_rows
+from jaxsim.physics.integrate.system import System, smooth_system
+from jaxsim.physics.parts import solver_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -141,10 +143,15 @@ def smooth_force(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="qacc_warmstart tree_asleep M qfrc_smooth contact qacc_smooth found rows",
+    reads=(
+        "qpos qvel act qacc_warmstart ctrl tree_asleep xipos ximat geom_xpos geom_xmat subtree_com "
+        "cdof cinert M ten_length ten_J actuator_length actuator_moment cvel cdof_dot "
+        "ten_velocity actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth contact "
+        "qacc_smooth found rows"
+    ),
     writes=(
         "solver_niter contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss efc_D "
-        "efc_aref efc_force qacc_smooth qfrc_constraint qacc forces"
+        "efc_aref efc_force qacc_smooth qfrc_constraint qacc rows forces"
     ),
 )
 def fwd_constraint(m: Model, d: Data) -> Data:
@@ -153,6 +160,9 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     M qacc_smooth = qfrc_smooth
     M qacc = qfrc_smooth + qfrc_constraint, the solution of the convex problem of the step; where
     the model has no-slip iterations, what these make of it
+
+    Under the discrete integrator M is the inertia of the step, and positions push as they are at
+    its end: see integrate/metric.py.
 
     What sleeps takes no part: the solver sees it at rest. MuJoCo leaves it the acceleration without
     constraints that it had when it fell asleep.
@@ -167,21 +177,28 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     return new.replace(qacc=qacc, qfrc_smooth=d.qfrc_smooth, qacc_warmstart=d.qacc_warmstart)
 
 
+def smooth_acceleration(m: Model, d: Data) -> Array:
+    """The acceleration without constraints `[nv, *W]`."""
+    return smooth_system(m, d).acceleration()
+
+
 def _constrained(m: Model, d: Data) -> Data:
     """The solution of the problem of all dofs."""
+    system = smooth_system(m, d)
+    d = d.replace(rows=weighed_rows(m, d, system.backbone))
     if d.rows.empty or m.nv == 0:
-        acc = solve_parts(d.M, d.qfrc_smooth, inertia_parts(m))
+        acc = system.acceleration()
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
-        return list_rows(m, d)
+        return list_rows(m, system.spinning(m, d))
     settings = Settings(
         warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
         tolerance=m.opt.tolerance,
         ls_tolerance=m.opt.ls_tolerance,
         scale=1 / total(diagonal(d.M)),
     )
-    problem = Problem.of(m, d, d.qfrc_smooth)
+    problem = Problem(system.inertia, system.force, d.rows, system.parts, solver_parts(m))
     found = solve(problem, settings, m.opt.iterations, m.opt.ls_iterations)
     d = d.replace(
         qacc_smooth=found.qacc_smooth,
@@ -189,16 +206,24 @@ def _constrained(m: Model, d: Data) -> Data:
         qfrc_constraint=found.force,
         solver_niter=found.niter,
     )
-    d = _without_slip(m, d, problem) if m.opt.noslip_iterations > 0 else d
+    if m.opt.noslip_iterations > 0:
+        d = _without_slip(m, d, problem, system)
+    elif m.lists_row_forces:
+        d = d.replace(forces=problem.row_forces(found.qacc))
+    d = system.spinning(m, d)
     d = list_contact_forces(d) if m.lists_contact_forces else d
     return list_rows(m, d)
 
 
-def _without_slip(m: Model, d: Data, problem: Problem) -> Data:
+def _without_slip(m: Model, d: Data, problem: Problem, system: System) -> Data:
     """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
-    held = without_slip(m, problem, d.qacc, touched_trees(m, d))
+    slip = system.for_slip(problem, d.qacc_smooth)
+    held = without_slip(m, slip, d.qacc, touched_trees(m, d), diagonal(d.M))
+    qacc = held.qacc
+    if slip is not problem:
+        qacc = problem.solve_inertia(problem.smooth + held.force)
     return d.replace(
-        qacc=held.qacc,
+        qacc=qacc,
         qfrc_constraint=held.force,
         solver_niter=d.solver_niter + held.niter,
         forces=held.rows,

@@ -14,12 +14,14 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.factor import solve_parts
-from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.constraint.row_list import list_rows
+from jaxsim.physics.constraint.weigh import weighed_rows
+from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.forward import fwd_position, fwd_velocity
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
+from jaxsim.physics.integrate.system import System, unforced_system
 from jaxsim.physics.parts import inertia_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -40,6 +42,8 @@ def inverse(m: Model, d: Data) -> Data:
 
         qfrc_inverse = M qacc + qfrc_bias - qfrc_passive - qfrc_constraint
 
+    and under the discrete integrator the same with the inertia of the step (integrate/metric.py).
+
     At the acceleration of the forward dynamics it is the sum of the applied forces and those of the
     actuators. Under the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead.
     """
@@ -50,9 +54,10 @@ def inverse(m: Model, d: Data) -> Data:
     d = energy_vel(m, d) if energies else d
     given = d.qacc
     d = d.replace(qacc=continuous_acceleration(m, d), forces=None)
+    system = unforced_system(m, d)
+    d = d.replace(rows=weighed_rows(m, d, system.backbone))
     d = list_rows(m, list_contact_forces(inv_constraint(m, d)))
-    force = apply(d.M, d.qacc) + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
-    return sensor_acc(m, d.replace(qfrc_inverse=force)).replace(qacc=given)
+    return sensor_acc(m, d.replace(qfrc_inverse=_force(m, d, system))).replace(qacc=given)
 
 
 @stage(
@@ -69,7 +74,7 @@ def compare_fwd_inv(m: Model, d: Data) -> Data:
     is applied, which shows how far the solver is from the solution. It is zero without rows.
     """
     back = inv_constraint(m, d.replace(qacc=continuous_acceleration(m, d)))
-    force = apply(d.M, back.qacc) + d.qfrc_bias - d.qfrc_passive - back.qfrc_constraint
+    force = _force(m, back, unforced_system(m, d))
     applied = d.qfrc_applied + d.qfrc_actuator + xfrc_accumulate(m, d)
     differences = (back.qfrc_constraint - d.qfrc_constraint, force - applied)
     norms = jnp.concatenate([safe_sqrt(total(a * a)) for a in differences])
@@ -87,12 +92,13 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
 
         M a = (M + h D) qacc
 
-    Without the invdiscrete flag the given acceleration is continuous already.
+    Without the invdiscrete flag the given acceleration is continuous already. That of the discrete
+    integrator is what it means itself.
 
     Raises:
       ValueError: the flag is set and the integrator is RK4, whose step has no such inverse.
     """
-    if not m.opt.enableflags & EnableBit.INVDISCRETE:
+    if not m.opt.enableflags & EnableBit.INVDISCRETE or is_discrete(m):
         return d.qacc
     if m.opt.integrator == IntegratorType.RK4:
         raise ValueError("inverse: the flag invdiscrete needs another integrator than RK4")
@@ -100,6 +106,12 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
     return (
         d.qacc if inertia is None else solve_parts(d.M, inertia.multiply(d.qacc), inertia_parts(m))
     )
+
+
+def _force(m: Model, d: Data, system: System) -> Array:
+    """The force `[nv, *W]` that explains `d.qacc`."""
+    force = system.multiply(m, d, d.qacc) - system.force
+    return force + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
 
 
 @stage(reads="qacc rows ", writes="qfrc_constraint")

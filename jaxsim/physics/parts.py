@@ -12,7 +12,9 @@ import numpy as np
 from jaxsim.enums import EqType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.collision.candidates.plan import Layout, layout
+from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.sleep.incidence import equalities, tendons
 
 Parts = tuple[tuple[int, ...], ...]  # the dofs of each part
@@ -27,12 +29,25 @@ def inertia_parts(s: Structure) -> Parts:
     return _parts(s, tendons(s).tree)
 
 
+@derived
+def metric_parts(s: Structure) -> Parts:
+    """The parts into which the inertia of a discrete step falls (integrate/metric.py)."""
+    return _parts(s, [*tendons(s).tree, *_driven(s)])
+
+
 def solver_parts(m: Model) -> Parts:
     """The parts into which the Hessian of the solver falls."""
     s, plan = m.structure, layout(m)
     if not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
-    return _parts(s, [*tendons(s).tree, *equalities(s).tree, *_touching(s, plan)])
+    ties = [*tendons(s).tree, *equalities(s).tree, *_touching(s, plan)]
+    return _parts(s, [*ties, *_driven(s)] if is_discrete(m) else ties)
+
+
+def _driven(s: Structure) -> list[np.ndarray]:
+    """The trees that each actuator moves."""
+    pattern = moment_pattern(s)
+    return [s.dof_treeid[pattern.col[pattern.row == row]] for row in range(pattern.shape[0])]
 
 
 def _touching(s: Structure, plan: Layout) -> np.ndarray:

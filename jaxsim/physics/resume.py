@@ -59,5 +59,5 @@ def missing(d: Data, reads: frozenset[str]) -> Iterator[str]:
 
 
 def _exists(m: Model, name: str) -> bool:
-    """Forces are a working value of no-slip iterations alone."""
-    return name != "forces" or m.opt.noslip_iterations > 0
+    """Forces are a working value where they do not follow from `qacc`."""
+    return name != "forces" or m.lists_row_forces

@@ -48,15 +48,14 @@ def test_a_model_in_a_vacuum_has_no_fluid_forces():
 def test_everything_that_cannot_be_simulated_is_named_at_once(refused):
     xml = """
         <mujoco>
-          <option integrator="discrete"><flag diagexact="enable"/></option>
+          <option integrator="RK4"><flag sleep="enable"/></option>
           <worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
+          <tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>
+          <equality><tendon name="e" tendon1="t"/></equality>
         </mujoco>"""
     first, second = refused(lambda: model(xml))
-    assert (
-        "option flag diagexact (the exact diagonal of the constraint inertia) is not supported; "
-        "remove diagexact='enable'"
-    ) in first
-    assert "option integrator 'discrete' is not supported" in second
+    assert "the integrator 'RK4' cannot be used with sleeping" in first
+    assert "constraints of tendons cannot be used with sleeping, as in MuJoCo; remove it" in second
 
 
 def test_a_table_of_the_wrong_size_is_caught():

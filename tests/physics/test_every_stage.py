@@ -101,13 +101,15 @@ CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
     ),
 }
 # in many worlds and with single precision's types where their values are tested,
-# query/test_jacobian.py and query/test_mass_matrix.py; of these jac_dot and the factor of M have
-# their derivatives beside differences there, the others are products of what has. And what is made
-# of the stages above, in many worlds in test_alone.py
+# query/test_jacobian.py, test_mass_matrix.py and test_constraint_update.py; of these jac_dot and
+# the factor of M have their derivatives beside differences there, the others are products of what
+# has.
+# And what is made of the stages above, in many worlds in test_alone.py
 BESIDE = set(
     "add_m angmom_mat apply_ft factor_m jac_dot jac_point_axis jac_subtree_com mul_jac_t_vec "
-    "mul_jac_vec mul_m2 solve_m2 fwd_position make_constraint fwd_velocity fwd_acceleration solve "
-    "sensor_vel sensor_acc rne_postconstraint tendon_bias euler implicit rungekutta4".split()
+    "constraint_update project_constraint mul_jac_vec mul_m2 solve_m2 fwd_position "
+    "make_constraint fwd_velocity fwd_acceleration solve sensor_vel sensor_acc "
+    "rne_postconstraint tendon_bias euler implicit rungekutta4".split()
 )
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times

@@ -1,4 +1,4 @@
-"""How the forces of actuators follow their velocities, for implicit integrators.
+"""How the forces of actuators follow their velocities and lengths, for implicit integrators.
 
 MuJoCo's documentation, Computation: Numerical integration; Changelog 4.0: saturated actuators have
 no implicit derivative.
@@ -23,25 +23,30 @@ from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import take
 
 
-def force_slope(m: Model, d: Data) -> Array:
-    """Derivative of each output's force by its own velocity, `[nout, *W]`.
+def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
+    """Derivative of each output's force by its own velocity or length, `[nout, *W]`.
 
     It is zero at a limit, which does not hold the friction of motors. No integrator is implicit in
     the forces of plugins.
+
+    Args:
+      m, d: model and data.
+      by: the field of Data, `actuator_velocity` or `actuator_length`.
     """
     ctrl = controls(m, d)
     given = laws.given(m, d, ctrl)
 
-    def force(velocity: Array) -> Array:
-        return laws.free_force(m, d.replace(actuator_velocity=velocity), given)
+    def force(x: Array) -> Array:
+        return laws.free_force(m, d.replace(**{by: x}), given)
 
-    v = d.actuator_velocity
-    _, slope = jax.jvp(force, (v,), (jnp.ones_like(v),))
+    x = getattr(d, by)
+    _, slope = jax.jvp(force, (x,), (jnp.ones_like(x),))
     motors = m.actuator_gaintype == GainType.DCMOTOR
-    early = motors & has_state(m, ActState.CURRENT) & m.actuator_actearly.astype(bool)
+    moving = motors & (by == "actuator_velocity")
+    early = moving & has_state(m, ActState.CURRENT) & m.actuator_actearly.astype(bool)
     slope = _plus(m, slope, early, lambda i: dcmotor.current_slope(m, d, ctrl, i))
     slope = jnp.where(saturated(m, held_force(m, d)), 0, slope)
-    slope = _plus(m, slope, motors, lambda i: dcmotor.friction_slope(m, i))
+    slope = _plus(m, slope, moving, lambda i: dcmotor.friction_slope(m, i))
     return jnp.where(joint_saturated(m, d), 0, laws.only_active(m, slope))
 
 

@@ -8,9 +8,9 @@ threads of its own, which wait for each other busily: beside other work on the m
 0.6 to 160 ms. So it only factors what it takes alone, and products do the rest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -73,8 +73,8 @@ def solve_parts(A: Array, b: Array, parts: Sequence[Sequence[int]]) -> Array:
         return solve_spd(A, b)
     entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
     found, order = [], []
-    for size in sorted({len(part) for part in parts}):
-        rows = np.array([part for part in parts if len(part) == size]).T  # [size, parts]
+    for rows in _by_size(parts):
+        size = len(rows)
         block = take(entries, (rows[:, None] * n + rows[None]).ravel())
         x = solve_spd(block.reshape(size, size, -1), take(b, rows.ravel()).reshape(size, -1))
         found.append(x.reshape(rows.size, *worlds))
@@ -143,6 +143,65 @@ def inverse_spd(A: Array) -> Array:
     if n <= WRITE_OUT and not few(A[0]):
         return Lower.of(A).inverse()
     return jax.vmap(_solve, in_axes=(-1, None), out_axes=-1)(A, unit)
+
+
+class InverseParts(NamedTuple):
+    """The inverse of a matrix that is zero between parts.
+
+    Attributes:
+      rows: of each size of parts, constant `[size, parts]`.
+      blocks: likewise `[size, size, parts of all worlds]`.
+    """
+
+    rows: list[np.ndarray]
+    blocks: list
+
+    def products(self, J: Array) -> Array:
+        """J A^-1 J': `[k, n, *W]` -> `[k, k, *W]`."""
+        k, worlds = len(J), J.shape[2:]
+        out: Array = jnp.zeros((k, k, *worlds), J.dtype)
+        for own, block in self._parts(J):
+            each = gram(jnp.swapaxes(gram(own, block), 0, 1), own)
+            out = out + jnp.sum(each.reshape(k, k, -1, *worlds), axis=2)
+        return out
+
+    def squares(self, J: Array) -> Array:
+        """J A^-1 J' of each row of J on its own: `[k, n, *W]` -> `[k, *W]`."""
+        k, worlds = len(J), J.shape[2:]
+        out: Array = jnp.zeros((k, *worlds), J.dtype)
+        for own, block in self._parts(J):
+            each = jnp.sum(own * jnp.swapaxes(gram(own, block), 0, 1), axis=0)
+            out = out + jnp.sum(each.reshape(k, -1, *worlds), axis=1)
+        return out
+
+    def _parts(self, J: Array) -> Iterator[tuple[Array, Array]]:
+        """Columns of J by size of parts, `[size, k, parts of all worlds]`, and their blocks."""
+        k, worlds = len(J), J.shape[2:]
+        for rows, block in zip(self.rows, self.blocks, strict=True):
+            own = take(jnp.swapaxes(J, 0, 1), rows.ravel()).reshape(*rows.shape, k, *worlds)
+            yield jnp.swapaxes(own, 1, 2).reshape(len(rows), k, -1), block
+
+
+def inverse_parts(A: Array, parts: Sequence[Sequence[int]]) -> InverseParts:
+    """The inverse of a symmetric positive definite matrix that is zero between parts.
+
+    Args:
+      A: `[n, n, *W]`.
+      parts: the rows of each, constant; together all.
+    """
+    n, worlds = len(A), A.shape[2:]
+    entries, groups = A.reshape(n * n, *worlds), _by_size(parts)
+    blocks = []
+    for rows in groups:
+        block = take(entries, (rows[:, None] * n + rows[None]).ravel())
+        blocks.append(inverse_spd(block.reshape(len(rows), len(rows), -1)))
+    return InverseParts(groups, blocks)
+
+
+def _by_size(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    """The rows of the parts of each size, `[size, parts]`."""
+    sizes = sorted({len(part) for part in parts})
+    return [np.array([part for part in parts if len(part) == size]).T for size in sizes]
 
 
 def _solve(A: Array, b: Array) -> Array:

@@ -124,14 +124,9 @@ class Elliptic:
         if size == 1:
             one = OneSided(self.D[0]).at(r[0])
             return Piece([one.force], one.cost, [[one.weight]])
-        U = [s * x for s, x in zip(self.mu, r, strict=True)]
-        N = U[0]
-        T = safe_sqrt(sum(u * u for u in U[1:]))
-        free = mu * T <= N
-        below = (mu * N + T <= 0) & ~free
-        if self.flat is not None:
-            free = jnp.where(self.flat, r[0] >= 0, free)
-            below = jnp.where(self.flat, r[0] < 0, below)
+        U = self._scaled(r)
+        N, T = U[0], _length(U[1:])
+        free, below = self.zones(r)
         middle = ~(free | below)
         Dm = self._stiffness(middle)
         gap = N - mu * T
@@ -144,6 +139,23 @@ class Elliptic:
         for k in range(1, size):
             force[k] = force[k] + Dm * gap * mu * unit[k] * self.mu[k]
         return Piece(force, cost, self._curvature(Dm, gap, T, unit, quad))
+
+    def zones(self, r: list) -> tuple[Array, Array]:
+        """Contacts that are free, and those below the cone, `[ncon, *W]` bool each."""
+        if len(r) == 1:
+            return r[0] >= 0, r[0] < 0
+        mu, (N, *U) = self.mu[0], self._scaled(r)
+        T = _length(U)
+        free = mu * T <= N
+        below = (mu * N + T <= 0) & ~free
+        if self.flat is not None:
+            free = jnp.where(self.flat, r[0] >= 0, free)
+            below = jnp.where(self.flat, r[0] < 0, below)
+        return free, below
+
+    def _scaled(self, r: list) -> list:
+        """The residual in the coordinates of a cone of unit friction."""
+        return [s * x for s, x in zip(self.mu, r, strict=True)]
 
     def _stiffness(self, where: Array) -> Array:
         """Dm of the contacts named; mu is 0 where there is no contact: divide only elsewhere."""
@@ -191,6 +203,10 @@ class Elliptic:
         """Rows that take part, `[1, *W]`."""
         counts = [active(D) for D in self.D]
         return sum(counts[1:], counts[0])
+
+
+def _length(U: list) -> Array:
+    return safe_sqrt(sum(u * u for u in U))
 
 
 def _dot(a: list, b: list) -> Array:

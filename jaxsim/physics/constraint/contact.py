@@ -21,7 +21,7 @@ from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
-from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
+from jaxsim.physics.constraint.impedance import Law, impedance, law, regularization
 from jaxsim.physics.constraint.jacobian import BasisJacobian
 from jaxsim.physics.constraint.rows import Block, ContactRows
 from jaxsim.physics.topology import ancestors
@@ -85,6 +85,22 @@ def surface_force(c: Contacts, force: list) -> list:
     return [force[0] - jnp.where(c.active, c.adhesion, 0), *force[1:]]
 
 
+def with_pull(c: Contacts, D: Array, push: Array, by_edge: bool, times: float = 1.0) -> Array:
+    """Reference of the normal, raised by R adhesion, or by an edge's share of it.
+
+    With the attraction as a passive force this moves the cone of forces down along the normal.
+    MuJoCo's documentation, Computation: Constraint model, Adhesion. With `times` -1 the reference
+    without the pull, from that with it.
+    """
+    if c.adhesion is None:
+        return push
+    held = D > 0
+    pull = jnp.where(held, c.adhesion, 0) / jnp.where(held, D, 1.0)
+    if by_edge:
+        pull = pull / jnp.where(c.dim == 1, 1, 2 * (c.dim - 1)).astype(pull.dtype)
+    return push + times * pull
+
+
 class _Parts(NamedTuple):
     """What is computed of the rows: fields of BasisJacobian, of Pyramid or Elliptic, of Block."""
 
@@ -92,6 +108,8 @@ class _Parts(NamedTuple):
     D: Any
     aref: list
     mu: list
+    soft: jax.Array
+    weight: jax.Array
 
 
 def _used(active: Array) -> Array:
@@ -129,6 +147,8 @@ def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactR
         BasisJacobian(parts.J, used),
         (Pyramid if pyramids else Elliptic)(parts.D, parts.mu, flat, used),
         parts.aref,
+        parts.soft,
+        parts.weight,
     )
 
 
@@ -143,26 +163,36 @@ def _parts_at(m: Model, c: Contacts, J: Array, velocity: list) -> _Parts:
         driven = zip(velocity[1:4], c.surfacevel, strict=False)
         velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
     first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
-    tran = first + second
+    weight = first + second
     violation, imp = _violation(c)
-    K, B = stiffness_damping(m, c.solref, c.solimp[1])
+    spring = law(m, c.solref, c.solimp[1], imp, one_sided=True)
     # friction of each basis vector; nothing beyond the contact's own dimension
     mu = [jnp.zeros_like(c.dist)] + [
         jnp.where(c.dim > k, c.friction[k - 1], 0) for k in range(1, size)
     ]
-    push = -B * velocity[0] - K * imp * violation
+    soft = spring.softness(m)
+    push = spring.reference(m, violation, velocity[0])
     if m.opt.cone == ConeType.PYRAMIDAL:
-        of_edges = _pyramid(m, c, tran, imp)
-        push = _with_pull(c, of_edges, push, by_edge=True)
-        return _Parts(J, of_edges, [push] + [-B * v for v in velocity[1:]], mu)
-    # friction rows may have a damping of their own
-    own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
-    _, Bf = stiffness_damping(m, c.solreffriction, c.solimp[1])
-    Bf = jnp.where(own, Bf, B)
+        # the first row of a contact with friction is an edge
+        weight = weight * jnp.where(c.dim == 1, 1, 1 + c.friction[0] * c.friction[0])
+        edges = _pyramid(m, c, regularization(soft, weight))
+        rubs = [spring.reference(m, None, v) for v in velocity[1:]]
+        aref = [with_pull(c, edges, push, by_edge=True), *rubs]
+        return _Parts(J, edges, aref, mu, soft, weight)
     slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
-    D = _cone(m, c, tran, imp, mu)
-    aref = [_with_pull(c, D[0], push, by_edge=False)] + [-Bf * v for v in velocity[1:]]
-    return _Parts(J, D, aref, [slope, *mu[1:]])
+    D = _cone(m, c, regularization(soft, weight), mu)
+    damper = _rubbing(m, c, imp)
+    rubs = [damper.reference(m, None, v) for v in velocity[1:]]
+    aref = [with_pull(c, D[0], push, by_edge=False), *rubs]
+    return _Parts(J, D, aref, [slope, *mu[1:]], soft, weight)
+
+
+def _rubbing(m: Model, c: Contacts, imp: Array) -> Law:
+    """The law of the friction rows of elliptic cones, which may have a damping of their own."""
+    own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
+    first, second = (law(m, ref, c.solimp[1], imp) for ref in (c.solref, c.solreffriction))
+    damping = jnp.where(own, second.damping, first.damping)
+    return Law(jnp.zeros_like(imp), damping, imp)
 
 
 def _violation(c: Contacts) -> tuple[Array, Array]:
@@ -174,33 +204,15 @@ def _violation(c: Contacts) -> tuple[Array, Array]:
     return violation, weight * impedance(c.solimp, violation)
 
 
-def _with_pull(c: Contacts, D: Array, push: Array, by_edge: bool) -> Array:
-    """Reference of the normal, raised by R adhesion, or by an edge's share of it.
-
-    With the attraction as a passive force this moves the cone of forces down along the normal.
-    MuJoCo's documentation, Computation: Constraint model, Adhesion.
-    """
-    if c.adhesion is None:
-        return push
-    held = D > 0
-    pull = jnp.where(held, c.adhesion, 0) / jnp.where(held, D, 1.0)
-    if by_edge:
-        pull = pull / jnp.where(c.dim == 1, 1, 2 * (c.dim - 1)).astype(pull.dtype)
-    return push + pull
-
-
-def _pyramid(m: Model, c: Contacts, tran: Array, imp: Array) -> Array:
+def _pyramid(m: Model, c: Contacts, R: Array) -> Array:
     """All edges of a pyramid share one regularization, that of the first edge rescaled."""
     slope = c.friction[0]
-    edge = 1 / regularize(imp, tran * (1 + slope * slope))
-    frictional = 2 * slope * slope / m.opt.impratio * edge
-    R = jnp.where(c.dim == 1, 1 / regularize(imp, tran), frictional)
+    R = jnp.where(c.dim == 1, R, 2 * slope * slope / m.opt.impratio * R)
     return jnp.where(c.active, 1 / jnp.where(c.active, R, 1.0), 0)
 
 
-def _cone(m: Model, c: Contacts, tran: Array, imp: Array, mu: list) -> list:
+def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
     """Friction directions of an elliptic cone have regularizations tied to the normal's."""
-    R = 1 / regularize(imp, tran)
     D = [jnp.where(c.active, 1 / R, 0)]
     Rt = R / m.opt.impratio
     for k in range(1, len(mu)):

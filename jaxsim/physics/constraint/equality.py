@@ -19,9 +19,9 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.point_motion import Motion, point_motion
 from jaxsim.physics.constraint.cost import Quadratic
-from jaxsim.physics.constraint.impedance import columns, impedance, regularize, stiffness_damping
+from jaxsim.physics.constraint.impedance import columns, impedance, law
 from jaxsim.physics.constraint.jacobian import DenseJacobian
-from jaxsim.physics.constraint.rows import SingleRows, block
+from jaxsim.physics.constraint.rows import SingleRows, Terms, block
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
@@ -285,16 +285,15 @@ def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> SingleRows:
     else:
         violation = safe_sqrt(sum(r.residual * r.residual for r in rows))
     solref, solimp = columns(take(m.eq_solref, ids)), columns(take(m.eq_solimp, ids))
-    imp = impedance(solimp, violation)
-    K, B = stiffness_damping(m, solref, solimp[1])
-    active = take(d.eq_active, ids)
-    D = [jnp.where(active, regularize(imp, r.weight), 0) for r in rows]
-    aref = [-B * r.velocity - K * imp * r.residual - r.drift for r in rows]
-    return block(
-        ConstraintType.EQUALITY,
-        np.tile(ids, len(rows)),
-        DenseJacobian(jnp.concatenate([r.J for r in rows])),
-        Quadratic(jnp.concatenate(D)),
+    spring = law(m, solref, solimp[1], impedance(solimp, violation))
+    aref = [spring.reference(m, r.residual, r.velocity, r.drift) for r in rows]
+    terms = Terms(
+        Quadratic,
+        jnp.concatenate([take(d.eq_active, ids)] * len(rows)),
         jnp.concatenate(aref),
+        jnp.concatenate([spring.softness(m)] * len(rows)),
+        jnp.concatenate([r.weight for r in rows]),
         jnp.concatenate([r.residual for r in rows]),
     )
+    J = DenseJacobian(jnp.concatenate([r.J for r in rows]))
+    return block(ConstraintType.EQUALITY, np.tile(ids, len(rows)), J, terms)

@@ -1,15 +1,18 @@
-"""Impedance and reference of a constraint row: from (solref, solimp) to (D, aref).
+"""Impedance and reference of a constraint row: from (solref, solimp) to its law.
 
 MuJoCo's documentation, Computation: Constraint model (Parameters, Impedance, Reference).
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.discrete import is_discrete
 
 
 def impedance(solimp: tuple[Array, ...], violation: Array) -> Array:
@@ -45,48 +48,93 @@ def impedance(solimp: tuple[Array, ...], violation: Array) -> Array:
     return jnp.where(flat, 0.5 * (d0 + dwidth), jnp.where(inside, smooth, dwidth))
 
 
-def stiffness_damping(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array, Array]:
-    """Stiffness and damping of the reference acceleration.
+class Law(NamedTuple):
+    """How a row wants to move, as a function of its position and speed.
+
+        aref = -damping speed - stiffness imp position
+
+    Attributes:
+      stiffness, damping: K and B of the documentation, `[n, *W]`.
+      imp: impedance `[n, *W]`.
+    """
+
+    stiffness: jax.Array
+    damping: jax.Array
+    imp: jax.Array
+
+    def reference(
+        self, m: Model, position: Array | None, speed: Array, drift: Array | float = 0.0
+    ) -> Array:
+        """Reference acceleration at a position and speed, `[n, *W]`.
+
+        Under the discrete integrator it is that at the end of the step: the a for which
+        a = -B (v + h a) - K imp (r + h v + h^2 a) - drift.
+
+        Args:
+          m: model.
+          position: r, position minus margin; None: zero.
+          speed: v, along the row.
+          drift: change of the speed without acceleration.
+        """
+        damped = -self.damping * speed - drift
+        if is_discrete(m):
+            ahead = m.opt.timestep * speed
+            position = ahead if position is None else position + ahead
+        if position is not None:
+            damped = damped - self.stiffness * self.imp * position
+        return self.yielding(m) * damped if is_discrete(m) else damped
+
+    def yielding(self, m: Model) -> Array:
+        """How much less a row accelerates that is evaluated at the end of the step, `[n, *W]`."""
+        h = m.opt.timestep
+        return 1 / (1 + h * (self.damping + h * self.stiffness * self.imp))
+
+    def softness(self, m: Model) -> Array:
+        """Regularization R of the row per unit of its inverse inertia, `[n, *W]`."""
+        soft = (1 - self.imp) / self.imp
+        if not is_discrete(m):
+            return soft
+        return jnp.maximum(self.yielding(m) * soft, (1 - MAXIMP) / MAXIMP)
+
+
+def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: bool = False) -> Law:
+    """The law of rows from their parameters.
+
+    A row that a step cannot resolve would gain energy, or rebound: the time constant is at least
+    two steps. Under the discrete integrator none gains energy; of limits and contacts that a step
+    cannot resolve the spring is the stiffest that does not rebound, K imp = 1 / h^2, at the
+    damping ratio that was asked for. The flag refsafe, disabled, leaves all as they are.
 
     Args:
-      m: model, for the time step that limits the time constant.
+      m: model, for the time step.
       solref: two arrays `[n, *W]`: (time constant, damping ratio), or both negative:
         (-stiffness, -damping).
       dmax: impedance at full width, `[n, *W]`.
-
-    Returns:
-      (K, B), each `[n, *W]`.
+      imp: impedance, `[n, *W]`.
+      one_sided: of limits, and normals of contacts.
     """
     time, ratio = solref
+    h, discrete = m.opt.timestep, is_discrete(m)
+    safe = not m.opt.disableflags & DisableBit.REFSAFE
     dmax = jnp.clip(dmax, MINIMP, MAXIMP)
     standard = time > 0
-    if not m.opt.disableflags & DisableBit.REFSAFE:
-        time = jnp.where(standard, jnp.maximum(time, 2 * m.opt.timestep), time)
+    if safe and not discrete:
+        time = jnp.where(standard, jnp.maximum(time, 2 * h), time)
     tc = jnp.where(standard, time, 1.0)
     dr = jnp.where(standard, ratio, 1.0)
     K = jnp.where(standard, 1 / jnp.maximum(MINVAL, (dmax * tc * dr) ** 2), -time / dmax**2)
     damped = ratio > 0
     B = jnp.where(damped, 2 / jnp.maximum(MINVAL, dmax * tc), -ratio / dmax)
-    return K, B
+    if safe and discrete and one_sided:
+        abrupt = standard & (time * ratio < h)
+        K = jnp.where(abrupt, 1 / (h * h * imp), K)
+        B = jnp.where(abrupt, 2 * ratio / (h * jnp.sqrt(imp)), B)
+    return Law(K, B, imp)
 
 
-def regularize(imp: Array, diag: Array) -> Array:
-    """D = 1 / R with R = (1 - d) / d times the approximate inverse inertia of the row."""
-    return 1 / jnp.maximum(MINVAL, (1 - imp) / imp * diag)
-
-
-def friction_terms(
-    m: Model,
-    solref: tuple[Array, Array],
-    solimp: tuple[Array, ...],
-    floss: Array,
-    speed: Array,
-    invweight: Array,
-) -> tuple[Array, Array]:
-    """D and aref `[n, *W]` of rows of dry friction, which only damp; no row where floss is zero."""
-    _, B = stiffness_damping(m, solref, solimp[1])
-    D = regularize(impedance(solimp, jnp.zeros_like(speed)), invweight)
-    return jnp.where(floss > 0, D, 0), -B * speed
+def regularization(soft: Array, weight: Array) -> Array:
+    """R of rows: softness times inverse inertia, approximate or exact."""
+    return jnp.maximum(MINVAL, soft * weight)
 
 
 def columns(a: Array) -> tuple:

@@ -17,6 +17,7 @@ from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
+from jaxsim.physics.integrate.ties import metric_ties
 from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
 
 # what the rows of each type are of
@@ -44,7 +45,7 @@ def touched_trees(m: Model, d: Data) -> list[Array]:
     return [_active(block)[:, None] & of_block for block, of_block in pairs]
 
 
-def connected(rows: Rows, touched: list[Array]) -> Array:
+def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
     """The first tree that each can be reached from, `[ntree, *W]`.
 
     Each row takes the first of its trees, and gives it to the others, until nothing changes.
@@ -52,19 +53,20 @@ def connected(rows: Rows, touched: list[Array]) -> Array:
     Args:
       rows: the rows of a state, some.
       touched: the trees that they touch, as `touched_trees` gives them.
+      ties: trees that something else ties together, `[n, ntree, *W]` bool each.
     """
     count, *worlds = touched[0].shape[1:]
     own = column(np.arange(count, dtype=np.int32), touched[0][0])
     start = jnp.broadcast_to(own, (count, *worlds))
     blocks = zip(rows.blocks, touched, strict=True)
-    several = [t for block, t in blocks if not isinstance(block.J, DofJacobian)]
+    several = ties + [t for block, t in blocks if not isinstance(block.J, DofJacobian)]
     if not several:
         return start
-    ties = jnp.concatenate(several)
+    tied = jnp.concatenate(several)
 
     def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
         label, _ = state
-        offered = jnp.where(ties, first_of(ties, label)[:, None], np.int32(count)).min(axis=0)
+        offered = jnp.where(tied, first_of(tied, label)[:, None], np.int32(count)).min(axis=0)
         least = jnp.minimum(label, offered)
         least = pick(least, least)
         return least, jnp.any(least != label)
@@ -85,9 +87,10 @@ def islands(m: Model, d: Data) -> Data:
     if d.rows.empty or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
-    touched = touched_trees(m, d)
-    bound = jnp.concatenate(touched).any(axis=0)
-    first = connected(d.rows, touched)
+    touched, ties = touched_trees(m, d), metric_ties(m, d.qpos)
+    some = d.nefc > 0
+    bound = jnp.concatenate([*touched, *ties]).any(axis=0) & some
+    first = connected(d.rows, touched, ties)
     root = bound & (first == column(np.arange(m.ntree, dtype=np.int32), first))
     number = lax.cumsum(root.astype(jnp.int32)) - 1
     return d.replace(

@@ -10,8 +10,8 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.constraint.cost import Huber, OneSided
-from jaxsim.physics.constraint.impedance import columns, friction_terms
+from jaxsim.physics.constraint.dry_friction import friction_terms
+from jaxsim.physics.constraint.impedance import columns
 from jaxsim.physics.constraint.jacobian import DenseJacobian, DofJacobian
 from jaxsim.physics.constraint.limit import distance, limit_terms, sides
 from jaxsim.physics.constraint.rows import SingleRows, block
@@ -25,9 +25,10 @@ def dof_friction(m: Model, d: Data) -> SingleRows | None:
     floss = take(m.dof_frictionloss, dof)
     solref, solimp = columns(take(m.dof_solref, dof)), columns(take(m.dof_solimp, dof))
     qvel = take(d.qvel, dof)
-    D, aref = friction_terms(m, solref, solimp, floss, qvel, take(m.dof_invweight0, dof))
     J = DofJacobian(tuple(dof.tolist()), jnp.ones_like(qvel))
-    return block(ConstraintType.FRICTION_DOF, dof, J, Huber(D, floss), aref)
+    weight = take(m.dof_invweight0, dof)
+    terms = friction_terms(m, solref, solimp, floss, qvel, weight)
+    return block(ConstraintType.FRICTION_DOF, dof, J, terms)
 
 
 @derived
@@ -46,9 +47,8 @@ def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
     dist, sign = distance(value, span, side)
     dof = m.jnt_dofadr[joint]
     margin, speed = take(m.jnt_margin, joint), sign * take(d.qvel, dof)
-    D, aref = _limit(m, joint, dist, margin, speed, take(m.dof_invweight0, dof))
     J = DofJacobian(tuple(dof.tolist()), sign)
-    return block(ConstraintType.LIMIT_JOINT, joint, J, OneSided(D), aref, dist, margin)
+    return _limit(m, joint, J, dist, margin, speed, take(m.dof_invweight0, dof))
 
 
 def ball_limits(m: Model, d: Data) -> SingleRows | None:
@@ -70,14 +70,19 @@ def ball_limits(m: Model, d: Data) -> SingleRows | None:
         J = J - here * axis.parts[k][:, None]
         speed = speed - axis.parts[k] * take(d.qvel, dof + k)
     margin = take(m.jnt_margin, joint)
-    D, aref = _limit(m, joint, dist, margin, speed, take(m.dof_invweight0, dof))
-    rows = DenseJacobian(J), OneSided(D), aref, dist, margin
-    return block(ConstraintType.LIMIT_JOINT, joint, *rows)
+    return _limit(m, joint, DenseJacobian(J), dist, margin, speed, take(m.dof_invweight0, dof))
 
 
 def _limit(
-    m: Model, joint: np.ndarray, dist: Array, margin: Array, speed: Array, invweight: Array
-) -> tuple[Array, Array]:
-    """D and aref of limit rows of joints."""
+    m: Model,
+    joint: np.ndarray,
+    J: DofJacobian | DenseJacobian,
+    dist: Array,
+    margin: Array,
+    speed: Array,
+    invweight: Array,
+) -> SingleRows:
+    """Limit rows of joints."""
     solref, solimp = columns(take(m.jnt_solref, joint)), columns(take(m.jnt_solimp, joint))
-    return limit_terms(m, solref, solimp, dist, margin, speed, invweight)
+    terms = limit_terms(m, solref, solimp, dist, margin, speed, invweight)
+    return block(ConstraintType.LIMIT_JOINT, joint, J, terms)

@@ -6,7 +6,9 @@ import numpy as np
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
-from jaxsim.physics.constraint.impedance import impedance, regularize, stiffness_damping
+from jaxsim.physics.constraint.cost import OneSided
+from jaxsim.physics.constraint.impedance import impedance, law
+from jaxsim.physics.constraint.rows import Terms
 
 
 def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,8 +47,8 @@ def limit_terms(
     margin: Array,
     speed: Array,
     invweight: Array,
-) -> tuple[Array, Array]:
-    """D and aref `[n, *W]` of limits that are active within their margin.
+) -> Terms:
+    """Rows of limits, which are active within their margin.
 
     Args:
       m: model.
@@ -56,7 +58,7 @@ def limit_terms(
       speed: rate of change of the distance.
       invweight: approximate inverse inertia.
     """
-    imp = impedance(solimp, dist - margin)
-    K, B = stiffness_damping(m, solref, solimp[1])
-    D = jnp.where(dist < margin, regularize(imp, invweight), 0)
-    return D, -B * speed - K * imp * (dist - margin)
+    beyond = dist - margin
+    spring = law(m, solref, solimp[1], impedance(solimp, beyond), one_sided=True)
+    aref, soft = spring.reference(m, beyond, speed), spring.softness(m)
+    return Terms(OneSided, dist < margin, aref, soft, invweight, dist, margin)

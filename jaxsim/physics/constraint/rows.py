@@ -6,9 +6,11 @@ class, not a new case in the solver. Every block has a fixed number of rows; one
 has neither cost nor force.
 """
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import ConstraintType
@@ -16,6 +18,7 @@ from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
+from jaxsim.physics.constraint.impedance import regularization
 from jaxsim.physics.constraint.jacobian import BasisJacobian, DenseJacobian, DofJacobian
 
 Jacobian = TypeVar("Jacobian", bound=DofJacobian | DenseJacobian | BasisJacobian)
@@ -33,6 +36,8 @@ class Block(Generic[Jacobian, Cost]):
       J: the Jacobian.
       cost: the cost of the residual.
       aref: reference acceleration `[n, *W]`; of contacts a list over the basis.
+      soft: regularization per unit of inverse inertia `[n, *W]`; of contacts that of the first row.
+      weight: the approximate inverse inertia that `cost` was made with, likewise.
       pos, margin: what people read beside them: position of the constraint, and where it begins to
         act, `[n, *W]`; None: zero, or that of the contacts.
     """
@@ -42,6 +47,8 @@ class Block(Generic[Jacobian, Cost]):
     J: Jacobian
     cost: Cost
     aref: Any
+    soft: jax.Array
+    weight: jax.Array
     pos: jax.Array | None = None
     margin: jax.Array | None = None
 
@@ -59,17 +66,30 @@ SingleRows = Block[DofJacobian | DenseJacobian, Quadratic | OneSided | Huber]
 ContactRows = Block[BasisJacobian, Pyramid | Elliptic]
 
 
+class Terms(NamedTuple):
+    """What the rows of a block are, beside their Jacobian.
+
+    Attributes:
+      cost: makes the cost, of the inverse regularization D.
+      active: rows that take part, `[n, *W]` bool, or all.
+      aref, soft, weight, pos, margin: as in `Block`.
+    """
+
+    cost: Callable[[Array], Quadratic | OneSided | Huber]
+    active: Array | bool
+    aref: jax.Array
+    soft: jax.Array
+    weight: jax.Array
+    pos: jax.Array | None = None
+    margin: jax.Array | None = None
+
+
 def block(
-    type: ConstraintType,
-    id: np.ndarray,
-    J: DenseJacobian | DofJacobian,
-    cost: Huber | OneSided | Quadratic,
-    aref: Array,
-    pos: Array | None = None,
-    margin: Array | None = None,
+    type: ConstraintType, id: np.ndarray, J: DenseJacobian | DofJacobian, terms: Terms
 ) -> SingleRows:
     """A block whose rows are of the objects `id`, a constant array."""
-    return Block(type, tuple(id.tolist()), J, cost, aref, pos, margin)
+    D = jnp.where(terms.active, 1 / regularization(terms.soft, terms.weight), 0)
+    return Block(type, tuple(id.tolist()), J, terms.cost(D), *terms[2:])
 
 
 @node()

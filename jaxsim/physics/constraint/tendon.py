@@ -8,8 +8,8 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
-from jaxsim.physics.constraint.cost import Huber, OneSided
-from jaxsim.physics.constraint.impedance import columns, friction_terms
+from jaxsim.physics.constraint.dry_friction import friction_terms
+from jaxsim.physics.constraint.impedance import columns
 from jaxsim.physics.constraint.jacobian import DenseJacobian
 from jaxsim.physics.constraint.limit import distance, limit_terms, sides
 from jaxsim.physics.constraint.rows import SingleRows, block
@@ -25,9 +25,9 @@ def tendon_friction(m: Model, d: Data) -> SingleRows | None:
     solref = columns(take(m.tendon_solref_fri, tendon))
     solimp = columns(take(m.tendon_solimp_fri, tendon))
     speed, weight = take(d.ten_velocity, tendon), take(m.tendon_invweight0, tendon)
-    D, aref = friction_terms(m, solref, solimp, floss, speed, weight)
     J = DenseJacobian(take(d.ten_J, tendon))
-    return block(ConstraintType.FRICTION_TENDON, tendon, J, Huber(D, floss), aref)
+    terms = friction_terms(m, solref, solimp, floss, speed, weight)
+    return block(ConstraintType.FRICTION_TENDON, tendon, J, terms)
 
 
 def tendon_limits(m: Model, d: Data) -> SingleRows | None:
@@ -40,9 +40,9 @@ def tendon_limits(m: Model, d: Data) -> SingleRows | None:
     solref = columns(take(m.tendon_solref_lim, tendon))
     solimp = columns(take(m.tendon_solimp_lim, tendon))
     margin, weight = take(m.tendon_margin, tendon), take(m.tendon_invweight0, tendon)
-    D, aref = limit_terms(m, solref, solimp, dist, margin, speed, weight)
     J = DenseJacobian(sign[:, None] * take(d.ten_J, tendon))
-    return block(ConstraintType.LIMIT_TENDON, tendon, J, OneSided(D), aref, dist, margin)
+    terms = limit_terms(m, solref, solimp, dist, margin, speed, weight)
+    return block(ConstraintType.LIMIT_TENDON, tendon, J, terms)
 
 
 def limit_distance(m: Model, d: Data) -> tuple[Array, Array]:

@@ -3,12 +3,14 @@
 MuJoCo's documentation, Computation: Numerical integration.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import DynType, EnableBit, IntegratorType
+from jaxsim.enums import DisableBit, DynType, EnableBit, IntegratorType, SolverType
 from jaxsim.math import select
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
@@ -114,7 +116,9 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     if sleeps(m):
         qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
         qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
-    new = d.replace(time=d.time + h, qpos=qpos, qvel=qvel, qacc_warmstart=d.qacc)
+    # under the flag ipc, which is for flexes, MuJoCo leaves the start of the solver as it is
+    warm = d.qacc_warmstart if m.opt.enableflags & EnableBit.IPC else d.qacc
+    new = d.replace(time=d.time + h, qpos=qpos, qvel=qvel, qacc_warmstart=warm)
     return plugins.advance(m, new)
 
 
@@ -151,17 +155,51 @@ FROM_VELOCITY = (
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """An integrator that is not there, named."""
-    kind = IntegratorType(m.opt.integrator)
-    if kind == IntegratorType.RK4 and sleeps(m):
-        what = "the integrator 'RK4' cannot be used with sleeping, as MuJoCo documents: its stages"
-        what += " would wake what sleeps; use another integrator or remove sleep='enable'"
-        return [Refusal(f"option: {what}")]
-    if kind in INTEGRATORS:
-        return []
-    known = ", ".join(f"'{name}'" for name in XML_NAMES)
-    what = f"option integrator '{kind.name.lower()}' is not supported; use one of {known}"
-    return [Refusal(what)]
+    """What integrators cannot be used with."""
+    return [Refusal(f"option: {what}") for clashes, what in CLASHES if clashes(m)]
+
+
+def _has(m: Model, kind: IntegratorType) -> bool:
+    return m.opt.integrator == kind
+
+
+def _enables(m: Model, flag: EnableBit) -> bool:
+    return bool(m.opt.enableflags & flag)
+
+
+# options that MuJoCo does not take together either
+CLASHES: tuple[tuple[Callable[[Model], bool], str], ...] = (
+    (
+        lambda m: _has(m, IntegratorType.RK4) and sleeps(m),
+        "the integrator 'RK4' cannot be used with sleeping, as MuJoCo documents: its stages would "
+        "wake what sleeps; use another integrator or remove sleep='enable'",
+    ),
+    (
+        lambda m: (
+            _has(m, IntegratorType.DISCRETE)
+            and sleeps(m)
+            and bool(m.opt.disableflags & DisableBit.ISLAND)
+        ),
+        "the integrator 'discrete' cannot be used with sleeping without islands, as MuJoCo "
+        "documents: enable the flag island, or remove sleep='enable'",
+    ),
+    (
+        lambda m: _enables(m, EnableBit.IPC) and not _has(m, IntegratorType.DISCRETE),
+        "the flag ipc needs the integrator 'discrete'; use it, or remove ipc='enable'",
+    ),
+    (
+        lambda m: _enables(m, EnableBit.IPC) and m.opt.solver == SolverType.PGS,
+        "the flag ipc cannot be used with solver='PGS'; use 'Newton', or remove ipc='enable'",
+    ),
+    (
+        lambda m: _enables(m, EnableBit.IPC) and _enables(m, EnableBit.FWDINV),
+        "the flag ipc cannot be used with fwdinv='enable'; remove one of the two",
+    ),
+    (
+        lambda m: _enables(m, EnableBit.IPC) and _enables(m, EnableBit.SLEEP),
+        "the flag ipc cannot be used with sleep='enable'; remove one of the two",
+    ),
+)
 
 
 def _dynamics(m: Model, d: Data) -> Data:
@@ -187,5 +225,5 @@ INTEGRATORS = {
     IntegratorType.RK4: rk4,
     IntegratorType.IMPLICIT: single_step,
     IntegratorType.IMPLICITFAST: single_step,
+    IntegratorType.DISCRETE: single_step,
 }
-XML_NAMES = ("Euler", "RK4", "implicit", "implicitfast")

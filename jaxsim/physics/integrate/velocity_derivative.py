@@ -33,16 +33,24 @@ def smooth_derivative(m: Model, d: Data) -> Array:
     """d (qfrc_passive + qfrc_actuator) / d qvel, `[nv, nv, *W]`."""
     out = jnp.zeros_like(d.M)
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
-        out = out + _along_rows(moment_pattern(m), d.actuator_moment, force_slope(m, d))
+        out = out + along_rows(moment_pattern(m), d.actuator_moment, force_slope(m, d))
     if not m.opt.disableflags & DisableBit.DAMPER:
         if m.ntendon:
-            out = out - _along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
+            out = out - along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
         out = out - diagonal_matrix(dof_damping_rate(m, d))
     out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
-    off = DisableBit.SPRING | DisableBit.DAMPER  # both together turn all passive forces off
-    if m.flg_fluid and m.opt.disableflags & off != off:
-        out = out + _between(m, d, np.arange(m.nv), _fluid_response(m, d))
-    return out
+    return out + fluid_derivative(m, d) if has_fluid(m) else out
+
+
+def has_fluid(m: Model) -> bool:
+    """Whether a medium acts: springs and dampers, both disabled, turn all passive forces off."""
+    off = DisableBit.SPRING | DisableBit.DAMPER
+    return bool(m.flg_fluid) and m.opt.disableflags & off != off
+
+
+def fluid_derivative(m: Model, d: Data, drag_only: bool = False) -> Array:
+    """d qfrc_fluid / d qvel, or of the drag in it, `[nv, nv, *W]`."""
+    return _between(m, d, np.arange(m.nv), _fluid_response(m, d, drag_only))
 
 
 def bias_derivative(m: Model, d: Data, dofs: np.ndarray) -> Array:
@@ -74,7 +82,7 @@ def diagonal_matrix(values: Array) -> Array:
     return jnp.asarray(column(np.eye(values.shape[0]), values)) * values[:, None]
 
 
-def _along_rows(pattern: Pattern, matrix: Array, weight: Array) -> Array:
+def along_rows(pattern: Pattern, matrix: Array, weight: Array) -> Array:
     """A' diag(weight) A for a matrix A `[rows, nv, *W]`; a row of one entry is on the diagonal."""
     entries = pattern.entries(matrix)
     alone = np.bincount(pattern.row, minlength=pattern.shape[0]) == 1
@@ -117,11 +125,11 @@ def _gyroscopic(inertia: Inertia, v: Spatial) -> list[Spatial]:
     ]
 
 
-def _fluid_response(m: Model, d: Data) -> list[Spatial]:
+def _fluid_response(m: Model, d: Data, drag_only: bool) -> list[Spatial]:
     """Change of the medium's wrench on each body per unit of each component of its velocity."""
 
     def wrench(cvel: Spatial) -> Spatial:
-        force, torque = fluid_wrench(m, d.replace(cvel=cvel))
+        force, torque = fluid_wrench(m, d.replace(cvel=cvel), drag_only)
         arm = d.xipos - take(d.subtree_com, m.body_rootid)
         return Spatial.of(torque + arm.cross(force), force)
 

@@ -27,12 +27,15 @@ def fluid_force(m: Model, d: Data) -> Array:
     return wrench_force(m, d, *fluid_wrench(m, d), d.xipos)
 
 
-def fluid_wrench(m: Model, d: Data) -> tuple[Vec, Vec]:
-    """Force and torque of the medium on each body at its center of mass, in the world."""
+def fluid_wrench(m: Model, d: Data, drag_only: bool = False) -> tuple[Vec, Vec]:
+    """Force and torque of the medium on each body at its center of mass, in the world.
+
+    `drag_only` leaves out lift and added mass, which do not only slow a body down.
+    """
     force, torque = _box_forces(m, d)
     geom, body = fluid_geoms(m)
     if len(geom):
-        push, turn = _ellipsoid_forces(m, d, geom)
+        push, turn = _ellipsoid_forces(m, d, geom, drag_only)
         arm = take(d.geom_xpos, geom) - take(d.xipos, m.geom_bodyid[geom])
         force = force + weighted_sum(body, push)
         torque = torque + weighted_sum(body, turn + arm.cross(push))
@@ -86,7 +89,7 @@ def _opposed(v: Vec, quadratic: Vec, linear: Array) -> Vec:
     return Vec(*(-(q * jnp.abs(a) + linear) * a for a, q in pairs))
 
 
-def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray) -> tuple[Vec, Vec]:
+def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> tuple[Vec, Vec]:
     """Force and torque on each geom at its center, in the world (Ellipsoid model).
 
     The added mass is that of steady motion: its acceleration terms are left out, as in MuJoCo.
@@ -117,6 +120,9 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray) -> tuple[Vec, Vec]:
     unit = normal.scale(safe_divide(jnp.ones_like(speed), normal.norm()))
     along = safe_divide(v.dot(unit), speed)
     push = push + unit.cross(v).cross(v).scale(kutta * rho * area * along)
+
+    if drag_only:
+        push, turn = (v.map(jnp.zeros_like) for v in (push, turn))
 
     # drag: quadratic in the speed, and linear for a sphere of equal size
     largest = jnp.maximum(jnp.maximum(x, y), z)

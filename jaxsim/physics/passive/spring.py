@@ -51,6 +51,30 @@ def tendon_spring(m: Model, d: Data) -> Array:
     return -x * _slope(x, _tendon_coef(m))
 
 
+def dof_spring_rate(m: Model, d: Data) -> Array:
+    """Minus the derivative of the joints' spring force by displacement, on the dofs `[nv, *W]`.
+
+    As MuJoCo's discrete integrator has it: where a vector is displaced, that along it counts for
+    all directions, and a spring that pushes away has none.
+    """
+    if m.opt.disableflags & DisableBit.SPRING or not m.nv:
+        return jnp.zeros_like(d.qvel)
+    pieces = []
+    for motion, joint in spring_groups(m):
+        x = _displacement(m, d, motion, joint)
+        length = x.norm() if isinstance(x, Vec) else x
+        pieces += [_rate(length, _joint_coef(m, joint))] * motion.size
+    return take(join(pieces), _dof_order(m))
+
+
+def tendon_spring_rate(m: Model, d: Data) -> Array:
+    """The same of the tendons by their length, `[ntendon, *W]`; zero where the spring rests."""
+    if m.opt.disableflags & DisableBit.SPRING:
+        return jnp.zeros_like(d.ten_length)
+    x = _stretch(m, d)
+    return jnp.where(x == 0, 0, _rate(x, _tendon_coef(m)))
+
+
 def spring_energy(m: Model, d: Data) -> Array:
     """Energy stored in all springs, `[1, *W]` [J]."""
     if m.opt.disableflags & DisableBit.SPRING or not m.nv:
@@ -135,6 +159,12 @@ def _slope(x: Array, coef: tuple[Array, Array, Array]) -> Array:
     """Force over displacement."""
     k, b, c = coef
     return k + x * (b + x * c)
+
+
+def _rate(x: Array, coef: tuple[Array, Array, Array]) -> Array:
+    """Derivative of the force's size by displacement, where it is not below zero."""
+    k, b, c = coef
+    return jnp.maximum(k + x * (2 * b + x * 3 * c), 0)
 
 
 def _stored(x: Array, coef: tuple[Array, Array, Array]) -> Array:

@@ -11,6 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply, apply_transpose
 from jaxsim.physics.constraint.row_list import ConstraintRows, listed
+from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.forward import (
     fwd_actuation,
     fwd_constraint,
@@ -18,6 +19,7 @@ from jaxsim.physics.forward import (
     fwd_velocity,
     smooth_force,
 )
+from jaxsim.physics.integrate.system import unforced_system
 from jaxsim.physics.stage import stage
 
 
@@ -36,12 +38,18 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     They are ordered by type, within a type by object, within an object as MuJoCo orders them, so
     that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
     """
-    d = fwd_position(m, d)
-    d = fwd_velocity(m, d)
     if m.opt.noslip_iterations > 0:
+        d = fwd_velocity(m, fwd_position(m, d))
         for part in (fwd_actuation, smooth_force, fwd_constraint):
             d = part(m, d)
-    return listed(d)
+        return listed(d)
+    return listed(state_rows(m, d))
+
+
+def state_rows(m: Model, d: Data) -> Data:
+    """The data with the rows of its state."""
+    d = fwd_velocity(m, fwd_position(m, d))
+    return d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone))
 
 
 def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:

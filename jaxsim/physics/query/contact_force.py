@@ -1,9 +1,9 @@
 """Forces of the contacts in the list of a Data, for inspection.
 
 They follow from what `d` carries: the contacts, the poses and velocities of the state they were
-found in, and `qacc`; where the model has no-slip iterations or the integrator RK4, the list has
-them. So they belong to the same state as the list: after `forward` to that in `d`, after `step` to
-the one before it (with RK4 to its last stage).
+found in, and `qacc`; where the model has no-slip iterations, the flag diagexact, or RK4 or discrete
+as integrator, the list has them. So they belong to the same state as the list: after `forward` to
+that in `d`, after `step` to the one before it (with RK4 to its last stage).
 """
 
 import jax.numpy as jnp
@@ -57,8 +57,8 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
     if m.lists_contact_forces:
         if contact.force is None:
             raise ValueError(
-                "contact_force: this Data was made for a model without RK4 and no-slip iterations, "
-                "after which forces do not follow from qacc; use make_data"
+                "contact_force: this Data was made for a model with other options, whose forces "
+                "follow from qacc; use make_data"
             )
         return contact.force
     c = from_list(m, contact)

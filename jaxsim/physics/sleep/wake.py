@@ -14,6 +14,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.tendon import limit_distance, limited
+from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.integrate.ties import implicit_tendons
 from jaxsim.physics.sleep.cycle import cycles, woken, woken_by
 from jaxsim.physics.sleep.incidence import equalities, tendons
 from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
@@ -65,7 +67,10 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
 
 
 def wake_by_tendons(m: Model, d: Data) -> Data:
-    """Wakes a tree that a tendon with a row ties to one that is awake."""
+    """Wakes a tree that a tendon with a row ties to one that is awake.
+
+    Under the discrete integrator a spring or damper of the tendon does so too.
+    """
     two = (m.tendon_treenum == 2) & (tendons(m).tree[:, 1] >= 0)
     parts = []
     tendon = limited(m)[0]
@@ -75,6 +80,8 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
     rubs = np.flatnonzero(two & m.tendon_hasfriction)
     if len(rubs):
         parts.append((rubs, jnp.ones((len(rubs), *d.qpos.shape[1:]), bool)))
+    if is_discrete(m) and two.any():
+        parts.append((np.flatnonzero(two), implicit_tendons(m, d.qpos)[two]))
     if not parts:
         return d
     tendon = np.concatenate([ids for ids, _ in parts])

@@ -15,8 +15,9 @@ from jaxsim.enums import DisableBit
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
-from jaxsim.physics.arrays.select import column, diagonal, total, weighted_sum
+from jaxsim.physics.arrays.select import column, total, weighted_sum
 from jaxsim.physics.constraint.island import connected, first_of
+from jaxsim.physics.integrate.ties import metric_ties
 from jaxsim.physics.solver.problem import Problem
 
 
@@ -33,19 +34,20 @@ class Islands(NamedTuple):
     trace: jax.Array
 
 
-def find_islands(m: Model, p: Problem, touched: list[Array]) -> Islands:
+def find_islands(m: Model, p: Problem, touched: list[Array], inertia: Array) -> Islands:
     """The islands; one for the whole world where the flag `island` is off.
 
     Args:
       m: model.
       p: the problem.
       touched: the trees that its rows touch, as `touched_trees` gives them.
+      inertia: diagonal of M, `[nv, *W]`.
     """
-    inertia = lax.stop_gradient(diagonal(p.M))
+    inertia = lax.stop_gradient(inertia)
     if m.ntree == 1 or m.opt.disableflags & DisableBit.ISLAND:
         member = [trees.any(axis=1)[None].astype(inertia.dtype) for trees in touched]
         return Islands(member, total(inertia))
-    island = connected(p.rows, touched)
+    island = connected(p.rows, touched, metric_ties(m, inertia))
     member = [_numbered(first_of(trees, island), m.ntree, inertia) for trees in touched]
     of_tree = weighted_sum(1.0 * (m.dof_treeid == np.arange(m.ntree)[:, None]), inertia)
     return Islands(member, apply(_numbered(island, m.ntree, inertia), of_tree))

@@ -34,19 +34,7 @@ from jaxsim.physics.constraint.cost import Huber, Piece
 from jaxsim.physics.constraint.rows import Block
 from jaxsim.physics.solver.friction import Bounded, Group, group, slips
 from jaxsim.physics.solver.islands import find_islands
-from jaxsim.physics.solver.problem import Problem
-
-
-class RowForces(NamedTuple):
-    """Forces of the rows where they do not follow from their residuals.
-
-    Attributes:
-      blocks: block by block, as `Piece.force`.
-      reach: of pyramids: largest force along each tangent, as `Pyramid.reach`; else None.
-    """
-
-    blocks: list
-    reach: list | None
+from jaxsim.physics.solver.problem import Problem, RowForces
 
 
 class NoSlip(NamedTuple):
@@ -58,7 +46,7 @@ class NoSlip(NamedTuple):
     rows: RowForces
 
 
-def without_slip(m: Model, p: Problem, qacc: Array, touched: list[Array]) -> NoSlip:
+def without_slip(m: Model, p: Problem, qacc: Array, touched: list[Array], inertia: Array) -> NoSlip:
     """The solution after the no-slip iterations.
 
     Args:
@@ -66,18 +54,21 @@ def without_slip(m: Model, p: Problem, qacc: Array, touched: list[Array]) -> NoS
       p: the problem.
       qacc: its solution `[nv, *W]`.
       touched: the trees that its rows touch, as `touched_trees` gives them.
+      inertia: diagonal of M, `[nv, *W]`, that scales what is gained.
     """
 
     # an early end cannot be differentiated backwards: there all iterations are done, with masks
     @jax.custom_jvp
-    def run(p: Problem, qacc: Array, touched: list[Array], tolerance: Array) -> NoSlip:
-        return _iterate(m, p, qacc, touched, tolerance, way=SHORT)
+    def run(
+        p: Problem, qacc: Array, touched: list[Array], inertia: Array, tolerance: Array
+    ) -> NoSlip:
+        return _iterate(m, p, qacc, touched, inertia, tolerance, way=SHORT)
 
     @run.defjvp
     def tangent(primals, tangents):
         return jax.jvp(partial(_iterate, m, way=WHOLE), primals, tangents)
 
-    return run(p, qacc, touched, m.opt.noslip_tolerance)
+    return run(p, qacc, touched, inertia, m.opt.noslip_tolerance)
 
 
 class _State(NamedTuple):
@@ -90,7 +81,13 @@ class _State(NamedTuple):
 
 
 def _iterate(
-    m: Model, p: Problem, qacc: Array, touched: list[Array], tolerance: Array, way: "_Way"
+    m: Model,
+    p: Problem,
+    qacc: Array,
+    touched: list[Array],
+    inertia: Array,
+    tolerance: Array,
+    way: "_Way",
 ) -> NoSlip:
     """Iterations until what each island gains falls below the tolerance."""
     r = p.residual(qacc)
@@ -101,7 +98,7 @@ def _iterate(
     made = [group(p.rows.blocks[k], r[k], pieces[k], response) for k in sliding]
     groups, force = pin(([g for g, _ in made], [f for _, f in made]), x)
 
-    islands = find_islands(m, p, touched)
+    islands = find_islands(m, p, touched, inertia)
     scale = jnp.where(islands.trace > 0, 1 / jnp.where(islands.trace > 0, islands.trace, 1.0), 0)
     # the regularization counts as gained when it goes away
     held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]

@@ -3,6 +3,8 @@
 What concerns a kind of rows is asked of the block (constraint/rows.py); here are the sums.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,9 +21,22 @@ from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.cost import Parabola, Piece
 from jaxsim.physics.constraint.rows import Rows
 from jaxsim.physics.parts import Parts, inertia_parts, solver_parts
+
+
+class RowForces(NamedTuple):
+    """Forces of the rows where they do not follow from their residuals.
+
+    Attributes:
+      blocks: block by block, as `Piece.force`.
+      reach: of pyramids: largest force along each tangent, as `Pyramid.reach`; else None.
+    """
+
+    blocks: list
+    reach: list | None
 
 
 @node("inertia_parts", "parts")
@@ -77,6 +92,13 @@ class Problem:
     def force_at(self, x: Array) -> Array:
         """J' f at an acceleration."""
         return self.force(self.pieces(self.residual(x)))
+
+    def row_forces(self, x: Array) -> RowForces:
+        """Forces of the rows at an acceleration, to be kept."""
+        r = self.residual(x)
+        cost = None if self.rows.contact is None else self.rows.contact.cost
+        reach = cost.reach(r[-1]) if isinstance(cost, Pyramid) else None
+        return RowForces([piece.force for piece in self.pieces(r)], reach)
 
     def hessian(self, pieces: list[Piece], H: AnySymmetric) -> AnySymmetric:
         """H + J' W J, W the curvature of the cost; of the problem where H is M."""

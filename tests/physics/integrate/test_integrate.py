@@ -16,7 +16,7 @@ from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.body.configuration import differentiate_pos, displacement_rate, integrate_pos
 from jaxsim.physics.make_data import make_data
 
-INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit")
+INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit", "discrete")
 WORLD = """
 <mujoco><option timestep=".004" integrator="{integrator}" {option}>
   <flag contact="disable" energy="enable" {flag}/></option><worldbody>
@@ -107,7 +107,7 @@ def test_many_worlds_are_worlds(integrator):
             np.testing.assert_allclose(a[k], b, rtol=STAGE["rtol"], atol=ROUNDING["atol"])
 
 
-@pytest.mark.parametrize("integrator", ["RK4", "implicitfast"])
+@pytest.mark.parametrize("integrator", ["RK4", "implicitfast", "discrete"])
 def test_gradient_of_a_step(integrator):
     """Reverse mode beside finite differences, along one direction."""
     mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))
@@ -185,6 +185,34 @@ def test_energy_of_a_spinning_body():
     assert plain[-1] > 1.1 * plain[0]
 
 
-def test_refuses_the_discrete_integrator(refused):
-    (message,) = refused(lambda: put_model(world(integrator="discrete")))
-    assert "integrator 'discrete' is not supported; use one of" in message
+@pytest.mark.parametrize(
+    ("option", "flags", "message"),
+    [
+        ('integrator="RK4"', 'sleep="enable"', "'RK4' cannot be used with sleeping"),
+        (
+            'integrator="discrete"',
+            'sleep="enable" island="disable"',
+            "'discrete' cannot be used with sleeping without islands",
+        ),
+        ('integrator="discrete" solver="PGS"', 'ipc="enable"', "ipc cannot be used with solver"),
+        ('integrator="discrete"', 'ipc="enable" fwdinv="enable"', "ipc cannot be used with fwdinv"),
+        ('integrator="discrete"', 'ipc="enable" sleep="enable"', "ipc cannot be used with sleep"),
+    ],
+)
+def test_options_that_clash_are_refused(refused, option, flags, message):
+    text = f"<mujoco><option {option}><flag {flags}/></option><worldbody><body>"
+    text += '<freejoint/><geom size=".1"/></body></worldbody></mujoco>'
+    (found,) = refused(lambda: put_model(mujoco.MjModel.from_xml_string(text)))
+    assert message in found
+
+
+def test_ipc_changes_nothing_where_there_is_no_flex():
+    """But for the start of the solver, which stays as it is."""
+    mj = world(integrator="discrete", actuators=MANY, flag='ipc="enable"')
+    mjd = moving(mj)
+    mjd.qacc_warmstart[:] = 1
+    m, d = put_model(mj), put_data(mj, mjd)
+    d = stepper()(m, d)
+    mujoco.mj_step(mj, mjd)
+    for name in ("qpos", "qvel", "qacc", "qacc_warmstart"):
+        np.testing.assert_allclose(getattr(d, name), getattr(mjd, name), **DYNAMICS)

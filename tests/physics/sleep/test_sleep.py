@@ -211,7 +211,11 @@ def test_a_ball_that_falls_wakes_what_it_hits(asleep):
 
 @pytest.mark.parametrize(
     "option",
-    ['integrator="implicit"', pytest.param('integrator="implicitfast"', marks=pytest.mark.slow)],
+    [
+        'integrator="discrete"',
+        pytest.param('integrator="implicit"', marks=pytest.mark.slow),
+        pytest.param('integrator="implicitfast"', marks=pytest.mark.slow),
+    ],
 )
 def test_other_integrators(option):
     twins = Twins(option)

@@ -1,0 +1,92 @@
+"""The regularization of rows, where it follows from the inertia that a row has in the state.
+
+MuJoCo's documentation, Computation: Constraint model, Parameters. R is (1 - d) / d times the
+diagonal of A = J M^-1 J', for which rows are made with an approximation from the pose qpos0. Two
+things need more: under the discrete integrator M is that of the step (integrate/metric.py), which
+corrects the approximation by its diagonal; and the flag diagexact asks for the diagonal itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import EnableBit
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.factor import inverse_parts
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import diagonal
+from jaxsim.physics.constraint.cone import Pyramid
+from jaxsim.physics.constraint.contact import with_pull
+from jaxsim.physics.constraint.impedance import regularization
+from jaxsim.physics.constraint.rows import ContactRows, Rows, SingleRows
+from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.parts import inertia_parts
+
+# of rows with Jacobians J `[n, nv, *W]` and approximate weights `[n, *W]`, the weights
+Weigh = Callable[[Array, Array], Array]
+
+
+def weighed_rows(m: Model, d: Data, inertia: Array) -> Rows:
+    """The rows of `d` with the regularization that an inertia `[nv, nv, *W]` gives them.
+
+    The inertia is zero where the mass matrix is.
+    """
+    exact = bool(m.opt.enableflags & EnableBit.DIAGEXACT)
+    if d.rows.empty or not (exact or is_discrete(m)):
+        return d.rows
+    weigh = _exact(m, inertia) if exact else _corrected(d, inertia)
+    single = tuple(_single(block, weigh, m.nv) for block in d.rows.single)
+    contact = d.rows.contact
+    return Rows(single, None if contact is None else _contacts(d, contact, weigh))
+
+
+def _exact(m: Model, inertia: Array) -> Weigh:
+    """J M^-1 J' of each row."""
+    inverse = inverse_parts(inertia, inertia_parts(m))
+    return lambda J, _: inverse.squares(J)
+
+
+def _corrected(d: Data, inertia: Array) -> Weigh:
+    """The approximation, times what the diagonal of the inertia makes of a diagonal one."""
+    now, bare = 1 / diagonal(inertia), 1 / diagonal(d.M)
+
+    def weigh(J: Array, weight: Array) -> Array:
+        squares = J * J
+        before = apply(squares, bare)
+        moves = before > jnp.finfo(before.dtype).eps ** 2  # else what J has is rounding
+        return weight * jnp.where(moves, apply(squares, now), 1) / jnp.where(moves, before, 1)
+
+    return weigh
+
+
+def _single(block: SingleRows, weigh: Weigh, nv: int) -> SingleRows:
+    weight = weigh(block.J.dense(nv), block.weight)
+    D = block.cost.D * _change(block, weight)
+    return replace(block, weight=weight, cost=replace(block.cost, D=D))
+
+
+def _contacts(d: Data, block: ContactRows, weigh: Weigh) -> ContactRows:
+    """Of contacts the first row counts, the normal or an edge; others follow from it."""
+    J, cost = block.J.basis[0], block.cost
+    if isinstance(cost, Pyramid) and len(cost.mu) > 1:
+        J = J + cost.mu[1][:, None] * block.J.basis[1]
+    weight = weigh(J, block.weight)
+    change = _change(block, weight)
+    D = jax.tree.map(lambda a: a * change, cost.D)
+    edges = isinstance(cost, Pyramid)
+    before, after = (jax.tree.leaves(a)[0] for a in (cost.D, D))
+    normal, *rest = block.aref
+    c = d.found.contacts
+    normal = with_pull(c, after, with_pull(c, before, normal, edges, -1.0), edges)
+    aref = [normal, *rest]
+    return replace(block, weight=weight, cost=replace(cost, D=D), aref=aref)
+
+
+def _change(block: SingleRows | ContactRows, weight: Array) -> Array:
+    """Factor of the inverse regularization."""
+    before = regularization(block.soft, block.weight)
+    return before / regularization(block.soft, weight)

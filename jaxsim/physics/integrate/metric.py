@@ -1,0 +1,174 @@
+"""The inertia of a step under the discrete integrator, in which the constraint solver works too.
+
+MuJoCo's documentation, Computation: Numerical integration, Discrete-time. With D and K minus the
+derivatives of the smooth forces by velocity and position, and q + h v' the configuration after a
+step of length h, the acceleration (v' - v) / h of that step follows from
+
+    (M + h D + h^2 K) a = qfrc_smooth - h K v + qfrc_constraint
+
+D and K have only what keeps the matrix positive definite: springs and dampers of joints and
+tendons, the length and velocity that actuators feed back, drag; each where it holds back.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit, SolverType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.actuator.force_slope import force_slope
+from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.elimination import solve_general
+from jaxsim.physics.arrays.pattern import Pattern
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.body.configuration import place
+from jaxsim.physics.body.free_body import blocks, free_body_dofs
+from jaxsim.physics.integrate.velocity_derivative import (
+    along_rows,
+    bias_derivative,
+    diagonal_matrix,
+    fluid_derivative,
+    has_fluid,
+)
+from jaxsim.physics.passive.damper import dof_damping_rate, tendon_damping_rate
+from jaxsim.physics.passive.spring import dof_spring_rate, tendon_spring_rate
+from jaxsim.physics.tendon.path import tendon_pattern
+
+
+class Metric(NamedTuple):
+    """What a step sees as inertia.
+
+    Attributes:
+      matrix: M + h D + h^2 K, `[nv, nv, *W]`.
+      backbone: the same, of tendons and actuators with the diagonal only: zero where M is.
+      shift: -h K qvel, `[nv, *W]` [N or N m].
+      held: dofs that an implicit tendon or actuator moves, `[nv, *W]` bool.
+    """
+
+    matrix: jax.Array
+    backbone: jax.Array
+    shift: jax.Array
+    held: jax.Array
+
+
+def metric(m: Model, d: Data) -> Metric:
+    """The metric of a state.
+
+    Needs what follows from the velocity, and the actuator forces.
+    """
+    h = m.opt.timestep
+    stiffness = dof_spring_rate(m, d)
+    own = h * (_damping(m, dof_damping_rate(m, d), d.qvel) + h * stiffness)
+    matrix = d.M + diagonal_matrix(own)
+    if has_fluid(m):
+        drag = h[None] * fluid_derivative(m, d, drag_only=True)
+        drag = 0.5 * (drag + drag.swapaxes(0, 1))
+        matrix = matrix - jnp.where(column(_full(m.structure), d.qvel), drag, 0)
+    backbone, shift = matrix, -h * stiffness * d.qvel
+    held = jnp.zeros(d.qvel.shape, bool)
+    for term in _couplings(m, d):
+        weight = h * (term.damping + h * term.stiffness)
+        entries = term.pattern.entries(term.matrix)
+        squares = term.pattern.apply_transpose(entries * entries, weight)
+        matrix = matrix + along_rows(term.pattern, term.matrix, weight)
+        backbone = backbone + diagonal_matrix(squares)
+        shift = shift - term.pattern.apply_transpose(entries, h * term.stiffness * term.velocity)
+        held = held | (squares > 0)
+    return Metric(matrix, backbone, shift, held)
+
+
+def gyroscopic(m: Model, d: Data, of: Metric, free: Array) -> "Gyroscopic | None":
+    """The systems of the standalone free bodies that are alone; None: the model has none.
+
+    A spinning body would gain energy if its gyroscopic force were explicit. Where rows, tendons or
+    actuators hold it MuJoCo leaves it so.
+
+    Args:
+      m, d: model and data.
+      of: the metric.
+      free: trees that no constraint row touches, `[ntree, *W]` bool.
+    """
+    dofs = free_body_dofs(m)
+    if not dofs.size:
+        return None
+    h = m.opt.timestep[None, None]
+    own = blocks(of.matrix, dofs) + h * bias_derivative(m, d, dofs)
+    held = take(of.held, dofs.ravel()).reshape(*dofs.shape, *of.held.shape[1:]).any(axis=0)
+    return Gyroscopic(dofs, own, ~held & take(free, m.dof_treeid[dofs[0]]))
+
+
+class Gyroscopic(NamedTuple):
+    """Systems of standalone free bodies with the derivative of their bias force.
+
+    Attributes:
+      dofs: constant `[6, k]`.
+      own: `[6, 6, k, *W]`, without symmetry.
+      alone: bodies for which it counts, `[k, *W]` bool.
+    """
+
+    dofs: np.ndarray
+    own: jax.Array
+    alone: jax.Array
+
+    def solve(self, acc: Array, force: Array) -> Array:
+        """An acceleration `[nv, *W]` with that of the bodies alone, whose force is given."""
+        return self._put(acc, solve_general(self.own, self._take(force)))
+
+    def multiply(self, force: Array, acc: Array) -> Array:
+        """A force `[nv, *W]` with that of the bodies alone, whose acceleration is given."""
+        return self._put(force, apply(self.own, self._take(acc)))
+
+    def _take(self, x: Array) -> Array:
+        return take(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
+
+    def _put(self, x: Array, new: Array) -> Array:
+        return place(x, self.dofs[0], list(jnp.where(self.alone[None], new, self._take(x))))
+
+
+class _Coupling(NamedTuple):
+    """Forces along the rows of a matrix `[n, nv, *W]`, implicit in their length.
+
+    Attributes:
+      pattern, matrix: the matrix.
+      stiffness, damping, velocity: of each row, `[n, *W]`; both rates not below zero.
+    """
+
+    pattern: Pattern
+    matrix: jax.Array
+    stiffness: jax.Array
+    damping: jax.Array
+    velocity: jax.Array
+
+
+def _couplings(m: Model, d: Data) -> list[_Coupling]:
+    """Those of tendons and of actuators; under the PGS solver MuJoCo leaves both explicit."""
+    out: list[_Coupling] = []
+    if m.opt.solver == SolverType.PGS:
+        return out
+    if m.ntendon:
+        rates = tendon_spring_rate(m, d), _damping(m, tendon_damping_rate(m, d), d.ten_velocity)
+        out.append(_Coupling(tendon_pattern(m), d.ten_J, *rates, d.ten_velocity))
+    if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
+        length, velocity = (force_slope(m, d, f"actuator_{x}") for x in ("length", "velocity"))
+        rates = jnp.maximum(-length, 0), jnp.maximum(-velocity, 0)
+        out.append(_Coupling(moment_pattern(m), d.actuator_moment, *rates, d.actuator_velocity))
+    return out
+
+
+@derived
+def _full(s: Structure) -> np.ndarray:
+    """[nv, nv] bool: not between dofs of a body whose inertia is diagonal, as MuJoCo stores it."""
+    simple = s.body_simple[s.dof_bodyid] > 0
+    return ~simple[:, None] | np.eye(s.nv, dtype=bool)
+
+
+def _damping(m: Model, rate: Array, like: Array) -> Array:
+    """A damper's rate where it holds back; none where dampers are disabled."""
+    off = m.opt.disableflags & DisableBit.DAMPER
+    return jnp.zeros_like(like) if off else jnp.maximum(rate, 0)

@@ -1,0 +1,69 @@
+"""Trees that the metric of a discrete step ties together: by tendons and actuators.
+
+MuJoCo's documentation, Computation: Numerical integration, Discrete-time. Such trees are solved
+together, and so are in one island, as if a constraint row touched them; they wake together too.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import BiasType, DisableBit, GainType, SolverType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.pattern import Pattern
+from jaxsim.physics.arrays.select import column
+from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.tendon.path import tendon_pattern
+
+
+def metric_ties(m: Model, like: Array) -> list[Array]:
+    """Pieces of the trees that each thing ties, `[n, ntree, *W]` bool; of none: []."""
+    if not is_discrete(m) or m.opt.solver == SolverType.PGS:
+        return []
+    ids, trees = _tied(m.structure)["tendon"]
+    ties = []
+    if len(ids):
+        pulls = implicit_tendons(m, like)[ids]
+        ties.append(pulls[:, None] & column(trees, like))
+    ids, trees = _tied(m.structure)["actuator"]
+    feeds_back = np.isin(m.actuator_biastype, BIASES) | np.isin(m.actuator_gaintype, GAINS)
+    which = np.isin(ids, np.flatnonzero(feeds_back))
+    if which.any() and not m.opt.disableflags & DisableBit.ACTUATION:
+        here = jnp.asarray(column(trees[which], like))
+        ties.append(jnp.broadcast_to(here, (*here.shape[:2], *like.shape[1:])))
+    return ties
+
+
+def implicit_tendons(m: Model, like: Array) -> Array:
+    """Tendons with a spring or damper, `[ntendon, *W]` bool."""
+    out = jnp.zeros((m.ntendon, *like.shape[1:]), bool)
+    if not m.opt.disableflags & DisableBit.SPRING:
+        out = out | (m.tendon_stiffness != 0) | (m.tendon_stiffnesspoly != 0).any(axis=1)
+    if not m.opt.disableflags & DisableBit.DAMPER:
+        driven = column(m.tendon_actuatorid != -1, like)
+        out = out | (m.tendon_damping != 0) | (m.tendon_dampingpoly != 0).any(axis=1) | driven
+    return out
+
+
+# whose force may follow length or velocity
+BIASES = (BiasType.AFFINE, BiasType.MUSCLE, BiasType.DCMOTOR, BiasType.SO3)
+GAINS = (GainType.AFFINE, GainType.MUSCLE, GainType.DCMOTOR, GainType.SO3)
+
+
+@derived
+def _tied(s: Structure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Tendons and actuators that move several trees, and which: `[n]` ids, `[n, ntree]` bool."""
+    patterns = {
+        "tendon": (tendon_pattern(s), np.arange(s.ntendon)),
+        "actuator": (moment_pattern(s), np.repeat(np.arange(s.nactuator), s.actuator_outnum)),
+    }
+    return {name: _several(s, *of) for name, of in patterns.items()}
+
+
+def _several(s: Structure, pattern: Pattern, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    moves = np.zeros((len(np.unique(owner)), s.ntree), bool)
+    moves[owner[pattern.row], s.dof_treeid[pattern.col]] = True
+    ids = np.flatnonzero(moves.sum(axis=1) > 1)
+    return ids, moves[ids]
