@@ -5,6 +5,8 @@ import numpy as np
 
 from jaxsim.math import Quat
 from jaxsim.model.model import Model
+from jaxsim.model.start_history import start_history
+from jaxsim.model.start_plastic import start_plastic
 from jaxsim.model.structure import Structure, derived
 
 
@@ -24,6 +26,10 @@ def start_state(m: Model) -> dict:
     start = {"qpos": m.qpos0, "eq_active": np.array(m.eq_active0, bool)}
     if m.npluginstate:
         start["plugin_state"] = m.plugin_state0
+    if m.nhistory:
+        start["history"] = start_history(m)
+    if m.nplastic:
+        start["plastic"] = start_plastic(m)
     if not m.nmocap:
         return start
     bodies = mocap_bodies(m)

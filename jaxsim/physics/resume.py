@@ -17,6 +17,8 @@ from jaxsim.physics.body.rne import com_vel
 from jaxsim.physics.collision.listed import found_again
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.forward import fwd_constraint
+from jaxsim.physics.history.buffers import sensor_buffers
+from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
@@ -32,6 +34,7 @@ AGAIN: dict[str, tuple[Callable, ...]] = {
     "cdof_dot": (com_vel,),
     "rows": (tendon_velocity, com_vel, make_rows),  # of the present velocity
     "forces": (fwd_constraint,),
+    "readings": (sensor_pos, sensor_vel, sensor_acc),
 }
 
 
@@ -59,5 +62,7 @@ def missing(d: Data, reads: frozenset[str]) -> Iterator[str]:
 
 
 def _exists(m: Model, name: str) -> bool:
-    """Forces are a working value of no-slip iterations alone."""
+    """Forces are a working value of no-slip iterations alone, readings of sensors with buffers."""
+    if name == "readings":
+        return len(sensor_buffers(m).owner) > 0
     return name != "forces" or m.opt.noslip_iterations > 0

@@ -27,6 +27,7 @@ from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take, total, weighted_sum
+from jaxsim.physics.history.read import delayed_ctrl
 from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sleep.incidence import actuators
@@ -37,7 +38,7 @@ from jaxsim.physics.warning import count
 
 @stage(
     reads=(
-        "time act tree_asleep ctrl warning actuator_length actuator_moment "
+        "time act history tree_asleep ctrl warning actuator_length actuator_moment "
         "actuator_velocity act_dot"
     ),
     writes="warning act_dot actuator_force qfrc_actuator",
@@ -97,18 +98,16 @@ def refusals(m: Model) -> list[Refusal]:
             lacks = ["several controls or outputs"]
         elif not lacks and m.actuator_actnum[i] > 1:
             lacks = ["several activations"]
-        if m.actuator_historyadr[i] >= 0:
-            lacks.append("a delayed control (delay, nsample)")
         found += [refuse(m, "actuator", i, f"{lack} not supported") for lack in lacks]
     return found
 
 
 def _control(m: Model, d: Data) -> tuple[Data, Array]:
-    """The control of each actuator `[nactuator, *W]`, within its range.
+    """The control of each actuator `[nactuator, *W]`, late where it is, within its range.
 
     If one control of a world is bad even then, MuJoCo counts a warning and takes all as zero.
     """
-    ctrl = d.ctrl
+    ctrl = delayed_ctrl(m, d)
     limited = m.actuator_ctrllimited.astype(bool)
     if limited.any() and not m.opt.disableflags & DisableBit.CLAMPCTRL:
         clipped = jnp.clip(ctrl, m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1])

@@ -1,0 +1,71 @@
+"""The history of a world that begins: samples of zero, at the times at which there would be some.
+
+MuJoCo's documentation, Modeling: Delays, Initialization. The samples of n steps (of n periods for a
+sensor with an interval, at the first step that is not before it) end one step before time zero; the
+phase says when a sensor was sampled last, and zero that the first step will do it.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+
+
+def start_history(m: Model) -> jax.Array:
+    """`history` at the start: its times and cursors."""
+    table = _numbers(m)
+    h = m.opt.timestep if m.opt.timestep.ndim else m.opt.timestep[None]
+    shape = (m.nhistory, *(1,) * (h.ndim - 1))
+    before = -(table.back.reshape(shape) * h)  # steps before time zero
+    out = jnp.where(table.is_time.reshape(shape), before, table.cursor.reshape(shape))
+    if (table.sensor < 0).all():
+        return out.astype(h.dtype)
+    period, phase = (m.sensor_interval[np.maximum(table.sensor, 0), k] for k in range(2))
+    last = jnp.where(phase == 0, -period, phase)
+    tick = last - (table.back - 1).reshape(shape) * period
+    sampled = jnp.ceil(tick / h) * h
+    sensor = (table.sensor >= 0).reshape(shape)
+    out = jnp.where(sensor & table.is_time.reshape(shape) & (period > 0), sampled, out)
+    user = (sensor & table.is_user.reshape(shape),)
+    out = jnp.where(user[0], jnp.where(period > 0, last, -h), out)
+    return out.astype(h.dtype)
+
+
+class _Numbers(NamedTuple):
+    """What each number of the history is, `[nhistory]`.
+
+    Attributes:
+      is_time: the time of a sample.
+      is_user: the last tick of a buffer.
+      back: of a time: how many samples it is back from time zero.
+      cursor: its value if it is a cursor, else 0.
+      sensor: the sensor that it is of; -1: of an actuator.
+    """
+
+    is_time: np.ndarray
+    is_user: np.ndarray
+    back: np.ndarray
+    cursor: np.ndarray
+    sensor: np.ndarray
+
+
+@derived
+def _numbers(s: Structure) -> _Numbers:
+    none = np.zeros(s.nhistory)
+    out = _Numbers(none > 0, none > 0, none.copy(), none.copy(), np.full(s.nhistory, -1))
+    for kind in ("actuator", "sensor"):
+        addresses, history = getattr(s, f"{kind}_historyadr"), getattr(s, f"{kind}_history")
+        for owner in np.flatnonzero(addresses >= 0):
+            first, size = addresses[owner], history[owner, 0]
+            times = first + 2 + np.arange(size)
+            out.is_user[first] = True
+            out.cursor[first + 1] = size - 1
+            out.is_time[times] = True
+            out.back[times] = size - np.arange(size)
+            if kind == "sensor":
+                out.sensor[first : times[-1] + 1] = owner
+    return out
