@@ -12,7 +12,15 @@ from jaxsim.model.model import Model
 # fields by bit, the first of 1
 FIELDS = (
     *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied"),
-    *("xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state", "plastic"),
+    *(
+        "xfrc_applied",
+        "eq_active",
+        "mocap_pos",
+        "mocap_quat",
+        "userdata",
+        "plugin_state",
+        "plastic",
+    ),
 )
 
 

@@ -222,7 +222,9 @@ class Data(Record):
     sensordata = array("nsensordata", doc="sensor outputs")
     energy = array(2, unit="J", doc="potential and kinetic energy, under the energy flag")
 
-    readings: Any = work("sensors as computed, before delays and sampling; None: no buffers")
+    readings: Any = work(
+        "numbers for the samples of sensors (history/sampling.py); None: none has a history"
+    )
     found: Any = work(
         "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
     )

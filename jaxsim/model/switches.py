@@ -74,7 +74,11 @@ FIXED = (
         "tendon_plasticadr",
     ),
     Switch(
-        "actuator_hashistory", ("actuator_delay",), True, "a history (nsample)", "actuator_historyadr"
+        "actuator_hashistory",
+        ("actuator_delay",),
+        True,
+        "a history (nsample)",
+        "actuator_historyadr",
     ),
     Switch(
         "sensor_hashistory",

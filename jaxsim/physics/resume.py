@@ -45,19 +45,22 @@ def resumed(m: Model, d: Data, reads: frozenset[str]) -> Data:
             continue
         made = d
         for stage in stages:
-            made = stage(m, resumed(m, made, STAGES[stage.__name__].reads))
+            declared = STAGES[stage.__name__]
+            made = stage(m, resumed(m, made, declared.reads - declared.writes))
         d = d.replace(**{name: getattr(made, name)})
     return d
 
 
-def missing(d: Data, reads: frozenset[str]) -> Iterator[str]:
+def missing(m: Model, d: Data, reads: frozenset[str]) -> Iterator[str]:
     """The fields that a stage with these reads needs, directly or to find others again."""
     for name in sorted(reads - ALWAYS - {"found"}):  # whether it is needed contacts_of knows
-        if name in AGAIN and getattr(d, name) is None:
+        if getattr(d, name) is not None or not _exists(m, name):
+            continue
+        if name in AGAIN:
             for stage in AGAIN[name]:
                 declared = STAGES[stage.__name__]
-                yield from missing(d, declared.reads - declared.writes)
-        elif name in Data.fields and getattr(d, name) is None:
+                yield from missing(m, d, declared.reads - declared.writes)
+        elif name in Data.fields:
             yield name
 
 

@@ -22,10 +22,7 @@ from jaxsim.physics.history.sampling import is_due
 
 
 def recorded(m: Model, d: Data) -> Array:
-    """`d.history` with the controls and readings of a step, `[nhistory, *W]`.
-
-    A sensor that is late is sampled as it was computed, one that is not as it was reported.
-    """
+    """`d.history` with the controls and readings of a step, `[nhistory, *W]`."""
     history = d.history
     b = ctrl_buffers(m)
     if len(b.owner):
@@ -33,12 +30,10 @@ def recorded(m: Model, d: Data) -> Array:
         history = _inserted(b, _ctrl_entries(m), history, d.time, take(d.ctrl, b.number), always)
     b = sensor_buffers(m)
     if len(b.owner):
-        late = take(take(m.sensor_delay, b.owner) > 0, b.buffer)
-        given = jnp.where(late, take(d.readings, b.number), take(d.sensordata, b.number))
         due = is_due(m, d)
         period = take(m.sensor_interval[:, 0], b.owner)
         tick = take(history, b.user) + jnp.where(due & (period > 0), period, 0)
-        history = _inserted(b, _sensor_entries(m), history, d.time, given, due)
+        history = _inserted(b, _sensor_entries(m), history, d.time, d.readings, due)
         source = np.arange(m.nhistory)
         source[b.user] = m.nhistory + np.arange(len(b.user))
         history = take(join([history, tick]), source)

@@ -17,7 +17,7 @@ from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.subtree import subtree_vel
 from jaxsim.physics.history.buffers import sensor_buffers
-from jaxsim.physics.history.sampling import reported
+from jaxsim.physics.history.sampling import reported, sampled
 from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sensor.acceleration import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
@@ -33,6 +33,10 @@ from jaxsim.physics.sleep.incidence import sensors
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
+OF_CALLBACKS = (
+    "a user sensor, which a callback fills in MuJoCo (write it as <plugin>, with a function of yours: "
+    "jaxsim.register_plugin, docs/extend.md)"
+)
 TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
     Stage.POS: POSITION,
     Stage.VEL: VELOCITY,
@@ -93,7 +97,7 @@ def refusals(m: Model) -> list[Refusal]:
         if kind == SensorType.PLUGIN:
             lack = plugin_lack(m, m.sensor_plugin[i], "sensor")
         elif kind not in known:
-            lack = f"sensor type {SensorType(kind).name.lower()}"
+            lack = OF_CALLBACKS
         elif kind == SensorType.TOUCH and m.site_type[m.sensor_objid[i]] not in RAY:
             lack = "touch in a site that is a mesh"
         elif kind in DISTANCES:
@@ -137,13 +141,12 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
     place = np.concatenate([place for g in groups for place in g.places])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _cut(m, owner, join(outputs))
-    new = d
-    if samples:
-        new = d.replace(readings=_placed(m, values, place, d.readings))
-        values = take(reported(m, d, new.readings), place)
-    if disabled:
-        return new
-    return _awake(m, d, new.replace(sensordata=_placed(m, values, place, d.sensordata)))
+    computed = _placed(m, values, place, d.sensordata)
+    if not samples:
+        return _awake(m, d, d.replace(sensordata=computed))
+    given = d.sensordata if disabled else reported(m, d, computed, place)
+    new = d.replace(readings=sampled(m, d, computed, given, place))
+    return new if disabled else _awake(m, d, new.replace(sensordata=given))
 
 
 def _placed(m: Model, values: Array, place: np.ndarray, before: Array | None) -> Array:

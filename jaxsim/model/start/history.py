@@ -19,20 +19,37 @@ def start_history(m: Model) -> jax.Array:
     """`history` at the start: its times and cursors."""
     table = _numbers(m)
     h = m.opt.timestep if m.opt.timestep.ndim else m.opt.timestep[None]
-    shape = (m.nhistory, *(1,) * (h.ndim - 1))
-    before = -(table.back.reshape(shape) * h)  # steps before time zero
-    out = jnp.where(table.is_time.reshape(shape), before, table.cursor.reshape(shape))
-    if (table.sensor < 0).all():
-        return out.astype(h.dtype)
-    period, phase = (m.sensor_interval[np.maximum(table.sensor, 0), k] for k in range(2))
-    last = jnp.where(phase == 0, -period, phase)
-    tick = last - (table.back - 1).reshape(shape) * period
-    sampled = jnp.ceil(tick / h) * h
-    sensor = (table.sensor >= 0).reshape(shape)
-    out = jnp.where(sensor & table.is_time.reshape(shape) & (period > 0), sampled, out)
-    user = (sensor & table.is_user.reshape(shape),)
-    out = jnp.where(user[0], jnp.where(period > 0, last, -h), out)
+
+    def of(numbers: np.ndarray) -> np.ndarray:
+        return numbers.reshape(-1, *(1,) * (h.ndim - 1))
+
+    out = jnp.where(of(table.is_time), -(of(table.back) * h), of(table.cursor))
+    is_sensor = of(table.sensor >= 0)
+    if is_sensor.any():
+        period, phase = (m.sensor_interval[np.maximum(table.sensor, 0), k] for k in range(2))
+        last = jnp.where(phase == 0, -period, phase)
+        steps = _sampled(last, period, h, of(table.back - 1))
+        sampled = is_sensor & of(table.is_time) & (period > 0)
+        out = jnp.where(sampled, steps * h, out)
+        user = is_sensor & of(table.is_user)
+        out = jnp.where(user, jnp.where(period > 0, last, -h), out)
     return out.astype(h.dtype)
+
+
+def _sampled(last: jax.Array, period: jax.Array, h: jax.Array, back: np.ndarray) -> jax.Array:
+    """The steps at which a sensor with an interval was sampled, `back` samples before the last.
+
+    The first that is not before its time; a period that is shorter than a step is one step. What
+    is due at time zero was sampled before.
+    """
+    precise = 1e-12 if h.dtype == jnp.float64 else 8 * float(jnp.finfo(h.dtype).eps)
+
+    def step(time: jax.Array) -> jax.Array:
+        exact = time / h
+        return jnp.ceil(exact - precise * jnp.abs(exact))
+
+    newest = jnp.where(last + period <= 0, jnp.minimum(step(last), -1), step(last))
+    return jnp.minimum(step(last - back * period), newest - back)
 
 
 class _Numbers(NamedTuple):

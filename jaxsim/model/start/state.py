@@ -5,8 +5,8 @@ import numpy as np
 
 from jaxsim.math import Quat
 from jaxsim.model.model import Model
-from jaxsim.model.start_history import start_history
-from jaxsim.model.start_plastic import start_plastic
+from jaxsim.model.start.history import start_history
+from jaxsim.model.start.plastic import start_plastic
 from jaxsim.model.structure import Structure, derived
 
 
