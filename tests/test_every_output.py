@@ -60,8 +60,8 @@ MODEL = """
     <site name="round" size=".1"/></body>
 </worldbody>
 <tendon>
-  <spatial name="cord" stiffness="30" springyield=".1" damping="1" armature="{armature}" range="0 .9"
-    limited="true"><site site="post"/><site site="tip"/><pulley divisor="2"/><site site="post"/>
+  <spatial name="cord" stiffness="30" springyield=".1" damping="1" armature="{armature}"
+    range="0 .9" limited="true"><site site="post"/><site site="tip"/><pulley divisor="2"/><site site="post"/>
     <site site="top"/></spatial>
   <spatial name="loop" stiffness="20" frictionloss=".2"><site site="post"/><geom geom="knuckle"/>
     <site site="top"/></spatial>
@@ -122,7 +122,8 @@ def sensors() -> str:
     of_site = ("touch", "accelerometer", "force", "torque", "velocimeter", "gyro", "magnetometer")
     lines = [f'<{kind} site="{site}"/>' for kind in of_site for site in sites]
     lines += [
-        '<jointpos joint="turn" nsample="2"/><jointvel joint="lift" nsample="3" delay=".002"/><jointactuatorfrc joint="lift"/>',
+        '<jointpos joint="turn" nsample="2"/><jointvel joint="lift" nsample="3" delay=".002"/>',
+        '<jointactuatorfrc joint="lift"/>',
         '<jointlimitpos joint="lift"/><jointlimitvel joint="wrist"/><jointlimitfrc joint="wrist"/>',
         '<ballquat joint="wrist"/><ballangvel joint="wrist"/>',
         '<tendonpos tendon="cord"/><tendonvel tendon="mix"/><tendonactuatorfrc tendon="cord"/>',
@@ -182,8 +183,8 @@ def starts(case: str) -> list[mujoco.MjData]:
     return out
 
 
-GIVEN = ("time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata "
-         "eq_active tree_asleep").split()  # fmt: skip
+GIVEN = ("time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied mocap_pos "
+         "mocap_quat userdata eq_active tree_asleep").split()  # fmt: skip
 
 
 def worlds(m: Model, keep, states: list[mujoco.MjData]) -> Data:

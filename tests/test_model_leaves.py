@@ -83,14 +83,15 @@ MODELS = {
              biasprm="1 2 3" actrange="-.1 .1" actlimited="true" armature=".1" damping=".2"/>
     <motor tendon="f" gear="3"/>
     <motor joint="x" forcerange="-.1 .1" gear="3"/>
-    <motor joint="l" ctrlrange="-.1 .1" nsample="3" delay=".003" interp="linear"/>
-    <motor tendon="s"/>
+    <motor joint="l" ctrlrange="-.1 .1"/>
+    <motor tendon="s" nsample="3" delay=".003" interp="linear"/>
     <motor site="s0" gear="1 2 3 4 5 6"/>
     <muscle joint="l" lengthrange="-1 1"/>
     <general cranksite="s1" slidersite="s2" cranklength="2"/>
   </actuator>
   <sensor>
-    <accelerometer site="s1" cutoff=".1"/><gyro site="s1" nsample="3" delay=".0031" interp="linear"/><magnetometer site="s0"/>
+    <accelerometer site="s1" cutoff=".1"/><magnetometer site="s0"/>
+    <gyro site="s1" nsample="3" delay=".0031" interp="linear"/>
     <framepos objtype="camera" objname="cam"/><framequat objtype="camera" objname="cam"/>
     <subtreecom body="base"/>
     <touch site="sole"/><framequat objtype="geom" objname="heel"/>

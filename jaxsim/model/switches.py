@@ -27,7 +27,8 @@ class Switch(NamedTuple):
       fields: real fields, "opt.density" for one of the options; one that is not zero sets the flag.
       each: every item has a flag of its own; else the model has one.
       lacks: what a program without the flag does not have.
-      place: table of addresses; an item that has one, at least 0, has the flag, whatever its numbers.
+      place: table of addresses; an item that has one, at least 0, has the flag, whatever its
+        numbers are.
     """
 
     flag: str

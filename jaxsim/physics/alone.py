@@ -67,7 +67,8 @@ MADE = (
 
 @stage(
     reads=(
-        "qpos qvel plastic xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof cinert ten_length "
+        "qpos qvel plastic xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof cinert "
+        "ten_length "
         "ten_J actuator_moment found"
     ),
     writes=(

@@ -4,8 +4,8 @@ MuJoCo's documentation, Modeling: Delays. An actuator or sensor with `nsample` h
 
     user, cursor, times[n], values[n, numbers]
 
-with n samples in a ring: `cursor` is the slot of the newest sample, the oldest follows it. `user` is
-the tick at which a sensor with an interval was sampled last.
+with n samples in a ring: `cursor` is the slot of the newest sample, the oldest follows it. `user`
+is the tick at which a sensor with an interval was sampled last.
 """
 
 from typing import NamedTuple
@@ -52,9 +52,14 @@ class Buffers(NamedTuple):
         k = np.flatnonzero(self.owner == owner)
         mine = np.isin(self.buffer, k)
         return Buffers(
-            *(table[k] for table in (self.owner, self.user, self.size, self.interp)),
-            np.zeros(mine.sum(), np.int32),
-            *(table[mine] for table in (self.number, self.value, self.stride)),
+            owner=self.owner[k],
+            user=self.user[k],
+            size=self.size[k],
+            interp=self.interp[k],
+            buffer=np.zeros(mine.sum(), np.int32),
+            number=self.number[mine],
+            value=self.value[mine],
+            stride=self.stride[mine],
         )
 
 

@@ -1,9 +1,9 @@
 """A new sample in its place by time, at the end of a step.
 
 MuJoCo's documentation, Modeling: Delays. Time goes on, and the newest sample takes the place of the
-oldest. Where the time of a world was put back it is found in the order of time: a sample of the same
-time is overwritten, one between others moves the older ones on by a place, and the oldest is lost;
-one older than all takes the place of the oldest.
+oldest. Where the time of a world was put back it is found in the order of time: a sample of the
+same time is overwritten, one between others moves the older ones on by a place, and the oldest is
+lost; one older than all takes the place of the oldest.
 """
 
 from typing import NamedTuple

@@ -28,8 +28,8 @@ from jaxsim.physics.forward import (
     fwd_velocity,
     smooth_force,
 )
-from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.history.write import recorded
+from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.plastic import yielded
 from jaxsim.physics.refusal import Refusal

@@ -5,7 +5,8 @@ MuJoCo's documentation, Computation: Passive forces, Polynomial forces. At a dis
     force = -(k x + b x^2 + c x^3),   energy = k x^2 / 2 + b x^3 / 3 + c x^4 / 4
 
 A ball joint, and each half of a free joint, is displaced by a vector: force and energy follow from
-its length, along its direction. A spring that yields is displaced from its present rest (plastic.py).
+its length, along its direction. A spring that yields is displaced from its present rest
+(plastic.py).
 """
 
 from typing import NamedTuple

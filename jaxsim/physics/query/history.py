@@ -177,7 +177,7 @@ def _written(
         raise ValueError(
             f"{function}: values: expected shape {shapes[0]} or {shapes[1]}, got {np.shape(values)}"
         )
-    slots = np.arange(size)
+    slots = jnp.arange(size, dtype=jnp.int32)
     if times is None:
         slots = (cursor(b, history) + 1 + slots) % size
     else:
@@ -190,7 +190,7 @@ def _written(
 
 
 def _check_times(function: str, times: jax.Array, size: int) -> None:
-    """Raises ValueError if times are not as many as samples, or do not increase, if that is known."""
+    """Raises ValueError if times are not as many as samples, or are known not to increase."""
     if np.shape(times) != (size,):
         raise ValueError(f"{function}: times: expected shape ({size},), got {np.shape(times)}")
     if not isinstance(times, jax.core.Tracer) and not (np.diff(np.asarray(times)) > 0).all():

@@ -34,8 +34,8 @@ from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
 OF_CALLBACKS = (
-    "a user sensor, which a callback fills in MuJoCo (write it as <plugin>, with a function of yours: "
-    "jaxsim.register_plugin, docs/extend.md)"
+    "a user sensor, which a callback fills in MuJoCo (write it as <plugin>, with a function of "
+    "yours: jaxsim.register_plugin, docs/extend.md)"
 )
 TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
     Stage.POS: POSITION,
@@ -51,7 +51,8 @@ def sensor(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos history tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos site_xmat "
+        "time qpos history tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos "
+        "site_xmat "
         "cam_xpos cam_xmat subtree_com ten_length actuator_length sensordata readings"
     ),
     writes="sensordata readings",
@@ -63,7 +64,8 @@ def sensor_pos(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel history tree_asleep xpos xipos ximat geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
+        "time qpos qvel history tree_asleep xpos xipos ximat geom_xpos geom_xmat site_xpos "
+        "site_xmat cam_xpos "
         "subtree_com cinert M ten_length cvel ten_velocity actuator_velocity sensordata found "
         "readings"
     ),
@@ -76,7 +78,8 @@ def sensor_vel(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qvel history tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos site_xmat "
+        "time qvel history tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos "
+        "site_xmat "
         "cam_xpos subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity "
         "actuator_force qfrc_actuator qacc sensordata found rows "
         "forces readings"

@@ -22,8 +22,10 @@ MODEL = """
   <body name="arm" pos="0 0 .5"><joint name="lift" type="slide" axis="0 0 1" damping="1"/>
     <geom size=".1" mass="1"/>
     <body pos=".2 0 0"><joint name="turn" axis="0 1 0" damping=".1"/>
-      <geom type="capsule" size=".03 .1" pos=".1 0 0"/><site name="tip" pos=".2 .1 0"/></body></body>
-  <body name="ball" pos="1 0 .09"><freejoint/><geom size=".1"/><site name="under" size=".12"/></body>
+      <geom type="capsule" size=".03 .1" pos=".1 0 0"/><site name="tip" pos=".2 .1 0"/>
+    </body></body>
+  <body name="ball" pos="1 0 .09"><freejoint/><geom size=".1"/>
+    <site name="under" size=".12"/></body>
 </worldbody>
 <actuator>
   <motor joint="idle"/>
@@ -129,7 +131,7 @@ def test_many_steps(integrator):
 
 
 def test_reset_and_key_frames():
-    """Samples of zero at times before zero, whatever the time of a key frame; a bad world likewise."""
+    """Samples of zero at times before zero, whatever the time of a key frame; so a bad world."""
     mj = oracle("Euler")
     m, theirs = put_model(mj), mujoco.MjData(mj)
     d = jaxsim.make_data(m)
@@ -307,4 +309,5 @@ def test_single_precision():
 BARE = """<mujoco><option timestep=".003" gravity="0 0 0"/><worldbody>
   <body><joint name="a" type="slide" damping="1"/><geom size=".1"/></body></worldbody>
 <actuator><motor name="now" joint="a"/><motor joint="a" nsample="7" delay=".015"/></actuator>
-<sensor><actuatorfrc actuator="now"/><actuatorfrc actuator="now" nsample="6" delay=".006" interval=".012"/></sensor></mujoco>"""
+<sensor><actuatorfrc actuator="now"/>
+  <actuatorfrc actuator="now" nsample="6" delay=".006" interval=".012"/></sensor></mujoco>"""

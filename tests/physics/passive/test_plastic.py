@@ -18,7 +18,7 @@ MODEL = """
 <mujoco><option timestep=".005" integrator="{integrator}"/>
 <option><flag energy="enable" {flags}/></option>
 <worldbody><site name="post" pos="0 .2 1"/>
-  <body name="idle" pos="2 0 1"><joint name="idle" stiffness="2"/><geom size=".1" pos=".1 0 0"/></body>
+  <body pos="2 0 1"><joint name="idle" stiffness="2"/><geom size=".1" pos=".1 0 0"/></body>
   <body name="arm" pos="0 0 .5"><joint name="turn" axis="0 1 0" stiffness="8 1 2" springyield="9"
     springref="-5"/><geom type="capsule" size=".03 .1" pos=".1 0 0"/>
     <body pos=".2 0 0"><joint name="slide" type="slide" axis="1 0 .3" stiffness="40"
@@ -146,7 +146,7 @@ PRESS = """<mujoco><option timestep=".002" gravity="0 0 0"><flag energy="enable"
 
 @cache
 def press():
-    """The model, and what a force over time does to it: (x, rest, force of the spring), (steps, 3)."""
+    """The model, and what forces do to it: (x, rest, force of the spring), (steps, 3)."""
     m = jaxsim.load_model(PRESS)
 
     def step(d, force):
