@@ -132,6 +132,10 @@ from jaxsim.physics.query.capacities import Capacities as Capacities
 from jaxsim.physics.query.capacities import suggest_capacities as suggest_capacities
 from jaxsim.physics.query.geom_sdf import GeomSdf as GeomSdf
 from jaxsim.physics.query.geom_sdf import geom_sdf as geom_sdf
+from jaxsim.physics.query.history import init_ctrl_history as init_ctrl_history
+from jaxsim.physics.query.history import init_sensor_history as init_sensor_history
+from jaxsim.physics.query.history import read_ctrl as read_ctrl
+from jaxsim.physics.query.history import read_sensor as read_sensor
 from jaxsim.physics.query.inside_site import inside_site as inside_site
 from jaxsim.physics.query.mass_matrix import MassFactor as MassFactor
 from jaxsim.physics.query.object_motion import object_acceleration as object_acceleration

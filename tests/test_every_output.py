@@ -60,8 +60,8 @@ MODEL = """
     <site name="round" size=".1"/></body>
 </worldbody>
 <tendon>
-  <spatial name="cord" stiffness="30" damping="1" armature="{armature}" range="0 .9"
-    limited="true"><site site="post"/><site site="tip"/><pulley divisor="2"/><site site="post"/>
+  <spatial name="cord" stiffness="30" springyield=".1" damping="1" armature="{armature}"
+    range="0 .9" limited="true"><site site="post"/><site site="tip"/><pulley divisor="2"/><site site="post"/>
     <site site="top"/></spatial>
   <spatial name="loop" stiffness="20" frictionloss=".2"><site site="post"/><geom geom="knuckle"/>
     <site site="top"/></spatial>
@@ -71,7 +71,7 @@ MODEL = """
 <equality>{equality}</equality>
 <actuator>
   <general name="filtered" joint="turn" dyntype="filter" dynprm=".05" gainprm="3"/>
-  <position name="pull" tendon="cord" kp="5" kv="1"/>
+  <position name="pull" tendon="cord" kp="5" kv="1" nsample="3" delay=".003" interp="linear"/>
   <motor name="twist" joint="wrist" gear="1 2 3"/>
   <velocity name="drive" joint="lift" kv="4" ctrlrange="-1 1"/>
   <motor name="push" site="tip" gear="1 0 2 0 .1 0" refsite="post"/>
@@ -135,7 +135,8 @@ def sensors() -> str:
     of_site = ("touch", "accelerometer", "force", "torque", "velocimeter", "gyro", "magnetometer")
     lines = [f'<{kind} site="{site}"/>' for kind in of_site for site in sites]
     lines += [
-        '<jointpos joint="turn"/><jointvel joint="lift"/><jointactuatorfrc joint="lift"/>',
+        '<jointpos joint="turn" nsample="2"/><jointvel joint="lift" nsample="3" delay=".002"/>',
+        '<jointactuatorfrc joint="lift"/>',
         '<jointlimitpos joint="lift"/><jointlimitvel joint="wrist"/><jointlimitfrc joint="wrist"/>',
         '<ballquat joint="wrist"/><ballangvel joint="wrist"/>',
         '<tendonpos tendon="cord"/><tendonvel tendon="mix"/><tendonactuatorfrc tendon="cord"/>',
@@ -191,12 +192,13 @@ def starts(case: str) -> list[mujoco.MjData]:
         d.userdata[:] = rng.normal(size=mj.nuserdata)
         d.eq_active[:] = rng.uniform(size=mj.neq) > 0.3
         d.time = rng.uniform(0, 2)
+        d.history[:] += 0.1 * (d.history == 0) * rng.uniform(size=mj.nhistory)
         out.append(d)
     return out
 
 
-GIVEN = ("time qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata "
-         "eq_active tree_asleep").split()  # fmt: skip
+GIVEN = ("time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied mocap_pos "
+         "mocap_quat userdata eq_active tree_asleep").split()  # fmt: skip
 
 
 def worlds(m: Model, keep, states: list[mujoco.MjData]) -> Data:

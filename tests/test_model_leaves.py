@@ -47,7 +47,7 @@ MODELS = {
         <geom type="box" size=".1 .2 .3" pos=".1 .05 .02" mass="1" euler="10 20 30"/>
         <body name="tip" pos=".4 0 .3">
           <joint name="h" axis="1 2 3" ref="30" range="0 10" stiffness="3" springref="40"
-                 margin=".3" frictionloss=".5" damping=".1"/>
+                 springyield="4" margin=".3" frictionloss=".5" damping=".1"/>
           <joint name="x" type="slide" damping=".3" frictionloss="9" actuatorfrcrange="-.1 .1"/>
           <geom name="end" size=".1" pos=".05 0 0"/><site name="s1" pos=".1 .1 0"/>
         </body>
@@ -70,7 +70,7 @@ MODELS = {
   </equality>
   <tendon>
     <fixed name="f" armature=".2" frictionloss="1e5" damping=".2" stiffness="2" springlength=".1 .2"
-           range="0 .1" margin=".05" actuatorfrcrange="-.3 .3">
+           springyield=".01" range="0 .1" margin=".05" actuatorfrcrange="-.3 .3">
       <joint joint="h" coef="1"/><joint joint="x" coef="-2"/>
     </fixed>
     <spatial name="s" stiffness="3" springlength=".1" frictionloss=".3">
@@ -84,17 +84,18 @@ MODELS = {
     <motor tendon="f" gear="3"/>
     <motor joint="x" forcerange="-.1 .1" gear="3"/>
     <motor joint="l" ctrlrange="-.1 .1"/>
-    <motor tendon="s"/>
+    <motor tendon="s" nsample="3" delay=".003" interp="linear"/>
     <motor site="s0" gear="1 2 3 4 5 6"/>
     <muscle joint="l" lengthrange="-1 1"/>
     <general cranksite="s1" slidersite="s2" cranklength="2"/>
   </actuator>
   <sensor>
-    <accelerometer site="s1" cutoff=".1"/><gyro site="s1"/><magnetometer site="s0"/>
+    <accelerometer site="s1" cutoff=".1"/><magnetometer site="s0"/>
+    <gyro site="s1" nsample="3" delay=".0031" interp="linear"/>
     <framepos objtype="camera" objname="cam"/><framequat objtype="camera" objname="cam"/>
     <subtreecom body="base"/>
     <touch site="sole"/><framequat objtype="geom" objname="heel"/>
-    <jointlimitpos joint="h"/><tendonlimitpos tendon="f"/>
+    <jointlimitpos joint="h" nsample="2" interval=".01 -.002"/><tendonlimitpos tendon="f"/>
   </sensor>
   <keyframe><key time="1" mpos="1 2 3"/></keyframe>
 </mujoco>""",
@@ -134,7 +135,6 @@ WITHOUT_EFFECT = {
     "opt.ls_tolerance": "the iterations end in one place, however far each line is searched",
     "opt.sleep_tolerance": "the trees of these models do not sleep",
     "opt.noslip_tolerance": "these models have no such iterations",
-    ".*_springyield|.*_delay|sensor_interval|key_plastic": "a model that has it is refused",
     "plugin_(state0|params)": "these models have no plugins (tests/extend)",
     "sensor_noise": "MuJoCo does not apply it either",
 }
@@ -168,7 +168,9 @@ def state(m: Model, speed: float) -> jaxsim.Data:
 
     d = jaxsim.make_data(m, "all")
     qpos = jaxsim.integrate_pos(m, d.qpos, noise(m.nv, 0.03), 1.0)
-    return d.replace(qpos=qpos, qvel=noise(m.nv, speed), act=noise(m.na), ctrl=0.5 + noise(m.nu))
+    history = d.history + noise(m.nhistory, 1e-4)  # times keep their order
+    inputs = {"act": noise(m.na), "ctrl": 0.5 + noise(m.nu), "history": history}
+    return d.replace(qpos=qpos, qvel=noise(m.nv, speed), **inputs)
 
 
 def perturbed(m: Model) -> tuple[list[str], Model]:

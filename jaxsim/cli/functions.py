@@ -51,6 +51,7 @@ SAME = {
         mj_objectVelocity mj_objectAcceleration mj_local2Global mj_applyFT mj_contactForce
         mj_geomDistance mj_insideSite mj_integratePos mj_differentiatePos mj_normalizeQuat
         mj_name2id mj_id2name""",
+    "The past": "mj_readCtrl mj_readSensor mj_initCtrlHistory mj_initSensorHistory",
     "Derivatives": "mjd_transitionFD mjd_inverseFD mjd_subQuat mjd_quatIntegrate",
     "Quaternions": """
         mju_rotVecQuat mju_negQuat mju_mulQuat mju_mulQuatAxis mju_axisAngle2Quat mju_quat2Vel
@@ -131,7 +132,6 @@ INSTEAD = {
     "mj_extractState": "`d.qpos`, `d.qvel`, ...",
     "mj_copyState": "`d.replace(qpos=other.qpos, ...)`",
     "mj_setKeyframe": "`m.replace(key_qpos=m.key_qpos.at[k].set(d.qpos), ...)`",
-    "mj_readSensor": "`jaxsim.sensor(m, d, name)`",
     "mj_compareFwdInv": "the flag `fwdinv`, then `d.solver_fwdinv`",
     "mj_isPyramidal": "`m.opt.cone == ConeType.PYRAMIDAL`",
     "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
@@ -264,7 +264,7 @@ ABSENT = {
         mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
     "not yet": """
         mj_encode mj_embedAssets mj_printSchema mj_flex
-        mj_readCtrl mj_initCtrlHistory mj_initSensorHistory mj_actuatorInputName mj_rayFlex""",
+        mj_actuatorInputName mj_rayFlex""",
 }
 
 # the other families of the header

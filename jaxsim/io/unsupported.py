@@ -19,7 +19,6 @@ from jaxsim.physics.integrate import integrate
 from jaxsim.physics.passive import passive
 from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sensor import sensor, tactile_plan
-from jaxsim.physics.tendon import tendon
 
 # flags that change the motion, and what they ask for
 FLAGS = {
@@ -73,7 +72,6 @@ def _options(m: Model) -> Iterable[Refusal]:
 REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     _options,
     integrate.refusals,
-    tendon.refusals,
     transmission.refusals,
     passive.refusals,
     actuation.refusals,

@@ -9,10 +9,18 @@ import numpy as np
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
-# fields by bit, the first of 1; None: of what is not simulated, and has no numbers here
+# fields by bit, the first of 1
 FIELDS = (
-    *("time", "qpos", "qvel", "act", None, "qacc_warmstart", "ctrl", "qfrc_applied"),
-    *("xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state", None),
+    *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied"),
+    *(
+        "xfrc_applied",
+        "eq_active",
+        "mocap_pos",
+        "mocap_quat",
+        "userdata",
+        "plugin_state",
+        "plastic",
+    ),
 )
 
 
@@ -66,5 +74,5 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     if not 0 <= spec < 1 << len(FIELDS):
         raise ValueError(f"spec: expected bits of mjtState, below {1 << len(FIELDS)}, got {spec}")
     for bit, name in enumerate(FIELDS):
-        if name is not None and spec >> bit & 1:
+        if spec >> bit & 1:
             yield name, Data.fields[name].dims(m.structure.sizes)

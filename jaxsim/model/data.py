@@ -89,6 +89,8 @@ class Data(Record):
     qpos = array("nq", unit="m or rad", doc="configuration")
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
+    history = array("nhistory", doc="past controls and sensor readings (docs/physics/delays.md)")
+    plastic = array("nplastic", doc="where springs that yield rest: positions, ranges of lengths")
     plugin_state = array("npluginstate", doc="states of plugins")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
     tree_asleep = array(
@@ -220,6 +222,9 @@ class Data(Record):
     sensordata = array("nsensordata", doc="sensor outputs")
     energy = array(2, unit="J", doc="potential and kinetic energy, under the energy flag")
 
+    readings: Any = work(
+        "numbers for the samples of sensors (history/sampling.py); None: none has a history"
+    )
     found: Any = work(
         "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
     )
@@ -279,14 +284,13 @@ INSTEAD = {
     "efc_AR": "jaxsim.project_constraint(m, d)",
     "efc_KBIP": "efc_aref of jaxsim.constraint_rows(m, d) has stiffness and damping in it",
     "efc_diagApprox": "efc_D of jaxsim.constraint_rows(m, d) has it in it",
-    "history": "models with delays are refused",
     "solver": "d.solver_niter",
 }
 
 # what a world always has: its state, its inputs and the counters of a step; under the sleep flag
 # also the sleep of its trees, and the results that wait, unchanged, for a tree to wake
 ALWAYS = frozenset(
-    "time qpos qvel act plugin_state qacc_warmstart tree_asleep tree_start "
+    "time qpos qvel act history plastic plugin_state qacc_warmstart tree_asleep tree_start "
     "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
     "warning solver_niter".split()
 )

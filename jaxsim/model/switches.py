@@ -28,12 +28,15 @@ class Switch(NamedTuple):
       fields: real fields, "opt.density" for one of the options; one that is not zero sets the flag.
       each: every item has a flag of its own; else the model has one.
       lacks: what a program without the flag does not have.
+      place: table of addresses; an item that has one, at least 0, has the flag, whatever its
+        numbers are.
     """
 
     flag: str
     fields: tuple[str, ...]
     each: bool
     lacks: str
+    place: str = ""
 
 
 DAMPING = ("actuator_damping", "actuator_dampingpoly")
@@ -64,17 +67,38 @@ SWITCHES = (
 # What is a matter of kind, or not simulated at all: on or off when the model is made.
 FIXED = (
     Switch("geom_hasfluid", ("geom_fluid",), True, "the forces of fluidshape='ellipsoid'"),
-    Switch("jnt_isplastic", ("jnt_springyield",), True, "a spring that yields"),
-    Switch("tendon_isplastic", ("tendon_springyield",), True, "a spring that yields"),
-    Switch("actuator_hasdelay", ("actuator_delay",), True, "a delay"),
-    Switch("sensor_hasdelay", ("sensor_delay", "sensor_interval"), True, "a delay or sampling"),
+    Switch("jnt_isplastic", ("jnt_springyield",), True, "a spring that yields", "jnt_plasticadr"),
+    Switch(
+        "tendon_isplastic",
+        ("tendon_springyield",),
+        True,
+        "a spring that yields",
+        "tendon_plasticadr",
+    ),
+    Switch(
+        "actuator_hashistory",
+        ("actuator_delay",),
+        True,
+        "a history (nsample)",
+        "actuator_historyadr",
+    ),
+    Switch(
+        "sensor_hashistory",
+        ("sensor_delay", "sensor_interval"),
+        True,
+        "a history (nsample)",
+        "sensor_historyadr",
+    ),
 )
 FREE = frozenset(name for switch in SWITCHES for name in switch.fields)
 
 
 def flags(value: Callable[[str], Any]) -> dict[str, Any]:
     """The flags of a model; `value(field)` gives its numbers."""
-    return {s.flag: _flag(s, [value(name) for name in s.fields]) for s in (*SWITCHES, *FIXED)}
+    return {
+        s.flag: value(s.place) >= 0 if s.place else _flag(s, [value(name) for name in s.fields])
+        for s in (*SWITCHES, *FIXED)
+    }
 
 
 def freed(structure: Structure, free: Free) -> Structure:

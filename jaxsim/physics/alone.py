@@ -71,7 +71,8 @@ MADE = (
 
 @stage(
     reads=(
-        "qpos qvel xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof cinert ten_length "
+        "qpos qvel plastic xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof cinert "
+        "ten_length "
         "ten_J actuator_moment found"
     ),
     writes=(
@@ -137,8 +138,11 @@ def tendon_bias(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="time qpos qvel act M act_dot qfrc_smooth qfrc_constraint qacc",
-    writes="time qpos qvel act qacc_warmstart",
+    reads=(
+        "time qpos qvel act history plastic ctrl M ten_length ten_J act_dot qfrc_smooth "
+        "qfrc_constraint qacc readings"
+    ),
+    writes="time qpos qvel act history plastic qacc_warmstart",
 )
 def euler(m: Model, d: Data) -> Data:
     """The state one time step after `forward`, semi-implicit, with the dampers of dofs implicit."""
@@ -147,12 +151,12 @@ def euler(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act ctrl xipos ximat geom_xpos geom_xmat subtree_com cdof "
-        "cinert M "
+        "time qpos qvel act history plastic ctrl xipos ximat geom_xpos geom_xmat subtree_com cdof "
+        "cinert M ten_length "
         "ten_J actuator_length actuator_moment cvel cdof_dot ten_velocity actuator_velocity "
-        "act_dot actuator_force qfrc_actuator qfrc_smooth qfrc_constraint qacc"
+        "act_dot actuator_force qfrc_actuator qfrc_smooth qfrc_constraint qacc readings"
     ),
-    writes="time qpos qvel act qacc_warmstart",
+    writes="time qpos qvel act history plastic qacc_warmstart",
 )
 def implicit(m: Model, d: Data) -> Data:
     """The state one time step after `forward`, forces implicit in velocity.
@@ -167,11 +171,11 @@ def implicit(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
+        "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
         "mocap_quat "
-        "warning actuator_length act_dot qacc"
+        "warning ten_length ten_J actuator_length act_dot qacc readings"
     ),
-    writes="time qpos qvel act qacc_warmstart",
+    writes="time qpos qvel act history plastic qacc_warmstart",
 )
 def rungekutta4(m: Model, d: Data) -> Data:
     """The state one time step after `forward`, by the classical Runge-Kutta method."""

@@ -57,6 +57,7 @@ def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
         qpos=m.key_qpos[key],
         qvel=m.key_qvel[key],
         act=m.key_act[key],
+        plastic=m.key_plastic[key],
         ctrl=m.key_ctrl[key],
         mocap_pos=m.key_mpos[key],
         mocap_quat=m.key_mquat[key],

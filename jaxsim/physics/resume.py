@@ -17,6 +17,8 @@ from jaxsim.physics.body.rne import com_vel
 from jaxsim.physics.collision.listed import found_again
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.forward import fwd_constraint
+from jaxsim.physics.history.buffers import sensor_buffers
+from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
@@ -32,6 +34,7 @@ AGAIN: dict[str, tuple[Callable, ...]] = {
     "cdof_dot": (com_vel,),
     "rows": (tendon_velocity, com_vel, make_rows),  # of the present velocity
     "forces": (fwd_constraint,),
+    "readings": (sensor_pos, sensor_vel, sensor_acc),
 }
 
 
@@ -42,22 +45,28 @@ def resumed(m: Model, d: Data, reads: frozenset[str]) -> Data:
             continue
         made = d
         for stage in stages:
-            made = stage(m, resumed(m, made, STAGES[stage.__name__].reads))
+            declared = STAGES[stage.__name__]
+            made = stage(m, resumed(m, made, declared.reads - declared.writes))
         d = d.replace(**{name: getattr(made, name)})
     return d
 
 
-def missing(d: Data, reads: frozenset[str]) -> Iterator[str]:
+def missing(m: Model, d: Data, reads: frozenset[str]) -> Iterator[str]:
     """The fields that a stage with these reads needs, directly or to find others again."""
     for name in sorted(reads - ALWAYS - {"found"}):  # whether it is needed contacts_of knows
-        if name in AGAIN and getattr(d, name) is None:
+        if getattr(d, name) is not None or not _exists(m, name):
+            continue
+        if name in AGAIN:
             for stage in AGAIN[name]:
                 declared = STAGES[stage.__name__]
-                yield from missing(d, declared.reads - declared.writes)
-        elif name in Data.fields and getattr(d, name) is None:
+                yield from missing(m, d, declared.reads - declared.writes)
+        elif name in Data.fields:
             yield name
 
 
 def _exists(m: Model, name: str) -> bool:
-    """Forces are a working value where they do not follow from `qacc`."""
+    """Forces are a working value where they do not follow from `qacc`, readings of sensors with
+    buffers."""
+    if name == "readings":
+        return len(sensor_buffers(m).owner) > 0
     return name != "forces" or m.lists_row_forces

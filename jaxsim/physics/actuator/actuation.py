@@ -36,6 +36,7 @@ from jaxsim.physics.actuator.transmission import moment_pattern, output_trntype
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take, total, weighted_sum
+from jaxsim.physics.history.read import delayed_ctrl
 from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sleep.incidence import actuators
@@ -46,7 +47,7 @@ from jaxsim.physics.warning import count
 
 @stage(
     reads=(
-        "time act tree_asleep ctrl warning actuator_length actuator_moment "
+        "time act history tree_asleep ctrl warning actuator_length actuator_moment "
         "actuator_velocity act_dot"
     ),
     writes="warning act_dot actuator_force qfrc_actuator",
@@ -110,18 +111,16 @@ def refusals(m: Model) -> list[Refusal]:
             lacks += [f"{what} not supported"] if what else []
         elif m.actuator_biastype[i] == BiasType.DCMOTOR and not motors[i]:
             lacks.append("biastype dcmotor with another gain not supported; use gaintype='dcmotor'")
-        if m.actuator_historyadr[i] >= 0:
-            lacks.append("a delayed control (delay, nsample) not supported")
         found += [refuse(m, "actuator", i, lack) for lack in lacks]
     return found
 
 
 def _control(m: Model, d: Data) -> tuple[Data, Array]:
-    """The controls `[nu, *W]`, within their ranges.
+    """The controls `[nu, *W]`, late where they are, within their ranges.
 
     If one control of a world is bad even then, MuJoCo counts a warning and takes all as zero.
     """
-    ctrl = d.ctrl
+    ctrl = delayed_ctrl(m, d)
     limited = m.actuator_ctrllimited.astype(bool)
     if limited.any() and not m.opt.disableflags & DisableBit.CLAMPCTRL:
         clipped = jnp.clip(ctrl, m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1])

@@ -30,8 +30,10 @@ from jaxsim.physics.forward import (
     fwd_velocity,
     smooth_force,
 )
+from jaxsim.physics.history.write import recorded
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
+from jaxsim.physics.passive.plastic import yielded
 from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sleep.asleep import fall_asleep
 from jaxsim.physics.sleep.trees import dof_awake, qpos_awake, report, sleeps
@@ -63,6 +65,7 @@ def rk4(m: Model, d: Data) -> Data:
     DC motor is, whose friction is integrated with them.
     """
     h = m.opt.timestep
+    readings = d.readings
     d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
     first = (d.qvel, d.qacc, d.act_dot)
 
@@ -78,17 +81,20 @@ def rk4(m: Model, d: Data) -> Data:
             qacc_warmstart=acc,
             warning=before.warning,
         )
-        there = _kept(d, _dynamics(m, there))
+        there = _dynamics(m, there)
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
-        return (there, slope, jax.tree.map(lambda a, b: a + weight * b, mean, slope)), None
+        mean = jax.tree.map(lambda a, b: a + weight * b, mean, slope)
+        return (_kept(d, there), slope, mean), None
 
     dtype = d.qpos.dtype
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
-    new = advance(m, d.replace(act_dot=act_dot), acc, vel)
+    new = advance(m, d.replace(act_dot=act_dot, readings=readings), acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
-    end = end.replace(plugin_state=new.plugin_state)
+    end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
+    if m.nplastic:  # springs of tendons yield by what was known at the start
+        end = end.replace(ten_length=d.ten_length, ten_J=d.ten_J)
     back = turns_back(m)
     if back is not None:
         length = jnp.where(back, d.actuator_length, last.actuator_length)
@@ -108,6 +114,7 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
       vel: velocity along which the configuration moves; None: the new velocity.
     """
     h = m.opt.timestep
+    d = d.replace(history=recorded(m, d))
     act = nearest_activation(m, d, next_activation(m, d))
     d = d.replace(act=orientation.anchored(m, act))
     d = rest(m, d) if sleeps(m) else d
@@ -116,9 +123,10 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     if sleeps(m):
         qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
         qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
+    plastic = yielded(m, d, qpos, qvel if vel is None else vel)
     # under the flag ipc, which is for flexes, MuJoCo leaves the start of the solver as it is
     warm = d.qacc_warmstart if m.opt.enableflags & EnableBit.IPC else d.qacc
-    new = d.replace(time=d.time + h, qpos=qpos, qvel=qvel, qacc_warmstart=warm)
+    new = d.replace(time=d.time + h, qpos=qpos, qvel=qvel, plastic=plastic, qacc_warmstart=warm)
     return plugins.advance(m, new)
 
 

@@ -12,7 +12,7 @@ from jaxsim.physics.passive.spring import spring_energy
 from jaxsim.physics.stage import stage
 
 
-@stage(reads="time qpos xipos ten_length energy ", writes="energy")
+@stage(reads="time qpos plastic xipos ten_length energy ", writes="energy")
 def energy_pos(m: Model, d: Data) -> Data:
     """d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J]."""
     kinetic = jnp.zeros_like(d.time) if d.energy is None else d.energy[1:]

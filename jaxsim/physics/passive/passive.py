@@ -25,7 +25,7 @@ from jaxsim.physics.stage import stage
 
 @stage(
     reads=(
-        "qpos qvel xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
+        "qpos qvel plastic xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
         "ten_velocity found"
     ),
     writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive",
@@ -63,11 +63,6 @@ def passive(m: Model, d: Data) -> Data:
 def refusals(m: Model) -> list[Refusal]:
     """What of the passive forces is not simulated, named."""
     found = [
-        refuse(m, "joint", j, "springyield (a plastic spring) is not supported; remove it")
-        for j in range(m.njnt)
-        if m.jnt_plasticadr[j] >= 0
-    ]
-    found += [
         refuse(m, "body", b, what)
         for b in np.flatnonzero(m.body_plugin >= 0)
         if (what := _plugin_lack(m, int(b), m.body_plugin[b]))

@@ -5,7 +5,8 @@ MuJoCo's documentation, Computation: Passive forces, Polynomial forces. At a dis
     force = -(k x + b x^2 + c x^3),   energy = k x^2 / 2 + b x^3 / 3 + c x^4 / 4
 
 A ball joint, and each half of a free joint, is displaced by a vector: force and energy follow from
-its length, along its direction.
+its length, along its direction. A spring that yields is displaced from its present rest
+(plastic.py).
 """
 
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import take, total
+from jaxsim.physics.passive.plastic import rest_lengths, rest_positions
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import joints_of
 
@@ -133,16 +135,17 @@ def _offset(s: Model | Structure, table: dict[JointType, int], joint: np.ndarray
 def _displacement(m: Model, d: Data, motion: Motion, joint: np.ndarray) -> Array | Vec:
     """Joint positions beside those at rest: `[k, *W]`, or a Vec of them."""
     adr = m.jnt_qposadr[joint] + _offset(m, motion.qpos, joint)
+    at_rest = rest_positions(m, d)
     if motion is TURN:
-        now, rest = (Quat(*(take(q, adr + k) for k in range(4))) for q in (d.qpos, m.qpos_spring))
+        now, rest = (Quat(*(take(q, adr + k) for k in range(4))) for q in (d.qpos, at_rest))
         return (rest.conj * now.normalize()).rotation_vector()
-    shift = [take(d.qpos, adr + k) - take(m.qpos_spring, adr + k) for k in range(motion.size)]
+    shift = [take(d.qpos, adr + k) - take(at_rest, adr + k) for k in range(motion.size)]
     return shift[0] if motion is SCALAR else Vec(*shift)
 
 
 def _stretch(m: Model, d: Data) -> Array:
     """Tendon lengths beyond the range in which the spring rests, `[ntendon, *W]`."""
-    lower, upper = m.tendon_lengthspring[:, 0], m.tendon_lengthspring[:, 1]
+    lower, upper = rest_lengths(m, d)
     return jnp.maximum(d.ten_length - upper, 0) + jnp.minimum(d.ten_length - lower, 0)
 
 

@@ -16,6 +16,8 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.subtree import subtree_vel
+from jaxsim.physics.history.buffers import sensor_buffers
+from jaxsim.physics.history.sampling import reported, sampled
 from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sensor.acceleration import ACCELERATION, NEED_ACCELERATION, NEED_FORCE
@@ -31,6 +33,10 @@ from jaxsim.physics.sleep.incidence import sensors
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
+OF_CALLBACKS = (
+    "a user sensor, which a callback fills in MuJoCo (write it as <plugin>, with a function of "
+    "yours: jaxsim.register_plugin, docs/extend.md)"
+)
 TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
     Stage.POS: POSITION,
     Stage.VEL: VELOCITY,
@@ -45,10 +51,11 @@ def sensor(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos site_xmat "
-        "cam_xpos cam_xmat subtree_com ten_length actuator_length sensordata"
+        "time qpos history tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos "
+        "site_xmat "
+        "cam_xpos cam_xmat subtree_com ten_length actuator_length sensordata readings"
     ),
-    writes="sensordata",
+    writes="sensordata readings",
 )
 def sensor_pos(m: Model, d: Data) -> Data:
     """Sensors that need the configuration only."""
@@ -57,10 +64,12 @@ def sensor_pos(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qpos qvel tree_asleep xpos xipos ximat geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
-        "subtree_com cinert M ten_length cvel ten_velocity actuator_velocity sensordata found"
+        "time qpos qvel history tree_asleep xpos xipos ximat geom_xpos geom_xmat site_xpos "
+        "site_xmat cam_xpos "
+        "subtree_com cinert M ten_length cvel ten_velocity actuator_velocity sensordata found "
+        "readings"
     ),
-    writes="subtree_linvel subtree_angmom sensordata",
+    writes="subtree_linvel subtree_angmom sensordata readings",
 )
 def sensor_vel(m: Model, d: Data) -> Data:
     """Sensors that need the velocity."""
@@ -69,11 +78,13 @@ def sensor_vel(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qvel tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos site_xmat "
+        "time qvel history tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos "
+        "site_xmat "
         "cam_xpos subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity "
-        "actuator_force qfrc_actuator qacc sensordata found rows forces"
+        "actuator_force qfrc_actuator qacc sensordata found rows "
+        "forces readings"
     ),
-    writes="cacc cfrc_int cfrc_ext sensordata",
+    writes="cacc cfrc_int cfrc_ext sensordata readings",
 )
 def sensor_acc(m: Model, d: Data) -> Data:
     """Sensors that need the acceleration."""
@@ -89,9 +100,7 @@ def refusals(m: Model) -> list[Refusal]:
         if kind == SensorType.PLUGIN:
             lack = plugin_lack(m, m.sensor_plugin[i], "sensor")
         elif kind not in known:
-            lack = f"sensor type {SensorType(kind).name.lower()}"
-        elif m.sensor_historyadr[i] >= 0:
-            lack = "a delayed or sampled sensor (nsample, delay, interval)"
+            lack = OF_CALLBACKS
         elif kind == SensorType.TOUCH and m.site_type[m.sensor_objid[i]] not in RAY:
             lack = "touch in a site that is a mesh"
         elif kind in DISTANCES:
@@ -120,8 +129,12 @@ def _prepare_acc(m: Model, d: Data) -> Data:
 
 
 def _read(m: Model, d: Data, *stages: Stage) -> Data:
-    """Writes the outputs of the sensors of some stages; the others keep theirs."""
-    if m.opt.disableflags & DisableBit.SENSOR:
+    """Writes the outputs of the sensors of some stages; the others keep theirs.
+
+    What is sampled at the end of a step is computed even if sensors are disabled.
+    """
+    disabled, samples = m.opt.disableflags & DisableBit.SENSOR, len(sensor_buffers(m).owner)
+    if disabled and not samples:
         return d
     found = [(g, _function(g, stages)) for g in sensor_groups(m)]
     groups = [g for g, function in found if function is not None]
@@ -131,6 +144,16 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
     place = np.concatenate([place for g in groups for place in g.places])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _cut(m, owner, join(outputs))
+    computed = _placed(m, values, place, d.sensordata)
+    if not samples:
+        return _awake(m, d, d.replace(sensordata=computed))
+    given = d.sensordata if disabled else reported(m, d, computed, place)
+    new = d.replace(readings=sampled(m, d, computed, given, place))
+    return new if disabled else _awake(m, d, new.replace(sensordata=given))
+
+
+def _placed(m: Model, values: Array, place: np.ndarray, before: Array | None) -> Array:
+    """`[nsensordata, *W]` with some numbers new; the others are as before."""
     source = np.full(m.nsensordata, -1)
     source[place] = np.arange(len(place))
     kept = np.flatnonzero(source < 0)
@@ -138,15 +161,19 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
         source[kept] = len(place) + np.arange(len(kept))
         # a Data that does not carry them has none before the first stage that reads some
         none = jnp.zeros((len(kept), *(1,) * (values.ndim - 1)), values.dtype)
-        values = join([values, none if d.sensordata is None else take(d.sensordata, kept)])
-    return _awake(m, d, d.replace(sensordata=take(values, source)))
+        values = join([values, none if before is None else take(before, kept)])
+    return take(values, source)
 
 
 def _awake(m: Model, d: Data, new: Data) -> Data:
-    """What sensors that sleep report: what they did when they were awake."""
+    """What sensors that sleep report: what they did when they were awake.
+
+    One with a history goes on, as in MuJoCo.
+    """
     if not sleeps(m) or d.sensordata is None:
         return new
     awake = sensors(m).awake(tree_awake(d))
+    awake = awake | column(m.sensor_historyadr >= 0, awake)
     awake = take(awake, np.repeat(np.arange(m.nsensor), m.sensor_dim))
     return new.replace(sensordata=jnp.where(awake, new.sensordata, d.sensordata))
 

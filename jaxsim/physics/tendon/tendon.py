@@ -18,7 +18,6 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import take, weighted_sum
-from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sleep.incidence import paths
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
@@ -188,11 +187,3 @@ def _leg(
         Pull(group.tendon, body, touch.last, -push1),
     ]
     return length, ends, touch
-
-
-def refusals(m: Model) -> list[Refusal]:
-    """What of the tendons is not simulated, named."""
-    return [
-        refuse(m, "tendon", t, "springyield (a plastic spring) is not supported; remove it")
-        for t in np.flatnonzero(m.tendon_plasticadr >= 0)
-    ]

@@ -135,12 +135,3 @@ def test_many_worlds_are_many_loops():
     states = [random_state(mj, seed) for seed in range(3)]
     forces = {"rtol": ROUNDING["rtol"], "atol": STAGE["atol"]}  # of water, which are large
     oracle.assert_worlds_are_a_loop(stage, mj, states, forces)
-
-
-def test_plastic_joints_are_refused(refused):
-    mj = oracle.compile_xml(
-        "<mujoco><worldbody><body><joint name='wire' stiffness='1' springyield='.1'/>"
-        "<geom size='.1'/></body></worldbody></mujoco>"
-    )
-    (message,) = refused(lambda: oracle.model(mj))
-    assert "joint 'wire': springyield" in message

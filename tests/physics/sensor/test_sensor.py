@@ -192,12 +192,11 @@ def test_switched_off_sensors_keep_their_numbers():
 
 
 def test_what_is_not_simulated_is_refused_by_name(refused):
-    sensors = """<user name="own" dim="1"/><jointpos joint="hinge" nsample="3"
-      delay=".01"/><clock/>"""
+    sensors = """<user name="own" dim="1"/><jointpos joint="hinge"/><clock/>"""
     mj = oracle.compile_xml(WORLD.format(sensors=sensors, flag=""))
-    first, second = refused(lambda: oracle.model(mj))
-    assert "sensor 'own': sensor type user" in first
-    assert "delayed" in second
+    (message,) = refused(lambda: oracle.model(mj))
+    assert "sensor 'own': a user sensor" in message
+    assert "write it as <plugin>" in message
 
 
 def test_a_world_without_sensor_data_of_a_model_without_sensors_of_position():

@@ -208,11 +208,3 @@ def test_energy_with_armature_is_conserved():
     fly = jax.jit(lambda d: jaxsim.rollout(m, d, 300, record=["energy"])[1]["energy"].sum(-1))
     energy = fly(d)
     np.testing.assert_allclose(energy, energy[0], rtol=1e-6)  # the error of the method
-
-
-def test_plastic_tendons_are_refused(refused):
-    xml = FIXED_AND_STRAIGHT.replace(
-        "<fixed>", '<fixed name="wire" stiffness="1" springyield=".1">', 1
-    )
-    (message,) = refused(lambda: oracle.model(oracle.compile_xml(xml)))
-    assert "tendon 'wire': springyield" in message

@@ -6,6 +6,8 @@ import numpy as np
 from jaxsim.enums import CtrlChart, GainType
 from jaxsim.math import Quat
 from jaxsim.model.model import Model
+from jaxsim.model.start.history import start_history
+from jaxsim.model.start.plastic import start_plastic
 from jaxsim.model.structure import Structure, derived
 
 
@@ -37,6 +39,10 @@ def start_state(m: Model) -> dict:
         start["ctrl"] = neutral.astype(m.qpos0.dtype)
     if m.npluginstate:
         start["plugin_state"] = m.plugin_state0
+    if m.nhistory:
+        start["history"] = start_history(m)
+    if m.nplastic:
+        start["plastic"] = start_plastic(m)
     if not m.nmocap:
         return start
     bodies = mocap_bodies(m)

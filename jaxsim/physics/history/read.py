@@ -1,0 +1,113 @@
+"""A value of the past, from the samples around its time.
+
+MuJoCo's documentation, Modeling: Delays. Between the samples v0, v1 at times t0 <= t < t1
+
+    hold      v = v0
+    linear    v = v0 + s (v1 - v0),    s = (t - t0) / (t1 - t0)
+    cubic     Hermite's polynomial with the slopes of Catmull and Rom: that of a sample is the
+              difference of its neighbors over that of their times, and zero at both ends
+
+Before the oldest sample it is that one, after the newest that one. A time that is a sample's is
+its own value.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import Interpolation
+from jaxsim.math import safe_divide
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.by_kind import join
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.history.buffers import Buffers, Ring, ctrl_buffers, ring
+
+
+def read(b: Buffers, history: Array, time: Array) -> Array:
+    """Values at a time, by the interpolation of each buffer.
+
+    Args:
+      b: the buffers.
+      history: `[nhistory, *W]`.
+      time: of each buffer, `[k, *W]` [s].
+
+    Returns:
+      Of each number of a sample, `[c, *W]`.
+    """
+    around = _Samples(b, history, time)
+    t, t0, t1 = around.of_numbers(time), around.time(-1), around.time(0)
+    v0, v1 = around.value(-1), around.value(0)
+    interp = column(b.interp[b.buffer], v0)
+    s = jnp.clip(safe_divide(t - t0, t1 - t0), 0, 1)
+    out = v0
+    if (b.interp == Interpolation.LINEAR).any():
+        out = jnp.where(interp == Interpolation.LINEAR, v0 + s * (v1 - v0), out)
+    if (b.interp >= Interpolation.CUBIC).any():
+        out = jnp.where(interp >= Interpolation.CUBIC, _hermite(around, s, t1 - t0), out)
+    reached = t >= t1 - around.of_numbers(around.ring.reach)
+    return jnp.where(reached, v1, out)
+
+
+def delayed_ctrl(m: Model, d: Data) -> Array:
+    """The controls that act now, `[nu, *W]`: those of the past where they are late."""
+    b = ctrl_buffers(m)
+    if not len(b.owner):
+        return d.ctrl
+    delay = take(m.actuator_delay, b.owner)
+    past = read(b, d.history, d.time - delay)
+    own = take(d.ctrl, b.number)
+    acts = jnp.where(take(delay, b.buffer) != 0, past, own)
+    source = np.arange(m.nu)
+    source[b.number] = m.nu + np.arange(len(b.number))
+    return take(join([d.ctrl, acts]), source)
+
+
+class _Samples:
+    """The samples around a time, counted from the first that is not before it."""
+
+    def __init__(self, b: Buffers, history: Array, time: Array):
+        self.buffers, self.history = b, history
+        self.ring: Ring = ring(b, history, jnp.broadcast_to(time, (len(b.owner), *time.shape[1:])))
+
+    def of_numbers(self, x: Array) -> Array:
+        """What buffers have, `[k, *W]`, for each number of their samples `[c, *W]`."""
+        return take(jnp.broadcast_to(x, self.ring.earlier.shape), self.buffers.buffer)
+
+    def exists(self, k: int) -> Array:
+        """Whether there is such a sample, `[c, *W]` bool."""
+        place = self.of_numbers(self.ring.earlier) + k
+        return (place >= 0) & (place < self._of_size(place))
+
+    def time(self, k: int) -> Array:
+        """When it was taken, `[c, *W]`; beyond the ends that of the sample there."""
+        b = self.buffers
+        return pick(self.history, self._slot(k) + column(b.time[b.buffer], self.history))
+
+    def value(self, k: int) -> Array:
+        """Its value, `[c, *W]`; likewise."""
+        b = self.buffers
+        address = column(b.value, self.history) + column(b.stride, self.history) * self._slot(k)
+        return pick(self.history, address)
+
+    def _slot(self, k: int) -> Array:
+        place = self.of_numbers(self.ring.earlier) + k
+        size = self._of_size(place)
+        return (self.of_numbers(self.ring.oldest) + jnp.clip(place, 0, size - 1)) % size
+
+    def _of_size(self, like: Array) -> np.ndarray:
+        return column(self.buffers.size[self.buffers.buffer], like)
+
+
+def _hermite(around: _Samples, s: Array, step: Array) -> Array:
+    """The cubic between two samples at a part s of the step between them."""
+
+    def slope(k: int) -> Array:
+        rise = around.value(k + 1) - around.value(k - 1)
+        slope = safe_divide(rise, around.time(k + 1) - around.time(k - 1))
+        return jnp.where(around.exists(k - 1) & around.exists(k + 1), slope, 0)
+
+    v0, v1 = around.value(-1), around.value(0)
+    m0, m1 = step * slope(-1), step * slope(0)
+    rest = 1 - s
+    return rest * rest * ((1 + 2 * s) * v0 + s * m0) + s * s * ((3 - 2 * s) * v1 - rest * m1)

@@ -1,0 +1,139 @@
+"""Springs that yield: where they rest, and how a step moves that.
+
+MuJoCo's documentation, XML reference: joint springyield, tendon springyield. A spring is displaced
+by x from its rest. Where a step ends with |x| beyond the threshold y, the rest follows (return
+mapping of ideal plasticity), so that the spring is displaced by y again:
+
+    rest += x - y x / |x|,   where |x| > y
+
+The rest is state, `d.plastic`: the position of a slide or hinge, the quaternion of a ball joint,
+the two lengths between which a tendon is slack. A force reads it as it was at the start of a step.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit, JointType
+from jaxsim.math import Quat, select
+from jaxsim.math.guard import safe_divide
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.by_kind import join
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.sleep.incidence import paths
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
+from jaxsim.physics.tendon.path import tendon_pattern
+
+SCALAR = (JointType.SLIDE, JointType.HINGE)
+
+
+def rest_positions(m: Model, d: Data) -> Array:
+    """The configuration in which the springs of the joints rest, `[nq, *W]`."""
+    joints = np.flatnonzero(m.jnt_plasticadr >= 0)
+    if not len(joints):
+        return m.qpos_spring
+    source = np.arange(m.nq)
+    for joint in joints:
+        place = np.arange(JointType(m.jnt_type[joint]).nq)
+        source[m.jnt_qposadr[joint] + place] = m.nq + m.jnt_plasticadr[joint] + place
+    return take(join([m.qpos_spring, d.plastic]), source)
+
+
+def rest_lengths(m: Model, d: Data) -> tuple[Array, Array]:
+    """The lengths between which the springs of the tendons rest, `[ntendon, *W]` each [m]."""
+    yields = m.tendon_plasticadr >= 0
+    given = [m.tendon_lengthspring[:, k] for k in range(2)]
+    if not yields.any():
+        return given[0], given[1]
+    place = m.ntendon + m.tendon_plasticadr
+    lower, upper = (
+        take(join([own, d.plastic]), np.where(yields, place + k, np.arange(m.ntendon)))
+        for k, own in enumerate(given)
+    )
+    return lower, upper
+
+
+def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
+    """The plastic state after a step, `[nplastic, *W]`.
+
+    The length of a tendon at its end is that to first order in the step, ten_length + h ten_J qvel,
+    as MuJoCo has it. A spring that is disabled does not yield, nor a tendon that sleeps.
+
+    Args:
+      m: model.
+      d: data at the start of the step, with the trees that sleep at its end.
+      qpos: configuration at the end, `[nq, *W]`.
+      qvel: velocity along which it moved there, `[nv, *W]`.
+    """
+    if not m.nplastic or m.opt.disableflags & DisableBit.SPRING:
+        return d.plastic
+    pieces, order = [d.plastic], np.arange(m.nplastic)
+    number = m.nplastic
+    for adr, found in (
+        _scalar_joints(m, d, qpos),
+        _ball_joints(m, d, qpos),
+        _tendons(m, d, qvel),
+    ):
+        order[adr] = number + np.arange(len(adr))
+        number += len(adr)
+        pieces += found
+    return take(join(pieces), order)
+
+
+@derived
+def plastic_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Joints of one coordinate, and ball joints, whose springs yield."""
+    yields = s.jnt_plasticadr >= 0
+    scalar = np.isin(s.jnt_type, SCALAR)
+    return np.flatnonzero(yields & scalar), np.flatnonzero(yields & ~scalar)
+
+
+def _scalar_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array]]:
+    """Addresses in the plastic state, and the new numbers there."""
+    joint, _ = plastic_joints(m)
+    adr = m.jnt_plasticadr[joint]
+    rest = take(d.plastic, adr)
+    x = take(qpos, m.jnt_qposadr[joint]) - rest
+    y = jnp.maximum(take(m.jnt_springyield, joint), 0)
+    return adr, [rest + jnp.maximum(x - y, 0) + jnp.minimum(x + y, 0)]
+
+
+def _ball_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array]]:
+    """Likewise; the rest turns about the axis of the displacement."""
+    _, joint = plastic_joints(m)
+    adr = m.jnt_plasticadr[joint]
+    now = Quat(*(take(qpos, m.jnt_qposadr[joint] + k) for k in range(4)))
+    before = Quat(*(take(d.plastic, adr + k) for k in range(4)))
+    rest = before.normalize()
+    x = (rest.conj * now.normalize()).rotation_vector()
+    angle = x.norm()
+    beyond = angle - jnp.maximum(take(m.jnt_springyield, joint), 0)
+    turn = Quat.from_rotation_vector(x.scale(safe_divide(beyond, angle)))
+    new = select(beyond > 0, rest * turn, before)
+    return np.concatenate([adr + k for k in range(4)]), [*new.parts]
+
+
+def _tendons(m: Model, d: Data, qvel: Array) -> tuple[np.ndarray, list[Array]]:
+    """Likewise: beyond either end of the slack range both ends move.
+
+    One that is slack from length zero on (`springlength="0 L"`) goes on to be so when it is pulled.
+    """
+    tendon = np.flatnonzero(m.tendon_plasticadr >= 0)
+    adr = m.tendon_plasticadr[tendon]
+    if not len(tendon):
+        return adr, []
+    pattern = tendon_pattern(m)
+    length = d.ten_length + m.opt.timestep * pattern.apply(pattern.entries(d.ten_J), qvel)
+    length = take(length, tendon)
+    lower, upper = take(d.plastic, adr), take(d.plastic, adr + 1)
+    y = jnp.maximum(take(m.tendon_springyield, tendon), 0)
+    pulled = jnp.maximum(length - upper - y, 0)
+    pushed = jnp.where(pulled > 0, 0, jnp.minimum(length - lower + y, 0))
+    if sleeps(m):
+        awake = take(paths(m).awake(tree_awake(d)), tendon)
+        pulled, pushed = jnp.where(awake, pulled, 0), jnp.where(awake, pushed, 0)
+    stays = (lower == 0) & (upper > 0)
+    new = [lower + jnp.where(stays, 0, pulled) + pushed, upper + pulled + pushed]
+    return np.concatenate([adr, adr + 1]), new

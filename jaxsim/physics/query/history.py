@@ -1,0 +1,197 @@
+"""Values of the past, from the history of a world; and a history of one's own.
+
+MuJoCo's documentation, Modeling: Delays; API reference: mj_readCtrl and its kin.
+"""
+
+import operator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import Interpolation
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
+from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.history.buffers import Buffers, ctrl_buffers, cursor, sensor_buffers
+from jaxsim.physics.history.read import read
+
+OWN = -1  # the interpolation that the model has
+
+
+def read_ctrl(
+    m: Model, d: Data, actuator: int | str, time: jax.Array | float, interp: int = OWN
+) -> jax.Array:
+    """The control that an actuator sees at a time: that of `time` less its delay.
+
+    Args:
+      m: the model.
+      d: one world.
+      actuator: id or name.
+      time: at which the control comes out of the delay [s]; `d.time` is what a step reads.
+      interp: an `Interpolation`; -1: as the actuator has it.
+
+    Returns:
+      (ctrlnum,). Of an actuator without a history `d.ctrl`.
+
+    Raises:
+      ValueError: there is no such actuator or interpolation.
+
+    Example:
+      >>> xml = '''<mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>
+      ...   <actuator><motor joint="j" nsample="4" delay=".002"/></actuator></mujoco>'''
+      >>> m = jaxsim.load_model(xml)
+      >>> d = jaxsim.step(m, jaxsim.make_data(m).replace(ctrl=jnp.array([3.0])))
+      >>> read_ctrl(m, d, 0, d.time)
+      Array([3.], dtype=float64)
+    """
+    i = _id("read_ctrl", m, d, "actuator", actuator)
+    first, number = int(m.actuator_ctrladr[i]), int(m.actuator_ctrlnum[i])
+    now = d.ctrl[first : first + number]
+    return _read("read_ctrl", ctrl_buffers(m).of(i), d, now, time, m.actuator_delay[i], interp)
+
+
+def read_sensor(
+    m: Model, d: Data, sensor: int | str, time: jax.Array | float, interp: int = OWN
+) -> jax.Array:
+    """What a sensor reports at a time: its reading of `time` less its delay.
+
+    Args:
+      m: the model.
+      d: one world.
+      sensor: id or name.
+      time: at which the reading comes out of the delay [s].
+      interp: an `Interpolation`; -1: as the sensor has it.
+
+    Returns:
+      (dim,). Of a sensor without a history its part of `d.sensordata`.
+
+    Raises:
+      ValueError: there is no such sensor or interpolation; `d` carries no `sensordata`.
+    """
+    i = _id("read_sensor", m, d, "sensor", sensor)
+    buffer = sensor_buffers(m).of(i)
+    first, number = int(m.sensor_adr[i]), int(m.sensor_dim[i])
+    if d.sensordata is not None:
+        now = d.sensordata[first : first + number]
+    elif len(buffer.owner):
+        now = jnp.zeros(number, d.history.dtype)
+    else:
+        raise ValueError("read_sensor: this Data does not carry 'sensordata', and the sensor has "
+                         "no history; keep it: make_data(m, keep=['sensordata'])")  # fmt: skip
+    return _read("read_sensor", buffer, d, now, time, m.sensor_delay[i], interp)
+
+
+def init_ctrl_history(
+    m: Model,
+    d: Data,
+    actuator: int | str,
+    times: jax.Array | None,
+    values: jax.Array,
+) -> Data:
+    """The world with controls of one's own before it begins.
+
+    Args:
+      m: the model.
+      d: one world.
+      actuator: id or name.
+      times: of the samples, (nsample,) [s], increasing; None: those that there are.
+      values: the controls, (nsample, ctrlnum) or in one row, the oldest first.
+
+    Raises:
+      ValueError: the actuator has no history; a shape is wrong; times do not increase.
+    """
+    i = _id("init_ctrl_history", m, d, "actuator", actuator)
+    history = _written("init_ctrl_history", m, d, ctrl_buffers(m).of(i), times, values)
+    return d.replace(history=history)
+
+
+def init_sensor_history(
+    m: Model,
+    d: Data,
+    sensor: int | str,
+    times: jax.Array | None,
+    values: jax.Array,
+    phase: jax.Array | float,
+) -> Data:
+    """The world with readings of one's own before it begins.
+
+    Args:
+      m: the model.
+      d: one world.
+      sensor: id or name.
+      times: of the samples, (nsample,) [s], increasing; None: those that there are.
+      values: the readings, (nsample, dim) or in one row, the oldest first.
+      phase: when the sensor was sampled last, if it has an interval [s].
+
+    Raises:
+      ValueError: the sensor has no history; a shape is wrong; times do not increase.
+    """
+    i = _id("init_sensor_history", m, d, "sensor", sensor)
+    b = sensor_buffers(m).of(i)
+    history = _written("init_sensor_history", m, d, b, times, values)
+    return d.replace(history=history.at[b.user[0]].set(jnp.asarray(phase, history.dtype)))
+
+
+def _id(function: str, m: Model, d: Data, kind: str, which: int | str) -> int:
+    """The id of an actuator or sensor of a checked model and world."""
+    check_model(function, m)
+    check_data(function, m, d)
+    number = m.nactuator if kind == "actuator" else m.nsensor
+    i = name2id(m, kind, which) if isinstance(which, str) else operator.index(which)
+    if not 0 <= i < number:
+        raise ValueError(f"{function}: {kind}: the model has {number}, there is no number {i}")
+    return i
+
+
+def _read(
+    function: str,
+    b: Buffers,
+    d: Data,
+    now: jax.Array,
+    time: jax.Array | float,
+    delay: jax.Array,
+    interp: int,
+) -> jax.Array:
+    known = (OWN, *Interpolation)
+    if interp not in known:
+        raise ValueError(f"{function}: interp: expected one of {[*map(int, known)]}, got {interp}")
+    if not len(b.owner):
+        return now
+    if interp != OWN:
+        b = b._replace(interp=np.full_like(b.interp, interp))
+    return read(b, d.history, (jnp.asarray(time, delay.dtype) - delay)[None])
+
+
+def _written(
+    function: str, m: Model, d: Data, b: Buffers, times: jax.Array | None, values: jax.Array
+) -> jax.Array:
+    """`d.history` with the samples of one buffer."""
+    history = d.history
+    if not len(b.owner):
+        raise ValueError(f"{function}: there is no history; give the element nsample")
+    size, number = int(b.size[0]), len(b.number)
+    shapes = (size, number), (size * number,)
+    if np.shape(values) not in shapes:
+        raise ValueError(
+            f"{function}: values: expected shape {shapes[0]} or {shapes[1]}, got {np.shape(values)}"
+        )
+    slots = jnp.arange(size, dtype=jnp.int32)
+    if times is None:
+        slots = (cursor(b, history) + 1 + slots) % size
+    else:
+        _check_times(function, times, size)
+        history = history.at[b.time[0] + slots].set(jnp.asarray(times, history.dtype))
+        history = history.at[b.user[0] + 1].set(size - 1)
+    samples = jnp.asarray(values, history.dtype).reshape(size, number)
+    places = b.value[None, :] + slots[:, None] * b.stride[None, :]
+    return history.at[places].set(samples)
+
+
+def _check_times(function: str, times: jax.Array, size: int) -> None:
+    """Raises ValueError if times are not as many as samples, or are known not to increase."""
+    if np.shape(times) != (size,):
+        raise ValueError(f"{function}: times: expected shape ({size},), got {np.shape(times)}")
+    if not isinstance(times, jax.core.Tracer) and not (np.diff(np.asarray(times)) > 0).all():
+        raise ValueError(f"{function}: times: expected increasing numbers, got {np.asarray(times)}")
