@@ -1,0 +1,33 @@
+"""Passive forces of flexes: the sum of their laws.
+
+MuJoCo's documentation, XML reference: flex/edge and flex/elasticity.
+"""
+
+from jaxsim.math import concat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.flex.bend import bend_forces
+from jaxsim.physics.flex.cell import cell_forces
+from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
+from jaxsim.physics.flex.push import Place, generalized
+from jaxsim.physics.flex.stretch import stretch_forces
+from jaxsim.physics.flex.wall import wall_forces
+
+LAWS = (stretch_forces, bend_forces, cell_forces, wall_forces)
+
+
+def flex_forces(m: Model, d: Data) -> tuple[Array, Array] | None:
+    """Generalized force of the springs in flexes, and of their dampers, `[nv, *W]` each.
+
+    None: the model has none.
+    """
+    if not m.nflex or not m.nv:
+        return None
+    node = nodes(m, d)
+    place = Place(
+        concat([d.flexvert_xpos, node]),
+        concat([vertex_velocity(m, d), node_velocity(m, d, node)]),
+    )
+    pushes = [push for law in LAWS for push in law(m, place)]
+    return generalized(m, d, pushes, place) if pushes else None
