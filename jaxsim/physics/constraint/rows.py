@@ -16,9 +16,14 @@ from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
-from jaxsim.physics.constraint.jacobian import BasisJacobian, DenseJacobian, DofJacobian
+from jaxsim.physics.constraint.jacobian import (
+    BasisJacobian,
+    DenseJacobian,
+    DofJacobian,
+    SparseJacobian,
+)
 
-Jacobian = TypeVar("Jacobian", bound=DofJacobian | DenseJacobian | BasisJacobian)
+Jacobian = TypeVar("Jacobian", bound=DofJacobian | SparseJacobian | DenseJacobian | BasisJacobian)
 Cost = TypeVar("Cost", bound=Quadratic | OneSided | Huber | Pyramid | Elliptic)
 
 
@@ -55,14 +60,14 @@ class Block(Generic[Jacobian, Cost]):
         return jax.tree.map(lambda a, b: a - b, Jx, self.aref)
 
 
-SingleRows = Block[DofJacobian | DenseJacobian, Quadratic | OneSided | Huber]
+SingleRows = Block[DofJacobian | SparseJacobian | DenseJacobian, Quadratic | OneSided | Huber]
 ContactRows = Block[BasisJacobian, Pyramid | Elliptic]
 
 
 def block(
     type: ConstraintType,
     id: np.ndarray,
-    J: DenseJacobian | DofJacobian,
+    J: DenseJacobian | SparseJacobian | DofJacobian,
     cost: Huber | OneSided | Quadratic,
     aref: Array,
     pos: Array | None = None,
