@@ -11,10 +11,11 @@ from jaxsim.physics.flex.bend import bend_forces
 from jaxsim.physics.flex.cell import cell_forces
 from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
 from jaxsim.physics.flex.push import Place, generalized
+from jaxsim.physics.flex.rod import rod_forces
 from jaxsim.physics.flex.stretch import stretch_forces
 from jaxsim.physics.flex.wall import wall_forces
 
-LAWS = (stretch_forces, bend_forces, cell_forces, wall_forces)
+LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
 
 
 def flex_forces(m: Model, d: Data) -> tuple[Array, Array] | None:

@@ -27,8 +27,6 @@ def _lack(m: Model, f: int) -> str:
         return "rods with hinges for their twist are not supported; set young to 0"
     if m.flex_plasticadr[f] >= 0:
         return "yield (plastic deformation) is not supported; remove it"
-    if m.flex_dim[f] == 1 and m.flex_bendingadr[f] >= 0:
-        return "rods that bend are not supported; set young to 0"
     if elastic and m.opt.integrator not in EXPLICIT:
         name = IntegratorType(m.opt.integrator).name.lower()
         return (
