@@ -12,7 +12,7 @@ from jaxsim.enums import EqType
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take
@@ -20,9 +20,9 @@ from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constraint.equality import Row, equality_rows, members
 from jaxsim.physics.constraint.jacobian import SparseJacobian
 from jaxsim.physics.constraint.rows import SingleRows
-from jaxsim.physics.flex.cell import elements, turned
+from jaxsim.physics.flex.cell import of_all, shifts, turns
 from jaxsim.physics.flex.flex import nodes
-from jaxsim.physics.flex.lattice import Elements
+from jaxsim.physics.flex.lattice import Elements, elements
 
 
 def flex_lengths(m: Model, d: Data) -> SingleRows | None:
@@ -114,7 +114,9 @@ def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, A
     """Residual `[k, *W]`, Jacobian `[k, nv, *W]` and approximate inverse inertia of the modes."""
     group, owner = part.element, part.owner
     xpos = concat([d.flexvert_xpos, node])
-    now = turned(m, group, xpos)
+    turn = turns(m, [group], xpos)
+    quat = of_all(turn, np.arange(len(group.flex)))
+    shift = shifts(m, group, xpos, quat)
     size = 3 * group.node.shape[1]
     first = m.flex_stiffnessadr[group.flex] + group.number * size * size
     place = first[owner] + 1 + part.number * size
@@ -122,9 +124,9 @@ def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, A
     mode = Vec(
         *(_shaped(take(m.flex_stiffness, t.ravel()), t.shape) for t in np.moveaxis(table, 2, 0))
     )
-    residual = jnp.sum(mode.dot(take(now.shift, owner)), axis=1)
+    residual = jnp.sum(mode.dot(take(shift, owner)), axis=1)
 
-    push = take(now.quat, owner).rotate(mode)
+    push = take(quat, owner).rotate(mode)
     used, where = np.unique(group.node, return_inverse=True)
     moved, _ = point_jacobian(m, d, m.flex_nodebodyid[used], take(node, used))
     where = where.reshape(group.node.shape)[owner]
@@ -139,44 +141,26 @@ def _shaped(a: Array, shape: tuple[int, ...]) -> Array:
     return a.reshape(*shape, *a.shape[1:])
 
 
+@derived
+def _strained(s: Structure) -> list[tuple[np.ndarray, np.ndarray, Elements]]:
+    """Constraints of strains by kind of element: ids, numbers of modes, elements."""
+    out = []
+    ids = np.flatnonzero((s.eq_type == EqType.FLEXSTRAIN) & (s.eq_modenum > 0))
+    for group in elements(s):
+        key = {pair: i for i, pair in enumerate(zip(group.flex, group.number, strict=True))}
+        pairs = list(zip(s.eq_obj1id[ids], s.eq_elemid[ids], strict=True))
+        own = np.array([pair in key for pair in pairs], bool)
+        which = np.array([key[pair] for pair in pairs if pair in key], int)
+        if own.any():
+            out.append((ids[own], s.eq_modenum[ids[own]], group.some(which)))
+    return out
+
+
 def _modes(m: Model, ids: np.ndarray) -> list[_Modes]:
+    """The modes of constraints, by kind of element; none without constraints."""
     out = []
-    s = m.structure
-    for i in ids:
-        out += [
-            _Modes(
-                np.full(1, i), element, np.zeros(s.eq_modenum[i], int), np.arange(s.eq_modenum[i])
-            )
-            for element in _element(s, i)
-            if s.eq_modenum[i]
-        ]
-    return _joined(out)
-
-
-def _element(s: Structure, i: int) -> list[Elements]:
-    """The element of a constraint."""
-    f, number = s.eq_obj1id[i], s.eq_elemid[i]
-    if not s.flex_interp[f]:
-        return []
-    found = []
-    for e in elements(s, f):
-        (place,) = np.nonzero(e.number == number)
-        if len(place):
-            found.append(Elements(e.order, e.axis, *(a[place] for a in e[2:])))
-    return found
-
-
-def _joined(parts: list[_Modes]) -> list[_Modes]:
-    out = []
-    for kind in sorted({(p.element.order, p.element.axis) for p in parts}):
-        same = [p for p in parts if (p.element.order, p.element.axis) == kind]
-        element = [np.concatenate(a) for a in zip(*(p.element[2:] for p in same), strict=True)]
-        out.append(
-            _Modes(
-                np.concatenate([p.id for p in same]),
-                Elements(*kind, *element),
-                np.concatenate([p.owner + k for k, p in enumerate(same)]),
-                np.concatenate([p.number for p in same]),
-            )
-        )
+    for id, count, element in _strained(m) if len(ids) else ():
+        owner = np.repeat(np.arange(len(id)), count)
+        number = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+        out.append(_Modes(id, element, owner, number))
     return out

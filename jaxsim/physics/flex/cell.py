@@ -16,29 +16,36 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.math import Quat, Rot, Vec
+from jaxsim.math import Quat, Rot, Vec, concat
 from jaxsim.math.polar import nearest_rotation
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.flex.lattice import Elements, cells, joined, middle, walls
+from jaxsim.physics.flex.lattice import Elements, elements, middle
 from jaxsim.physics.flex.push import Place, Push, by_flex, of_elements, on_elements
 
 STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
 
 
+class Springs(NamedTuple):
+    """Elements that resist stretching, and their places among all elements."""
+
+    element: Elements
+    place: np.ndarray
+
+
 @derived
-def springs(s: Structure) -> list[Elements]:
+def springs(s: Structure) -> list[Springs]:
     """The elements of the model that resist stretching."""
-    live = (s.flex_interp != 0) & (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN)
-    live &= ~np.asarray(s.flex_rigid, bool) & (s.flex_dim > 1)
-    return joined([e for f in np.flatnonzero(live) for e in elements(s, f)])
-
-
-def elements(s: Structure, f: int | np.integer) -> list[Elements]:
-    """Cells of a solid, walls of a shell."""
-    return walls(s, f) if s.flex_interp[f] < 0 else cells(s, f)
+    live = (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN) & (s.flex_dim > 1)
+    out, first = [], 0
+    for group in elements(s):
+        (which,) = np.nonzero(live[group.flex])
+        if len(which):
+            out.append(Springs(group.some(which), first + which))
+        first += len(group.flex)
+    return out
 
 
 def cell_forces(m: Model, place: Place) -> list[Push]:
@@ -46,37 +53,48 @@ def cell_forces(m: Model, place: Place) -> list[Push]:
     return [_forces(m, group, place) for group in springs(m)]
 
 
-class Turned(NamedTuple):
-    """Elements in the axes of their rest pose.
+def turns(m: Model, groups: list[Elements], xpos: Vec) -> Quat | None:
+    """How far the middle of each element has turned, from the axes of the rest pose to the world.
 
-    Attributes:
-      quat: from these axes to the world, `[n, 1, *W]`.
-      shift: displacement of each node `[n, k, *W]`.
+    Args:
+      m: model.
+      groups: elements; the turns of the first group stand first.
+      xpos: points in the world, vertices and nodes `[npoint, *W]`.
     """
+    if not groups:
+        return None
+    columns = [_gradient(m, group, of_elements(xpos, group.node + m.nflexvert)) for group in groups]
+    return nearest_rotation(Rot.from_cols(*(concat(c) for c in zip(*columns, strict=True))))
 
-    quat: Quat
-    shift: Vec
 
-
-def turned(m: Model, group: Elements, xpos: Vec) -> Turned:
-    """Elements of points `[npoint, *W]`, vertices and nodes, in the axes of their rest pose."""
+def shifts(m: Model, group: Elements, xpos: Vec, turn: Quat) -> Vec:
+    """Displacement of the nodes in the axes of the rest pose, `[n, k, *W]`; turn `[n, 1, *W]`."""
     x = of_elements(xpos, group.node + m.nflexvert)
-    quat = rotation(m, group, x).map(lambda a: a[:, None])
-    return Turned(quat, quat.conj.rotate(x) - of_elements(m.flex_node0, group.node))
+    return turn.conj.rotate(x) - of_elements(m.flex_node0, group.node)
 
 
-def rotation(m: Model, group: Elements, x: Vec) -> Quat:
-    """How far the middle of each element has turned, `[n, *W]`; x: its nodes `[n, k, *W]`."""
-    solid = group.axis < 0
-    tangent = [combined(row, x) for row in middle(group.order, solid)]
+def _gradient(m: Model, group: Elements, x: Vec) -> list[Vec]:
+    """The columns of dx/dX at the middle; x are the nodes `[n, k, *W]`."""
+    tangent = [combined(row, x) for row in middle(group.order, group.solid)]
     rest = take(m.flex_node0, group.node[:, -1]) - take(m.flex_node0, group.node[:, 0])
-    size = rest.parts
-    if solid:
-        return nearest_rotation(Rot.from_cols(*_scaled(tangent, size)))
+    if group.solid:
+        return [t.scale(1 / size) for t, size in zip(tangent, rest.parts, strict=True)]
     slow, fast = (group.axis + 1) % 3, (group.axis + 2) % 3
-    tangent = _scaled(tangent, (size[slow], size[fast]))
-    columns = {slow: tangent[0], fast: tangent[1], group.axis: tangent[0].cross(tangent[1])}
-    return nearest_rotation(Rot.from_cols(*(columns[k] for k in range(3))))
+    first, second = (
+        t.scale(1 / sum(_at(axis, c, size) * size for c, size in enumerate(rest.parts)))
+        for t, axis in zip(tangent, (slow, fast), strict=True)
+    )
+    parts = ((first, slow), (second, fast), (first.cross(second), group.axis))
+    columns = []
+    for c in range(3):
+        x, y, z = (v.scale(_at(axis, c, v.x)) for v, axis in parts)
+        columns.append(x + y + z)
+    return columns
+
+
+def _at(axis: np.ndarray, c: int, like: Array) -> np.ndarray:
+    """1 where an axis is the one of this number."""
+    return column(1.0 * (axis == c), like)
 
 
 def combined(weights: np.ndarray, x: Vec) -> Vec:
@@ -94,18 +112,21 @@ def stiffness(m: Model, group: Elements) -> Array:
     return numbers.reshape(len(first), size, size, *numbers.shape[1:])
 
 
-def _scaled(vectors: list[Vec], sizes: tuple) -> list[Vec]:
-    return [v.scale(1 / s) for v, s in zip(vectors, sizes, strict=True)]
-
-
-def _forces(m: Model, group: Elements, place: Place) -> Push:
-    node = group.node + m.nflexvert
-    now = turned(m, group, place.xpos)
-    speed = now.quat.conj.rotate(of_elements(place.velocity, node))
-    K = stiffness(m, group)
-    damping = by_flex(m.flex_damping, group.flex, place.xpos.x)[:, None]
-    spring, damper = (now.quat.rotate(_times(K, x)) for x in (now.shift, speed))
+def _forces(m: Model, group: Springs, place: Place) -> Push:
+    element, node = group.element, group.element.node + m.nflexvert
+    turn = of_all(place.turn, group.place)
+    shift = shifts(m, element, place.xpos, turn)
+    speed = turn.conj.rotate(of_elements(place.velocity, node))
+    K = stiffness(m, element)
+    damping = by_flex(m.flex_damping, element.flex, place.xpos.x)[:, None]
+    spring, damper = (turn.rotate(_times(K, x)) for x in (shift, speed))
     return on_elements(node, spring, damper.scale(damping))
+
+
+def of_all(turn: Quat | None, place: np.ndarray) -> Quat:
+    """Turns of some elements, `[n, 1, *W]`, for all their nodes."""
+    assert turn is not None  # there are elements
+    return take(turn, place).map(lambda a: a[:, None])
 
 
 def _times(K: Array, x: Vec) -> Vec:

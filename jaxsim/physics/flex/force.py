@@ -8,8 +8,9 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.flex.bend import bend_forces
-from jaxsim.physics.flex.cell import cell_forces
+from jaxsim.physics.flex.cell import cell_forces, turns
 from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
+from jaxsim.physics.flex.lattice import elements
 from jaxsim.physics.flex.push import Place, generalized
 from jaxsim.physics.flex.rod import rod_forces
 from jaxsim.physics.flex.stretch import stretch_forces
@@ -26,9 +27,8 @@ def flex_forces(m: Model, d: Data) -> tuple[Array, Array] | None:
     if not m.nflex or not m.nv:
         return None
     node = nodes(m, d)
-    place = Place(
-        concat([d.flexvert_xpos, node]),
-        concat([vertex_velocity(m, d), node_velocity(m, d, node)]),
-    )
+    xpos = concat([d.flexvert_xpos, node])
+    velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
+    place = Place(xpos, velocity, turns(m, elements(m), xpos))
     pushes = [push for law in LAWS for push in law(m, place)]
     return generalized(m, d, pushes, place) if pushes else None

@@ -82,64 +82,68 @@ def _cell_nodes(
 
 
 class Elements(NamedTuple):
-    """Cells, or walls, of one kind, which have a matrix or modes in `flex_stiffness`.
+    """Cells of solids, or outer walls of shells, with interpolation of one order.
 
     Attributes:
       order: of the interpolation.
-      axis: that a wall is normal to; -1: cells.
+      solid: cells, not walls.
       flex: `[n]`.
       number: of the element within its flex, `[n]`.
+      axis: that a wall is normal to; of cells -1, `[n]`.
       node: its nodes, among those of all flexes, `[n, k]`.
     """
 
     order: int
-    axis: int
+    solid: bool
     flex: np.ndarray
     number: np.ndarray
+    axis: np.ndarray
     node: np.ndarray
 
+    def some(self, which: np.ndarray) -> "Elements":
+        """Some of them."""
+        return Elements(self.order, self.solid, *(a[which] for a in self[2:]))
 
-def cells(s: Structure, f: int | np.integer) -> list[Elements]:
-    """The cells of a solid."""
+
+@derived
+def elements(s: Structure) -> list[Elements]:
+    """The elements of all interpolated flexes that move, by order, cells first."""
+    moving = np.flatnonzero((s.flex_interp != 0) & ~np.asarray(s.flex_rigid, bool))
+    found = [_walls(s, f) if s.flex_interp[f] < 0 else _cells(s, f) for f in moving]
+    out = []
+    for kind in sorted({(e.order, not e.solid) for e in found}):
+        same = [e[2:] for e in found if (e.order, not e.solid) == kind]
+        joined = (np.concatenate(t) for t in zip(*same, strict=True))
+        out.append(Elements(kind[0], not kind[1], *joined))
+    return out
+
+
+def _cells(s: Structure, f: int | np.integer) -> Elements:
     order, size = lattice(s, f)
-    count = np.asarray(s.flex_cellnum[f])
-    cell = np.indices(tuple(count)).reshape(3, -1).T
+    cell = np.indices(tuple(s.flex_cellnum[f])).reshape(3, -1).T
     number = np.arange(len(cell))
     node = _cell_nodes(s, f, cell, order, size)
-    return [Elements(order, -1, np.full_like(number, f), number, node)]
+    return Elements(order, True, np.full_like(number, f), number, np.full_like(number, -1), node)
 
 
-def walls(s: Structure, f: int | np.integer) -> list[Elements]:
-    """The outer walls of a shell, by the axis that they are normal to.
-
-    Numbered by axis, side and cell; within a wall the axis after the normal one is the slower.
-    """
+def _walls(s: Structure, f: int | np.integer) -> Elements:
+    """Numbered by axis, side and cell; in a wall the axis after the normal one is the slower."""
     order, size = lattice(s, f)
     count = np.asarray(s.flex_cellnum[f])
     stride = np.array([size[1] * size[2], size[2], 1])
-    out, first = [], 0
+    axes, nodes = [], []
     for axis in range(3):
         slow, fast = (axis + 1) % 3, (axis + 2) % 3
         side, i, j = np.indices((2, count[slow], count[fast])).reshape(3, -1)
         local = np.indices((order + 1,) * 2).reshape(2, -1)
         node = (side * (size[axis] - 1) * stride[axis])[:, None]
         node = node + (order * i[:, None] + local[0]) * stride[slow]
-        node = node + (order * j[:, None] + local[1]) * stride[fast] + s.flex_nodeadr[f]
-        number = first + np.arange(len(side))
-        first += len(side)
-        out.append(Elements(order, axis, np.full_like(number, f), number, node))
-    return out
-
-
-def joined(parts: list[Elements]) -> list[Elements]:
-    """Elements of several flexes by order and axis."""
-    out = []
-    for kind in sorted({(e.order, e.axis) for e in parts}):
-        same = [e for e in parts if (e.order, e.axis) == kind]
-        out.append(
-            Elements(*kind, *(np.concatenate(t) for t in zip(*(e[2:] for e in same), strict=True)))
-        )
-    return out
+        node = node + (order * j[:, None] + local[1]) * stride[fast]
+        axes.append(np.full(len(side), axis))
+        nodes.append(s.flex_nodeadr[f] + node)
+    normal, node = np.concatenate(axes), np.concatenate(nodes)
+    number = np.arange(len(normal))
+    return Elements(order, False, np.full_like(number, f), number, normal, node)
 
 
 def middle(order: int, solid: bool) -> np.ndarray:

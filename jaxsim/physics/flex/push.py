@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.math import Vec, concat
+from jaxsim.math import Quat, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.groups import groups, sum_groups
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
 
 
@@ -32,10 +31,16 @@ class Push(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Points in the world, `[npoint, *W]`: positions, and velocities in that order."""
+    """Where all points are, vertices first, then nodes.
+
+    Attributes:
+      xpos, velocity: in the world `[npoint, *W]`.
+      turn: of all elements of interpolated flexes, see `cell.turns`; None: there are none.
+    """
 
     xpos: Vec
     velocity: Vec
+    turn: Quat | None
 
 
 def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array]:

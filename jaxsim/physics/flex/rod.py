@@ -15,6 +15,7 @@ so that rods are at rest in their compiled shape. Forces are the gradient of E. 
 proportion to the stiffness, resist the rates of kappa and of the angle, which no rigid motion has.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import jax
@@ -114,8 +115,8 @@ class Strains(NamedTuple):
 
 def _strains(x: list[Vec]) -> Strains:
     """Three vertices, or four, `[n, *W]` each."""
-    edge = [b - a for a, b in zip(x, x[1:], strict=False)]
-    curvature = [_curvature(u, w) for u, w in zip(edge, edge[1:], strict=False)]
+    edge = [b - a for a, b in pairwise(x)]
+    curvature = [_curvature(u, w) for u, w in pairwise(edge)]
     if len(curvature) == 1:
         return Strains(curvature, None)
     first, second = curvature
@@ -129,7 +130,7 @@ def _curvature(u: Vec, w: Vec) -> Vec:
 
 
 def _energy(k: Stiffness, x: list[Vec]) -> Array:
-    curvature, angle = _strains(x)
+    curvature = _strains(x).curvature
     sizes = [_rounded(kb, rest) for kb, rest in zip(curvature, k.rest, strict=True)]
     energy = jnp.zeros_like(x[0].x)
     for kb, rest, size, stiff in zip(curvature, k.rest, sizes, k.bend, strict=True):

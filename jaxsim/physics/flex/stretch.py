@@ -20,8 +20,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.groups import groups, sum_groups
-from jaxsim.physics.arrays.select import column, take, total
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take, total
 from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, edges
 from jaxsim.physics.flex.push import Place, Push, pushes
 

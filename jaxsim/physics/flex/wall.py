@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import MINVAL
-from jaxsim.math import Quat, Vec, concat, select
+from jaxsim.math import Quat, Vec, select
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.flex.cell import combined, rotation
-from jaxsim.physics.flex.lattice import Elements, derivatives, joined, walls
+from jaxsim.physics.flex.cell import combined
+from jaxsim.physics.flex.lattice import Elements, derivatives, elements
 from jaxsim.physics.flex.push import Place, Push, of_elements, on_elements
 
 PER_EDGE = 10  # numbers of an edge in flex_bending: 2 walls, 2 + 2 places, k, 3 of fold0
@@ -34,7 +34,7 @@ class Side(NamedTuple):
     """One of the walls at each edge.
 
     Attributes:
-      wall: its place among all walls of one order, as `rotations` has them, `[n]`.
+      wall: its place among all elements, `[n]`.
       node: its nodes, `[n, k]`.
       grad: derivatives of their shares at the edge, `[2, n, k]`.
     """
@@ -48,12 +48,10 @@ class Edges(NamedTuple):
     """Edges between walls of one order.
 
     Attributes:
-      walls: all the walls that they join, by axis.
       first, second: the sides.
       coef: place of the stiffness in `flex_bending`, `[n]`; fold0 follows it.
     """
 
-    walls: list[Elements]
     first: Side
     second: Side
     coef: np.ndarray
@@ -62,31 +60,32 @@ class Edges(NamedTuple):
 @derived
 def wall_edges(s: Structure) -> list[Edges]:
     """The edges of all shells that bend, by the order of the interpolation."""
-    live = (s.flex_interp < 0) & (s.flex_bendingadr >= 0) & ~np.asarray(s.flex_rigid, bool)
-    out = []
-    for order in np.unique(-s.flex_interp[live]):
-        flexes = np.flatnonzero(live & (s.flex_interp == -order))
-        all_walls = joined([e for f in flexes for e in walls(s, f)])
-        ids = [pair for e in all_walls for pair in zip(e.flex, e.number, strict=True)]
-        place = {pair: i for i, pair in enumerate(ids)}
-        node = np.concatenate([e.node for e in all_walls])
-        tables = [_of_flex(s, f, place) for f in flexes]
-        wall, local, coef = (np.concatenate(t) for t in zip(*tables, strict=True))
-        first, second = (_side(wall[:, k], local[:, k], node, int(order)) for k in range(2))
-        out.append(Edges(all_walls, first, second, coef))
+    live = (s.flex_interp < 0) & (s.flex_bendingadr >= 0)
+    out, first = [], 0
+    for group in elements(s):
+        flexes = np.unique(group.flex[live[group.flex]])
+        if len(flexes):
+            tables = [_of_flex(s, f, np.flatnonzero(group.flex == f)) for f in flexes]
+            wall, local, coef = (np.concatenate(t) for t in zip(*tables, strict=True))
+            sides = [_side(group, first, wall[:, k], local[:, k]) for k in range(2)]
+            out.append(Edges(sides[0], sides[1], coef))
+        first += len(group.flex)
     return out
 
 
-def _side(wall: np.ndarray, local: np.ndarray, node: np.ndarray, order: int) -> Side:
-    grad = np.array([derivatives(tuple(p), order) for p in local])
-    return Side(wall, node[wall], grad.swapaxes(0, 1))
+def _side(group: Elements, first: int, wall: np.ndarray, local: np.ndarray) -> Side:
+    grad = np.array([derivatives(tuple(p), group.order) for p in local])
+    return Side(first + wall, group.node[wall], grad.swapaxes(0, 1))
 
 
-def _of_flex(s: Structure, f: int | np.integer, place: dict) -> tuple[np.ndarray, ...]:
-    """Walls at the edges of a flex `[n, 2]`, the places in them `[n, 2, 2]`, and the numbers."""
+def _of_flex(s: Structure, f: int | np.integer, place: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Walls at the edges of a flex `[n, 2]`, the places in them `[n, 2, 2]`, and the numbers.
+
+    `place` has the place of each of its walls among those of its kind.
+    """
     pairs = list(_pairs(np.asarray(s.flex_cellnum[f])))
     n = len(pairs)
-    wall = [(place[f, a], place[f, b]) for a, b, _, _ in pairs]
+    wall = [(place[a], place[b]) for a, b, _, _ in pairs]
     local = [(at_a, at_b) for _, _, at_a, at_b in pairs]
     coef = s.flex_bendingadr[f] + 1 + PER_EDGE * np.arange(n) + 6
     return np.array(wall, int).reshape(n, 2), np.array(local, float).reshape(n, 2, 2), coef
@@ -133,7 +132,7 @@ def _middle(normal: int, axis: int, end: int) -> Local:
 
 def wall_forces(m: Model, place: Place) -> list[Push]:
     """Forces of the edges on the nodes of both walls."""
-    return [push for group in wall_edges(m) for push in _forces(m, group, place.xpos)]
+    return [push for group in wall_edges(m) for push in _forces(m, group, place)]
 
 
 class Normal(NamedTuple):
@@ -145,12 +144,11 @@ class Normal(NamedTuple):
     area: Array
 
 
-def _forces(m: Model, group: Edges, xpos: Vec) -> list[Push]:
-    quats = [rotation(m, e, of_elements(xpos, e.node + m.nflexvert)) for e in group.walls]
-    quat = concat(quats)
+def _forces(m: Model, group: Edges, place: Place) -> list[Push]:
+    assert place.turn is not None  # there are walls
     sides = (group.first, group.second)
-    a, b = (_normal(side, of_elements(xpos, side.node + m.nflexvert)) for side in sides)
-    between = _half_way(*(take(quat, side.wall) for side in sides))
+    a, b = (_normal(side, of_elements(place.xpos, side.node + m.nflexvert)) for side in sides)
+    between = _half_way(*(take(place.turn, side.wall) for side in sides))
     k = take(m.flex_bending, group.coef)
     fold = Vec(*(take(m.flex_bending, group.coef + i) for i in (1, 2, 3)))
     r = a.unit - b.unit - between.rotate(fold)
