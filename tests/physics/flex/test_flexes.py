@@ -44,7 +44,7 @@ RING = f"""
   pos="0 -1 1">{OFF}<edge stiffness="1e3"/><elasticity young="3e6" poisson=".3" damping=".002"/>
 </flexcomp>"""
 RIGID = f"""
-<body pos="0 2 1"><joint/><geom size=".1"/><flexcomp name="block" type="grid" count="2 2 2"
+<body name="box" pos="0 2 1"><joint/><geom size=".1"/><flexcomp name="block" type="grid" count="2 2 2"
   spacing=".1 .1 .1" dim="3" rigid="true">{OFF}</flexcomp></body>"""
 POINT = """<body name="v{i}" pos="{x} {y} {z}"><joint type="slide" axis="1 0 0"/>
   <joint type="slide" axis="0 1 0"/><joint type="slide" axis="0 0 1"/>
@@ -228,7 +228,7 @@ def elastic_energy(m, d) -> float:
     return float(0.25 * np.einsum("ni,nij,nj", s[edge], K, s[edge]))
 
 
-@pytest.mark.parametrize("case", ["rods", "lattices", "held"])
+@pytest.mark.parametrize("case", ["rods", "held"])
 def test_gradients(case):
     """Along one direction of states and of the model's numbers."""
     _, m, worlds, _ = program(case)
