@@ -44,8 +44,8 @@ def passive(m: Model, d: Data) -> Data:
     else:
         flexes = flex_forces(m, d)
         parts = {
-            "spring": _with(spring_force(m, d), flexes, 0),
-            "damper": _with(damper_force(m, d), flexes, 1),
+            "spring": spring_force(m, d) + flexes[0],
+            "damper": damper_force(m, d) + flexes[1],
             "gravcomp": _gravcomp(m, d),
             "fluid": fluid_force(m, d),
             "adhesion": adhesion_force(m, d),
@@ -60,11 +60,6 @@ def passive(m: Model, d: Data) -> Data:
         served = attached(m, instance, m.body_plugin)
         whole = whole + compute(m, d, instance, "passive", served, (m.nv,))
     return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
-
-
-def _with(force: Array, flexes: tuple[Array, Array] | None, k: int) -> Array:
-    """A force with that of flexes."""
-    return force if flexes is None else force + flexes[k]
 
 
 def refusals(m: Model) -> list[Refusal]:
