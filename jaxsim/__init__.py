@@ -81,6 +81,7 @@ from jaxsim.physics.api import energy_pos as energy_pos
 from jaxsim.physics.api import energy_vel as energy_vel
 from jaxsim.physics.api import euler as euler
 from jaxsim.physics.api import factor_m as factor_m
+from jaxsim.physics.api import flex as flex
 from jaxsim.physics.api import forward as forward
 from jaxsim.physics.api import full_m as full_m
 from jaxsim.physics.api import fwd_acceleration as fwd_acceleration

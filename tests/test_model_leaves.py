@@ -115,6 +115,24 @@ MODELS = {
     <body pos="5 0 2"><joint axis="0 0 1" frictionloss="1e4"/><geom size=".1" mass="1"/></body>
   </worldbody>
 </mujoco>""",
+    "soft": """
+<mujoco>
+  <option timestep=".001"><flag contact="disable" energy="enable"/></option>
+  <worldbody>
+    <body name="arm"><joint axis="0 1 .2"/><geom size=".05" mass=".4"/>
+      <flexcomp name="cloth" type="grid" count="2 3 1" spacing=".1 .1 .1" dim="2" mass=".3">
+        <pin id="0"/><edge damping=".2"/>
+        <elasticity young="1e3" poisson=".3" thickness=".1" damping=".1" elastic2d="both"/>
+      </flexcomp>
+      <flexcomp name="shell" type="grid" count="2 2 2" spacing=".1 .1 .1" dim="3" mass=".3"
+        dof="trilinear"><pin id="0"/>
+        <elasticity young="1e3" poisson=".3" thickness=".1" damping=".1" elastic2d="both"/>
+      </flexcomp>
+    </body>
+    <flexcomp name="rope" type="grid" count="3 1 1" spacing=".1 .1 .1" dim="1" mass=".3">
+      <edge stiffness="9" equality="true"/></flexcomp>
+  </worldbody>
+</mujoco>""",
 }
 
 
@@ -130,7 +148,9 @@ WITHOUT_EFFECT = {
     "mesh_(normal|texcoord)": "for viewers",
     "mesh_(scale|pos|quat)": "the physics reads what it follows from",
     "mesh_polynormal": "it tells which face of a hull is meant",
-    "(hfield|oct|skin|flex|flexedge)_.*": "they neither collide nor move yet",
+    "(hfield|oct|skin)_.*": "they neither collide nor move",
+    "flex_(solmix|solref|solimp|friction|margin|gap)": "a model whose flexes touch is refused",
+    "flex_(yield|size|texcoord)": "of models that are refused, or for viewers",
     "opt.ccd_tolerance": "of a method that is not there",
     "opt.ls_tolerance": "the iterations end in one place, however far each line is searched",
     "opt.sleep_tolerance": "the trees of these models do not sleep",
@@ -146,7 +166,8 @@ SPREAD = {
     "pair_gap": 1.0,
     "site_size": 1.0,  # a touch sensor reaches a contact
 }
-SPEEDS = {"machine": 0.1, "override": 3.0}  # the second slides: the solver has work to do
+# the second slides: the solver has work to do
+SPEEDS = {"machine": 0.1, "override": 3.0, "soft": 0.1}
 ROUNDING = 1e-11  # smaller changes are none
 ALONE = ("override",)  # run one by one too; for the other the program takes long to compile
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run once

@@ -38,7 +38,7 @@ SAME = {
     "Simulation": "mj_step mj_forward mj_inverse mj_makeData mj_resetData mj_resetDataKeyframe",
     "Models": "mj_saveModel mj_loadModel mj_setConst",
     "Stages of a step": """
-        mj_fwdPosition mj_kinematics mj_comPos mj_camlight mj_tendon mj_crb mj_collision
+        mj_fwdPosition mj_kinematics mj_comPos mj_camlight mj_flex mj_tendon mj_crb mj_collision
         mj_makeConstraint mj_transmission mj_sensorPos mj_energyPos mj_fwdVelocity mj_comVel
         mj_passive mj_rne mj_subtreeVel mj_sensorVel mj_energyVel mj_fwdActuation
         mj_fwdAcceleration mj_sensorAcc""",
@@ -263,7 +263,7 @@ ABSENT = {
     "the model stands in no room around it, and is seen by one eye": """
         mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
     "not yet": """
-        mj_encode mj_embedAssets mj_printSchema mj_flex
+        mj_encode mj_embedAssets mj_printSchema
         mj_actuatorInputName mj_rayFlex""",
 }
 

@@ -16,6 +16,7 @@ from jaxsim.assets.mesh.face_order import face_order
 from jaxsim.enums import GeomType, WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
+from jaxsim.io.flexes import flex_tables
 from jaxsim.io.hulls import hull_tables
 from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.prisms import prisms_under
@@ -77,6 +78,7 @@ def assemble(
     tables["actuator_states"] = actuator_states(fields.__getitem__)
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
+    tables |= flex_tables(fields)
     tables |= _known_later(static)
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)

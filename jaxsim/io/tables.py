@@ -44,7 +44,7 @@ nuser_cam nlight ntree ntendon nwrap nuser_tendon nJten nactuator nu nout na nhi
 nuser_actuator nM nC nD nB npair nexclude nflex nflexnode nflexvert nflexedge nflexelem
 nflexelemdata nflexelemedge nflexshelldata nflextexcoord nflexstiffness nflexbending neq nemax
 nsensor nsensordata nuser_sensor nnumeric nnumericdata ntext ntextdata ntuple ntupledata nJfe nkey
-ncontact nhull nhullpart nhullfan nhullvert nhullmost nnear nstart
+ncontact nrod nhull nhullpart nhullfan nhullvert nhullmost nnear nstart
 """.split()
 
 # Axes, and the tables that have them.
@@ -130,7 +130,9 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("nflexedge", 2): "flex_edge flex_edgeflap",
     ("nflexedge",): "flexedge_rigid flexedge_J_rownnz flexedge_J_rowadr",
     ("nJfe",): "flexedge_J_colind",
-    ("neq",): "eq_type eq_objtype eq_obj1id eq_obj2id eq_active0",
+    ("neq",): "eq_type eq_objtype eq_obj1id eq_obj2id eq_active0 eq_elemid eq_modenum",
+    ("nrod",): "rod_flexid rod_dof rod_adr",
+    ("nrod", 4): "rod_vert",
     ("nsensor",): """sensor_type sensor_datatype sensor_needstage sensor_objtype sensor_objid
         sensor_reftype sensor_refid sensor_dim sensor_adr sensor_plugin sensor_historyadr""",
     ("nsensor", 3): "sensor_intprm",
@@ -184,6 +186,10 @@ IDS = (
     Ids("hull_vertid", "nmeshvert", 0),
     Ids("flex_elem flex_shell", "nflexvert", -1),
     Ids("flex_elemedge", "nflexedge", -1),
+    Ids("rod_flexid", "nflex", 0),
+    Ids("rod_vert", "nflexvert", -1),
+    Ids("rod_dof", "nv", -1),
+    Ids("rod_adr", "nflexbending", 0),
 )
 
 

@@ -15,6 +15,7 @@ from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
 from jaxsim.physics.constraint import equality
+from jaxsim.physics.flex import refusals as flexes
 from jaxsim.physics.integrate import integrate
 from jaxsim.physics.passive import passive
 from jaxsim.physics.refusal import Refusal
@@ -74,11 +75,13 @@ REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     integrate.refusals,
     transmission.refusals,
     passive.refusals,
+    flexes.refusals,
     actuation.refusals,
     equality.refusals,
     sensor.refusals,
 )
 OF_CONTACTS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     contacts.refusals,
+    flexes.contact_refusals,
     tactile_plan.refusals,
 )

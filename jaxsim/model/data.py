@@ -149,6 +149,14 @@ class Data(Record):
     wrap_xpos = array("nwrap", 6, unit="m", doc="points of all paths, two a row", keep=False)
     ten_length = array("ntendon", unit="m", doc="tendon lengths")
     ten_J = array("ntendon", "nv", doc="tendon Jacobian", keep=False)
+    flexvert_xpos = array("nflexvert", kind="vec", unit="m", doc="position of vertices of flexes")
+    flexelem_aabb = array(
+        "nflexelem", 6, unit="m", doc="center and half sizes of boxes around elements", keep=False
+    )
+    flexedge_length = array("nflexedge", unit="m", doc="lengths of edges of flexes")
+    flexedge_J = array(
+        "nJfe", doc="Jacobian of the edges, its numbers that may not be 0", keep=False
+    )
     actuator_length = array("nout", unit="m or rad", doc="actuator lengths")
     actuator_moment = array("nout", "nv", doc="actuator moment arms", keep=False)
 
@@ -186,6 +194,7 @@ class Data(Record):
     cvel = array("nbody", kind="spatial", unit="rad/s, m/s", doc="body velocity, com-based")
     cdof_dot = array("nv", kind="spatial", doc="time derivative of cdof", keep=False)
     ten_velocity = array("ntendon", unit="m/s", doc="tendon velocities")
+    flexedge_velocity = array("nflexedge", unit="m/s", doc="how fast edges of flexes grow")
     actuator_velocity = array("nout", unit="m/s or rad/s", doc="actuator velocities")
     subtree_linvel = array(
         "nbody", kind="vec", unit="m/s", doc="velocity of subtree com", keep=False

@@ -127,10 +127,18 @@ def _sizes(s: Structure) -> Mapping[str, int]:
     return {**s.counts, "nrow": _row_room(s)}
 
 
+def _rows_of_flexes(s: Structure) -> int:
+    """Rows of constraints of edges and of strains, beyond one each."""
+    edges = s.flex_edgenum[s.eq_obj1id[s.eq_type == EqType.FLEX]]
+    modes = s.eq_modenum[s.eq_type == EqType.FLEXSTRAIN]
+    return int(np.sum(edges - 1) + np.sum(modes - 1))
+
+
 def _row_room(s: Structure) -> int:
     """The most constraint rows that a state can have, in any cone and with any flags."""
     of_equality = {EqType.CONNECT: 3, EqType.WELD: 6}
     rows = sum(of_equality.get(kind, 1) for kind in s.eq_type.tolist())
+    rows += _rows_of_flexes(s)
     rows += np.sum(s.dof_hasfriction) + np.sum(s.tendon_hasfriction)
     for limited, both in ((s.jnt_limited, s.jnt_hasmargin), (s.tendon_limited, s.tendon_hasmargin)):
         rows += np.sum(np.where(limited, 1 + both.astype(int), 0))

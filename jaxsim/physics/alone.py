@@ -41,6 +41,7 @@ from jaxsim.physics.tendon.tendon import tendon_velocity
         "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat "
         "cam_xpos cam_xmat light_xpos light_xdir subtree_com cdof cinert crb M qLD qLDiagInv "
         "ten_wrapadr ten_wrapnum wrap_obj wrap_xpos ten_length ten_J "
+        "flexvert_xpos flexelem_aabb flexedge_length flexedge_J "
         "actuator_length actuator_moment contact ncon ne nf nl nefc warning"
     ),
 )
@@ -76,8 +77,8 @@ MADE = (
         "ten_J actuator_moment found"
     ),
     writes=(
-        "cvel cdof_dot ten_velocity actuator_velocity qfrc_bias qfrc_spring qfrc_damper "
-        "qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive"
+        "cvel cdof_dot ten_velocity flexedge_velocity actuator_velocity qfrc_bias qfrc_spring "
+        "qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive"
     ),
 )
 def fwd_velocity(m: Model, d: Data) -> Data:

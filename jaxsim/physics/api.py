@@ -27,6 +27,7 @@ from jaxsim.physics.body.rne import com_vel as _com_vel
 from jaxsim.physics.body.rne import rne as _rne
 from jaxsim.physics.body.subtree import subtree_vel as _subtree_vel
 from jaxsim.physics.collision.contacts import collision as _collision
+from jaxsim.physics.flex.flex import flex as _flex
 from jaxsim.physics.forward import forward as _forward
 from jaxsim.physics.integrate.step import step as _step
 from jaxsim.physics.inverse import inverse as _inverse
@@ -66,6 +67,7 @@ fwd_position = public(alone.fwd_position)
 kinematics = public(_kinematics)
 com_pos = public(_com_pos)
 camlight = public(_camlight)
+flex = public(_flex)
 tendon = public(_tendon)
 crb = public(_crb)
 collision = public(_collision)

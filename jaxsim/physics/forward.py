@@ -22,6 +22,7 @@ from jaxsim.physics.constraint.island import islands, touched_trees
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.constraint.weigh import weighed_rows
+from jaxsim.physics.flex.flex import flex, flex_velocity
 from jaxsim.physics.integrate.system import System, smooth_system
 from jaxsim.physics.parts import solver_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
@@ -82,6 +83,7 @@ def fwd_position(m: Model, d: Data) -> Data:
     d = wake_disturbed(m, d, moved) if sleeps(m) else all_awake(m, moved)
     d = com_pos(m, d)
     d = camlight(m, d)
+    d = flex(m, d)
     d = tendon(m, d)
     d = wake_by_tendons(m, d) if sleeps(m) else d
     d = crb(m, d)
@@ -102,6 +104,7 @@ def velocity_forces(m: Model, d: Data) -> Data:
     d = tendon_velocity(m, d)
     d = actuator_velocity(m, d)
     d = com_vel(m, d)
+    d = flex_velocity(m, d)
     d = passive(m, d)
     d = bias(m, d)
     return waiting(m, before, d, FORCES) if sleeps(m) else d

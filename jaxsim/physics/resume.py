@@ -16,6 +16,7 @@ from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.rne import com_vel
 from jaxsim.physics.collision.listed import found_again
 from jaxsim.physics.constraint.make import make_rows
+from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.forward import fwd_constraint
 from jaxsim.physics.history.buffers import sensor_buffers
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -26,6 +27,7 @@ from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 AGAIN: dict[str, tuple[Callable, ...]] = {
     "cdof": (com_pos,),
     "cinert": (com_pos,),
+    "flexedge_J": (flex,),
     "ten_J": (tendon,),
     "found": (found_again,),
     "actuator_moment": (transmission,),

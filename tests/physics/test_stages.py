@@ -25,6 +25,7 @@ from jaxsim.physics.body.subtree import subtree_vel
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.collision.listed import found_again
 from jaxsim.physics.constraint.make import make_rows
+from jaxsim.physics.flex.flex import flex, flex_velocity
 from jaxsim.physics.forward import forward, fwd_constraint, smooth_force
 from jaxsim.physics.integrate.step import step
 from jaxsim.physics.inverse import compare_fwd_inv, inv_constraint, inverse
@@ -39,7 +40,8 @@ from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
 PLAIN = (
-    *(kinematics, com_pos, camlight, tendon, crb, collision, transmission, tendon_velocity),
+    *(kinematics, com_pos, camlight, flex, tendon, crb, collision, transmission, tendon_velocity),
+    flex_velocity,
     *(actuator_velocity, com_vel, passive, bias, make_rows, actuation, smooth_force),
     *(fwd_constraint, sensor_pos, sensor_vel, sensor_acc, energy_pos, energy_vel, subtree_vel),
     *(body_acceleration, body_forces, inv_constraint, compare_fwd_inv, rne),
@@ -94,7 +96,7 @@ def scenes() -> list:
     machine = MODELS["machine"]
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
     held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
-    for text in [SLOWED, LATE, *texts, machine, held, asleep]:
+    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], held, asleep]:
         m = jaxsim.load_model(text)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)

@@ -109,6 +109,12 @@ class Whole:
         eye = np.eye(n, dtype=self.matrix.dtype).reshape(n, n, *(1,) * (ndim - 2))
         return replace(self, matrix=self.matrix + eye * values[:, None])
 
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """With numbers `[k, *W]` added at constant places, which are symmetric and in order."""
+        place = self.matrix.at[row, column]
+        matrix = place.add(values, unique_indices=True, indices_are_sorted=True)
+        return replace(self, matrix=matrix)
+
     def solve(self, b: Array) -> Array:
         """x with A x = b."""
         return solve_parts(self.matrix, b, self.parts)

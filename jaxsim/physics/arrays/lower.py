@@ -11,12 +11,14 @@ from typing import Protocol, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
+from jaxsim.physics.arrays.select import take
 
 PANEL = 4  # columns
 
@@ -33,6 +35,9 @@ class Symmetric(Protocol):
 
     def plus_diagonal(self, values: Array) -> Self:
         """With a diagonal `[n, *W]` added."""
+
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """With numbers `[k, *W]` added at constant places, which are symmetric and in order."""
 
     def solve(self, b: Array) -> Array:
         """x with A x = b, of a positive definite matrix; `[n, *W]`."""
@@ -81,6 +86,17 @@ class Lower:
             start = self.size - height
             eye = jnp.eye(height, width, dtype=panel.dtype)[..., None]
             new.append(panel + eye * values[start:, None])
+        return replace(self, panels=new)
+
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """With numbers `[k, W]` added at constant places, which are symmetric and in order."""
+        new = []
+        for panel in self.panels:
+            height, width, _ = panel.shape
+            i, j = row - (self.size - height), column - (self.size - height)
+            own = np.flatnonzero((i >= 0) & (j >= 0) & (j < width))
+            place = panel.at[i[own], j[own]]
+            new.append(place.add(take(values, own), unique_indices=True, indices_are_sorted=True))
         return replace(self, panels=new)
 
     def solve(self, b: Array) -> Array:

@@ -79,6 +79,39 @@ def _product(weights: np.ndarray, a: Array) -> Array:
     return lax.dot_general(jnp.asarray(weights, a.dtype), a, dims, precision=HIGHEST)
 
 
+def groups(owner: np.ndarray, count: int) -> np.ndarray:
+    """`[count, most]`: the items of each owner, padded with the number of the item after the last.
+
+    An item of owner -1 is in no group.
+    """
+    owner = np.asarray(owner, int)
+    order = np.argsort(owner, kind="stable")
+    order = order[owner[order] >= 0]
+    number = np.bincount(owner[order], minlength=count)
+    table = np.full((count, number.max(initial=0)), len(owner))
+    place = np.arange(len(order)) - np.repeat(np.cumsum(number) - number, number)
+    table[owner[order], place] = order
+    return table
+
+
+def sum_groups(x: Tree, table: np.ndarray) -> Tree:
+    """Sums of items `[n, *W]` over the rows of a table of `groups`: `[count, *W]`.
+
+    One selection and a sum over a short axis, in a fixed order: its memory follows the items, that
+    of a 0/1 product items times groups. Forces of elements on their vertices are summed so.
+    """
+    return jax.tree.map(lambda a: _sum_groups(a, table), x)
+
+
+def _sum_groups(a: Array, table: np.ndarray) -> Array:
+    count, most = table.shape
+    if most == 0 or not len(a):
+        return jnp.zeros((count, *a.shape[1:]), a.dtype)
+    padded = jnp.concatenate([a, jnp.zeros_like(a[:1])]) if (table == len(a)).any() else a
+    picked = _take(padded, table.ravel())
+    return picked if most == 1 else jnp.sum(picked.reshape(count, most, *a.shape[1:]), axis=1)
+
+
 def largest(a: Array, groups: np.ndarray) -> Array:
     """Largest of the items in each row of a constant table, `[n, *W]`, `[k, most]` -> `[k, *W]`."""
     return jnp.max(take(a, groups.ravel()).reshape(*groups.shape, *a.shape[1:]), axis=1)

@@ -4,45 +4,16 @@ The same constants as those of the compiler (`compile/flex/flexes.py`, `compile/
 Interpolated flexes do not use their edges, and have zeros.
 """
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
-from jaxsim.model.derived import SLIDERS_ONLY
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.point_motion import point_jacobian
-
-
-class Edges(NamedTuple):
-    """Tables of all edges.
-
-    Attributes:
-      vert: vertices at the ends, among those of all flexes, `[n, 2]`.
-      body: bodies at the ends, `[n, 2]`.
-      used: the flex is not interpolated, `[n]`.
-      simple: both ends only slide, `[n]`.
-    """
-
-    vert: np.ndarray
-    body: np.ndarray
-    used: np.ndarray
-    simple: np.ndarray
-
-
-@derived
-def edges(s: Structure) -> Edges:
-    """The edges of all flexes."""
-    flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
-    vert = np.reshape(s.flex_edge, (-1, 2)) + s.flex_vertadr[flex][:, None]
-    body = s.flex_vertbodyid[vert]
-    simple = (s.body_simple[body] == SLIDERS_ONLY).all(axis=1)
-    return Edges(vert, body, s.flex_interp[flex] == 0, simple)
+from jaxsim.physics.flex.edges import edges
 
 
 def edge_length(m: Model, d: Data) -> Array:

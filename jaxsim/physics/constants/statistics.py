@@ -23,7 +23,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, diagonal, largest, take, total
-from jaxsim.physics.constants.flex_edges import edges
+from jaxsim.physics.flex.edges import edges
 from jaxsim.physics.topology import grouped
 
 

@@ -20,7 +20,7 @@ from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.point_motion import Motion, point_motion
 from jaxsim.physics.constraint.cost import Quadratic
 from jaxsim.physics.constraint.impedance import columns, impedance, law
-from jaxsim.physics.constraint.jacobian import DenseJacobian
+from jaxsim.physics.constraint.jacobian import DenseJacobian, SparseJacobian
 from jaxsim.physics.constraint.rows import SingleRows, Terms, block
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon.path import tendon_pattern
@@ -33,7 +33,7 @@ def connects(m: Model, d: Data) -> SingleRows | None:
     if not len(ids):
         return None
     first, second = attachments(m, d, ids)
-    return _rows(m, d, ids, _points(m, first, second))
+    return equality_rows(m, d, ids, _points(m, first, second))
 
 
 def welds(m: Model, d: Data) -> SingleRows | None:
@@ -57,7 +57,7 @@ def welds(m: Model, d: Data) -> SingleRows | None:
     drift = A @ (w.drift + w1.cross(w2)) - residual.scale(0.25 * w.velocity.dot(w.velocity))
     turn = Motion(A.map(lambda a: a[:, None]) @ w.J, velocity, drift)
     weight = _inverse_weight(m, first.body, second.body, 1)
-    return _rows(m, d, ids, _points(m, first, second) + _vector(residual, turn, weight))
+    return equality_rows(m, d, ids, _points(m, first, second) + _vector(residual, turn, weight))
 
 
 def joint_couplings(m: Model, d: Data) -> SingleRows | None:
@@ -77,7 +77,7 @@ def joint_couplings(m: Model, d: Data) -> SingleRows | None:
     J = column(unit[dof1], y) - column(unit[dof2], y) * slope[:, None]
     velocity = take(d.qvel, dof1) - slope * take(d.qvel, dof2)
     weight = take(m.dof_invweight0, dof1) + _if_second(joint2, take(m.dof_invweight0, dof2))
-    return _rows(m, d, ids, [_Row(y - value, J, velocity, 0.0, weight)])
+    return equality_rows(m, d, ids, [Row(y - value, J, velocity, 0.0, weight)])
 
 
 def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
@@ -92,7 +92,7 @@ def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
     velocity = take(d.ten_velocity, tendon1) - slope * take(d.ten_velocity, other)
     invweight = m.tendon_invweight0
     weight = take(invweight, tendon1) + _if_second(tendon2, take(invweight, other))
-    return _rows(m, d, ids, [_Row(residual, J, velocity, 0.0, weight)])
+    return equality_rows(m, d, ids, [Row(residual, J, velocity, 0.0, weight)])
 
 
 def tendon_residual(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
@@ -123,7 +123,9 @@ def refusals(m: Model) -> list[Refusal]:
     ]
 
 
-SUPPORTED = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)
+SUPPORTED = (
+    *(EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON, EqType.FLEX, EqType.FLEXSTRAIN),
+)
 TORQUE_SCALE = 10  # column of eq_data
 
 
@@ -207,16 +209,16 @@ def _body(m: Model | Structure, ids: np.ndarray, obj: np.ndarray) -> np.ndarray:
     return body
 
 
-def _points(m: Model, first: End, second: End) -> list["_Row"]:
+def _points(m: Model, first: End, second: End) -> list["Row"]:
     """The rows that make two points coincide."""
     weight = _inverse_weight(m, first.body, second.body, 0)
     return _vector(first.point - second.point, _minus(first.shift, second.shift), weight)
 
 
-def _vector(residual: Vec, motion: Motion, weight: Array) -> list["_Row"]:
+def _vector(residual: Vec, motion: Motion, weight: Array) -> list["Row"]:
     """One row for each component of a vector."""
     parts = zip(residual.parts, *(v.parts for v in motion), strict=True)
-    return [_Row(r, J, velocity, drift, weight) for r, J, velocity, drift in parts]
+    return [Row(r, J, velocity, drift, weight) for r, J, velocity, drift in parts]
 
 
 def _minus(a: Motion, b: Motion) -> Motion:
@@ -255,25 +257,25 @@ def _if_second(other: np.ndarray, a: Array) -> Array:
 # rows of any kind
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """One row of each of n constraints.
 
     Attributes:
       residual: violation `[n, *W]`.
-      J: its Jacobian `[n, nv, *W]`.
+      J: its Jacobian `[n, nv, *W]`, or one of another form, if this is the only row.
       velocity: J qvel `[n, *W]`.
       drift: J-dot qvel `[n, *W]`, or 0 where MuJoCo leaves it out.
       weight: approximate inverse inertia `[n, *W]`.
     """
 
     residual: jax.Array
-    J: jax.Array
+    J: jax.Array | SparseJacobian
     velocity: jax.Array
     drift: jax.Array | float
     weight: jax.Array
 
 
-def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> SingleRows:
+def equality_rows(m: Model, d: Data, ids: np.ndarray, rows: list[Row]) -> SingleRows:
     """First rows of all constraints, second rows of all, ...
 
         aref = -B velocity - K imp residual - drift
@@ -295,5 +297,14 @@ def _rows(m: Model, d: Data, ids: np.ndarray, rows: list[_Row]) -> SingleRows:
         jnp.concatenate([r.weight for r in rows]),
         jnp.concatenate([r.residual for r in rows]),
     )
-    J = DenseJacobian(jnp.concatenate([r.J for r in rows]))
-    return block(ConstraintType.EQUALITY, np.tile(ids, len(rows)), J, terms)
+    return block(
+        ConstraintType.EQUALITY, np.tile(ids, len(rows)), _stacked([r.J for r in rows]), terms
+    )
+
+
+def _stacked(J: list) -> DenseJacobian | SparseJacobian:
+    """The rows of all as one Jacobian."""
+    if isinstance(J[0], SparseJacobian):
+        (only,) = J
+        return only
+    return DenseJacobian(jnp.concatenate(J))

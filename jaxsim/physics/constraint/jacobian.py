@@ -1,6 +1,6 @@
 """Jacobians of constraint rows, each in the form that its structure allows.
 
-All three answer the questions of the solver: J x, J' f and H + J' W J.
+All of them answer the questions of the solver: J x, J' f and H + J' W J.
 """
 
 import jax
@@ -18,7 +18,7 @@ from jaxsim.physics.arrays.products import (
     apply_transpose,
     gram_basis,
 )
-from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take, weighted_sum
 
 
 @node("dof")
@@ -57,6 +57,52 @@ class DofJacobian:
         place = np.zeros((nv, len(self.dof)))
         place[self.dof, np.arange(len(self.dof))] = 1
         return weighted_sum(place, a)
+
+
+@node("dofs")
+class SparseJacobian:
+    """Rows that touch a few dofs each: edges of flexes. Memory follows their entries.
+
+    Attributes:
+      dofs: the dofs of each row, all rows of one length; a row of fewer has some again.
+      entries: `[n, k, *W]` the row's entries there; 0 where a dof is there again.
+    """
+
+    dofs: tuple[tuple[int, ...], ...]
+    entries: jax.Array
+
+    @property
+    def _table(self) -> np.ndarray:
+        return np.array(self.dofs, int)
+
+    def times(self, x: Array) -> Array:
+        """J x, `[nv, *W]` -> `[n, *W]`."""
+        table = self._table
+        of_row = take(x, table.ravel()).reshape(*table.shape, *x.shape[1:])
+        return jnp.sum(self.entries * of_row, axis=1)
+
+    def transposed(self, f: Array, nv: int) -> Array:
+        """J' f, `[n, *W]` -> `[nv, *W]`."""
+        push = self.entries * f[:, None]
+        flat = push.reshape(-1, *push.shape[2:])
+        return sum_groups(flat, groups(self._table.ravel(), nv))
+
+    def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
+        """H + J' W J: a block of k times k numbers for each row."""
+        table = self._table
+        nv, (n, k) = H.size, table.shape
+        at = (table[:, :, None] * nv + table[:, None]).ravel()
+        block = self.entries[:, :, None] * (weight[:, None] * self.entries)[:, None]
+        flat = block.reshape(n * k * k, *block.shape[3:])
+        place, owner = np.unique(at, return_inverse=True)
+        sums = sum_groups(flat, groups(owner.ravel(), len(place)))
+        return H.plus_entries(place // nv, place % nv, sums)
+
+    def dense(self, nv: int) -> Array:
+        """The matrix `[n, nv, *W]`."""
+        table = self._table
+        out = jnp.zeros((len(table), nv, *self.entries.shape[2:]), self.entries.dtype)
+        return out.at[np.arange(len(table))[:, None], table].add(self.entries)
 
 
 @node()

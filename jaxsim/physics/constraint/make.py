@@ -12,6 +12,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.constraint.contact import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
+from jaxsim.physics.constraint.flex import flex_lengths, flex_strains
 from jaxsim.physics.constraint.island import row_trees
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
 from jaxsim.physics.constraint.rows import Rows, SingleRows
@@ -27,6 +28,8 @@ BUILDERS = (
     welds,
     joint_couplings,
     tendon_couplings,
+    flex_lengths,
+    flex_strains,
     tendon_friction,
     ball_limits,
     tendon_limits,
@@ -44,7 +47,7 @@ COUNT = {
 @stage(
     reads=(
         "qpos qvel tree_asleep eq_active xpos xquat subtree_com cdof ten_length ten_J cvel "
-        "cdof_dot ten_velocity contact found"
+        "cdof_dot ten_velocity flexvert_xpos flexedge_length flexedge_J contact found"
     ),
     writes="contact ne nf nl nefc rows",
 )

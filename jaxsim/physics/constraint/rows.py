@@ -19,9 +19,14 @@ from jaxsim.physics.arrays.node import node
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
 from jaxsim.physics.constraint.impedance import regularization
-from jaxsim.physics.constraint.jacobian import BasisJacobian, DenseJacobian, DofJacobian
+from jaxsim.physics.constraint.jacobian import (
+    BasisJacobian,
+    DenseJacobian,
+    DofJacobian,
+    SparseJacobian,
+)
 
-Jacobian = TypeVar("Jacobian", bound=DofJacobian | DenseJacobian | BasisJacobian)
+Jacobian = TypeVar("Jacobian", bound=DofJacobian | SparseJacobian | DenseJacobian | BasisJacobian)
 Cost = TypeVar("Cost", bound=Quadratic | OneSided | Huber | Pyramid | Elliptic)
 
 
@@ -62,7 +67,7 @@ class Block(Generic[Jacobian, Cost]):
         return jax.tree.map(lambda a, b: a - b, Jx, self.aref)
 
 
-SingleRows = Block[DofJacobian | DenseJacobian, Quadratic | OneSided | Huber]
+SingleRows = Block[DofJacobian | SparseJacobian | DenseJacobian, Quadratic | OneSided | Huber]
 ContactRows = Block[BasisJacobian, Pyramid | Elliptic]
 
 
@@ -85,7 +90,10 @@ class Terms(NamedTuple):
 
 
 def block(
-    type: ConstraintType, id: np.ndarray, J: DenseJacobian | DofJacobian, terms: Terms
+    type: ConstraintType,
+    id: np.ndarray,
+    J: DenseJacobian | SparseJacobian | DofJacobian,
+    terms: Terms,
 ) -> SingleRows:
     """A block whose rows are of the objects `id`, a constant array."""
     D = jnp.where(terms.active, 1 / regularization(terms.soft, terms.weight), 0)

@@ -8,11 +8,12 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.flex.stretch import edge_energy
 from jaxsim.physics.passive.spring import spring_energy
 from jaxsim.physics.stage import stage
 
 
-@stage(reads="time qpos plastic xipos ten_length energy ", writes="energy")
+@stage(reads="time qpos plastic xipos ten_length flexedge_length energy ", writes="energy")
 def energy_pos(m: Model, d: Data) -> Data:
     """d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J]."""
     kinetic = jnp.zeros_like(d.time) if d.energy is None else d.energy[1:]
@@ -29,6 +30,8 @@ def energy_vel(m: Model, d: Data) -> Data:
 def potential_energy(m: Model, d: Data) -> Array:
     """Energy of position in gravity and in springs, `[1, *W]`."""
     energy = spring_energy(m, d)
+    if m.nflex and not m.opt.disableflags & DisableBit.SPRING:
+        energy = energy + edge_energy(m, d)
     if not m.opt.disableflags & DisableBit.GRAVITY:
         energy = energy - total(m.body_mass * d.xipos.dot(m.opt.gravity))
     return energy

@@ -14,6 +14,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.body.applied import wrench_force
 from jaxsim.physics.collision.params import has_adhesion
+from jaxsim.physics.flex.force import flex_forces
 from jaxsim.physics.passive.adhesion import adhesion_force
 from jaxsim.physics.passive.damper import damper_force
 from jaxsim.physics.passive.fluid import fluid_force
@@ -26,7 +27,7 @@ from jaxsim.physics.stage import stage
 @stage(
     reads=(
         "qpos qvel plastic xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
-        "ten_velocity found"
+        "ten_velocity xpos xquat flexvert_xpos found"
     ),
     writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive",
 )
@@ -41,9 +42,10 @@ def passive(m: Model, d: Data) -> Data:
     if m.opt.disableflags & off == off:  # both together turn all of them off
         parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero)
     else:
+        flexes = flex_forces(m, d)
         parts = {
-            "spring": spring_force(m, d),
-            "damper": damper_force(m, d),
+            "spring": spring_force(m, d) + flexes[0],
+            "damper": damper_force(m, d) + flexes[1],
             "gravcomp": _gravcomp(m, d),
             "fluid": fluid_force(m, d),
             "adhesion": adhesion_force(m, d),
@@ -67,7 +69,7 @@ def refusals(m: Model) -> list[Refusal]:
         for b in np.flatnonzero(m.body_plugin >= 0)
         if (what := _plugin_lack(m, int(b), m.body_plugin[b]))
     ]
-    return found + [refuse(m, "flex", f, "flexes are not supported") for f in range(m.nflex)]
+    return found
 
 
 def _plugin_lack(m: Model, body: int, instance: int) -> str:

@@ -85,7 +85,9 @@ def equalities(s: Structure) -> Incidence:
     kind = s.eq_objtype.copy()
     for constraint, held in HELD.items():
         kind[s.eq_type == constraint] = held
-    ends = zip(kind, s.eq_obj1id, s.eq_obj2id, strict=True)
+    flex = np.isin(s.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
+    kind[flex] = ObjType.FLEX
+    ends = zip(kind, s.eq_obj1id, np.where(flex, -1, s.eq_obj2id), strict=True)
     return _table(_both(_thing(s, k, first), _thing(s, k, second)) for k, first, second in ends)
 
 
@@ -151,6 +153,8 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
         return Thing(trees, bool(s.tendon_treenum[i] > 2))
     if kind == ObjType.ACTUATOR:
         return _target(s, i)
+    if kind == ObjType.FLEX:
+        return _flex(s, i)
     if kind in (ObjType.BODY, ObjType.XBODY):
         body = i
     elif kind in OWNER:
@@ -168,6 +172,15 @@ def _target(s: Structure, i: int) -> Thing:
     kind, (first, second) = s.actuator_trntype[i], s.actuator_trnid[i]
     at = ObjType.JOINT if kind == TrnType.SO3 and second < 0 else TARGET.get(kind, ObjType.SITE)
     return _both(_thing(s, at, first), _thing(s, at, second if kind in TWO_ENDS else -1))
+
+
+def _flex(s: Structure, f: int) -> Thing:
+    """A flex: all that it hangs on."""
+    vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
+    node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
+    body = s.flex_nodebodyid[node] if s.flex_interp[f] else s.flex_vertbodyid[vert]
+    tree = s.body_treeid[body]
+    return Thing(frozenset(tree[tree >= 0].tolist()))
 
 
 def _both(a: Thing, b: Thing) -> Thing:

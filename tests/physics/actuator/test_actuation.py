@@ -117,7 +117,8 @@ def test_many_worlds_are_many_loops(case):
 
 def test_what_is_not_simulated_is_refused_by_name(refused):
     mj = build(
-        actuators="""<general name="own" joint="a" gaintype="user"/><motor name="fine" joint="b"/>"""
+        actuators="""<general name="own" joint="a" gaintype="user"/>
+          <motor name="fine" joint="b"/>"""
     )
     messages = refused(lambda: oracle.model(mj))
     assert any("actuator 'own': gaintype user" in text for text in messages)

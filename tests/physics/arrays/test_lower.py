@@ -38,6 +38,18 @@ def test_sums_and_solutions(n, kind):
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)
 
 
+@pytest.mark.parametrize("kind", [Lower.of, Whole])
+def test_single_entries(kind):
+    A, _, _, _, b = parts(9)
+    row, column = np.array([[0, 0], [0, 7], [4, 4], [5, 8], [7, 0], [8, 5]]).T
+    values = np.random.default_rng(2).uniform(size=(6, WORLDS))
+    values[[4, 5]] = values[[1, 3]]
+    whole = A.copy()
+    whole[row, column] += values
+    x = jax.jit(lambda A, v: kind(A).plus_entries(row, column, v).solve(b))(A, values)
+    np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)
+
+
 def test_the_upper_triangle_is_not_read():
     A, _, _, _, b = parts(6)
     upper = np.triu(np.ones((6, 6)), 4)[..., None]  # beyond the blocks on the diagonal

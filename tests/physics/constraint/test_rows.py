@@ -250,9 +250,9 @@ def test_worlds_with_different_numbers_of_rows_keep_their_own():
         check_kept(one, own, int(one.nefc), float(abs(own.efc_D * own.efc_aref).max()))
 
 
-def test_kinds_for_flexes_are_refused():
+def test_a_kind_that_is_gone_is_refused():
     m = jaxsim.put_model(compile_xml(PARTS["all"]))
-    flex = np.where(m.eq_type == EqType.JOINT, EqType.FLEX, m.eq_type)
+    flex = np.where(m.eq_type == EqType.JOINT, EqType.FLEXVERT, m.eq_type)
     messages = refusals(m.replace(structure=m.structure.replace(eq_type=flex)))
     assert len(messages) == 3
     assert "equality 10" in messages[0].message

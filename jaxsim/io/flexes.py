@@ -1,0 +1,62 @@
+"""Whole numbers that MuJoCo keeps among the real ones of flexes, as tables of the structure.
+
+Which vertices a rod bends at stands in `flex_bending`, which cell a constraint holds in `eq_data`,
+and how many modes that has in `flex_stiffness`. They decide the program.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxsim.enums import EqType
+
+RECORD = 10  # numbers of a vertex, or a pair, in flex_bending
+NO_TWIST = -1
+
+
+def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables `rod_*`, one row for each vertex or pair of a rod that bends, and `eq_*`.
+
+    rod_flexid, rod_vert: four vertices of the flex, the last -1: a vertex, not a pair; rod_dof: the
+    twist hinge of the edge after it, or -1; rod_adr: where its numbers begin in flex_bending;
+    eq_elemid, eq_modenum: cell or wall that a strain constraint holds, and its modes.
+    """
+    rods = [_rod(fields, f) for f in range(fields["nflex"])]
+    parts = zip(_none(), *rods, strict=True)
+    flex, vert, dof, adr = (np.concatenate(t).astype(np.int32) for t in parts)
+    elem, mode = _strains(fields)
+    tables: dict[str, Any] = {"rod_flexid": flex, "rod_vert": vert, "rod_dof": dof, "rod_adr": adr}
+    return {**tables, "nrod": len(flex), "eq_elemid": elem, "eq_modenum": mode}
+
+
+def _none() -> tuple[np.ndarray, ...]:
+    return np.zeros(0), np.zeros((0, 4)), np.zeros(0), np.zeros(0)
+
+
+def _rod(fields: Mapping[str, Any], f: int) -> tuple[np.ndarray, ...]:
+    first = fields["flex_bendingadr"][f]
+    if fields["flex_dim"][f] != 1 or fields["flex_interp"][f] or first < 0:
+        return _none()
+    n = int(fields["flex_bending"][first])
+    adr = first + 1 + RECORD * np.arange(n)
+    numbers = np.rint(fields["flex_bending"][adr[:, None] + np.arange(RECORD)])
+    vert = numbers[:, :4]
+    dof = np.where(vert[:, 3] < 0, numbers[:, 7], NO_TWIST)
+    return np.full(n, f), vert, dof, adr
+
+
+def _strains(fields: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    elem = np.full(fields["neq"], -1, np.int32)
+    mode = np.zeros(fields["neq"], np.int32)
+    for i in np.flatnonzero(np.asarray(fields["eq_type"]) == EqType.FLEXSTRAIN):
+        f = fields["eq_obj1id"][i]
+        order, count = fields["flex_interp"][f], np.reshape(fields["flex_cellnum"], (-1, 3))[f]
+        first = fields["flex_stiffnessadr"][f]
+        if not order or first < 0:
+            continue
+        cell = np.rint(np.reshape(fields["eq_data"], (fields["neq"], -1))[i, :3]).astype(int)
+        elem[i] = cell[0] if order < 0 else np.ravel_multi_index(tuple(cell), tuple(count))
+        size = 3 * (abs(order) + 1) ** (2 if order < 0 else 3)
+        mode[i] = np.rint(fields["flex_stiffness"][first + elem[i] * size * size])
+    return elem, mode

@@ -1,0 +1,134 @@
+"""The rotation in a matrix."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math.components import select
+from jaxsim.math.guard import safe_divide
+from jaxsim.math.rotation import Quat, Rot
+from jaxsim.math.vector import Vec
+
+TURNS = 60  # most steps of the search; of a matrix near a rotation it takes four
+
+
+def nearest_rotation(F: Rot) -> Quat:
+    """The rotation R with the largest trace of R' F: that of the polar decomposition.
+
+    With S = R' F its condition is that S is symmetric. A turn w in the axes of R makes it so, up to
+    second order, that solves
+
+        (trace(S) 1 - sym(S)) w = vector of S - S'
+
+    Where this matrix is not positive definite, the step of Müller et al., "A robust method to
+    extract the rotational part of deformations", 2016, is taken: the vector over |trace(S)|. The
+    derivative is that of the rotation itself. Values and derivatives mean nothing where two
+    singular values are opposite.
+
+    Args:
+      F: matrices `[n, *W]`.
+    """
+    fixed = lax.stop_gradient(F)
+    start = _start(fixed)
+
+    def turn(state: tuple) -> tuple:
+        count, R, _ = state
+        w = _step(R.T @ fixed)
+        R = R @ Quat.from_rotation_vector(w).normalize().matrix()
+        return count + 1, R, jnp.max(w.dot(w), initial=0.0)
+
+    def goes_on(state: tuple) -> jax.Array:
+        count, _, last = state
+        return (count < TURNS) & (last > _least(fixed.xx.dtype))
+
+    first = (jnp.zeros((), jnp.int32), start, jnp.ones((), fixed.xx.dtype))
+    R = lax.stop_gradient(lax.while_loop(goes_on, turn, first)[1])
+    # the last step carries the derivative
+    S = R.T @ F
+    w = _solve(lax.stop_gradient(S), _vector(S))
+    return (quaternion(R) * Quat.from_rotation_vector(w)).normalize()
+
+
+def quaternion(R: Rot) -> Quat:
+    """The quaternion of a rotation matrix, with w >= 0 where it can be told.
+
+    From the largest of its four squares (Shepperd, "Quaternion from rotation matrix", 1978).
+    """
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R.parts
+    squares = [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz]
+    w, x, y, z = (zy - yz, xz - zx, yx - xy), (xy + yx,), (yz + zy,), (xz + zx,)
+    candidates = [
+        Quat(squares[0], *w),
+        Quat(w[0], squares[1], x[0], z[0]),
+        Quat(w[1], x[0], squares[2], y[0]),
+        Quat(w[2], z[0], y[0], squares[3]),
+    ]
+    best, most = candidates[0], squares[0]
+    for q, square in zip(candidates[1:], squares[1:], strict=True):
+        best = select(square > most, q, best)
+        most = jnp.maximum(square, most)
+    return best.normalize()
+
+
+def _least(dtype: np.dtype) -> float:
+    """Square of a turn after which another one changes nothing."""
+    return float(4 * np.finfo(dtype).eps) ** 2
+
+
+def _start(F: Rot) -> Rot:
+    """The axes of the first column, and of the second as far as it is across."""
+    a, b, _ = F.cols
+    x = a.normalize()
+    y = (b - x.scale(x.dot(b))).normalize(_across(x))
+    return Rot.from_cols(x, y, x.cross(y))
+
+
+def _across(x: Vec) -> Vec:
+    """Some unit vector across one."""
+    zero = jnp.zeros_like(x.x)
+    flat = jnp.abs(x.x) < 0.5
+    other = Vec(jnp.where(flat, zero + 1, zero), jnp.where(flat, zero, zero + 1), zero)
+    return x.cross(other).normalize()
+
+
+def _step(S: Rot) -> Vec:
+    off = _vector(S)
+    stiff, (first, minor, whole) = _stiff(S)
+    trace = S.xx + S.yy + S.zz
+    safe = (first > 0) & (minor > 0) & (whole > 0)
+    plain = off.scale(safe_divide(jnp.ones_like(trace), jnp.abs(trace)))
+    w = select(safe, _adjugate(stiff, off).scale(1 / jnp.where(safe, whole, 1.0)), plain)
+    size = w.norm()
+    return w.scale(jnp.where(size > 1, 1 / jnp.where(size > 1, size, 1.0), 1.0))
+
+
+def _solve(S: Rot, off: Vec) -> Vec:
+    stiff, (_, _, whole) = _stiff(S)
+    return _adjugate(stiff, off).scale(safe_divide(jnp.ones_like(whole), whole))
+
+
+def _stiff(S: Rot) -> tuple[tuple, tuple]:
+    """trace(S) 1 - sym(S), as (xx, yy, zz, xy, xz, yz), and its leading minors."""
+    a, b, c = S.yy + S.zz, S.xx + S.zz, S.xx + S.yy
+    xy, xz, yz = (-0.5 * (p + q) for p, q in ((S.xy, S.yx), (S.xz, S.zx), (S.yz, S.zy)))
+    minor = a * b - xy * xy
+    whole = a * (b * c - yz * yz) - xy * (xy * c - yz * xz) + xz * (xy * yz - b * xz)
+    return (a, b, c, xy, xz, yz), (a, minor, whole)
+
+
+def _adjugate(A: tuple, v: Vec) -> Vec:
+    """The adjugate of a symmetric matrix times a vector."""
+    a, b, c, xy, xz, yz = A
+    p, q, r = b * c - yz * yz, a * c - xz * xz, a * b - xy * xy
+    s, t, u = xz * yz - xy * c, xy * yz - xz * b, xy * xz - a * yz
+    return Vec(
+        p * v.x + s * v.y + t * v.z,
+        s * v.x + q * v.y + u * v.z,
+        t * v.x + u * v.y + r * v.z,
+    )
+
+
+def _vector(S: Rot) -> Vec:
+    """The vector w with [w] = S - S'."""
+    return Vec(S.zy - S.yz, S.xz - S.zx, S.yx - S.xy)

@@ -1,0 +1,70 @@
+"""Bending of shells: forces of hinges on the four vertices around each inner edge.
+
+    F_i = -sum_j B_ij x_j - c n_i
+
+with the quadratic form B of a flat hinge, and for one that is folded at rest the part c, along
+n_1 = (x_2 - x_0) x (x_3 - x_0) and so on, the areas across from the vertices: the gradient of the
+volume that they span. Both are in `flex_bending` (compile/flex/elastic/elastic.py). Damping has the
+velocities in the place of the positions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.math import Vec
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.flex.push import Place, Push, corners, pushes
+
+PER_EDGE = 17  # numbers of an edge in flex_bending
+
+
+class Hinges(NamedTuple):
+    """Inner edges of shells that bend.
+
+    Attributes:
+      flex: `[n]`.
+      vert: ends of the edge, then the vertices across it, among those of all flexes, `[n, 4]`.
+      first: place of its numbers in `flex_bending`, `[n]`.
+    """
+
+    flex: np.ndarray
+    vert: np.ndarray
+    first: np.ndarray
+
+
+@derived
+def hinges(s: Structure) -> Hinges:
+    """The hinges of all shells that are neither rigid nor interpolated."""
+    bends = (s.flex_dim == 2) & (s.flex_interp == 0) & (s.flex_bendingadr >= 0)
+    flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
+    flap = np.reshape(s.flex_edgeflap, (-1, 2))
+    live = (bends & ~np.asarray(s.flex_rigid, bool))[flex] & (flap[:, 1] >= 0)
+    edge = np.flatnonzero(live)
+    flex = flex[edge]
+    vert = np.concatenate([np.reshape(s.flex_edge, (-1, 2)), flap], axis=1)[edge]
+    first = s.flex_bendingadr[flex] + PER_EDGE * (edge - s.flex_edgeadr[flex])
+    return Hinges(flex, vert + s.flex_vertadr[flex][:, None], first)
+
+
+def bend_forces(m: Model, place: Place) -> list[Push]:
+    """Forces of the hinges, and of their damping."""
+    table = hinges(m)
+    if not len(table.flex):
+        return []
+    B = [take(m.flex_bending, table.first + k) for k in range(PER_EDGE)]
+    x, v = corners(place.xpos, table.vert), corners(place.velocity, table.vert)
+    first, second, third = (x[k] - x[0] for k in (1, 2, 3))
+    n = [second.cross(third), third.cross(first), first.cross(second)]
+    n = [-(n[0] + n[1] + n[2]), *n]
+    damping = take(m.flex_damping, table.flex)
+    spring = [-(_row(B, i, x) + n[i].scale(B[16])) for i in range(4)]
+    return [pushes(table.vert, spring, [-_row(B, i, v).scale(damping) for i in range(4)])]
+
+
+def _row(B: list, i: int, x: list[Vec]) -> Vec:
+    """sum_j B_ij x_j."""
+    terms = [x[j].scale(B[4 * i + j]) for j in range(4)]
+    return terms[0] + terms[1] + (terms[2] + terms[3])

@@ -1,0 +1,137 @@
+"""Stretching of interpolated flexes: forces of cells, or walls, on their nodes.
+
+An element turns with its material at its middle. In the axes of the rest pose, turned by R, it is a
+linear spring,
+
+    f = R K (R' x - X),   damper: R K R' v
+
+with K minus the stiffness, in `flex_stiffness` (compile/flex/elastic). R is the rotation of the
+deformation gradient dx/dX at the middle, where a wall's normal is the cross product of its tangents
+(MuJoCo's documentation, Modeling: Deformable objects; "corotational" in any text on finite
+elements).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Quat, Rot, Vec, concat
+from jaxsim.math.polar import nearest_rotation
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.flex.lattice import Elements, elements, middle
+from jaxsim.physics.flex.push import Place, Push, by_flex, of_elements, on_elements
+
+STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
+
+
+class Springs(NamedTuple):
+    """Elements that resist stretching, and their places among all elements."""
+
+    element: Elements
+    place: np.ndarray
+
+
+@derived
+def springs(s: Structure) -> list[Springs]:
+    """The elements of the model that resist stretching."""
+    live = (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN) & (s.flex_dim > 1)
+    out, first = [], 0
+    for group in elements(s):
+        (which,) = np.nonzero(live[group.flex])
+        if len(which):
+            out.append(Springs(group.some(which), first + which))
+        first += len(group.flex)
+    return out
+
+
+def cell_forces(m: Model, place: Place) -> list[Push]:
+    """Forces of cells and walls on their nodes, and of their damping."""
+    return [_forces(m, group, place) for group in springs(m)]
+
+
+def turns(m: Model, groups: list[Elements], xpos: Vec) -> Quat | None:
+    """How far the middle of each element has turned, from the axes of the rest pose to the world.
+
+    Args:
+      m: model.
+      groups: elements; the turns of the first group stand first.
+      xpos: points in the world, vertices and nodes `[npoint, *W]`.
+    """
+    if not groups:
+        return None
+    columns = [_gradient(m, group, of_elements(xpos, group.node + m.nflexvert)) for group in groups]
+    return nearest_rotation(Rot.from_cols(*(concat(c) for c in zip(*columns, strict=True))))
+
+
+def shifts(m: Model, group: Elements, xpos: Vec, turn: Quat) -> Vec:
+    """Displacement of the nodes in the axes of the rest pose, `[n, k, *W]`; turn `[n, 1, *W]`."""
+    x = of_elements(xpos, group.node + m.nflexvert)
+    return turn.conj.rotate(x) - of_elements(m.flex_node0, group.node)
+
+
+def _gradient(m: Model, group: Elements, x: Vec) -> list[Vec]:
+    """The columns of dx/dX at the middle; x are the nodes `[n, k, *W]`."""
+    tangent = [combined(row, x) for row in middle(group.order, group.solid)]
+    rest = take(m.flex_node0, group.node[:, -1]) - take(m.flex_node0, group.node[:, 0])
+    if group.solid:
+        return [t.scale(1 / size) for t, size in zip(tangent, rest.parts, strict=True)]
+    slow, fast = (group.axis + 1) % 3, (group.axis + 2) % 3
+    first, second = (
+        t.scale(1 / sum(_at(axis, c, size) * size for c, size in enumerate(rest.parts)))
+        for t, axis in zip(tangent, (slow, fast), strict=True)
+    )
+    parts = ((first, slow), (second, fast), (first.cross(second), group.axis))
+    columns = []
+    for c in range(3):
+        x, y, z = (v.scale(_at(axis, c, v.x)) for v, axis in parts)
+        columns.append(x + y + z)
+    return columns
+
+
+def _at(axis: np.ndarray, c: int, like: Array) -> np.ndarray:
+    """1 where an axis is the one of this number."""
+    return column(1.0 * (axis == c), like)
+
+
+def combined(weights: np.ndarray, x: Vec) -> Vec:
+    """sum_k weights[n, k] x[n, k], or weights[k] for all: `[n, k, *W]` -> `[n, *W]`."""
+    rows = np.broadcast_to(weights, x.shape[:2])
+    return x.map(lambda a: jnp.sum(column(rows, a[0]) * a, axis=1))
+
+
+def stiffness(m: Model, group: Elements) -> Array:
+    """The numbers of each element in `flex_stiffness`, `[n, 3 k, 3 k, *W]`."""
+    size = 3 * group.node.shape[1]
+    first = m.flex_stiffnessadr[group.flex] + group.number * size * size
+    place = first[:, None] + np.arange(size * size)
+    numbers = take(m.flex_stiffness, place.ravel())
+    return numbers.reshape(len(first), size, size, *numbers.shape[1:])
+
+
+def _forces(m: Model, group: Springs, place: Place) -> Push:
+    element, node = group.element, group.element.node + m.nflexvert
+    turn = of_all(place.turn, group.place)
+    shift = shifts(m, element, place.xpos, turn)
+    speed = turn.conj.rotate(of_elements(place.velocity, node))
+    K = stiffness(m, element)
+    damping = by_flex(m.flex_damping, element.flex, place.xpos.x)[:, None]
+    spring, damper = (turn.rotate(_times(K, x)) for x in (shift, speed))
+    return on_elements(node, spring, damper.scale(damping))
+
+
+def of_all(turn: Quat | None, place: np.ndarray) -> Quat:
+    """Turns of some elements, `[n, 1, *W]`, for all their nodes."""
+    assert turn is not None  # there are elements
+    return take(turn, place).map(lambda a: a[:, None])
+
+
+def _times(K: Array, x: Vec) -> Vec:
+    """K x for each element, x `[n, k, *W]`."""
+    n, k = x.shape[:2]
+    whole = jnp.stack(x.parts, axis=2).reshape(n, 3 * k, *x.shape[2:])
+    out = jnp.sum(K * whole[:, None], axis=2).reshape(n, k, 3, *x.shape[2:])
+    return Vec(*(out[:, :, i] for i in range(3)))

@@ -1,0 +1,111 @@
+"""Edges of flexes: their lengths, how these change, and the Jacobian of that.
+
+    length = |x2 - x1|,   velocity = u . (v2 - v1),   u = (x2 - x1) / length
+
+Rigid and interpolated flexes do not use their edges; they have zeros.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.derived import SLIDERS_ONLY
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.topology import ancestors
+
+
+class Edges(NamedTuple):
+    """Tables of all edges.
+
+    Attributes:
+      flex: `[n]`.
+      vert: vertices at the ends, among those of all flexes, `[n, 2]`.
+      body: bodies at the ends, `[n, 2]`.
+      used: the flex is not interpolated, `[n]`.
+      moving: neither is it rigid, `[n]`.
+      simple: both ends only slide, `[n]`.
+    """
+
+    flex: np.ndarray
+    vert: np.ndarray
+    body: np.ndarray
+    used: np.ndarray
+    moving: np.ndarray
+    simple: np.ndarray
+
+
+@derived
+def edges(s: Structure) -> Edges:
+    """The edges of all flexes."""
+    flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
+    vert = np.reshape(s.flex_edge, (-1, 2)) + s.flex_vertadr[flex][:, None]
+    body = s.flex_vertbodyid[vert]
+    simple = (s.body_simple[body] == SLIDERS_ONLY).all(axis=1)
+    used = s.flex_interp[flex] == 0
+    return Edges(flex, vert, body, used, used & ~np.asarray(s.flex_rigid, bool)[flex], simple)
+
+
+class Entries(NamedTuple):
+    """Places of `flexedge_J` that have a number: edge and dof of each, `[n]`."""
+
+    edge: np.ndarray
+    dof: np.ndarray
+
+
+@derived
+def entries(s: Structure) -> Entries:
+    """The pattern of the Jacobian, edge by edge; edges that nothing measures have no entries."""
+    number = s.flexedge_J_rownnz
+    edge = np.repeat(np.arange(s.nflexedge), number)
+    before = np.repeat(np.cumsum(number) - number, number)
+    place = s.flexedge_J_rowadr[edge] + np.arange(len(edge)) - before
+    return Entries(edge, s.flexedge_J_colind[place])
+
+
+def edge_vectors(m: Model, xpos: Vec) -> tuple[Array, Vec]:
+    """Length of each edge, and its direction; zero where the edges are not used.
+
+    Args:
+      m: model.
+      xpos: vertices in the world `[nflexvert, *W]`.
+    """
+    table = edges(m)
+    first, last = (take(xpos, table.vert[:, k]) for k in range(2))
+    along = last - first
+    length = along.norm()
+    return jnp.where(column(table.moving, length), length, 0), along.normalize()
+
+
+def edge_jacobian(m: Model, d: Data, along: Vec) -> Array:
+    """The numbers of `flexedge_J`, `[nJfe, *W]`.
+
+    J[e, i] = u . (velocity of x2 - velocity of x1 per unit speed of dof i)
+    """
+    table, place = edges(m), entries(m)
+    axis = take(d.cdof, place.dof)
+    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid[place.dof]])
+    u = take(along, place.edge)
+    moves = ancestors(m)
+
+    def speed(k: int) -> Array:
+        point = take(d.flexvert_xpos, table.vert[place.edge, k])
+        here = moves[table.body[place.edge, k], place.dof]
+        return axis.at(point - origin).dot(u) * column(here, u)
+
+    numbers = speed(1) - speed(0)
+    rest = m.nJfe - len(place.edge)
+    return jnp.pad(numbers, [(0, rest)] + [(0, 0)] * (numbers.ndim - 1))
+
+
+def edge_velocity(m: Model, velocity: Vec, along: Vec) -> Array:
+    """How fast each edge grows `[nflexedge, *W]` [m/s], from the velocities of the vertices."""
+    table = edges(m)
+    first, last = (take(velocity, table.vert[:, k]) for k in range(2))
+    speed = (last - first).dot(along)
+    return jnp.where(column(table.moving, speed), speed, 0)

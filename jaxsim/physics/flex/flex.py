@@ -1,0 +1,150 @@
+"""Where the vertices of flexes are in the world, and how long their edges.
+
+MuJoCo's documentation, Modeling: Deformable objects. A vertex is fixed to a body, or a mean of the
+nodes of the cell that it is in, which are fixed to bodies.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Quat, Vec, concat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.flex.edges import edge_jacobian, edge_vectors, edge_velocity
+from jaxsim.physics.flex.lattice import Vertices, inside, shape, vertices
+from jaxsim.physics.stage import stage
+
+
+@stage(
+    reads="xpos xquat subtree_com cdof",
+    writes="flexvert_xpos flexelem_aabb flexedge_length flexedge_J",
+)
+def flex(m: Model, d: Data) -> Data:
+    """Vertices in the world, boxes around elements, lengths of edges and their Jacobian."""
+    if not m.nflex:
+        return d
+    xpos = spread(m, _fixed(d, m.flex_vertbodyid, m.flex_vert), nodes(m, d))
+    d = d.replace(flexvert_xpos=xpos)
+    length, along = edge_vectors(m, xpos)
+    return d.replace(
+        flexelem_aabb=_boxes(m, xpos),
+        flexedge_length=length,
+        flexedge_J=edge_jacobian(m, d, along),
+    )
+
+
+@stage(reads="xpos xquat subtree_com cvel flexvert_xpos", writes="flexedge_velocity")
+def flex_velocity(m: Model, d: Data) -> Data:
+    """How fast the edges grow; zero where MuJoCo's Jacobian has no entries."""
+    if not m.nflex:
+        return d
+    _, along = edge_vectors(m, d.flexvert_xpos)
+    speed = edge_velocity(m, vertex_velocity(m, d), along)
+    measured = column(m.flexedge_J_rownnz > 0, speed)
+    return d.replace(flexedge_velocity=jnp.where(measured, speed, 0))
+
+
+def nodes(m: Model, d: Data) -> Vec:
+    """Positions of the nodes of interpolated flexes, `[nflexnode, *W]`."""
+    return _with_inside(m, _fixed(d, m.flex_nodebodyid, m.flex_node))
+
+
+def node_velocity(m: Model, d: Data, xpos: Vec) -> Vec:
+    """Velocities of the nodes, which are at `xpos`, `[nflexnode, *W]` [m/s]."""
+    return _with_inside(m, _speed(m, d, m.flex_nodebodyid, xpos))
+
+
+def vertex_velocity(m: Model, d: Data) -> Vec:
+    """Velocities of the vertices that are fixed to bodies, `[nflexvert, *W]` [m/s]."""
+    return _speed(m, d, m.flex_vertbodyid, d.flexvert_xpos)
+
+
+def spread(m: Model, fixed: Vec, node: Vec) -> Vec:
+    """What vertices have of their own `[nflexvert, *W]`, or of their nodes `[nflexnode, *W]`."""
+    parts = [fixed, *(_interpolated(m, group, node) for group in vertices(m))]
+    return fixed if len(parts) == 1 else take(concat(parts), _order(m))
+
+
+@derived
+def _order(s: Structure) -> np.ndarray:
+    """[nflexvert]: where each vertex stands in the parts of `spread`."""
+    order, first = np.arange(s.nflexvert), s.nflexvert
+    for group in vertices(s):
+        order[group.vert] = first + np.arange(len(group.vert))
+        first += len(group.vert)
+    return order
+
+
+def _fixed(d: Data, body: np.ndarray, place: Vec) -> Vec:
+    """Points fixed to bodies; those without a body are anywhere."""
+    body = np.maximum(body, 0)
+    pos, quat = take((d.xpos, d.xquat), body)
+    return pos + Quat(*quat.parts).rotate(place)
+
+
+def _speed(m: Model, d: Data, body: np.ndarray, point: Vec) -> Vec:
+    body = np.maximum(body, 0)
+    return take(d.cvel, body).at(point - take(d.subtree_com, m.body_rootid[body]))
+
+
+def _with_inside(m: Model, node: Vec) -> Vec:
+    """Nodes inside shells follow the walls."""
+    table = inside(m)
+    if not len(table.node):
+        return node
+
+    def follow(a: Array) -> Array:
+        wall = take(a, table.wall.ravel()).reshape(*table.wall.shape, *a.shape[1:])
+        moved = jnp.sum(column(table.share, a) * wall, axis=1)
+        order = np.arange(len(a))
+        order[table.node] = len(a) + np.arange(len(table.node))
+        return take(jnp.concatenate([a, moved]), order)
+
+    return node.map(follow)
+
+
+def _interpolated(m: Model, group: Vertices, node: Vec) -> Vec:
+    """Vertices as means of the nodes of their cells."""
+    place = take(m.flex_vert0, group.vert)
+    local = [
+        jnp.clip(x * column(n, x) - column(c, x), 0, 1)
+        for x, n, c in zip(place.parts, 1.0 * group.cells.T, 1.0 * group.cell.T, strict=True)
+    ]
+    along = [shape(x, group.order) for x in local]
+    share = jnp.stack([a * b * c for a in along[0] for b in along[1] for c in along[2]], axis=1)
+
+    def mean(a: Array) -> Array:
+        of_cell = take(a, group.node.ravel()).reshape(*group.node.shape, *a.shape[1:])
+        return jnp.sum(share * of_cell, axis=1)
+
+    return node.map(mean)
+
+
+@derived
+def _corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of each element `[nflexelem, 4]`, the first again where it has less; its flex."""
+    parts = [np.zeros((0, 4), int)]
+    for f in range(s.nflex):
+        size, first = s.flex_dim[f] + 1, s.flex_elemdataadr[f]
+        elem = s.flex_elem[first : first + size * s.flex_elemnum[f]].reshape(-1, size)
+        padded = np.concatenate([elem, np.repeat(elem[:, :1], 4 - size, axis=1)], axis=1)
+        parts.append(s.flex_vertadr[f] + padded)
+    return np.concatenate(parts), np.repeat(np.arange(s.nflex), s.flex_elemnum)
+
+
+def _boxes(m: Model, xpos: Vec) -> Array:
+    """Centers and half sizes of boxes around the elements `[nflexelem, 6, *W]`."""
+    corner, of_flex = _corners(m)
+    ends = [take(xpos, corner[:, k]) for k in range(4)]
+    radius = take(m.flex_radius, of_flex)
+    center, half = [], []
+    for parts in zip(*(end.parts for end in ends), strict=True):
+        low, high = parts[0], parts[0]
+        for x in parts[1:]:
+            low, high = jnp.minimum(low, x), jnp.maximum(high, x)
+        center.append(0.5 * (high + low))
+        half.append(0.5 * (high - low) + radius)
+    return jnp.stack([*center, *half], axis=1)

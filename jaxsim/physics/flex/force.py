@@ -1,0 +1,39 @@
+"""Passive forces of flexes: the sum of their laws.
+
+MuJoCo's documentation, XML reference: flex/edge and flex/elasticity.
+"""
+
+from jaxsim.enums import DisableBit
+from jaxsim.math import concat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.flex.bend import bend_forces
+from jaxsim.physics.flex.cell import cell_forces, turns
+from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
+from jaxsim.physics.flex.lattice import elements
+from jaxsim.physics.flex.push import Place, generalized
+from jaxsim.physics.flex.rod import rod_forces
+from jaxsim.physics.flex.stretch import stretch_forces
+from jaxsim.physics.flex.wall import wall_forces
+
+LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
+
+
+def flex_forces(m: Model, d: Data) -> tuple[Array | float, Array | float]:
+    """Generalized force of the springs in flexes, and of their dampers, `[nv, *W]` or 0."""
+    if not m.nflex or not m.nv:
+        return 0.0, 0.0
+    node = nodes(m, d)
+    xpos = concat([d.flexvert_xpos, node])
+    velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
+    place = Place(xpos, velocity, turns(m, elements(m), xpos))
+    pushes = [push for law in LAWS for push in law(m, place)]
+    if not pushes:
+        return 0.0, 0.0
+    spring, damper = generalized(m, d, pushes, place)
+    off = m.opt.disableflags
+    return (
+        0.0 if off & DisableBit.SPRING else spring,
+        0.0 if off & DisableBit.DAMPER else damper,
+    )

@@ -1,0 +1,213 @@
+"""Interpolated flexes: their lattice of nodes, its cells and walls, and shape functions.
+
+Along one axis of a cell, at s in [0, 1], the nodes have the shares of Lagrange's polynomials:
+
+    order 1: 1 - s, s        order 2: (1 - s)(1 - 2 s), 4 s (1 - s), s (2 s - 1)
+
+In three dimensions they are multiplied. Nodes are numbered with z running fastest.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+
+ORDERS = (1, 2)
+
+
+def shape(s: Array | float, order: int) -> list:
+    """Shares of the nodes along one axis."""
+    if order == 1:
+        return [1 - s, s]
+    return [(1 - s) * (1 - 2 * s), 4 * s * (1 - s), s * (2 * s - 1)]
+
+
+def slope(s: float, order: int) -> np.ndarray:
+    """Their derivatives, at a constant s."""
+    return np.array([-1.0, 1.0] if order == 1 else [4 * s - 3, 4 - 8 * s, 4 * s - 1])
+
+
+def lattice(s: Structure, f: int | np.integer) -> tuple[int, np.ndarray]:
+    """Order of the interpolation of a flex, and nodes along each axis."""
+    order = abs(int(s.flex_interp[f]))
+    return order, order * np.asarray(s.flex_cellnum[f]) + 1
+
+
+class Vertices(NamedTuple):
+    """Vertices that are interpolated with one order.
+
+    Attributes:
+      order: of the interpolation.
+      vert: `[n]`.
+      cell: place of each vertex's cell along the axes, `[n, 3]`.
+      cells: along the axes, `[n, 3]`.
+      node: nodes of the cell, among those of all flexes, `[n, (order + 1)^3]`.
+    """
+
+    order: int
+    vert: np.ndarray
+    cell: np.ndarray
+    cells: np.ndarray
+    node: np.ndarray
+
+
+@derived
+def vertices(s: Structure) -> list[Vertices]:
+    """The interpolated vertices of the model, by order."""
+    out = []
+    for order in ORDERS:
+        parts = [_vertices(s, f) for f in np.flatnonzero(np.abs(s.flex_interp) == order)]
+        if parts:
+            out.append(Vertices(order, *map(np.concatenate, zip(*parts, strict=True))))
+    return out
+
+
+def _vertices(s: Structure, f: int | np.integer) -> tuple[np.ndarray, ...]:
+    order, size = lattice(s, f)
+    vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
+    count = np.asarray(s.flex_cellnum[f])
+    cell = np.stack(np.unravel_index(s.flex_vertcell[vert], tuple(count)), axis=1)
+    return vert, cell, np.tile(count, (len(vert), 1)), _cell_nodes(s, f, cell, order, size)
+
+
+def _cell_nodes(
+    s: Structure, f: int | np.integer, cell: np.ndarray, order: int, size: np.ndarray
+) -> np.ndarray:
+    """Nodes of cells `[n, 3]`: `[n, (order + 1)^3]`."""
+    local = np.indices((order + 1,) * 3).reshape(3, -1).T
+    place = order * cell[:, None] + local
+    return s.flex_nodeadr[f] + place @ np.array([size[1] * size[2], size[2], 1])
+
+
+class Elements(NamedTuple):
+    """Cells of solids, or outer walls of shells, with interpolation of one order.
+
+    Attributes:
+      order: of the interpolation.
+      solid: cells, not walls.
+      flex: `[n]`.
+      number: of the element within its flex, `[n]`.
+      axis: that a wall is normal to; of cells -1, `[n]`.
+      node: its nodes, among those of all flexes, `[n, k]`.
+    """
+
+    order: int
+    solid: bool
+    flex: np.ndarray
+    number: np.ndarray
+    axis: np.ndarray
+    node: np.ndarray
+
+    def some(self, which: np.ndarray) -> "Elements":
+        """Some of them."""
+        return Elements(self.order, self.solid, *(a[which] for a in self[2:]))
+
+
+@derived
+def elements(s: Structure) -> list[Elements]:
+    """The elements of all interpolated flexes that move, by order, cells first."""
+    moving = np.flatnonzero((s.flex_interp != 0) & ~np.asarray(s.flex_rigid, bool))
+    found = [_walls(s, f) if s.flex_interp[f] < 0 else _cells(s, f) for f in moving]
+    out = []
+    for kind in sorted({(e.order, not e.solid) for e in found}):
+        same = [e[2:] for e in found if (e.order, not e.solid) == kind]
+        joined = (np.concatenate(t) for t in zip(*same, strict=True))
+        out.append(Elements(kind[0], not kind[1], *joined))
+    return out
+
+
+def _cells(s: Structure, f: int | np.integer) -> Elements:
+    order, size = lattice(s, f)
+    cell = np.indices(tuple(s.flex_cellnum[f])).reshape(3, -1).T
+    number = np.arange(len(cell))
+    node = _cell_nodes(s, f, cell, order, size)
+    return Elements(order, True, np.full_like(number, f), number, np.full_like(number, -1), node)
+
+
+def _walls(s: Structure, f: int | np.integer) -> Elements:
+    """Numbered by axis, side and cell; in a wall the axis after the normal one is the slower."""
+    order, size = lattice(s, f)
+    count = np.asarray(s.flex_cellnum[f])
+    stride = np.array([size[1] * size[2], size[2], 1])
+    axes, nodes = [], []
+    for axis in range(3):
+        slow, fast = (axis + 1) % 3, (axis + 2) % 3
+        side, i, j = np.indices((2, count[slow], count[fast])).reshape(3, -1)
+        local = np.indices((order + 1,) * 2).reshape(2, -1)
+        node = (side * (size[axis] - 1) * stride[axis])[:, None]
+        node = node + (order * i[:, None] + local[0]) * stride[slow]
+        node = node + (order * j[:, None] + local[1]) * stride[fast]
+        axes.append(np.full(len(side), axis))
+        nodes.append(s.flex_nodeadr[f] + node)
+    normal, node = np.concatenate(axes), np.concatenate(nodes)
+    number = np.arange(len(normal))
+    return Elements(order, False, np.full_like(number, f), number, normal, node)
+
+
+def middle(order: int, solid: bool) -> np.ndarray:
+    """Derivatives by each local coordinate of the shares at the middle, `[3 or 2, k]`."""
+    return derivatives((0.5,) * (3 if solid else 2), order)
+
+
+def derivatives(place: tuple[float, ...], order: int) -> np.ndarray:
+    """Derivatives of the shares by each local coordinate at a constant place, `[dim, k]`."""
+    value = [np.array(shape(x, order)) for x in place]
+    grad = [slope(x, order) for x in place]
+    rows = []
+    for axis in range(len(place)):
+        row = np.ones(1)
+        for k in range(len(place)):
+            row = np.outer(row, grad[k] if k == axis else value[k]).ravel()
+        rows.append(row)
+    return np.array(rows)
+
+
+class Inside(NamedTuple):
+    """Nodes inside shells, which follow the walls.
+
+    Attributes:
+      node: `[n]`.
+      wall: nodes on the walls that each follows, `[n, 26]`.
+      share: of each of them, `[n, 26]`.
+    """
+
+    node: np.ndarray
+    wall: np.ndarray
+    share: np.ndarray
+
+
+@derived
+def inside(s: Structure) -> Inside:
+    """The nodes inside the shells of the model, by transfinite interpolation.
+
+    With (s, t, u) in [0, 1] the place of the node, P_s the linear interpolation between the two
+    walls across the first axis, and so on (Gordon and Hall, "Construction of curvilinear
+    co-ordinate systems", 1973):
+
+        x = (1 - (1 - P_s)(1 - P_t)(1 - P_u)) x
+    """
+    parts = [_inside(s, f) for f in np.flatnonzero(s.flex_interp < 0)]
+    none = (np.zeros(0, int), np.zeros((0, 26), int), np.zeros((0, 26)))
+    return Inside(*(np.concatenate(t) for t in zip(none, *parts, strict=True)))
+
+
+def _inside(s: Structure, f: int | np.integer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    _, size = lattice(s, f)
+    stride = np.array([size[1] * size[2], size[2], 1])
+    place = np.indices(tuple(np.maximum(size - 2, 0))).reshape(3, -1).T + 1
+    # each axis: stay, or go to the lower or the upper wall
+    going = [g for g in np.ndindex(3, 3, 3) if any(g)]
+    wall = np.zeros((len(place), len(going)), int)
+    share = np.zeros((len(place), len(going)))
+    for k, g in enumerate(going):
+        there, weight = place.copy(), -np.ones(len(place))
+        for axis, to in enumerate(g):
+            if to:
+                t = place[:, axis] / (size[axis] - 1)
+                weight = weight * -(t if to == 2 else 1 - t)
+                there[:, axis] = (to - 1) * (size[axis] - 1)
+        wall[:, k], share[:, k] = there @ stride, weight
+    first = s.flex_nodeadr[f]
+    return first + place @ stride, first + wall, share

@@ -1,0 +1,116 @@
+"""Forces on the points of flexes, and the generalized forces that they make.
+
+A point is a vertex that is fixed to a body, or a node of an interpolated flex: vertices first.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Quat, Vec, concat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.physics.body.applied import wrench_force
+
+
+class Push(NamedTuple):
+    """Forces of one law.
+
+    Attributes:
+      point: on which each acts, `[n]`.
+      spring, damper: in the world `[n, *W]` [N].
+    """
+
+    point: np.ndarray
+    spring: Vec
+    damper: Vec
+
+
+class Place(NamedTuple):
+    """Where all points are, vertices first, then nodes.
+
+    Attributes:
+      xpos, velocity: in the world `[npoint, *W]`.
+      turn: of all elements of interpolated flexes, see `cell.turns`; None: there are none.
+    """
+
+    xpos: Vec
+    velocity: Vec
+    turn: Quat | None
+
+
+def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array]:
+    """Generalized force of the springs, and of the dampers, `[nv, *W]` each."""
+    body = np.maximum(np.concatenate([m.flex_vertbodyid, m.flex_nodebodyid]), 0)
+    on_point = groups(np.concatenate([p.point for p in pushes]), len(body))
+    on_body = groups(np.where(m.body_weldid[body] > 0, body, -1), m.nbody)
+    arm = place.xpos - take(d.xpos, body)
+    direct = _direct(m)
+
+    def on_bodies(each: Vec) -> tuple[Vec, Vec]:
+        whole: tuple[Vec, Vec] = sum_groups((each, arm.cross(each)), on_body)
+        return whole
+
+    def force(parts: list[Vec]) -> Array:
+        each = sum_groups(concat(parts), on_point)
+        if direct is None:
+            return wrench_force(m, d, *on_bodies(each), d.xpos)
+        own, rest = each.scale(direct), each.scale(1 - direct)
+        alone = _own_force(m, d, on_bodies(own)[0])
+        return alone + wrench_force(m, d, *on_bodies(rest), d.xpos)
+
+    return force([p.spring for p in pushes]), force([p.damper for p in pushes])
+
+
+def _direct(m: Model) -> Array | None:
+    """1 for points whose forces act on the dofs of their own body alone, `[npoint, *W]`.
+
+    MuJoCo's do so of nodes at the origin of a body with joints, whatever carries the body. None:
+    nothing moves that carries one.
+    """
+    body = m.flex_nodebodyid
+    carried = m.body_weldid[m.body_parentid[body]] > 0
+    jointed = m.body_dofnum[body] > 0
+    if not (carried & jointed).any():
+        return None
+    x, y, z = (a == 0 for a in m.flex_node.parts)
+    here = (x & y & z & column(jointed, x)).astype(m.flex_node.x.dtype)
+    return jnp.concatenate([jnp.zeros((m.nflexvert, *here.shape[1:]), here.dtype), here])
+
+
+def _own_force(m: Model, d: Data, force: Vec) -> Array:
+    """Generalized force of forces on bodies that only their own dofs feel, which are slides."""
+    return d.cdof.lin.dot(take(force, m.dof_bodyid))
+
+
+def corners(x: Vec, table: np.ndarray) -> list[Vec]:
+    """Points of elements, `[npoint, *W]`, `[n, k]` -> k of `[n, *W]`."""
+    return [take(x, table[:, k]) for k in range(table.shape[1])]
+
+
+def pushes(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> Push:
+    """Forces on the points of elements `[n, k]`, point by point."""
+    return Push(table.T.ravel(), concat(spring), concat(damper))
+
+
+def by_flex(values: jax.Array, flex: np.ndarray, like: Array) -> Array:
+    """A number of each flex for each of its elements, `[n, *W]`."""
+    return jnp.broadcast_to(take(values, flex), (len(flex), *like.shape[1:]))
+
+
+def of_elements(x: Vec, table: np.ndarray) -> Vec:
+    """Points of elements, `[npoint, *W]`, `[n, k]` -> `[n, k, *W]`."""
+    return take(x, table.ravel()).map(lambda a: a.reshape(*table.shape, *a.shape[1:]))
+
+
+def on_elements(table: np.ndarray, spring: Vec, damper: Vec) -> Push:
+    """Forces `[n, k, *W]` on the points of elements `[n, k]`."""
+
+    def flat(v: Vec) -> Vec:
+        return v.map(lambda a: a.reshape(table.size, *a.shape[2:]))
+
+    return Push(table.ravel(), flat(spring), flat(damper))

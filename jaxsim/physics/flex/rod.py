@@ -1,0 +1,179 @@
+"""Bending and torsion of rods without hinges for their twist: rings, and chains of bodies.
+
+Bergou et al., "Discrete elastic rods", 2008. A vertex between edges u and w has the curvature
+
+    kb = 2 u x w / (|u| |w| + u . w),   of size kappa = 2 tan(angle / 2)
+
+and resists a change of its size. Two neighbors that are curved at rest also resist a turn of their
+planes about the edge between them: with n the direction of kb, R the turn about the edge by the
+angle at rest, and lengths rounded off where they would be singular, rho^2 = kappa^2 + e^2,
+e = kappa0 / 10^4,
+
+    E = sum of k (rho - rho0)^2 + c |n1 - R n2|^2,   n = kb / rho (rho0 / kappa0)
+
+so that rods are at rest in their compiled shape. Forces are the gradient of E. Dampers, in
+proportion to the stiffness, resist the rates of kappa and of the angle, which no rigid motion has.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec, safe_atan2, safe_divide, safe_sqrt, select
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.flex.push import Place, Push, corners, pushes
+
+ROUND = 1e-4  # of the curvature at rest: where its size is rounded off
+SIZES = (3, 4)  # vertices of a record: one that bends, or a pair
+
+
+class Bends(NamedTuple):
+    """Vertices of rods, or pairs of neighbors.
+
+    Attributes:
+      flex: `[n]`.
+      vert: three vertices, or four, among those of all flexes, `[n, 3 or 4]`.
+      adr: place of their numbers in `flex_bending`, `[n]`.
+    """
+
+    flex: np.ndarray
+    vert: np.ndarray
+    adr: np.ndarray
+
+
+@derived
+def bends(s: Structure) -> list[Bends]:
+    """Vertices, and pairs of neighbors, of the model's rods."""
+    out = []
+    for size in SIZES:
+        (row,) = np.nonzero((s.rod_vert[:, 3] >= 0) == (size == 4))
+        flex = s.rod_flexid[row]
+        vert = s.rod_vert[row, :size] + s.flex_vertadr[flex][:, None]
+        if len(row):
+            out.append(Bends(flex, vert, s.rod_adr[row]))
+    return out
+
+
+def rod_forces(m: Model, place: Place) -> list[Push]:
+    """Forces of bending and torsion on the vertices, and of their damping."""
+    return [_forces(m, group, place) for group in bends(m)]
+
+
+class Stiffness(NamedTuple):
+    """Numbers of a group, `[n, *W]` each.
+
+    Attributes:
+      bend: k of each of its vertices.
+      rest: their curvature at rest.
+      turn: c times cosine and sine of the angle at rest; None: no pairs.
+    """
+
+    bend: list[Array]
+    rest: list[Array]
+    turn: tuple[Array, Array] | None
+
+
+def _forces(m: Model, group: Bends, place: Place) -> Push:
+    k = _stiffness(m, group)
+    x, v = corners(place.xpos, group.vert), corners(place.velocity, group.vert)
+
+    def energy(x: list[Vec]) -> Array:
+        return jnp.sum(_energy(k, x))
+
+    spring = [-g for g in jax.grad(energy)(x)]
+    damping = take(m.flex_damping, group.flex)
+    found, rates, back = _linear(_strains, x, v)
+    damper = [-f.scale(damping) for f in back(_resistance(k, found, rates))]
+    return pushes(group.vert, spring, damper)
+
+
+def _stiffness(m: Model, group: Bends) -> Stiffness:
+    number = [take(m.flex_bending, group.adr + i) for i in range(4, 10)]
+    if group.vert.shape[1] == 3:
+        return Stiffness([number[0]], [number[2]], None)
+    return Stiffness(number[:2], number[2:4], (number[4], number[5]))
+
+
+class Strains(NamedTuple):
+    """How a group is bent.
+
+    Attributes:
+      curvature: kb of each of its vertices.
+      angle: of the planes of a pair about the edge between them [rad].
+    """
+
+    curvature: list[Vec]
+    angle: Array | None
+
+
+def _strains(x: list[Vec]) -> Strains:
+    """Three vertices, or four, `[n, *W]` each."""
+    edge = [b - a for a, b in pairwise(x)]
+    curvature = [_curvature(u, w) for u, w in pairwise(edge)]
+    if len(curvature) == 1:
+        return Strains(curvature, None)
+    first, second = curvature
+    sine = first.cross(second).dot(edge[1].normalize())
+    return Strains(curvature, safe_atan2(sine, first.dot(second)))
+
+
+def _curvature(u: Vec, w: Vec) -> Vec:
+    one = u.norm() * w.norm() + u.dot(w)
+    return u.cross(w).scale(2 * safe_divide(jnp.ones_like(one), one))
+
+
+def _energy(k: Stiffness, x: list[Vec]) -> Array:
+    curvature = _strains(x).curvature
+    sizes = [_rounded(kb, rest) for kb, rest in zip(curvature, k.rest, strict=True)]
+    energy = jnp.zeros_like(x[0].x)
+    for kb, rest, size, stiff in zip(curvature, k.rest, sizes, k.bend, strict=True):
+        size0 = rest * np.sqrt(1 + ROUND**2)
+        energy = energy + stiff * (kb.dot(kb) - 2 * size * size0)
+    if k.turn is None:
+        return energy
+    cosine, sine = k.turn
+    first, second = (
+        kb.scale(np.sqrt(1 + ROUND**2) * safe_divide(jnp.ones_like(size), size))
+        for kb, size in zip(curvature, sizes, strict=True)
+    )
+    edge = (x[2] - x[1]).normalize()
+    aligned = cosine * first.dot(second) + sine * first.cross(second).dot(edge)
+    c = safe_sqrt(cosine * cosine + sine * sine)
+    return energy + c * (first.dot(first) + second.dot(second)) - 2 * aligned
+
+
+def _rounded(kb: Vec, rest: Array) -> Array:
+    """rho."""
+    return safe_sqrt(kb.dot(kb) + (ROUND * rest) ** 2)
+
+
+def _resistance(k: Stiffness, at: Strains, rates: Strains) -> Strains:
+    """What is conjugate to the strains, for rates of them.
+
+    A straight vertex has no direction in which its curvature grows: it resists both.
+    """
+    out, share = [], 1 + ROUND**2
+    for kb, rate, rest, stiff in zip(at.curvature, rates.curvature, k.rest, k.bend, strict=True):
+        size = kb.norm()
+        unit = kb.scale(safe_divide(jnp.ones_like(size), size))
+        grows = select(size > MINVAL, unit.scale(unit.dot(rate)), rate)
+        out.append(grows.scale(2 * stiff))
+        share = share * safe_divide(kb.dot(kb), kb.dot(kb) + (ROUND * rest) ** 2)
+    if k.turn is None:
+        return Strains(out, None)
+    c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2)
+    return Strains(out, 2 * c * share * rates.angle)
+
+
+def _linear(function, x: list[Vec], v: list[Vec]) -> tuple:
+    """Value and rate of a function along v, and its transposed derivative."""
+    value, back = jax.vjp(function, x)
+    rate = jax.jvp(function, (x,), (v,))[1]
+    return value, rate, lambda out: back(out)[0]

@@ -1,0 +1,120 @@
+"""Stretching of flexes that are not interpolated: forces along their edges.
+
+Edges may have springs and dampers of their own. Triangles and tetrahedra resist as a Saint
+Venant-Kirchhoff material does (MuJoCo's XML reference, flex/elasticity): their energy is a
+quadratic form of the squared lengths of their edges,
+
+    E = 1/4 s' K s,   s_i = l_i^2 - L_i^2        K: compile/flex/elastic/elastic.py
+
+so that an edge pulls its ends together with l_i (K s)_i. Damping in proportion to the stiffness
+puts the change of l^2 in the last step, over the length of the step, in the place of s (Kharevych
+et al., "Geometric, variational integrators for computer animation", 2006, section 5.2).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take, total
+from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, edges
+from jaxsim.physics.flex.push import Place, Push, pushes
+
+
+class Simplices(NamedTuple):
+    """Triangles, or tetrahedra, that resist stretching.
+
+    Attributes:
+      flex: `[n]`.
+      edge: edges of each, among those of all flexes, `[n, k]`.
+      coef: places of K in `flex_stiffness`, `[n, k, k]`.
+    """
+
+    flex: np.ndarray
+    edge: np.ndarray
+    coef: np.ndarray
+
+
+ROOM = {2: 21, 3: 24}  # numbers that an element has in flex_stiffness
+EDGES = {2: 3, 3: 6}
+
+
+@derived
+def simplices(s: Structure) -> list[Simplices]:
+    """The elements of the model by dimension."""
+    out = []
+    for dim, room in ROOM.items():
+        parts = [
+            _of_flex(s, f, EDGES[dim], room)
+            for f in np.flatnonzero((s.flex_dim == dim) & (s.flex_interp == 0))
+            if s.flex_stiffnessadr[f] >= 0 and not s.flex_rigid[f]
+        ]
+        if parts:
+            out.append(Simplices(*map(np.concatenate, zip(*parts, strict=True))))
+    return out
+
+
+def _of_flex(s: Structure, f: int | np.integer, k: int, room: int) -> tuple[np.ndarray, ...]:
+    n = s.flex_elemnum[f]
+    first = s.flex_elemedgeadr[f]
+    edge = s.flex_elemedge[first : first + k * n].reshape(n, k) + s.flex_edgeadr[f]
+    upper = np.zeros((k, k), int)
+    upper[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
+    place = np.maximum(upper, upper.T)
+    coef = s.flex_stiffnessadr[f] + room * np.arange(n)[:, None, None] + place
+    return np.full(n, f), edge, coef
+
+
+def stretch_forces(m: Model, place: Place) -> list[Push]:
+    """Forces of edges and elements on the ends of the edges."""
+    table = edges(m)
+    if not table.moving.any():
+        return []
+    length, along = edge_vectors(m, place.xpos)
+    speed = edge_velocity(m, place.velocity, along)
+    spring, damper = _edge_tension(m, length, speed)
+    for group in simplices(m):
+        more = _tension(m, group, length, speed)
+        spring, damper = spring + more[0], damper + more[1]
+    pull, drag = along.scale(spring), along.scale(damper)
+    return [pushes(table.vert, [pull, -pull], [drag, -drag])]
+
+
+def edge_energy(m: Model, d: Data) -> Array:
+    """Energy in the springs of the edges of rods, `[1, *W]` [J]; MuJoCo counts no other flex."""
+    table = edges(m)
+    rod = table.moving & (m.flex_dim[table.flex] == 1)
+    stiffness = take(m.flex_edgestiffness, table.flex)
+    x = d.flexedge_length - m.flexedge_length0
+    return total(jnp.where(column(rod, x), 0.5 * stiffness * x * x, 0))
+
+
+def _edge_tension(m: Model, length: Array, speed: Array) -> tuple[Array, Array]:
+    """Force with which the springs, and the dampers, of edges pull their ends together."""
+    table = edges(m)
+    live = column(table.moving & ~np.asarray(m.flexedge_rigid, bool), length)
+    k, b = (take(a, table.flex) for a in (m.flex_edgestiffness, m.flex_edgedamping))
+    spring = k * (length - m.flexedge_length0)
+    return jnp.where(live, spring, 0), jnp.where(live, b * speed, 0)
+
+
+def _tension(m: Model, group: Simplices, length: Array, speed: Array) -> tuple[Array, Array]:
+    """Force with which elements, and their damping, pull the ends of edges together."""
+    n, k = group.edge.shape
+    flat = group.edge.ravel()
+    K = take(m.flex_stiffness, group.coef.ravel()).reshape(n, k, k, *m.flex_stiffness.shape[1:])
+    h = m.opt.timestep
+    stretch = length * length - m.flexedge_length0 * m.flexedge_length0
+    change = take(m.flex_damping, edges(m).flex) * speed * (2 * length - h * speed)
+    on_edge = groups(flat, m.nflexedge)
+
+    def tension(a: Array) -> Array:
+        of_element = take(a, flat).reshape(n, k, *a.shape[1:])
+        stress = jnp.sum(K * of_element[:, None], axis=2)
+        return length * sum_groups(stress.reshape(n * k, *stress.shape[2:]), on_edge)
+
+    return tension(stretch), tension(change)

@@ -1,0 +1,179 @@
+"""Bending of interpolated shells: forces at the edges by which their walls hang together.
+
+At the middle of an edge the unit normals of both walls make a jump, which at rest is fold0:
+
+    E = k/2 |r|^2,   r = n_a - n_b - R fold0
+
+with R half way between the rotations of the walls, which is held fixed in the derivative. A normal
+is that of the tangents t1, t2 at the place; with w the part of r across it over |t1 x t2|, a node
+whose shares have the derivatives g1, g2 there is pushed with k (g1 w x t2 - g2 w x t1), on the
+second wall with the opposite sign. MuJoCo has no damping of it.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Quat, Vec, select
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.flex.cell import combined
+from jaxsim.physics.flex.lattice import Elements, derivatives, elements
+from jaxsim.physics.flex.push import Place, Push, of_elements, on_elements
+
+PER_EDGE = 10  # numbers of an edge in flex_bending: 2 walls, 2 + 2 places, k, 3 of fold0
+
+
+class Side(NamedTuple):
+    """One of the walls at each edge.
+
+    Attributes:
+      wall: its place among all elements, `[n]`.
+      node: its nodes, `[n, k]`.
+      grad: derivatives of their shares at the edge, `[2, n, k]`.
+    """
+
+    wall: np.ndarray
+    node: np.ndarray
+    grad: np.ndarray
+
+
+class Edges(NamedTuple):
+    """Edges between walls of one order.
+
+    Attributes:
+      first, second: the sides.
+      coef: place of the stiffness in `flex_bending`, `[n]`; fold0 follows it.
+    """
+
+    first: Side
+    second: Side
+    coef: np.ndarray
+
+
+@derived
+def wall_edges(s: Structure) -> list[Edges]:
+    """The edges of all shells that bend, by the order of the interpolation."""
+    live = (s.flex_interp < 0) & (s.flex_bendingadr >= 0)
+    out, first = [], 0
+    for group in elements(s):
+        flexes = np.unique(group.flex[live[group.flex]])
+        if len(flexes):
+            tables = [_of_flex(s, f, np.flatnonzero(group.flex == f)) for f in flexes]
+            wall, local, coef = (np.concatenate(t) for t in zip(*tables, strict=True))
+            sides = [_side(group, first, wall[:, k], local[:, k]) for k in range(2)]
+            out.append(Edges(sides[0], sides[1], coef))
+        first += len(group.flex)
+    return out
+
+
+def _side(group: Elements, first: int, wall: np.ndarray, local: np.ndarray) -> Side:
+    grad = np.array([derivatives(tuple(p), group.order) for p in local])
+    return Side(first + wall, group.node[wall], grad.swapaxes(0, 1))
+
+
+def _of_flex(s: Structure, f: int | np.integer, place: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Walls at the edges of a flex `[n, 2]`, the places in them `[n, 2, 2]`, and the numbers.
+
+    `place` has the place of each of its walls among those of its kind.
+    """
+    pairs = list(_pairs(np.asarray(s.flex_cellnum[f])))
+    n = len(pairs)
+    wall = [(place[a], place[b]) for a, b, _, _ in pairs]
+    local = [(at_a, at_b) for _, _, at_a, at_b in pairs]
+    coef = s.flex_bendingadr[f] + 1 + PER_EDGE * np.arange(n) + 6
+    return np.array(wall, int).reshape(n, 2), np.array(local, float).reshape(n, 2, 2), coef
+
+
+Local = tuple[float, float]
+
+
+def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, Local, Local]]:
+    """Numbers of the walls at each edge, and its middle in the coordinates of both.
+
+    In the order of `flex_bending`: from the wall of the smaller number, along its slow axis first,
+    its lower end first.
+    """
+    sides = list(_sides(count))
+    number = {side: i for i, side in enumerate(sides)}
+    for i, (normal, upper, *cell) in enumerate(sides):
+        for axis, end in product(((normal + 1) % 3, (normal + 2) % 3), (0, 1)):
+            beside = list(cell)
+            beside[axis] += 2 * end - 1
+            if 0 <= beside[axis] < count[axis]:
+                other, across, far = (normal, upper, *beside), axis, 1 - end
+            else:  # around the corner, it is the same cell
+                other, across, far = (axis, end, *cell), normal, upper
+            if i < number[other]:
+                yield i, number[other], _middle(normal, axis, end), _middle(other[0], across, far)
+
+
+def _sides(count: np.ndarray) -> Iterator[tuple[int, ...]]:
+    """The walls by number: axis, whether it is the upper side, and the cell."""
+    for axis, upper in product(range(3), (0, 1)):
+        slow, fast = (axis + 1) % 3, (axis + 2) % 3
+        for i, j in np.ndindex(count[slow], count[fast]):
+            cell = [0, 0, 0]
+            cell[axis], cell[slow], cell[fast] = upper * int(count[axis] - 1), i, j
+            yield axis, upper, *cell
+
+
+def _middle(normal: int, axis: int, end: int) -> Local:
+    """The middle of the edge at one end of an axis, in a wall's own coordinates."""
+    slow, fast = (float(end) if a == axis else 0.5 for a in ((normal + 1) % 3, (normal + 2) % 3))
+    return slow, fast
+
+
+def wall_forces(m: Model, place: Place) -> list[Push]:
+    """Forces of the edges on the nodes of both walls."""
+    return [push for group in wall_edges(m) for push in _forces(m, group, place)]
+
+
+class Normal(NamedTuple):
+    """Tangents and unit normal of a wall `[n, *W]`, and the area |t1 x t2|."""
+
+    first: Vec
+    second: Vec
+    unit: Vec
+    area: Array
+
+
+def _forces(m: Model, group: Edges, place: Place) -> list[Push]:
+    assert place.turn is not None  # there are walls
+    sides = (group.first, group.second)
+    a, b = (_normal(side, of_elements(place.xpos, side.node + m.nflexvert)) for side in sides)
+    between = _half_way(*(take(place.turn, side.wall) for side in sides))
+    k = take(m.flex_bending, group.coef)
+    fold = Vec(*(take(m.flex_bending, group.coef + i) for i in (1, 2, 3)))
+    r = a.unit - b.unit - between.rotate(fold)
+    solid = (a.area >= MINVAL) & (b.area >= MINVAL)
+    k = jnp.where(solid, k, 0)
+    out = []
+    for sign, side, n in ((1, sides[0], a), (-1, sides[1], b)):
+        w = (r - n.unit.scale(n.unit.dot(r))).scale(sign * k / jnp.where(solid, n.area, 1))
+        spring = _outer(side.grad[0], w.cross(n.second)) - _outer(side.grad[1], w.cross(n.first))
+        out.append(on_elements(side.node + m.nflexvert, spring, spring.map(jnp.zeros_like)))
+    return out
+
+
+def _normal(side: Side, x: Vec) -> Normal:
+    first, second = (combined(grad, x) for grad in side.grad)
+    normal = first.cross(second)
+    return Normal(first, second, normal.normalize(), normal.norm())
+
+
+def _half_way(a: Quat, b: Quat) -> Quat:
+    """The rotation between two."""
+    b = select(a.dot(b) < 0, -b, b)
+    return (a + b).normalize()
+
+
+def _outer(weights: np.ndarray, v: Vec) -> Vec:
+    """weights[n, k] v[n], `[n, k, *W]`."""
+    return v.map(lambda a: column(weights, a) * a[:, None])
