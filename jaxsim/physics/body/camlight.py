@@ -68,7 +68,7 @@ class _Mounts(NamedTuple):
 
 def _cameras(m: Model, d: Data) -> Data:
     if not m.ncam:
-        return d.replace(cam_xpos=d.xpos[:0], cam_xmat=d.xmat[:0])
+        return d.replace(cam_xpos=d.xpos[:0], cam_xmat=d.xquat[:0].matrix())
     mounts = _Mounts(m.cam_bodyid, m.cam_mode, m.cam_targetbodyid, m.cam_pos0, m.cam_poscom0)
     pos = mounts.positions(d, m.cam_pos)
     mat = (take(d.xquat, m.cam_bodyid) * m.cam_quat).matrix()
