@@ -19,8 +19,8 @@ from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.flexes import flex_tables
 from jaxsim.io.hulls import hull_tables
 from jaxsim.io.plugins import plugin_numbers
-from jaxsim.io.prisms import prisms_under
-from jaxsim.io.room import with_room
+from jaxsim.io.room.capacity import with_room
+from jaxsim.io.room.prisms import prisms_under
 from jaxsim.io.unsupported import Places, unsupported
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic

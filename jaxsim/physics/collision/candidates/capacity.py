@@ -1,8 +1,8 @@
 """How many contacts a world has room for, if its user does not say; and how many near pairs.
 
 A body at rest touches with a few points: a box with four, a capsule with two, a sphere with one; a
-free body of several geoms with all that are on one side of it (io/rest.py). Free bodies are often
-piled up, so that each also carries another. On a height field there is a
+free body of several geoms with all that are on one side of it (io/room/rest.py). Free bodies are
+often piled up, so that each also carries another. On a height field there is a
 contact for each prism that is touched: all that are under a geom; if it is round, those under a
 third of its width, with which it touches when it has sunk in by a twentieth of its radius. Where
 contacts are searched from many starting points, as those of `sdf` geoms, most of these end in a

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.io.start import CORNERS, MESHES, Boxes, boxes_at_start, hull_corners
+from jaxsim.io.room.start import CORNERS, MESHES, Boxes, boxes_at_start, hull_corners
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS, is_free
 

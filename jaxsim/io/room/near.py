@@ -1,14 +1,14 @@
 """How many pairs of geoms are near each other, and may touch, where the model starts.
 
 Parts that are put together are near many others: how many neighbors a geom has is not known from
-the tree, but from where the parts are (io/start.py). Near are two geoms that a small motion brings
-together.
+the tree, but from where the parts are (io/room/start.py). Near are two geoms that a small motion
+brings together.
 """
 
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.io.start import Boxes, between_boxes, boxes_at_start, may_touch
+from jaxsim.io.room.start import Boxes, between_boxes, boxes_at_start, may_touch
 from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS
 from jaxsim.physics.collision.candidates.pairs import known_pairs

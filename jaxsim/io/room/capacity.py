@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxsim.io.near import near_at_start
-from jaxsim.io.rest import points_at_rest
+from jaxsim.io.room.near import near_at_start
+from jaxsim.io.room.rest import points_at_rest
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import layout
 

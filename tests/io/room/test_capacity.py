@@ -8,7 +8,7 @@ import pytest
 import jaxsim
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.io.bridge import put_model
-from jaxsim.io.near import near_at_start
+from jaxsim.io.room.near import near_at_start
 from jaxsim.physics.collision.candidates.plan import layout
 
 BALLS = "".join(
