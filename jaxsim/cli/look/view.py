@@ -49,6 +49,8 @@ def view(args: argparse.Namespace) -> int:
             webbrowser.open(viewer.address)
         with contextlib.suppress(KeyboardInterrupt):  # the way in which one ends looking
             _wait()
+        if isinstance(open_page, Live) and not open_page.simulation.ready:
+            print("waiting for the compiler; Ctrl-C again leaves at once", flush=True)
     return 0
 
 

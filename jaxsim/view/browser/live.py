@@ -60,10 +60,12 @@ class Live:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.simulation.end()
-        self._ending.set()
-        self._telling.join()
-        self.viewer.close()
+        try:
+            self.simulation.end()
+        finally:  # somebody may not want to wait for the compiler
+            self._ending.set()
+            self._telling.join()
+            self.viewer.close()
 
     def _seen(self, d: Data) -> None:
         self.viewer.show(d)
