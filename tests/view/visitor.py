@@ -3,11 +3,14 @@
 import time
 from typing import Any
 
-import msgspec
 import numpy as np
-import viser
-import zstandard
-from websockets.sync.client import connect
+import pytest
+
+MISSING = "the extra view is not installed"
+viser = pytest.importorskip("viser", reason=MISSING)
+msgspec = pytest.importorskip("msgspec", reason=MISSING)
+zstandard = pytest.importorskip("zstandard", reason=MISSING)
+connect = pytest.importorskip("websockets.sync.client", reason=MISSING).connect
 
 CAMERA = {
     "type": "ViewerCameraMessage",

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 import time
 import webbrowser
 from contextlib import AbstractContextManager
@@ -42,13 +43,18 @@ def view(args: argparse.Namespace) -> int:
         raise InputProblem(f"--port: {error}") from None
     except ValueError as error:
         raise InputProblem(f"{args.file}: {error}") from None
-    with page as open_page:
-        viewer = open_page if isinstance(open_page, Viewer) else open_page.viewer
-        print(f"{args.file} is at {viewer.address} until Ctrl-C", flush=True)
-        if args.open:
-            webbrowser.open(viewer.address)
-        with contextlib.suppress(KeyboardInterrupt):  # the way in which one ends looking
-            _wait()
+    try:
+        with page as open_page:
+            viewer = open_page if isinstance(open_page, Viewer) else open_page.viewer
+            print(f"{args.file} is at {viewer.address} until Ctrl-C", flush=True)
+            if args.open:
+                webbrowser.open(viewer.address)
+            with contextlib.suppress(KeyboardInterrupt):  # the way in which one ends looking
+                _wait()
+            if isinstance(open_page, Live) and not open_page.simulation.ready:
+                print("waiting for the compiler; Ctrl-C again leaves at once", flush=True)
+    except KeyboardInterrupt:
+        os._exit(130)  # a thread that compiles cannot be ended in another way
     return 0
 
 

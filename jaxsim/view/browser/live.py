@@ -12,6 +12,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.panel.plots import SensorPlots
+from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.simulation import Simulation
 from jaxsim.view.browser.viewer import Viewer
@@ -59,10 +60,12 @@ class Live:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.simulation.end()
-        self._ending.set()
-        self._telling.join()
-        self.viewer.close()
+        try:
+            self.simulation.end()
+        finally:  # somebody may not want to wait for the compiler
+            self._ending.set()
+            self._telling.join()
+            self.viewer.close()
 
     def _seen(self, d: Data) -> None:
         self.viewer.show(d)
@@ -114,7 +117,7 @@ class Live:
             for i, (name, low, high) in enumerate(bounds):
                 value = float(np.clip(self.simulation.ctrl[i], low, high))
                 slider = gui.add_slider(
-                    name, min=low, max=high, step=(high - low) / 200, initial_value=value
+                    name, min=low, max=high, step=step_of(high - low), initial_value=value
                 )
                 slider.on_update(self._set_ctrl(i, slider))
                 self._ctrl.append(slider)
@@ -147,7 +150,7 @@ class Live:
             for name, adr, low, high in joints:
                 value = float(np.clip(np.asarray(self._m.qpos0)[adr], low, high))
                 slider = gui.add_slider(
-                    name, min=low, max=high, step=(high - low) / 200, initial_value=value
+                    name, min=low, max=high, step=step_of(high - low), initial_value=value
                 )
                 slider.on_update(self._set_joint(adr, slider))
 

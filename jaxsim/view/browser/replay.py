@@ -1,5 +1,6 @@
 """A recorded motion on a page: a time line, play, speed, and which worlds are seen."""
 
+import math
 import threading
 import time
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.view.browser.motion import Motion, Recorded, motion_of
+from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.viewer import Viewer
 
@@ -84,10 +86,11 @@ class Replay:
         self._words = gui.add_markdown("", order=0)
         self._play = gui.add_button("Pause", order=1)
         # a slider has a range, also where there is only one record
+        step = step_of(max(last, 1e-2))
+        end = step * math.ceil(max(last, 1e-2) / step - 1e-6)
         self._line = gui.add_slider(
-            "time [s]", min=0.0, max=max(last, 1e-3), step=max(last, 1e-3) / 1000,
-            initial_value=0.0, order=2,
-        )  # fmt: skip
+            "time [s]", min=0.0, max=end, step=step, initial_value=0.0, order=2
+        )
         speed = gui.add_dropdown("speed", SPEEDS, initial_value="1", order=3)
         self._play.on_click(lambda _: self.play(not self.playing))
 

@@ -12,7 +12,7 @@ from jax import lax
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics import forward, step
+from jaxsim.physics import step
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.view.camera import default_free_camera
 from jaxsim.view.perturb import Perturb, apply_perturb_force, apply_perturb_pose, init_perturb
@@ -21,6 +21,10 @@ TURN = 1 / 60  # time between pictures [s]
 LONG = 0.1  # longest time for the steps of one turn [s]
 STANDING = 0.2  # time between looks at a world that stands still [s]
 SMOOTH = 0.1  # weight of the last turn in the mean pace
+STATE = (
+    *("time", "qpos", "qvel", "act", "plugin_state", "qacc_warmstart", "tree_asleep", "tree_start"),
+    *("warning", "mocap_pos", "mocap_quat"),
+)
 KEPT = ("contact", "xmat", "xanchor", "xaxis", "subtree_com", "cvel")
 
 Change = Callable[[Data], Data]
@@ -141,8 +145,7 @@ class Simulation:
                 self.d = jax.block_until_ready(self._advance(self.d, count))
                 self._step_time += SMOOTH * ((time.perf_counter() - now) / count - self._step_time)
             elif self.paused and (self._carried() or changed):
-                self._show(self.d)  # at once, then with the contacts and sensors of this state
-                self.d = _forward(self._m, self.d)
+                self.d = self._evaluated(self.d)
                 changed = True
             if count or changed:
                 self._show(self.d)
@@ -178,6 +181,14 @@ class Simulation:
             self.d = self._asked.get()(self.d)
             changed = True
         return changed
+
+    def _evaluated(self, d: Data) -> Data:
+        """The same state with its contacts, forces and sensors.
+
+        They are those that a step from it finds on its way, so that no other program is compiled.
+        """
+        after = self._advance(d, 1)
+        return after.replace(**{name: getattr(d, name) for name in STATE})
 
     def _carried(self) -> bool:
         """Puts a body that is held in a world that stands still where it is wanted."""
@@ -217,9 +228,6 @@ def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax
     local = d.xmat[body].T @ (point.astype(d.xpos.dtype) - d.xpos[body])
     held = init_perturb(m, d, default_free_camera(m), body, local)
     return held._replace(active=jnp.asarray(active, jnp.int32))
-
-
-_forward = jax.jit(forward)
 
 
 def _nobody(m: Model, d: Data) -> Perturb:

@@ -1,10 +1,8 @@
-"""A page needs viser; no test leaves a server or a thread of ours behind."""
+"""No test leaves a server or a thread of ours behind."""
 
 import threading
 
 import pytest
-
-pytest.importorskip("viser", reason="the extra view is not installed")
 
 
 @pytest.fixture(autouse=True)

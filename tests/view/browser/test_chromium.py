@@ -10,6 +10,8 @@ import pytest
 import jaxsim
 from jaxsim.view import Viewer
 
+pytest.importorskip("viser", reason="the extra view is not installed")
+
 MODEL = """
 <mujoco>
   <worldbody>

@@ -33,6 +33,7 @@ def m():
     return jaxsim.load_model(MODEL)
 
 
+@pytest.mark.slow
 def test_a_world_runs_and_is_touched(m):
     with Live(m, port=0) as live, Visitor(live.viewer.server) as visitor:
         world = live.simulation

@@ -106,11 +106,11 @@ def test_colors_are_the_materials_unless_there_is_one(parts):
     assert parts["geom", "egg"].look.material == -1
 
 
-def read(part, opacity=1.0):
+def read(part, opacity=1.0, solid=False):
     """A part as it is sent, read again."""
     import io
 
-    scene = trimesh.load(io.BytesIO(part.glb(opacity)), file_type="glb", process=False)
+    scene = trimesh.load(io.BytesIO(part.glb(opacity, solid)), file_type="glb", process=False)
     return next(iter(scene.geometry.values()))
 
 
@@ -138,6 +138,12 @@ def test_what_is_sent_has_normals_and_opacity(parts):
     np.testing.assert_allclose(mesh.vertex_normals, rod.shape.normal, atol=1e-6)
     assert mesh.visual.material.baseColorFactor[3] == pytest.approx(0.25 * 255, abs=1)
     assert mesh.visual.material.alphaMode == "BLEND"
+
+
+def test_instances_are_pale_and_not_transparent(parts):
+    material = read(parts["geom", "rod"], 0.5, True).visual.material
+    np.testing.assert_allclose(material.baseColorFactor, [191, 255, 191, 255], atol=1)
+    assert material.alphaMode == "OPAQUE"
 
 
 def test_a_mesh_is_in_its_own_frame(model, parts):

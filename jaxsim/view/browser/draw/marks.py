@@ -84,7 +84,7 @@ class Marks:
         if self.touch is None or not len(self.touch.pos):
             return {}
         point = self.touch.pos + offset[self.touch.world]
-        return {"/contacts/points": self._points(point, CONTACT, 3.0)}
+        return {"/contacts/points": self._points(point, CONTACT, 2.0)}
 
     def _forces(self, poses: Poses, offset: np.ndarray) -> dict:
         if self.touch is None or self.touch.force is None or not len(self.touch.pos):

@@ -53,9 +53,9 @@ class Part:
         return self.type == GeomType.PLANE and bool(np.any(self.size[:2] <= 0))
 
     @functools.cache  # noqa: B019  (parts live as long as the drawing does)
-    def glb(self, opacity: float = 1.0) -> bytes:
+    def glb(self, opacity: float = 1.0, solid: bool = False) -> bytes:
         """The part in its own frame, as a binary glTF file."""
-        mesh = textured(self.m, self.shape, self.type, self.size, self.look, opacity)
+        mesh = textured(self.m, self.shape, self.type, self.size, self.look, opacity, solid)
         return bytes(mesh.export(file_type="glb", include_normals=True))
 
 

@@ -18,7 +18,7 @@ from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.select import SHOWN
 
-GHOST = 0.25  # opacity of worlds that are shown in the place of the first
+GHOST = 0.25  # strength of the colors of worlds that are shown in the place of the first
 APART = 2.2  # distance of worlds side by side, in radii of a ball around one of them
 STILL = 1e-7  # a pose that moved less is not sent again
 NOWHERE = np.array([0, 0, 0, 1, 0, 0, 0])  # a pose that stands for one that is not finite
@@ -237,7 +237,7 @@ class Scene:
         number = self.worlds - 1
         return self._server.scene.add_batched_glb(
             self._path("/worlds", part.name),
-            part.glb(opacity),
+            part.glb(opacity, solid=True),
             batched_positions=np.repeat(part.pos[None], number, axis=0),
             batched_wxyzs=np.repeat(part.quat[None], number, axis=0),
             lod="off",

@@ -43,7 +43,13 @@ def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
 
 
 def textured(
-    m: Model, shape: Shape, kind: int, size: np.ndarray, look: Surface, opacity: float = 1.0
+    m: Model,
+    shape: Shape,
+    kind: int,
+    size: np.ndarray,
+    look: Surface,
+    opacity: float = 1.0,
+    solid: bool = False,
 ) -> Any:
     """The shape as a `trimesh.Trimesh` with its look.
 
@@ -53,6 +59,8 @@ def textured(
       kind, size: `GeomType` and size parameters of the geom, (3,).
       look: its surface.
       opacity: factor on that of the surface.
+      solid: whether what lets light through is drawn paler instead, as many instances are: viser
+        1.1 sorts transparent ones for every picture, which brings a page to a stop.
     """
     trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
     image = place = None
@@ -68,11 +76,13 @@ def textured(
         shape.face,
         vertex_normals=shape.normal,
         process=False,
-        visual=visual.TextureVisuals(uv=place, material=_material(m, look, image, opacity)),
+        visual=visual.TextureVisuals(uv=place, material=_material(m, look, image, opacity, solid)),
     )
 
 
-def _material(m: Model, look: Surface, image: np.ndarray | None, opacity: float) -> Any:
+def _material(
+    m: Model, look: Surface, image: np.ndarray | None, opacity: float, solid: bool
+) -> Any:
     """A material of glTF; its color is linear light, the model's is what a screen is told."""
     rgba = np.array(look.rgba, float)
     alpha = float(rgba[3]) * opacity
@@ -81,6 +91,9 @@ def _material(m: Model, look: Surface, image: np.ndarray | None, opacity: float)
         named = (m.mat_shininess, m.mat_metallic, m.mat_roughness, m.mat_emission)
         shine, metal, rough, glow = (float(x[look.material]) for x in named)
     color = np.clip(rgba[:3], 0, 1) ** 2.2
+    if solid:
+        color, alpha = 1 - alpha * (1 - color), 1.0
+        image = None if image is None else image[..., :3]
     pictured = image is not None and image.shape[2] == 4 and image[..., 3].min() < 255
     return needed("trimesh.visual.material", "view").PBRMaterial(
         baseColorFactor=np.array([*color, alpha]),
