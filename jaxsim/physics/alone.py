@@ -133,7 +133,7 @@ def tendon_bias(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="time qpos qvel act M act_dot qfrc_smooth qfrc_constraint qacc",
+    reads="time qpos qvel act M actuator_velocity act_dot qfrc_smooth qfrc_constraint qacc",
     writes="time qpos qvel act qacc_warmstart",
 )
 def euler(m: Model, d: Data) -> Data:
@@ -165,7 +165,7 @@ def implicit(m: Model, d: Data) -> Data:
     reads=(
         "time qpos qvel act ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
         "mocap_quat "
-        "warning actuator_length act_dot qacc"
+        "warning actuator_length actuator_velocity act_dot qacc"
     ),
     writes="time qpos qvel act qacc_warmstart",
 )
