@@ -15,6 +15,7 @@ from jaxsim.errors import AssetError
 from jaxsim.io import tables
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
+from jaxsim.model.motor import STATES, kind_of_states
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import FIXED, SWITCHES
 
@@ -54,6 +55,7 @@ def check_structure(s: Structure) -> None:
         _check_spans,
         _check_images,
         _check_joints,
+        _check_states,
         _check_local,
         _check_polygons,
         _check_hulls,
@@ -170,6 +172,17 @@ def _check_joints(s: Structure) -> None:
         _check_between(f"{adr} and its width", start + width[:, i], 0, most, count)
         if width[:, i].sum() != most:
             raise AssetError(f"{count} is {most}, the joints have {width[:, i].sum()}")
+
+
+def _check_states(s: Structure) -> None:
+    """Controllers and motors have the activations that `act` has for them."""
+    kinds = kind_of_states(s.actuator_dyntype, s.actuator_gaintype)
+    number = (s.actuator_states != 0).sum(axis=1)
+    wrong = np.isin(kinds, tuple(STATES)) & (number != s.actuator_actnum)
+    if wrong.any():
+        raise AssetError(
+            f"actuator_states of item {np.flatnonzero(wrong)[0]} do not fit actuator_actnum"
+        )
 
 
 def _check_local(s: Structure) -> None:

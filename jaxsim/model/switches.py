@@ -161,6 +161,8 @@ def check_states(structure: Structure, values: Mapping[str, Any]) -> None:
     Raises:
       ValueError: names the field, the actuator and the remedy.
     """
+    if not values.keys() & {"actuator_dynprm", "actuator_gainprm"}:
+        return
     kinds = kind_of_states(structure.actuator_dyntype, structure.actuator_gaintype)
     for kind, table in STATES.items():
         for state, (field, column) in table.items():

@@ -140,8 +140,8 @@ def tendon_bias(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act history plastic ctrl M ten_length ten_J act_dot qfrc_smooth "
-        "qfrc_constraint qacc readings"
+        "time qpos qvel act history plastic ctrl M ten_length ten_J actuator_velocity act_dot "
+        "qfrc_smooth qfrc_constraint qacc readings"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
@@ -174,7 +174,7 @@ def implicit(m: Model, d: Data) -> Data:
     reads=(
         "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
         "mocap_quat "
-        "warning ten_length ten_J actuator_length act_dot qacc readings"
+        "warning ten_length ten_J actuator_length actuator_velocity act_dot qacc readings"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )

@@ -69,7 +69,7 @@ FREE = """nuserdata ncontact nnear nstart ngravcomp nhistory nmocap npluginstate
 nplastic nemax nM nD nB npolygonmax nmeshdegmax nflexelem nhullmost""".split()
 OWN = re.compile(
     "wrap_sideid|kind_near|body_rest|hull_.*|geom_(hullid|prismnum)|mesh_(poly(place|quad)|faceorder)"
-    "|plugin_param(adr|num)"
+    "|plugin_param(adr|num)|actuator_states"
 )  # not of mjModel
 
 
@@ -212,6 +212,17 @@ def test_tables_of_hulls(name, value, message):
     table = np.array(getattr(m, name))
     table.flat[-1] = value
     assert message in forged(m, **{name: table})
+
+
+def test_activations_of_motors_that_do_not_fit():
+    m = jaxsim.load_model(
+        """<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body></worldbody><actuator>
+        <motor joint="a"/><pid joint="a" ki="1"/></actuator></mujoco>"""
+    )
+    check_model(m)
+    states = np.array(m.actuator_states)
+    states[1] = True
+    assert "actuator_states of item 1" in forged(m, actuator_states=states)
 
 
 def test_a_missing_switch(rich):
