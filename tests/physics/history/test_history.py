@@ -13,7 +13,9 @@ from tolerance import DYNAMICS, FLOAT32, ROUGH_DIFFERENCE, ROUNDING
 import jaxsim
 from jaxsim import mjx
 from jaxsim.derivative import transition, transition_fd
+from jaxsim.errors import AssetError
 from jaxsim.io.bridge import get_data, put_data, put_model
+from jaxsim.io.consistency import check_structure
 
 # The timestep divides neither delays nor periods; the first of each kind has no history.
 MODEL = """
@@ -336,3 +338,12 @@ def test_states_are_exchanged_with_mujoco():
     np.testing.assert_array_equal(get_data(mj, d).history, theirs.history)
     again = jaxsim.from_state_dict(jaxsim.make_data(m), jaxsim.state_dict(d))
     np.testing.assert_array_equal(again.history, d.history)
+
+
+def test_a_saved_model_whose_samples_leave_the_history_is_refused():
+    s = filled()[1].structure
+    check_structure(s)
+    more = s.actuator_history.copy()
+    more[2, 0] = 1000
+    with pytest.raises(AssetError, match=r"actuator_historyadr\[2\] is .* not within nhistory"):
+        check_structure(s.replace(actuator_history=more))
