@@ -61,9 +61,8 @@ MODEL = """
 </worldbody>
 <tendon>
   <spatial name="cord" stiffness="30" springyield=".1" damping="1" armature="{armature}"
-    range="0 .9" limited="true"><site site="post"/><site site="tip"/>
-    <pulley divisor="2"/><site site="post"/>
-    <site site="top"/></spatial>
+    range="0 .9" limited="true"><site site="post"/><site site="tip"/><pulley divisor="2"/>
+    <site site="post"/><site site="top"/></spatial>
   <spatial name="loop" stiffness="20" frictionloss=".2"><site site="post"/><geom geom="knuckle"/>
     <site site="top"/></spatial>
   <fixed name="mix" frictionloss=".1"><joint joint="lift" coef="2"/><joint joint="turn" coef="-1"/>

@@ -120,7 +120,7 @@ def _state(mujoco, theirs, m: Model, args: argparse.Namespace):
 
 def _same_state(m: Model, state, keep):
     d = make_data(m, keep)
-    names = ("time", "qpos", "qvel", "act", "ctrl", "qacc_warmstart")
+    names = ("time", "qpos", "qvel", "act", "history", "plastic", "ctrl", "qacc_warmstart")
     # copies: the next step there overwrites the originals
     return d.replace(**{n: jnp.array(getattr(state, n), m.qpos0.dtype) for n in names})
 

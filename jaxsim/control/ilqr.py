@@ -20,13 +20,13 @@ from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import Policy, backward
 from jaxsim.control.solve.regularization import LEAST, MOST, next_regularization, solvable
 from jaxsim.derivative.limits import unclamped
-from jaxsim.derivative.tangent import difference, state_size
+from jaxsim.derivative.tangent import check_memory, difference, state_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
 LENGTHS = 0.5 ** np.arange(8)  # of the change of the controls
-STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart")
+STATE = ("time", "qpos", "qvel", "act", "plastic", "qacc_warmstart")
 
 
 class Solution(NamedTuple):
@@ -146,6 +146,7 @@ def setting_of(
 ) -> tuple[Setting, jax.Array]:
     """What stays the same, and the guess (steps, nu) within the limits; raises what is wrong."""
     check_motion(function, m, d, ctrl, problem)
+    check_memory(function, m)
     lower, upper = problem.limits(m)
     inside = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower[None], upper[None])
     return Setting(unclamped(m), d, problem, lower, upper), inside

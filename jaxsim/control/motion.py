@@ -93,9 +93,8 @@ def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data]
     """
     if m.opt.integrator == IntegratorType.RK4:  # the results of its step are of its last stage
         return forward(m, before)
-    return after.replace(
-        time=before.time, qpos=before.qpos, qvel=before.qvel, act=before.act, ctrl=before.ctrl
-    )
+    state = ("time", "qpos", "qvel", "act", "history", "plastic", "ctrl")
+    return after.replace(**{name: getattr(before, name) for name in state})
 
 
 def diverged(before: Data, after: Data) -> jax.Array:

@@ -82,6 +82,19 @@ def difference(m: Model, d1: Data, d2: Data) -> jax.Array:
     return _difference(m, *state_of(d1), *state_of(d2))
 
 
+def check_memory(function: str, m: Model) -> None:
+    """Raises ValueError if a step depends on more than these coordinates, as on past controls.
+
+    MuJoCo refuses such models too.
+    """
+    if m.nhistory:
+        raise ValueError(
+            f"{function}: a step of this model depends on past controls or readings (nsample), "
+            "which the state (qpos, qvel, act) does not have; remove nsample, or differentiate "
+            "several steps with jax.grad"
+        )
+
+
 def state_size(m: Model) -> int:
     """How many tangent coordinates a state has."""
     return 2 * m.nv + m.na

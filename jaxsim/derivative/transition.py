@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.derivative.limits import clipped, unclamped
-from jaxsim.derivative.tangent import moved_state, state_of, state_rate, state_size
+from jaxsim.derivative.tangent import check_memory, moved_state, state_of, state_rate, state_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_data, check_model
@@ -57,7 +57,7 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
       A Linear.
 
     Raises:
-      ValueError: a shape or precision is wrong.
+      ValueError: a shape or precision is wrong; there is a history (delays).
 
     Example:
       >>> linear = jax.jit(jaxsim.derivative.transition)(m, d)
@@ -66,6 +66,7 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
     """
     check_model("transition", m)
     check_data("transition", m, d)
+    check_memory("transition", m)
     inside = clipped(m, d.ctrl)
     state, sensed = _derivatives[sensors](unclamped(m), d, inside)
     nx = state_size(m)

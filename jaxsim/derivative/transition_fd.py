@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.derivative.limits import control_limits
-from jaxsim.derivative.tangent import difference, moved, state_size
+from jaxsim.derivative.tangent import check_memory, difference, moved, state_size
 from jaxsim.derivative.transition import Linear
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -46,6 +46,7 @@ def transition_fd(
     """
     check_model("transition_fd", m)
     check_data("transition_fd", m, d)
+    check_memory("transition_fd", m)
     eps = jnp.asarray(eps, m.qpos0.dtype)
     upper, lower = _moves(m, d, eps, flg_centered)
     d = d.replace(sensordata=jnp.zeros(m.nsensordata, eps.dtype)) if sensors else d

@@ -16,7 +16,8 @@ from jaxsim.physics.make_data import make_data
 
 STATE = ("qpos", "qvel", "act")
 INPUTS = (
-    "time qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata eq_active"
+    "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat "
+    "userdata eq_active"
 ).split()
 NEAR = 1e-6  # part of a step by which a sample may miss a step and still be at it
 LATE = 0.01  # part of a step by which a control may come late and still be that of the step

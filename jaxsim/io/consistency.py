@@ -59,6 +59,7 @@ def check_structure(s: Structure) -> None:
         _check_local,
         _check_polygons,
         _check_hulls,
+        _check_histories,
         _check_kinds,
         _check_objects,
         _check_names,
@@ -183,6 +184,18 @@ def _check_states(s: Structure) -> None:
         raise AssetError(
             f"actuator_states of item {np.flatnonzero(wrong)[0]} do not fit actuator_actnum"
         )
+
+
+def _check_histories(s: Structure) -> None:
+    """Buffers of samples end within the history."""
+    for kind, width in (("actuator", s.actuator_ctrlnum), ("sensor", s.sensor_dim)):
+        name = f"{kind}_historyadr"
+        first, samples = _whole(s, name), _whole(s, f"{kind}_history")[:, 0]
+        end = first + 2 + samples * (1 + width.astype(int))
+        bad = (first >= 0) & ((samples <= 0) | (end > s.nhistory))
+        if bad.any():
+            place = _at(name, first, np.argwhere(bad))
+            raise AssetError(f"{place}: its samples are not within nhistory {s.nhistory}")
 
 
 def _check_local(s: Structure) -> None:

@@ -120,8 +120,8 @@ def solve(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qvel xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos subtree_com cdof "
-        "cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force qacc found rows "
+        "qvel plastic xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos subtree_com "
+        "cdof cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force qacc found rows "
         "forces"
     ),
     writes="cacc cfrc_int cfrc_ext",

@@ -48,7 +48,7 @@ def inverse(m: Model, d: Data) -> Data:
     actuators. Under the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead.
     """
     energies = m.opt.enableflags & EnableBit.ENERGY
-    d = sensor_pos(m, fwd_position(m, d))
+    d = sensor_pos(m, fwd_position(m, d.replace(readings=None)))
     d = energy_pos(m, d) if energies else d
     d = sensor_vel(m, fwd_velocity(m, d))
     d = energy_vel(m, d) if energies else d

@@ -25,7 +25,8 @@ from jaxsim.physics.stage import stage
 
 @stage(
     reads=(
-        "qpos qvel act qacc_warmstart ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
+        "time qpos qvel act history plastic qacc_warmstart ctrl qfrc_applied xfrc_applied "
+        "eq_active mocap_pos "
         "mocap_quat qacc"
     )
 )

@@ -29,8 +29,9 @@ def body_acceleration(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qvel tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos subtree_com "
-        "cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force qacc cacc found rows "
+        "qvel plastic tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos "
+        "subtree_com cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force qacc "
+        "cacc found rows "
         "forces"
     ),
     writes="cfrc_int cfrc_ext",

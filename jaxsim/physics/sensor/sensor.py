@@ -51,7 +51,8 @@ def sensor(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos history tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat site_xpos "
+        "time qpos history plastic tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat "
+        "site_xpos "
         "site_xmat "
         "cam_xpos cam_xmat subtree_com ten_length actuator_length sensordata readings"
     ),
@@ -78,7 +79,8 @@ def sensor_vel(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qvel history tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos "
+        "time qvel history plastic tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat "
+        "site_xpos "
         "site_xmat "
         "cam_xpos subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity "
         "actuator_force qfrc_actuator qacc sensordata found rows "

@@ -11,7 +11,11 @@ from states import stack, world
 from tolerance import DYNAMICS, FLOAT32, ROUGH_DIFFERENCE, ROUNDING
 
 import jaxsim
-from jaxsim.io.bridge import put_model
+from jaxsim import mjx
+from jaxsim.derivative import transition, transition_fd
+from jaxsim.errors import AssetError
+from jaxsim.io.bridge import get_data, put_data, put_model
+from jaxsim.io.consistency import check_structure
 
 # The timestep divides neither delays nor periods; the first of each kind has no history.
 MODEL = """
@@ -311,3 +315,35 @@ BARE = """<mujoco><option timestep=".003" gravity="0 0 0"/><worldbody>
 <actuator><motor name="now" joint="a"/><motor joint="a" nsample="7" delay=".015"/></actuator>
 <sensor><actuatorfrc actuator="now"/>
   <actuatorfrc actuator="now" nsample="6" delay=".006" interval=".012"/></sensor></mujoco>"""
+
+
+def test_one_step_alone_is_not_linearized():
+    """The state of a linearization does not have the past."""
+    m = jaxsim.load_model(BARE)
+    for function in (transition, transition_fd):
+        with pytest.raises(ValueError, match="depends on past controls or readings"):
+            function(m, jaxsim.make_data(m))
+
+
+def test_states_are_exchanged_with_mujoco():
+    mj, m, theirs, d = filled()
+    bits = int(mujoco.mjtState.mjSTATE_PHYSICS)
+    expected = np.zeros(mujoco.mj_stateSize(mj, bits))
+    mujoco.mj_getState(mj, theirs, expected, bits)
+    assert mjx.state_size(m, bits) == len(expected)
+    np.testing.assert_array_equal(mjx.get_state(m, d, bits), expected)
+    back = mjx.set_state(m, jaxsim.make_data(m), jnp.asarray(expected), bits)
+    np.testing.assert_array_equal(back.history, d.history)
+    np.testing.assert_array_equal(put_data(mj, theirs).history, d.history)
+    np.testing.assert_array_equal(get_data(mj, d).history, theirs.history)
+    again = jaxsim.from_state_dict(jaxsim.make_data(m), jaxsim.state_dict(d))
+    np.testing.assert_array_equal(again.history, d.history)
+
+
+def test_a_saved_model_whose_samples_leave_the_history_is_refused():
+    s = filled()[1].structure
+    check_structure(s)
+    more = s.actuator_history.copy()
+    more[2, 0] = 1000
+    with pytest.raises(AssetError, match=r"actuator_historyadr\[2\] is .* not within nhistory"):
+        check_structure(s.replace(actuator_history=more))

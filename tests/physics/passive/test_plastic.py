@@ -11,7 +11,8 @@ from states import stack
 from tolerance import DIFFERENCE, DYNAMICS, FLOAT32, ROUNDING
 
 import jaxsim
-from jaxsim.io.bridge import put_model
+from jaxsim import mjx
+from jaxsim.io.bridge import get_data, put_data, put_model
 
 # The first joint and the first tendon do not yield.
 MODEL = """
@@ -205,3 +206,18 @@ def test_single_precision():
         for k, d in enumerate(states):
             mujoco.mj_step(mj, d, 5)
             np.testing.assert_allclose(found["plastic"][4, k], d.plastic, **FLOAT32)
+
+
+def test_states_are_exchanged_with_mujoco():
+    mj = oracle()
+    m, theirs = put_model(mj), begun(mj)[1]
+    d = put_data(mj, theirs)
+    bits = int(mujoco.mjtState.mjSTATE_PHYSICS)
+    expected = np.zeros(mujoco.mj_stateSize(mj, bits))
+    mujoco.mj_getState(mj, theirs, expected, bits)
+    np.testing.assert_array_equal(mjx.get_state(m, d, bits), expected)
+    back = mjx.set_state(m, jaxsim.make_data(m), jnp.asarray(expected), bits)
+    np.testing.assert_array_equal(back.plastic, theirs.plastic)
+    np.testing.assert_array_equal(get_data(mj, d).plastic, theirs.plastic)
+    again = jaxsim.from_state_dict(jaxsim.make_data(m), jaxsim.state_dict(d))
+    np.testing.assert_array_equal(again.plastic, d.plastic)
