@@ -90,7 +90,7 @@ def inverse_fd(
 def _check(name: str, m: Model, d: Data) -> None:
     check_model(name, m)
     check_data(name, m, d)
-    check_carries(name, d, STAGES["inverse"])
+    check_carries(name, m, d, STAGES["inverse"])
 
 
 def _of(flg_actuation: bool) -> tuple[Callable, Callable]:

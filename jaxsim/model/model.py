@@ -40,8 +40,8 @@ class Option(Record):
     cone: int = static("ConeType")
     jacobian: int = static("JacobianType; no effect, the storage is chosen by the structure")
     solver: int = static(
-        "SolverType; Newton finds the same minimum for all; with PGS the discrete integrator leaves "
-        "tendons and actuators explicit"
+        "SolverType; Newton finds the same minimum for all; with PGS tendons and actuators are "
+        "explicit under the discrete integrator"
     )
     iterations: int = static("limit of solver iterations")
     ls_iterations: int = static("limit of line search evaluations in a solver iteration")

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.model.data import Data
+from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_array, check_data, check_model
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import worlds
@@ -45,7 +46,7 @@ def public(core: Callable) -> Callable:
         for argument, value in zip(names[1:], args[1:], strict=False):
             if argument == "d":
                 check_data(name, m, value)
-                check_carries(name, value, stage)
+                check_carries(name, m, value, stage)
             else:
                 check_array(name, m, argument, value)
         arrays = (a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in args[1:])
@@ -58,10 +59,10 @@ def public(core: Callable) -> Callable:
 NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
 
 
-def check_carries(name: str, d: Data, stage: Stage) -> None:
+def check_carries(name: str, m: Model, d: Data, stage: Stage) -> None:
     """Refuses a Data without what is read and cannot be found again (resume.py), or without any
     place for the result."""
-    absent = list(missing(d, stage.reads - stage.writes))
+    absent = list(missing(m, d, stage.reads - stage.writes))
     results = sorted(stage.carries - stage.needs)
     if not absent and all(getattr(d, field) is None for field in results):
         absent = results

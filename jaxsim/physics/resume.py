@@ -47,13 +47,15 @@ def resumed(m: Model, d: Data, reads: frozenset[str]) -> Data:
     return d
 
 
-def missing(d: Data, reads: frozenset[str]) -> Iterator[str]:
+def missing(m: Model, d: Data, reads: frozenset[str]) -> Iterator[str]:
     """The fields that a stage with these reads needs, directly or to find others again."""
     for name in sorted(reads - ALWAYS - {"found"}):  # whether it is needed contacts_of knows
+        if not _exists(m, name):
+            continue
         if name in AGAIN and getattr(d, name) is None:
             for stage in AGAIN[name]:
                 declared = STAGES[stage.__name__]
-                yield from missing(d, declared.reads - declared.writes)
+                yield from missing(m, d, declared.reads - declared.writes)
         elif name in Data.fields and getattr(d, name) is None:
             yield name
 

@@ -28,8 +28,8 @@ SCENE = """
     <geom size=".1" pos=".2 0 0" contype="0" conaffinity="0"/>
     <body pos=".4 0 0" name="y"><joint name="b" type="slide" axis="1 0 0" stiffness="30 -90 3"
         frictionloss=".2"/><geom size=".1" contype="0" conaffinity="0"/></body></body>
-  <body pos="1 1 1" name="z"><joint name="c" type="ball" pos=".2 .3 .1" damping=".1" stiffness="3 1 2"
-      range="0 10" solreflimit="{solref}"/>
+  <body pos="1 1 1" name="z"><joint name="c" type="ball" pos=".2 .3 .1" damping=".1"
+      stiffness="3 1 2" range="0 10" solreflimit="{solref}"/>
     <geom size=".1 .2" type="capsule" pos=".1 .2 .3" contype="0" conaffinity="0"/></body>
   <body pos="2 1 .08" name="w"><joint name="f" type="free" stiffness="10" damping=".2"/>
     <geom size=".1 .2 .1" type="box"/><geom size=".05 .3 .1" type="box" pos=".2 0 .03"/>
