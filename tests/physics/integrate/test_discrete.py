@@ -164,3 +164,34 @@ def test_a_spring_stiffer_than_the_step_resolves_only_loses_energy():
         if n == 0:
             np.testing.assert_allclose(d.qvel, 1 / (1 + 0.02**2 * 1e6), rtol=1e-12)
     assert (np.diff(energy) < 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", ["", '<flag diagexact="enable"/>'])
+def test_gradient_of_a_step_with_rows(flags):
+    """Reverse mode beside differences: by the state, stiffness, masses, time step, solref."""
+    text = SCENE.format(**CASES["cones"]).replace(
+        "/>\n<default>", f">{flags}</option>\n<default>", 1
+    )
+    mj = mujoco.MjModel.from_xml_string(text)
+    m, mjd = put_model(mj), start(mj, 1)
+    d = put(m, mjd)
+    rng = np.random.default_rng(2)
+    u, w, c = (jnp.asarray(rng.normal(size=n)) for n in (m.nv, m.nv, m.nu))
+
+    def after(t):
+        model = m.replace(
+            tendon_stiffness=m.tendon_stiffness * (1 + t),
+            jnt_stiffness=m.jnt_stiffness * (1 - t),
+            body_mass=m.body_mass * (1 + 0.3 * t),
+            eq_solref=m.eq_solref * (1 + 0.5 * t),
+            opt=m.opt.replace(timestep=m.opt.timestep * (1 + t)),
+        )
+        new = jaxsim.step(model, d.replace(qvel=d.qvel + t * u, ctrl=d.ctrl + t * c))
+        return new.qvel @ w + 0.01 * new.qacc @ u
+
+    value = jax.jit(after, compiler_options=COMPILER)
+    eps = 1e-6
+    differences = (value(eps) - value(-eps)) / (2 * eps)
+    slope = jax.jit(jax.grad(after), compiler_options=COMPILER)(0.0)
+    np.testing.assert_allclose(slope, differences, rtol=1e-5)
