@@ -89,7 +89,9 @@ def fwd_velocity(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qfrc_applied xfrc_applied xipos subtree_com cdof M qfrc_bias qfrc_passive qfrc_actuator"
+        "qpos qvel act ctrl qfrc_applied xfrc_applied xipos ximat geom_xpos geom_xmat "
+        "subtree_com cdof M ten_length ten_J actuator_length actuator_moment cvel ten_velocity "
+        "actuator_velocity qfrc_bias qfrc_passive act_dot actuator_force qfrc_actuator"
     ),
     writes="qfrc_smooth qacc_smooth",
 )
@@ -105,7 +107,12 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="qacc_warmstart M contact qfrc_smooth found rows",
+    reads=(
+        "qpos qvel act qacc_warmstart ctrl xipos ximat geom_xpos geom_xmat subtree_com cdof "
+        "cinert M ten_length ten_J actuator_length actuator_moment contact cvel cdof_dot "
+        "ten_velocity actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth found "
+        "rows"
+    ),
     writes="solver_niter contact qacc_smooth qfrc_constraint qacc",
 )
 def solve(m: Model, d: Data) -> Data:

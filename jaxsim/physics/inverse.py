@@ -32,7 +32,7 @@ from jaxsim.physics.stage import stage
 
 @stage(
     reads=(
-        "time qpos qvel history plastic xfrc_applied eq_active mocap_pos mocap_quat warning "
+        "time qpos qvel act history plastic ctrl xfrc_applied eq_active mocap_pos mocap_quat warning "
         "actuator_force qfrc_actuator qacc sensordata energy"
     ),
     writes="qfrc_constraint qfrc_inverse sensordata energy",
@@ -62,8 +62,10 @@ def inverse(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qfrc_applied xfrc_applied xipos subtree_com cdof M nefc qfrc_bias qfrc_passive "
-        "qfrc_actuator qfrc_constraint qacc qfrc_inverse rows"
+        "qpos qvel act ctrl qfrc_applied xfrc_applied xipos ximat geom_xpos geom_xmat "
+        "subtree_com cdof cinert M ten_length ten_J actuator_length actuator_moment nefc cvel "
+        "cdof_dot ten_velocity actuator_velocity qfrc_bias qfrc_passive qfrc_actuator "
+        "qfrc_constraint qacc qfrc_inverse rows"
     ),
     writes="solver_fwdinv qfrc_inverse",
 )

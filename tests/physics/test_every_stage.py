@@ -101,10 +101,10 @@ CALLS = {name: getattr(jaxsim, name) for name in STAGES + SOLVED} | {
     ),
 }
 # in many worlds and with single precision's types where their values are tested,
-# query/test_jacobian.py, test_mass_matrix.py and test_constraint_update.py; of these jac_dot and
-# the factor of M have their derivatives beside differences there, the others are products of what
-# has. And what is made of the stages above, in many worlds in test_alone.py; flexes in
-# flex/test_flexes.py
+# query/test_jacobian.py, test_mass_matrix.py and test_constraint_update.py; of these jac_dot, the
+# factor of M and the cost of constraints have their derivatives beside differences there, the
+# others are products of what has. And what is made of the stages above, in many worlds in
+# test_alone.py; flexes in flex/test_flexes.py
 BESIDE = set(
     "flex add_m angmom_mat apply_ft factor_m jac_dot jac_point_axis jac_subtree_com mul_jac_t_vec "
     "constraint_update project_constraint mul_jac_vec mul_m2 solve_m2 fwd_position "

@@ -32,6 +32,7 @@ from jaxsim.physics.inverse import compare_fwd_inv, inv_constraint, inverse
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.query.constraint_rows import constraint_rows
+from jaxsim.physics.query.constraint_update import constraint_update, project_constraint
 from jaxsim.physics.query.contact_force import contact_force, contact_forces
 from jaxsim.physics.query.jacobian import jac_of_poses
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
@@ -49,13 +50,22 @@ PLAIN = (
 )
 # made of several stages: what they declare to write is what they are for
 COMPOSITE = (
-    *(inverse, constraint_rows, alone.fwd_position, alone.make_constraint, alone.fwd_velocity),
+    *(
+        inverse,
+        constraint_rows,
+        constraint_update,
+        project_constraint,
+        alone.fwd_position,
+        alone.make_constraint,
+        alone.fwd_velocity,
+    ),
     *(alone.fwd_acceleration, alone.solve, alone.rne_postconstraint, alone.tendon_bias),
     *(alone.euler, alone.implicit),
 )
 LOOPS = (alone.rungekutta4,)
 # what takes more than a model and a data
 MORE = {
+    constraint_update: (np.zeros(1),),
     contact_force: (np.zeros(1, np.int32),),
     jac_of_poses: (np.ones(3), np.ones(1, np.int32)),
 }
@@ -76,6 +86,10 @@ LATE = """<mujoco><worldbody><camera/><body><joint name="a" stiffness="1" spring
   <accelerometer site="s" nsample="2"/></sensor></mujoco>"""
 
 
+DRIVES = """<general joint="lift" gaintype="affine" gainprm="1 -5 -3" actearly="true"
+  dyntype="filter" dynprm=".1"/><muscle joint="turn" lengthrange="-1 1"/></actuator>"""
+
+
 @cache
 def scenes() -> list:
     """Models with a Data of shapes, with all fields and the working values of a step."""
@@ -90,13 +104,16 @@ def scenes() -> list:
                 "sleep": "",
             }
         )
-        for case in ("implicitfast", "implicit")
+        for case in ("implicitfast", "implicit", "discrete")
     ]
+    # drives whose slopes ask for more than length and velocity
+    discrete = texts.pop().replace("</actuator>", DRIVES)
+    discrete = discrete.replace('name="lift"', 'name="lift" actuatorfrcrange="-50 50"', 1)
     out = []
     machine = MODELS["machine"]
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
     held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
-    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], held, asleep]:
+    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], held, discrete, asleep]:
         m = jaxsim.load_model(text)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)

@@ -127,8 +127,9 @@ def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: b
     B = jnp.where(damped, 2 / jnp.maximum(MINVAL, dmax * tc), -ratio / dmax)
     if safe and discrete and one_sided:
         abrupt = standard & (time * ratio < h)
-        K = jnp.where(abrupt, 1 / (h * h * imp), K)
-        B = jnp.where(abrupt, 2 * ratio / (h * jnp.sqrt(imp)), B)
+        firm = jnp.maximum(imp, MINIMP)  # a smooth contact that begins has less
+        K = jnp.where(abrupt, 1 / (h * h * firm), K)
+        B = jnp.where(abrupt, 2 * ratio / (h * jnp.sqrt(firm)), B)
     return Law(K, B, imp)
 
 

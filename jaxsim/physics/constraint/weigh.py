@@ -88,5 +88,6 @@ def _contacts(d: Data, block: ContactRows, weigh: Weigh) -> ContactRows:
 
 def _change(block: SingleRows | ContactRows, weight: Array) -> Array:
     """Factor of the inverse regularization."""
-    before = regularization(block.soft, block.weight)
-    return before / regularization(block.soft, weight)
+    D = jax.tree.leaves(block.cost.D)[0]
+    soft = jnp.where(D > 0, block.soft, 1)  # a smooth contact that begins has no finite one
+    return regularization(soft, block.weight) / regularization(soft, weight)

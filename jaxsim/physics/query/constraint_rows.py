@@ -50,7 +50,7 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
 def state_rows(m: Model, d: Data) -> Data:
     """The data with the rows of its state."""
     d = fwd_velocity(m, fwd_position(m, d))
-    return d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone))
+    return d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone), forces=None)
 
 
 def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:

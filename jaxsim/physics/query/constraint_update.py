@@ -59,7 +59,7 @@ def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
     Raises:
       ValueError: there is not a number for each row.
     """
-    d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel), forces=None)
+    d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows = listed(d)
     check_rows("constraint_update", "jar", jar, rows)
     state, force, cost = _each(rows, jar)
@@ -84,7 +84,7 @@ def project_constraint(m: Model, d: Data) -> Array:
     Under the discrete integrator M is the backbone of the step's inertia, see integrate/metric.py.
     Rows and columns that are not active are zero.
     """
-    d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel), forces=None)
+    d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows, inertia = listed(d), unforced_system(m, d).backbone
     active = rows.active.astype(rows.efc_D.dtype)
     A = inverse_parts(inertia, inertia_parts(m)).products(active[:, None] * rows.efc_J)

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from tolerance import DYNAMICS, SOLVER, STIFF
+from states import single
+from tolerance import DYNAMICS, STIFF
 
 import jaxsim
 from jaxsim.io.bridge import put_model
@@ -93,11 +94,12 @@ def stepper():
 
 
 def check(names, d: jaxsim.Data, mjd: mujoco.MjData, count=None) -> None:
+    """Beside the largest number of each, which forces of stiff rows make large."""
     for name in names:
         theirs = np.asarray(getattr(mjd, name))
         ours = np.asarray(getattr(d, name))[:count].reshape(theirs.shape)
         scale = 1 + np.abs(theirs).max(initial=0)
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=SOLVER["atol"] * scale, err_msg=name)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=STIFF["atol"] * scale, err_msg=name)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -164,3 +166,44 @@ def test_a_spring_stiffer_than_the_step_resolves_only_loses_energy():
         if n == 0:
             np.testing.assert_allclose(d.qvel, 1 / (1 + 0.02**2 * 1e6), rtol=1e-12)
     assert (np.diff(energy) < 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", ["", '<flag diagexact="enable"/>'])
+def test_gradient_of_a_step_with_rows(flags):
+    """Reverse mode beside differences: by the state, stiffness, masses, time step, solref."""
+    text = SCENE.format(**CASES["cones"]).replace(
+        "/>\n<default>", f">{flags}</option>\n<default>", 1
+    )
+    mj = mujoco.MjModel.from_xml_string(text)
+    m, mjd = put_model(mj), start(mj, 1)
+    d = put(m, mjd)
+    rng = np.random.default_rng(2)
+    u, w, c = (jnp.asarray(rng.normal(size=n)) for n in (m.nv, m.nv, m.nu))
+
+    def after(t):
+        model = m.replace(
+            tendon_stiffness=m.tendon_stiffness * (1 + t),
+            jnt_stiffness=m.jnt_stiffness * (1 - t),
+            body_mass=m.body_mass * (1 + 0.3 * t),
+            eq_solref=m.eq_solref * (1 + 0.5 * t),
+            opt=m.opt.replace(timestep=m.opt.timestep * (1 + t)),
+        )
+        new = jaxsim.step(model, d.replace(qvel=d.qvel + t * u, ctrl=d.ctrl + t * c))
+        return new.qvel @ w + 0.01 * new.qacc @ u
+
+    value = jax.jit(after, compiler_options=COMPILER)
+    eps = 1e-6
+    differences = (value(eps) - value(-eps)) / (2 * eps)
+    slope = jax.jit(jax.grad(after), compiler_options=COMPILER)(0.0)
+    np.testing.assert_allclose(slope, differences, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_single_precision():
+    mj = model("cones")
+    m, mjd = put_model(mj), start(mj, 2)
+    new = stepper()(single(m), jax.tree.map(lambda a: a[None], single(put(m, mjd))))
+    mujoco.mj_step(mj, mjd)
+    assert all(a.dtype != jnp.float64 for a in jax.tree.leaves(new))
+    np.testing.assert_allclose(new.qvel[0], mjd.qvel, rtol=1e-3, atol=1e-3)
