@@ -117,7 +117,7 @@ MODELS = {
     "soft": """
 <mujoco>
   <option timestep=".001"><flag contact="disable" energy="enable"/></option>
-  <worldbody>
+  <worldbody><camera/>
     <body name="arm"><joint axis="0 1 .2"/><geom size=".05" mass=".4"/>
       <flexcomp name="cloth" type="grid" count="2 3 1" spacing=".1 .1 .1" dim="2" mass=".3">
         <pin id="0"/><edge damping=".2"/>
