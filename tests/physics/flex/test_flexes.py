@@ -277,7 +277,7 @@ def test_single_precision():
     _, _, worlds, (found, _) = program("elements")
     with jax.enable_x64(False):
         m = jaxsim.load_model(text("elements"))
-        d = jaxsim.make_data(m, keep=["qfrc_spring"]).replace(
+        d = jaxsim.make_data(m, keep=["qfrc_spring", "flexvert_xpos"]).replace(
             qpos=jnp.asarray(worlds.qpos[0], np.float32),
             qvel=jnp.asarray(worlds.qvel[0], np.float32),
         )
