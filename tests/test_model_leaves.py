@@ -118,7 +118,7 @@ MODELS = {
     "soft": """
 <mujoco>
   <option timestep=".001"><flag contact="disable" energy="enable"/></option>
-  <worldbody>
+  <worldbody><camera/>
     <body name="arm"><joint axis="0 1 .2"/><geom size=".05" mass=".4"/>
       <flexcomp name="cloth" type="grid" count="2 3 1" spacing=".1 .1 .1" dim="2" mass=".3">
         <pin id="0"/><edge damping=".2"/>
@@ -131,6 +131,8 @@ MODELS = {
     </body>
     <flexcomp name="rope" type="grid" count="3 1 1" spacing=".1 .1 .1" dim="1" mass=".3">
       <edge stiffness="9" equality="true"/></flexcomp>
+    <flexcomp name="tight" type="grid" count="2 2 2" spacing=".1 .1 .1" dim="3" mass=".3"
+      dof="trilinear"><edge equality="strain"/></flexcomp>
   </worldbody>
 </mujoco>""",
 }

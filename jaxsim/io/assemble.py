@@ -16,13 +16,13 @@ from jaxsim.assets.mesh.face_order import face_order
 from jaxsim.enums import GeomType, WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
-from jaxsim.io.flexes import flex_tables
 from jaxsim.io.hulls import hull_tables
 from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.room.capacity import with_room
 from jaxsim.io.room.prisms import prisms_under
 from jaxsim.io.unsupported import Places, unsupported
 from jaxsim.model.fields import Record
+from jaxsim.model.flex_tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import Structure

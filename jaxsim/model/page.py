@@ -59,6 +59,8 @@ COUNTS = {
     "nflexvert": "vertices of all flexes",
     "nflexnode": "nodes of all flexes",
     "nflexedge": "edges of all flexes",
+    "nflexelem": "elements of all flexes",
+    "nJfe": "numbers of the Jacobian of edges that may not be zero",
     "nflexstiffness": "numbers of stretching energy of all flexes",
     "nflexbending": "numbers of bending energy of all flexes",
     "nflextexcoord": "texture coordinates of all flexes",

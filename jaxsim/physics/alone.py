@@ -51,7 +51,10 @@ def fwd_position(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="qpos qvel eq_active xpos xquat subtree_com cdof ten_length ten_J contact found",
+    reads=(
+        "qpos qvel eq_active xpos xquat subtree_com cdof ten_length ten_J flexvert_xpos "
+        "flexedge_length flexedge_J contact found"
+    ),
     writes="contact ne nf nl nefc",
 )
 def make_constraint(m: Model, d: Data) -> Data:
@@ -72,9 +75,8 @@ MADE = (
 
 @stage(
     reads=(
-        "qpos qvel plastic xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof cinert "
-        "ten_length "
-        "ten_J actuator_moment found"
+        "qpos qvel plastic xpos xquat xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof "
+        "cinert ten_length ten_J flexvert_xpos actuator_moment found"
     ),
     writes=(
         "cvel cdof_dot ten_velocity flexedge_velocity actuator_velocity qfrc_bias qfrc_spring "

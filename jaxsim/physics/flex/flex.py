@@ -36,7 +36,7 @@ def flex(m: Model, d: Data) -> Data:
     )
 
 
-@stage(reads="xpos xquat subtree_com cvel flexvert_xpos", writes="flexedge_velocity")
+@stage(reads="subtree_com cvel flexvert_xpos", writes="flexedge_velocity")
 def flex_velocity(m: Model, d: Data) -> Data:
     """How fast the edges grow; zero where MuJoCo's Jacobian has no entries."""
     if not m.nflex:
