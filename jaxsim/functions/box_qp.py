@@ -16,7 +16,7 @@ from jax import lax
 
 from jaxsim.functions.cholesky import chol_factor
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.system.factor import solve_spd
 
 TURNS = 30  # most Newton steps; the set of clamped numbers settles in a few
 LENGTHS = 12  # of a step: 1, 1/2, 1/4, ...

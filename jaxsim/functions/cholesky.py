@@ -1,7 +1,7 @@
 """Cholesky factors of dense matrices, with a rank: MuJoCo's `mju_chol` functions.
 
 One column a turn, so that a vanishing pivot can be replaced; the physics solves its own systems in
-`physics/arrays/factor.py`.
+`physics/arrays/system/factor.py`.
 """
 
 from typing import NamedTuple

@@ -13,8 +13,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import solve_parts
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.constraint.weigh import weighed_rows

@@ -8,7 +8,7 @@ import pytest
 from tolerance import ROUNDING, SOLVER
 
 import jaxsim
-from jaxsim.physics.arrays.factor import solve_parts
+from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.parts import inertia_parts, solver_parts
 
 CART = """<body name="cart{k}" pos="{k} 0 .098"><joint name="x{k}" type="slide" axis="1 0 0"/>

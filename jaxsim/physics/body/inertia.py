@@ -9,10 +9,10 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.ldl import ltdl
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.arrays.system.ldl import ltdl
 from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import descendants, dof_ancestors, dof_slot
 

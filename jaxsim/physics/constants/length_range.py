@@ -23,10 +23,10 @@ from jaxsim.model.derived import LengthRanges, Puller
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.arrays.platform import QUICK
 from jaxsim.physics.arrays.select import column, total
+from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.constraint import equality
 from jaxsim.physics.forward import (
     fwd_actuation,

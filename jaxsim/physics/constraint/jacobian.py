@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.lower import AnySymmetric
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import (
@@ -19,6 +18,7 @@ from jaxsim.physics.arrays.products import (
     gram_basis,
 )
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take, weighted_sum
+from jaxsim.physics.arrays.system.lower import AnySymmetric
 
 
 @node("dof")

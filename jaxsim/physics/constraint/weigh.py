@@ -16,9 +16,9 @@ from jaxsim.enums import EnableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import inverse_parts
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import diagonal
+from jaxsim.physics.arrays.system.factor import inverse_parts
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.contact import with_pull
 from jaxsim.physics.constraint.impedance import regularization

@@ -18,10 +18,10 @@ from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.elimination import solve_general
-from jaxsim.physics.arrays.factor import solve_spd
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.elimination import solve_general
+from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (

@@ -23,10 +23,10 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.force_slope import force_slope
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.elimination import solve_general
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (

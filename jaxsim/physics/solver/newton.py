@@ -16,11 +16,11 @@ from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import not_differentiated
-from jaxsim.physics.arrays.factor import Whole
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.arrays.system.factor import Whole
 from jaxsim.physics.solver.linesearch import line_search
 from jaxsim.physics.solver.problem import Point, Problem
 

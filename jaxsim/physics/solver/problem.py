@@ -13,14 +13,14 @@ from jax import lax
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.factor import Whole, growing, solve_parts
-from jaxsim.physics.arrays.lower import AnySymmetric, Symmetric
 from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.normal_kernel import Contacts, serves, solve_normal
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.arrays.system.factor import Whole, growing, solve_parts
+from jaxsim.physics.arrays.system.lower import AnySymmetric, Symmetric
+from jaxsim.physics.arrays.system.normal_kernel import Contacts, serves, solve_normal
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.cost import Parabola, Piece
 from jaxsim.physics.constraint.rows import Rows

@@ -12,7 +12,7 @@ from states import single
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, STAGES
 
 import jaxsim
-from jaxsim.physics.arrays.ldl import ltdl, solve_transposed
+from jaxsim.physics.arrays.system.ldl import ltdl, solve_transposed
 
 pair = cache(machine)
 VECTORS = np.random.default_rng(3).normal(size=(STATES, 13))

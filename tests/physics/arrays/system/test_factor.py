@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tolerance import DIFFERENCE, ROUNDING
 
-from jaxsim.physics.arrays.factor import inverse_spd, solve_spd
+from jaxsim.physics.arrays.system.factor import inverse_spd, solve_spd
 
 AT_ONCE = """
 import jax, jax.numpy as jnp
-from jaxsim.physics.arrays.factor import solve_spd
+from jaxsim.physics.arrays.system.factor import solve_spd
 matrices = [jnp.eye(60)[:, :, None] * (k + 1.0) + jnp.ones((60, 60, 64)) for k in range(8)]
 def turn(_, xs):
     return [solve_spd(A, 1 + 0.01 * x) for A, x in zip(matrices, xs)]

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING
 
-from jaxsim.physics.arrays.factor import Whole, growing
-from jaxsim.physics.arrays.lower import Lower
 from jaxsim.physics.arrays.products import gram_basis
+from jaxsim.physics.arrays.system.factor import Whole, growing
+from jaxsim.physics.arrays.system.lower import Lower
 
 WORLDS = 9
 

@@ -10,8 +10,8 @@ import pytest
 from tolerance import ROUNDING
 
 import jaxsim
-from jaxsim.physics.arrays.normal_kernel import LANES, Contacts, serves, solve_normal
 from jaxsim.physics.arrays.platform import for_platform
+from jaxsim.physics.arrays.system.normal_kernel import LANES, Contacts, serves, solve_normal
 
 SCENE = """
 <mujoco>

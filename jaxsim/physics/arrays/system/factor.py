@@ -20,13 +20,13 @@ from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import differentiated
-from jaxsim.physics.arrays.lower import Lower, Symmetric
 from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.normal_kernel import serves, solve_normal
 from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply, gram
 from jaxsim.physics.arrays.select import HIGHEST, take
+from jaxsim.physics.arrays.system.lower import Lower, Symmetric
+from jaxsim.physics.arrays.system.normal_kernel import serves, solve_normal
 
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
 BLOCK = 128  # size of the blocks of larger ones

@@ -1,0 +1,1 @@
+"""Systems of linear equations `[n, n, *W]`: factors, solutions, inverses."""
