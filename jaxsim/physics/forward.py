@@ -147,9 +147,9 @@ def smooth_force(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qpos qvel act qacc_warmstart ctrl tree_asleep xipos ximat geom_xpos geom_xmat subtree_com "
-        "cdof cinert M ten_length ten_J actuator_length actuator_moment cvel cdof_dot "
-        "ten_velocity actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth contact "
+        "time qpos qvel act history plastic qacc_warmstart ctrl tree_asleep xipos ximat geom_xpos "
+        "geom_xmat subtree_com cdof cinert M ten_length ten_J actuator_length actuator_moment cvel "
+        "cdof_dot ten_velocity actuator_velocity act_dot qfrc_actuator qfrc_smooth contact "
         "qacc_smooth found rows"
     ),
     writes=(
