@@ -67,6 +67,7 @@ def test_a_world_runs_and_is_touched(m):
         # time passes, the control acts
         visitor.set("motor", 3.0)
         visitor.set("speed", "2")
+        visitor.wait(lambda: world.speed == 2 and np.allclose(world.ctrl, 3))
         visitor.press("Play")
         visitor.wait(lambda: float(world.d.time) > 0.3)
         np.testing.assert_allclose(world.d.ctrl, 3.0)

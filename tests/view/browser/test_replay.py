@@ -67,6 +67,8 @@ def test_a_motion_plays_to_its_end_and_is_sought_in(m, motion):
         # from the beginning, slowly
         visitor.set("speed", "0.1")
         visitor.set("time [s]", 2.0)
+        # what is asked for one after the other is answered by several threads
+        visitor.wait(lambda: replay.speed == 0.1 and replay.now == 2)
         visitor.press("Play")
         visitor.wait(lambda: replay.playing and 0 < replay.now < 1)
         visitor.press("Pause")
