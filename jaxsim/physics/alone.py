@@ -91,9 +91,10 @@ def fwd_velocity(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qpos qvel act ctrl qfrc_applied xfrc_applied xipos ximat geom_xpos geom_xmat "
-        "subtree_com cdof M ten_length ten_J actuator_length actuator_moment cvel ten_velocity "
-        "actuator_velocity qfrc_bias qfrc_passive act_dot actuator_force qfrc_actuator"
+        "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied xipos ximat geom_xpos "
+        "geom_xmat subtree_com cdof M ten_length ten_J actuator_length actuator_moment cvel "
+        "ten_velocity actuator_velocity qfrc_bias qfrc_passive act_dot actuator_force "
+        "qfrc_actuator"
     ),
     writes="qfrc_smooth qacc_smooth",
 )
@@ -110,10 +111,10 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "qpos qvel act qacc_warmstart ctrl xipos ximat geom_xpos geom_xmat subtree_com cdof "
-        "cinert M ten_length ten_J actuator_length actuator_moment contact cvel cdof_dot "
-        "ten_velocity actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth found "
-        "rows"
+        "time qpos qvel act history plastic qacc_warmstart ctrl xipos ximat geom_xpos geom_xmat "
+        "subtree_com cdof cinert M ten_length ten_J actuator_length actuator_moment contact cvel "
+        "cdof_dot ten_velocity actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth "
+        "found rows"
     ),
     writes="solver_niter contact qacc_smooth qfrc_constraint qacc",
 )
@@ -162,9 +163,9 @@ def euler(m: Model, d: Data) -> Data:
 @stage(
     reads=(
         "time qpos qvel act history plastic ctrl xipos ximat geom_xpos geom_xmat subtree_com cdof "
-        "cinert M ten_length "
-        "ten_J actuator_length actuator_moment cvel cdof_dot ten_velocity actuator_velocity "
-        "act_dot actuator_force qfrc_actuator qfrc_smooth qfrc_constraint qacc readings"
+        "cinert M ten_length ten_J actuator_length actuator_moment cvel cdof_dot ten_velocity "
+        "actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth qfrc_constraint qacc "
+        "readings"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
@@ -182,8 +183,8 @@ def implicit(m: Model, d: Data) -> Data:
 @stage(
     reads=(
         "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
-        "mocap_quat "
-        "warning ten_length ten_J actuator_length actuator_velocity act_dot qacc readings"
+        "mocap_quat warning ten_length ten_J actuator_length actuator_velocity act_dot qacc "
+        "readings"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )

@@ -65,7 +65,6 @@ COMPOSITE = (
 LOOPS = (alone.rungekutta4,)
 # what takes more than a model and a data
 MORE = {
-    constraint_update: (np.zeros(1),),
     contact_force: (np.zeros(1, np.int32),),
     jac_of_poses: (np.ones(3), np.ones(1, np.int32)),
 }
@@ -113,7 +112,8 @@ def scenes() -> list:
     machine = MODELS["machine"]
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
     held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
-    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], held, discrete, asleep]:
+    leaping = machine.replace("<option ", '<option integrator="discrete" ', 1)
+    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], held, discrete, leaping, asleep]:
         m = jaxsim.load_model(text)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
@@ -129,7 +129,11 @@ def truth(function, m, d, parts) -> tuple[set, set]:
     """Fields on which the results of a function depend, and fields that it changes."""
 
     def run(parts):
-        out = function(m, d.converted(parts, native=True), *MORE.get(function, ()))
+        given = d.converted(parts, native=True)
+        more = MORE.get(function, ())
+        if function is constraint_update:
+            more = (np.zeros(len(constraint_rows(m, given).active)),)
+        out = function(m, given, *more)
         return values(out) if isinstance(out, Data) else {"result": out}
 
     def owners(tree):

@@ -47,7 +47,7 @@ class ConstraintUpdate(NamedTuple):
     cone_hessian: jax.Array | None
 
 
-@stage(reads="qpos qvel act ctrl eq_active mocap_pos mocap_quat")
+@stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
     """State, force and cost of the constraint rows at given residuals.
 
@@ -77,7 +77,7 @@ def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
     )
 
 
-@stage(reads="qpos qvel act ctrl eq_active mocap_pos mocap_quat")
+@stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def project_constraint(m: Model, d: Data) -> Array:
     """J M^-1 J' + diag(R) of the rows that `constraint_rows` has, (n, n).
 

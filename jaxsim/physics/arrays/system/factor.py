@@ -183,6 +183,8 @@ class InverseParts(NamedTuple):
     def _parts(self, J: Array) -> Iterator[tuple[Array, Array]]:
         """Columns of J by size of parts, `[size, k, parts of all worlds]`, and their blocks."""
         k, worlds = len(J), J.shape[2:]
+        if not k:
+            return
         for rows, block in zip(self.rows, self.blocks, strict=True):
             own = take(jnp.swapaxes(J, 0, 1), rows.ravel()).reshape(*rows.shape, k, *worlds)
             yield jnp.swapaxes(own, 1, 2).reshape(len(rows), k, -1), block
