@@ -54,7 +54,7 @@ def lit(m: Model, d: Data, look: Look, seen: Seen, surface: Surface, shadows: bo
     def add(color: Vec, lamp: Lamp, geoms: np.ndarray | None) -> Vec:
         return color + _of_lamp(m, d, seen, surface, normal, to_camera, lamp, geoms)
 
-    color = surface.color.scale(surface.emission) + _of_camera(look, surface, normal, to_camera)
+    color = surface.color.scale(surface.emission) + _of_camera(look, seen, surface, to_camera)
     some = m.light_active & np.isin(m.light_type, (SPOT, DIRECTIONAL, POINT))
     casts = np.asarray(m.light_castshadow, bool) & shadows
     geoms = np.flatnonzero(m.geom_castshadow)
@@ -70,13 +70,14 @@ def _sum(add: Callable, color: Vec, lamps: Lamp, geoms: np.ndarray | None) -> Ve
     return lax.scan(lambda c, lamp: (add(c, lamp, geoms), None), color, each)[0]
 
 
-def _of_camera(look: Look, surface: Surface, n: Vec, to_camera: Vec) -> Vec:
-    """The light at the camera, which shines along the view everywhere."""
+def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
+    """The light of the camera, which shines along the view everywhere."""
+    n, to_light = surface.normal, -seen.ahead
     rows = [Vec(*(x[k : k + 1] for k in range(3))) for x in (look.ambient, look.diffuse)]
     shine = Vec(*(look.specular[k : k + 1] for k in range(3)))
-    facing = jnp.maximum(n.dot(to_camera), 0)
+    facing = jnp.maximum(n.dot(to_light), 0)
     base = _times(rows[0] + rows[1].scale(facing), surface.color)
-    return base + shine.scale(_highlight(surface, n, to_camera, to_camera))
+    return base + shine.scale(_highlight(surface, n, to_light, to_camera))
 
 
 def _of_lamp(

@@ -51,6 +51,7 @@ class Seen(NamedTuple):
 
     Attributes:
       way: directions of their rays, of length 1 along the view.
+      ahead: direction of the view.
       point: what they meet, in the world [m].
       depth: how far before the camera, along the view [m]; that of `zfar` for nothing.
       geom: which geom, or -1.
@@ -59,6 +60,7 @@ class Seen(NamedTuple):
     """
 
     way: Vec
+    ahead: Vec
     point: Vec
     depth: jax.Array
     geom: jax.Array
@@ -86,9 +88,11 @@ def seen(
       geoms: those that may be seen.
     """
     like = jnp.zeros_like(d.qpos, shape=(len(index), *d.qpos.shape[1:]))
-    x = (index % size[0] + 0.5) / size[0]
-    y = 1 - (index // size[0] + 0.5) / size[1]
-    x, y = (v.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 1)) for v in (x, y))
+    column, row = (
+        k.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 1))
+        for k in (index % size[0], index // size[0])
+    )
+    x, y = (column + 0.5) / size[0], 1 - (row + 0.5) / size[1]
     beside = view.right.scale(view.left + x * view.width)
     beside = beside + view.up.scale(view.bottom + y * view.height)
     pos = view.pos + beside if parallel else view.pos
@@ -101,6 +105,7 @@ def seen(
     depth = jnp.where(met, depth, view.far)
     return Seen(
         way=way,
+        ahead=view.ahead,
         point=pos + way.scale(depth),
         depth=depth,
         geom=jnp.where(met, hits.geom, NOTHING),

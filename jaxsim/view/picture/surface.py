@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.math import Quat, Rot, Vec, select
+from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
@@ -232,9 +232,9 @@ def _image(
 def _of_cube(m: Model, way: Vec, which: Array, pixels: Array, world: Array) -> Vec:
     """Color in some directions of cubes of images."""
     x, y, z = (jnp.abs(p) for p in way.parts)
-    axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2))
+    axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
     main = jnp.select([axis == 0, axis == 1], way.parts[:2], way.z)
-    side = (2 * axis + (main < 0)).astype(jnp.int32)
+    side = 2 * axis + (main < 0).astype(jnp.int32)
     ahead = jnp.maximum(jnp.abs(main), jnp.finfo(main.dtype).tiny)
     across = jnp.asarray(np.array(CUBE, np.int32))[side]
     u, v = (
@@ -261,7 +261,7 @@ def _sample(
         one = height == width
         height = jnp.minimum(height, width)
         start = start + jnp.where(one, 0, side) * height * width * channels
-    x, y = u * width - 0.5, v * height - 0.5
+    x, y = (p * n.astype(p.dtype) - 0.5 for p, n in ((u, width), (v, height)))
     x0, y0 = jnp.floor(x), jnp.floor(y)
     fx, fy = x - x0, y - y0
 
