@@ -241,7 +241,9 @@ def _add_models(commands: Any) -> None:
     picture.add_argument("--key", metavar="NAME", help="start from this key frame")
     picture.add_argument("--seconds", type=_positive, help="length of a film, or when a picture is")
     picture.add_argument("--fps", type=_positive, default=25, help="pictures a second (default 25)")
-    picture.add_argument("--samples", type=_count, default=2, help="by side, of a pixel (default 2)")
+    picture.add_argument(
+        "--samples", type=_count, default=2, help="by side, of a pixel (default 2)"
+    )
     picture.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
     picture.add_argument("--float64", action="store_true", help="double precision")
 

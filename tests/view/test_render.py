@@ -17,7 +17,7 @@ W, H = 14, 10
 ALL = (True,) * 3 + (False,) * 3
 BALL = """<mujoco>
   <asset>
-    <texture type="skybox" builtin="flat" rgb1=".2 .4 .6" width="8" height="8"/>
+    <texture type="skybox" builtin="flat" rgb2=".2 .4 .6" width="8" height="8"/>
     <texture name="halves" type="2d" builtin="checker" width="8" height="8" rgb1="1 0 0"
       rgb2="0 0 1"/>
     <material name="floor" texture="halves" texuniform="true" specular="0"/>
@@ -27,7 +27,7 @@ BALL = """<mujoco>
   </asset>
   <worldbody>
     <camera name="above" pos="0 0 5" projection="orthographic" fovy="4"/>
-    <light pos="0 0 4" dir="0 0 -1" directional="true" diffuse=".5 .5 .5" ambient=".1 .2 .3"
+    <light pos="0 0 4" dir="0 0 -1" directional="true" diffuse=".2 .2 .2" ambient=".1 .2 .3"
       specular="0 0 0"/>
     <geom type="plane" size="1.5 1.5 .1" material="floor"/>
     <body name="ball" pos="0 0 1"><freejoint/><geom name="ball" size=".4" rgba=".6 .2 .1 1"/></body>
@@ -58,8 +58,7 @@ def pixel(x: float, y: float) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", ["free", "fixed", "lens", "fixed flat"])
 def test_pixels_see_what_rays_of_mujoco_meet(kind):
     mj, m = model()
-    if not (found := _beside_mujoco(mj, m, kind)):
-        pytest.fail("nothing was seen")
+    assert len(_beside_mujoco(mj, m, kind)) > 1
 
 
 def _beside_mujoco(mj, m, kind) -> set:
@@ -68,7 +67,8 @@ def _beside_mujoco(mj, m, kind) -> set:
         their = state(seed)
         mine = camera(kind, seed)[1]
         d = jaxsim.make_data(m).replace(
-            qpos=jnp.asarray(their.qpos), mocap_pos=jnp.asarray(their.mocap_pos),
+            qpos=jnp.asarray(their.qpos),
+            mocap_pos=jnp.asarray(their.mocap_pos),
             mocap_quat=jnp.asarray(their.mocap_quat),
         )
         far = 50 * mj.stat.extent
@@ -102,14 +102,14 @@ def test_a_picture_by_hand():
     m, d, look = ball()
     got = drawn(m, d, look)
     assert got.rgb.shape == got.normal.shape == (SIZE, SIZE, 3)
-    middle, shade = pixel(0.1, 0.1), pixel(-0.6, 0.6)
+    middle = pixel(0.1, 0.1)
     r2 = 2 * 0.125**2  # the middle of that pixel
     np.testing.assert_allclose(got.depth[middle], 4 - np.sqrt(0.16 - r2))
     assert got.segmentation[middle] == jaxsim.name2id(m, "geom", "ball")
     up = np.sqrt(1 - r2 / 0.16)  # the normal's vertical part
     np.testing.assert_allclose(got.normal[middle], [0.125 / 0.4, 0.125 / 0.4, up])
     # headlight and lamp shine along the view, with the headlight's highlight
-    base = 0.1 + np.array([0.1, 0.2, 0.3]) + (0.4 + 0.5) * up
+    base = 0.1 + np.array([0.1, 0.2, 0.3]) + (0.4 + 0.2) * up
     color = base * [0.6, 0.2, 0.1] + 0.5 * 0.5 * up**64
     np.testing.assert_allclose(got.rgb[middle], color, rtol=1e-6)
     # the block glows; a flat top, though its corners have one normal each
@@ -118,10 +118,9 @@ def test_a_picture_by_hand():
     np.testing.assert_allclose(got.depth[top], 5 - 0.7)
     # the floor's image repeats every two meters; what has no opacity or another group is not there
     assert (got.segmentation[pixel(-1, -1)], got.segmentation[pixel(-1, 1)]) == (0, 0)
-    light = 0.2 + np.array([0.0, 0.1, 0.2]) + 0.9
-    for place, paint in ((shade, [0, 0, 1]), (pixel(0.6, 0.6), [1, 0, 0])):
-        there = got.rgb[place]
-        assert np.argmax(there) == np.argmax(paint) or np.allclose(there, light.clip(0, 1) * paint)
+    light = 0.7 + np.array([0.1, 0.2, 0.3])
+    for x, paint in ((-0.6, [1, 0, 0]), (0.6, [0, 0, 1])):
+        np.testing.assert_allclose(got.rgb[pixel(x, 0.6)], light * paint, rtol=1e-6)
     # beyond the floor is the sky
     assert got.segmentation[0, 0] == -1
     assert got.depth[0, 0] == 50 * m.stat.extent
@@ -137,7 +136,7 @@ def test_what_stands_in_the_light_casts_a_shadow():
     free = drawn(m, d.replace(qpos=d.qpos.at[2].set(9.0)), look)  # the ball is behind the camera
     lost = free.rgb[dark] - lit.rgb[dark]
     channel = int(np.argmax(lost))
-    np.testing.assert_allclose(lost[channel], 0.5 * 0.8, rtol=1e-6)
+    np.testing.assert_allclose(lost[channel], 0.2 * 0.8, rtol=1e-6)
 
 
 def test_worlds_that_look_different():

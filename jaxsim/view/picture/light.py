@@ -104,7 +104,10 @@ def _of_lamp(
     # what follows goes by directions
     back = Vec(*(jnp.broadcast_to(-w, far.shape) for w in lamp.way.parts))
     to_light = Vec(
-        *(jnp.where(lamp.directional, a, b) for a, b in zip(back.parts, to_light.parts, strict=True))
+        *(
+            jnp.where(lamp.directional, a, b)
+            for a, b in zip(back.parts, to_light.parts, strict=True)
+        )
     )
     facing = jnp.maximum(n.dot(to_light), 0)
     if geoms is not None:

@@ -174,10 +174,7 @@ def _colors(m: Model, d: Data, look: Look, found, shadows: bool) -> Vec:
         color = lit(m, d, look, found, painted, shadows)
     met = found.geom >= 0
     return Vec(
-        *(
-            jnp.where(met, a, b).clip(0, 1)
-            for a, b in zip(color.parts, behind.parts, strict=True)
-        )
+        *(jnp.where(met, a, b).clip(0, 1) for a, b in zip(color.parts, behind.parts, strict=True))
     )
 
 

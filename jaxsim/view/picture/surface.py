@@ -98,9 +98,7 @@ def plan_of(s: Structure) -> Plan:
         for x in (s.mesh_vertadr, s.mesh_normaladr, np.maximum(s.mesh_texcoordadr, 0))
     ]
     tables = face, s.mesh_facenormal.reshape(-1, 3), s.mesh_facetexcoord.reshape(-1, 3)
-    corner, normal, place = (
-        (t + a).T.astype(np.int32) for t, a in zip(tables, shift, strict=True)
-    )
+    corner, normal, place = ((t + a).T.astype(np.int32) for t, a in zip(tables, shift, strict=True))
     skies = np.flatnonzero((s.tex_type == SKY) & (s.tex_adr >= 0))
     return Plan(
         texture=texture,
@@ -203,9 +201,7 @@ def _image(
     texture, flat, uniform, formed = map(of, (plan.texture, plan.flat, plan.uniform, plan.formed))
     which, white = jnp.maximum(texture, 0), jnp.ones_like(local.x)
     sizes = pick([m.geom_size[:, k] for k in range(3)], geom)
-    half = [
-        jnp.select([of(plan.axes[:, k]) == a for a in range(3)], sizes) for k in range(3)
-    ]
+    half = [jnp.select([of(plan.axes[:, k]) == a for a in range(3)], sizes) for k in range(3)]
     half = [jnp.where(h > 0, h, 1) for h in half]
     color = Vec(white, white, white)
     if plan.flat[plan.texture != NONE].any():
@@ -237,9 +233,7 @@ def _of_cube(m: Model, way: Vec, which: Array, pixels: Array, world: Array) -> V
     side = 2 * axis + (main < 0).astype(jnp.int32)
     ahead = jnp.maximum(jnp.abs(main), jnp.finfo(main.dtype).tiny)
     across = jnp.asarray(np.array(CUBE, np.int32))[side]
-    u, v = (
-        0.5 + 0.5 * _signed(way, across[..., k]) / ahead for k in range(2)
-    )
+    u, v = (0.5 + 0.5 * _signed(way, across[..., k]) / ahead for k in range(2))
     return _sample(m, which, u, v, side, True, pixels, world)
 
 
