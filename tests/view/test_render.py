@@ -86,7 +86,7 @@ def _beside_mujoco(mj, m, kind) -> set:
                 if t < 0 or n @ u <= 0:
                     break
                 start = (start + t) * (1 + 1e-5) + 1e-5 * near
-            if 0 <= t and n @ u <= 0 and start + t < far:
+            if t >= 0 and n @ u <= 0 and start + t < far:
                 depth[k], geom[k], normal[k] = start + t, which[0], n
         got = jaxsim.render(m, d, mine, W, H, what=("normal", "depth", "segmentation"))
         assert got.rgb is None
@@ -189,14 +189,14 @@ def test_memory_does_not_grow_with_the_picture():
 def test_mistakes_are_sentences():
     m, d, _ = ball()
     for asked, says in (
-        (dict(camera="abov"), "abov"),
-        (dict(camera=3), "there is no camera 3"),
-        (dict(width=0), "width: expected a number of pixels"),
-        (dict(height=2.5), "height: expected a number of pixels"),
-        (dict(what="colour"), "expected some of rgb"),
-        (dict(what=()), "got nothing"),
-        (dict(look=3), "expected a Look"),
-        (dict(geomgroup=(1, 1)), "geomgroup"),
+        ({"camera": "abov"}, "abov"),
+        ({"camera": 3}, "there is no camera 3"),
+        ({"width": 0}, "width: expected a number of pixels"),
+        ({"height": 2.5}, "height: expected a number of pixels"),
+        ({"what": "colour"}, "expected some of rgb"),
+        ({"what": ()}, "got nothing"),
+        ({"look": 3}, "expected a Look"),
+        ({"geomgroup": (1, 1)}, "geomgroup"),
     ):
         with pytest.raises(ValueError, match=says):
             jaxsim.render(m, d, **asked)
@@ -207,7 +207,8 @@ def test_mistakes_are_sentences():
 def test_a_camera_of_a_file_with_a_look():
     look = Look.of(
         ball()[0],
-        "<mujoco><visual><headlight diffuse='1 0 0' active='false'/><map zfar='3'/></visual></mujoco>",
+        "<mujoco><visual><headlight diffuse='1 0 0' active='false'/><map zfar='3'/></visual>"
+        "</mujoco>",
     )
     assert look.zfar == 3
     assert not np.any(look.diffuse)

@@ -147,7 +147,8 @@ def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
         for x in (d.light_xpos, d.light_xdir)
     )
     colors = (m.light_ambient, m.light_diffuse, m.light_specular, m.light_attenuation)
-    return Lamp(pos, way, *map(rows, colors), cosine, exponent, directional)
+    ambient, diffuse, specular, attenuation = map(rows, colors)
+    return Lamp(pos, way, ambient, diffuse, specular, attenuation, cosine, exponent, directional)
 
 
 def _times(a: Vec, b: Vec) -> Vec:

@@ -22,7 +22,7 @@ STEP = 1e-5  # by how much farther it goes on, of the distance so far
 
 
 class View(NamedTuple):
-    """A camera and its picture, as one array `[20, *W]` of rows.
+    """A camera and its picture, as one array `[18, *W]` of rows.
 
     Rows: position, directions ahead, up and to the right; bottom, height, left and width of the
     picture at unit distance (in meters if the rays are parallel); nearest and farthest depth.
@@ -43,7 +43,8 @@ class View(NamedTuple):
     def of(cls, rows: Array) -> "View":
         """From the rows; each has one item."""
         some = [rows[k : k + 1] for k in range(rows.shape[0])]
-        return cls(*(Vec(*some[k : k + 3]) for k in range(0, 12, 3)), *some[12:])
+        pos, ahead, up, right = (Vec(*some[k : k + 3]) for k in range(0, 12, 3))
+        return cls(pos, ahead, up, right, *some[12:])
 
 
 class Seen(NamedTuple):

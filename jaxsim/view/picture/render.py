@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -31,7 +30,7 @@ from jaxsim.view.camera import Camera, default_free_camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
 from jaxsim.view.picture.light import lit
 from jaxsim.view.picture.look import Look
-from jaxsim.view.picture.pixels import View, seen
+from jaxsim.view.picture.pixels import Seen, View, seen
 from jaxsim.view.picture.surface import sky, surface
 from jaxsim.view.select import SHOWN
 
@@ -148,10 +147,14 @@ def _drawing(
         @jax.checkpoint
         def some(index: Array) -> list[Array]:
             found = seen(m, d, view, index, size, parallel, geoms)
-            made = {"depth": found.depth, "segmentation": found.geom, "normal": found.normal}
+            made = {
+                "depth": found.depth,
+                "segmentation": found.geom,
+                "normal": _stacked(found.normal),
+            }
             if "rgb" in asked:
-                made["rgb"] = _colors(m, d, look, found, shadows)
-            return [_stacked(made[name]) for name in asked]
+                made["rgb"] = _stacked(_colors(m, d, look, found, shadows))
+            return [made[name] for name in asked]
 
         drawn = lax.map(some, index.reshape(tiles, tile))
         return [x.reshape(-1, *x.shape[2:])[:number] for x in drawn]
@@ -159,7 +162,7 @@ def _drawing(
     return jax.jit(worlds(draw), inline=True)
 
 
-def _colors(m: Model, d: Data, look: Look, found, shadows: bool) -> Vec:
+def _colors(m: Model, d: Data, look: Look, found: Seen, shadows: bool) -> Vec:
     """Colors of pixels: of what is seen in its light, else of what is behind."""
     like = found.depth
     world = jnp.zeros(1, jnp.int32)
@@ -178,8 +181,8 @@ def _colors(m: Model, d: Data, look: Look, found, shadows: bool) -> Vec:
     )
 
 
-def _stacked(value: Array | Vec) -> Array:
-    return jnp.stack(value.parts, axis=1) if isinstance(value, Vec) else value
+def _stacked(value: Vec) -> Array:
+    return jnp.stack(value.parts, axis=1)
 
 
 def _camera(m: Model, camera: Camera | int | str | None) -> Camera:

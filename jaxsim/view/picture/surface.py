@@ -156,7 +156,7 @@ def _paint(m: Model) -> tuple[Vec, Array, Array, Array]:
     material = m.geom_matid
     plain = [jnp.full_like(own[0], x) for x in PLAIN]
     if not (material >= 0).any():
-        return Vec(*own[:3]), *plain
+        return Vec(*own[:3]), plain[0], plain[1], plain[2]
     which = np.maximum(material, 0)
     has = column(material >= 0, own[0])
     left = has
@@ -164,8 +164,10 @@ def _paint(m: Model) -> tuple[Vec, Array, Array, Array]:
         left = left & (mine == value)
     color = [jnp.where(left, take(m.mat_rgba[:, k], which), own[k]) for k in range(3)]
     rest = (m.mat_specular, m.mat_shininess, m.mat_emission)
-    found = [jnp.where(has, take(x, which), y) for x, y in zip(rest, plain, strict=True)]
-    return Vec(*color), *found
+    specular, shininess, emission = (
+        jnp.where(has, take(x, which), y) for x, y in zip(rest, plain, strict=True)
+    )
+    return Vec(*color), specular, shininess, emission
 
 
 def _weights(m: Model, plan: Plan, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
@@ -178,19 +180,32 @@ def _weights(m: Model, plan: Plan, seen: Seen, p: Vec, world: Array) -> tuple[Ar
     return tuple(n.dot(u.cross(v)) * per for u, v in ((b, c), (c, a), (a, b)))
 
 
-def _mean(table: object, corner: np.ndarray, seen: Seen, weights: tuple, world: Array):
+def _mean(
+    table: tuple[Array, ...],
+    corner: np.ndarray,
+    seen: Seen,
+    weights: tuple[Array, ...],
+    world: Array,
+) -> list[Array]:
     """Values of a table of corners, by the weights of a point between them."""
-    parts = [look_up(table, jnp.asarray(c)[seen.part], world) for c in corner]
-    return [sum(w * x for w, x in zip(weights, row, strict=True)) for row in zip(*parts)]
+    x, y, z = (look_up(table, jnp.asarray(c)[seen.part], world) for c in corner)
+    p, q, r = weights
+    return [p * a + q * b + r * c for a, b, c in zip(x, y, z, strict=True)]
 
 
-def _smooth(m: Model, plan: Plan, seen: Seen, weights: tuple, world: Array) -> Vec:
+def _smooth(m: Model, plan: Plan, seen: Seen, weights: tuple[Array, ...], world: Array) -> Vec:
     """Normal between those of the corners of a face, in the frame of the mesh."""
     return Vec(*_mean(m.mesh_normal.parts, plan.normal, seen, weights, world)).normalize()
 
 
 def _image(
-    m: Model, plan: Plan, seen: Seen, local: Vec, weights: tuple | None, pixels: Array, world: Array
+    m: Model,
+    plan: Plan,
+    seen: Seen,
+    local: Vec,
+    weights: tuple[Array, ...] | None,
+    pixels: Array,
+    world: Array,
 ) -> Vec:
     """Color of the images at points of geoms; white where a geom has none."""
     geom = jnp.maximum(seen.geom, 0)
@@ -217,9 +232,9 @@ def _image(
             u, v = (jnp.where(of(plan.texcoord), a, b) for a, b in zip(place, (u, v), strict=True))
         color = _sample(m, which, u, v, jnp.zeros_like(which), False, pixels, world)
     if not plan.flat[plan.texture != NONE].all():
-        span = [jnp.where(uniform == formed, h, 1) for h in half]
-        span = [jnp.where(formed & ~uniform, 1, s) for s in span]
-        span = [jnp.where(~formed & ~uniform, h, s) for s, h in zip(span, half, strict=True)]
+        span = [
+            jnp.where(formed, jnp.where(uniform, 1 / h, 1), jnp.where(uniform, 1, h)) for h in half
+        ]
         way = Vec(*(x / s for x, s in zip(local.parts, span, strict=True)))
         color = select(flat, color, _of_cube(m, way, which, pixels, world))
     return select(texture != NONE, color, Vec(white, white, white))
