@@ -28,6 +28,7 @@ examples:
   jaxsim view robot.xml
   jaxsim view motion.npz
   jaxsim plot motion.npz --fields qpos,ctrl
+  jaxsim render motion.npz --worlds 64 --out film.gif
   jaxsim compare robot.xml
   jaxsim compile robot.xml --out robot.jxm
   jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
@@ -35,6 +36,7 @@ examples:
   jaxsim play runs/cartpole
 """
 
+MOST_PIXELS = 8192  # of a side of a picture
 MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 
@@ -92,6 +94,8 @@ def _run(args: argparse.Namespace) -> int:
         return _run_identify(args)
     if args.command == "view":
         return _run_view(args)
+    if args.command == "render":
+        return _run_render(args)
     if args.command == "plot":
         from jaxsim.cli.look.plot import plot
 
@@ -148,6 +152,16 @@ def _run_view(args: argparse.Namespace) -> int:
     from jaxsim.cli.look.view import view
 
     return view(args)
+
+
+def _run_render(args: argparse.Namespace) -> int:
+    import jax
+
+    if args.float64:
+        jax.config.update("jax_enable_x64", True)
+    from jaxsim.cli.look.render import render_file
+
+    return render_file(args)
 
 
 def _run_rollout(args: argparse.Namespace) -> int:
@@ -214,6 +228,24 @@ def _add_models(commands: Any) -> None:
     show.add_argument("--port", type=int, help="(default: 8080, or the next free one)")
     show.add_argument("--open", action="store_true", help="open it in the browser")
     show.add_argument("--float64", action="store_true", help="double precision")
+
+    picture = _command(commands, "render", "draw a model or a recorded motion: a picture or a film")
+    picture.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or a motion")
+    picture.add_argument("--out", metavar="FILE", help=".png, .jpg, .gif or .mp4 (default: .png)")
+    picture.add_argument("--camera", metavar="NAME", help="or its number (default: a free one)")
+    picture.add_argument(
+        "--size", type=_size, default=(320, 240), metavar="WxH", help="of a world (default 320x240)"
+    )
+    picture.add_argument("--worlds", type=_count, default=1, help="side by side (default 1)")
+    picture.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
+    picture.add_argument("--key", metavar="NAME", help="start from this key frame")
+    picture.add_argument("--seconds", type=_positive, help="length of a film, or when a picture is")
+    picture.add_argument("--fps", type=_positive, default=25, help="pictures a second (default 25)")
+    picture.add_argument(
+        "--samples", type=_count, default=2, help="by side, of a pixel (default 2)"
+    )
+    picture.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
+    picture.add_argument("--float64", action="store_true", help="double precision")
 
     curves = _command(commands, "plot", "draw fields of a recorded motion as curves")
     curves.add_argument("file", metavar="MOTION.npz")
@@ -322,6 +354,25 @@ def _limit(text: str) -> tuple[str, int]:
         known = ", ".join(LIMITS)
         raise argparse.ArgumentTypeError(f"there is no limit '{name}'; known are {known}")
     return name, _count(number)
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Width and height of `320x240`."""
+    parts = text.split("x")
+    if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= MOST_PIXELS for p in parts):
+        raise argparse.ArgumentTypeError(f"expected pixels such as 320x240, got '{text}'")
+    return int(parts[0]), int(parts[1])
+
+
+def _positive(text: str) -> float:
+    """A number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
+    return value
 
 
 def _count(text: str) -> int:

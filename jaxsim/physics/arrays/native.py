@@ -99,7 +99,7 @@ def worlds(core: Callable) -> Callable:
     @functools.wraps(core)
     def public(*args):
         leaves, form = jax.tree.flatten(args)
-        shared = [isinstance(a, Model) for a in args for _ in jax.tree.leaves(a)]
+        shared = [_may_be_shared(a) for a in args for _ in jax.tree.leaves(a)]
         results: list = []  # their form, known when the function has been traced
 
         def run(number: int | None, staged: bool, *leaves: Array) -> list[Array]:
@@ -118,6 +118,11 @@ def worlds(core: Callable) -> Callable:
         return jax.tree.unflatten(results[0], values)
 
     return public
+
+
+def _may_be_shared(argument: Any) -> bool:
+    """Whether leaves of an argument may serve all worlds: a model's, and of what says so."""
+    return isinstance(argument, Model) or getattr(argument, "for_all_worlds", False)
 
 
 def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Array) -> Tree:

@@ -55,11 +55,13 @@ class Hits(NamedTuple):
       dist: how far they go, in lengths of the ray's vector; -1 for those that meet nothing.
       geom: which geom they meet, or -1.
       normal: of the surface there, outwards, in the world; or zero.
+      part: which part of the geom they meet: of a mesh the face, among those of all meshes.
     """
 
     dist: jax.Array
     geom: jax.Array
     normal: Vec
+    part: jax.Array
 
 
 class _Found(NamedTuple):
@@ -137,6 +139,24 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     return _hits(m, scene, rays, length, np.array([type_], np.int32), found)
 
 
+def cast_again(m: Model, d: Data, rays: Rays, geoms: np.ndarray, hits: Hits) -> Hits:
+    """What rays were found to meet, as a differentiable function of rays, poses and sizes.
+
+    Args:
+      m, d, rays, geoms: as for `cast`.
+      hits: its result, of the same rays.
+    """
+    like = hits.dist
+    rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
+    if not (len(geoms) and len(like)):
+        return hits
+    rays, length = _of_unit_length(rays)
+    far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NEVER))
+    found = _Found(far, jnp.maximum(hits.geom, 0), hits.part)
+    scene, types = _scene(m, d, geoms, like), np.unique(m.geom_type[geoms])
+    return _hits(m, scene, rays, length, types, found)
+
+
 def _of_unit_length(rays: Rays) -> tuple[Rays, Array]:
     """Rays whose distances are in meters, and how long their vectors were; 0: no direction."""
     x, y, z = rays.vec.map(jnp.abs).parts
@@ -171,12 +191,13 @@ def _hits(
         dist=jnp.where(met, jnp.where(met, dist, 0) / jnp.where(moves, length, 1), NOTHING),
         geom=jnp.where(met, found.geom, NOTHING),
         normal=normal.map(lambda x: jnp.where(met, x, 0)),
+        part=found.part,
     )
 
 
 def _nothing(like: Array) -> Hits:
-    zero = jnp.zeros_like(like)
-    return Hits(zero - 1, jnp.full(like.shape, NOTHING, jnp.int32), Vec(zero, zero, zero))
+    zero, none = jnp.zeros_like(like), jnp.zeros(like.shape, jnp.int32)
+    return Hits(zero - 1, none + NOTHING, Vec(zero, zero, zero), none)
 
 
 def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -> tuple[Array, Vec]:

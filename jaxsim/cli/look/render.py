@@ -1,0 +1,232 @@
+"""`jaxsim render MODEL.xml`, `jaxsim render motion.npz`: pictures and films, without a window."""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.cli.input.recorded import model_of, read_motion
+from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.progress import Progress
+from jaxsim.errors import UnsupportedError
+from jaxsim.extra import needed
+from jaxsim.io.load import load_model
+from jaxsim.model.allocate import check_supported
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.api import step
+from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.rollout.trajectory import target_of
+from jaxsim.view.browser.draw.poses import STATE
+from jaxsim.view.browser.motion import Motion, motion_of
+from jaxsim.view.camera import Camera
+from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.render import render
+
+STILLS, FILMS = (".png", ".jpg"), (".gif", ".mp4")
+SECONDS = 4.0  # of a film of a model that is not told how long
+
+
+def render_file(args: argparse.Namespace) -> int:
+    """Writes a picture or a film."""
+    out = Path(args.out or Path(args.file).with_suffix(".png"))
+    _check_out(out)
+    moving = Path(args.file).suffix == ".npz"
+    source, motion = _source(args) if moving else (args.file, None)
+    m = load_model(source)
+    try:
+        check_supported(m)
+        recorded = None if motion is None else motion_of(m, motion)
+        camera = None if args.camera is None else Camera.fixed(m, _id(args.camera))
+    except UnsupportedError as error:
+        raise InputProblem(str(error)) from None
+    except ValueError as error:
+        raise InputProblem(f"{args.file}: {error}") from None
+    draw = _drawing(m, camera, _look(m, source), args)
+    film = out.suffix in FILMS
+    states = _simulated(m, args, film) if recorded is None else _played(m, recorded, args, film)
+    pictures, number = states
+    _write(out, _progress((draw(d) for d in pictures), number), args.fps)
+    width, height = _whole(args)
+    print(f"{'wrote':11} {out}: {width} x {height}, {number} picture{'s' * (number > 1)}")
+    return 0
+
+
+def _check_out(out: Path) -> None:
+    """The kind of file is known, its writers are there, and it can be written."""
+    if out.suffix not in STILLS + FILMS:
+        raise InputProblem(f"--out: '{out}' ends in none of {', '.join(STILLS + FILMS)}")
+    needed("PIL.Image", "render")
+    if out.suffix == ".mp4":
+        needed("imageio_ffmpeg", "render")
+    try:
+        target_of(out)
+    except OSError as error:
+        raise InputProblem(f"--out: {error.strerror or error}") from None
+
+
+def _source(args: argparse.Namespace) -> tuple[str, Any]:
+    motion = read_motion(args.file)
+    found = model_of(args.file, motion, args.model)
+    if found is None:
+        raise InputProblem(
+            f"{args.file}: its model '{motion.header.get('model')}' is neither beside it nor here; "
+            "say where: --model MODEL.xml"
+        )
+    return found, motion
+
+
+def _look(m: Model, source: str) -> Look:
+    return Look.of(m, source) if Path(source).suffix == ".xml" else Look.of(m)
+
+
+def _id(camera: str) -> int | str:
+    return int(camera) if camera.isdigit() else camera
+
+
+def _whole(args: argparse.Namespace) -> tuple[int, int]:
+    """Size of all worlds together."""
+    columns, rows = _grid(args.worlds)
+    return columns * args.size[0], rows * args.size[1]
+
+
+def _grid(worlds: int) -> tuple[int, int]:
+    columns = int(np.ceil(np.sqrt(worlds)))
+    return columns, -(-worlds // columns)
+
+
+def _drawing(
+    m: Model, camera: Camera | None, look: Look, args: argparse.Namespace
+) -> Callable[[Data], np.ndarray]:
+    """From many worlds to a mosaic of them, (height, width, 3) bytes."""
+    width, height = (args.samples * n for n in args.size)
+
+    @jax.jit
+    def draw(m: Model, d: Data, look: Look) -> jax.Array:
+        def one(d: Data) -> jax.Array:
+            found = render(m, d, camera, width, height, what="rgb", look=look).rgb
+            assert found is not None
+            fine = found.reshape(args.size[1], args.samples, args.size[0], args.samples, 3)
+            return (255 * fine.mean(axis=(1, 3)) + 0.5).astype(jnp.uint8)
+
+        return jax.vmap(one)(d)
+
+    columns, rows = _grid(args.worlds)
+
+    def mosaic(d: Data) -> np.ndarray:
+        each = np.asarray(draw(m, d, look))
+        empty = np.zeros((rows * columns - len(each), *each.shape[1:]), np.uint8)
+        grid = np.concatenate([each, empty]).reshape(rows, columns, *each.shape[1:])
+        return grid.swapaxes(1, 2).reshape(rows * each.shape[1], columns * each.shape[2], 3)
+
+    return mosaic
+
+
+def _simulated(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
+    """Worlds of a model at its start, and for a film as they go on, with random controls."""
+    if args.key is None:
+        d = make_data(m)
+    else:
+        try:
+            d = reset_data_keyframe(m, make_data(m), args.key)
+        except ValueError as error:
+            raise InputProblem(f"--key: {error}") from None
+    d = jax.tree.map(lambda x: jnp.broadcast_to(x, (args.worlds, *x.shape)), d)
+    key = jax.random.key(args.seed)
+    low = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 0], -1)
+    high = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 1], 1)
+    number = max(1, round((args.seconds or SECONDS) * args.fps)) if film else 1
+    before = 0 if film else round((args.seconds or 0.0) / float(m.opt.timestep))
+    every = before if not film else max(1, round(1 / (args.fps * float(m.opt.timestep))))
+    if film or before:
+        unit = jax.random.uniform(key, (args.worlds, m.nu), low.dtype)
+        d = d.replace(ctrl=low[None] + unit * (high - low)[None])
+
+    @jax.jit
+    def go_on(m: Model, d: Data) -> Data:
+        return jax.lax.fori_loop(0, every, lambda _, d: jax.vmap(step, (None, 0))(m, d), d)
+
+    def states() -> Iterator[Data]:
+        now = go_on(m, d) if before else d
+        for k in range(number):
+            yield now
+            now = go_on(m, now) if k + 1 < number else now
+
+    return states(), number
+
+
+def _played(
+    m: Model, motion: Motion, args: argparse.Namespace, film: bool
+) -> tuple[Iterator[Data], int]:
+    """Worlds of a motion: of a film in time, of a picture at `--seconds`, by default the end."""
+    if args.key is not None:
+        raise InputProblem("--key: a motion has its own start")
+    if args.worlds > motion.worlds:
+        raise InputProblem(f"--worlds {args.worlds}: the motion has {motion.worlds}")
+    end = float(motion.time[-1])
+    asked = end if args.seconds is None else min(args.seconds, end)
+    times = np.arange(0, asked + 1e-9, 1 / args.fps) if film else np.array([asked])
+    records = np.clip(np.searchsorted(motion.time, times - 1e-9), 0, motion.records - 1)
+    one = make_data(m)
+    d = jax.tree.map(lambda x: jnp.broadcast_to(x, (args.worlds, *x.shape)), one)
+
+    def states() -> Iterator[Data]:
+        for record in records:
+            state = motion.at(int(record), slice(args.worlds))
+            yield d.replace(
+                **{n: jnp.asarray(state[n], m.qpos0.dtype) for n in STATE if n in state}
+            )
+
+    return states(), len(records)
+
+
+def _progress(pictures: Iterator[np.ndarray], number: int) -> Iterator[np.ndarray]:
+    bar = Progress(number, 1, unit="pictures")
+    try:
+        for k, picture in enumerate(pictures):
+            yield picture
+            bar.show(k + 1)
+    finally:
+        bar.close()
+
+
+def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
+    """Writes one file; none is left half-written."""
+    part = out.with_name(f".{out.stem}-part{out.suffix}")
+    try:
+        if out.suffix == ".mp4":
+            _write_mp4(part, pictures, fps)
+        else:
+            images = [needed("PIL.Image", "render").fromarray(p) for p in pictures]
+            more = {}
+            if out.suffix == ".gif":
+                more = {
+                    "save_all": True,
+                    "append_images": images[1:],
+                    "duration": round(1000 / fps),
+                    "loop": 0,
+                }
+            images[0].save(part, **more)
+        part.replace(out)
+    except OSError as error:
+        raise InputProblem(f"--out: {error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
+    first = next(pictures)
+    size = first.shape[1], first.shape[0]
+    ffmpeg = needed("imageio_ffmpeg", "render")
+    writer = ffmpeg.write_frames(str(out), size, fps=fps, macro_block_size=1)
+    writer.send(None)
+    try:
+        writer.send(np.ascontiguousarray(first))
+        for picture in pictures:
+            writer.send(np.ascontiguousarray(picture))
+    finally:
+        writer.close()

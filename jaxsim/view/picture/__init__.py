@@ -1,0 +1,1 @@
+"""Pictures of worlds by rays, on the device: pixels, surfaces, textures, light."""

@@ -1,0 +1,155 @@
+"""Light on surfaces: ambient, diffuse and specular of each lamp, and its shadow.
+
+The model of OpenGL's fixed pipeline, which MuJoCo's renderer uses: for each light
+
+    ambient color + a s (diffuse max(n l, 0) color + specular k max(n h, 0)^(128 shininess))
+
+with the unit vectors n outwards, l to the light, h between l and the camera, the specular k of the
+material, the attenuation a = 1 / (c0 + c1 r + c2 r^2) and, within the cone of a spot, s = cos^e of
+the angle from its axis. What stands in the way of a light takes all but the ambient part.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.ray.cast import Rays, cast
+from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.pixels import Seen
+from jaxsim.view.picture.surface import Surface
+
+SPOT, DIRECTIONAL, POINT = 0, 1, 2  # mjtLightType; images (3) give no light here
+LIFT = 1e-4  # how far above a surface its shadow rays begin, of the distance seen
+SHINE = 128  # exponent of the shiniest surface
+
+
+class Lamp(NamedTuple):
+    """Lights, `[n, *W]`, or one, `[1, *W]`."""
+
+    pos: Vec
+    way: Vec
+    ambient: Vec
+    diffuse: Vec
+    specular: Vec
+    attenuation: Vec
+    cosine: jax.Array
+    exponent: jax.Array
+    directional: jax.Array
+
+
+def lit(m: Model, d: Data, look: Look, seen: Seen, surface: Surface, shadows: bool) -> Vec:
+    """Colors of surfaces in the light of the camera and of the model's lights."""
+    normal = surface.normal
+    to_camera = -seen.way.normalize()
+
+    def add(color: Vec, lamp: Lamp, geoms: np.ndarray | None) -> Vec:
+        return color + _of_lamp(m, d, seen, surface, normal, to_camera, lamp, geoms)
+
+    color = surface.color.scale(surface.emission) + _of_camera(look, seen, surface, to_camera)
+    some = m.light_active & np.isin(m.light_type, (SPOT, DIRECTIONAL, POINT))
+    casts = np.asarray(m.light_castshadow, bool) & shadows
+    geoms = np.flatnonzero(m.geom_castshadow)
+    for ids, blocking in ((some & casts, geoms), (some & ~casts, None)):
+        if ids.any():
+            color = _sum(add, color, _lamps(m, d, np.flatnonzero(ids)), blocking)
+    return color
+
+
+def _sum(add: Callable, color: Vec, lamps: Lamp, geoms: np.ndarray | None) -> Vec:
+    """One light after another, so that their shadows are one program."""
+    each = jax.tree.map(lambda x: x[:, None], lamps)
+    return lax.scan(lambda c, lamp: (add(c, lamp, geoms), None), color, each)[0]
+
+
+def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
+    """The light of the camera, which shines along the view everywhere."""
+    n, to_light = surface.normal, -seen.ahead
+    rows = [Vec(*(x[k : k + 1] for k in range(3))) for x in (look.ambient, look.diffuse)]
+    shine = Vec(*(look.specular[k : k + 1] for k in range(3)))
+    facing = jnp.maximum(n.dot(to_light), 0)
+    base = _times(rows[0] + rows[1].scale(facing), surface.color)
+    return base + shine.scale(_highlight(surface, n, to_light, to_camera))
+
+
+def _of_lamp(
+    m: Model,
+    d: Data,
+    seen: Seen,
+    surface: Surface,
+    n: Vec,
+    to_camera: Vec,
+    lamp: Lamp,
+    geoms: np.ndarray | None,
+) -> Vec:
+    """The light of one lamp; geoms that may stand in its way."""
+    apart = lamp.pos - seen.point
+    far = apart.norm()
+    to_light = apart.scale(1 / jnp.where(far > 0, far, 1))
+    along = -to_light.dot(lamp.way)
+    c0, c1, c2 = lamp.attenuation.parts
+    fade = c0 + far * (c1 + far * c2)
+    fade = jnp.where(fade > 0, 1 / jnp.where(fade > 0, fade, 1), 1)
+    within = along >= lamp.cosine
+    cone = jnp.where(within, jnp.where(within, along, 1).clip(1e-6) ** lamp.exponent, 0)
+    strength = jnp.where(lamp.directional, 1, fade * jnp.where(lamp.cosine > -1, cone, 1))
+    # what follows goes by directions
+    back = Vec(*(jnp.broadcast_to(-w, far.shape) for w in lamp.way.parts))
+    to_light = Vec(
+        *(
+            jnp.where(lamp.directional, a, b)
+            for a, b in zip(back.parts, to_light.parts, strict=True)
+        )
+    )
+    facing = jnp.maximum(n.dot(to_light), 0)
+    if geoms is not None:
+        lift = LIFT * seen.depth
+        begin = seen.point + seen.normal.scale(lift)
+        hits = cast(m, d, Rays(begin, to_light, ()), geoms)
+        free = (hits.geom < 0) | (~lamp.directional & (hits.dist > far))
+        strength = jnp.where(free & (seen.normal.dot(to_light) > 0), strength, 0)
+    diffuse = _times(lamp.diffuse, surface.color).scale(facing * strength)
+    shine = lamp.specular.scale(strength * _highlight(surface, n, to_light, to_camera))
+    dark = jnp.where(lamp.directional, 1, fade * jnp.where(lamp.cosine > -1, cone, 1))
+    return _times(lamp.ambient, surface.color).scale(dark) + diffuse + shine
+
+
+def _highlight(surface: Surface, n: Vec, to_light: Vec, to_camera: Vec) -> Array:
+    half = jnp.maximum(n.dot((to_light + to_camera).normalize()), 0)
+    bright = half > 0
+    power = jnp.where(bright, half, 1) ** (SHINE * surface.shininess)
+    return jnp.where(bright & (n.dot(to_light) > 0), surface.specular * power, 0)
+
+
+def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
+    """Lights of the model, `[n, *W]`."""
+    shape = (len(ids), *d.qpos.shape[1:])
+
+    def rows(x: Array) -> Vec:
+        return Vec(*(jnp.broadcast_to(take(x[:, k], ids), shape) for k in range(3)))
+
+    kind = column(m.light_type[ids], d.qpos)
+    angle = take(m.light_cutoff, ids)
+    spot = (kind == SPOT) & (angle < 180)
+    cosine = jnp.where(spot, jnp.cos(jnp.deg2rad(angle)), -1)
+    numbers = cosine, jnp.where(spot, take(m.light_exponent, ids), 0), kind == DIRECTIONAL
+    cosine, exponent, directional = (jnp.broadcast_to(x, shape) for x in numbers)
+    pos, way = (
+        jax.tree.map(lambda x: jnp.broadcast_to(x, shape), take(x, ids))
+        for x in (d.light_xpos, d.light_xdir)
+    )
+    colors = (m.light_ambient, m.light_diffuse, m.light_specular, m.light_attenuation)
+    ambient, diffuse, specular, attenuation = map(rows, colors)
+    return Lamp(pos, way, ambient, diffuse, specular, attenuation, cosine, exponent, directional)
+
+
+def _times(a: Vec, b: Vec) -> Vec:
+    return Vec(*(x * y for x, y in zip(a.parts, b.parts, strict=True)))

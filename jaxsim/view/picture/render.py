@@ -1,0 +1,206 @@
+"""Pictures: colors, depth, segmentation and normals of what a camera sees, by rays.
+
+MuJoCo's `Renderer` without a window or OpenGL: a pure function that jits, batches and, where
+surfaces are smooth, differentiates. Pixels are taken some at a time, so that a picture needs little
+more memory than it has pixels (docs/render.md).
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.body.camlight import camlight
+from jaxsim.physics.body.inertia import com_pos
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.query.ray import check_seen, given_groups
+from jaxsim.physics.ray.surfaces import geoms_seen
+from jaxsim.view.camera import Camera, default_free_camera
+from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
+from jaxsim.view.picture.light import lit
+from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.pixels import Seen, View, seen
+from jaxsim.view.picture.surface import sky, surface
+from jaxsim.view.select import SHOWN
+
+TOGETHER = 64  # times as many rays are drawn together as lanes are searched together
+MOST = 1 << 15  # pixels of a side of a picture
+WHAT = ("rgb", "depth", "segmentation", "normal")
+
+
+class Picture(NamedTuple):
+    """What a camera sees; row 0 is the upper one. What was not asked for is None.
+
+    Attributes:
+      rgb: colors from 0 to 1, (height, width, 3).
+      depth: how far before the camera, along its axis, (height, width) [m]; where nothing is seen
+        the distance up to which one sees (`znear` and `zfar` of the look).
+      segmentation: numbers of the geoms, (height, width); -1: nothing.
+      normal: of the surfaces, outwards, in the world, (height, width, 3); zero: nothing.
+    """
+
+    rgb: jax.Array | None = None
+    depth: jax.Array | None = None
+    segmentation: jax.Array | None = None
+    normal: jax.Array | None = None
+
+
+def render(
+    m: Model,
+    d: Data,
+    camera: Camera | int | str | None = None,
+    width: int = 320,
+    height: int = 240,
+    *,
+    what: Sequence[str] = WHAT,
+    look: Look | None = None,
+    geomgroup: Sequence[bool] = SHOWN,
+    shadows: bool = True,
+) -> Picture:
+    """A picture of a world; for many worlds use jax.vmap.
+
+    It depends on the configuration alone. Geoms are opaque, unless their opacity is 0: then they
+    are not there. Depth is differentiable in the state: what is seen is held fixed.
+
+    Args:
+      m: the model; its colors, materials and lights may differ between worlds.
+      d: data, of which qpos (and the poses of mocap bodies) count.
+      camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one
+        that sees the whole model.
+      width, height: of the picture [pixels].
+      what: which pictures, of "rgb", "depth", "segmentation" and "normal".
+      look: the light at the camera, images and sky; None: `Look.of(m)`.
+      geomgroup: six numbers, which groups of geoms are shown. Known when traced.
+      shadows: whether lights that cast shadows do.
+
+    Returns:
+      The pictures that were asked for.
+
+    Raises:
+      ValueError: there is no such camera, a size is not positive, a kind of picture is not known,
+        or as for `jaxsim.ray`.
+    """
+    check_model("render", m)
+    check_data("render", m, d)
+    asked = tuple(name for name in WHAT if name in _asked(what))
+    size = _pixels("width", width), _pixels("height", height)
+    camera = _camera(m, camera)
+    groups = given_groups("render", tuple(geomgroup))
+    check_seen("render", m, geoms_seen(m.structure, groups))
+    look = Look.of(m) if look is None else look
+    if not isinstance(look, Look):
+        raise ValueError(f"render: look: expected a Look, got {type(look).__name__}")
+    view = _view(m, d, camera, look, size)
+    draw = _drawing(size, asked, groups, bool(shadows), is_orthographic(m, camera))
+    return Picture(**dict(zip(asked, _in_rows(draw(m, d, view, look), size), strict=True)))
+
+
+def _in_rows(found: list[Array], size: tuple[int, int]) -> list[Array]:
+    width, height = size
+    return [x.reshape(height, width, *x.shape[1:]) for x in found]
+
+
+def _view(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) -> Array:
+    """The rows of a `View`, (18,)."""
+    frame, frustum = camera_frame(m, d, camera), camera_frustum(m, camera)
+    width = jnp.where(frustum.width > 0, frustum.width, size[0] / size[1] * frustum.height)
+    left = frustum.center - 0.5 * width
+    extent = jnp.asarray(m.stat.extent)
+    numbers = (frustum.bottom, frustum.height, left, width, look.znear * extent, look.zfar * extent)
+    vectors = [frame.pos, frame.forward, frame.up, frame.right]
+    dtype = m.qpos0.dtype
+    return jnp.concatenate([*vectors, jnp.stack(numbers)]).astype(dtype)
+
+
+@functools.cache
+def _drawing(
+    size: tuple[int, int],
+    asked: tuple[str, ...],
+    groups: tuple[bool, ...],
+    shadows: bool,
+    parallel: bool,
+) -> Callable[[Model, Data, Array, Look], list[Array]]:
+    """The program of pictures of one kind: what was asked for of all pixels, `[n, ...]`."""
+
+    def draw(m: Model, d: Data, rows: Array, look: Look) -> list[Array]:
+        none = d.xpos[:0]
+        d = com_pos(m, kinematics(m, d))
+        d = camlight(m, d.replace(light_xpos=none, light_xdir=none))
+        geoms = geoms_seen(m.structure, groups)
+        view, number = View.of(rows), size[0] * size[1]
+        many = int(np.prod(d.qpos.shape[1:], dtype=int))
+        tile = min(number, max(1, TOGETHER * platform().lanes // many))
+        tiles = -(-number // tile)
+        index = jnp.minimum(jnp.arange(tiles * tile, dtype=jnp.int32), number - 1)
+
+        @jax.checkpoint
+        def some(index: Array) -> list[Array]:
+            found = seen(m, d, view, index, size, parallel, geoms)
+            made = {
+                "depth": found.depth,
+                "segmentation": found.geom,
+                "normal": _stacked(found.normal),
+            }
+            if "rgb" in asked:
+                made["rgb"] = _stacked(_colors(m, d, look, found, shadows))
+            return [made[name] for name in asked]
+
+        drawn = lax.map(some, index.reshape(tiles, tile))
+        return [x.reshape(-1, *x.shape[2:])[:number] for x in drawn]
+
+    return jax.jit(worlds(draw), inline=True)
+
+
+def _colors(m: Model, d: Data, look: Look, found: Seen, shadows: bool) -> Vec:
+    """Colors of pixels: of what is seen in its light, else of what is behind."""
+    like = found.depth
+    world = jnp.zeros(1, jnp.int32)
+    if like.ndim > 1:
+        world = jnp.arange(like.shape[-1], dtype=jnp.int32)[None]
+    behind = sky(m, found.way, look.tex_data, world)
+    if behind is None:
+        behind = Vec(*(look.background[k : k + 1] + 0 * like for k in range(3)))
+    color = behind
+    if m.ngeom:
+        painted = surface(m, d, found, look.tex_data, world)
+        color = lit(m, d, look, found, painted, shadows)
+    met = found.geom >= 0
+    return Vec(
+        *(jnp.where(met, a, b).clip(0, 1) for a, b in zip(color.parts, behind.parts, strict=True))
+    )
+
+
+def _stacked(value: Vec) -> Array:
+    return jnp.stack(value.parts, axis=1)
+
+
+def _camera(m: Model, camera: Camera | int | str | None) -> Camera:
+    if camera is None:
+        return default_free_camera(m)
+    return camera if isinstance(camera, Camera) else Camera.fixed(m, camera)
+
+
+def _pixels(name: str, value: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 < int(value) <= MOST:
+        raise ValueError(f"render: {name}: expected a number of pixels, 1 to {MOST}, got {value!r}")
+    return int(value)
+
+
+def _asked(what: Sequence[str]) -> tuple[str, ...]:
+    names = (what,) if isinstance(what, str) else tuple(what)
+    unknown = [name for name in names if name not in WHAT]
+    if unknown or not names:
+        got = repr(unknown[0]) if unknown else "nothing"
+        raise ValueError(f"render: what: expected some of {', '.join(WHAT)}, got {got}")
+    return names

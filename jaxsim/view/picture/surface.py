@@ -1,0 +1,291 @@
+"""What surfaces look like where rays meet them: smooth normals, colors, images.
+
+Images lie on geoms as MuJoCo's renderer lays them (XML reference, asset/texture and
+asset/material): flat ones by the texture coordinates of a mesh, else along the z axis of the geom;
+cubes as seen from its center. Pixels between four are their mean by distance.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.ray.local import look as look_up
+from jaxsim.view.picture.pixels import Seen
+
+UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
+RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
+FLAT, SKY = 0, 2  # mjTEXTURE_2D, mjTEXTURE_SKYBOX
+NONE = -1
+# of the sides +x -x +y -y +z -z of a cube: signed axes (1 to 3) to the right and down in the image,
+# seen from inside (OpenGL 4.6, table 8.19)
+CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
+PLAIN = (0.5, 0.5, 0.0)  # specular, shininess and emission without a material
+ROUND = {  # which of the three sizes is a geom's half length along x, y and z
+    GeomType.SPHERE: (0, 0, 0),
+    GeomType.CAPSULE: (0, 0, 1),
+    GeomType.CYLINDER: (0, 0, 1),
+}
+
+
+class Surface(NamedTuple):
+    """Of what rays meet, `[n, *W]`.
+
+    Attributes:
+      normal: the normal that light sees, in the world.
+      color: red, green and blue.
+      specular, shininess, emission: of the material.
+    """
+
+    normal: Vec
+    color: Vec
+    specular: jax.Array
+    shininess: jax.Array
+    emission: jax.Array
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Constants of the surfaces of a model.
+
+    Attributes:
+      texture: of each geom, or NONE, `[ngeom]`.
+      flat: whether its image is flat.
+      uniform: whether the image is laid on by the meter.
+      formed: whether the geom has a form of its own: a mesh or height field.
+      axes: which of its sizes are its half lengths, `[ngeom, 3]`.
+      texcoord: whether its mesh has texture coordinates.
+      corner, normal, place: of all faces of meshes: vertices, normals, and texture coordinates,
+        `[3, nmeshface]`.
+      sky: texture of the sky, or NONE.
+      pictured, smooth: whether any geom has an image, or is a mesh.
+    """
+
+    texture: np.ndarray
+    flat: np.ndarray
+    uniform: np.ndarray
+    formed: np.ndarray
+    axes: np.ndarray
+    texcoord: np.ndarray
+    corner: np.ndarray
+    normal: np.ndarray
+    place: np.ndarray
+    sky: int
+    pictured: bool
+    smooth: bool
+
+
+@derived
+def plan_of(s: Structure) -> Plan:
+    """The constants."""
+    material, mesh = s.geom_matid, np.where(s.geom_type == GeomType.MESH, s.geom_dataid, NONE)
+    images = np.append(np.maximum(s.mat_texid[:, RGB], s.mat_texid[:, RGBA]), NONE)
+    there = np.append(s.tex_adr >= 0, False)
+    images = np.where(there[images], images, NONE)
+    texture = images[np.where(material >= 0, material, len(images) - 1)]
+    face = np.asarray(s.mesh_face).reshape(-1, 3)
+    shift = [
+        np.repeat(x, s.mesh_facenum)[:, None]
+        for x in (s.mesh_vertadr, s.mesh_normaladr, np.maximum(s.mesh_texcoordadr, 0))
+    ]
+    tables = face, s.mesh_facenormal.reshape(-1, 3), s.mesh_facetexcoord.reshape(-1, 3)
+    corner, normal, place = ((t + a).T.astype(np.int32) for t, a in zip(tables, shift, strict=True))
+    skies = np.flatnonzero((s.tex_type == SKY) & (s.tex_adr >= 0))
+    return Plan(
+        texture=texture,
+        flat=np.append(s.tex_type, FLAT)[texture] == FLAT,
+        uniform=np.append(s.mat_texuniform, False)[np.where(material >= 0, material, NONE)] != 0,
+        formed=np.isin(s.geom_type, (GeomType.MESH, GeomType.HFIELD, GeomType.SDF)),
+        axes=np.array([ROUND.get(t, (0, 1, 2)) for t in s.geom_type], np.int32).reshape(-1, 3),
+        texcoord=np.append(s.mesh_texcoordadr, NONE)[mesh] >= 0,
+        corner=corner,
+        normal=normal,
+        place=place,
+        sky=int(skies[0]) if len(skies) else NONE,
+        pictured=bool((texture != NONE).any()),
+        smooth=bool((mesh != NONE).any()),
+    )
+
+
+def surface(m: Model, d: Data, seen: Seen, pixels: Array, world: Array) -> Surface:
+    """What surfaces look like where rays meet them.
+
+    Args:
+      m, d: model and data with the poses of geoms.
+      seen: what rays meet.
+      pixels: of all textures, `[ntexdata]`, `[ntexdata, 1]` or `[ntexdata, worlds]`.
+      world: number of the world, `[1, *W]`.
+    """
+    plan, geom = plan_of(m), jnp.maximum(seen.geom, 0)
+    color, specular, shininess, emission = pick(_paint(m), geom)
+    rot, pos = pick((d.geom_xmat, d.geom_xpos), geom)
+    local = rot.T @ (seen.point - pos)
+    normal, weights = seen.normal, None
+    if plan.smooth:
+        weights = _weights(m, plan, seen, local, world)
+        bent = _smooth(m, plan, seen, weights, world)
+        is_mesh = jnp.asarray(m.geom_type == GeomType.MESH)[geom]
+        normal = select(is_mesh & (seen.geom >= 0), rot @ bent, normal)
+    if plan.pictured:
+        image = _image(m, plan, seen, local, weights, pixels, world)
+        color = Vec(*(a * b for a, b in zip(color.parts, image.parts, strict=True)))
+    return Surface(normal, color, specular, shininess, emission)
+
+
+def sky(m: Model, way: Vec, pixels: Array, world: Array) -> Vec | None:
+    """Color of the sky in some directions; None: there is none. Its cube has y upwards."""
+    texture = plan_of(m).sky
+    if texture == NONE:
+        return None
+    which = jnp.full(way.x.shape, texture, jnp.int32)
+    return _of_cube(m, Vec(way.x, way.z, -way.y), which, pixels, world)
+
+
+def _paint(m: Model) -> tuple[Vec, Array, Array, Array]:
+    """Color, specular, shininess and emission of all geoms, `[ngeom, *W]`."""
+    own = [m.geom_rgba[:, k] for k in range(4)]
+    material = m.geom_matid
+    plain = [jnp.full_like(own[0], x) for x in PLAIN]
+    if not (material >= 0).any():
+        return Vec(*own[:3]), plain[0], plain[1], plain[2]
+    which = np.maximum(material, 0)
+    has = column(material >= 0, own[0])
+    left = has
+    for mine, value in zip(own, UNSET, strict=True):
+        left = left & (mine == value)
+    color = [jnp.where(left, take(m.mat_rgba[:, k], which), own[k]) for k in range(3)]
+    rest = (m.mat_specular, m.mat_shininess, m.mat_emission)
+    specular, shininess, emission = (
+        jnp.where(has, take(x, which), y) for x, y in zip(rest, plain, strict=True)
+    )
+    return Vec(*color), specular, shininess, emission
+
+
+def _weights(m: Model, plan: Plan, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
+    """How near points of faces are to their three corners; they sum up to one."""
+    corner = (jnp.asarray(c)[seen.part] for c in plan.corner)
+    a, b, c = (look_up(m.mesh_vert, index, world) - p for index in corner)
+    n = (b - a).cross(c - a)
+    area = n.dot(n)
+    per = 1 / jnp.where(area > 0, area, 1)
+    return tuple(n.dot(u.cross(v)) * per for u, v in ((b, c), (c, a), (a, b)))
+
+
+def _mean(
+    table: tuple[Array, ...],
+    corner: np.ndarray,
+    seen: Seen,
+    weights: tuple[Array, ...],
+    world: Array,
+) -> list[Array]:
+    """Values of a table of corners, by the weights of a point between them."""
+    x, y, z = (look_up(table, jnp.asarray(c)[seen.part], world) for c in corner)
+    p, q, r = weights
+    return [p * a + q * b + r * c for a, b, c in zip(x, y, z, strict=True)]
+
+
+def _smooth(m: Model, plan: Plan, seen: Seen, weights: tuple[Array, ...], world: Array) -> Vec:
+    """Normal between those of the corners of a face, in the frame of the mesh."""
+    return Vec(*_mean(m.mesh_normal.parts, plan.normal, seen, weights, world)).normalize()
+
+
+def _image(
+    m: Model,
+    plan: Plan,
+    seen: Seen,
+    local: Vec,
+    weights: tuple[Array, ...] | None,
+    pixels: Array,
+    world: Array,
+) -> Vec:
+    """Color of the images at points of geoms; white where a geom has none."""
+    geom = jnp.maximum(seen.geom, 0)
+
+    def of(table: np.ndarray) -> Array:
+        return jnp.asarray(table)[geom]
+
+    texture, flat, uniform, formed = map(of, (plan.texture, plan.flat, plan.uniform, plan.formed))
+    which, white = jnp.maximum(texture, 0), jnp.ones_like(local.x)
+    sizes = pick([m.geom_size[:, k] for k in range(3)], geom)
+    half = [jnp.select([of(plan.axes[:, k]) == a for a in range(3)], sizes) for k in range(3)]
+    half = [jnp.where(h > 0, h, 1) for h in half]
+    color = Vec(white, white, white)
+    if plan.flat[plan.texture != NONE].any():
+        repeat = [take(m.mat_texrepeat[:, k], np.maximum(m.geom_matid, 0)) for k in range(2)]
+        span = [jnp.where(uniform, 1, h) for h in half[:2]]
+        u, v = (
+            s * 0.5 * pick(r, geom) * x / h - 0.5
+            for s, r, x, h in zip((1, -1), repeat, local.parts[:2], span, strict=True)
+        )
+        if weights is not None and plan.texcoord.any():
+            table = tuple(m.mesh_texcoord[:, k] for k in range(2))
+            place = _mean(table, plan.place, seen, weights, world)
+            u, v = (jnp.where(of(plan.texcoord), a, b) for a, b in zip(place, (u, v), strict=True))
+        color = _sample(m, which, u, v, jnp.zeros_like(which), False, pixels, world)
+    if not plan.flat[plan.texture != NONE].all():
+        span = [
+            jnp.where(formed, jnp.where(uniform, 1 / h, 1), jnp.where(uniform, 1, h)) for h in half
+        ]
+        way = Vec(*(x / s for x, s in zip(local.parts, span, strict=True)))
+        color = select(flat, color, _of_cube(m, way, which, pixels, world))
+    return select(texture != NONE, color, Vec(white, white, white))
+
+
+def _of_cube(m: Model, way: Vec, which: Array, pixels: Array, world: Array) -> Vec:
+    """Color in some directions of cubes of images."""
+    x, y, z = (jnp.abs(p) for p in way.parts)
+    axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
+    main = jnp.select([axis == 0, axis == 1], way.parts[:2], way.z)
+    side = 2 * axis + (main < 0).astype(jnp.int32)
+    ahead = jnp.maximum(jnp.abs(main), jnp.finfo(main.dtype).tiny)
+    across = jnp.asarray(np.array(CUBE, np.int32))[side]
+    u, v = (0.5 + 0.5 * _signed(way, across[..., k]) / ahead for k in range(2))
+    return _sample(m, which, u, v, side, True, pixels, world)
+
+
+def _signed(way: Vec, axis: Array) -> Array:
+    """The component along a signed axis, 1 to 3."""
+    part = jnp.select([jnp.abs(axis) == 1, jnp.abs(axis) == 2], way.parts[:2], way.z)
+    return jnp.sign(axis).astype(part.dtype) * part
+
+
+def _sample(
+    m: Model, which: Array, u: Array, v: Array, side: Array, cube: bool, pixels: Array, world: Array
+) -> Vec:
+    """Color of images at places from 0 to 1, from the left and from above; flat ones repeat."""
+    width, height, channels, start = (
+        jnp.asarray(np.asarray(t).astype(np.int32))[which]
+        for t in (m.tex_width, m.tex_height, m.tex_nchannel, m.tex_adr)
+    )
+    if cube:  # a cube of one image has it on all sides
+        one = height == width
+        height = jnp.minimum(height, width)
+        start = start + jnp.where(one, 0, side) * height * width * channels
+    x, y = (p * n.astype(p.dtype) - 0.5 for p, n in ((u, width), (v, height)))
+    x0, y0 = jnp.floor(x), jnp.floor(y)
+    fx, fy = x - x0, y - y0
+
+    def place(k: Array, number: Array) -> Array:
+        k = k.astype(jnp.int32)
+        return jnp.clip(k, 0, number - 1) if cube else k % number
+
+    found = []
+    for c in range(3):
+        channel = jnp.where(channels < 3, 0, c)
+        total = jnp.zeros_like(u)
+        for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)):
+            row, col = place(y0 + dy, height), place(x0 + dx, width)
+            byte = look_up(pixels, start + (row * width + col) * channels + channel, world)
+            share = (fx if dx else 1 - fx) * (fy if dy else 1 - fy)
+            total = total + share * byte.astype(u.dtype) / 255
+        found.append(total)
+    return Vec(*found)

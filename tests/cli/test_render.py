@@ -1,0 +1,83 @@
+"""`jaxsim render` as a person meets it: a mosaic, a film, mistakes."""
+
+import numpy as np
+import pytest
+
+from jaxsim.cli import main
+from jaxsim.rollout.trajectory import TrajectoryWriter
+
+ARM = """
+<mujoco model="arm">
+  <worldbody>
+    <camera name="side" pos="0 -4 1" xyaxes="1 0 0 0 0 1"/>
+    <body name="arm"><joint name="elbow" axis="0 1 0"/><geom name="arm" size="0.3" pos="0 0 1"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.fixture
+def arm(tmp_path):
+    pytest.importorskip("PIL", reason="the extra render is not installed")
+    path = tmp_path / "arm.xml"
+    path.write_text(ARM)
+    return path
+
+
+def motion_of(arm):
+    """Two worlds in which the ball goes to the left and to the right."""
+    angle = np.linspace(0, 0.5, 5)
+    qpos = np.stack([-angle, angle], axis=1)[..., None]
+    path = arm.parent / "motion.npz"
+    header = {"model": "arm.xml", "timestep": 0.04, "every": 1, "worlds": 2}
+    with TrajectoryWriter(path, header) as writer:
+        writer.append({"qpos": qpos})
+    return path
+
+
+def test_a_mosaic_and_a_film_of_a_motion(arm, capsys):
+    from PIL import Image
+
+    motion = motion_of(arm)
+    command = ["render", str(motion), "--camera", "side", "--size", "24x16", "--worlds", "2"]
+    film = arm.parent / "film.gif"
+    assert main([*command, "--out", str(film)]) == 0
+    assert "48 x 16, 5 pictures" in capsys.readouterr().out
+    with Image.open(film) as image:
+        assert image.n_frames == 5
+        assert image.size == (48, 16)
+    assert main(command) == 0  # the end, beside the motion
+    with Image.open(arm.parent / "motion.png") as image:
+        bright = np.asarray(image).astype(int).sum(axis=(0, 2))
+    place = np.arange(24)
+    left, right = (bright[k : k + 24] @ place / bright[k : k + 24].sum() for k in (0, 24))
+    assert left < 11 < 12 < right
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--camera", "sid"], "sid"),
+        (["--out", "x.bmp"], "ends in none of"),
+        (["--key", "home"], "home"),
+        (["--out", "/nowhere/x.png"], "create it first"),
+    ],
+)
+def test_mistakes_are_one_line(arm, capsys, given, says):
+    assert main(["render", str(arm), *given]) == 2
+    told = capsys.readouterr().err
+    assert says in told
+    assert told.count("\n") == 1
+
+
+def test_more_worlds_than_the_motion_has(arm, capsys):
+    assert main(["render", str(motion_of(arm)), "--worlds", "3"]) == 2
+    assert "the motion has 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["0x4", "4", "axb", "99999x2"])
+def test_a_size_that_is_none(arm, capsys, size):
+    with pytest.raises(SystemExit):
+        main(["render", str(arm), "--size", size])
+    assert "expected pixels such as 320x240" in capsys.readouterr().err
