@@ -73,14 +73,17 @@ def mechanical(m: Model, d: Data, i: np.ndarray) -> Array:
     return force - sigma0 * z - sigma1 * rate
 
 
-def current_slope(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    """Derivative by speed of the force K i of a current that is a state, at the end of the step."""
+def current_slope(m: Model, d: Data, ctrl: Array, by: str, i: np.ndarray) -> Array:
+    """Derivative of the force K i of a current that is a state, at the end of the step.
 
-    def rate(speed: Array) -> Array:
-        return current_rate(m, d.replace(actuator_velocity=speed), ctrl, i)
+    By `actuator_velocity` or `actuator_length`.
+    """
 
-    v = d.actuator_velocity
-    _, change = jax.jvp(rate, (v,), (jnp.ones_like(v),))
+    def rate(x: Array) -> Array:
+        return current_rate(m, d.replace(**{by: x}), ctrl, i)
+
+    x = getattr(d, by)
+    _, change = jax.jvp(rate, (x,), (jnp.ones_like(x),))
     tau = jnp.maximum(MINVAL, dynprm(m, i, motor.TAU))
     return gain(m, d, i) * change * -tau * jnp.expm1(-m.opt.timestep / tau)
 
@@ -88,6 +91,13 @@ def current_slope(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 def friction_slope(m: Model, i: np.ndarray) -> Array:
     """Derivative by speed of the friction, of its part sigma1 v alone, as in MuJoCo."""
     return -jnp.maximum(dynprm(m, i, motor.SIGMA1), 0)
+
+
+def cogging_slope(m: Model, d: Data, i: np.ndarray) -> Array:
+    """Derivative of the cogging by the angle."""
+    amplitude, poles, phase = (take(m.actuator_biasprm[:, k], i) for k in COGGING)
+    length, _ = _motion(m, d, i)
+    return amplitude * poles * jnp.cos(poles * length + phase)
 
 
 def resistance(m: Model, d: Data, i: np.ndarray) -> Array:

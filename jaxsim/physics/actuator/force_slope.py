@@ -5,12 +5,13 @@ no implicit derivative.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import GainType
+from jaxsim.enums import BiasType, GainType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.motor import ActState
@@ -20,14 +21,14 @@ from jaxsim.physics.actuator.layout import has_state, output_actuator
 from jaxsim.physics.actuator.saturation import joint_saturated, saturated
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.select import column, take
 
 
 def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     """Derivative of each output's force by its own velocity or length, `[nout, *W]`.
 
-    It is zero at a limit, which does not hold the friction of motors. No integrator is implicit in
-    the forces of plugins.
+    It is zero at a limit, which does not hold the friction and cogging of motors. No integrator is
+    implicit in the forces of plugins.
 
     Args:
       m, d: model and data.
@@ -42,12 +43,26 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     x = getattr(d, by)
     _, slope = jax.jvp(force, (x,), (jnp.ones_like(x),))
     motors = m.actuator_gaintype == GainType.DCMOTOR
-    moving = motors & (by == "actuator_velocity")
-    early = moving & has_state(m, ActState.CURRENT) & m.actuator_actearly.astype(bool)
-    slope = _plus(m, slope, early, lambda i: dcmotor.current_slope(m, d, ctrl, i))
+    early = motors & has_state(m, ActState.CURRENT) & m.actuator_actearly.astype(bool)
+    slope = _plus(m, slope, early, partial(dcmotor.current_slope, m, d, ctrl, by))
+    if by == "actuator_velocity":
+        unlimited = partial(dcmotor.friction_slope, m)
+    else:
+        slope = _isotropic(m, slope)
+        motors = m.actuator_biastype == BiasType.DCMOTOR
+        unlimited = partial(dcmotor.cogging_slope, m, d)
     slope = jnp.where(saturated(m, held_force(m, d)), 0, slope)
-    slope = _plus(m, slope, moving, lambda i: dcmotor.friction_slope(m, i))
+    slope = _plus(m, slope, motors, unlimited)
     return jnp.where(joint_saturated(m, d), 0, laws.only_active(m, slope))
+
+
+def _isotropic(m: Model, slope: Array) -> Array:
+    """Of orientations MuJoCo takes the stiffness, alike along all axes, for the slope by length."""
+    owner = output_actuator(m)
+    turns = (m.actuator_gaintype == GainType.SO3)[owner]
+    if not turns.any():
+        return slope
+    return jnp.where(column(turns, slope), take(m.actuator_biasprm[:, 1], owner), slope)
 
 
 def _plus(m: Model, slope: Array, which: np.ndarray, more: Callable) -> Array:

@@ -82,7 +82,7 @@ CASES = {
     "limits": {"actuators": ALL, **LIMITS},
     "group off": {"actuators": OFF, "option": 'actuatorgroupdisable="2"'},
 }
-INTEGRATORS = ("implicitfast", "implicit", "RK4")
+INTEGRATORS = ("implicitfast", "implicit", "RK4", "discrete")
 DEFAULTS = {"integrator": "Euler", "option": "", "joint": "", "tendon": "", "sensors": ""}
 
 

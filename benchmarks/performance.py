@@ -1,0 +1,208 @@
+"""Figures of speed, size and scale, and the page that shows them.
+
+    python benchmarks/performance.py                  # the page, from the results that are there
+    python benchmarks/performance.py --measure all    # measures first: about an hour on two cores
+    python benchmarks/performance.py --measure scale_worlds gradient
+
+Measurements are runs of `throughput.py`, one JSON file each under `benchmarks/results/`; the page
+is `docs/performance.md`, with a picture beside it.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+PAGE = HERE.parent / "docs" / "performance.md"
+PICTURES = HERE.parent / "docs" / "pictures"
+ALL = ("c", "mjx", "jaxsim", "rollout")
+NAMES = {"c": "MuJoCo C", "mjx": "MJX", "jaxsim": "jaxsim", "rollout": "jaxsim rollout"}
+COLORS = {"c": "#444444", "mjx": "#c07020", "jaxsim": "#70a0d0", "rollout": "#1050a0"}
+
+SOON = ["--limit", "240"]
+# name of a run -> models, numbers of worlds, engines, more options of throughput.py
+RUNS: dict[str, tuple[list[str], list[int], tuple[str, ...], list[str]]] = {
+    "cpu_humanoid": (["humanoid"], [1, 1024], ALL, []),
+    "cpu_quadruped": (["quadruped"], [1, 1024], ALL, []),
+    "cpu_pile": (["pile"], [1, 1024], ALL, []),
+    "gradient": (["humanoid", "quadruped"], [64], ("mjx", "jaxsim"), ["--grad"]),
+    "scale_worlds": (["humanoid"], [1, 16, 256, 4096, 65536], ("c", "rollout"), []),
+    "scale_worlds_mjx": (["humanoid"], [1, 16, 256, 4096], ("mjx",), []),
+    "scale_robots": ([f"robots{n}" for n in (1, 4, 16)], [32], ALL[:2] + ALL[3:], SOON),
+    "scale_bodies": ([f"pile{n}" for n in (5, 20, 50, 100)], [32], ALL[:2] + ALL[3:], SOON),
+    "scale_dofs": (["chain30", "chain100", "tree200", "tree500"], [32], ALL[:2] + ALL[3:], SOON),
+}
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap.add_argument("--measure", nargs="+", choices=["all", *RUNS], default=[])
+    args = ap.parse_args()
+    for name in RUNS if "all" in args.measure else args.measure:
+        measure(name)
+    PAGE.write_text(page())
+    print(f"wrote {PAGE}")
+
+
+def measure(name: str) -> None:
+    models, worlds, engines, more = RUNS[name]
+    command = [sys.executable, HERE / "throughput.py", "--json", RESULTS / f"{name}.json", *more]
+    command += ["--models", *models, "--worlds", *map(str, worlds), "--engines", *engines]
+    subprocess.run(command, check=True)
+
+
+def page() -> str:
+    """The whole page: a section for each measurement that there is."""
+    parts = [HEAD.format(machine=machine())]
+    for text, names, table in SECTIONS:
+        rows = rows_of(*names)
+        if rows:
+            parts.append(section(text, rows, table))
+    worlds = rows_of("scale_worlds", "scale_worlds_mjx")
+    if worlds:
+        parts.append(picture(worlds))
+    return "\n".join(parts)
+
+
+def rows_of(*names: str) -> list[dict]:
+    """Rows of the runs that have been measured."""
+    files = [RESULTS / f"{name}.json" for name in names]
+    return [row for f in files if f.exists() for row in json.loads(f.read_text())["rows"]]
+
+
+def machine() -> str:
+    found = json.loads((RESULTS / "cpu_humanoid.json").read_text())["machine"]
+    return f"{found['cores']} cores ({found['cpu']}), Python {found['python']}, jax {found['jax']}"
+
+
+def section(text: str, rows: list[dict], table: Callable[[list[dict]], list[list[str]]]) -> str:
+    head, *lines = table(rows)
+    cells = [head, ["---"] * len(head), *lines]
+    return text + "\n\n" + "\n".join("| " + " | ".join(c) + " |" for c in cells) + "\n"
+
+
+def speed(rows: list[dict]) -> list[list[str]]:
+    """Steps a second, model by model and batch by batch, with the ratios."""
+    out = [["model", "worlds", *NAMES.values(), "rollout / C", "rollout / MJX"]]
+    for model in unique(row["model"] for row in rows):
+        of_model = {
+            row["engine"]: row.get("steps_per_s", {}) for row in rows if row["model"] == model
+        }
+        for worlds in unique(w for rates in of_model.values() for w in rates):
+            rate = {e: rates[worlds] for e, rates in of_model.items() if worlds in rates}
+            cells = [f"{rate[e]:,.0f}" if e in rate else "-" for e in NAMES]
+            ours = rate.get("rollout")
+            ratios = [f"{ours / rate[e]:.2f}" if ours and e in rate else "-" for e in ("c", "mjx")]
+            out.append([model, f"{int(worlds):,}", *cells, *ratios])
+    return out
+
+
+def programs(rows: list[dict]) -> list[list[str]]:
+    """Time to make the programs, their sizes and the memory that they take."""
+    out = [
+        ["model", "dofs", "engine", "trace + lower", "compile", "temporaries a world", "kernels"]
+    ]
+    for row in rows:
+        for name in [n for n in row if n.startswith("compile_")][-1:]:
+            made = row[name]
+            out.append(
+                [
+                    row["model"],
+                    f"{row['nv']}",
+                    NAMES[row["engine"]],
+                    f"{made['trace_s'] + made['lower_s']:.1f} s",
+                    f"{made['compile_s']:.1f} s",
+                    f"{made['temp_bytes_per_world'] / 1e3:,.0f} kB",
+                    f"{made.get('hlo_fusions', '-'):,}" if "hlo_fusions" in made else "-",
+                ]
+            )
+    return out
+
+
+def gradients(rows: list[dict]) -> list[list[str]]:
+    """Reverse mode through ten steps of 64 worlds, beside the steps alone."""
+    out = [["model", "engine", "trace + lower", "compile", "run", "of the forward time"]]
+    for row in rows:
+        grad = row.get("grad")
+        if not grad:
+            out.append([row["model"], NAMES[row["engine"]], row.get("error", "-"), "-", "-", "-"])
+            continue
+        forward = grad["worlds"] * grad["steps"] / row["steps_per_s"][str(grad["worlds"])]
+        out.append(
+            [
+                row["model"],
+                NAMES[row["engine"]],
+                f"{grad['trace_s'] + grad['lower_s']:.1f} s",
+                f"{grad['compile_s']:.1f} s",
+                f"{1e3 * grad['run_s']:.0f} ms",
+                f"{grad['run_s'] / forward:.1f}",
+            ]
+        )
+    return out
+
+
+def unique(items: Iterable) -> list:
+    return list(dict.fromkeys(items))
+
+
+def picture(rows: list[dict]) -> str:
+    """Steps a second over the number of worlds."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.5))
+    for row in rows:
+        rates = {int(w): v for w, v in row.get("steps_per_s", {}).items()}
+        engine = row["engine"]
+        axes.loglog(list(rates), list(rates.values()), "o-", label=NAMES[engine], c=COLORS[engine])
+    axes.set_xlabel("worlds")
+    axes.set_ylabel("humanoid steps a second")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    PICTURES.mkdir(exist_ok=True)
+    figure.savefig(PICTURES / "scale_worlds.svg", bbox_inches="tight", metadata={"Date": None})
+    return "![steps a second over the number of worlds](pictures/scale_worlds.svg)\n"
+
+
+HEAD = """# Performance
+
+Made by `python benchmarks/performance.py`; `--measure all` measures anew. Figures of {machine};
+float32, 4 iterations of the solver and 8 of its line search. Rows of one model come from one run,
+one engine after another on the same machine; compare them with each other. `jaxsim` and `MJX` are
+`scan(vmap(step))` on one device; `jaxsim rollout` is `BatchProgram`, what `jaxsim rollout` runs,
+with a device for each core; MuJoCo C steps through its own batched rollout with a thread for each
+core. What a GPU would do is counted, not measured: `docs/numerics.md`, "Counted for a GPU".
+"""
+GRADIENTS = """## Gradients
+
+By the first velocity, of a number that depends on the state after 10 steps, in 64 worlds. MJX's
+reverse mode allows one iteration of the solver, and has that."""
+ROBOTS = """## Equal robots in one model
+
+`robots4`: four quadrupeds of 18 dofs on one floor, which do not touch one another; 32 worlds."""
+BODIES = """## Free bodies
+
+`pile50`: fifty boxes, capsules and spheres, each of which can touch all others; 32 worlds."""
+DOFS = """## Chains and trees
+
+Hinges without contacts, `chain100` one after another, `tree200` each with two on it; 32 worlds."""
+
+MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
+SECTIONS = (
+    ("## Steps a second", MODELS, speed),
+    ("## Making the programs", MODELS, programs),
+    (GRADIENTS, ("gradient",), gradients),
+    (ROBOTS, ("scale_robots",), speed),
+    ("Their programs:", ("scale_robots",), programs),
+    (BODIES, ("scale_bodies",), speed),
+    ("Their programs:", ("scale_bodies",), programs),
+    (DOFS, ("scale_dofs",), speed),
+    ("Their programs:", ("scale_dofs",), programs),
+    ("## Worlds", ("scale_worlds", "scale_worlds_mjx"), speed),
+)
+
+if __name__ == "__main__":
+    main()
