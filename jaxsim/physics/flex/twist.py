@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, safe_divide, safe_sqrt, select
+from jaxsim.math import Vec, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
@@ -149,15 +149,14 @@ def _damping(m: Model, k: Material, frames: Frames, at: tuple, rates: tuple, tab
     now, back = jax.vjp(shape, *at)
     rate = jax.jvp(shape, at, (speed, spin))[1]
     resist = take(m.flex_damping, table.flex[table.pair[:, 0]])
-    still = jax.tree.map(jnp.zeros_like, now.seen)
-    bend = _growth(k, now, rate).scale(resist)
-    return back(Shape(bend, still, 2 * resist * k.twist * rate.twist))
+    against = _resistance(k, now, rate)
+    return back(jax.tree.map(lambda a: a * resist, against))
 
 
-def _growth(k: Material, now: Shape, rate: Shape) -> Vec:
-    """What is conjugate to the curvature: it resists to change its size.
+def _resistance(k: Material, now: Shape, rate: Shape) -> Shape:
+    """What is conjugate to the shape, for rates of it: a curvature resists to change its size.
 
-    A straight vertex has no direction in which its curvature grows: it resists both.
+    A straight vertex has no direction in which its curvature grows: it resists along both axes.
     """
     size = now.binormal.norm()
     unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
@@ -167,7 +166,11 @@ def _growth(k: Material, now: Shape, rate: Shape) -> Vec:
     for f, g in now.seen:
         share = safe_divide(f * f, f * f + g * g)
         stiff = stiff + equal * share + k.strong * (1 - share)
-    return select(bent, unit.scale(stiff * unit.dot(rate.binormal)), rate.binormal.scale(2 * equal))
+    grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
+    both = [
+        (jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen
+    ]
+    return Shape(grows, both, 2 * k.twist * rate.twist)
 
 
 def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:
