@@ -13,6 +13,7 @@ its u is fixed to the body, as it is in the rest pose.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -20,6 +21,7 @@ from jax import lax
 from jaxsim.math import Quat, Vec, safe_atan2, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.start.state import start_state
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
@@ -156,8 +158,11 @@ def propagated(start: Vec, tangent: Vec, known: Array) -> Vec:
 def rest(m: Model, d: Data) -> Rest:
     """The frames with which the rods were made: those of qpos0."""
     table = chains(m)
-    qpos = jnp.broadcast_to(m.qpos0, d.qpos.shape)
-    pose = kinematics(m, d.replace(qpos=qpos))
+    start = start_state(m)
+    given = {n: start[n] for n in ("qpos", "mocap_pos", "mocap_quat") if n in start}
+    worlds = d.qpos.shape[1:]
+    given = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(a), *worlds)), given)
+    pose = kinematics(m, d.replace(**given))
     body = np.maximum(m.flex_vertbodyid, 0)
     pos, quat = take((pose.xpos, pose.xquat), body)
     x = pos + quat.rotate(m.flex_vert)
