@@ -167,9 +167,7 @@ def _resistance(k: Material, now: Shape, rate: Shape) -> Shape:
         share = safe_divide(f * f, f * f + g * g)
         stiff = stiff + equal * share + k.strong * (1 - share)
     grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
-    both = [
-        (jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen
-    ]
+    both = [(jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen]
     return Shape(grows, both, 2 * k.twist * rate.twist)
 
 
