@@ -7,7 +7,7 @@ nodes of the cell that it is in, which are fixed to bodies.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.math import Quat, Vec, concat
+from jaxsim.math import Quat, Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
@@ -135,11 +135,35 @@ def _corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(parts), np.repeat(np.arange(s.nflex), s.flex_elemnum)
 
 
+@derived
+def _sections(s: Structure) -> np.ndarray:
+    """[nflex]: place of the first record of rods with twist, which may be of a box; -1: none."""
+    twisted = np.flatnonzero((s.flex_plasticadr >= 0) & (s.flex_dim == 1))
+    place = np.full(s.nflex, -1)
+    place[twisted] = s.flex_bendingadr[twisted] + 1
+    return place
+
+
+def _radius(m: Model, of_flex: np.ndarray) -> Array:
+    """How far elements reach from the line between their vertices; half the diagonal of a box.
+
+    The half sides of a box are in proportion to the square roots of the bending stiffnesses.
+    """
+    radius = take(m.flex_radius, of_flex)
+    record = _sections(m)[of_flex]
+    if (record < 0).all():
+        return radius
+    weak, more, side = (take(m.flex_bending, np.maximum(record, 0) + k) for k in (4, 5, 9))
+    box = column(record >= 0, side) & (side != 0)
+    square = side * side * (2 + safe_divide(more, weak))
+    return jnp.where(box, safe_sqrt(square), radius)
+
+
 def _boxes(m: Model, xpos: Vec) -> Array:
     """Centers and half sizes of boxes around the elements `[nflexelem, 6, *W]`."""
     corner, of_flex = _corners(m)
     ends = [take(xpos, corner[:, k]) for k in range(4)]
-    radius = take(m.flex_radius, of_flex)
+    radius = _radius(m, of_flex)
     center, half = [], []
     for parts in zip(*(end.parts for end in ends), strict=True):
         low, high = parts[0], parts[0]

@@ -15,6 +15,7 @@ from jaxsim.physics.flex.lattice import elements
 from jaxsim.physics.flex.push import Place, generalized
 from jaxsim.physics.flex.rod import rod_forces
 from jaxsim.physics.flex.stretch import stretch_forces
+from jaxsim.physics.flex.twist import twist_forces
 from jaxsim.physics.flex.wall import wall_forces
 
 LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
@@ -29,9 +30,14 @@ def flex_forces(m: Model, d: Data) -> tuple[Array | float, Array | float]:
     velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
     place = Place(xpos, velocity, turns(m, elements(m), xpos))
     pushes = [push for law in LAWS for push in law(m, place)]
+    twisted = twist_forces(m, d, place)
+    if twisted is not None:
+        pushes.append(twisted.push)
     if not pushes:
         return 0.0, 0.0
     spring, damper = generalized(m, d, pushes, place)
+    if twisted is not None:
+        spring, damper = spring + twisted.spring, damper + twisted.damper
     off = m.opt.disableflags
     return (
         0.0 if off & DisableBit.SPRING else spring,

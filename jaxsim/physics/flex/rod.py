@@ -51,9 +51,10 @@ class Bends(NamedTuple):
 @derived
 def bends(s: Structure) -> list[Bends]:
     """Vertices, and pairs of neighbors, of the model's rods."""
+    twistless = s.flex_plasticadr[s.rod_flexid] < 0
     out = []
     for size in SIZES:
-        (row,) = np.nonzero((s.rod_vert[:, 3] >= 0) == (size == 4))
+        (row,) = np.nonzero(((s.rod_vert[:, 3] >= 0) == (size == 4)) & twistless)
         flex = s.rod_flexid[row]
         vert = s.rod_vert[row, :size] + s.flex_vertadr[flex][:, None]
         if len(row):
@@ -116,7 +117,7 @@ class Strains(NamedTuple):
 def _strains(x: list[Vec]) -> Strains:
     """Three vertices, or four, `[n, *W]` each."""
     edge = [b - a for a, b in pairwise(x)]
-    curvature = [_curvature(u, w) for u, w in pairwise(edge)]
+    curvature = [curvature_binormal(u, w) for u, w in pairwise(edge)]
     if len(curvature) == 1:
         return Strains(curvature, None)
     first, second = curvature
@@ -124,7 +125,8 @@ def _strains(x: list[Vec]) -> Strains:
     return Strains(curvature, safe_atan2(sine, first.dot(second)))
 
 
-def _curvature(u: Vec, w: Vec) -> Vec:
+def curvature_binormal(u: Vec, w: Vec) -> Vec:
+    """kb between two edges."""
     one = u.norm() * w.norm() + u.dot(w)
     return u.cross(w).scale(2 * safe_divide(jnp.ones_like(one), one))
 

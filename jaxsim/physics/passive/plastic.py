@@ -22,6 +22,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.flex.frames import next_frames
 from jaxsim.physics.sleep.incidence import paths
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.tendon.path import tendon_pattern
@@ -67,9 +68,12 @@ def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
       qpos: configuration at the end, `[nq, *W]`.
       qvel: velocity along which it moved there, `[nv, *W]`.
     """
-    if not m.nplastic or m.opt.disableflags & DisableBit.SPRING:
+    if not m.nplastic:
         return d.plastic
-    pieces, order = [d.plastic], np.arange(m.nplastic)
+    plastic = next_frames(m, d)
+    if m.opt.disableflags & DisableBit.SPRING:
+        return plastic
+    pieces, order = [plastic], np.arange(m.nplastic)
     number = m.nplastic
     for adr, found in (
         _scalar_joints(m, d, qpos),

@@ -49,6 +49,12 @@ RIGID = f"""
 POINT = """<body name="v{i}" pos="{x} {y} {z}"><joint type="slide" axis="1 0 0"/>
   <joint type="slide" axis="0 1 0"/><joint type="slide" axis="0 0 1"/>
   <inertial pos="0 0 0" mass=".1" diaginertia="1 1 1"/></body>"""
+TWISTED = f"""
+<flexcomp name="{{name}}" type="direct" dim="1" {{size}} mass=".3" euler="10 20 30"
+  point="0 0 0  .1 0 0  .19 .04 0  .25 .12 .02  .26 .2 .1" element="0 1 1 2 2 3 3 4">{{pin}}{OFF}
+  <elasticity young="1e5" poisson=".3" damping=".01" {{section}}/></flexcomp>"""
+ROUND = {"size": 'radius=".01"', "section": ""}
+BOX = {"size": "", "section": 'section="box" sectionsize=".01 .02"'}
 CHAIN = "".join(
     POINT.format(i=i, x=x, y=y, z=z)
     for i, (x, y, z) in enumerate([(0, 0, 0), (0.1, 0, 0), (0.2, 0, 0), (0.3, 0.1, 0.02)])
@@ -69,6 +75,13 @@ STRAIN = '<edge equality="strain"/>'
 CASES = {
     "elements": {"on_arm": SHEET, "free": solid("solid", "full") + ROPE + RIGID, "h": ".001"},
     "rods": {"free": RING + CHAIN, "more": CHAIN_FLEX, "h": "1e-4"},
+    "twisted": {  # held at the start, at both ends, and free
+        "on_arm": TWISTED.format(name="held", pin='<pin id="0 1"/>', **BOX)
+        + TWISTED.format(name="bow", pin='<pin id="0 3 4"/>', **ROUND),
+        "free": ROPE + TWISTED.format(name="loose", pin="", **BOX)
+        + TWISTED.format(name="rope2", pin="", **ROUND),
+        "h": "2e-4",
+    },
     "lattices": {
         "on_arm": solid("shell", "trilinear", more='cellcount="2 1 1"', pin='<pin id="0 1"/>',
                         walls="both"),
@@ -162,6 +175,7 @@ def test_steps(case):
         mujoco.mj_step(mj, d, STEPS)
         assert_near(np.asarray(end.qpos)[k], d.qpos, case, "qpos")
         assert_near(np.asarray(end.qvel)[k], d.qvel, case, "qvel")
+        assert_near(np.asarray(end.plastic)[k], d.plastic, case, "plastic")
     assert not np.array_equal(end.qpos, worlds.qpos)
 
 
@@ -244,6 +258,7 @@ def accelerations(m, d):
     ("case", "function"),
     [
         ("rods", forces),
+        ("twisted", forces),
         ("lattices", forces),
         pytest.param("held", accelerations, marks=pytest.mark.slow),
     ],
@@ -314,9 +329,6 @@ REFUSED = {
     },
     "yield": {"free": SHEET.replace('damping=".02"', 'yield=".1"').replace("0 1 2", "0"),
               "h": ".001"},
-    "hinges for their twist": {
-        "free": ROPE.replace("<edge", '<elasticity young="1e5"/><edge'), "h": ".001",
-    },
     "sleep": {"free": ROPE, "h": ".001", "flag": 'sleep="enable"'},
 }  # fmt: skip
 

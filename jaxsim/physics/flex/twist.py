@@ -1,0 +1,182 @@
+"""Bending and torsion of rods with hinges for their twist.
+
+Bergou et al., "Discrete elastic rods", 2008 (frames.py). With f_j and g_j = t_j x f_j the axes of
+the material of an edge, a vertex between edges 1 and 2 has the curvature kb (rod.py), as the
+material sees it from either edge, and a twist:
+
+    kappa_j = (kb . f_j, kb . g_j),   tau = theta_2 - theta_1 + m
+    E = sum over vertices of 1/2 sum_j (kappa_j - kappa0)' K (kappa_j - kappa0) + k tau^2
+
+with kappa0 that of the rest pose. Forces are the gradient of E, with the frames of the last step
+held; on a clamped edge the torque is on its body. Dampers, in proportion to the stiffness, resist
+the rates of tau and of the size of kb, along which the weak axis of a box counts with sqrt(k1 k2).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec, safe_divide, safe_sqrt
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.flex.frames import Chains, Frames, chains, moved, rest, stored, tangents, turned
+from jaxsim.physics.flex.push import Place, Push, corners, pushes
+from jaxsim.physics.flex.rod import curvature_binormal
+
+
+class Twisted(NamedTuple):
+    """Forces on the vertices, and generalized forces of the torques, `[nv, *W]` each."""
+
+    push: Push
+    spring: Array
+    damper: Array
+
+
+class Material(NamedTuple):
+    """Numbers of the inner vertices, `[k, *W]` each.
+
+    Attributes:
+      weak, strong: stiffness along both axes of the cross-section.
+      twist: torsional stiffness.
+      rest: curvature in the rest pose, along both axes.
+    """
+
+    weak: Array
+    strong: Array
+    twist: Array
+    rest: tuple[Array, Array]
+
+
+class Shape(NamedTuple):
+    """The curvature of each inner vertex, as a vector, and from both edges; its twist."""
+
+    binormal: Vec
+    seen: list[tuple[Array, Array]]
+    twist: Array
+
+
+def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
+    """Forces of bending and torsion, and of their damping; None: there are no such rods."""
+    table = chains(m)
+    if not len(table.flex):
+        return None
+    ends = corners(place.xpos, table.vert)
+    tangent = tangents(place.xpos, table)
+    held = stored(m, d, tangent)
+    theta = _angles(m, d, table)
+    material = _material(m, d, table)
+
+    def energy(ends: list[Vec], theta: Array) -> Array:
+        return jnp.sum(_energy(material, _shape(held, ends, theta, table)))
+
+    slope, turning = jax.grad(energy, (0, 1))(ends, theta)
+    now = moved(held, tangent, table)
+    spin = _spins(m, d, tangent, table)
+    drag, dragging = _damping(m, material, now, (ends, theta), (place, spin), table)
+    push = pushes(table.vert, [-s for s in slope], [-s for s in drag])
+    return Twisted(
+        push,
+        _generalized(m, d, table, tangent, -turning),
+        _generalized(m, d, table, tangent, -dragging),
+    )
+
+
+def _shape(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> Shape:
+    edge = ends[1] - ends[0]
+    tangent = edge.normalize()
+    here = moved(frames, tangent, table)
+    f = turned(here.across, tangent, theta)
+    g = tangent.cross(f)
+    first, second = table.pair.T
+    kb = curvature_binormal(take(edge, first), take(edge, second))
+    seen = [(kb.dot(take(f, j)), kb.dot(take(g, j))) for j in (first, second)]
+    return Shape(kb, seen, take(theta, second) - take(theta, first) + here.angle)
+
+
+def _energy(k: Material, shape: Shape) -> Array:
+    energy = k.twist * shape.twist * shape.twist
+    for along in shape.seen:
+        for stiff, now, rest0 in zip((k.weak, k.strong), along, k.rest, strict=True):
+            energy = energy + 0.5 * stiff * (now - rest0) ** 2
+    return energy
+
+
+def _material(m: Model, d: Data, table: Chains) -> Material:
+    weak, more, size, twist = (take(m.flex_bending, table.record + i) for i in (4, 5, 6, 8))
+    pose = rest(m, d)
+    first, second = table.pair.T
+    kb = curvature_binormal(take(pose.edge, first), take(pose.edge, second))
+    f = take(pose.across, second)
+    g = take(pose.tangent, second).cross(f)
+    bent = size > 0
+    return Material(
+        weak,
+        weak + more,
+        twist,
+        (jnp.where(bent, kb.dot(f), 0), jnp.where(bent, kb.dot(g), 0)),
+    )
+
+
+def _angles(m: Model, d: Data, table: Chains) -> Array:
+    """theta of each edge: how far its hinge is from the rest pose."""
+    dof = np.maximum(table.dof, 0)
+    place = m.jnt_qposadr[m.dof_jntid[dof]]
+    angle = take(d.qpos - m.qpos0, place)
+    return jnp.where(column(table.dof >= 0, angle), angle, 0)
+
+
+def _spins(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
+    """Rate of theta; a clamped edge turns with its body."""
+    hinge = take(d.qvel, np.maximum(table.dof, 0))
+    body = take(d.cvel, table.body).rot.dot(tangent)
+    return jnp.where(column(table.dof >= 0, hinge), hinge, body)
+
+
+def _damping(m: Model, k: Material, frames: Frames, at: tuple, rates: tuple, table: Chains):
+    """Minus the forces of the dampers on the ends of the edges, and on theta."""
+    place, spin = rates
+    speed = corners(place.velocity, table.vert)
+
+    def shape(ends: list[Vec], theta: Array) -> Shape:
+        return _shape(frames, ends, theta, table)
+
+    now, back = jax.vjp(shape, *at)
+    rate = jax.jvp(shape, at, (speed, spin))[1]
+    resist = take(m.flex_damping, table.flex[table.pair[:, 0]])
+    against = _resistance(k, now, rate)
+    return back(jax.tree.map(lambda a: a * resist, against))
+
+
+def _resistance(k: Material, now: Shape, rate: Shape) -> Shape:
+    """What is conjugate to the shape, for rates of it: a curvature resists to change its size.
+
+    A straight vertex has no direction in which its curvature grows: it resists along both axes.
+    """
+    size = now.binormal.norm()
+    unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
+    bent = size > MINVAL
+    equal = safe_sqrt(k.weak * k.strong)
+    stiff = jnp.zeros_like(size)
+    for f, g in now.seen:
+        share = safe_divide(f * f, f * f + g * g)
+        stiff = stiff + equal * share + k.strong * (1 - share)
+    grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
+    both = [(jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen]
+    return Shape(grows, both, 2 * k.twist * rate.twist)
+
+
+def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:
+    """Torques about the edges `[n, *W]`, on hinges, or on bodies that hold an edge."""
+    on_hinges: Array = sum_groups(torque, groups(table.dof, m.nv))
+    clamped = np.where((table.dof < 0) & (m.body_weldid[table.body] > 0), table.body, -1)
+    if (clamped < 0).all():
+        return on_hinges
+    on_bodies = sum_groups(tangent.scale(torque), groups(clamped, m.nbody))
+    none = on_bodies.map(jnp.zeros_like)
+    return on_hinges + wrench_force(m, d, none, on_bodies, d.xpos)
