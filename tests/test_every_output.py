@@ -321,9 +321,11 @@ def test_every_field_has_numbers_somewhere():
         for name in Data.fields:
             if any(np.any(np.asarray(a)) for a in jax.tree.leaves(getattr(d, name))):
                 seen.add(name)
-    # a step has inverse dynamics under a flag only (test_inverse.py), nothing goes wrong here, and
-    # plugins with a state are those of users (tests/extend/test_state.py)
+    # a step has inverse dynamics under a flag only (test_inverse.py), nothing goes wrong here,
+    # plugins with a state are those of users (tests/extend/test_state.py), and every output of
+    # flexes is compared in physics/flex/test_flexes.py
     absent = {"qfrc_inverse", "solver_fwdinv", "warning", "plugin_state"}
+    absent |= {name for name in Data.fields if name.startswith("flex")}
     assert set(Data.fields) - seen == absent
 
 

@@ -15,6 +15,7 @@ so that rods are at rest in their compiled shape. Forces are the gradient of E. 
 proportion to the stiffness, resist the rates of kappa and of the angle, which no rigid motion has.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -174,7 +175,7 @@ def _resistance(k: Stiffness, at: Strains, rates: Strains) -> Strains:
     return Strains(out, 2 * c * share * rates.angle)
 
 
-def _linear(function, x: list[Vec], v: list[Vec]) -> tuple:
+def _linear(function: Callable, x: list[Vec], v: list[Vec]) -> tuple:
     """Value and rate of a function along v, and its transposed derivative."""
     value, back = jax.vjp(function, x)
     rate = jax.jvp(function, (x,), (v,))[1]

@@ -138,7 +138,9 @@ def _spins(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
     return jnp.where(column(table.dof >= 0, hinge), hinge, body)
 
 
-def _damping(m: Model, k: Material, frames: Frames, at: tuple, rates: tuple, table: Chains):
+def _damping(
+    m: Model, k: Material, frames: Frames, at: tuple, rates: tuple, table: Chains
+) -> tuple[list[Vec], Array]:
     """Minus the forces of the dampers on the ends of the edges, and on theta."""
     place, spin = rates
     speed = corners(place.velocity, table.vert)

@@ -66,7 +66,7 @@ def delayed_ctrl(m: Model, d: Data) -> Array:
 class _Samples:
     """The samples around a time, counted from the first that is not before it."""
 
-    def __init__(self, b: Buffers, history: Array, time: Array):
+    def __init__(self, b: Buffers, history: Array, time: Array) -> None:
         self.buffers, self.history = b, history
         self.ring: Ring = ring(b, history, jnp.broadcast_to(time, (len(b.owner), *time.shape[1:])))
 

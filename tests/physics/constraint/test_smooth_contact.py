@@ -9,7 +9,7 @@ from tolerance import ROUGH_DIFFERENCE, ROUNDING, SOLVER, STIFF
 
 import jaxsim
 from jaxsim.physics.collision.smooth import REACH, felt
-from jaxsim.physics.constraint.impedance import impedance, stiffness_damping
+from jaxsim.physics.constraint.impedance import impedance, law
 
 H = 1e-3
 RADIUS = 0.1
@@ -72,9 +72,9 @@ def test_the_force_is_that_of_the_formula(solref):
     np.testing.assert_allclose(w, 1 / (1 + np.exp(LANDING / H)), **ROUNDING)
     solimp = tuple(jnp.float64(x) for x in (0.9, 0.95, 0.001, 0.5, 2.0))
     given = [jnp.float64(x) for x in solref.split()]
-    K, B = stiffness_damping(m, given, solimp[1])
     imp = w * impedance(solimp, s)
-    aref = -B * speed - K * imp * s
+    spring = law(m, given, solimp[1], imp)
+    aref = -spring.damping * speed - spring.stiffness * imp * s
     expected = (aref + gravity) / (1 / mass + (1 - imp) / imp * weight0)
     found = jax.jit(jax.vmap(lambda z: force(m, z, (0.0, speed))[1]))(LANDING)
     np.testing.assert_allclose(found, expected, **SOLVER)
