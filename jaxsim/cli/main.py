@@ -188,6 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"jaxsim {version('jaxsim-engine')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_models(commands)
+    _add_pictures(commands)
     _add_files(commands)
     return parser
 
@@ -217,6 +218,22 @@ def _add_models(commands: Any) -> None:
     run.add_argument("--contacts", type=_count, help="contacts a world has room for")
     run.add_argument("--float64", action="store_true", help="double precision")
 
+    compare = _command(commands, "compare", "step a model beside MuJoCo, stage by stage")
+    compare.add_argument("model", metavar="MODEL.xml")
+    compare.add_argument("--steps", type=_count, default=100, help="longest run (default 100)")
+    compare.add_argument("--key", metavar="NAME", help="start from this key frame")
+    compare.add_argument("--seed", type=int, default=0, help="of the state compared (default 0)")
+    compare.add_argument("--float32", action="store_true", help="single precision")
+
+    save = _command(commands, "compile", "write a model to a file that loads at once")
+    save.add_argument("model", metavar="MODEL.xml")
+    save.add_argument("--out", metavar="MODEL.jxm", help="(default: beside the model, .jxm)")
+    save.add_argument("--contacts", type=_count, help="contacts a world has room for")
+    save.add_argument("--float64", action="store_true", help="double precision")
+
+
+def _add_pictures(commands: Any) -> None:
+    """The commands that show a model or a recorded motion."""
     show = _command(commands, "view", "show a model or a recorded motion in the browser")
     show.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{MODEL}; or what was recorded")
     show.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
@@ -258,19 +275,6 @@ def _add_models(commands: Any) -> None:
     curves.add_argument("--out", metavar="FILE.png", help="or .svg, .pdf (default: MOTION.png)")
     curves.add_argument("--world", type=int, default=0, help="whose curves (default 0)")
     curves.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")
-
-    compare = _command(commands, "compare", "step a model beside MuJoCo, stage by stage")
-    compare.add_argument("model", metavar="MODEL.xml")
-    compare.add_argument("--steps", type=_count, default=100, help="longest run (default 100)")
-    compare.add_argument("--key", metavar="NAME", help="start from this key frame")
-    compare.add_argument("--seed", type=int, default=0, help="of the state compared (default 0)")
-    compare.add_argument("--float32", action="store_true", help="single precision")
-
-    save = _command(commands, "compile", "write a model to a file that loads at once")
-    save.add_argument("model", metavar="MODEL.xml")
-    save.add_argument("--out", metavar="MODEL.jxm", help="(default: beside the model, .jxm)")
-    save.add_argument("--contacts", type=_count, help="contacts a world has room for")
-    save.add_argument("--float64", action="store_true", help="double precision")
 
 
 def _add_files(commands: Any) -> None:
