@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from states import single
-from tolerance import DYNAMICS, STIFF
+from tolerance import DYNAMICS, FLOAT32, STIFF
 
 import jaxsim
 from jaxsim.io.bridge import put_model
@@ -206,4 +206,4 @@ def test_single_precision():
     new = stepper()(single(m), jax.tree.map(lambda a: a[None], single(put(m, mjd))))
     mujoco.mj_step(mj, mjd)
     assert all(a.dtype != jnp.float64 for a in jax.tree.leaves(new))
-    np.testing.assert_allclose(new.qvel[0], mjd.qvel, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(new.qvel[0], mjd.qvel, **FLOAT32)
