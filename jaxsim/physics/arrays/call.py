@@ -13,7 +13,8 @@ keep the form of many worlds:
     batched, and differentiated, by the same rules.
 
 Backwards a call begins again from its arguments, so that a rollout keeps states, not what a step
-computes on its way.
+computes on its way; but for the ends of iterations, which are few numbers and were dear
+(remember.py).
 """
 
 import functools
@@ -30,6 +31,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.remember import recalling, recording
 
 Leaves = Sequence[Array]
 
@@ -63,12 +65,21 @@ class Call:
       shared: of each argument, whether one may serve all worlds, with a last axis of 1.
       linear: in how many of the last arguments it is linear.
       tile: from a number of worlds to how many of them are best taken at a time.
+      results: `(avals, worlds)` of the arguments to the avals of the results, where these are known
+        before the call is traced.
     """
 
     def __init__(
-        self, run: Callable, shared: Sequence[bool], linear: int, tile: Callable[[int], int]
+        self,
+        run: Callable,
+        shared: Sequence[bool],
+        linear: int,
+        tile: Callable[[int], int],
+        results: Callable[[Sequence, int | None], list] | None = None,
     ) -> None:
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
+        self.results = results or self._traced_results
+        self.recording = functools.cache(self._recording)
         self.tangent = functools.cache(self._tangent)
         self.transposed = functools.cache(self._transposed)
         self.columns = functools.cache(self._columns)
@@ -86,9 +97,7 @@ class Call:
             return partial(self.run, worlds, False)
 
         def of_program(*leaves: Array) -> list[Array]:
-            program = self.program([jax.typeof(a) for a in leaves], worlds)
-            found: list[Array] = jax.jit(jaxpr_as_fun(program))(*leaves)
-            return found
+            return _evaluated(self.program([jax.typeof(a) for a in leaves], worlds), True, leaves)
 
         return of_program
 
@@ -102,17 +111,49 @@ class Call:
             self._programs[key] = traced.replace(jaxpr=needed)
         return self._programs[key]
 
+    def _traced_results(self, avals: Sequence, worlds: int | None) -> list:
+        return [a.strip_weak_type() for a in self.program(avals, worlds).out_avals]
+
     def __repr__(self) -> str:
         """The programs that it was traced to, as they stand in the text of one that calls it."""
         return "\n".join(str(p) for p in self._programs.values())
 
-    def _tangent(self, active: tuple[bool, ...]) -> "Call":
-        """The change of the real results by changes of some arguments, which follow these."""
+    def ends(self, avals: Sequence, worlds: int | None) -> int:
+        """How many arrays the iterations end with that a derivative needs not find again."""
+        return recording(self.program(avals, worlds))[1]
+
+    def _recording(self) -> "Call":
+        """The call that returns the ends of its iterations, too."""
+
+        def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
+            program, _ = recording(self.program([jax.typeof(a) for a in leaves], worlds))
+            return _evaluated(program, staged, leaves)
+
+        return Call(run, self.shared, self.linear, self.tile)
+
+    def _recalling(self, worlds: int | None, staged: bool, ends: Leaves) -> Callable:
+        """The function where the ends of its iterations are known."""
+        if not ends:
+            return self.function(worlds, staged)
+
+        def of_program(*leaves: Array) -> list[Array]:
+            program = recalling(self.program([jax.typeof(a) for a in leaves], worlds))
+            return _evaluated(program, staged, (*leaves, *ends))
+
+        return of_program
+
+    def _tangent(self, active: tuple[bool, ...], ends: int) -> "Call":
+        """The change of the real results by changes of some arguments.
+
+        Args:
+          active: which arguments change. The changes follow the arguments and the ends.
+          ends: how many ends of iterations follow the arguments.
+        """
         number = len(active)
 
         def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
-            given, changes = leaves[:number], leaves[number:]
-            function = self.function(worlds, staged)
+            given, changes = leaves[:number], leaves[number + ends :]
+            function = self._recalling(worlds, staged, leaves[number : number + ends])
 
             def of_active(*chosen: Array) -> list[Array]:
                 rest = iter(chosen)
@@ -126,7 +167,11 @@ class Call:
 
         shared = [s and not a for s, a in zip(self.shared, active, strict=True)]
         new = [False] * sum(active)
-        return Call(run, (*shared, *new), len(new), self.tile)
+
+        def results(avals: Sequence, worlds: int | None) -> list:
+            return [a for a in self.results(avals[:number], worlds) if is_real(a)]
+
+        return Call(run, (*shared, *[False] * ends, *new), len(new), self.tile, results)
 
     def _transposed(self, like: tuple[Like, ...], given: tuple[bool, ...]) -> "Call":
         """The weights of the linear arguments that weights of some results amount to.
@@ -148,7 +193,13 @@ class Call:
             return list(jax.linear_transpose(function, *changes)(every))
 
         new = [False] * sum(given)
-        return Call(run, (*self.shared[: -self.linear], *new), len(new), self.tile)
+
+        def results(avals: Sequence, worlds: int | None) -> list:
+            del avals
+            structs = [a.struct(worlds) for a in like]
+            return [jax.core.ShapedArray(s.shape, s.dtype) for s in structs]
+
+        return Call(run, (*self.shared[: -self.linear], *new), len(new), self.tile, results)
 
     def _columns(self) -> "Call":
         """The call for several values of its linear arguments, which have an axis of them first."""
@@ -183,6 +234,13 @@ class Call:
         shared = [s for s, i in zip(self.shared, inputs, strict=True) if i]
         linear = sum(inputs[len(inputs) - self.linear :])
         return Call(run, shared, linear, self.tile)
+
+
+def _evaluated(program: ClosedJaxpr, staged: bool, leaves: Leaves) -> list[Array]:
+    """The results of a program; one in a program that is being made stays a part of its own."""
+    function = jaxpr_as_fun(program)
+    found: list[Array] = (jax.jit(function) if staged else function)(*leaves)
+    return found
 
 
 def is_real(a: Any) -> bool:
@@ -220,7 +278,7 @@ def _run(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
 
 @CALL.def_abstract_eval
 def _results(*avals: Any, call: Call, worlds: int | None) -> list:
-    return [a.strip_weak_type() for a in call.program(avals, worlds).out_avals]
+    return call.results(avals, worlds)
 
 
 def _lowered(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
@@ -231,10 +289,12 @@ mlir.register_lowering(CALL, mlir.lower_fun(_lowered, multiple_results=True))
 
 
 def _change(primals: Leaves, tangents: Sequence, *, call: Call, worlds: int | None) -> tuple:
-    results = call(*primals, worlds=worlds)
+    ends = call.ends([jax.typeof(a) for a in primals], worlds)
+    known = (call.recording() if ends else call)(*primals, worlds=worlds)
+    results, found = known[: len(known) - ends], known[len(known) - ends :]
     active = tuple(not isinstance(t, ad.Zero) for t in tangents)
     some = [t for t in tangents if not isinstance(t, ad.Zero)]
-    changes = iter(call.tangent(active)(*primals, *some, worlds=worlds))
+    changes = iter(call.tangent(active, ends)(*primals, *found, *some, worlds=worlds))
     none = (ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results)
     return results, [next(changes) if is_real(r) else z for r, z in zip(results, none, strict=True)]
 

@@ -1,8 +1,6 @@
-"""Products of traced matrices with the worlds last: J x, J' f and J' G.
+"""Products of traced matrices with the worlds last: J' G, and those of contacts in their basis.
 
-With the worlds last XLA has no fast contraction of its own: written out as a sum of products of
-rows it makes one loop over memory, vectorized over worlds. One world, and sums too long to write
-out, go through dots.
+J x and J' f are operations of their own (bilinear.py).
 """
 
 from collections.abc import Callable
@@ -13,36 +11,16 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call import differentiated
+from jaxsim.physics.arrays.bilinear import (
+    WRITE_OUT,
+    apply,
+    apply_transpose,
+    worlds_dot,
+    written_sum,
+)
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import HIGHEST, total
-
-WRITE_OUT = 128  # longest sum that is written out
-
-
-def apply(J: Array, x: Array) -> Array:
-    """J x: `[n, nv, *W]`, `[nv, *W]` -> `[n, *W]`."""
-    n = J.shape[1]
-    if J.ndim == 2:
-        return jnp.matmul(J, x, precision=HIGHEST)
-    if n > WRITE_OUT:
-        return _worlds_dot(J, x, ((1,), (0,)))
-    if _reduced():
-        return jnp.sum(J * x[None], axis=1)
-    return _sum(lambda i: J[:, i] * x[i][None], n)
-
-
-def apply_transpose(J: Array, f: Array) -> Array:
-    """J' f: `[n, nv, *W]`, `[n, *W]` -> `[nv, *W]`."""
-    n = J.shape[0]
-    if J.ndim == 2:
-        return jnp.matmul(f, J, precision=HIGHEST)
-    if n > WRITE_OUT:
-        return _worlds_dot(J, f, ((0,), (0,)))
-    if _reduced():
-        return jnp.sum(J * f[:, None], axis=0)
-    return _sum(lambda r: J[r] * f[r][None], n)
 
 
 def gram(J: Array, G: Array) -> Array:
@@ -51,10 +29,10 @@ def gram(J: Array, G: Array) -> Array:
     if J.ndim == 2:
         return jnp.matmul(J.T, G, precision=HIGHEST)
     if n > WRITE_OUT:
-        return _worlds_dot(J, G, ((0,), (0,)))
+        return worlds_dot(J, G, ((0,), (0,)))
     if not platform().recomputes:
         return jnp.sum(J[:, :, None] * G[:, None], axis=0)
-    return _sum(lambda r: J[r][:, None] * G[r][None], n)
+    return written_sum(lambda r: J[r][:, None] * G[r][None], n)
 
 
 def apply_basis(J: Array, x: Array, used: Array | None = None) -> Array:
@@ -77,7 +55,7 @@ def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array
     """J' f of contacts, f a list over the basis of `[ncon, *W]` -> `[nv, *W]`."""
 
     def add(out, _, J, f):
-        if _reduced() and out.ndim > 1:
+        if not platform().recomputes and out.ndim > 1:
             return out + jnp.sum(sum(J[k] * f[k][:, None] for k in range(len(f))), axis=0)
         return out + apply_transpose(_rows(J), jnp.concatenate(f))
 
@@ -169,25 +147,3 @@ def _apply_rows(J: Array, x: Array) -> Array:
 def _rows(J: Array) -> Array:
     """`[basis, ncon, nv, *W]` as `[basis ncon, nv, *W]`."""
     return J.reshape(-1, *J.shape[2:])
-
-
-def _reduced() -> bool:
-    return differentiated() or not platform().recomputes
-
-
-def _sum(term: Callable, n: int) -> Array:
-    out = term(0)
-    for k in range(1, n):
-        out = out + term(k)
-    return out
-
-
-def _worlds_dot(a: Array, b: Array, contract: tuple) -> Array:
-    """Contraction with the last axis of both as batch."""
-    batch = ((a.ndim - 1,), (b.ndim - 1,))
-    dtype = jnp.result_type(a, b)
-    size = max(a.shape[-1], b.shape[-1])
-    a = jnp.broadcast_to(a, (*a.shape[:-1], size)).astype(dtype)
-    b = jnp.broadcast_to(b, (*b.shape[:-1], size)).astype(dtype)
-    out = lax.dot_general(a, b, (contract, batch), precision=HIGHEST)
-    return jnp.moveaxis(out, 0, -1)

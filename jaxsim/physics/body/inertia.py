@@ -9,6 +9,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import outer_sum
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take, weighted_sum
@@ -85,13 +86,9 @@ def crb(m: Model, d: Data) -> Data:
     moving = descendants(m) * (np.arange(m.nbody) > 0)[:, None]
     composite = weighted_sum(moving, d.cinert)
     force = take(composite, m.dof_bodyid) @ d.cdof
-    below = sum(
-        axis[None, :] * f[:, None] for axis, f in zip(d.cdof.parts, force.parts, strict=True)
-    )
+    below = outer_sum(zip(force.parts, d.cdof.parts, strict=True))
     lower = _square(dof_ancestors(m), below)
-    above = sum(
-        axis[:, None] * f[None, :] for axis, f in zip(d.cdof.parts, force.parts, strict=True)
-    )
+    above = jnp.swapaxes(below, 0, 1)
     M = jnp.where(lower, below, jnp.where(_square(dof_ancestors(m).T, below), above, 0))
     M = M + _square(np.eye(m.nv), M) * dof_armature(m)[:, None]
     if m.ntendon:

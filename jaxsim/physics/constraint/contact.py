@@ -12,6 +12,7 @@ from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import outer_sum
 from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
@@ -61,6 +62,11 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     Needs `cdof` and `subtree_com`.
     """
     sign = _sides(m, c)
+    roots = np.unique(m.body_rootid[m.dof_bodyid])
+    if len(roots) == 1:
+        arm = c.pos - take(d.subtree_com, roots)
+        rows = [sign * _along(d.cdof, c.frame.rows[k % 3], arm, turns=k >= 3) for k in range(size)]
+        return jnp.stack(pin(rows, d.qvel))
     cdof = d.cdof
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     # velocity of the contact point per unit speed of each dof
@@ -72,6 +78,21 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
         axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
         rows.append(sign * axis.dot(linear if k < 3 else point.rot))
     return jnp.stack(pin(rows, d.qvel))
+
+
+def _along(cdof: Spatial, axis: Vec, arm: Vec, turns: bool) -> Array:
+    """Velocity along an axis of each contact per unit speed of each dof, `[ncon, nv, *W]`.
+
+    Args:
+      cdof: motion axes about one point, `[nv, *W]`.
+      axis: of each contact, `[ncon, *W]`.
+      arm: of each contact, from that point.
+      turns: whether it is the angular velocity.
+    """
+    pairs = list(zip((axis if turns else arm.cross(axis)).parts, cdof.rot.parts, strict=True))
+    if not turns:  # axis . (rot x arm) = (arm x axis) . rot
+        pairs += zip(axis.parts, cdof.lin.parts, strict=True)
+    return outer_sum(pairs)
 
 
 def surface_force(c: Contacts, force: list) -> list:

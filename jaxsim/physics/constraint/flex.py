@@ -14,7 +14,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constraint.equality import Row, equality_rows, members

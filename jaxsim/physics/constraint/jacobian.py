@@ -8,15 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply, apply_transpose
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.products import (
-    apply,
-    apply_basis,
-    apply_basis_transpose,
-    apply_transpose,
-    gram_basis,
-)
+from jaxsim.physics.arrays.products import apply_basis, apply_basis_transpose, gram_basis
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take, weighted_sum
 from jaxsim.physics.arrays.system.lower import AnySymmetric
 

@@ -15,7 +15,7 @@ from jaxsim.enums import ConstraintType
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import picked

@@ -16,7 +16,7 @@ from jaxsim.enums import EnableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import diagonal
 from jaxsim.physics.arrays.system.factor import inverse_parts
 from jaxsim.physics.constraint.cone import Pyramid

@@ -18,7 +18,7 @@ from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.arrays.system.factor import solve_spd

@@ -23,8 +23,8 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.force_slope import force_slope
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.body.configuration import place

@@ -14,7 +14,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.constraint.island import touched_trees
 from jaxsim.physics.discrete import is_discrete

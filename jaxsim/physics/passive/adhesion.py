@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply_transpose
+from jaxsim.physics.arrays.bilinear import apply_transpose
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.constraint.contact import basis_jacobian

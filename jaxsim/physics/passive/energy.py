@@ -6,7 +6,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.flex.stretch import edge_energy
 from jaxsim.physics.passive.spring import spring_energy

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply, apply_transpose
+from jaxsim.physics.arrays.bilinear import apply, apply_transpose
 from jaxsim.physics.constraint.row_list import ConstraintRows, listed
 from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.forward import (

@@ -14,7 +14,7 @@ from jaxsim.enums import ConstraintState, ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply_transpose
+from jaxsim.physics.arrays.bilinear import apply_transpose
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.arrays.system.factor import inverse_parts
 from jaxsim.physics.constraint.cone import Elliptic

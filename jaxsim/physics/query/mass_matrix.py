@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.arrays.system.ldl import ltdl, solve_transposed
 from jaxsim.physics.body.inertia import com_pos, crb

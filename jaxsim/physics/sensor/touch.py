@@ -8,8 +8,8 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.sensor.shape_query import RAY, ray_meets
 from jaxsim.physics.solver.constraint_force import contact_side, net_contact_force

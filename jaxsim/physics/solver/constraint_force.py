@@ -14,7 +14,7 @@ from jaxsim.math import Quat, Spatial, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.collision.listed import listed_forces
 from jaxsim.physics.constraint.contact import surface_force

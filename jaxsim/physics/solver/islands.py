@@ -14,7 +14,7 @@ from jax import lax
 from jaxsim.enums import DisableBit
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import column, total, weighted_sum
 from jaxsim.physics.constraint.island import connected, first_of
 from jaxsim.physics.integrate.ties import metric_ties

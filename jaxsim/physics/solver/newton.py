@@ -15,10 +15,11 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.call import not_differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.remember import solution
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.arrays.system.factor import Whole
 from jaxsim.physics.solver.linesearch import line_search
@@ -56,28 +57,24 @@ def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -
     Starts from the warm start or the unconstrained acceleration, whichever costs less.
     """
 
-    @jax.custom_jvp
-    def run(p: Problem, settings: Settings) -> Solution:
-        with not_differentiated():
-            return _iterate(p, settings, iterations, ls_iterations)
+    with not_differentiated():
+        found = _iterate(*lax.stop_gradient((p, settings)), iterations, ls_iterations)
+    return solution(p, found, _change)
 
-    @run.defjvp
-    def tangent(primals, tangents):
-        p, _ = primals
-        found = run(*primals)
 
-        def gradients(p: Problem) -> tuple[Array, Array]:
-            at_x = apply(p.M, found.qacc) - p.smooth - p.force_at(found.qacc)
-            return at_x, apply(p.M, found.qacc_smooth) - p.smooth
+def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
+    """The change of the solution by that of the problem."""
 
-        _, (dF, dG) = jax.jvp(gradients, (p,), (tangents[0],))
-        H = p.hessian(p.pieces(p.residual(found.qacc)), Whole(p.M, p.parts))
-        dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
-        _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (tangents[0], dx))
-        no_change = np.zeros(found.niter.shape, jax.dtypes.float0)
-        return found, Solution(dx, dsmooth, dforce, no_change)
+    def gradients(p: Problem) -> tuple[Array, Array]:
+        at_x = apply(p.M, found.qacc) - p.smooth - p.force_at(found.qacc)
+        return at_x, apply(p.M, found.qacc_smooth) - p.smooth
 
-    return run(p, settings)
+    _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
+    pieces = pin(p.pieces(p.residual(found.qacc)), found.qacc)
+    H = p.hessian(pieces, Whole(p.M, p.parts))
+    dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
+    _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (dp, dx))
+    return Solution(dx, dsmooth, dforce, np.zeros(found.niter.shape, jax.dtypes.float0))
 
 
 def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -> Solution:

@@ -26,9 +26,9 @@ from jax import lax
 
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply, apply_transpose
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import apply, apply_transpose
 from jaxsim.physics.arrays.system.factor import inverse_spd
 from jaxsim.physics.constraint.cost import Huber, Piece
 from jaxsim.physics.constraint.rows import Block

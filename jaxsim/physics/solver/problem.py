@@ -13,10 +13,10 @@ from jax import lax
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.arrays.system.factor import Whole, growing, solve_parts
 from jaxsim.physics.arrays.system.lower import AnySymmetric, Symmetric

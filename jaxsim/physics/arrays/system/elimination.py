@@ -5,7 +5,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import column
 
 

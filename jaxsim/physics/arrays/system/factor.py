@@ -19,11 +19,12 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import apply, gram
+from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import HIGHEST, take
 from jaxsim.physics.arrays.system.lower import Lower, Symmetric
 from jaxsim.physics.arrays.system.normal_kernel import serves, solve_normal

@@ -1,0 +1,174 @@
+"""What an iteration has found, kept for the derivative.
+
+A derivative of a solution is one of its equations at the solution: it needs the end of an
+iteration, not the way there. `solution` marks such an end in the program of a call (call.py). Where
+a derivative will follow, the call gives it out beside its results (`recording`), and the derivative
+takes it in (`recalling`), so that it does not iterate again.
+
+An end is seen where it stands in the program itself or in its scans, as the stages of RK4 are; in
+another loop it is only a value, and a derivative finds it anew.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, Var
+from jax.interpreters import ad, batching, mlir, partial_eval
+
+from jaxsim.physics.arrays.array import Array
+
+Leaves = Sequence[Array]
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+END = Primitive("end_of_iteration")
+END.multiple_results = True
+END.def_impl(lambda *leaves: list(leaves))
+END.def_abstract_eval(lambda *avals: list(avals))
+mlir.register_lowering(END, lambda _, *leaves: leaves)
+batching.primitive_batchers[END] = lambda leaves, axes: (END.bind(*leaves), axes)
+
+
+SOLUTION = Primitive("solution")
+SOLUTION.multiple_results = True
+
+
+def solution(problem: Given, found: Found, change: Callable[[Given, Given, Found], Found]) -> Found:
+    """The end of an iteration as a function of the problem that it solves.
+
+    As `jax.custom_jvp` would make it; but that is forgotten in a scan of which a derivative was
+    made, so that the next derivative would be zero there.
+
+    Args:
+      problem: what the solution depends on.
+      found: the end of the iteration, of which each array has all worlds last, `[items, *W]`.
+      change: `(problem, change of the problem, found)` to the change of `found`.
+    """
+    given, of_problem = jax.tree.flatten(problem)
+    leaves, of_found = jax.tree.flatten(lax.stop_gradient(found))
+
+    def of_leaves(given: Leaves, changes: Leaves, leaves: Leaves) -> list[Array]:
+        p, dp = jax.tree.unflatten(of_problem, given), jax.tree.unflatten(of_problem, changes)
+        return jax.tree.leaves(change(p, dp, jax.tree.unflatten(of_found, leaves)))
+
+    known = END.bind(*leaves)
+    results = SOLUTION.bind(*given, *known, change=of_leaves, number=len(leaves))
+    as_function: Found = jax.tree.unflatten(of_found, results)
+    return as_function
+
+
+def _found(*leaves: Array, change: Callable, number: int) -> list[Array]:
+    del change
+    return list(leaves[-number:])
+
+
+SOLUTION.def_impl(_found)
+SOLUTION.def_abstract_eval(_found)
+mlir.register_lowering(SOLUTION, lambda _, *leaves, change, number: leaves[-number:])
+
+
+def _changed_solution(
+    leaves: Leaves, changes: Sequence, *, change: Callable, number: int
+) -> tuple[list[Array], list[Array]]:
+    found = SOLUTION.bind(*leaves, change=change, number=number)  # for a second derivative
+    changes = [ad.instantiate_zeros(c) for c in changes[:-number]]
+    return found, change(leaves[:-number], changes, found)
+
+
+ad.primitive_jvps[SOLUTION] = _changed_solution
+
+
+def _solutions(
+    leaves: Leaves, axes: Sequence, *, change: Callable, number: int
+) -> tuple[list[Array], Sequence]:
+    """Of several problems, which stand in the first axis."""
+    size = next(a.shape[axis] for a, axis in zip(leaves, axes, strict=True) if axis is not None)
+
+    def first(a: Array, axis: int | None) -> Array:
+        if axis is None:
+            return jnp.broadcast_to(a, (size, *a.shape))
+        return jnp.moveaxis(a, axis, 0)
+
+    every = [first(*pair) for pair in zip(leaves, axes, strict=True)]
+    return SOLUTION.bind(*every, change=jax.vmap(change), number=number), [0] * number
+
+
+batching.primitive_batchers[SOLUTION] = _solutions
+
+
+def recording(program: ClosedJaxpr) -> tuple[ClosedJaxpr, int]:
+    """The program that returns the ends of its iterations, too, after its results; their number."""
+    found = _recording(program.jaxpr)
+    more = len(found.outvars) - len(program.jaxpr.outvars)
+    return program.replace(jaxpr=found), more
+
+
+def recalling(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The program that takes the ends of its iterations, after its arguments, and iterates not."""
+    found = _recalling(program.jaxpr)
+    needed, _ = partial_eval.dce_jaxpr(found, [True] * len(found.outvars), True)
+    return program.replace(jaxpr=needed)
+
+
+def _recording(jaxpr: Jaxpr) -> Jaxpr:
+    eqns, ends = [], []
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is END:
+            ends += eqn.outvars
+        elif eqn.primitive is lax.scan_p:
+            eqn, more = _scan_recording(eqn)
+            ends += more
+        eqns.append(eqn)
+    return _changed(jaxpr, eqns, jaxpr.invars, [*jaxpr.outvars, *ends])
+
+
+def _recalling(jaxpr: Jaxpr) -> Jaxpr:
+    eqns, ends = [], []
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is END:
+            ends += eqn.outvars
+            continue
+        if eqn.primitive is lax.scan_p:
+            eqn, more = _scan_recalling(eqn)
+            ends += more
+        eqns.append(eqn)
+    return _changed(jaxpr, eqns, [*jaxpr.invars, *ends], jaxpr.outvars)
+
+
+def _scan_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+    """A scan that stacks what its turns record."""
+    body, number = recording(eqn.params["jaxpr"])
+    if not number:
+        return eqn, []
+    ends = _stacked(body.out_avals[-number:], eqn.params["length"])
+    params = eqn.params | {"jaxpr": body}
+    return eqn.replace(params=params, outvars=[*eqn.outvars, *ends]), ends
+
+
+def _scan_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+    """A scan whose turns take what was stacked."""
+    inner = eqn.params["jaxpr"]
+    body = inner.replace(jaxpr=_recalling(inner.jaxpr))
+    number = len(body.in_avals) - len(inner.in_avals)
+    if not number:
+        return eqn, []
+    ends = _stacked(body.in_avals[-number:], eqn.params["length"])
+    params = eqn.params | {"jaxpr": body}
+    if "linear" in params:
+        params["linear"] = (*params["linear"], *[False] * number)
+    return eqn.replace(params=params, invars=[*eqn.invars, *ends]), ends
+
+
+def _stacked(avals: Sequence, length: int) -> list[Var]:
+    """New variables for these values of each turn."""
+    shapes = [jax.ShapeDtypeStruct((length, *a.shape), a.dtype) for a in avals]
+    new: list[Var] = jax.make_jaxpr(lambda *leaves: leaves)(*shapes).jaxpr.invars
+    return new
+
+
+def _changed(jaxpr: Jaxpr, eqns: list[JaxprEqn], invars: Sequence[Var], outvars: Sequence) -> Jaxpr:
+    info = jaxpr.debug_info.with_unknown_names()
+    return jaxpr.replace(eqns=eqns, invars=invars, outvars=outvars, debug_info=info)
