@@ -42,6 +42,14 @@ def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
     return Surface(rgba, int(material), max(used))
 
 
+def mean_color(m: Model, look: Surface) -> np.ndarray:
+    """Color and opacity of what is drawn without its image, (4,): that of the image as a whole."""
+    rgba = np.array(look.rgba, float)
+    if look.texture >= 0:
+        rgba[:3] *= image_of(m, look.texture)[..., :3].mean(axis=(0, 1)) / 255
+    return rgba
+
+
 def textured(
     m: Model,
     shape: Shape,
@@ -65,9 +73,9 @@ def textured(
     trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
     image = place = None
     if look.texture >= 0 and m.tex_type[look.texture] == FLAT:
-        image, place = _image(m, look.texture), _places(m, shape, kind, size, look.material)
+        image, place = image_of(m, look.texture), _places(m, shape, kind, size, look.material)
     elif look.texture >= 0:
-        image = _image(m, look.texture)
+        image = image_of(m, look.texture)
         shape, place = _on_cube(shape, kind, size, repeated=image.shape[0] == image.shape[1])
     if place is not None:
         place = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)  # trimesh counts from below
@@ -106,7 +114,7 @@ def _material(
     )
 
 
-def _image(m: Model, texture: int) -> np.ndarray:
+def image_of(m: Model, texture: int) -> np.ndarray:
     """The pixels of a texture, (height, width, 3 or 4), from above."""
     shape = [int(x[texture]) for x in (m.tex_height, m.tex_width, m.tex_nchannel)]
     start = int(m.tex_adr[texture])
