@@ -1,8 +1,9 @@
 """What surfaces look like where rays meet them: smooth normals, colors, images.
 
 Images lie on geoms as MuJoCo's renderer lays them (XML reference, asset/texture and
-asset/material): flat ones by the texture coordinates of a mesh, else along the z axis of the geom;
-cubes as seen from its center. Pixels between four are their mean by distance.
+asset/material): flat ones by the texture coordinates of a mesh, around primitives (wrap.py), else
+along the z axis of the geom; cubes as seen from its center. Pixels between four are their mean by
+distance.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.ray.local import look as look_up
 from jaxsim.view.picture.pixels import Seen
+from jaxsim.view.picture.wrap import WRAPPED
 
 UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
 RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
@@ -221,11 +223,8 @@ def _image(
     color = Vec(white, white, white)
     if plan.flat[plan.texture != NONE].any():
         repeat = [take(m.mat_texrepeat[:, k], np.maximum(m.geom_matid, 0)) for k in range(2)]
-        span = [jnp.where(uniform, 1, h) for h in half[:2]]
-        u, v = (
-            s * 0.5 * pick(r, geom) * x / h - 0.5
-            for s, r, x, h in zip((1, -1), repeat, local.parts[:2], span, strict=True)
-        )
+        repeat = [pick(r, geom) for r in repeat]
+        u, v = _wrapped(m, plan, geom, local, half, repeat, uniform)
         if weights is not None and plan.texcoord.any():
             table = tuple(m.mesh_texcoord[:, k] for k in range(2))
             place = _mean(table, plan.place, seen, weights, world)
@@ -238,6 +237,26 @@ def _image(
         way = Vec(*(x / s for x, s in zip(local.parts, span, strict=True)))
         color = select(flat, color, _of_cube(m, way, which, pixels, world))
     return select(texture != NONE, color, Vec(white, white, white))
+
+
+def _wrapped(
+    m: Model, plan: Plan, geom: Array, p: Vec, half: list, repeat: list, uniform: Array
+) -> tuple[Array, Array]:
+    """Places in flat images: around primitives, along the z axis of other geoms."""
+    span = [jnp.where(uniform, 1, h) for h in half[:2]]
+    u, v = (
+        s * 0.5 * r * x / h - 0.5
+        for s, r, x, h in zip((1, -1), repeat, p.parts[:2], span, strict=True)
+    )
+    kind = jnp.asarray(m.geom_type, jnp.int32)[geom]
+    ends = pick((m.geom_size[:, 0] > 0) & (m.geom_size[:, 1] > 0), geom)
+    across, down = (r * jnp.where(uniform, h, 1) for r, h in zip(repeat, half[:2], strict=True))
+    for type_ in np.unique(m.geom_type[(plan.texture != NONE) & plan.flat]):
+        if type_ in WRAPPED:
+            here = (kind == type_) & (ends if type_ == GeomType.PLANE else True)
+            a, b = WRAPPED[type_](p, Vec(*half), p)
+            u, v = jnp.where(here, a * across, u), jnp.where(here, b * down, v)
+    return u, v
 
 
 def _of_cube(m: Model, way: Vec, which: Array, pixels: Array, world: Array) -> Vec:
