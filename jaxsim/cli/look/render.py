@@ -25,9 +25,11 @@ from jaxsim.view.browser.draw.poses import STATE
 from jaxsim.view.browser.motion import Motion, motion_of
 from jaxsim.view.camera import Camera
 from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.output import resolution
 from jaxsim.view.picture.render import render
 
 STILLS, FILMS = (".png", ".jpg"), (".gif", ".mp4")
+SIZE = (320, 240)  # of a world
 SECONDS = 4.0  # of a film of a model that is not told how long
 
 
@@ -46,6 +48,7 @@ def render_file(args: argparse.Namespace) -> int:
         raise InputProblem(str(error)) from None
     except ValueError as error:
         raise InputProblem(f"{args.file}: {error}") from None
+    args.size = args.size or _resolution(m, camera)
     draw = _drawing(m, camera, _look(m, source), args)
     film = out.suffix in FILMS
     states = _simulated(m, args, film) if recorded is None else _played(m, recorded, args, film)
@@ -86,6 +89,13 @@ def _look(m: Model, source: str) -> Look:
 
 def _id(camera: str) -> int | str:
     return int(camera) if camera.isdigit() else camera
+
+
+def _resolution(m: Model, camera: Camera | None) -> tuple[int, int]:
+    """Size of pictures of a camera: its resolution, if it was given one."""
+    if camera is not None and int(np.prod(resolution(m, camera.fixedcamid))) > 1:
+        return resolution(m, camera.fixedcamid)
+    return SIZE
 
 
 def _whole(args: argparse.Namespace) -> tuple[int, int]:

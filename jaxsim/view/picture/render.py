@@ -37,7 +37,7 @@ from jaxsim.view.select import SHOWN
 
 TOGETHER = 64  # times as many rays are drawn together as lanes are searched together
 MOST = 1 << 15  # pixels of a side of a picture
-WHAT = ("rgb", "depth", "segmentation", "normal", "object")
+WHAT = ("rgb", "depth", "distance", "segmentation", "normal", "object")
 
 
 class Picture(NamedTuple):
@@ -47,6 +47,7 @@ class Picture(NamedTuple):
       rgb: colors from 0 to 1, (height, width, 3).
       depth: how far before the camera, along its axis, (height, width) [m]; where nothing is seen
         the distance up to which one sees (`znear` and `zfar` of the look).
+      distance: how far along the ray of the pixel, (height, width) [m]; likewise.
       segmentation: numbers of the geoms, (height, width); -1: no geom.
       normal: of the surfaces, outwards, in the world, (height, width, 3); zero: nothing.
       object: number and `ObjType` of what is seen, a geom, flex, skin or tendon, (height, width,
@@ -55,6 +56,7 @@ class Picture(NamedTuple):
 
     rgb: jax.Array | None = None
     depth: jax.Array | None = None
+    distance: jax.Array | None = None
     segmentation: jax.Array | None = None
     normal: jax.Array | None = None
     object: jax.Array | None = None
@@ -84,7 +86,7 @@ def render(
       camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one
         that sees the whole model.
       width, height: of the picture [pixels].
-      what: which pictures, of "rgb", "depth", "segmentation", "normal" and "object".
+      what: which pictures, of "rgb", "depth", "distance", "segmentation", "normal", "object".
       look: the light at the camera, images and sky; None: `Look.of(m)`.
       geomgroup: six numbers, which groups are shown, of geoms, flexes, skins and tendons. Known
         when traced.
@@ -157,6 +159,7 @@ def _drawing(
             found = seen(m, d, scene, rays, reach, view.ahead, geoms)
             made = {
                 "depth": found.depth,
+                "distance": found.depth * found.way.norm(),
                 "segmentation": found.geom,
                 "normal": _stacked(found.normal),
                 "object": _objects(m, scene, found),
