@@ -229,14 +229,20 @@ def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
 
 
 def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
-    first = next(pictures)
+    first = _even(next(pictures))
     size = first.shape[1], first.shape[0]
     ffmpeg = needed("imageio_ffmpeg", "render")
     writer = ffmpeg.write_frames(str(out), size, fps=fps, macro_block_size=1)
     writer.send(None)
     try:
-        writer.send(np.ascontiguousarray(first))
+        writer.send(first)
         for picture in pictures:
-            writer.send(np.ascontiguousarray(picture))
+            writer.send(_even(picture))
     finally:
         writer.close()
+
+
+def _even(picture: np.ndarray) -> np.ndarray:
+    """A picture of even width and height, as films have: its last column and row twice."""
+    height, width = picture.shape[:2]
+    return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
