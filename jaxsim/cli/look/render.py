@@ -53,7 +53,7 @@ def render_file(args: argparse.Namespace) -> int:
     film = out.suffix in FILMS
     states = _simulated(m, args, film) if recorded is None else _played(m, recorded, args, film)
     pictures, number = states
-    _write(out, _progress((draw(d) for d in pictures), number), args.fps)
+    _write(out, _progress((draw(d) for d in pictures), number, args.worlds), args.fps)
     width, height = _whole(args)
     print(f"{'wrote':11} {out}: {width} x {height}, {number} picture{'s' * (number > 1)}")
     return 0
@@ -194,8 +194,8 @@ def _played(
     return states(), len(records)
 
 
-def _progress(pictures: Iterator[np.ndarray], number: int) -> Iterator[np.ndarray]:
-    bar = Progress(number, 1, unit="pictures")
+def _progress(pictures: Iterator[np.ndarray], number: int, worlds: int) -> Iterator[np.ndarray]:
+    bar = Progress(number, worlds, unit="pictures")
     try:
         for k, picture in enumerate(pictures):
             yield picture

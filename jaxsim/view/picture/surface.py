@@ -188,7 +188,8 @@ def _of_things(
     if soft is None or not ((plan.of_thing != NONE).any() and (place >= 0).any()):
         return None
     face = jnp.clip(seen.piece, 0, place.shape[1] - 1)
-    table = [jnp.concatenate([m.flex_texcoord[:, k], m.skin_texcoord[:, k]]) for k in range(2)]
+    both = m.flex_texcoord, m.skin_texcoord
+    table = [jnp.concatenate(_like_each_other(*(x[:, k] for x in both))) for k in range(2)]
     corners = [look_up(table, jnp.asarray(np.maximum(p, 0))[face], world) for p in place]
     u, v = (
         sum(

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.enums import WrapType
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -48,16 +49,21 @@ def strands(m: Model, d: Data) -> Strands:
     """All pieces; `d` has the paths of tendons and the vertices of flexes."""
     like = jnp.zeros_like(d.qpos, shape=(1, *d.qpos.shape[1:]))
     parts = [*_tendons(m, d), *_rods(m, d)]
-    return jax.tree.map(lambda x: x + 0 * like.astype(x.dtype), concat(parts))
+    return concat(jax.tree.map(lambda x: x + 0 * like.astype(x.dtype), parts))
 
 
 def has_strands(s: Structure) -> bool:
     """Whether a model has tendons with a path, or rods."""
-    return bool(s.nwrap) or len(_rods_of(s).flex) > 0
+    return _has_paths(s) or len(_rods_of(s).flex) > 0
+
+
+def _has_paths(s: Structure) -> bool:
+    """Whether a tendon has a path, and is not a sum of joints."""
+    return bool(np.any(s.wrap_type != WrapType.JOINT)) if s.nwrap else False
 
 
 def _tendons(m: Model, d: Data) -> list[Strands]:
-    if not m.nwrap:
+    if not _has_paths(m.structure):
         return []
     point = Vec(*(d.wrap_xpos[:, k::3].reshape(-1, *d.qpos.shape[1:]) for k in range(3)))
     number = len(point.x)
