@@ -13,10 +13,12 @@ from jaxsim.view import default_free_camera
 W, H = 12, 9
 XML = SOFT.replace("<freejoint/>", "<freejoint/><site/>").replace(
     "</mujoco>",
-    """<tendon><spatial name="line" width=".03"><site site="one"/><site site="two"/></spatial>
+    """<tendon><spatial name="line" width=".07"><site site="one"/><site site="two"/></spatial>
     </tendon></mujoco>""",
 )
-XML = XML.replace("<site/>", '<site name="one"/>', 1).replace("<site/>", '<site name="two"/>', 1)
+XML = XML.replace("<site/>", '<site name="one"/>', 1).replace(
+    "<site/>", '<site name="two" pos=".6 -.7 .3"/>', 1
+)
 
 
 @pytest.mark.slow
