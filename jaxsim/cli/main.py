@@ -251,7 +251,10 @@ def _add_pictures(commands: Any) -> None:
     picture.add_argument("--out", metavar="FILE", help=".png, .jpg, .gif or .mp4 (default: .png)")
     picture.add_argument("--camera", metavar="NAME", help="or its number (default: a free one)")
     picture.add_argument(
-        "--size", type=_size, default=(320, 240), metavar="WxH", help="of a world (default 320x240)"
+        "--size",
+        type=_size,
+        metavar="WxH",
+        help="of a world (default: the camera's resolution, or 320x240)",
     )
     picture.add_argument("--worlds", type=_count, default=1, help="side by side (default 1)")
     picture.add_argument("--model", metavar="MODEL.xml", help="of the motion, if it is elsewhere")

@@ -55,6 +55,21 @@ def test_a_mosaic_and_a_film_of_a_motion(arm, capsys):
     assert left < 11 < 12 < right
 
 
+# imageio-ffmpeg leaves its pipes to the garbage collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_film_for_a_player(tmp_path):
+    """Films have an even width and height; what is odd gets one more column or row."""
+    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="the extra render is not installed")
+    from jaxsim.cli.look.render import _write
+
+    film = tmp_path / "film.mp4"
+    _write(film, (np.full((17, 25, 3), 40 * k, np.uint8) for k in range(5)), 10)
+    frames = ffmpeg.read_frames(str(film))
+    assert next(frames)["size"] == (26, 18)
+    bright = [np.frombuffer(frame, np.uint8).mean() for frame in frames]
+    np.testing.assert_allclose(bright, 40 * np.arange(5), atol=4)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

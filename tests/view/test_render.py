@@ -116,10 +116,11 @@ def test_a_picture_by_hand():
     top = pixel(1.1, 1.1)
     assert got.segmentation[top] == jaxsim.name2id(m, "geom", "block")
     np.testing.assert_allclose(got.depth[top], 5 - 0.7)
-    # the floor's image repeats every two meters; what has no opacity or another group is not there
+    # the floor's image begins in its corner and repeats every two meters
+    # what has no opacity or another group is not there
     assert (got.segmentation[pixel(-1, -1)], got.segmentation[pixel(-1, 1)]) == (0, 0)
     light = 0.7 + np.array([0.1, 0.2, 0.3])
-    for x, paint in ((-0.6, [1, 0, 0]), (0.6, [0, 0, 1])):
+    for x, paint in ((-0.9, [1, 0, 0]), (0.4, [0, 0, 1])):
         np.testing.assert_allclose(got.rgb[pixel(x, 0.6)], light * paint, rtol=1e-6)
     # beyond the floor is the sky
     assert got.segmentation[0, 0] == -1

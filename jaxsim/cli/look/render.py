@@ -25,9 +25,11 @@ from jaxsim.view.browser.draw.poses import STATE
 from jaxsim.view.browser.motion import Motion, motion_of
 from jaxsim.view.camera import Camera
 from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.output import resolution
 from jaxsim.view.picture.render import render
 
 STILLS, FILMS = (".png", ".jpg"), (".gif", ".mp4")
+SIZE = (320, 240)  # of a world
 SECONDS = 4.0  # of a film of a model that is not told how long
 
 
@@ -46,11 +48,12 @@ def render_file(args: argparse.Namespace) -> int:
         raise InputProblem(str(error)) from None
     except ValueError as error:
         raise InputProblem(f"{args.file}: {error}") from None
+    args.size = args.size or _resolution(m, camera)
     draw = _drawing(m, camera, _look(m, source), args)
     film = out.suffix in FILMS
     states = _simulated(m, args, film) if recorded is None else _played(m, recorded, args, film)
     pictures, number = states
-    _write(out, _progress((draw(d) for d in pictures), number), args.fps)
+    _write(out, _progress((draw(d) for d in pictures), number, args.worlds), args.fps)
     width, height = _whole(args)
     print(f"{'wrote':11} {out}: {width} x {height}, {number} picture{'s' * (number > 1)}")
     return 0
@@ -86,6 +89,13 @@ def _look(m: Model, source: str) -> Look:
 
 def _id(camera: str) -> int | str:
     return int(camera) if camera.isdigit() else camera
+
+
+def _resolution(m: Model, camera: Camera | None) -> tuple[int, int]:
+    """Size of pictures of a camera: its resolution, if it was given one."""
+    if camera is not None and int(np.prod(resolution(m, camera.fixedcamid))) > 1:
+        return resolution(m, camera.fixedcamid)
+    return SIZE
 
 
 def _whole(args: argparse.Namespace) -> tuple[int, int]:
@@ -184,8 +194,8 @@ def _played(
     return states(), len(records)
 
 
-def _progress(pictures: Iterator[np.ndarray], number: int) -> Iterator[np.ndarray]:
-    bar = Progress(number, 1, unit="pictures")
+def _progress(pictures: Iterator[np.ndarray], number: int, worlds: int) -> Iterator[np.ndarray]:
+    bar = Progress(number, worlds, unit="pictures")
     try:
         for k, picture in enumerate(pictures):
             yield picture
@@ -219,14 +229,20 @@ def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
 
 
 def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
-    first = next(pictures)
+    first = _even(next(pictures))
     size = first.shape[1], first.shape[0]
     ffmpeg = needed("imageio_ffmpeg", "render")
     writer = ffmpeg.write_frames(str(out), size, fps=fps, macro_block_size=1)
     writer.send(None)
     try:
-        writer.send(np.ascontiguousarray(first))
+        writer.send(first)
         for picture in pictures:
-            writer.send(np.ascontiguousarray(picture))
+            writer.send(_even(picture))
     finally:
         writer.close()
+
+
+def _even(picture: np.ndarray) -> np.ndarray:
+    """A picture of even width and height, as films have: its last column and row twice."""
+    height, width = picture.shape[:2]
+    return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

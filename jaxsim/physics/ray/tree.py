@@ -1,4 +1,4 @@
-"""Trees of boxes around the faces of meshes, and the walk of rays through them.
+"""Trees of boxes around the faces of meshes, for the walk of rays through them.
 
 MuJoCo's order of the faces (`mesh_faceorder`) comes of halving a mesh again and again, so that the
 same halves are a binary tree, whose leaves are the faces. What belongs to what follows from the
@@ -69,13 +69,17 @@ class Trees:
 
 
 def trees(m: Model) -> Trees:
-    """The trees of a model, which is in the form of the physics."""
-    plan = tree_plan(m.structure)
+    """The trees of the meshes of a model, which is in the form of the physics."""
+    return grown(tree_plan(m.structure), m.mesh_vert)
+
+
+def grown(plan: Plan, vertex: Vec) -> Trees:
+    """Trees with boxes around the faces as they are with some vertices, `[nvert, *W]`."""
 
     def table(x: np.ndarray) -> jax.Array:
         return jnp.asarray(x, jnp.int32)
 
-    low, high = _boxes(m.mesh_vert, plan)
+    low, high = _boxes(vertex, plan)
     return Trees(
         root=table(plan.root),
         into=table(plan.into),
@@ -84,7 +88,7 @@ def trees(m: Model) -> Trees:
         high=high,
         face=table(plan.face),
         corner=tuple(map(table, plan.corner)),
-        vertex=m.mesh_vert,
+        vertex=vertex,
     )
 
 
@@ -110,36 +114,52 @@ def tree_plan(s: Structure) -> Plan:
     """The trees of the meshes of a model."""
     meshes = np.unique(s.geom_dataid[s.geom_type == GeomType.MESH])
     meshes = meshes[s.mesh_facenum[meshes] > 0]
-    count = s.mesh_facenum[meshes]
+    orders = []
+    for mesh in meshes:
+        own = slice(s.mesh_faceadr[mesh], s.mesh_faceadr[mesh] + s.mesh_facenum[mesh])
+        orders.append(s.mesh_faceadr[mesh] + np.asarray(s.mesh_faceorder)[own])
+    owner = np.repeat(np.arange(s.nmesh), s.mesh_facenum)
+    corner = np.asarray(s.mesh_face).reshape(-1, CORNERS) + s.mesh_vertadr[owner][:, None]
+    return forest(s.nmesh, meshes, orders, corner)
+
+
+def forest(number: int, meshes: np.ndarray, orders: list[np.ndarray], corner: np.ndarray) -> Plan:
+    """Trees that halve lists of faces again and again.
+
+    Args:
+      number: of all meshes.
+      meshes: those that have a tree.
+      orders: faces of each of these, neighbours beside each other.
+      corner: vertices of all faces, `[nface, CORNERS]`.
+    """
+    count = np.array([len(order) for order in orders], int)
     height = np.ceil(np.log2(count)).astype(int)
-    order = np.argsort(-height, kind="stable")  # those that go on above stand first
-    meshes, count, height = meshes[order], count[order], height[order]
+    high = np.argsort(-height, kind="stable")  # those that go on above stand first
+    meshes, count, height = meshes[high], count[high], height[high]
+    orders = [orders[k] for k in high]
 
     first: list[np.ndarray] = []  # node of each mesh at each height
     pairs, nodes = [], 0
     for h in range(int(height.max(initial=0)) + 1):
-        number = np.where(height >= h, 1 << np.maximum(height - h, 0), 0)
-        first.append(nodes + np.cumsum(number) - number)
-        pairs.append(int(number.sum()))
+        here = np.where(height >= h, 1 << np.maximum(height - h, 0), 0)
+        first.append(nodes + np.cumsum(here) - here)
+        pairs.append(int(here.sum()))
         nodes += pairs[-1]
 
     into, past = np.full(nodes, END), np.full(nodes, END)
     faces = []
-    for k, mesh in enumerate(meshes):
+    for k in range(len(meshes)):
         for h in reversed(range(height[k])):
             above = first[h + 1][k] + np.arange(1 << (height[k] - h - 1))
             left = first[h][k] + 2 * np.arange(len(above))
             into[above], past[left], past[left + 1] = left, left + 1, past[above]
         leaf = first[0][k] + np.arange(1 << height[k])
         into[leaf] = past[leaf]
-        start = s.mesh_faceadr[mesh]
-        faces.append(start + s.mesh_faceorder[start + _places(int(count[k]), int(height[k]))])
+        faces.append(orders[k][_places(int(count[k]), int(height[k]))])
     face = np.concatenate([*faces, np.zeros(0, int)])
-    owner = np.repeat(meshes, 1 << height)
-    corner = np.asarray(s.mesh_face).reshape(-1, CORNERS)[face] + s.mesh_vertadr[owner][:, None]
-    root = np.full(s.nmesh, END)
+    root = np.full(number, END)
     root[meshes] = [first[h][k] for k, h in enumerate(height)]
-    return Plan(tuple(pairs[1:]), root, into, past, face, corner.T)
+    return Plan(tuple(pairs[1:]), root, into, past, face, corner[face].T)
 
 
 def _places(count: int, height: int) -> np.ndarray:

@@ -11,11 +11,14 @@ from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
+from jaxsim.view.browser.draw.poses import Poses
+from jaxsim.view.browser.draw.soft import Soft, body_at
 from jaxsim.view.browser.panel.plots import SensorPlots
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.simulation import Simulation
 from jaxsim.view.browser.viewer import Viewer
+from jaxsim.view.mouse import Mouse
 from jaxsim.view.perturb import PertBit
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5")
@@ -38,7 +41,7 @@ class Live:
 
     def __init__(self, m: Model, *, port: int | None = None):
         self._m = m
-        self.viewer = Viewer(m, port=port, on_part=self._on_part)
+        self.viewer = Viewer(m, port=port, on_part=self._on_part, on_soft=self._on_soft)
         try:
             self.simulation = Simulation(m, self._seen)
             gui = self.viewer.server.gui
@@ -162,20 +165,60 @@ class Live:
         return change
 
     def _on_part(self, handle: Any, part: Part, world: int) -> None:
-        """Pulls the body of a part: drags with Ctrl or Cmd held."""
-        if self._m.body_weldid[part.body] == 0 and self._m.body_mocapid[part.body] < 0:
-            return
+        """Lets the body of a part be pulled and turned."""
+        if self._m.body_weldid[part.body] != 0 or self._m.body_mocapid[part.body] >= 0:
+            self._touchable(handle, lambda _: part.body)
+
+    def _on_soft(self, handle: Any, soft: Soft) -> None:
+        """Lets the bodies of a flex or skin be pulled, each where it is taken hold of."""
+        self._touchable(handle, lambda point: body_at(self._m, soft, self._poses(), point))
+
+    def _poses(self) -> Poses:
+        poses = self.viewer.scene.poses
+        assert poses is not None  # what is dragged was drawn
+        return poses
+
+    def _touchable(self, handle: Any, body_of: Callable[[np.ndarray], int]) -> None:
+        """Drags with Ctrl or Cmd held: the left button pulls, the right one turns."""
+
+        def begin(event: Any, active: PertBit) -> None:
+            point = np.array(event.start_position)
+            body = body_of(point)
+            if body > 0:
+                self.simulation.hold(body, point, int(active))
 
         @handle.on_drag("left", modifier="cmd/ctrl")
         def _(event: Any) -> None:
             if event.phase == "start":
-                self.simulation.hold(
-                    part.body, np.array(event.start_position), int(PertBit.TRANSLATE)
-                )
+                begin(event, PertBit.TRANSLATE)
             elif event.phase == "update":
                 self.simulation.pull(np.array(event.end_position))
             else:
                 self.simulation.let_go()
+
+        for modifier, action in (("cmd/ctrl", Mouse.ROTATE_V), ("cmd/ctrl+shift", Mouse.ROTATE_H)):
+            self._turnable(handle, modifier, action, begin)
+
+    def _turnable(
+        self, handle: Any, modifier: str, action: Mouse, begin: Callable[[Any, PertBit], None]
+    ) -> None:
+        """The right button with a modifier turns, by the way of the mouse since the last event."""
+        last = np.zeros(2)
+
+        @handle.on_drag("right", modifier=modifier)
+        def _(event: Any) -> None:
+            here = np.array(event.end_screen_pos)
+            if event.phase == "start":
+                begin(event, PertBit.ROTATE)
+            elif event.phase == "update":
+                camera = event.client.camera
+                x, y = (here - last) * [camera.aspect, 1]
+                ahead = np.array(camera.look_at) - np.array(camera.position)
+                azimuth = float(np.rad2deg(np.arctan2(ahead[1], ahead[0])))
+                self.simulation.turn(azimuth, float(x), float(y), action)
+            else:
+                self.simulation.let_go()
+            last[:] = here
 
 
 def told(m: Model, s: Simulation) -> str:

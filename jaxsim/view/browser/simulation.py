@@ -1,5 +1,6 @@
 """A world that runs in real time in a thread of its own, whatever those do who look at it."""
 
+import functools
 import queue
 import threading
 import time
@@ -15,7 +16,14 @@ from jaxsim.model.model import Model
 from jaxsim.physics import step
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.view.camera import default_free_camera
-from jaxsim.view.perturb import Perturb, apply_perturb_force, apply_perturb_pose, init_perturb
+from jaxsim.view.mouse import Mouse
+from jaxsim.view.perturb import (
+    Perturb,
+    apply_perturb_force,
+    apply_perturb_pose,
+    init_perturb,
+    move_perturb,
+)
 
 TURN = 1 / 60  # time between pictures [s]
 LONG = 0.1  # longest time for the steps of one turn [s]
@@ -117,6 +125,18 @@ class Simulation:
         held = self.held
         way = jnp.asarray(point, held.refpos.dtype) - held.refselpos
         self.held = held._replace(refselpos=held.refselpos + way, refpos=held.refpos + way)
+        self._news.set()
+
+    def turn(self, azimuth: float, x: float, y: float, action: Mouse = Mouse.ROTATE_V) -> None:
+        """Wants the body that is held turned.
+
+        Args:
+          azimuth: direction of who looks, about the vertical [degrees].
+          x, y: how far the mouse moves, to the right and down, in heights of the window.
+          action: ROTATE_V or ROTATE_H, as for `move_perturb`.
+        """
+        numbers = (jnp.asarray(v, self.held.scale.dtype) for v in (azimuth, x, y))
+        self.held = _turn(self._m, self.d, self.held, *numbers, action)
         self._news.set()
 
     def let_go(self) -> None:
@@ -228,6 +248,14 @@ def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax
     local = d.xmat[body].T @ (point.astype(d.xpos.dtype) - d.xpos[body])
     held = init_perturb(m, d, default_free_camera(m), body, local)
     return held._replace(active=jnp.asarray(active, jnp.int32))
+
+
+@functools.partial(jax.jit, static_argnames="action")
+def _turn(
+    m: Model, d: Data, held: Perturb, azimuth: jax.Array, x: jax.Array, y: jax.Array, action: Mouse
+) -> Perturb:
+    camera = default_free_camera(m).replace(azimuth=azimuth)
+    return move_perturb(m, d, camera, held, action, x, y)
 
 
 def _nobody(m: Model, d: Data) -> Perturb:

@@ -1,6 +1,7 @@
 """A viewer in the browser, for any loop: `viewer.show(d)`."""
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import OnPart, Part
 from jaxsim.view.browser.draw.poses import Posing, state_of
 from jaxsim.view.browser.draw.scene import Scene
+from jaxsim.view.browser.draw.soft import Soft
 from jaxsim.view.browser.draw.touch import Touching
 from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
@@ -33,6 +35,7 @@ class Viewer:
         side by side.
       spacing: distance between worlds side by side [m]; None: as their size asks for.
       on_part: called with each handle of viser, its part, and the world of its first instance.
+      on_soft: called with each handle of viser of a flex or skin of the first world, and which.
 
     Attributes:
       server: the server of viser, for controls of one's own.
@@ -59,17 +62,18 @@ class Viewer:
         ghosts: bool = False,
         spacing: float | None = None,
         on_part: OnPart | None = None,
+        on_soft: Callable[[Any, Soft], None] | None = None,
     ):
         if not isinstance(m, Model):
             raise ValueError(f"Viewer: m: expected a Model, got {type(m).__name__}")
         self._m, self.ghosts, self._spacing = m, ghosts, spacing
-        self._also = on_part
+        self._also, self._also_soft = on_part, on_soft
         self._posing, self._touching = Posing(m), Touching(m)
         self.server: Any = open_server(port)
         try:
             self.selected = Selected(self.server, m)
             poses = self._posing.of({"qpos": np.asarray(m.qpos0)[None]})
-            self.scene = Scene(self.server, m, poses, on_part=self._on_part)
+            self.scene = Scene(self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft)
             add_sight(self.server, m, self.scene)
             aim(self.server, *self.scene.around(poses))
         except BaseException:
@@ -179,3 +183,8 @@ class Viewer:
         self.selected.watch(handle, part, world)
         if self._also is not None:
             self._also(handle, part, world)
+
+    def _on_soft(self, handle: Any, soft: Soft) -> None:
+        self.selected.watch_soft(handle, soft)
+        if self._also_soft is not None:
+            self._also_soft(handle, soft)

@@ -22,9 +22,10 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.ray.cast import Rays, cast
+from jaxsim.physics.ray.cast import Rays
 from jaxsim.view.picture.look import Look
-from jaxsim.view.picture.pixels import Seen
+from jaxsim.view.picture.pixels import Seen, first_hits
+from jaxsim.view.picture.soft import Soft
 from jaxsim.view.picture.surface import Surface
 
 SPOT, DIRECTIONAL, POINT = 0, 1, 2  # mjtLightType; images (3) give no light here
@@ -46,13 +47,21 @@ class Lamp(NamedTuple):
     directional: jax.Array
 
 
-def lit(m: Model, d: Data, look: Look, seen: Seen, surface: Surface, shadows: bool) -> Vec:
+def lit(
+    m: Model,
+    d: Data,
+    scene: Soft | None,
+    look: Look,
+    seen: Seen,
+    surface: Surface,
+    shadows: bool,
+) -> Vec:
     """Colors of surfaces in the light of the camera and of the model's lights."""
     normal = surface.normal
     to_camera = -seen.way.normalize()
 
     def add(color: Vec, lamp: Lamp, geoms: np.ndarray | None) -> Vec:
-        return color + _of_lamp(m, d, seen, surface, normal, to_camera, lamp, geoms)
+        return color + _of_lamp(m, d, scene, seen, surface, normal, to_camera, lamp, geoms)
 
     color = surface.color.scale(surface.emission) + _of_camera(look, seen, surface, to_camera)
     some = m.light_active & np.isin(m.light_type, (SPOT, DIRECTIONAL, POINT))
@@ -83,6 +92,7 @@ def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
 def _of_lamp(
     m: Model,
     d: Data,
+    scene: Soft | None,
     seen: Seen,
     surface: Surface,
     n: Vec,
@@ -113,8 +123,8 @@ def _of_lamp(
     if geoms is not None:
         lift = LIFT * seen.depth
         begin = seen.point + seen.normal.scale(lift)
-        hits = cast(m, d, Rays(begin, to_light, ()), geoms)
-        free = (hits.geom < 0) | (~lamp.directional & (hits.dist > far))
+        hits, piece = first_hits(m, d, scene, Rays(begin, to_light, ()), geoms)
+        free = ((hits.geom < 0) & (piece < 0)) | (~lamp.directional & (hits.dist > far))
         strength = jnp.where(free & (seen.normal.dot(to_light) > 0), strength, 0)
     diffuse = _times(lamp.diffuse, surface.color).scale(facing * strength)
     shine = lamp.specular.scale(strength * _highlight(surface, n, to_light, to_camera))

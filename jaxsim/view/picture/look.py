@@ -15,11 +15,14 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.node import node
 from jaxsim.spec import Spec
 
+LAYERS = 4  # surfaces behind the first that are seen through it, and in mirrors
+HAZE = 0.3  # MuJoCo's default
+FOG = {"fogstart": 3.0, "fogend": 10.0}
 HEADLIGHT = {"ambient": 0.1, "diffuse": 0.4, "specular": 0.5}  # MuJoCo's defaults
 ZNEAR, ZFAR = 0.01, 50.0
 
 
-@node("znear", "zfar")
+@node("znear", "zfar", "haze_part", "fogstart", "fogend", "layers")
 class Look:
     """A pytree; what it holds may be batched, for pictures of worlds that look different.
 
@@ -27,8 +30,14 @@ class Look:
       ambient, diffuse, specular: colors of the light that goes with the camera, (3,).
       background: color of what is behind everything where there is no sky, (3,).
       tex_data: pixels of all textures, (ntexdata,), bytes.
+      haze: color of planes without end before their horizon, where there is a sky, (3,).
+      fog: color of what is far away, (3,); None: there is no fog.
       znear, zfar: how far in front of the camera one sees from and to, in extents of the model
         (static).
+      haze_part: part of the way to the horizon that the haze covers; 0: there is none (static).
+      fogstart, fogend: where the fog begins and hides everything, in extents (static).
+      layers: how many surfaces are seen behind what lets light through and in mirrors; 0: all
+        surfaces are opaque and none is a mirror, which is faster (static).
     """
 
     ambient: jax.Array
@@ -36,41 +45,76 @@ class Look:
     specular: jax.Array
     background: jax.Array
     tex_data: jax.Array
+    haze: jax.Array
+    fog: jax.Array | None = None
     znear: float = ZNEAR
     zfar: float = ZFAR
+    haze_part: float = HAZE
+    fogstart: float = FOG["fogstart"]
+    fogend: float = FOG["fogend"]
+    layers: int = LAYERS
 
     for_all_worlds: ClassVar[bool] = True  # arrays/native.py: worlds may have it in common
 
     @classmethod
-    def of(cls, m: Model, source: str | PathLike[str] | Spec | None = None) -> "Look":
+    def of(
+        cls, m: Model, source: str | PathLike[str] | Spec | None = None, *, fog: bool = False
+    ) -> "Look":
         """The look of a model.
 
         Args:
           m: the model.
           source: the file, text or specification that it comes from, for what `<visual>` says of
-            headlight and map; None: MuJoCo's defaults.
+            headlight, map and rgba; None: MuJoCo's defaults.
+          fog: whether there is fog. MuJoCo's renderer has it switched off at first.
+
+        Whether surfaces are seen through others and in mirrors (`layers`) follows from the
+        opacities and reflectances of the model; if these are traced, they may be anything.
         """
         light = {name: np.full(3, value) for name, value in HEADLIGHT.items()}
-        near, far = ZNEAR, ZFAR
+        near, far, haze, numbers = ZNEAR, ZFAR, HAZE, dict(FOG)
+        mist = {"haze": np.ones(3), "fog": np.zeros(3)}
         if source is not None:
             spec = source if isinstance(source, Spec) else _read(source)
             on = spec.setting("visual", "active", child="headlight") not in ("false", "0")
             for name in light:
                 light[name] = np.array(spec.setting("visual", name, child="headlight"), float)
                 light[name] = light[name] * float(on)
-            near, far = (float(spec.setting("visual", n, child="map")) for n in ("znear", "zfar"))
+            names = ("znear", "zfar", "haze", *FOG)
+            near, far, haze, *rest = (float(spec.setting("visual", n, child="map")) for n in names)
+            numbers = dict(zip(FOG, rest, strict=True))
+            for name in mist:
+                mist[name] = np.array(spec.setting("visual", name, child="rgba"), float)[:3]
         dtype = m.qpos0.dtype
         return cls(
-            **{name: jnp.asarray(color, dtype) for name, color in light.items()},
+            ambient=jnp.asarray(light["ambient"], dtype),
+            diffuse=jnp.asarray(light["diffuse"], dtype),
+            specular=jnp.asarray(light["specular"], dtype),
             background=jnp.zeros(3, dtype),
             tex_data=jnp.asarray(m.structure.tex_data),
+            haze=jnp.asarray(mist["haze"], dtype),
+            fog=jnp.asarray(mist["fog"], dtype) if fog else None,
             znear=near,
             zfar=far,
+            haze_part=haze,
+            layers=LAYERS if _may_be_clear(m) else 0,
+            fogstart=numbers["fogstart"],
+            fogend=numbers["fogend"],
         )
 
     def replace(self, **changes) -> "Look":
         """A changed copy."""
         return Look(**(vars(self) | changes))
+
+
+def _may_be_clear(m: Model) -> bool:
+    """Whether a model has mirrors or lets light through, as far as its numbers are known."""
+    opacity = [m.geom_rgba, m.mat_rgba, m.flex_rgba, m.skin_rgba, m.tendon_rgba]
+    if any(isinstance(x, jax.core.Tracer) for x in (*opacity, m.mat_reflectance)):
+        return True
+    some = [np.asarray(x)[..., 3] for x in opacity]
+    clear = any(bool(np.any((x > 0) & (x < 1))) for x in some)
+    return clear or bool(np.any(np.asarray(m.mat_reflectance) > 0))
 
 
 def _read(source: str | PathLike[str]) -> Spec:

@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.math import Vec
+from jaxsim.math import Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.ray.cast import NOTHING, Hits, Rays, cast, cast_again
+from jaxsim.view.picture.soft import NONE, Met, Soft, again, nearest
 
 THROUGH = 8  # surfaces that a ray may leave from inside until it sees nothing
 STEP = 1e-5  # by how much farther it goes on, of the distance so far
@@ -58,6 +59,8 @@ class Seen(NamedTuple):
       geom: which geom, or -1.
       normal: of the surface, in the world; or zero.
       part: of a mesh the face.
+      piece: which part of what changes its form (soft.py), or NONE.
+      soft: what is met there; None: a model has nothing that does.
     """
 
     way: Vec
@@ -67,28 +70,27 @@ class Seen(NamedTuple):
     geom: jax.Array
     normal: Vec
     part: jax.Array
+    piece: jax.Array
+    soft: Met | None
+
+    @property
+    def met(self) -> Array:
+        """Whether a ray meets anything."""
+        return (self.geom >= 0) | (self.piece >= 0)
 
 
-def seen(
-    m: Model,
-    d: Data,
-    view: View,
-    index: Array,
-    size: tuple[int, int],
-    parallel: bool,
-    geoms: np.ndarray,
-) -> Seen:
-    """What some pixels see.
+def rays_of(
+    view: View, index: Array, size: tuple[int, int], parallel: bool, like: Array
+) -> tuple[Vec, Vec]:
+    """Where the rays of some pixels begin, and their directions, of length 1 along the view.
 
     Args:
-      m, d: model and data with the poses of geoms.
       view: from where.
       index: numbers of the pixels, row by row from the upper left one, `[n]`.
       size: width and height of the picture in pixels.
       parallel: whether the rays are.
-      geoms: those that may be seen.
+      like: an array `[n, *W]`.
     """
-    like = jnp.zeros_like(d.qpos, shape=(len(index), *d.qpos.shape[1:]))
     column, row = (
         k.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 1))
         for k in (index % size[0], index // size[0])
@@ -98,35 +100,96 @@ def seen(
     beside = beside + view.up.scale(view.bottom + y * view.height)
     pos = view.pos + beside if parallel else view.pos
     way = view.ahead if parallel else view.ahead + beside
-    pos, way = jax.tree.map(lambda a: a + like, (pos, way))
-    start, hits = _outside(*lax.stop_gradient((m, d, pos, way)), view.near + like, geoms)
-    hits = cast_again(m, d, Rays(pos + way.scale(start), way, ()), geoms, hits)
-    depth = start + hits.dist
-    met = (hits.geom >= 0) & (depth < view.far)
-    depth = jnp.where(met, depth, view.far)
+    return jax.tree.map(lambda a: a + like, (pos, way))
+
+
+class Reach(NamedTuple):
+    """From where to where rays see, `[n, *W]` or `[1, *W]`, in their lengths."""
+
+    near: jax.Array
+    far: jax.Array
+
+
+def seen(
+    m: Model,
+    d: Data,
+    scene: Soft | None,
+    rays: tuple[Vec, Vec],
+    reach: Reach,
+    ahead: Vec,
+    geoms: np.ndarray,
+) -> Seen:
+    """What rays see.
+
+    Args:
+      m, d: model and data with the poses of geoms.
+      scene: what else there is.
+      rays: where they begin, and their directions, of length 1 along the view.
+      reach: from where to where they see.
+      ahead: direction of the view.
+      geoms: those that may be seen.
+    """
+    pos, way = rays
+    near, far = (x + jnp.zeros_like(pos.x) for x in reach)
+    start, hits, piece = _outside(*lax.stop_gradient((m, d, scene, rays)), near, geoms)
+    begin = pos + way.scale(start)
+    hits = cast_again(m, d, Rays(begin, way, ()), geoms, hits)
+    dist, normal, soft = hits.dist, hits.normal, None
+    if scene is not None:
+        length = way.norm()
+        soft, of_soft = again(m, scene, begin, way.scale(1 / length), piece), piece >= 0
+        dist = jnp.where(of_soft, jnp.where(of_soft, soft.dist, 0) / length, dist)
+        normal = select(of_soft, soft.normal, normal)
+    depth = start + dist
+    met = ((hits.geom >= 0) | (piece >= 0)) & (depth < far)
+    depth = jnp.where(met, depth, far)
     return Seen(
         way=way,
-        ahead=view.ahead,
+        ahead=ahead,
         point=pos + way.scale(depth),
         depth=depth,
         geom=jnp.where(met, hits.geom, NOTHING),
-        normal=hits.normal.map(lambda a: jnp.where(met, a, 0)),
+        normal=normal.map(lambda a: jnp.where(met, a, 0)),
         part=hits.part,
+        piece=jnp.where(met, piece, NONE),
+        soft=soft,
     )
 
 
+def first_hits(
+    m: Model, d: Data, scene: Soft | None, rays: Rays, geoms: np.ndarray
+) -> tuple[Hits, Array]:
+    """What rays meet first: a geom, or a piece of what changes its form."""
+    hits = cast(m, d, rays, geoms)
+    none = jnp.full(hits.dist.shape, NONE, jnp.int32)
+    if scene is None:
+        return hits, none
+    length = rays.vec.norm()
+    limit = jnp.where(hits.geom >= 0, hits.dist * length, jnp.inf)
+    dist, piece = nearest(m, scene, rays.pos, rays.vec.scale(1 / length), limit)
+    soft = piece >= 0
+    dist = jnp.where(soft, jnp.where(soft, dist, 0) / length, hits.dist)
+    return hits._replace(dist=dist, geom=jnp.where(soft, NOTHING, hits.geom)), piece
+
+
 def _outside(
-    m: Model, d: Data, pos: Vec, way: Vec, near: Array, geoms: np.ndarray
-) -> tuple[Array, Hits]:
+    m: Model,
+    d: Data,
+    scene: Soft | None,
+    rays: tuple[Vec, Vec],
+    near: Array,
+    geoms: np.ndarray,
+) -> tuple[Array, Hits, Array]:
     """The first surfaces that rays meet from outside, and from where on they see them."""
+    pos, way = rays
 
     def turn(state: tuple) -> tuple:
-        number, _, start, _ = state
-        hits = cast(m, d, Rays(pos + way.scale(start), way, ()), geoms)
+        number, _, start, _, _ = state
+        hits, piece = first_hits(m, d, scene, Rays(pos + way.scale(start), way, ()), geoms)
         inside = (hits.geom >= 0) & (hits.normal.dot(way) > 0)
         past = (start + hits.dist) * (1 + STEP) + STEP * near
         hits = hits._replace(geom=jnp.where(inside, NOTHING, hits.geom))
-        return number + 1, inside, jnp.where(inside, past, start), hits
+        return number + 1, inside, jnp.where(inside, past, start), hits, piece
 
     def going(state: tuple) -> Array:
         return jnp.any(state[1]) & (state[0] < THROUGH)
@@ -134,6 +197,6 @@ def _outside(
     near, zero = lax.stop_gradient(near), jnp.zeros_like(near)
     none = jnp.zeros(zero.shape, jnp.int32)
     hits = Hits(zero, none, Vec(zero, zero, zero), none)
-    state = jnp.int32(0), jnp.ones(zero.shape, bool), near, hits
-    _, _, start, hits = lax.while_loop(going, turn, state)
-    return start, hits
+    state = jnp.int32(0), jnp.ones(zero.shape, bool), near, hits, none + NONE
+    _, _, start, hits, piece = lax.while_loop(going, turn, state)
+    return start, hits, piece

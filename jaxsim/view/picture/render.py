@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.enums import ObjType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -28,15 +29,15 @@ from jaxsim.physics.query.ray import check_seen, given_groups
 from jaxsim.physics.ray.surfaces import geoms_seen
 from jaxsim.view.camera import Camera, default_free_camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
-from jaxsim.view.picture.light import lit
 from jaxsim.view.picture.look import Look
-from jaxsim.view.picture.pixels import Seen, View, seen
-from jaxsim.view.picture.surface import sky, surface
+from jaxsim.view.picture.path import colors
+from jaxsim.view.picture.pixels import Reach, Seen, View, rays_of, seen
+from jaxsim.view.picture.soft import NONE, Soft, soft, thing_of, things
 from jaxsim.view.select import SHOWN
 
 TOGETHER = 64  # times as many rays are drawn together as lanes are searched together
 MOST = 1 << 15  # pixels of a side of a picture
-WHAT = ("rgb", "depth", "segmentation", "normal")
+WHAT = ("rgb", "depth", "distance", "segmentation", "normal", "object")
 
 
 class Picture(NamedTuple):
@@ -46,14 +47,19 @@ class Picture(NamedTuple):
       rgb: colors from 0 to 1, (height, width, 3).
       depth: how far before the camera, along its axis, (height, width) [m]; where nothing is seen
         the distance up to which one sees (`znear` and `zfar` of the look).
-      segmentation: numbers of the geoms, (height, width); -1: nothing.
+      distance: how far along the ray of the pixel, (height, width) [m]; likewise.
+      segmentation: numbers of the geoms, (height, width); -1: no geom.
       normal: of the surfaces, outwards, in the world, (height, width, 3); zero: nothing.
+      object: number and `ObjType` of what is seen, a geom, flex, skin or tendon, (height, width,
+        2); -1 and -1: nothing. MuJoCo's segmentation.
     """
 
     rgb: jax.Array | None = None
     depth: jax.Array | None = None
+    distance: jax.Array | None = None
     segmentation: jax.Array | None = None
     normal: jax.Array | None = None
+    object: jax.Array | None = None
 
 
 def render(
@@ -70,8 +76,9 @@ def render(
 ) -> Picture:
     """A picture of a world; for many worlds use jax.vmap.
 
-    It depends on the configuration alone. Geoms are opaque, unless their opacity is 0: then they
-    are not there. Depth is differentiable in the state: what is seen is held fixed.
+    It depends on the configuration alone. For depth, segmentation and normals everything is opaque,
+    unless its opacity is 0: then it is not there. Depth is differentiable in the state: what is
+    seen is held fixed.
 
     Args:
       m: the model; its colors, materials and lights may differ between worlds.
@@ -79,9 +86,10 @@ def render(
       camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one
         that sees the whole model.
       width, height: of the picture [pixels].
-      what: which pictures, of "rgb", "depth", "segmentation" and "normal".
+      what: which pictures, of "rgb", "depth", "distance", "segmentation", "normal", "object".
       look: the light at the camera, images and sky; None: `Look.of(m)`.
-      geomgroup: six numbers, which groups of geoms are shown. Known when traced.
+      geomgroup: six numbers, which groups are shown, of geoms, flexes, skins and tendons. Known
+        when traced.
       shadows: whether lights that cast shadows do.
 
     Returns:
@@ -137,7 +145,7 @@ def _drawing(
         none = d.xpos[:0]
         d = com_pos(m, kinematics(m, d))
         d = camlight(m, d.replace(light_xpos=none, light_xdir=none))
-        geoms = geoms_seen(m.structure, groups)
+        geoms, scene = geoms_seen(m.structure, groups), soft(m, d, groups)
         view, number = View.of(rows), size[0] * size[1]
         many = int(np.prod(d.qpos.shape[1:], dtype=int))
         tile = min(number, max(1, TOGETHER * platform().lanes // many))
@@ -146,14 +154,19 @@ def _drawing(
 
         @jax.checkpoint
         def some(index: Array) -> list[Array]:
-            found = seen(m, d, view, index, size, parallel, geoms)
+            like = jnp.zeros_like(d.qpos, shape=(len(index), *d.qpos.shape[1:]))
+            rays, reach = rays_of(view, index, size, parallel, like), Reach(view.near, view.far)
+            found = seen(m, d, scene, rays, reach, view.ahead, geoms)
             made = {
                 "depth": found.depth,
+                "distance": found.depth * found.way.norm(),
                 "segmentation": found.geom,
                 "normal": _stacked(found.normal),
+                "object": _objects(m, scene, found),
             }
             if "rgb" in asked:
-                made["rgb"] = _stacked(_colors(m, d, look, found, shadows))
+                some = colors(m, d, scene, look, rays, reach, found, geoms, shadows)
+                made["rgb"] = _stacked(some)
             return [made[name] for name in asked]
 
         drawn = lax.map(some, index.reshape(tiles, tile))
@@ -162,23 +175,16 @@ def _drawing(
     return jax.jit(worlds(draw), inline=True)
 
 
-def _colors(m: Model, d: Data, look: Look, found: Seen, shadows: bool) -> Vec:
-    """Colors of pixels: of what is seen in its light, else of what is behind."""
-    like = found.depth
-    world = jnp.zeros(1, jnp.int32)
-    if like.ndim > 1:
-        world = jnp.arange(like.shape[-1], dtype=jnp.int32)[None]
-    behind = sky(m, found.way, look.tex_data, world)
-    if behind is None:
-        behind = Vec(*(look.background[k : k + 1] + 0 * like for k in range(3)))
-    color = behind
-    if m.ngeom:
-        painted = surface(m, d, found, look.tex_data, world)
-        color = lit(m, d, look, found, painted, shadows)
-    met = found.geom >= 0
-    return Vec(
-        *(jnp.where(met, a, b).clip(0, 1) for a, b in zip(color.parts, behind.parts, strict=True))
-    )
+def _objects(m: Model, scene: Soft | None, found: Seen) -> Array:
+    """Number and type of what pixels see, `[n, 2, *W]`."""
+    geom = jnp.full_like(found.geom, ObjType.GEOM)
+    number, kind = found.geom, jnp.where(found.geom >= 0, geom, NONE)
+    if scene is not None:
+        table, thing = things(m.structure), thing_of(m, scene, found.piece)
+        here = thing >= 0
+        number = jnp.where(here, jnp.asarray(table.id)[jnp.maximum(thing, 0)], number)
+        kind = jnp.where(here, jnp.asarray(table.type)[jnp.maximum(thing, 0)], kind)
+    return jnp.stack([number, kind], axis=1)
 
 
 def _stacked(value: Vec) -> Array:

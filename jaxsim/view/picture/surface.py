@@ -1,8 +1,9 @@
 """What surfaces look like where rays meet them: smooth normals, colors, images.
 
 Images lie on geoms as MuJoCo's renderer lays them (XML reference, asset/texture and
-asset/material): flat ones by the texture coordinates of a mesh, else along the z axis of the geom;
-cubes as seen from its center. Pixels between four are their mean by distance.
+asset/material): flat ones by the texture coordinates of a mesh, around primitives (wrap.py), else
+along the z axis of the geom; cubes as seen from its center. Pixels between four are their mean by
+distance.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.ray.local import look as look_up
 from jaxsim.view.picture.pixels import Seen
+from jaxsim.view.picture.soft import Soft, thing_of, things
+from jaxsim.view.picture.soft import colors as thing_colors
+from jaxsim.view.picture.wrap import WRAPPED
+from jaxsim.view.soft.topology import topology
 
 UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
 RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
@@ -29,7 +34,7 @@ NONE = -1
 # of the sides +x -x +y -y +z -z of a cube: signed axes (1 to 3) to the right and down in the image,
 # seen from inside (OpenGL 4.6, table 8.19)
 CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
-PLAIN = (0.5, 0.5, 0.0)  # specular, shininess and emission without a material
+PLAIN = (0.5, 0.5, 0.0, 0.0)  # specular, shininess, emission, reflectance without a material
 ROUND = {  # which of the three sizes is a geom's half length along x, y and z
     GeomType.SPHERE: (0, 0, 0),
     GeomType.CAPSULE: (0, 0, 1),
@@ -43,7 +48,8 @@ class Surface(NamedTuple):
     Attributes:
       normal: the normal that light sees, in the world.
       color: red, green and blue.
-      specular, shininess, emission: of the material.
+      specular, shininess, emission, reflectance: of the material.
+      opacity: of the surface, with that of its image.
     """
 
     normal: Vec
@@ -51,6 +57,8 @@ class Surface(NamedTuple):
     specular: jax.Array
     shininess: jax.Array
     emission: jax.Array
+    reflectance: jax.Array
+    opacity: jax.Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +76,7 @@ class Plan:
         `[3, nmeshface]`.
       sky: texture of the sky, or NONE.
       pictured, smooth: whether any geom has an image, or is a mesh.
+      of_thing: texture of each flex, skin and tendon (soft.py), or NONE; only flat ones are shown.
     """
 
     texture: np.ndarray
@@ -82,6 +91,7 @@ class Plan:
     sky: int
     pictured: bool
     smooth: bool
+    of_thing: np.ndarray
 
 
 @derived
@@ -99,6 +109,9 @@ def plan_of(s: Structure) -> Plan:
     ]
     tables = face, s.mesh_facenormal.reshape(-1, 3), s.mesh_facetexcoord.reshape(-1, 3)
     corner, normal, place = ((t + a).T.astype(np.int32) for t, a in zip(tables, shift, strict=True))
+    other = things(s)
+    of_thing = images[np.where(other.material >= 0, other.material, len(images) - 1)]
+    drawn = np.append(s.tex_type, SKY)[of_thing] == FLAT
     skies = np.flatnonzero((s.tex_type == SKY) & (s.tex_adr >= 0))
     return Plan(
         texture=texture,
@@ -113,23 +126,50 @@ def plan_of(s: Structure) -> Plan:
         sky=int(skies[0]) if len(skies) else NONE,
         pictured=bool((texture != NONE).any()),
         smooth=bool((mesh != NONE).any()),
+        of_thing=np.where(drawn, of_thing, NONE),
     )
 
 
-def surface(m: Model, d: Data, seen: Seen, pixels: Array, world: Array) -> Surface:
+def surface(
+    m: Model, d: Data, scene: Soft | None, seen: Seen, pixels: Array, world: Array
+) -> Surface:
     """What surfaces look like where rays meet them.
 
     Args:
       m, d: model and data with the poses of geoms.
+      scene: flexes, skins and tendons.
       seen: what rays meet.
       pixels: of all textures, `[ntexdata]`, `[ntexdata, 1]` or `[ntexdata, worlds]`.
       world: number of the world, `[1, *W]`.
     """
-    plan, geom = plan_of(m), jnp.maximum(seen.geom, 0)
-    color, specular, shininess, emission = pick(_paint(m), geom)
+    plan, which = plan_of(m), jnp.maximum(seen.geom, 0)
+    if scene is not None:
+        which = jnp.where(seen.piece >= 0, m.ngeom + thing_of(m, scene, seen.piece), which)
+    color, opacity, specular, shininess, emission, reflectance = pick(_paint(m, scene), which)
+    normal, image = seen.normal, None
+    if m.ngeom:
+        normal, image = _of_geoms(m, d, plan, seen, pixels, world)
+    if scene is not None and seen.soft is not None:
+        here = seen.piece >= 0
+        normal = select(here, seen.soft.shade, normal)
+        other = _of_things(m, plan, scene, seen, pixels, world)
+        if other is not None:
+            one = jnp.ones_like(opacity)
+            image = select(here, other, (Vec(one, one, one), one) if image is None else image)
+    if image is not None:
+        color = Vec(*(a * b for a, b in zip(color.parts, image[0].parts, strict=True)))
+        opacity = opacity * image[1]
+    return Surface(normal, color, specular, shininess, emission, reflectance, opacity)
+
+
+def _of_geoms(
+    m: Model, d: Data, plan: Plan, seen: Seen, pixels: Array, world: Array
+) -> tuple[Vec, tuple[Vec, Array] | None]:
+    """Normals that light sees on geoms, and their images, with opacity; None: there are none."""
+    geom = jnp.maximum(seen.geom, 0)
     rot, pos = pick((d.geom_xmat, d.geom_xpos), geom)
     local = rot.T @ (seen.point - pos)
-    normal, weights = seen.normal, None
+    normal, weights, image = seen.normal, None, None
     if plan.smooth:
         weights = _weights(m, plan, seen, local, world)
         bent = _smooth(m, plan, seen, weights, world)
@@ -137,8 +177,34 @@ def surface(m: Model, d: Data, seen: Seen, pixels: Array, world: Array) -> Surfa
         normal = select(is_mesh & (seen.geom >= 0), rot @ bent, normal)
     if plan.pictured:
         image = _image(m, plan, seen, local, weights, pixels, world)
-        color = Vec(*(a * b for a, b in zip(color.parts, image.parts, strict=True)))
-    return Surface(normal, color, specular, shininess, emission)
+    return normal, image
+
+
+def _of_things(
+    m: Model, plan: Plan, scene: Soft, seen: Seen, pixels: Array, world: Array
+) -> tuple[Vec, Array] | None:
+    """Images on flexes and skins, with opacity: white where there is none."""
+    place, soft = topology(m.structure).place, seen.soft
+    if soft is None or not ((plan.of_thing != NONE).any() and (place >= 0).any()):
+        return None
+    face = jnp.clip(seen.piece, 0, place.shape[1] - 1)
+    both = m.flex_texcoord, m.skin_texcoord
+    table = [jnp.concatenate(_like_each_other(*(x[:, k] for x in both))) for k in range(2)]
+    corners = [look_up(table, jnp.asarray(np.maximum(p, 0))[face], world) for p in place]
+    u, v = (
+        sum(
+            (w * c[k] for w, c in zip(soft.weights, corners, strict=True)),
+            jnp.zeros_like(seen.depth),
+        )
+        for k in range(2)
+    )
+    thing = jnp.maximum(thing_of(m, scene, seen.piece), 0)
+    texture = jnp.asarray(plan.of_thing)[thing]
+    has = (texture != NONE) & (jnp.asarray(place[0])[face] >= 0) & (seen.piece < place.shape[1])
+    which = jnp.maximum(texture, 0)
+    color, opacity = _sample(m, which, u, v, jnp.zeros_like(which), False, pixels, world)
+    one = jnp.ones_like(u)
+    return select(has, color, Vec(one, one, one)), jnp.where(has, opacity, one)
 
 
 def sky(m: Model, way: Vec, pixels: Array, world: Array) -> Vec | None:
@@ -147,27 +213,37 @@ def sky(m: Model, way: Vec, pixels: Array, world: Array) -> Vec | None:
     if texture == NONE:
         return None
     which = jnp.full(way.x.shape, texture, jnp.int32)
-    return _of_cube(m, Vec(way.x, way.z, -way.y), which, pixels, world)
+    return _of_cube(m, Vec(way.x, way.z, -way.y), which, pixels, world)[0]
 
 
-def _paint(m: Model) -> tuple[Vec, Array, Array, Array]:
-    """Color, specular, shininess and emission of all geoms, `[ngeom, *W]`."""
-    own = [m.geom_rgba[:, k] for k in range(4)]
-    material = m.geom_matid
+def _paint(m: Model, scene: Soft | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
+    """Color, opacity, specular, shininess, emission and reflectance of geoms, then other things."""
+    own, material = [m.geom_rgba[:, k] for k in range(4)], m.geom_matid
+    if scene is not None:
+        pairs = zip(own, thing_colors(m), strict=True)
+        own = [jnp.concatenate(_like_each_other(a, b)) for a, b in pairs]
+        material = np.concatenate([material, things(m.structure).material])
     plain = [jnp.full_like(own[0], x) for x in PLAIN]
     if not (material >= 0).any():
-        return Vec(*own[:3]), plain[0], plain[1], plain[2]
+        return Vec(*own[:3]), own[3], plain[0], plain[1], plain[2], plain[3]
     which = np.maximum(material, 0)
     has = column(material >= 0, own[0])
     left = has
     for mine, value in zip(own, UNSET, strict=True):
         left = left & (mine == value)
-    color = [jnp.where(left, take(m.mat_rgba[:, k], which), own[k]) for k in range(3)]
-    rest = (m.mat_specular, m.mat_shininess, m.mat_emission)
-    specular, shininess, emission = (
+    color = [jnp.where(left, take(m.mat_rgba[:, k], which), own[k]) for k in range(4)]
+    rest = (m.mat_specular, m.mat_shininess, m.mat_emission, m.mat_reflectance)
+    specular, shininess, emission, reflectance = (
         jnp.where(has, take(x, which), y) for x, y in zip(rest, plain, strict=True)
     )
-    return Vec(*color), specular, shininess, emission
+    return Vec(*color[:3]), color[3], specular, shininess, emission, reflectance
+
+
+def _like_each_other(a: Array, b: Array) -> tuple[Array, Array]:
+    """Tables of as many worlds, where one of them has one for all."""
+    worlds = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
+    one, other = (jnp.broadcast_to(x, (len(x), *worlds)) for x in (a, b))
+    return one, other
 
 
 def _weights(m: Model, plan: Plan, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
@@ -206,8 +282,8 @@ def _image(
     weights: tuple[Array, ...] | None,
     pixels: Array,
     world: Array,
-) -> Vec:
-    """Color of the images at points of geoms; white where a geom has none."""
+) -> tuple[Vec, Array]:
+    """Color and opacity of the images at points of geoms; white where a geom has none."""
     geom = jnp.maximum(seen.geom, 0)
 
     def of(table: np.ndarray) -> Array:
@@ -218,14 +294,12 @@ def _image(
     sizes = pick([m.geom_size[:, k] for k in range(3)], geom)
     half = [jnp.select([of(plan.axes[:, k]) == a for a in range(3)], sizes) for k in range(3)]
     half = [jnp.where(h > 0, h, 1) for h in half]
-    color = Vec(white, white, white)
+    plain = Vec(white, white, white), white
+    color = plain
     if plan.flat[plan.texture != NONE].any():
         repeat = [take(m.mat_texrepeat[:, k], np.maximum(m.geom_matid, 0)) for k in range(2)]
-        span = [jnp.where(uniform, 1, h) for h in half[:2]]
-        u, v = (
-            s * 0.5 * pick(r, geom) * x / h - 0.5
-            for s, r, x, h in zip((1, -1), repeat, local.parts[:2], span, strict=True)
-        )
+        repeat = [pick(r, geom) for r in repeat]
+        u, v = _wrapped(m, plan, geom, local, half, repeat, uniform)
         if weights is not None and plan.texcoord.any():
             table = tuple(m.mesh_texcoord[:, k] for k in range(2))
             place = _mean(table, plan.place, seen, weights, world)
@@ -237,10 +311,30 @@ def _image(
         ]
         way = Vec(*(x / s for x, s in zip(local.parts, span, strict=True)))
         color = select(flat, color, _of_cube(m, way, which, pixels, world))
-    return select(texture != NONE, color, Vec(white, white, white))
+    return select(texture != NONE, color, plain)
 
 
-def _of_cube(m: Model, way: Vec, which: Array, pixels: Array, world: Array) -> Vec:
+def _wrapped(
+    m: Model, plan: Plan, geom: Array, p: Vec, half: list, repeat: list, uniform: Array
+) -> tuple[Array, Array]:
+    """Places in flat images: around primitives, along the z axis of other geoms."""
+    span = [jnp.where(uniform, 1, h) for h in half[:2]]
+    u, v = (
+        s * 0.5 * r * x / h - 0.5
+        for s, r, x, h in zip((1, -1), repeat, p.parts[:2], span, strict=True)
+    )
+    kind = jnp.asarray(m.geom_type, jnp.int32)[geom]
+    ends = pick((m.geom_size[:, 0] > 0) & (m.geom_size[:, 1] > 0), geom)
+    across, down = (r * jnp.where(uniform, h, 1) for r, h in zip(repeat, half[:2], strict=True))
+    for type_ in np.unique(m.geom_type[(plan.texture != NONE) & plan.flat]):
+        if type_ in WRAPPED:
+            here = (kind == type_) & (ends if type_ == GeomType.PLANE else True)
+            a, b = WRAPPED[type_](p, Vec(*half), p)
+            u, v = jnp.where(here, a * across, u), jnp.where(here, b * down, v)
+    return u, v
+
+
+def _of_cube(m: Model, way: Vec, which: Array, pixels: Array, world: Array) -> tuple[Vec, Array]:
     """Color in some directions of cubes of images."""
     x, y, z = (jnp.abs(p) for p in way.parts)
     axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
@@ -260,8 +354,8 @@ def _signed(way: Vec, axis: Array) -> Array:
 
 def _sample(
     m: Model, which: Array, u: Array, v: Array, side: Array, cube: bool, pixels: Array, world: Array
-) -> Vec:
-    """Color of images at places from 0 to 1, from the left and from above; flat ones repeat."""
+) -> tuple[Vec, Array]:
+    """Color and opacity of images at places, from the left and above; flat ones repeat."""
     width, height, channels, start = (
         jnp.asarray(np.asarray(t).astype(np.int32))[which]
         for t in (m.tex_width, m.tex_height, m.tex_nchannel, m.tex_adr)
@@ -279,8 +373,9 @@ def _sample(
         return jnp.clip(k, 0, number - 1) if cube else k % number
 
     found = []
-    for c in range(3):
-        channel = jnp.where(channels < 3, 0, c)
+    some = np.asarray(m.tex_nchannel) == 4
+    for c in range(4 if some.any() else 3):
+        channel = jnp.where(channels < 3, 0, jnp.minimum(c, channels - 1))
         total = jnp.zeros_like(u)
         for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)):
             row, col = place(y0 + dy, height), place(x0 + dx, width)
@@ -288,4 +383,6 @@ def _sample(
             share = (fx if dx else 1 - fx) * (fy if dy else 1 - fy)
             total = total + share * byte.astype(u.dtype) / 255
         found.append(total)
-    return Vec(*found)
+    one = jnp.ones_like(u)
+    opacity = jnp.where(channels == 4, found[3], one) if len(found) == 4 else one
+    return Vec(*found[:3]), opacity

@@ -92,6 +92,18 @@ def test_a_world_runs_and_is_touched(m):
         visitor.send({**drag, "phase": "end", "start_position": tip, "end_position": there})
         visitor.wait(lambda: int(world.held.active) == 0)
 
+        # somebody turns it: about the side of the picture, and about the view from above
+        turn = {**drag, "button": "right", "start_position": tip, "end_position": tip}
+        visitor.send({**turn, "phase": "start", "end_screen_pos": (0.5, 0.5)})
+        visitor.wait(lambda: int(world.held.active) == 2)
+        before = np.asarray(world.held.refquat)
+        visitor.send({**turn, "phase": "update", "end_screen_pos": (0.5, 0.6)})
+        visitor.wait(lambda: not np.allclose(world.held.refquat, before))
+        visitor.wait(lambda: np.any(world.d.xfrc_applied[1, 3:]))
+        assert not np.any(world.d.xfrc_applied[1, :3])
+        visitor.send({**turn, "phase": "end", "end_screen_pos": (0.5, 0.6)})
+        visitor.wait(lambda: int(world.held.active) == 0)
+
         # it stands still, and begins again
         visitor.press("Pause")
         visitor.wait(lambda: world.paused)

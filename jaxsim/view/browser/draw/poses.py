@@ -9,13 +9,18 @@ import numpy as np
 from jaxsim.model.allocate import allocate
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import pack_values, worlds
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.tendon.tendon import tendon
+from jaxsim.view.soft.surface import soft_points
+from jaxsim.view.soft.topology import topology
 
 KEPT = ("xpos", "xquat", "subtree_com", "cam_xpos", "cam_xmat", "geom_xpos")
+LIGHTS = ("light_xpos", "light_xdir")
 PATHS = ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos")
 STATE = ("qpos", "mocap_pos", "mocap_quat")
 
@@ -28,6 +33,9 @@ class Poses(NamedTuple):
       subtree_com: centers of mass of the bodies' subtrees, (worlds, nbody, 3) [m].
       cam_xpos, cam_xmat: frames of cameras, (worlds, ncam, 3) [m] and (worlds, ncam, 3, 3).
       geom_xpos: positions of geoms, (worlds, ngeom, 3) [m].
+      light_xpos, light_xdir: of lights, (worlds, nlight, 3) [m].
+      flexvert_xpos: vertices of flexes, (worlds, nflexvert, 3) [m].
+      soft: points of surfaces of flexes and skins, (worlds, points, 3) [m] (view/soft/topology.py).
       paths: ten_wrapadr, ten_wrapnum, wrap_obj and wrap_xpos of tendons, by name; empty without.
     """
 
@@ -37,6 +45,10 @@ class Poses(NamedTuple):
     cam_xpos: np.ndarray
     cam_xmat: np.ndarray
     geom_xpos: np.ndarray
+    light_xpos: np.ndarray
+    light_xdir: np.ndarray
+    flexvert_xpos: np.ndarray
+    soft: np.ndarray
     paths: dict[str, np.ndarray]
 
 
@@ -56,17 +68,18 @@ class Posing:
 
     def __init__(self, m: Model):
         m = looked_at(m)
-        self._m, names = m, KEPT + PATHS * bool(m.ntendon)
+        self._m, names = m, (*KEPT, *LIGHTS, "flexvert_xpos", *PATHS * bool(m.ntendon))
         start = allocate(m, names)
         self.start = {name: np.asarray(getattr(start, name))[None] for name in STATE}
 
-        def place(m: Model, d: Data) -> Data:
+        def place(m: Model, d: Data) -> dict:
             d = camlight(m, com_pos(m, kinematics(m, d)))
-            return tendon(m, d) if m.ntendon else d
+            d = tendon(m, flex(m, d)) if m.ntendon else flex(m, d)
+            found = pack_values(Data, {name: getattr(d, name) for name in names})
+            return {**found, "soft": _soft(m, d)}
 
         def one(m: Model, state: dict) -> dict:
-            d = worlds(place)(m, start.replace(**state))
-            return {name: getattr(d, name) for name in names}
+            return worlds(place)(m, start.replace(**state))
 
         self._program = jax.jit(jax.vmap(one, (None, 0)))
 
@@ -95,6 +108,13 @@ class Posing:
     def of(self, state: dict) -> Poses:
         """Poses of worlds, at once."""
         return self.poses(self.find(state))
+
+
+def _soft(m: Model, d: Data) -> Array:
+    """Points of flexes and skins, `[points, 3, *W]`."""
+    if not topology(m.structure).points:
+        return jnp.zeros_like(d.qpos, shape=(0, 3, *d.qpos.shape[1:]))
+    return soft_points(m, d).pos.to_array(axis=1)
 
 
 def state_of(d: Data) -> dict:

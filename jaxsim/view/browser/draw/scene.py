@@ -6,6 +6,7 @@ part is sent once for all of them.
 """
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from jaxsim.compile.geometry.quaternion import multiply, rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.light import Lights, add_sky
 from jaxsim.view.browser.draw.marks import Marks
 from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
 from jaxsim.view.browser.draw.poses import Poses
+from jaxsim.view.browser.draw.soft import Seen, Soft, Softs
 from jaxsim.view.select import SHOWN
 
 GHOST = 0.25  # strength of the colors of worlds that are shown in the place of the first
@@ -33,15 +36,19 @@ class Scene:
       m: the model.
       start: poses of one world, which is drawn at first.
       on_part: called with each handle of viser, its part, and the number of its first world.
+      on_soft: called with each handle of viser of a flex or skin of the first world, and which.
 
     Attributes:
       parts: what is drawn of a world.
       offset: where each world stands, (worlds, 3) [m].
       poses: those that were shown last; None: there are none yet.
-      groups: whether geoms and sites of each group are seen, by kind.
+      groups: whether geoms, sites, flexes and skins of each group are seen, by kind.
       opacity: factor on the opacity of all parts of bodies that move.
+      softs: flexes and skins.
       frames: whether the frames of bodies of the first world are seen.
       marks: what is drawn besides.
+      lights: those of the model.
+      sky: its handle; None: there is none.
     """
 
     def __init__(
@@ -51,21 +58,24 @@ class Scene:
         start: Poses,
         *,
         on_part: OnPart | None = None,
+        on_soft: Callable[[Any, Soft], None] | None = None,
     ):
         self._server, self._m, self.worlds = server, m, 1
         self._ghosts, self.offset = False, np.zeros((1, 3))
         self.parts = parts_of(m)
-        self.groups = {"geom": list(SHOWN), "site": list(SHOWN)}
+        self.softs = Softs(server, m)
+        self.groups = {kind: list(SHOWN) for kind in ("geom", "site", "flex", "skin")}
         self.opacity, self.frames = 1.0, False
         self.poses: Poses | None = None
         self._lock = threading.RLock()  # the controls of the page are answered by other threads
-        self._on_part = on_part
+        self._on_part, self._on_soft = on_part, on_soft
         self._bodies: list[Any] = []
         self._handles: list[tuple[Part, Any]] = []
         self._instances: list[tuple[Part, Any]] = []
         self._last: np.ndarray | None = None
         self._taken: set[str] = set()
-        self.marks = Marks(server, m)
+        self.marks, self.lights = Marks(server, m), Lights(server, m)
+        self.sky = add_sky(server, m)
         _, self._radius = self.around(start)
         self.draw()
         self.show(start)
@@ -92,6 +102,7 @@ class Scene:
                 handle.remove()
             for handle in self._bodies:
                 handle.remove()
+            self.softs.remove()
             self._last, self._taken = None, set()
             self._bodies = [self._frame(b) for b in range(self._m.nbody)]
             self._handles = [(part, self._first(part)) for part in self.parts]
@@ -115,6 +126,7 @@ class Scene:
         with self._lock:
             for part, handle in self._handles + self._instances:
                 handle.visible = self.groups[part.kind][part.group]
+            self.softs.show_groups(self.groups)
 
     def show_frames(self, shown: bool) -> None:
         """Shows or hides the frames of the bodies of the first world."""
@@ -135,7 +147,16 @@ class Scene:
             for part, handle in self._instances:
                 if several[part.body]:
                     handle.batched_positions, handle.batched_wxyzs = _placed(part, pose[1:])
+            self._show_softs(poses)
             self.marks.show(poses, self.offset)
+            self.lights.show(poses)
+
+    def _show_softs(self, poses: Poses) -> None:
+        faint = self.opacity * (GHOST if self._ghosts else 1.0)
+        new = self.softs.show(poses, self.offset, Seen(self.opacity, faint, self.groups))
+        for soft, handle in new:
+            if self._on_soft is not None:
+                self._on_soft(handle, soft)
 
     def around(self, poses: Poses) -> tuple[np.ndarray, float]:
         """A ball around all worlds that are seen, what stands still only if nothing moves.
@@ -149,10 +170,11 @@ class Scene:
         of_moving = m.body_weldid[m.geom_bodyid] > 0
         geoms = np.flatnonzero((bound > 0) & np.isin(np.arange(m.ngeom), list(seen)))
         geoms = geoms[of_moving[geoms]] if of_moving[geoms].any() else geoms
-        point = poses.geom_xpos[:, geoms] + self.offset[:, None]
+        point = np.concatenate([poses.geom_xpos[:, geoms], poses.flexvert_xpos, poses.soft], axis=1)
+        point = point + self.offset[:, None]
         if not point.size or not np.isfinite(point).all():
             return np.asarray(m.stat.center, float), float(m.stat.extent)
-        reach = bound[geoms][:, None]
+        reach = np.concatenate([bound[geoms], np.zeros(point.shape[1] - len(geoms))])[:, None]
         low, high = (point - reach).min(axis=(0, 1)), (point + reach).max(axis=(0, 1))
         center = (low + high) / 2
         return center, float((np.linalg.norm(point - center, axis=-1) + reach[:, 0]).max())

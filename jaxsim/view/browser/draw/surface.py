@@ -1,8 +1,9 @@
 """What a geom or site looks like: color, material and texture, and the place of each vertex in it.
 
-Images and materials are those of the compiled model (`tex_data`, `mat_rgba`). Where a mesh has no
-texture coordinates the image is laid on along the z axis of the geom, and a cube of images is seen
-from its center, as MuJoCo's renderer does (XMLreference, asset/texture and asset/material).
+Images and materials are those of the compiled model (`tex_data`, `mat_rgba`). Flat ones are wrapped
+around primitives (picture/wrap.py), laid on other shapes by their texture coordinates, else along
+their z axis; a cube of images is seen from the center, as MuJoCo's renderer does (XMLreference,
+asset/texture and asset/material).
 """
 
 from typing import Any, NamedTuple
@@ -11,10 +12,13 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.extra import needed
+from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.shape import Shape
+from jaxsim.view.picture.wrap import WRAPPED
 
 UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
+ROUND = (GeomType.CAPSULE, GeomType.CYLINDER)  # their half length is their second size
 COLOR_ROLES = (1, 8)  # mjTEXROLE_RGB, mjTEXROLE_RGBA
 FLAT = 0  # mjTEXTURE_2D; the others are cubes
 ROUGH, SHINY = 0.9, 0.35  # roughness of the dullest and the shiniest surface
@@ -42,6 +46,14 @@ def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
     return Surface(rgba, int(material), max(used))
 
 
+def mean_color(m: Model, look: Surface) -> np.ndarray:
+    """Color and opacity of what is drawn without its image, (4,): that of the image as a whole."""
+    rgba = np.array(look.rgba, float)
+    if look.texture >= 0:
+        rgba[:3] *= image_of(m, look.texture)[..., :3].mean(axis=(0, 1)) / 255
+    return rgba
+
+
 def textured(
     m: Model,
     shape: Shape,
@@ -65,9 +77,10 @@ def textured(
     trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
     image = place = None
     if look.texture >= 0 and m.tex_type[look.texture] == FLAT:
-        image, place = _image(m, look.texture), _places(m, shape, kind, size, look.material)
+        image = image_of(m, look.texture)
+        shape, place = _places(m, shape, kind, size, look.material)
     elif look.texture >= 0:
-        image = _image(m, look.texture)
+        image = image_of(m, look.texture)
         shape, place = _on_cube(shape, kind, size, repeated=image.shape[0] == image.shape[1])
     if place is not None:
         place = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)  # trimesh counts from below
@@ -106,7 +119,7 @@ def _material(
     )
 
 
-def _image(m: Model, texture: int) -> np.ndarray:
+def image_of(m: Model, texture: int) -> np.ndarray:
     """The pixels of a texture, (height, width, 3 or 4), from above."""
     shape = [int(x[texture]) for x in (m.tex_height, m.tex_width, m.tex_nchannel)]
     start = int(m.tex_adr[texture])
@@ -114,14 +127,33 @@ def _image(m: Model, texture: int) -> np.ndarray:
     return np.repeat(pixels, 3, axis=2) if shape[2] == 1 else pixels
 
 
-def _places(m: Model, shape: Shape, kind: int, size: np.ndarray, material: int) -> np.ndarray:
-    """Where the vertices lie in a flat image, (n, 2)."""
+def _places(
+    m: Model, shape: Shape, kind: int, size: np.ndarray, material: int
+) -> tuple[Shape, np.ndarray]:
+    """The shape, and where its vertices lie in a flat image, (n, 2)."""
     if shape.texcoord is not None:
-        return shape.texcoord
-    half = _half(shape, kind, size)[:2]
-    span = np.ones(2) if m.mat_texuniform[material] else np.where(half > 0, half, 1)
-    repeat = 0.5 * np.asarray(m.mat_texrepeat)[material] / span
-    return repeat * shape.vertex[:, :2] * [1, -1] - 0.5
+        return shape, shape.texcoord
+    half, repeat = _half(shape, kind, size), np.asarray(m.mat_texrepeat)[material]
+    uniform = bool(m.mat_texuniform[material])
+    if kind in WRAPPED and np.all(half[:2] > 0):
+        shape, middle = _apart(shape)
+        radii = half * [1, 1, 0] + [0, 0, size[1]] if kind in ROUND else half
+        corner, at, whole = (
+            Vec(*np.broadcast_to(x, shape.vertex.shape).T)
+            for x in (shape.vertex, np.repeat(middle, 3, axis=0), radii)
+        )
+        place = np.stack(WRAPPED[kind](corner, whole, at), axis=1)
+        return shape, place * repeat * (half[:2] if uniform else 1)
+    span = np.ones(2) if uniform else np.where(half[:2] > 0, half[:2], 1)
+    return shape, 0.5 * repeat / span * shape.vertex[:, :2] * [1, -1] - 0.5
+
+
+def _apart(shape: Shape) -> tuple[Shape, np.ndarray]:
+    """The shape with corners of its own for each triangle, and the middles of these, (k, 3)."""
+    index = shape.face.reshape(-1)
+    face = np.arange(len(index)).reshape(-1, 3)
+    vertex = shape.vertex[index]
+    return Shape(vertex, shape.normal[index], face), vertex.reshape(-1, 3, 3).mean(axis=1)
 
 
 def _half(shape: Shape, kind: int, size: np.ndarray) -> np.ndarray:
@@ -136,9 +168,8 @@ def _on_cube(shape: Shape, kind: int, size: np.ndarray, repeated: bool) -> tuple
 
     A triangle lies on the side of the cube that it is most before.
     """
-    index = shape.face.reshape(-1)
-    vertex = shape.vertex[index]
-    way = vertex / np.maximum(_half(shape, kind, size), 1e-9)
+    shape, _ = _apart(shape)
+    way = shape.vertex / np.maximum(_half(shape, kind, size), 1e-9)
     middle = way.reshape(-1, 3, 3).mean(axis=1)
     axis = np.argmax(np.abs(middle), axis=1)
     negative = np.take_along_axis(middle, axis[:, None], axis=1)[:, 0] < 0
@@ -149,5 +180,4 @@ def _on_cube(shape: Shape, kind: int, size: np.ndarray, repeated: bool) -> tuple
     place = np.clip(0.5 + 0.5 * along / ahead[:, None], 0.005, 0.995)
     if not repeated:
         place[:, 1] = (side + place[:, 1]) / 6
-    face = np.arange(len(index)).reshape(-1, 3)
-    return Shape(vertex, shape.normal[index], face), place
+    return shape, place

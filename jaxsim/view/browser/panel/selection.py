@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
+from jaxsim.view.browser.draw.soft import Soft
 
 
 class Selected:
@@ -14,12 +15,14 @@ class Selected:
 
     Attributes:
       part: the part; None: nothing was picked yet.
+      soft: the flex or skin that was picked last, if that was later.
       world: number of its world.
     """
 
     def __init__(self, server: Any, m: Model):
         self._m = m
         self.part: Part | None = None
+        self.soft: Soft | None = None
         self.world = 0
         self._text = server.gui.add_markdown("Click on something to see what it is.", order=50)
         self.then: list[Callable[[], None]] = []
@@ -35,8 +38,18 @@ class Selected:
 
         @handle.on_click
         def _(event: Any) -> None:
-            self.part, self.world = part, world + (event.instance_index or 0)
+            self.part, self.soft, self.world = part, None, world + (event.instance_index or 0)
             self._text.content = told(self._m, part, self.world)
+            for act in self.then:
+                act()
+
+    def watch_soft(self, handle: Any, soft: Soft) -> None:
+        """Picks a flex or skin of the first world when it is clicked on."""
+
+        @handle.on_click
+        def _(_: Any) -> None:
+            self.part, self.soft, self.world = None, soft, 0
+            self._text.content = told_of_soft(self._m, soft)
             for act in self.then:
                 act()
 
@@ -56,3 +69,18 @@ def told(m: Model, part: Part, world: int) -> str:
     if world:
         rows.append(f"world {world}")
     return "  \n".join(rows)
+
+
+def told_of_soft(m: Model, soft: Soft) -> str:
+    """A flex or skin in words, in Markdown."""
+    if soft.kind == "skin":
+        number, bones = int(m.skin_vertnum[soft.id]), int(m.skin_bonenum[soft.id])
+        return (
+            f"**{soft.name}** (skin {soft.id}, group {soft.group})  \n"
+            f"{number} vertices, {bones} bones"
+        )
+    number, elements = int(m.flex_vertnum[soft.id]), int(m.flex_elemnum[soft.id])
+    return (
+        f"**{soft.name}** (flex {soft.id}, {int(m.flex_dim[soft.id])} dimensions, "
+        f"group {soft.group})  \n{number} vertices, {elements} elements"
+    )

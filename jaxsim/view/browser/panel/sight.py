@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.view.browser.draw.part import KINDS
+from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.scene import Scene
+from jaxsim.view.browser.draw.soft import Soft
 from jaxsim.view.browser.server import FOVY
 
 MARKS = ("tendons", "contacts", "forces", "centers", "cameras")
@@ -24,6 +25,7 @@ def add_sight(server: Any, m: Model, scene: Scene) -> None:
             _mark(gui, scene, name)
         frames = gui.add_checkbox("frames of bodies", initial_value=False)
         frames.on_update(lambda _: scene.show_frames(frames.value))
+        _surroundings(gui, scene)
         opacity = gui.add_slider("opacity", min=0.1, max=1.0, step=0.1, initial_value=1.0)
 
         @opacity.on_update
@@ -31,10 +33,28 @@ def add_sight(server: Any, m: Model, scene: Scene) -> None:
             scene.opacity = opacity.value
             scene.draw()
 
-        for kind in KINDS:
+        for kind in scene.groups:
             _groups(gui, scene, kind)
     if m.ncam:
         _cameras(server, m, scene)
+
+
+def _surroundings(gui: Any, scene: Scene) -> None:
+    """Switches of the model's lights and its sky."""
+    if len(scene.lights.ids):
+        lights = gui.add_checkbox("lights of the model", initial_value=scene.lights.shown)
+
+        @lights.on_update
+        def _(_: Any) -> None:
+            scene.lights.shine(lights.value)
+            scene.again()
+
+    if scene.sky is not None:
+        sky = gui.add_checkbox("sky", initial_value=True)
+
+        @sky.on_update
+        def _(_: Any) -> None:
+            scene.sky.visible = sky.value
 
 
 def _mark(gui: Any, scene: Scene, name: str) -> None:
@@ -48,9 +68,11 @@ def _mark(gui: Any, scene: Scene, name: str) -> None:
 
 def _groups(gui: Any, scene: Scene, kind: str) -> None:
     """One switch for each group that something is in."""
-    used = sorted({part.group for part in scene.parts if part.kind == kind})
+    parts: list[Part | Soft] = [*scene.parts, *scene.softs.drawn]
+    used = sorted({part.group for part in parts if part.kind == kind})
+    many = "flexes" if kind == "flex" else f"{kind}s"
     for group in used:
-        box = gui.add_checkbox(f"{kind}s of group {group}", initial_value=scene.groups[kind][group])
+        box = gui.add_checkbox(f"{many} of group {group}", initial_value=scene.groups[kind][group])
 
         def change(_: Any, group: int = group, box: Any = box) -> None:
             scene.groups[kind][group] = box.value

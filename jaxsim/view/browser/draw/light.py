@@ -1,0 +1,161 @@
+"""The lights of a model and its sky, on a server of viser.
+
+MuJoCo's lights have no unit: a diffuse color of one, along the normal, shows a white surface white.
+The page's renderer divides by pi. Light that fades by `attenuation` does so there by its leading
+power of the distance. The light of the page's surroundings stands for the headlight.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxsim.compile.geometry.orientation import from_matrix
+from jaxsim.extra import needed
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.poses import Poses
+from jaxsim.view.browser.draw.shape import Shape
+from jaxsim.view.browser.draw.surface import CUBE, image_of
+
+SPOT, DIRECTIONAL, POINT = 0, 1, 2  # mjtLightType
+SKY = 2  # mjTEXTURE_SKYBOX
+AROUND = 0.4  # strength of the surroundings beside the lights of a model
+FAR = 60.0  # half side of the box of the sky, in extents of the model
+HEIGHT = 5.0  # distance of lamps that shine along parallel rays, in extents of the model
+
+
+class Lights:
+    """The lights of the first world.
+
+    Attributes:
+      shown: whether they shine, or those that viser has for all pages.
+    """
+
+    def __init__(self, server: Any, m: Model):
+        self._server, self._m = server, m
+        known = np.isin(m.light_type, (SPOT, DIRECTIONAL, POINT))
+        self.ids = np.flatnonzero(m.light_active & known)
+        self._handles: dict[int, Any] = {}
+        self._ambient: Any = None
+        self.shown = False
+        self.shine(bool(len(self.ids)))
+
+    def shine(self, shown: bool) -> None:
+        """Chooses whether they shine; poses that are shown later move them."""
+        if shown == self.shown:
+            return
+        self.shown = shown
+        scene = self._server.scene
+        scene.configure_default_lights(enabled=not shown)
+        scene.configure_environment_map(environment_intensity=AROUND if shown else 1.0)
+        if shown:
+            self._handles = {int(i): self._lamp(int(i)) for i in self.ids}
+            color = np.asarray(self._m.light_ambient)[self.ids].sum(axis=0)
+            self._ambient = scene.add_light_ambient(
+                "/lights/ambient", color=_bytes(color), intensity=np.pi * _strength(color)
+            )
+            return
+        for handle in (*self._handles.values(), self._ambient):
+            handle.remove()
+        self._handles = {}
+
+    def show(self, poses: Poses) -> None:
+        """Moves them."""
+        for i, handle in self._handles.items():
+            pos, way = poses.light_xpos[0, i], poses.light_xdir[0, i]
+            if not np.isfinite([pos, way]).all():
+                continue
+            if self._m.light_type[i] == DIRECTIONAL:  # it shines from there to the origin
+                handle.position = -HEIGHT * float(self._m.stat.extent) * way
+            else:
+                handle.position, handle.wxyz = pos, _towards(way)
+
+    def _lamp(self, i: int) -> Any:
+        m, scene = self._m, self._server.scene
+        name = dict(m.structure.names)["light"][i] or f"light {i}"
+        path, color = f"/lights/{name.replace('/', '|')}", np.asarray(m.light_diffuse)[i]
+        strength, decay = _fading(np.asarray(m.light_attenuation)[i])
+        how = {
+            "color": _bytes(color),
+            "intensity": float(np.pi * _strength(color) * strength),
+            "cast_shadow": bool(m.light_castshadow[i]),
+        }
+        if m.light_type[i] == DIRECTIONAL:
+            return scene.add_light_directional(path, **how)
+        if m.light_type[i] == POINT or np.asarray(m.light_cutoff)[i] > 90:
+            return scene.add_light_point(path, decay=decay, **how)
+        angle = float(np.deg2rad(np.asarray(m.light_cutoff)[i]))
+        return scene.add_light_spot(path, angle=angle, penumbra=1.0, decay=decay, **how)
+
+
+def add_sky(server: Any, m: Model) -> Any:
+    """Draws the sky of a model as a box around everything; None: it has none."""
+    skies = np.flatnonzero((m.tex_type == SKY) & (m.tex_adr >= 0))
+    if not len(skies):
+        return None
+    image = image_of(m, int(skies[0]))[..., :3]
+    shape, place = _box(image.shape[0] == image.shape[1])
+    trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
+    material = needed("trimesh.visual.material", "view").PBRMaterial(
+        baseColorFactor=[0, 0, 0, 1],
+        emissiveFactor=[1.0, 1.0, 1.0],
+        emissiveTexture=needed("PIL.Image", "view").fromarray(image),
+        metallicFactor=0.0,
+        roughnessFactor=1.0,
+    )
+    uv = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)
+    looks = visual.TextureVisuals(uv=uv, material=material)
+    mesh = trimesh.Trimesh(
+        FAR * float(m.stat.extent) * shape.vertex, shape.face, process=False, visual=looks
+    )
+    return server.scene.add_glb(
+        "/sky", bytes(mesh.export(file_type="glb")), cast_shadow=False, receive_shadow=False
+    )
+
+
+def _box(one: bool) -> tuple[Shape, np.ndarray]:
+    """A box that is seen from inside, with the places of its corners in a strip of six images.
+
+    Args:
+      one: whether there is one image, for all sides.
+    """
+    vertex, place, face = [], [], []
+    for side, (right, down) in enumerate(CUBE):
+        ahead = np.zeros(3)
+        ahead[side // 2] = 1 - 2 * (side % 2)
+        u, v = (np.sign(k) * np.eye(3)[abs(k) - 1] for k in (right, down))
+        for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
+            # half a pixel within, lest the next image of the strip shows
+            across, along = (0.5 + 0.498 * k for k in (x, y))
+            vertex.append(ahead + x * u + y * v)
+            place.append((across, along if one else (side + along) / 6))
+        face += [np.array(k) + 4 * side for k in ((0, 1, 2), (0, 2, 3))]
+    # the cube has y upwards, the world z
+    turned = np.array(vertex)[:, [0, 2, 1]] * [1, -1, 1]
+    corner = turned[np.array(face)]
+    normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    inward = (normal * corner.mean(axis=1)).sum(axis=1) < 0
+    turned_face = np.where(inward[:, None], face, np.array(face)[:, ::-1])
+    return Shape(turned, -turned, turned_face), np.array(place)
+
+
+def _fading(attenuation: np.ndarray) -> tuple[float, float]:
+    """Strength at one meter and power of the distance of light 1 / (c0 + c1 r + c2 r^2)."""
+    power = int(np.flatnonzero(attenuation).max(initial=0))
+    return 1 / max(float(attenuation[power]), 1e-6) if attenuation.any() else 1.0, float(power)
+
+
+def _towards(way: np.ndarray) -> np.ndarray:
+    """The turn of -z to a direction, (4,)."""
+    z = -way / max(float(np.linalg.norm(way)), 1e-9)
+    x = np.cross([0.0, 1.0, 0.0] if abs(z[0]) > 0.5 else [1.0, 0.0, 0.0], z)
+    x = x / np.linalg.norm(x)
+    return from_matrix(np.stack([x, np.cross(z, x), z], axis=1))
+
+
+def _strength(color: np.ndarray) -> float:
+    return float(max(color.max(), 0.0))
+
+
+def _bytes(color: np.ndarray) -> tuple[int, int, int]:
+    r, g, b = (int(c) for c in np.clip(255 * color / max(_strength(color), 1e-9), 0, 255))
+    return r, g, b

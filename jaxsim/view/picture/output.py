@@ -1,0 +1,48 @@
+"""The images that a camera of a model says it makes: camera `output` and `resolution`.
+
+MuJoCo only keeps these attributes (XML reference: body/camera); here they are carried out. The
+sensor `rangefinder` of a camera reports depth, distance and normals of the same rays as numbers.
+"""
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.view.camera import Camera
+from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.render import Picture, render
+
+OUTPUTS = {"rgb": 1, "depth": 2, "distance": 4, "normal": 8, "segmentation": 16}  # mjtCamOutBit
+
+
+def camera_images(
+    m: Model,
+    d: Data,
+    camera: int | str,
+    *,
+    look: Look | None = None,
+    shadows: bool = True,
+) -> Picture:
+    """The images of a camera: those that its `output` names, with its `resolution`.
+
+    Args:
+      m, d: as for `render`.
+      camera: name or number of a camera of the model.
+      look, shadows: as for `render`.
+
+    Returns:
+      The images; what its output does not name is None.
+
+    Raises:
+      ValueError: there is no such camera, it has no output, or as for `render`.
+    """
+    number = Camera.fixed(m, camera).fixedcamid
+    kinds = [name for name, bit in OUTPUTS.items() if int(m.cam_output[number]) & bit]
+    if not kinds:
+        raise ValueError(f"camera_images: camera {camera!r} has no output")
+    width, height = resolution(m, number)
+    return render(m, d, number, width, height, what=kinds, look=look, shadows=shadows)
+
+
+def resolution(m: Model, camera: int) -> tuple[int, int]:
+    """Width and height of the images of a camera [pixels]."""
+    width, height = (int(n) for n in m.cam_resolution[camera])
+    return width, height

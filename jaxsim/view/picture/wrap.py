@@ -1,0 +1,77 @@
+"""How flat images are wrapped around primitives, as MuJoCo 4's renderer does (a test compares).
+
+Places count from 0 to 1, to the right and down in the image, before they are repeated:
+
+    box, plane    .5 + a, .5 - b        a, b from -.5 to .5 along the first and the second of the
+                                        axes of the face
+    sphere, ellipsoid   azimuth / 2 pi, polar angle / pi    in the frame of the unit sphere
+    cylinder      azimuth / 2 pi, .5 - z / 2h               its ends: .5 + x / 2r, .5 + y / 2r
+    capsule       the same; the upper end: twice the polar angle / pi, the lower one: that - 1
+
+With `texuniform` they are multiplied by the half sizes along x and y. Shapes that are no primitives
+and planes without end have them along their z axis (XML reference, asset/material).
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
+
+Place = tuple[Array, Array]
+
+
+def box(p: Vec, half: Vec, at: Vec) -> Place:
+    """A box; the face is that which `at` is before."""
+    near = [jnp.abs(a) / h for a, h in zip(at.parts, half.parts, strict=True)]
+    on_x = (near[0] >= near[1]) & (near[0] >= near[2])
+    on_z = ~on_x & (near[2] > near[1])
+    x, y, z = (0.5 * a / h for a, h in zip(p.parts, half.parts, strict=True))
+    return 0.5 + jnp.where(on_x, y, x), 0.5 - jnp.where(on_z, y, z)
+
+
+def plane(p: Vec, half: Vec, at: Vec) -> Place:
+    """A plane with ends."""
+    return 0.5 + 0.5 * p.x / half.x, 0.5 - 0.5 * p.y / half.y
+
+
+def ellipsoid(p: Vec, half: Vec, at: Vec) -> Place:
+    """A sphere or ellipsoid."""
+    q = Vec(*(a / h for a, h in zip(p.parts, half.parts, strict=True))).normalize()
+    return _azimuth(q, at), jnp.arccos(q.z.clip(-1, 1)) / np.pi
+
+
+def cylinder(p: Vec, half: Vec, at: Vec) -> Place:
+    """A cylinder."""
+    # the side is farther out than any point of the ends is
+    end = (jnp.abs(at.z) / half.z) ** 2 > (at.x**2 + at.y**2) / half.x**2
+    u = jnp.where(end, 0.5 + 0.5 * p.x / half.x, _azimuth(p, at))
+    return u, jnp.where(end, 0.5 + 0.5 * p.y / half.x, 0.5 - 0.5 * p.z / half.z)
+
+
+def capsule(p: Vec, half: Vec, at: Vec) -> Place:
+    """A capsule."""
+    beyond = p.z - p.z.clip(-half.z, half.z)
+    angle = jnp.arccos((beyond / half.x).clip(-1, 1)) * 2 / np.pi
+    end = jnp.where(at.z > 0, angle, angle - 1)
+    return _azimuth(p, at), jnp.where(jnp.abs(at.z) <= half.z, 0.5 - 0.5 * p.z / half.z, end)
+
+
+WRAPPED: dict[int, Callable[[Vec, Vec, Vec], Place]] = {
+    GeomType.PLANE: plane,
+    GeomType.SPHERE: ellipsoid,
+    GeomType.CAPSULE: capsule,
+    GeomType.ELLIPSOID: ellipsoid,
+    GeomType.CYLINDER: cylinder,
+    GeomType.BOX: box,
+}
+
+
+def _azimuth(p: Vec, at: Vec) -> Array:
+    """Part of a full turn about z from the x axis: 0 to 1 at `at`, and as near there at `p`."""
+    there, here = (jnp.arctan2(v.y, v.x) / (2 * np.pi) for v in (at, p))
+    there = there % 1
+    return there + (here - there + 0.5) % 1 - 0.5

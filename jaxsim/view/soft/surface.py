@@ -1,0 +1,79 @@
+"""Where the points of flexes and skins are in the world, and the normals there.
+
+Normals of a flex at its vertices are means of the unit normals of the triangles around them, those
+of a skin of the normals by area, as MuJoCo's scene has them. A skin's vertex v is carried along by
+its bones (linear blend skinning; MuJoCo's documentation, XML reference: skin),
+
+    sum_b w_b (R_b (v - bindpos_b) + xpos_b),   R_b = R(xquat_b) R(bindquat_b)'
+
+with the weights w of the vertex, which sum up to one, and moved by `skin_inflate` along its normal.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.math import Vec, concat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.view.soft.topology import topology
+
+
+class Points(NamedTuple):
+    """Points of all flexes and skins, in the order of `Topology`, `[points, *W]`.
+
+    Attributes:
+      pos: where they are, in the world [m].
+      normal: of the surface there, outwards, of unit length.
+    """
+
+    pos: Vec
+    normal: Vec
+
+
+def soft_points(m: Model, d: Data) -> Points:
+    """The points, from the poses of bodies and the vertices of flexes."""
+    parts = [make(m, d) for make, has in ((_flexes, m.nflex), (_skins, m.nskin)) if has]
+    return Points(concat([p.pos for p in parts]), concat([p.normal for p in parts]))
+
+
+def _flexes(m: Model, d: Data) -> Points:
+    """Both sides of surfaces, and shells, as far outwards as their radius."""
+    plan, xpos = topology(m.structure), d.flexvert_xpos
+    a, b, c = (take(xpos, index) for index in plan.tangent)
+    faces = (b - a).cross(c - a).normalize()
+    normal = take(sum_groups(faces, plan.around).normalize(), plan.vert)
+    normal = normal.scale(column(plan.side.astype(float), normal))
+    return Points(take(xpos, plan.vert) + normal.scale(take(m.flex_radius, plan.flex)), normal)
+
+
+def _skins(m: Model, d: Data) -> Points:
+    bone, vert, skin, around, corner, meets = _skin_tables(m.structure)
+    turn = take(d.xquat, m.skin_bonebodyid) * m.skin_bonebindquat.normalize().conj
+    shift = take(d.xpos, m.skin_bonebodyid) - turn.rotate(m.skin_bonebindpos)
+    turned = take(turn, bone).rotate(take(m.skin_vert, vert)) + take(shift, bone)
+    pos = sum_groups(turned.scale(m.skin_bonevertweight), around)
+    a, b, c = (take(pos, index) for index in corner)
+    normal = sum_groups((b - a).cross(c - a), meets).normalize()
+    return Points(pos + normal.scale(take(m.skin_inflate, skin)), normal)
+
+
+@derived
+def _skin_tables(s: Structure) -> tuple[np.ndarray, ...]:
+    """Constants of skins.
+
+    Returns:
+      Bone and vertex of each weight; the skin of each vertex; the weights of each vertex, a table
+      of `groups`; vertices of all faces, `[3, n]`; the faces at each vertex.
+    """
+    bone = np.repeat(np.arange(s.nskinbone), s.skin_bonevertnum)
+    of_bone = np.repeat(np.arange(s.nskin), s.skin_bonenum)
+    vert = s.skin_bonevertid + s.skin_vertadr[of_bone[bone]]
+    skin = np.repeat(np.arange(s.nskin), s.skin_vertnum)
+    face = np.asarray(s.skin_face).reshape(-1, 3)
+    corner = face + np.repeat(s.skin_vertadr, s.skin_facenum)[:, None]
+    meets = groups(corner.ravel(), s.nskinvert)
+    meets = np.where(meets == corner.size, len(corner), meets // 3)
+    return bone, vert, skin, groups(vert, s.nskinvert), corner.T, meets

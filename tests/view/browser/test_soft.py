@@ -1,0 +1,64 @@
+"""Flexes, skins, the model's lights and its sky on a page."""
+
+import numpy as np
+import pytest
+from view.soft.models import SOFT
+from view.visitor import Visitor
+
+import jaxsim
+from jaxsim.view import Viewer
+from jaxsim.view.browser.draw.light import _towards
+from jaxsim.view.soft.topology import topology
+
+
+@pytest.mark.filterwarnings("ignore:.*contacts of flexes")
+def test_a_page_gets_points_that_move_and_the_light_of_the_model():
+    m = jaxsim.load_model(SOFT)
+    qpos = np.asarray(m.qpos0)
+    with Viewer(m, port=0) as viewer, Visitor(viewer.server) as visitor:
+        nodes = visitor.nodes
+        visitor.wait(lambda: {"/flexes/cloth", "/flexes/jelly", "/skins/flag"} <= set(nodes))
+        cloth = nodes["/flexes/cloth"]
+        drawn = corners(cloth)
+        plan = topology(m.structure)
+        before = viewer.scene.poses.soft[0]
+        np.testing.assert_allclose(drawn, before[plan.corner[:, plan.owner == 0].T], atol=1e-6)
+        assert tuple(cloth["color"]) != (255, 255, 255)  # the mean of its image
+        assert nodes["/flexes/rope"]["points"].reshape(-1, 2, 3).shape == (3, 2, 3)
+        assert nodes["/lights/light 0"]["cast_shadow"]
+        assert bytes(nodes["/sky"]["glb_data"][:4]) == b"glTF"
+
+        # two worlds in which the middle of the cloth is elsewhere
+        adr = m.jnt_qposadr[m.body_jntadr[m.names["body"].index("cloth_4")]]
+        moved = np.stack([qpos, qpos])
+        moved[:, adr] += [0.05, 0.15]
+        viewer.show_state({"qpos": moved})
+        visitor.wait(lambda: "/worlds/flex cloth" in nodes)
+        poses = viewer.scene.poses.soft + viewer.scene.offset[:, None]
+        for path, points in (("/flexes/cloth", poses[0]), ("/worlds/flex cloth", poses[1])):
+            wanted = points[plan.corner[:, plan.owner == 0].T]
+            np.testing.assert_allclose(corners(nodes[path]), wanted, atol=1e-5)
+
+        visitor.set("flexes of group 0", False)
+        visitor.wait(lambda: nodes["/flexes/cloth"].get("visible") is False)
+        visitor.set("lights of the model", False)
+        visitor.wait(lambda: "/lights/light 0" not in nodes)
+        visitor.set("sky", False)
+        visitor.wait(lambda: nodes["/sky"].get("visible") is False)
+        click = {"type": "SceneNodeClickMessage", "name": "/flexes/jelly", "instance_index": None}
+        ray = {"ray_origin": (0.0,) * 3, "ray_direction": (1.0, 0, 0), "screen_pos": (0.5, 0.5)}
+        visitor.send({**click, **ray, "modifier": None, "owner": ""})
+        visitor.wait(lambda: "**jelly** (flex 2, 3 dimensions" in visitor.text())
+
+
+def corners(node: dict) -> np.ndarray:
+    """Triangles of a node, (n, 3, 3)."""
+    return node["vertices"].reshape(-1, 3)[node["faces"].reshape(-1, 3)]
+
+
+def test_spots_are_turned_along_their_direction():
+    from jaxsim.compile.geometry.quaternion import rotate
+
+    for way in [*np.eye(3).tolist(), [-0.6, 0.0, -0.8], [0.0, 0.0, -1.0]]:
+        turned = rotate(_towards(np.array(way))[None], np.array([[0.0, 0.0, -1.0]]))[0]
+        np.testing.assert_allclose(turned, way, atol=1e-12)
