@@ -43,6 +43,7 @@ from jaxsim.io.bridge import put_model as put_model
 from jaxsim.io.load import load_model as load_model
 from jaxsim.io.save import save_model as save_model
 from jaxsim.io.write_back import write_back as write_back
+from jaxsim.model.callbacks import Callbacks as Callbacks
 from jaxsim.model.checkpoint import from_state_dict as from_state_dict
 from jaxsim.model.checkpoint import state_dict as state_dict
 from jaxsim.model.data import Contact as Contact

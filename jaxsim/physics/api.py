@@ -53,9 +53,9 @@ from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
-step = public(_step)
-forward = public(_forward)
-inverse = public(_inverse)
+step = public(_step, callbacks=True)
+forward = public(_forward, callbacks=True)
+inverse = public(_inverse, callbacks=True)
 constraint_rows = public(_constraint_rows)
 
 # from the results of a step

@@ -17,6 +17,7 @@ from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
+from jaxsim.physics.callback import control
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, touched_trees
 from jaxsim.physics.constraint.make import make_rows
@@ -71,6 +72,7 @@ def from_velocity(m: Model, d: Data) -> Data:
     d = fwd_velocity(m, d)
     d = sensor_vel(m, d)
     d = energy_vel(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
+    d = control(m, d)
     d = fwd_actuation(m, d)
     d = smooth_force(m, d)
     d = fwd_constraint(m, d)
