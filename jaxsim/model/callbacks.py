@@ -11,6 +11,8 @@ from typing import Any
 
 import jax
 
+FILTERED = 1 << 30  # beside the bits of DisableBit: a callback says which geoms touch
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Callbacks:
         Without it zero. Nothing reads those of the stage NONE.
       contactfilter: (m, d, geom1, geom2) -> (n,) bool: pairs of geoms that do not touch, whose
         bodies may collide. It takes the place of the comparison of contype and conaffinity of
-        geoms; those of the bodies, of all their geoms together, still decide which are asked.
+        geoms; those of the bodies, of all their geoms together, still say which pairs are asked of.
+
+        The result for geoms of a `<pair>` has no effect.
 
     `id`, `geom1` and `geom2` are numpy arrays of ids, so that one call serves all: read
     `d.actuator_length[id]`.

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType
 from jaxsim.model.bind import Bound
-from jaxsim.model.callbacks import Callbacks
+from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, nested, static
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import check_states, check_switches
@@ -373,6 +373,12 @@ class Model(Record):
             opt.enableflags & EnableBit.DIAGEXACT
         )
         return opt.noslip_iterations > 0 or bool(weighed)
+
+    @property
+    def pair_flags(self) -> int:
+        """What decides which geoms may touch: bits of DisableBit, and FILTERED with a callback."""
+        filtered = self.callbacks is not None and self.callbacks.contactfilter is not None
+        return int(self.opt.disableflags) | (FILTERED if filtered else 0)
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:

@@ -72,6 +72,11 @@ def readings(m: Model, d: Data, at: Stage, i: np.ndarray) -> Array:
     return _numbers(m, d, "sensor", (at, i), (int(np.sum(m.sensor_dim[i])),))
 
 
+def kept_apart(m: Model, d: Data, geom1: np.ndarray, geom2: np.ndarray) -> Array:
+    """Which pairs of geoms do not touch, `[n, *W]` bool."""
+    return _numbers(m, d, "contactfilter", (geom1, geom2), geom1.shape) != 0
+
+
 def _numbers(m: Model, d: Data, name: str, given: tuple, shape: tuple[int, ...]) -> Array:
     """What a callback returns, `[*shape, *W]`."""
 

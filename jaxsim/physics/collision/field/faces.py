@@ -59,7 +59,7 @@ class Faces:
 def faces(m: Model) -> Faces:
     """The faces of the meshes of a model, which is in the form of the physics."""
     s = m.structure
-    meshes = _meshes(s, int(m.opt.disableflags))
+    meshes = _meshes(s, m.pair_flags)
     most = int(s.mesh_facenum[meshes].max(initial=1))
     corner = np.zeros((len(meshes), most, CORNERS), np.int32)
     for row, mesh in enumerate(meshes):

@@ -58,7 +58,7 @@ def roots(s: Structure, kinds: Sequence[str]) -> np.ndarray:
 def lacking(m: Model) -> list[Refusal]:
     """The `sdf` geoms whose contacts are searched, and of which no distance is known."""
     s = m.structure
-    pairs = known_pairs(s, int(m.opt.disableflags)).searched(s.geom_type)
+    pairs = known_pairs(s, m.pair_flags).searched(s.geom_type)
     geoms = np.union1d(pairs.geom1, pairs.geom2).astype(int)
     return [
         refuse(m, "geom", g, _reason(s, g))
