@@ -22,6 +22,8 @@ from jaxsim.enums import JointType as JointType
 from jaxsim.enums import ObjType as ObjType
 from jaxsim.enums import SensorType as SensorType
 from jaxsim.enums import SolverType as SolverType
+from jaxsim.enums import Stage as Stage
+from jaxsim.enums import State as State
 from jaxsim.enums import TrnType as TrnType
 from jaxsim.enums import WrapType as WrapType
 from jaxsim.errors import ConfigError as ConfigError
@@ -61,6 +63,11 @@ from jaxsim.model.model import Option as Option
 from jaxsim.model.model import Statistic as Statistic
 from jaxsim.model.names import id2name as id2name
 from jaxsim.model.names import name2id as name2id
+from jaxsim.model.state import copy_state as copy_state
+from jaxsim.model.state import extract_state as extract_state
+from jaxsim.model.state import get_state as get_state
+from jaxsim.model.state import set_state as set_state
+from jaxsim.model.state import state_size as state_size
 from jaxsim.model.warning import WarningCount as WarningCount
 from jaxsim.model.warning import check as check
 from jaxsim.model.warning import diverged as diverged
@@ -72,6 +79,7 @@ from jaxsim.physics.api import camlight as camlight
 from jaxsim.physics.api import collision as collision
 from jaxsim.physics.api import com_pos as com_pos
 from jaxsim.physics.api import com_vel as com_vel
+from jaxsim.physics.api import compare_fwd_inv as compare_fwd_inv
 from jaxsim.physics.api import constraint_rows as constraint_rows
 from jaxsim.physics.api import constraint_update as constraint_update
 from jaxsim.physics.api import contact_force as contact_force
@@ -84,15 +92,21 @@ from jaxsim.physics.api import euler as euler
 from jaxsim.physics.api import factor_m as factor_m
 from jaxsim.physics.api import flex as flex
 from jaxsim.physics.api import forward as forward
+from jaxsim.physics.api import forward_skip as forward_skip
 from jaxsim.physics.api import full_m as full_m
 from jaxsim.physics.api import fwd_acceleration as fwd_acceleration
 from jaxsim.physics.api import fwd_actuation as fwd_actuation
+from jaxsim.physics.api import fwd_constraint as fwd_constraint
 from jaxsim.physics.api import fwd_position as fwd_position
 from jaxsim.physics.api import fwd_velocity as fwd_velocity
 from jaxsim.physics.api import geom_distance as geom_distance
 from jaxsim.physics.api import implicit as implicit
 from jaxsim.physics.api import integrate_pos as integrate_pos
+from jaxsim.physics.api import inv_constraint as inv_constraint
+from jaxsim.physics.api import inv_position as inv_position
+from jaxsim.physics.api import inv_velocity as inv_velocity
 from jaxsim.physics.api import inverse as inverse
+from jaxsim.physics.api import inverse_skip as inverse_skip
 from jaxsim.physics.api import jac as jac
 from jaxsim.physics.api import jac_body as jac_body
 from jaxsim.physics.api import jac_body_com as jac_body_com
@@ -104,6 +118,7 @@ from jaxsim.physics.api import jac_subtree_com as jac_subtree_com
 from jaxsim.physics.api import kinematics as kinematics
 from jaxsim.physics.api import local_to_global as local_to_global
 from jaxsim.physics.api import make_constraint as make_constraint
+from jaxsim.physics.api import make_m as make_m
 from jaxsim.physics.api import mul_jac_t_vec as mul_jac_t_vec
 from jaxsim.physics.api import mul_jac_vec as mul_jac_vec
 from jaxsim.physics.api import mul_m as mul_m
@@ -121,6 +136,8 @@ from jaxsim.physics.api import solve as solve
 from jaxsim.physics.api import solve_m as solve_m
 from jaxsim.physics.api import solve_m2 as solve_m2
 from jaxsim.physics.api import step as step
+from jaxsim.physics.api import step1 as step1
+from jaxsim.physics.api import step2 as step2
 from jaxsim.physics.api import subtree_vel as subtree_vel
 from jaxsim.physics.api import tendon as tendon
 from jaxsim.physics.api import tendon_bias as tendon_bias

@@ -59,7 +59,7 @@ def passive_force(m: Model, d: Data) -> Array:
 
 
 def of_actuators(m: Model, d: Data, name: str, i: np.ndarray, number: int, none: float) -> Array:
-    """What a callback says of actuators `i`, `[number, *W]`; `none` if there is no such callback."""
+    """What a callback says of actuators `i`, `[number, *W]`; without one `none`."""
     if not has(m, name):
         return jnp.full_like(take(d.actuator_length, np.zeros(number, int)), none)
     return _numbers(m, d, name, (i,), (number,))

@@ -21,7 +21,7 @@ from jaxsim.physics.resume import missing, resumed
 from jaxsim.physics.stage import STAGES, Stage
 
 
-def public(core: Callable, *, callbacks: bool = False) -> Callable:
+def public(core: Callable, *, callbacks: bool = False, stage: Stage | None = None) -> Callable:
     """The public form of a function of the physics.
 
     What it reads and writes is declared at the function itself (stage.py); `carries` of the public
@@ -30,8 +30,9 @@ def public(core: Callable, *, callbacks: bool = False) -> Callable:
     Args:
       core: takes unpacked records and arrays `[items, *W]`.
       callbacks: whether it takes those of its caller, who may also give them with the model.
+      stage: what it reads; None: as declared.
     """
-    signature, stage = inspect.signature(core), STAGES.get(core.__name__, NO_STAGE)
+    signature, stage = inspect.signature(core), stage or STAGES.get(core.__name__, NO_STAGE)
     names, name = tuple(signature.parameters), core.__name__.lstrip("_")
 
     @functools.wraps(core)

@@ -20,8 +20,8 @@ from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import take
-from jaxsim.physics.callback import control, inputs_of
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
+from jaxsim.physics.callback import control, inputs_of
 from jaxsim.physics.forward import (
     FORCES,
     from_velocity,
@@ -229,12 +229,3 @@ def _kept(like: Data, d: Data) -> Data:
     """What one data has of another."""
     names = (*Data.fields, *Data.working)
     return d.replace(**{n: None for n in names if getattr(like, n) is None})
-
-
-INTEGRATORS = {
-    IntegratorType.EULER: single_step,
-    IntegratorType.RK4: rk4,
-    IntegratorType.IMPLICIT: single_step,
-    IntegratorType.IMPLICITFAST: single_step,
-    IntegratorType.DISCRETE: single_step,
-}

@@ -55,7 +55,9 @@ def model(integrator: str = "Euler", option: str = "", flag: str = "") -> mujoco
 def controls(d, x):
     """Feedback of what is known only after positions and velocities."""
     tip, speed = d.site_xpos[1], d.qvel[4]
-    return x.stack([-3 * tip[2] + d.time, tip[0], d.ten_length[0] - speed, d.cvel[3, 1], d.energy[1]])
+    return x.stack(
+        [-3 * tip[2] + d.time, tip[0], d.ten_length[0] - speed, d.cvel[3, 1], d.energy[1]]
+    )
 
 
 def push(d, x):
@@ -76,10 +78,9 @@ OURS = jaxsim.Callbacks(
     act_dyn=lambda m, d, id: 2 * d.ctrl[id] - d.act[jnp.array([0, 2])] + 0.1 * id,
     act_gain=lambda m, d, id: 1 + d.actuator_velocity[id] ** 2 + id,
     act_bias=lambda m, d, id: -3 * d.actuator_length[id] - d.act_dot[0],
-    sensor=lambda m, d, stage, id: jnp.repeat(
-        d.sensordata[0] + 10.0 * stage + jnp.array(id), m.sensor_dim[id]
-    )
-    * d.qvel[4],
+    sensor=lambda m, d, stage, id: (
+        jnp.repeat(d.sensordata[0] + 10.0 * stage + jnp.array(id), m.sensor_dim[id]) * d.qvel[4]
+    ),
 )
 
 

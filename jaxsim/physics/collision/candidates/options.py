@@ -8,9 +8,10 @@ from jaxsim.model.model import Model
 
 
 class Options(NamedTuple):
-    """What decides the form of the collision stage: which geoms may touch, `pair_flags`; of `m.opt`,
-    under the names there; `prisms`, the most prisms of a height field that may be under one geom;
-    and whether contacts are `smooth`.
+    """What decides the form of the collision stage.
+
+    `pair_flags`, which geoms may touch; of `m.opt`, under the names there; `prisms`, the most
+    prisms of a height field that may be under one geom; and whether contacts are `smooth`.
     """
 
     pair_flags: int
