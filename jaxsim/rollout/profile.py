@@ -2,8 +2,8 @@
 
 A whole step is one program, whose stages the compiler fuses; no clock runs within it. Here each
 stage is compiled by itself and run until its time is known, with what the stages before it have
-made of the given worlds. Between programs results go through memory, so that the stages together
-take longer than the step; their shares say where time goes.
+made of the given worlds. Between programs results go through memory, and within a step they need
+not: the stages together are not the step, but their shares say where its time goes.
 """
 
 import time
@@ -77,10 +77,8 @@ class Profile(NamedTuple):
             f"{s.name:16}{s.timer:16}{1e6 * s.seconds:12.3f}{s.share:8.1%}" for s in self.stages
         ]
         whole = sum(s.seconds for s in self.stages)
-        ends = [
-            f"{'together':32}{1e6 * whole:12.3f}",
-            f"{'step':16}{'STEP':16}{1e6 * self.step:12.3f}",
-        ]
+        sums = ("together", "", whole), ("step", "STEP", self.step)
+        ends = [f"{name:16}{timer:16}{1e6 * s:12.3f}" for name, timer, s in sums]
         return "\n".join([f"{self.worlds} worlds on {self.device}", head, *rows, *ends])
 
 

@@ -76,10 +76,10 @@ OURS = jaxsim.Callbacks(
     ),
     passive=lambda m, d: push(d, jnp),
     act_dyn=lambda m, d, id: 2 * d.ctrl[id] - d.act[jnp.array([0, 2])] + 0.1 * id,
-    act_gain=lambda m, d, id: 1 + d.actuator_velocity[id] ** 2 + id,
+    act_gain=lambda m, d, id: 1 + d.actuator_velocity[id] ** 2 + 1.0 * id,
     act_bias=lambda m, d, id: -3 * d.actuator_length[id] - d.act_dot[0],
     sensor=lambda m, d, stage, id: (
-        jnp.repeat(d.sensordata[0] + 10.0 * stage + jnp.array(id), m.sensor_dim[id]) * d.qvel[4]
+        jnp.repeat(d.sensordata[0] + (10.0 * stage + id), m.sensor_dim[id]) * d.qvel[4]
     ),
 )
 

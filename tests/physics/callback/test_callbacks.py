@@ -22,8 +22,8 @@ RESULTS = (
 # a user actuator on the second joint, a user sensor after another one
 SMALL = """<mujoco><option integrator="{}" timestep=".01"><flag {}/></option><worldbody>
 <body><joint name="a" axis="0 1 0" stiffness="1"/><geom size=".1" pos=".1 0 0"/>
-  <body pos=".2 0 0"><joint name="b" axis="0 1 0" damping=".1"/><geom size=".1" pos=".1 0 .1"/></body>
-</body></worldbody>
+  <body pos=".2 0 0"><joint name="b" axis="0 1 0" damping=".1"/><geom size=".1" pos=".1 0 .1"/>
+</body></body></worldbody>
 <actuator><motor joint="a"/><general joint="b" dyntype="user" gaintype="user" biastype="user"
   actdim="{}"/></actuator>
 <sensor><jointvel joint="b"/><user dim="2" needstage="vel"/></sensor></mujoco>"""
@@ -49,10 +49,10 @@ def same(d, mjd, names=RESULTS, tolerance=STIFF):
         )
 
 
-@pytest.mark.parametrize(
-    "integrator",
-    ["RK4", *(pytest.param(i, marks=pytest.mark.slow) for i in ("implicit", "discrete"))],
-)
+SLOW = [pytest.param(i, marks=pytest.mark.slow) for i in ("implicit", "discrete")]
+
+
+@pytest.mark.parametrize("integrator", ["RK4", *SLOW])
 def test_all_of_them_in_a_run(integrator):
     """Called when MuJoCo calls its own, in every stage of RK4; what they set stays."""
     mj = model(integrator)
@@ -181,14 +181,12 @@ def gain(scale=1.0, dtype=np.float64):
 
 def test_the_numbers_of_a_law_are_differentiated():
     loss, at = trained(), gain()
-    found = jit(jax.grad(loss))(at)
+    found, value = jit(jax.grad(loss))(at), jit(loss)
     for name in at:
         for index in np.ndindex(at[name].shape):
             h = 1e-6
-            ends = [jit(loss)({**at, name: at[name].at[index].add(s)}) for s in (h, -h)]
-            np.testing.assert_allclose(
-                found[name][index], (ends[0] - ends[1]) / 2 / h, **DIFFERENCE
-            )
+            up, down = (value({**at, name: at[name].at[index].add(s)}) for s in (h, -h))
+            np.testing.assert_allclose(found[name][index], (up - down) / 2 / h, **DIFFERENCE)
     assert np.abs(found["k"]).min() > 1e-4
 
 
@@ -197,14 +195,10 @@ def test_worlds_have_laws_with_numbers_of_their_own():
     loss = trained()
     scales = np.linspace(0.5, 2, 6)
     laws = jax.tree.map(lambda *a: jnp.stack(a), *(gain(s) for s in scales))
-    together = jit(jax.vmap(jax.value_and_grad(loss)))(laws)
+    together, alone = jit(jax.vmap(loss))(laws), jit(loss)
+    assert np.ptp(together) > 0.01
     for k, s in enumerate(scales):
-        alone = jit(jax.value_and_grad(loss))(gain(s))
-        jax.tree.map(
-            lambda a, b, k=k: np.testing.assert_allclose(a[k], b, rtol=1e-9, atol=1e-12),
-            together,
-            alone,
-        )
+        np.testing.assert_allclose(together[k], alone(gain(s)), rtol=1e-9)
 
 
 def test_single_precision():
@@ -230,16 +224,12 @@ def test_a_callback_says_which_geoms_touch():
     the state."""
     mj, m = mujoco.MjModel.from_xml_string(FILTER), jaxsim.load_model(FILTER, contacts=40)
     numbers = []
-    for least, law in enumerate(
-        (lambda a, b, z: a + 0 * z < 0, lambda a, b, z: (a + 2 * b) % 3 < z)
-    ):
+    for law in (lambda a, b, z: a < 0, lambda a, b, z: ((a + 2 * b) % 3 < 1) & (z > 0.02)):
         mjd, d = mujoco.MjData(mj), jaxsim.make_data(m)
-        filtered = Callbacks(
-            contactfilter=lambda m, d, a, b, law=law: law(a, b, 20 * d.geom_xpos[a, 2])
-        )
+        filtered = Callbacks(contactfilter=lambda m, d, a, b, law=law: law(a, b, d.geom_xpos[b, 2]))
 
         def theirs(m, d, a, b, law=law):
-            return int(law(a, b, 20 * d.geom_xpos[a, 2]))
+            return int(law(a, b, d.geom_xpos[b, 2]))
 
         with installed({"contactfilter": theirs}):
             mujoco.mj_forward(mj, mjd)
@@ -270,7 +260,7 @@ def test_what_a_callback_may_not_do(message):
 
 
 def test_a_callback_is_named():
-    _, _, m, d = small()
+    _, _, m, _ = small()
     with pytest.raises(ValueError, match=r"expected jaxsim.Callbacks\(control=...\)"):
         m.replace(callbacks=lambda m, d: d)
     with pytest.raises(TypeError, match="unexpected keyword argument 'controls'"):
