@@ -92,8 +92,8 @@ def rk4(m: Model, d: Data) -> Data:
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
-    start = d.replace(act_dot=act_dot, readings=readings, **inputs_of(m, last))
-    new = advance(m, start, acc, vel)
+    from_start = d.replace(act_dot=act_dot, readings=readings, **inputs_of(m, last))
+    new = advance(m, from_start, acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
     end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
     if m.nplastic:  # springs of tendons yield by what was known at the start

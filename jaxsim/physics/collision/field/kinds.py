@@ -30,9 +30,9 @@ def kind_of(s: Structure, geom: int | np.integer) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def meeting(s: Structure, disableflags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def meeting(s: Structure, flags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the functions of geoms that meet `sdf` geoms, and of these, in a fixed order."""
-    pairs = known_pairs(s, disableflags).searched(s.geom_type)
+    pairs = known_pairs(s, flags).searched(s.geom_type)
     found = [{kind_of(s, g) for g in np.unique(ids)} for ids in (pairs.geom1, pairs.geom2)]
     first, second = (tuple(sorted(kinds - {NONE})) for kinds in found)
     return first, second
