@@ -46,8 +46,6 @@ from jaxsim.io.load import load_model as load_model
 from jaxsim.io.save import save_model as save_model
 from jaxsim.io.write_back import write_back as write_back
 from jaxsim.model.callbacks import Callbacks as Callbacks
-from jaxsim.model.checkpoint import from_state_dict as from_state_dict
-from jaxsim.model.checkpoint import state_dict as state_dict
 from jaxsim.model.data import Contact as Contact
 from jaxsim.model.data import Data as Data
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
@@ -63,11 +61,13 @@ from jaxsim.model.model import Option as Option
 from jaxsim.model.model import Statistic as Statistic
 from jaxsim.model.names import id2name as id2name
 from jaxsim.model.names import name2id as name2id
-from jaxsim.model.state import copy_state as copy_state
-from jaxsim.model.state import extract_state as extract_state
-from jaxsim.model.state import get_state as get_state
-from jaxsim.model.state import set_state as set_state
-from jaxsim.model.state import state_size as state_size
+from jaxsim.model.stored.checkpoint import from_state_dict as from_state_dict
+from jaxsim.model.stored.checkpoint import state_dict as state_dict
+from jaxsim.model.stored.state import copy_state as copy_state
+from jaxsim.model.stored.state import extract_state as extract_state
+from jaxsim.model.stored.state import get_state as get_state
+from jaxsim.model.stored.state import set_state as set_state
+from jaxsim.model.stored.state import state_size as state_size
 from jaxsim.model.warning import WarningCount as WarningCount
 from jaxsim.model.warning import check as check
 from jaxsim.model.warning import diverged as diverged

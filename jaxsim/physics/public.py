@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_array, check_data, check_model
@@ -64,7 +63,7 @@ def public(core: Callable, *, callbacks: bool = False, stage: Stage | None = Non
 
 def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
-    own = inspect.Parameter("callbacks", kind, default=None, annotation=Callbacks | None)
+    own = inspect.Parameter("callbacks", kind, default=None, annotation="Callbacks | None")
     return signature.replace(parameters=[*signature.parameters.values(), own])
 
 
