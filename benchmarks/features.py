@@ -39,9 +39,9 @@ def main() -> None:
                 given = (engine, name, worlds, args.small, args.seconds)
                 rows.append(in_process(1, LIMIT, measure, *given) | {"worlds": worlds})
                 print(line(rows[-1]), flush=True)
-    if args.json:
-        found = {"machine": machine(), "small": args.small, "rows": rows}
-        Path(args.json).write_text(json.dumps(found, indent=1) + "\n")
+                if args.json:  # after each case, so that a run may be ended at any time
+                    found = {"machine": machine(), "small": args.small, "rows": rows}
+                    Path(args.json).write_text(json.dumps(found, indent=1) + "\n")
 
 
 def line(row: dict) -> str:

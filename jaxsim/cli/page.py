@@ -138,9 +138,8 @@ def _added(function: Any) -> str:
     """The arguments that a function has besides those of its source (physics/public.py)."""
     known = inspect.signature(inspect.unwrap(function)).parameters
     more = [p for n, p in inspect.signature(function).parameters.items() if n not in known]
-    return (
-        ", *, " + ", ".join(f"{p.name}: {p.annotation} = {p.default}" for p in more) if more else ""
-    )
+    added = "".join(f", {p.name}: {p.annotation} = {p.default}" for p in more)
+    return f", *{added}" if more else ""
 
 
 def _on_one_line(header: str) -> str:

@@ -114,7 +114,7 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """
     spec = int(spec)
     if not 0 <= spec < 1 << len(FIELDS):
-        raise ValueError(f"spec: expected bits of State, below {1 << len(FIELDS)}, got {spec}")
+        raise ValueError(f"spec: expected bits of mjtState, below {1 << len(FIELDS)}, got {spec}")
     for bit, name in enumerate(FIELDS):
         if spec >> bit & 1:
             yield name, Data.fields[name].dims(m.structure.sizes)
