@@ -26,6 +26,7 @@ PAIRS = {
     "ObjType": "mjtObj mjOBJ_",
     "SensorType": "mjtSensor mjSENS_",
     "Stage": "mjtStage mjSTAGE_",
+    "State": "mjtState mjSTATE_",
     "DataType": "mjtDataType mjDATATYPE_",
     "ConDataField": "mjtConDataField mjCONDATA_",
     "RayDataField": "mjtRayDataField mjRAYDATA_",

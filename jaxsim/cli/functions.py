@@ -35,13 +35,18 @@ PLACES = {
 
 # by title: functions whose name follows from MuJoCo's
 SAME = {
-    "Simulation": "mj_step mj_forward mj_inverse mj_makeData mj_resetData mj_resetDataKeyframe",
+    "Simulation": """
+        mj_step mj_step1 mj_step2 mj_forward mj_forwardSkip mj_inverse mj_inverseSkip
+        mj_compareFwdInv mj_makeData mj_resetData mj_resetDataKeyframe""",
+    "The state as a vector": """
+        mj_stateSize mj_getState mj_setState mj_extractState mj_copyState""",
     "Models": "mj_saveModel mj_loadModel mj_setConst",
     "Stages of a step": """
         mj_fwdPosition mj_kinematics mj_comPos mj_camlight mj_flex mj_tendon mj_crb mj_collision
         mj_makeConstraint mj_transmission mj_sensorPos mj_energyPos mj_fwdVelocity mj_comVel
         mj_passive mj_rne mj_subtreeVel mj_sensorVel mj_energyVel mj_fwdActuation
-        mj_fwdAcceleration mj_sensorAcc""",
+        mj_fwdAcceleration mj_fwdConstraint mj_sensorAcc mj_invPosition mj_invVelocity
+        mj_invConstraint mj_makeM""",
     "Mass matrix": "mj_fullM mj_addM mj_mulM mj_mulM2 mj_factorM mj_solveM mj_solveM2",
     "Jacobians": """
         mj_jac mj_jacBody mj_jacBodyCom mj_jacSubtreeCom mj_jacGeom mj_jacSite mj_jacPointAxis
@@ -96,7 +101,6 @@ RENAMED = {
     "mj_printFormattedModel": "jaxsim.describe",
     "mjc_distance": "jaxsim.geom_sdf",
     "mjc_gradient": "jaxsim.geom_sdf",
-    "mj_fwdConstraint": "jaxsim.solve",
     "mj_rnePostConstraint": "jaxsim.rne_postconstraint",
     "mj_Euler": "jaxsim.euler",
     "mj_implicit": "jaxsim.implicit",
@@ -113,34 +117,21 @@ RENAMED = {
 
 # what takes the place of a function in a program that uses JAX
 INSTEAD = {
-    "mj_step1": "`jaxsim.fwd_position`, `sensor_pos`, `fwd_velocity`, `sensor_vel`",
-    "mj_step2": "`jaxsim.fwd_actuation`, `fwd_acceleration`, `solve`, `sensor_acc`, `euler`",
     "mj_loadAllPluginLibraries": "`jaxsim.load_plugins(folder)`, of Python files",
-    "mj_forwardSkip": "`jaxsim.forward`; the compiler leaves out what nobody reads",
-    "mj_inverseSkip": "`jaxsim.inverse`; likewise",
     "mj_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
     "mj_copyData": "an immutable Data needs no copy; `d.replace(...)`",
     "mjv_copyData": "likewise",
     "mjv_copyModel": "likewise",
     "mjv_updateCamera": "`jaxsim.view.camera_frame`, `jaxsim.view.camera_frustum`",
     "mjv_camera2GLCamera": "likewise; `jaxsim.view.pixel_ray` for the ray of a pixel",
+    "mj_resetCallbacks": "`m.replace(callbacks=None)`; those of a model are its own",
     "mj_resetCtrl": "`d.replace(ctrl=jnp.zeros(m.nu))`",
     "mj_copySpec": "`copy.deepcopy(spec)`",
-    "mj_stateSize": "the shapes of `jaxsim.state_dict(d)`",
-    "mj_getState": "`jaxsim.state_dict(d)`, or the fields `d.qpos`, `d.qvel`, ...",
-    "mj_setState": "`jaxsim.from_state_dict`, or `d.replace(qpos=..., qvel=...)`",
-    "mj_extractState": "`d.qpos`, `d.qvel`, ...",
-    "mj_copyState": "`d.replace(qpos=other.qpos, ...)`",
     "mj_setKeyframe": "`m.replace(key_qpos=m.key_qpos.at[k].set(d.qpos), ...)`",
-    "mj_compareFwdInv": "the flag `fwdinv`, then `d.solver_fwdinv`",
     "mj_isPyramidal": "`m.opt.cone == ConeType.PYRAMIDAL`",
     "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
     "mj_island": "the flag `sleep`, then `d.tree_island`",
     "mj_fwdKinematics": "`jaxsim.kinematics`, `com_pos`, `tendon`, one after another",
-    "mj_invPosition": "`jaxsim.inverse`",
-    "mj_invVelocity": "`jaxsim.inverse`",
-    "mj_invConstraint": "`jaxsim.inverse`, then `d.qfrc_constraint`",
-    "mj_makeM": "`jaxsim.crb`",
     "mj_checkPos": "`jaxsim.step` checks; `jaxsim.diverged(before, after)`, `jaxsim.check(d)`",
     "mj_checkVel": "likewise",
     "mj_checkAcc": "likewise",
@@ -243,8 +234,8 @@ ABSENT = {
         mju_malloc mju_free""",
     "a structure of C that is filled with defaults: here fields have them": """
         mj_defaultLROpt mj_defaultSolRefImp mj_defaultOption mj_defaultVisual""",
-    "callbacks, handlers and logs of C": """
-        mj_resetCallbacks mju_clearHandlers mju_setLogHandler mju_getLogConfig mju_setLogConfig
+    "handlers and logs of C": """
+        mju_clearHandlers mju_setLogHandler mju_getLogConfig mju_setLogConfig
         mju_writeLog""",
     "libraries of C: plugins are Python (`docs/extend.md`)": """
         mj_loadPluginLibrary""",

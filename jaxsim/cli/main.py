@@ -30,6 +30,7 @@ examples:
   jaxsim plot motion.npz --fields qpos,ctrl
   jaxsim render motion.npz --worlds 64 --out film.gif
   jaxsim compare robot.xml
+  jaxsim profile robot.xml
   jaxsim compile robot.xml --out robot.jxm
   jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
   jaxsim train configs/learn/cartpole_swingup.toml --out runs/cartpole
@@ -96,6 +97,8 @@ def _run(args: argparse.Namespace) -> int:
         return _run_view(args)
     if args.command == "render":
         return _run_render(args)
+    if args.command == "profile":
+        return _run_profile(args)
     if args.command == "plot":
         from jaxsim.cli.look.plot import plot
 
@@ -164,6 +167,16 @@ def _run_render(args: argparse.Namespace) -> int:
     return render_file(args)
 
 
+def _run_profile(args: argparse.Namespace) -> int:
+    import jax
+
+    if args.float64:
+        jax.config.update("jax_enable_x64", True)
+    from jaxsim.cli.look.profile import profile_model
+
+    return profile_model(args)
+
+
 def _run_rollout(args: argparse.Namespace) -> int:
     import jax
 
@@ -224,6 +237,16 @@ def _add_models(commands: Any) -> None:
     compare.add_argument("--key", metavar="NAME", help="start from this key frame")
     compare.add_argument("--seed", type=int, default=0, help="of the state compared (default 0)")
     compare.add_argument("--float32", action="store_true", help="single precision")
+
+    times = _command(commands, "profile", "measure each stage of a step on the device")
+    times.add_argument("model", metavar="MODEL.xml", help=MODEL)
+    times.add_argument("--worlds", type=_count, default=128, help="parallel worlds (default 128)")
+    times.add_argument("--steps", type=_count, default=100, help="steps before (default 100)")
+    times.add_argument("--seconds", type=_positive, default=0.1, help="of a stage (default 0.1)")
+    times.add_argument("--key", metavar="NAME", help="start from this key frame")
+    times.add_argument("--seed", type=int, default=0, help="of the random controls (default 0)")
+    times.add_argument("--contacts", type=_count, help="contacts a world has room for")
+    times.add_argument("--float64", action="store_true", help="double precision")
 
     save = _command(commands, "compile", "write a model to a file that loads at once")
     save.add_argument("model", metavar="MODEL.xml")

@@ -130,7 +130,16 @@ def _header(name: str, function: Any) -> str:
     source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
     node = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef))
     lines = source.splitlines()[node.lineno - 1 : node.body[0].lineno - 1]
-    return re.sub(r"def \w+", f"def {name}", "\n".join(lines), count=1).rstrip(":")
+    head = re.sub(r"def \w+", f"def {name}", "\n".join(lines), count=1).rstrip(":")
+    return re.sub(r"\) ->", f"{_added(function)}) ->", head)
+
+
+def _added(function: Any) -> str:
+    """The arguments that a function has besides those of its source (physics/public.py)."""
+    known = inspect.signature(inspect.unwrap(function)).parameters
+    more = [p for n, p in inspect.signature(function).parameters.items() if n not in known]
+    added = "".join(f", {p.name}: {p.annotation} = {p.default}" for p in more)
+    return f", *{added}" if more else ""
 
 
 def _on_one_line(header: str) -> str:

@@ -33,7 +33,8 @@ _DISTRIBUTION = "jaxsim-engine"
 
 
 def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
-    """Saves a compiled model; `load_model` reads it back, equal bit for bit.
+    """Saves a compiled model; `load_model` reads it back, equal bit for bit, without
+    callbacks.
 
     Args:
       m: the model; its leaves may have batch axes.
@@ -57,7 +58,7 @@ def to_bytes(m: Model) -> bytes:
     header = {
         "jaxsim": version(_DISTRIBUTION),
         "precision": np.dtype(m.qpos0.dtype).name,
-        "model": _encoded(m, arrays),
+        "model": _encoded(m.replace(callbacks=None), arrays),  # functions are of a program
     }
     return pack(header, arrays)
 

@@ -19,9 +19,9 @@ from jaxsim.mjx.stages import name2id as name2id
 from jaxsim.mjx.stages import ray as ray
 from jaxsim.mjx.stages import rne as rne
 from jaxsim.mjx.stages import tendon_armature as tendon_armature
-from jaxsim.mjx.state import get_state as get_state
-from jaxsim.mjx.state import set_state as set_state
-from jaxsim.mjx.state import state_size as state_size
+from jaxsim.model.stored.state import get_state as get_state
+from jaxsim.model.stored.state import set_state as set_state
+from jaxsim.model.stored.state import state_size as state_size
 
 CamLightType = enums.CamLight
 

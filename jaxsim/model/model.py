@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType
 from jaxsim.model.bind import Bound
+from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, nested, static
 from jaxsim.model.structure import Structure
 from jaxsim.model.switches import check_states, check_switches
@@ -70,6 +71,7 @@ class Model(Record):
     structure: Structure = static("counts, types, parents, addresses, limits")
     opt: Option = nested(Option, "simulation options")
     stat: Statistic = nested(Statistic, "model statistics")
+    callbacks: Callbacks | None = nested(Callbacks, "functions of the user that a step calls")
 
     qpos0 = array("nq", unit="m or rad", doc="configuration at the reference pose")
     qpos_spring = array("nq", unit="m or rad", doc="configuration at which springs are at rest")
@@ -301,6 +303,7 @@ class Model(Record):
     def _check(self, values: Mapping[str, Any]) -> None:
         """Raises ValueError if new values do not fit the declarations, or this structure."""
         super()._check(values)
+        _check_callbacks(values.get("callbacks"))
         self._check_smooth(values.get("smooth"))
         structure: Structure = values.get("structure", self.structure)
         if structure is None or structure.refusals or structure.contact_refusals:
@@ -372,6 +375,12 @@ class Model(Record):
         return opt.noslip_iterations > 0 or bool(weighed)
 
     @property
+    def pair_flags(self) -> int:
+        """What decides which geoms may touch: bits of DisableBit, and FILTERED with a callback."""
+        filtered = self.callbacks is not None and self.callbacks.contactfilter is not None
+        return int(self.opt.disableflags) | (FILTERED if filtered else 0)
+
+    @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
         """File, line and message of all that it cannot be simulated for, with its flags."""
         s = self.structure
@@ -383,3 +392,9 @@ class Model(Record):
     def names(self) -> dict[str, list[str]]:
         """Names by object type and id; "" for an object without a name."""
         return {kind: list(names) for kind, names in self.structure.names}
+
+
+def _check_callbacks(value: Any) -> None:
+    """Raises ValueError for a function that is not said to be a callback for something."""
+    if callable(value):
+        raise ValueError("callbacks: expected jaxsim.Callbacks(control=...), got a function")

@@ -94,6 +94,7 @@ WHOLE = (
     "structure",
     "opt",
     "stat",
+    "callbacks",
     "qpos0",
     "qpos",
     "smooth",

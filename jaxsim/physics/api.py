@@ -29,7 +29,13 @@ from jaxsim.physics.body.subtree import subtree_vel as _subtree_vel
 from jaxsim.physics.collision.contacts import collision as _collision
 from jaxsim.physics.flex.flex import flex as _flex
 from jaxsim.physics.forward import forward as _forward
+from jaxsim.physics.integrate.parted import forward_skip as forward_skip
+from jaxsim.physics.integrate.parted import inverse_skip as inverse_skip
+from jaxsim.physics.integrate.parted import step1 as step1
+from jaxsim.physics.integrate.parted import step2 as step2
 from jaxsim.physics.integrate.step import step as _step
+from jaxsim.physics.inverse import compare_fwd_inv as _compare_fwd_inv
+from jaxsim.physics.inverse import inv_constraint as _inv_constraint
 from jaxsim.physics.inverse import inverse as _inverse
 from jaxsim.physics.passive.energy import energy_pos as _energy_pos
 from jaxsim.physics.passive.energy import energy_vel as _energy_vel
@@ -53,9 +59,10 @@ from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
-step = public(_step)
-forward = public(_forward)
-inverse = public(_inverse)
+step = public(_step, callbacks=True)
+forward = public(_forward, callbacks=True)
+inverse = public(_inverse, callbacks=True)
+compare_fwd_inv = public(_compare_fwd_inv)
 constraint_rows = public(_constraint_rows)
 
 # from the results of a step
@@ -91,6 +98,12 @@ sensor_acc = public(_sensor_acc)
 euler = public(alone.euler)
 implicit = public(alone.implicit)
 rungekutta4 = public(alone.rungekutta4)
+inv_constraint = public(_inv_constraint)
+# under the names of their other places in MuJoCo's list
+fwd_constraint = solve
+inv_position = fwd_position
+inv_velocity = fwd_velocity
+make_m = crb
 
 # configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2)
 integrate_pos = public(_integrate_pos)

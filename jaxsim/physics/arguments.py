@@ -175,7 +175,7 @@ def _leaves(m: Model, record: Record, prefix: str) -> Iterator[tuple[str, Any, S
         value = getattr(record, name)
         if dims is not None and value is not None:
             yield prefix + name, value, dims
-        elif value is not None:
+        elif isinstance(value, Record):
             yield from _leaves(m, value, f"{prefix}{name}.")
 
 

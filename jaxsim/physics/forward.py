@@ -17,6 +17,7 @@ from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
+from jaxsim.physics.callback import control
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, touched_trees
 from jaxsim.physics.constraint.make import make_rows
@@ -46,35 +47,47 @@ def forward(m: Model, d: Data) -> Data:
       >>> round(float(jax.jit(jaxsim.forward)(m, level).qacc[0]), 2)
       -9.77
     """
-    d = fwd_position(m, d)
-    d = sensor_pos(m, d)
-    d = energy_pos(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
-    return from_velocity(m, d)
+    return from_velocity(m, to_position(m, d))
 
 
 def step1(m: Model, d: Data) -> Data:
-    """What follows from positions and velocities, sensors among it; MuJoCo's `mj_step1`.
+    """What follows from positions and velocities, sensors among it.
 
     Forces, accelerations and the sensors of these stay what they were.
     """
-    energies = m.opt.enableflags & EnableBit.ENERGY
-    d = fwd_position(m, d)
-    d = sensor_pos(m, d)
-    d = energy_pos(m, d) if energies else d
-    d = fwd_velocity(m, d)
-    d = sensor_vel(m, d)
-    return energy_vel(m, d) if energies else d
+    return to_velocity(m, to_position(m, d))
 
 
-def from_velocity(m: Model, d: Data) -> Data:
+def from_velocity(m: Model, d: Data, sensors: bool = True) -> Data:
     """The rest of the forward dynamics, from the stages of the configuration on."""
+    return from_control(m, to_velocity(m, d, sensors), sensors)
+
+
+def to_position(m: Model, d: Data, sensors: bool = True) -> Data:
+    """The stages of the configuration, with their sensors and the potential energy."""
+    d = fwd_position(m, d)
+    d = sensor_pos(m, d) if sensors else d
+    return energy_pos(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
+
+
+def to_velocity(m: Model, d: Data, sensors: bool = True) -> Data:
+    """The stages of the velocity, with their sensors and the kinetic energy."""
     d = fwd_velocity(m, d)
-    d = sensor_vel(m, d)
-    d = energy_vel(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
+    d = sensor_vel(m, d) if sensors else d
+    return energy_vel(m, d) if m.opt.enableflags & EnableBit.ENERGY else d
+
+
+def from_control(m: Model, d: Data, sensors: bool = True) -> Data:
+    """The rest of the forward dynamics, from the controls on."""
+    return from_actuation(m, control(m, d), sensors)
+
+
+def from_actuation(m: Model, d: Data, sensors: bool = True) -> Data:
+    """The rest of the forward dynamics, when controls are set."""
     d = fwd_actuation(m, d)
     d = smooth_force(m, d)
     d = fwd_constraint(m, d)
-    return sensor_acc(m, d)
+    return sensor_acc(m, d) if sensors else d
 
 
 def fwd_position(m: Model, d: Data) -> Data:

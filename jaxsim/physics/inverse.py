@@ -19,12 +19,11 @@ from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.forward import fwd_position, fwd_velocity
+from jaxsim.physics.forward import to_position, to_velocity
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.integrate.system import System, unforced_system
 from jaxsim.physics.parts import inertia_parts
-from jaxsim.physics.passive.energy import energy_pos, energy_vel
-from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sensor.sensor import sensor_acc
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.stage import stage
@@ -47,17 +46,18 @@ def inverse(m: Model, d: Data) -> Data:
     At the acceleration of the forward dynamics it is the sum of the applied forces and those of the
     actuators. Under the invdiscrete flag `qacc` is (next qvel - qvel) / timestep instead.
     """
-    energies = m.opt.enableflags & EnableBit.ENERGY
-    d = sensor_pos(m, fwd_position(m, d.replace(readings=None)))
-    d = energy_pos(m, d) if energies else d
-    d = sensor_vel(m, fwd_velocity(m, d))
-    d = energy_vel(m, d) if energies else d
+    return inverse_forces(m, to_velocity(m, to_position(m, d.replace(readings=None))))
+
+
+def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
+    """The rest of the inverse dynamics, after the stages of position and velocity."""
     given = d.qacc
     d = d.replace(qacc=continuous_acceleration(m, d), forces=None)
     system = unforced_system(m, d)
     d = d.replace(rows=weighed_rows(m, d, system.backbone))
     d = list_rows(m, list_contact_forces(inv_constraint(m, d)))
-    return sensor_acc(m, d.replace(qfrc_inverse=_force(m, d, system))).replace(qacc=given)
+    d = d.replace(qfrc_inverse=_force(m, d, system))
+    return (sensor_acc(m, d) if sensors else d).replace(qacc=given)
 
 
 @stage(

@@ -33,11 +33,24 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
     return d
 
 
-def reset_data(m: Model, d: Data) -> Data:
-    """The start of the same world: as `make_data`, with the fields that `d` keeps."""
-    return make_data(
+def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
+    """The start of the same world: as `make_data`, with the fields that `d` keeps.
+
+    Args:
+      m: the model.
+      d: one world, or many with a leading axis.
+      where: which worlds, (worlds,) bool, or () of one; the others go on as they are. None: `d` is
+        one world, which begins anew.
+
+    Example:
+      >>> worlds = jaxsim.replicate(d.replace(qpos=jnp.ones(1)), 3)
+      >>> jaxsim.reset_data(m, worlds, where=jnp.array([False, True, False])).qpos[:, 0].tolist()
+      [1.0, 0.0, 1.0]
+    """
+    start = make_data(
         m, [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
     )
+    return start if where is None else d.where(where, start)
 
 
 def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:

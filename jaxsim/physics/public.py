@@ -20,7 +20,7 @@ from jaxsim.physics.resume import missing, resumed
 from jaxsim.physics.stage import STAGES, Stage
 
 
-def public(core: Callable) -> Callable:
+def public(core: Callable, *, callbacks: bool = False, stage: Stage | None = None) -> Callable:
     """The public form of a function of the physics.
 
     What it reads and writes is declared at the function itself (stage.py); `carries` of the public
@@ -28,8 +28,10 @@ def public(core: Callable) -> Callable:
 
     Args:
       core: takes unpacked records and arrays `[items, *W]`.
+      callbacks: whether it takes those of its caller, who may also give them with the model.
+      stage: what it reads; None: as declared.
     """
-    signature, stage = inspect.signature(core), STAGES.get(core.__name__, NO_STAGE)
+    signature, stage = inspect.signature(core), stage or STAGES.get(core.__name__, NO_STAGE)
     names, name = tuple(signature.parameters), core.__name__.lstrip("_")
 
     @functools.wraps(core)
@@ -40,20 +42,29 @@ def public(core: Callable) -> Callable:
 
     @functools.wraps(core)
     def function(*args, **named):
-        args = signature.bind(*args, **named).args
-        m = args[0]
+        own = named.pop("callbacks", None) if callbacks else None
+        m, *rest = signature.bind(*args, **named).args
         check_model(name, m)
-        for argument, value in zip(names[1:], args[1:], strict=False):
+        m = m if own is None else m.replace(callbacks=own)
+        for argument, value in zip(names[1:], rest, strict=False):
             if argument == "d":
                 check_data(name, m, value)
                 check_carries(name, m, value, stage)
             else:
                 check_array(name, m, argument, value)
-        arrays = (a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in args[1:])
+        arrays = (a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in rest)
         return _apart(native(m, *arrays))
 
     vars(function)["carries"] = stage.carries
+    if callbacks:
+        vars(function)["__signature__"] = _with_callbacks(signature)
     return function
+
+
+def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = inspect.Parameter("callbacks", kind, default=None, annotation="Callbacks | None")
+    return signature.replace(parameters=[*signature.parameters.values(), own])
 
 
 NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone

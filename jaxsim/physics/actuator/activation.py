@@ -19,6 +19,7 @@ from jaxsim.physics.actuator.layout import act_kind, act_owner, by_column, or_ze
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.callback import of_actuators
 
 
 def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
@@ -141,6 +142,10 @@ def _integral_limit(m: Model, owner: np.ndarray) -> Array:
     return by_column(m.actuator_dynprm, owner, place[owner])
 
 
+def _user(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    return of_actuators(m, d, "act_dyn", np.unique(act_owner(m)[i]), len(i), 0)
+
+
 def _of_motor(rate: Callable) -> Callable:
     return lambda m, d, ctrl, i: rate(m, d, ctrl, act_owner(m)[i])
 
@@ -155,10 +160,10 @@ LAWS = {
     DynType.FILTER: Law(_filter, _euler),
     DynType.FILTEREXACT: Law(_filter, _exact(0)),
     DynType.MUSCLE: Law(_muscle, _euler),
+    DynType.USER: Law(_user, _euler),
     ActState.SLEW: Law(_slew, _euler),
     ActState.INTEGRAL: Law(_integral, _integral_after),
     ActState.TEMPERATURE: Law(_of_motor(dcmotor.temperature_rate), _euler),
     ActState.BRISTLE: Law(_of_motor(dcmotor.bristle_rate), _bristle_after),
     ActState.CURRENT: Law(_of_motor(dcmotor.current_rate), _exact(motor.TAU)),
 }
-SIMULATED = frozenset({*(k for k in LAWS if isinstance(k, DynType)), DynType.PID, DynType.DCMOTOR})

@@ -10,7 +10,6 @@ from jaxsim.enums import (
     MAXVAL,
     BiasType,
     DisableBit,
-    DynType,
     GainType,
     JointType,
     TrnType,
@@ -20,11 +19,7 @@ from jaxsim.math import Vec, safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator import dcmotor, laws, orientation, plugins
-from jaxsim.physics.actuator.activation import (
-    SIMULATED,
-    activation_rate,
-    disabled,
-)
+from jaxsim.physics.actuator.activation import activation_rate, disabled
 from jaxsim.physics.actuator.activation import next_activation as next_activation
 from jaxsim.physics.actuator.layout import (
     act_owner,
@@ -97,15 +92,7 @@ def refusals(m: Model) -> list[Refusal]:
     found = []
     motors = m.actuator_gaintype == GainType.DCMOTOR
     for i in range(m.nactuator):
-        lacks = [
-            f"{what} {kind(number).name.lower()} not supported; write the law as a plugin"
-            for what, kind, number, known in (
-                ("dyntype", DynType, m.actuator_dyntype[i], SIMULATED),
-                ("gaintype", GainType, m.actuator_gaintype[i], laws.DRIVES),
-                ("biastype", BiasType, m.actuator_biastype[i], laws.BIASES),
-            )
-            if number not in known
-        ]
+        lacks = []
         if m.actuator_plugin[i] >= 0:
             what = plugin_lack(m, m.actuator_plugin[i], "actuator")
             lacks += [f"{what} not supported"] if what else []

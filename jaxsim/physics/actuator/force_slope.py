@@ -28,7 +28,7 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     """Derivative of each output's force by its own velocity or length, `[nout, *W]`.
 
     It is zero at a limit, which does not hold the friction and cogging of motors. No integrator is
-    implicit in the forces of plugins.
+    implicit in the forces of plugins, nor in what callbacks say.
 
     Args:
       m, d: model and data.
@@ -36,9 +36,10 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     """
     ctrl = controls(m, d)
     given = laws.given(m, d, ctrl)
+    of_engine = m.converted({"callbacks": None}, native=True)
 
     def force(x: Array) -> Array:
-        return laws.free_force(m, d.replace(**{by: x}), given)
+        return laws.free_force(of_engine, d.replace(**{by: x}), given)
 
     x = getattr(d, by)
     _, slope = jax.jvp(force, (x,), (jnp.ones_like(x),))

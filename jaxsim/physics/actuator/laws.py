@@ -28,6 +28,7 @@ from jaxsim.physics.actuator.setpoint import nearest_setpoint
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.callback import of_actuators
 
 
 class Given(NamedTuple):
@@ -110,6 +111,10 @@ def _damping(m: Model, d: Data, i: np.ndarray) -> Array:
     return constant + c * take(d.actuator_velocity, i)
 
 
+def _user(m: Model, d: Data, name: str, none: float, i: np.ndarray) -> Array:
+    return of_actuators(m, d, name, output_actuator(m)[i], len(i), none)
+
+
 # forces that follow the inputs: (m, d, given, outputs [k]) -> [k, *W]
 
 
@@ -144,6 +149,7 @@ DRIVES = {
     GainType.DCMOTOR: _motor,
     GainType.SO3: _orientation,
     GainType.PID: _pid,
+    GainType.USER: _scaled(lambda m, d, i: _user(m, d, "act_gain", 1, i)),
 }
 BIASES = {
     BiasType.NONE: lambda m, d, i: jnp.zeros_like(take(d.actuator_length, i)),
@@ -151,4 +157,5 @@ BIASES = {
     BiasType.MUSCLE: _muscle_bias,
     BiasType.DCMOTOR: lambda m, d, i: dcmotor.back_emf(m, d, output_actuator(m)[i]),
     BiasType.SO3: _damping,
+    BiasType.USER: lambda m, d, i: _user(m, d, "act_bias", 0, i),
 }

@@ -53,11 +53,16 @@ def pack_values(record: type[Record], values: Mapping) -> dict:
     return {n: _pack(record.fields[n], value, value) for n, value in values.items()}
 
 
+def unpack_values(record: type[Record], values: Mapping) -> dict:
+    """The inverse of `pack_values`."""
+    return {n: _unpack(record.fields[n], value, 0) for n, value in values.items()}
+
+
 def _unpack(field: Field, value: Any, rank: int) -> Any:
     if value is None or field.static:
         return value
-    if isinstance(value, Record):
-        return unpack(value, rank)
+    if field.nested is not None:
+        return unpack(value, rank) if isinstance(value, Record) else value
     value = jnp.asarray(value)
     if not field.shape:
         value = value[None]
@@ -74,8 +79,8 @@ def _unpack(field: Field, value: Any, rank: int) -> Any:
 def _pack(field: Field, value: Any, like: Any) -> Any:
     if like is None or field.static:
         return like if like is None else value
-    if isinstance(like, Record):
-        return pack(value, like)
+    if field.nested is not None:
+        return pack(value, like) if isinstance(value, Record) else value
     if isinstance(value, Components):
         items = len(field.shape) or 1
         value = value.to_array(axis=items)
@@ -125,13 +130,13 @@ def _may_be_shared(argument: Any) -> bool:
     return isinstance(argument, Model) or getattr(argument, "for_all_worlds", False)
 
 
-def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Array) -> Tree:
+def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) -> Tree:
     """Calls a function of one world, in the public form, from inside the physics.
 
     Args:
       function: `(m, d, *more) -> array` of one world.
       m, d: in the form of the physics; working values are left out.
-      more: arrays `[n, *W]`.
+      more: arrays `[n, *W]`, and functions with such numbers.
 
     Returns:
       Its result `[..., *W]`.

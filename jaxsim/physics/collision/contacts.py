@@ -9,14 +9,17 @@ import numpy as np
 
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
-from jaxsim.model.data import Data
+from jaxsim.model.data import FAR, Data
 from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column
+from jaxsim.physics.callback import has, kept_apart
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose
 from jaxsim.physics.collision.field.kinds import lacking
 from jaxsim.physics.collision.listed import listed
-from jaxsim.physics.collision.params import contact_params
+from jaxsim.physics.collision.params import ContactParams, contact_params
 from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.refusal import Refusal, named, refuse
@@ -42,7 +45,7 @@ def collision(m: Model, d: Data) -> Data:
         g.collider.assets: g.collider.assets(m) for g in plan.groups if g.collider.assets
     }
     params = contact_params(m, plan.pairs)
-    points = candidates(geoms, params, plan, assets)
+    points = candidates(geoms, contact_reach(m, d, plan, params), plan, assets)
     if points is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, found=None)
@@ -59,6 +62,25 @@ def collision(m: Model, d: Data) -> Data:
         contact=None if d.contact is None else listed(d, found),
         found=found,
     )
+
+
+def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Array:
+    """How far from each other geoms of a pair have contacts, `[npairs, *W]` [m].
+
+    Those that a callback keeps apart are never as near as that; it is not asked of `<pair>`
+    elements.
+
+    Raises:
+      ValueError: the callback is asked of geoms whose contacts nothing finds.
+    """
+    if not has(m, "contactfilter"):
+        return params.reach
+    for lack in refusals(m):
+        raise ValueError(f"callback contactfilter: {lack.message}")
+    pairs = np.stack([plan.pairs.geom1, plan.pairs.geom2])
+    by_body = np.where(np.diff(m.geom_bodyid[pairs], axis=0) < 0, pairs[::-1], pairs)
+    apart = kept_apart(m, d, *by_body) & column(plan.pairs.predefined < 0, params.reach)
+    return jnp.where(apart, -FAR, params.reach)
 
 
 def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:

@@ -102,13 +102,13 @@ class Points(NamedTuple):
 
 
 def candidates(
-    geoms: Placed, params: ContactParams, layout: Layout, assets: Mapping[Callable | None, Any]
+    geoms: Placed, reach: Array, layout: Layout, assets: Mapping[Callable | None, Any]
 ) -> tuple[Points, Array | int] | None:
     """All points of a state at which there may be contacts.
 
     Args:
       geoms: all geoms in the world, `[ngeom, *W]`.
-      params: parameters of all candidate pairs, `[npairs, *W]`.
+      reach: how far from each other geoms of a pair have contacts, `[npairs, *W]` [m].
       layout: the static plan.
       assets: what colliders need of the model, by the function that makes it.
 
@@ -117,7 +117,6 @@ def candidates(
     """
     if not layout.groups or not layout.capacity:
         return None
-    reach = params.reach
     parts = [
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
@@ -155,9 +154,8 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
     return Found(contacts, count, jnp.broadcast_to(lost, count.shape), not layout.all)
 
 
-def near_pairs(geoms: Placed, params: ContactParams, layout: Layout) -> list[jax.Array]:
+def near_pairs(geoms: Placed, reach: Array, layout: Layout) -> list[jax.Array]:
     """How many pairs of each group with a budget are near, `[1, *W]` each."""
-    reach = params.reach
     masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
     return [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
 

@@ -21,6 +21,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
+from jaxsim.physics.callback import control, inputs_of
 from jaxsim.physics.forward import (
     FORCES,
     from_velocity,
@@ -80,6 +81,7 @@ def rk4(m: Model, d: Data) -> Data:
             act=d.act + dt * act_dot,
             qacc_warmstart=acc,
             warning=before.warning,
+            **inputs_of(m, before),
         )
         there = _dynamics(m, there)
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
@@ -90,7 +92,8 @@ def rk4(m: Model, d: Data) -> Data:
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
-    new = advance(m, d.replace(act_dot=act_dot, readings=readings), acc, vel)
+    from_start = d.replace(act_dot=act_dot, readings=readings, **inputs_of(m, last))
+    new = advance(m, from_start, acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
     end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
     if m.nplastic:  # springs of tendons yield by what was known at the start
@@ -217,7 +220,7 @@ def _dynamics(m: Model, d: Data) -> Data:
     d = energy_pos(m, d) if energies else d
     d = fwd_velocity(m, d)
     d = energy_vel(m, d) if energies else d
-    for part in (fwd_actuation, smooth_force, fwd_constraint):
+    for part in (control, fwd_actuation, smooth_force, fwd_constraint):
         d = part(m, d)
     return d
 
@@ -226,12 +229,3 @@ def _kept(like: Data, d: Data) -> Data:
     """What one data has of another."""
     names = (*Data.fields, *Data.working)
     return d.replace(**{n: None for n in names if getattr(like, n) is None})
-
-
-INTEGRATORS = {
-    IntegratorType.EULER: single_step,
-    IntegratorType.RK4: rk4,
-    IntegratorType.IMPLICIT: single_step,
-    IntegratorType.IMPLICITFAST: single_step,
-    IntegratorType.DISCRETE: single_step,
-}

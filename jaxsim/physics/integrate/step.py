@@ -12,7 +12,7 @@ from jaxsim.model.start import start_state
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.forward import FORCES, forward
-from jaxsim.physics.integrate.integrate import INTEGRATORS
+from jaxsim.physics.integrate.integrate import rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
 from jaxsim.physics.sleep.trees import report, sleeps
 from jaxsim.physics.warning import count
@@ -37,12 +37,20 @@ def step(m: Model, d: Data) -> Data:
       >>> round(float(step(m, d).time), 3)
       0.002
     """
+    return advanced(m, forward(m, checked(m, d)), IntegratorType(m.opt.integrator))
+
+
+def checked(m: Model, d: Data) -> Data:
+    """The state, put back to the model's start where it is bad."""
     d = _check(m, d, d.qpos, WarningType.BADQPOS)
-    d = _check(m, d, d.qvel, WarningType.BADQVEL)
-    d = forward(m, d)
+    return _check(m, d, d.qvel, WarningType.BADQVEL)
+
+
+def advanced(m: Model, d: Data, kind: IntegratorType) -> Data:
+    """The state after the forward dynamics, one time step later."""
     d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
     bad = _is_bad(d.qacc)
-    new = INTEGRATORS[IntegratorType(m.opt.integrator)](m, d)
+    new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
     new = _reset_where(m, bad, new, WarningType.BADQACC)
     return new if m.opt.disableflags & DisableBit.AUTORESET else _without_results(m, bad, new)
 

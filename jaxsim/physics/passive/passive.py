@@ -13,6 +13,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.callback import has, passive_force
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.flex.force import flex_forces
 from jaxsim.physics.passive.adhesion import adhesion_force
@@ -32,7 +33,7 @@ from jaxsim.physics.stage import stage
     writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive",
 )
 def passive(m: Model, d: Data) -> Data:
-    """qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + forces of plugins.
+    """qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + forces of users.
 
     Gravity compensation of joints that get it through their actuators is left out of the sum. With
     springs and dampers both disabled, all of it is zero, adhesion too.
@@ -56,10 +57,8 @@ def passive(m: Model, d: Data) -> Data:
     if m.flg_gravcomp:
         through = column(m.jnt_actgravcomp[m.dof_jntid].astype(bool), whole)
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
-    for instance in instances(m.body_plugin) if m.opt.disableflags & off != off else ():
-        served = attached(m, instance, m.body_plugin)
-        whole = whole + compute(m, d, instance, "passive", served, (m.nv,))
-    return d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
+    d = d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
+    return d if m.opt.disableflags & off == off else _with_users(m, d)
 
 
 def refusals(m: Model) -> list[Refusal]:
@@ -80,6 +79,17 @@ def _plugin_lack(m: Model, body: int, instance: int) -> str:
     row = plugin_row(m.structure, instance)
     what = row.lacks(m, body)
     return f"plugin {row.name}: {what}" if what else ""
+
+
+def _with_users(m: Model, d: Data) -> Data:
+    """Adds the forces of the user's callback, then those of plugins."""
+    if has(m, "passive"):
+        d = d.replace(qfrc_passive=d.qfrc_passive + passive_force(m, d))
+    whole = d.qfrc_passive
+    for instance in instances(m.body_plugin):
+        served = attached(m, instance, m.body_plugin)
+        whole = whole + compute(m, d, instance, "passive", served, (m.nv,))
+    return d.replace(qfrc_passive=whole)
 
 
 def _gravcomp(m: Model, d: Data) -> Array:

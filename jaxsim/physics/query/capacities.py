@@ -13,7 +13,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.collision.contacts import collision, placed_geoms
+from jaxsim.physics.collision.contacts import collision, contact_reach, placed_geoms
 from jaxsim.physics.collision.driver import near_pairs
 from jaxsim.physics.collision.params import contact_params
 
@@ -59,8 +59,8 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
         native = unpack(wide, 0)
         posed = kinematics(native, unpack(d, 0))
         found = collision(native, posed.replace(contact=None))
-        params = contact_params(native, plan.pairs)
-        near = near_pairs(placed_geoms(native, posed, plan), params, plan)
+        reach = contact_reach(native, posed, plan, contact_params(native, plan.pairs))
+        near = near_pairs(placed_geoms(native, posed, plan), reach, plan)
         largest = jnp.max(jnp.concatenate(near)) if near else jnp.int32(0)
         return jnp.stack([found.ncon[0], largest])
 

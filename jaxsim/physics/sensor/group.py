@@ -21,7 +21,8 @@ TOGETHER = (
 class SensorGroup:
     """Sensors of one type and size, on objects of one type, seen from frames of one type; or all
     contact sensors, all of distances, all tactile ones, or all rangefinders, which have tables of
-    their own (contact_plan.py, distance.py, tactile_plan.py, rangefinder.py).
+    their own (contact_plan.py, distance.py, tactile_plan.py, rangefinder.py); or all user sensors
+    of a stage.
 
     Attributes:
       type: kind of the sensors.
@@ -55,6 +56,9 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
     key = np.column_stack([*kind, s.sensor_dim, s.sensor_intprm])
     for kinds in TOGETHER:
         key[np.isin(s.sensor_type, kinds)] = [kinds[0], *np.zeros(key.shape[1] - 1, int)]
+    own = s.sensor_type == SensorType.USER  # one callback fills in all of a stage
+    key[own, 1:] = 0
+    key[own, 3] = s.sensor_needstage[own]
     groups = []
     for row in np.unique(key, axis=0):
         kind, obj, ref = row[:3]
@@ -77,7 +81,7 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
 
 def _places(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
     first, size = s.sensor_adr[ids], s.sensor_dim[ids]
-    if any(kind in kinds for kinds in TOGETHER):
+    if kind == SensorType.USER or any(kind in kinds for kinds in TOGETHER):
         return (np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum()),)
     return tuple(first + k for k in range(size[0]))
 

@@ -16,6 +16,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.subtree import subtree_vel
+from jaxsim.physics.callback import readings
 from jaxsim.physics.history.buffers import sensor_buffers
 from jaxsim.physics.history.sampling import reported, sampled
 from jaxsim.physics.plugin import lack as plugin_lack
@@ -33,14 +34,16 @@ from jaxsim.physics.sleep.incidence import sensors
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
-OF_CALLBACKS = (
-    "a user sensor, which a callback fills in MuJoCo (write it as <plugin>, with a function of "
-    "yours: jaxsim.register_plugin, docs/extend.md)"
-)
 TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
     Stage.POS: POSITION,
     Stage.VEL: VELOCITY,
     Stage.ACC: ACCELERATION,
+}
+
+
+BY_STAGE: Mapping[SensorType, Callable] = {
+    SensorType.PLUGIN: plugin_sensors,
+    SensorType.USER: lambda m, d, g: (readings(m, d, g.stage, g.ids),),
 }
 
 
@@ -95,14 +98,11 @@ def sensor_acc(m: Model, d: Data) -> Data:
 
 def refusals(m: Model) -> list[Refusal]:
     """Sensors that are not simulated, named."""
-    known = POSITION | VELOCITY | ACCELERATION
     found = []
     for i, kind in enumerate(m.sensor_type):
         lack = None
         if kind == SensorType.PLUGIN:
             lack = plugin_lack(m, m.sensor_plugin[i], "sensor")
-        elif kind not in known:
-            lack = OF_CALLBACKS
         elif kind == SensorType.TOUCH and m.site_type[m.sensor_objid[i]] not in RAY:
             lack = "touch in a site that is a mesh"
         elif kind in DISTANCES:
@@ -135,14 +135,22 @@ def _read(m: Model, d: Data, *stages: Stage) -> Data:
 
     What is sampled at the end of a step is computed even if sensors are disabled.
     """
+    disabled = m.opt.disableflags & DisableBit.SENSOR
+    if disabled and not len(sensor_buffers(m).owner):
+        return d
+    found = [(g, function) for g in sensor_groups(m) if (function := _function(g, stages))]
+    of_user = [pair for pair in found if pair[0].type == SensorType.USER]
+    others = [pair for pair in found if pair[0].type != SensorType.USER]
+    for part in (others, [] if disabled else of_user):  # a callback sees the others
+        d = _with(m, d, part) if part else d
+    return d
+
+
+def _with(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) -> Data:
+    """Writes the outputs of groups of sensors by the functions that compute them."""
     disabled, samples = m.opt.disableflags & DisableBit.SENSOR, len(sensor_buffers(m).owner)
-    if disabled and not samples:
-        return d
-    found = [(g, _function(g, stages)) for g in sensor_groups(m)]
-    groups = [g for g, function in found if function is not None]
-    if not groups:
-        return d
-    outputs = [out for g, function in found if function is not None for out in function(m, d, g)]
+    groups = [g for g, _ in found]
+    outputs = [out for g, function in found for out in function(m, d, g)]
     place = np.concatenate([place for g in groups for place in g.places])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _cut(m, owner, join(outputs))
@@ -182,8 +190,8 @@ def _awake(m: Model, d: Data, new: Data) -> Data:
 
 def _function(g: SensorGroup, stages: Sequence[Stage]) -> Callable | None:
     """What computes a group in one of some stages; None: another stage does."""
-    if g.type == SensorType.PLUGIN:
-        return plugin_sensors if g.stage in stages else None
+    if g.type in BY_STAGE:
+        return BY_STAGE[g.type] if g.stage in stages else None
     tables = (TABLES[stage] for stage in stages)
     return next((table[g.type] for table in tables if g.type in table), None)
 

@@ -71,7 +71,7 @@ class _Pressing(NamedTuple):
 
 def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Outputs of all tactile sensors, one after another, as one array."""
-    plan, worlds = tactile_plan(m.structure, int(m.opt.disableflags)), d.qpos.shape[1:]
+    plan, worlds = tactile_plan(m.structure, m.pair_flags), d.qpos.shape[1:]
     if not plan.other.size or contacts_of(m, d) is None:
         return (jnp.zeros((len(plan.rows), *worlds), d.qpos.dtype),)
     taxels = _taxels(m, d, plan)

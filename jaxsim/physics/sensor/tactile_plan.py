@@ -104,7 +104,7 @@ def refusals(m: Model) -> list[Refusal]:
     """Height fields that a tactile sensor may touch: they have no signed distance."""
     found = []
     for i in _sensors(m.structure):
-        others = _others(m.structure, int(m.sensor_refid[i]), int(m.opt.disableflags))
+        others = _others(m.structure, int(m.sensor_refid[i]), m.pair_flags)
         fields = [g for g in others if m.geom_type[g] == GeomType.HFIELD]
         if fields:
             what = f"{named(m, 'geom', fields[0])}, a height field, has no signed distance"

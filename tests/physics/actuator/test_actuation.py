@@ -117,11 +117,11 @@ def test_many_worlds_are_many_loops(case):
 
 def test_what_is_not_simulated_is_refused_by_name(refused):
     mj = build(
-        actuators="""<general name="own" joint="a" gaintype="user"/>
+        actuators="""<general name="own" joint="a" biastype="dcmotor"/>
           <motor name="fine" joint="b"/>"""
     )
     messages = refused(lambda: oracle.model(mj))
-    assert any("actuator 'own': gaintype user" in text for text in messages)
+    assert any("actuator 'own': biastype dcmotor with another gain" in text for text in messages)
     assert len(messages) == 1
 
 

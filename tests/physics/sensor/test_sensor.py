@@ -191,14 +191,6 @@ def test_switched_off_sensors_keep_their_numbers():
     assert (run(m, d) == 1).all()
 
 
-def test_what_is_not_simulated_is_refused_by_name(refused):
-    sensors = """<user name="own" dim="1"/><jointpos joint="hinge"/><clock/>"""
-    mj = oracle.compile_xml(WORLD.format(sensors=sensors, flag=""))
-    (message,) = refused(lambda: oracle.model(mj))
-    assert "sensor 'own': a user sensor" in message
-    assert "write it as <plugin>" in message
-
-
 def test_a_world_without_sensor_data_of_a_model_without_sensors_of_position():
     """Sensors of later stages alone: what the earlier ones would write is not carried."""
     m = load_model(

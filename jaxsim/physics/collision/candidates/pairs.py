@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
+from jaxsim.model.callbacks import FILTERED
 from jaxsim.model.structure import Structure
 
 Kind = tuple[int, int]  # types of the two geoms, the lower one first
@@ -57,20 +58,20 @@ class _Found(NamedTuple):
     predefined: np.ndarray
 
 
-def candidate_pairs(s: Structure, disableflags: int) -> Pairs:
+def candidate_pairs(s: Structure, flags: int) -> Pairs:
     """All pairs of geoms that may touch in some state.
 
     Args:
       s: tables under MuJoCo's names; read are those of geoms, bodies, `pair_*` and `exclude_*`.
-      disableflags: bits of DisableBit.
+      flags: `m.pair_flags`.
 
     Returns:
       The pairs sorted by their bodies; of the same bodies, `<pair>` elements first.
     """
-    off = disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
+    off = flags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
     if off or s.nbody + s.nflex < 2:  # MuJoCo does not look at a world alone
         return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
-    named, found = _named_pairs(s), _body_pairs(s, disableflags)
+    named, found = _named_pairs(s), _body_pairs(s, flags)
     ngeom = len(s.geom_bodyid)
     free = ~np.isin(_unordered(found, ngeom), _unordered(named, ngeom))
     g1, g2, dim, predefined = (
@@ -100,21 +101,22 @@ def _named_pairs(s: Structure) -> _Found:
     return _Found(g1, g2, np.asarray(s.pair_dim), np.arange(len(g1)))
 
 
-def _body_pairs(s: Structure, disableflags: int) -> _Found:
+def _body_pairs(s: Structure, flags: int) -> _Found:
     """Pairs of geoms of different bodies that may collide, body by body."""
     body, bodies = s.geom_bodyid, np.unique(s.geom_bodyid)
     parts = [np.zeros((2, 0), int)]
     for b1 in bodies:
         others = bodies[bodies > b1]
-        others = others[_bodies_collide(s, b1, others, disableflags)]
+        others = others[_bodies_collide(s, b1, others, flags)]
         geoms = np.flatnonzero(np.isin(body, others))
         g1, g2 = (a.ravel() for a in np.meshgrid(np.flatnonzero(body == b1), geoms, indexing="ij"))
-        parts.append(np.stack([g1, g2])[:, _compatible(s, g1, g2)])
+        asked = _asked(s, g1, g2) if flags & FILTERED else _compatible(s, g1, g2)
+        parts.append(np.stack([g1, g2])[:, asked])
     g1, g2 = np.concatenate(parts, axis=1)
     return _Found(g1, g2, _dim(s, g1, g2), np.full(len(g1), -1))
 
 
-def _bodies_collide(s: Structure, b1: int, others: np.ndarray, disableflags: int) -> np.ndarray:
+def _bodies_collide(s: Structure, b1: int, others: np.ndarray, flags: int) -> np.ndarray:
     """Not excluded, not welded to each other, not both without dofs, and not parent and child.
 
     Bodies without joints between them count as one, their `body_weldid`. Children of the world
@@ -124,7 +126,7 @@ def _bodies_collide(s: Structure, b1: int, others: np.ndarray, disableflags: int
     moves = (s.body_dofnum[w1] > 0) | (s.body_dofnum[w2] > 0)
     excluded = np.isin((int(b1) << 16) + others, np.asarray(s.exclude_signature))
     collide = (w1 != w2) & moves & ~excluded
-    if disableflags & DisableBit.FILTERPARENT or w1 == 0:
+    if flags & DisableBit.FILTERPARENT or w1 == 0:
         return collide
     parent1, parent2 = s.body_weldid[s.body_parentid[w1]], s.body_weldid[s.body_parentid[w2]]
     return collide & ((w2 == 0) | ((w1 != parent2) & (w2 != parent1)))
@@ -134,6 +136,20 @@ def _compatible(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
     """A bit of the type of one in the affinity of the other."""
     type_, affinity = s.geom_contype, s.geom_conaffinity
     return ((type_[g1] & affinity[g2]) | (type_[g2] & affinity[g1])) != 0
+
+
+def _asked(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
+    """Of which pairs a callback is asked: both have some bit, and the bits of all geoms of one body
+    go with those of the other."""
+    type_, affinity = (
+        np.bitwise_or.reduceat(bits, s.body_geomadr[s.body_geomnum > 0])
+        for bits in (s.geom_contype, s.geom_conaffinity)
+    )
+    body = np.unique(s.geom_bodyid, return_inverse=True)[1]
+    b1, b2 = body[g1], body[g2]
+    bodies = (type_[b1] & affinity[b2]) | (type_[b2] & affinity[b1])
+    some = s.geom_contype | s.geom_conaffinity
+    return (bodies != 0) & (some[g1] != 0) & (some[g2] != 0)
 
 
 def _dim(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:

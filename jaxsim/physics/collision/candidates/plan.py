@@ -123,7 +123,7 @@ def layout(m: Model) -> Layout:
 
 @functools.lru_cache(maxsize=64)
 def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
-    pairs = known_pairs(s, options.disableflags)
+    pairs = known_pairs(s, options.pair_flags)
     known, kinds = colliders(s), pairs.by_kind(s.geom_type)
     missing = [of_kind for kind, of_kind in kinds.items() if kind not in known]
     if missing:
@@ -170,7 +170,7 @@ def _group(
 def uncollidable(m: Model) -> dict[Kind, Pairs]:
     """Candidate pairs for which there is no collider, though MuJoCo has one, by kind."""
     s = m.structure
-    pairs = known_pairs(s, int(m.opt.disableflags))
+    pairs = known_pairs(s, m.pair_flags)
     return {
         kind: Pairs(*(field[of_kind] for field in pairs))
         for kind, of_kind in pairs.by_kind(s.geom_type).items()

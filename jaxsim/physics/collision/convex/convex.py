@@ -44,7 +44,7 @@ def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
 
 def convex_slots(options: Options) -> int:
     """How many contacts a pair can have."""
-    return 1 if options.disableflags & DisableBit.MULTICCD else POINTS
+    return 1 if options.pair_flags & DisableBit.MULTICCD else POINTS
 
 
 def solid_of(assets: Assets, g: Placed) -> Solid:

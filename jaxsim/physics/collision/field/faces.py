@@ -59,7 +59,7 @@ class Faces:
 def faces(m: Model) -> Faces:
     """The faces of the meshes of a model, which is in the form of the physics."""
     s = m.structure
-    meshes = _meshes(s, int(m.opt.disableflags))
+    meshes = _meshes(s, m.pair_flags)
     most = int(s.mesh_facenum[meshes].max(initial=1))
     corner = np.zeros((len(meshes), most, CORNERS), np.int32)
     for row, mesh in enumerate(meshes):
@@ -82,7 +82,7 @@ def faces(m: Model) -> Faces:
     )
 
 
-def _meshes(s: Structure, disableflags: int) -> np.ndarray:
+def _meshes(s: Structure, flags: int) -> np.ndarray:
     """The meshes whose geoms meet `sdf` geoms, rising."""
-    geoms = known_pairs(s, disableflags).searched(s.geom_type).geom1
+    geoms = known_pairs(s, flags).searched(s.geom_type).geom1
     return np.unique(s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]])

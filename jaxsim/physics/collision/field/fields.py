@@ -82,7 +82,7 @@ def fields(m: Model) -> Fields:
     """The signed distances of the geoms of a model, which is in the form of the physics."""
     s = m.structure
     kinds = [kind_of(s, g) for g in range(s.ngeom)]
-    return fields_of(m, kinds, *meeting(s, int(m.opt.disableflags)))
+    return fields_of(m, kinds, *meeting(s, m.pair_flags))
 
 
 def fields_of(

@@ -30,9 +30,9 @@ def kind_of(s: Structure, geom: int | np.integer) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def meeting(s: Structure, disableflags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def meeting(s: Structure, flags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the functions of geoms that meet `sdf` geoms, and of these, in a fixed order."""
-    pairs = known_pairs(s, disableflags).searched(s.geom_type)
+    pairs = known_pairs(s, flags).searched(s.geom_type)
     found = [{kind_of(s, g) for g in np.unique(ids)} for ids in (pairs.geom1, pairs.geom2)]
     first, second = (tuple(sorted(kinds - {NONE})) for kinds in found)
     return first, second
@@ -58,7 +58,7 @@ def roots(s: Structure, kinds: Sequence[str]) -> np.ndarray:
 def lacking(m: Model) -> list[Refusal]:
     """The `sdf` geoms whose contacts are searched, and of which no distance is known."""
     s = m.structure
-    pairs = known_pairs(s, int(m.opt.disableflags)).searched(s.geom_type)
+    pairs = known_pairs(s, m.pair_flags).searched(s.geom_type)
     geoms = np.union1d(pairs.geom1, pairs.geom2).astype(int)
     return [
         refuse(m, "geom", g, _reason(s, g))

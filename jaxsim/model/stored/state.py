@@ -1,4 +1,7 @@
-"""A state as one vector, by the bits of MuJoCo's `mjtState`: `get_state`, `set_state`."""
+"""A state as one vector, by the bits of `State`, MuJoCo's `mjtState`.
+
+MuJoCo's documentation, Programming: Simulation, State and control.
+"""
 
 from collections.abc import Iterator
 
@@ -12,15 +15,8 @@ from jaxsim.model.model import Model
 # fields by bit, the first of 1
 FIELDS = (
     *("time", "qpos", "qvel", "act", "history", "qacc_warmstart", "ctrl", "qfrc_applied"),
-    *(
-        "xfrc_applied",
-        "eq_active",
-        "mocap_pos",
-        "mocap_quat",
-        "userdata",
-        "plugin_state",
-        "plastic",
-    ),
+    *("xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata", "plugin_state"),
+    "plastic",
 )
 
 
@@ -35,7 +31,15 @@ def get_state(m: Model, d: Data, spec: int) -> jax.Array:
     Args:
       m: the model.
       d: one world.
-      spec: bits of MuJoCo's `mjtState`, `int(mujoco.mjtState.mjSTATE_PHYSICS)`.
+      spec: bits of `State`, such as `State.PHYSICS`.
+
+    Returns:
+      (state_size(m, spec),), in the precision of the model.
+
+    Example:
+      >>> from jaxsim.enums import State
+      >>> jaxsim.get_state(m, d, State.TIME | State.QPOS).shape
+      (2,)
     """
     none = [jnp.zeros(0, m.qpos0.dtype)]
     parts = [jnp.ravel(getattr(d, name)).astype(m.qpos0.dtype) for name, _ in _parts(m, spec)]
@@ -62,6 +66,44 @@ def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
             for (name, shape), piece, before in zip(parts, pieces, old, strict=True)
         }
     )
+
+
+def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.Array:
+    """Some parts of a state, of a vector that has more.
+
+    Args:
+      m: the model.
+      src: a vector, as `get_state(m, d, srcspec)` makes it.
+      srcspec: the bits of what it has.
+      dstspec: the bits of what is wanted, all among those.
+
+    Raises:
+      ValueError: the vector has another size, or not all that is wanted.
+    """
+    if dstspec & ~srcspec:
+        raise ValueError(
+            f"extract_state: dstspec: bits {dstspec & ~srcspec:#x} are not in the vector"
+        )
+    if np.shape(src) != (state_size(m, srcspec),):
+        raise ValueError(
+            f"extract_state: src: expected shape ({state_size(m, srcspec)},), got {np.shape(src)}"
+        )
+    wanted = {name for name, _ in _parts(m, dstspec)}
+    parts = list(_parts(m, srcspec))
+    numbers = [np.full(int(np.prod(shape)), name in wanted) for name, shape in parts]
+    return jnp.asarray(src)[np.flatnonzero(np.concatenate([np.zeros(0, bool), *numbers]))]
+
+
+def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
+    """`dst` with parts of the state of `src`: one world, or many in both.
+
+    Args:
+      m: the model.
+      src: the worlds to copy from.
+      dst: the worlds to copy to.
+      spec: bits of `State`.
+    """
+    return dst.replace(**{name: getattr(src, name) for name, _ in _parts(m, spec)})
 
 
 def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:

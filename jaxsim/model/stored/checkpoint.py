@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import serialization
 
+from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.fields import Record, brief
 from jaxsim.model.model import Model, Option, Statistic
@@ -96,7 +97,7 @@ def _filled(like: Any, state: Any, prefix: str) -> Any:
 def _present(record: Record) -> list[tuple[str, Any]]:
     """The fields with arrays that a record has."""
     values = ((name, getattr(record, name)) for name, f in record.fields.items() if not f.static)
-    return [(name, value) for name, value in values if value is not None]
+    return [(name, value) for name, value in values if not isinstance(value, Callbacks | None)]
 
 
 for _record in (Model, Option, Statistic, Data, Contact):

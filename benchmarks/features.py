@@ -1,0 +1,243 @@
+"""What each feature costs: time and memory of a step, beside MuJoCo C and MJX in one run.
+
+    python benchmarks/features.py [--scenes cloth soft rope arm lidar asleep servos] [--worlds 1 64]
+        [--engines c mjx jaxsim] [--small] [--seconds 1] [--json benchmarks/results/features.json]
+
+Every (scene, engine, worlds) runs in a process of its own, on one core for C, which steps one world
+after another in double precision; jaxsim and MJX are `jit(vmap(step))` in single precision, on all
+cores. A scene that MJX cannot load has its message instead of a time; so has every one if it is not
+installed. All worlds begin where MuJoCo has been after some steps. Memory of C is its `mjData`; of
+the others the state of a world, and the temporaries of the program divided by the worlds.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from throughput import in_process, machine
+
+LIMIT = 1200.0  # seconds of one case, with compilation
+TABLE = ("scene", "nv", "worlds", "engine", "us a step and world", "memory a world", "compiled in")
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap.add_argument("--scenes", nargs="+", default=list(SCENES), choices=list(SCENES))
+    ap.add_argument("--worlds", nargs="+", type=int, default=[1, 64])
+    ap.add_argument("--engines", nargs="+", default=["c", "mjx", "jaxsim"])
+    ap.add_argument("--small", action="store_true", help="scenes of a size to try the program with")
+    ap.add_argument("--seconds", type=float, default=1.0, help="that a case runs (default 1)")
+    ap.add_argument("--json", help="file for the results")
+    args = ap.parse_args()
+    rows = []
+    print("| " + " | ".join(TABLE) + " |\n" + "| --- " * len(TABLE) + "|")
+    for name in args.scenes:
+        for worlds in args.worlds:
+            for engine in args.engines:
+                given = (engine, name, worlds, args.small, args.seconds)
+                rows.append(in_process(1, LIMIT, measure, *given) | {"worlds": worlds})
+                print(line(rows[-1]), flush=True)
+                if args.json:  # after each case, so that a run may be ended at any time
+                    found = {"machine": machine(), "small": args.small, "rows": rows}
+                    Path(args.json).write_text(json.dumps(found, indent=1) + "\n")
+
+
+def line(row: dict) -> str:
+    """A row of the table."""
+    cells = [row["model"], row.get("nv", ""), row["worlds"], row["engine"]]
+    if "error" in row:
+        cells += [row["error"].split("\n")[0][:60], "", ""]
+    else:
+        made = f"{row['compile_s']:.1f} s" if "compile_s" in row else ""
+        cells += [f"{1e6 * row['seconds']:,.1f}", f"{row['bytes'] / 1e3:,.0f} kB", made]
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def measure(engine: str, name: str, worlds: int, small: bool, seconds: float) -> dict:
+    """Seconds of a step of one world, bytes a world, and how long a program took to make."""
+    import mujoco
+
+    make, size, little, before = SCENES[name]
+    m = mujoco.MjModel.from_xml_string(make(little if small else size))
+    d = mujoco.MjData(m)
+    for _ in range(before):
+        mujoco.mj_step(m, d)
+    row = {"engine": engine, "model": name, "nv": int(m.nv)}
+    if engine == "c":
+        return row | in_c(m, d, worlds, seconds)
+    return row | in_jax(engine, m, d, worlds, seconds)
+
+
+def in_c(m, d, worlds: int, seconds: float) -> dict:
+    """MuJoCo C on one core, one world after another."""
+    import mujoco
+
+    spec = mujoco.mjtState.mjSTATE_INTEGRATION
+    start = np.zeros(mujoco.mj_stateSize(m, spec))
+    mujoco.mj_getState(m, d, start, spec)
+
+    def steps() -> None:
+        for _ in range(worlds):
+            mujoco.mj_setState(m, d, start, spec)
+            mujoco.mj_step(m, d)
+
+    return {"seconds": repeated(steps, seconds) / worlds, "bytes": int(d.nbuffer + d.maxuse_arena)}
+
+
+def in_jax(engine: str, m, d, worlds: int, seconds: float) -> dict:
+    """jaxsim or MJX: worlds that begin at the same state."""
+    import jax
+    import jax.numpy as jnp
+
+    if engine == "mjx":
+        from mujoco import mjx as library
+
+        model, one, step = library.put_model(m), library.put_data(m, d), library.step
+    else:
+        import jaxsim as library
+
+        model, one, step = library.put_model(m), library.put_data(m, d), library.step
+    began = time.perf_counter()
+    batch = jax.tree.map(lambda a: jnp.broadcast_to(a, (worlds, *jnp.shape(a))), one)
+    program = jax.jit(jax.vmap(step, (None, 0))).lower(model, batch).compile()
+    made = time.perf_counter() - began
+    temporary = program.memory_analysis().temp_size_in_bytes / worlds
+    state = sum(a.nbytes for a in jax.tree.leaves(one) if hasattr(a, "nbytes"))
+    found = repeated(lambda: jax.block_until_ready(program(model, batch)), seconds)
+    return {"seconds": found / worlds, "bytes": int(state + temporary), "compile_s": made}
+
+
+def repeated(function, seconds: float) -> float:
+    """The median time of a call, after a first one."""
+    function()
+    times: list[float] = []
+    while sum(times) < seconds or len(times) < 3:
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+# scenes
+
+APART = '<contact contype="0" conaffinity="0" selfcollide="none"/>'
+
+
+def cloth(side: int) -> str:
+    """A square cloth of vertices, held at two corners, without contacts."""
+    return f"""<mujoco><option timestep=".001"/><worldbody>
+    <flexcomp name="cloth" type="grid" count="{side} {side} 1" spacing=".05 .05 .05" dim="2"
+      radius=".005" mass="1" pos="0 0 2"><pin id="0 {side - 1}"/>{APART}
+      <elasticity young="3e3" poisson=".3" thickness=".01" damping=".01" elastic2d="both"/>
+    </flexcomp></worldbody></mujoco>"""
+
+
+def soft(side: int) -> str:
+    """A soft cube, held at one corner, without contacts."""
+    return f"""<mujoco><option timestep=".0005"/><worldbody>
+    <flexcomp name="cube" type="grid" count="{side} {side} {side}" spacing=".1 .1 .1" dim="3"
+      radius=".01" mass="2" pos="0 0 2"><pin id="0"/>{APART}
+      <elasticity young="5e3" poisson=".2" damping=".002"/></flexcomp></worldbody></mujoco>"""
+
+
+def rope(links: int) -> str:
+    """An elastic rod that hangs by its end."""
+    return f"""<mujoco><option timestep=".0005"/><worldbody>
+    <flexcomp name="rope" type="grid" count="{links} 1 1" spacing=".05 .05 .05" dim="1"
+      radius=".01" mass=".5" pos="0 0 2"><pin id="0"/>{APART}
+      <elasticity young="1e6" poisson=".3" damping=".002"/></flexcomp></worldbody></mujoco>"""
+
+
+def arm(muscles: int) -> str:
+    """An arm of seven hinges; each tendon goes around the bone below the joint it moves."""
+    axes = ("0 1 0", "1 0 0", "0 0 1", "0 1 0", "0 0 1", "0 1 0", "1 0 0")
+    place = np.random.default_rng(0).uniform(-0.05, 0.05, (muscles, 2, 2))
+
+    def sites(bone: int) -> str:
+        ends = [(k, end) for k in range(muscles) for end in (0, 1) if k % len(axes) + end == bone]
+        return "".join(
+            f'<site name="s{k}_{end}" pos="{place[k, end, 0]:.4f} {place[k, end, 1]:.4f} -.1"/>'
+            for k, end in ends
+        )
+
+    bodies = "".join(
+        f'<body pos="0 0 {-0.2 if k else 2}"><joint name="j{k}" axis="{axis}" damping=".2" '
+        f'range="-60 60"/><geom name="b{k}" type="cylinder" fromto="0 0 0 0 0 -.2" size=".03" '
+        f'contype="0" conaffinity="0"/>{sites(k + 1)}'
+        for k, axis in enumerate(axes)
+    )
+    paths = "".join(
+        f'<spatial name="t{k}"><site site="s{k}_0"/><geom geom="b{k % len(axes)}"/>'
+        f'<site site="s{k}_1"/></spatial>'
+        for k in range(muscles)
+    )
+    drives = "".join(f'<muscle tendon="t{k}" lengthrange=".1 .4"/>' for k in range(muscles))
+    return (
+        f'<mujoco><option timestep=".002"/><worldbody>{sites(0)}{bodies}{"</body>" * len(axes)}'
+        f"</worldbody><tendon>{paths}</tendon><actuator>{drives}</actuator></mujoco>"
+    )
+
+
+def lidar(rays: int) -> str:
+    """A robot that drives among boxes and sees by a camera of rays."""
+    high = 25
+    posts = "".join(
+        f'<geom type="box" size=".2 .2 .5" pos="{3 * np.cos(a):.3f} {3 * np.sin(a):.3f} .5"/>'
+        for a in np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    )
+    return f"""<mujoco><worldbody><geom type="plane" size="9 9 1"/>{posts}
+    <body pos="0 0 .3"><freejoint/><geom type="box" size=".2 .2 .1"/>
+      <camera name="eye" pos=".25 0 0" xyaxes="0 -1 0 0 0 1" fovy="80"
+        resolution="{rays // high} {high}"/></body></worldbody>
+    <sensor><rangefinder camera="eye"/></sensor></mujoco>"""
+
+
+def asleep(boxes: int) -> str:
+    """A field of boxes at rest, which sleep."""
+    side = int(np.ceil(np.sqrt(boxes)))
+    bodies = "".join(
+        f'<body pos="{k % side} {k // side} .1"><freejoint/>'
+        '<geom type="box" size=".1 .1 .1"/></body>'
+        for k in range(boxes)
+    )
+    return f"""<mujoco><option><flag sleep="enable"/></option><worldbody>
+    <geom type="plane" size="99 99 1"/>{bodies}</worldbody></mujoco>"""
+
+
+def servos(joints: int) -> str:
+    """A hanging chain with pids and DC motors, whose controls and sensors are late."""
+    late = 'nsample="6" delay=".01" interp="linear"'
+    body = "".join(
+        f'<body pos="{0.2 if k else 0} 0 {0 if k else 3}"><joint name="j{k}" axis="0 {k % 2} '
+        f'{1 - k % 2}" damping=".1"/><geom type="capsule" fromto="0 0 0 .2 0 0" size=".03" '
+        'contype="0" conaffinity="0"/>'
+        for k in range(joints)
+    )
+    drives = "".join(
+        f'<pid joint="j{k}" kp="20" ki="5" kv="1" {late}/>'
+        if k % 2
+        else f'<dcmotor joint="j{k}" motorconst=".05 .05" resistance="2" {late}/>'
+        for k in range(joints)
+    )
+    sensed = "".join(f'<jointpos joint="j{k}" {late}/>' for k in range(joints))
+    return (
+        f"<mujoco><option timestep='.002'/><worldbody>{body}{'</body>' * joints}</worldbody>"
+        f"<actuator>{drives}</actuator><sensor>{sensed}</sensor></mujoco>"
+    )
+
+
+# by name: how it is made, its size, a small one, and the steps of MuJoCo before it is measured
+SCENES = {
+    "cloth": (cloth, 20, 4, 100),
+    "soft": (soft, 5, 3, 100),
+    "rope": (rope, 40, 6, 100),
+    "arm": (arm, 80, 10, 50),
+    "lidar": (lidar, 1000, 50, 10),
+    "asleep": (asleep, 100, 4, 300),
+    "servos": (servos, 12, 4, 50),
+}
+
+if __name__ == "__main__":
+    main()

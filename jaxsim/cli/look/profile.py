@@ -1,0 +1,31 @@
+"""`jaxsim profile MODEL.xml`: how long each stage of a step takes on the device."""
+
+import argparse
+
+import jax
+
+from jaxsim.cli.input.controls import make_control
+from jaxsim.cli.problem import InputProblem
+from jaxsim.io.load import load_model
+from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.rollout.profile import profile
+from jaxsim.rollout.program import BatchProgram, replicate
+
+
+def profile_model(args: argparse.Namespace) -> int:
+    """Prints the times of the stages, after some steps with random controls."""
+    m = load_model(args.model, contacts=args.contacts)
+    d = make_data(m)
+    if args.key is not None:
+        try:
+            d = reset_data_keyframe(m, d, args.key)
+        except ValueError as error:
+            raise InputProblem(f"--key: {error}") from None
+    d = replicate(d, args.worlds)
+    ctrl = make_control("random", m, args.worlds, args.steps, args.seed)
+    program = BatchProgram(m, d, ctrl, size=args.steps)
+    for part in program.run(d, args.steps):
+        d = part.d
+    print(args.model)
+    print(profile(m, jax.device_get(d), args.seconds))
+    return 0

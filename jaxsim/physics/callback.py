@@ -1,0 +1,95 @@
+"""Callbacks in a step: functions of one world of a user, called for all worlds.
+
+`model/callbacks.py` says what they are given and return.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit, Stage
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import as_one_world, unpack_values
+from jaxsim.physics.arrays.select import take
+
+# what a control callback may set: MuJoCo's mjSTATE_USER
+INPUTS = (
+    *("ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "mocap_pos", "mocap_quat", "userdata"),
+)
+
+
+def has(m: Model, name: str) -> bool:
+    """Whether the user has given a callback."""
+    return m.callbacks is not None and getattr(m.callbacks, name) is not None
+
+
+def control(m: Model, d: Data) -> Data:
+    """The inputs that the control callback sets, when positions and velocities are known."""
+    if not has(m, "control") or m.opt.disableflags & DisableBit.ACTUATION:
+        return d
+
+    def inputs(m: Model, d: Data, function: Callable) -> dict[str, Array]:
+        new = function(m, d)
+        if not isinstance(new, Data):
+            raise ValueError(
+                f"callback control: expected a Data, d.replace(ctrl=...), got {brief(new)}"
+            )
+        changed = [n for n in Data.fields if getattr(new, n) is not getattr(d, n)]
+        for name in changed:
+            if name not in INPUTS:
+                raise ValueError(f"callback control: sets {name!r}; it may set {', '.join(INPUTS)}")
+        return {n: jnp.asarray(getattr(new, n), getattr(d, n).dtype) for n in changed}
+
+    return d.replace(**unpack_values(Data, _called(m, d, "control", inputs)))
+
+
+def inputs_of(m: Model, d: Data) -> dict[str, Any]:
+    """The inputs of a stage, which go on to the next one if a control callback may set them."""
+    return {n: getattr(d, n) for n in INPUTS} if has(m, "control") else {}
+
+
+def passive_force(m: Model, d: Data) -> Array:
+    """The passive force of the callback, `[nv, *W]`."""
+    return _numbers(m, d, "passive", (), (m.nv,))
+
+
+def of_actuators(m: Model, d: Data, name: str, i: np.ndarray, number: int, none: float) -> Array:
+    """What a callback says of actuators `i`, `[number, *W]`; without one `none`."""
+    if not has(m, name):
+        return jnp.full_like(take(d.actuator_length, np.zeros(number, int)), none)
+    return _numbers(m, d, name, (i,), (number,))
+
+
+def readings(m: Model, d: Data, at: Stage, i: np.ndarray) -> Array:
+    """The numbers of user sensors `i`, one sensor after another, `[n, *W]`."""
+    if not has(m, "sensor"):
+        return jnp.zeros((int(np.sum(m.sensor_dim[i])), *d.qpos.shape[1:]), d.qpos.dtype)
+    return _numbers(m, d, "sensor", (at, i), (int(np.sum(m.sensor_dim[i])),))
+
+
+def kept_apart(m: Model, d: Data, geom1: np.ndarray, geom2: np.ndarray) -> Array:
+    """Which pairs of geoms do not touch, `[n, *W]` bool."""
+    return _numbers(m, d, "contactfilter", (geom1, geom2), geom1.shape) != 0
+
+
+def _numbers(m: Model, d: Data, name: str, given: tuple, shape: tuple[int, ...]) -> Array:
+    """What a callback returns, `[*shape, *W]`."""
+
+    def one(m: Model, d: Data, function: Callable) -> Array:
+        out = jnp.asarray(function(m, d, *given), m.qpos0.dtype)
+        if out.shape != shape:
+            raise ValueError(f"callback {name}: expected shape {shape}, got {brief(out)}")
+        return out
+
+    return _called(m, d, name, one)
+
+
+def _called(m: Model, d: Data, name: str, one: Callable) -> Any:
+    """`one(m, d, callback)` of each world; of the callback's own numbers those of that world."""
+    function = getattr(m.callbacks, name)
+    return as_one_world(one, m.converted({"callbacks": None}, native=True), d, function)

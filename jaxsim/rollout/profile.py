@@ -1,0 +1,199 @@
+"""How long each stage of a step takes on the device: MuJoCo's timers, of a compiled program.
+
+A whole step is one program, whose stages the compiler fuses; no clock runs within it. Here each
+stage is compiled by itself and run until its time is known, with what the stages before it have
+made of the given worlds. Between programs results go through memory, and within a step they need
+not: the stages together are not the step, but their shares say where its time goes.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.model.data import ALWAYS, Data
+from jaxsim.model.model import Model
+from jaxsim.physics import step
+from jaxsim.physics.actuator.actuation import actuation
+from jaxsim.physics.actuator.transmission import transmission
+from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.arrays.native import tile_size, unpack
+from jaxsim.physics.body.camlight import camlight
+from jaxsim.physics.body.inertia import com_pos, crb
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.callback import control
+from jaxsim.physics.callback import has as has_callback
+from jaxsim.physics.collision.contacts import collision
+from jaxsim.physics.flex.flex import flex
+from jaxsim.physics.forward import constraints, fwd_constraint, smooth_force, velocity_forces
+from jaxsim.physics.integrate.step import advanced
+from jaxsim.physics.passive.energy import energy_pos, energy_vel
+from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sleep.trees import all_awake, report, sleeps
+from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
+from jaxsim.physics.stage import STAGES
+from jaxsim.physics.tendon.tendon import tendon
+
+
+class StageTime(NamedTuple):
+    """The time of one stage.
+
+    Attributes:
+      name: of the stage.
+      timer: MuJoCo's timer that counts it, `mjTIMER_...` without the prefix; "": none.
+      seconds: of one step of one world.
+      share: of the stages together.
+    """
+
+    name: str
+    timer: str
+    seconds: float
+    share: float
+
+
+class Profile(NamedTuple):
+    """The times of the stages of a step; printed it is a table.
+
+    Attributes:
+      stages: in the order of a step.
+      step: seconds of a whole step of one world, as one program.
+      worlds: how many were advanced together.
+      device: on which.
+    """
+
+    stages: tuple[StageTime, ...]
+    step: float
+    worlds: int
+    device: str
+
+    def __str__(self) -> str:
+        """A table, in microseconds."""
+        head = f"{'stage':16}{'MuJoCo timer':16}{'us a world':>12}{'share':>8}"
+        rows = [
+            f"{s.name:16}{s.timer:16}{1e6 * s.seconds:12.3f}{s.share:8.1%}" for s in self.stages
+        ]
+        whole = sum(s.seconds for s in self.stages)
+        sums = ("together", "", whole), ("step", "STEP", self.step)
+        ends = [f"{name:16}{timer:16}{1e6 * s:12.3f}" for name, timer, s in sums]
+        return "\n".join([f"{self.worlds} worlds on {self.device}", head, *rows, *ends])
+
+
+def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
+    """Measures each stage of a step on the device, at the given states.
+
+    Args:
+      m: the model.
+      d: one world or many, with a leading axis; of many, as many as the device takes together.
+      seconds: how long each stage is run at least.
+
+    Example:
+      >>> print(jaxsim.profile(m, jaxsim.replicate(d, 8), seconds=0))  # doctest: +SKIP
+      8 worlds on cpu
+      stage           MuJoCo timer      us a world   share
+      kinematics      POS_KINEMATICS         0.412   11.9%
+      ...
+    """
+    check_model("profile", m)
+    many = np.ndim(d.time) == 1 if isinstance(d, Data) else False
+    check_data("profile", m, d, np.shape(d.time)[:1] if many else ())
+    if many:
+        d = d[: tile_size(m, len(d.time))]
+    worlds = len(d.time) if many else 1
+    whole = jax.vmap(step, (None, 0)) if many else step
+    whole_seconds = _seconds(jax.jit(whole), (m, d), seconds)
+    stages = _stages(m)
+    wanted = _wanted(d)
+    native_m, native_d = _native(m, d, many)
+    values = {n: v for n in NAMES if (v := getattr(native_d, n)) is not None}
+    found = []
+    for name, timer, function in stages:
+        program = jax.jit(_program(native_m, function, wanted))
+        found.append((name, timer, _seconds(program, (values,), seconds)))
+        values |= program(values)
+    total = sum(s for _, _, s in found) or 1.0
+    rows = (StageTime(n, t, s / worlds, s / total) for n, t, s in found)
+    return Profile(tuple(rows), whole_seconds / worlds, worlds, jax.devices()[0].device_kind)
+
+
+NAMES = (*Data.fields, *Data.working)
+
+
+def _native(m: Model, d: Data, many: bool) -> tuple[Model, Data]:
+    """Model and data in the form of the physics, with the worlds last."""
+    if not many:
+        return unpack(m, 0), unpack(d, 0)
+    last = jax.tree.map(lambda a: a[..., None], (m,))[0]
+    return unpack(last, 1), unpack(jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), d), 1)
+
+
+def _wanted(d: Data) -> frozenset[str]:
+    """What a stage is asked for: what the world keeps, and what later stages read."""
+    kept = {n for n in Data.fields if getattr(d, n) is not None}
+    return frozenset(kept | ALWAYS | set(Data.working)).union(*(s.reads for s in STAGES.values()))
+
+
+def _program(m: Model, function: Callable, wanted: frozenset[str]) -> Callable:
+    """A stage as a function of the values before it, of those that it changes."""
+
+    def run(values: dict[str, Any]) -> dict[str, Any]:
+        d = Data().converted(values, native=True)
+        new = function(m, d)
+        made = {n: v for n in NAMES if (v := getattr(new, n)) is not getattr(d, n)}
+        return {n: v for n, v in made.items() if n in wanted and v is not None}
+
+    return run
+
+
+def _seconds(program: Callable, given: Sequence, least: float) -> float:
+    """The median time of a call that is compiled."""
+    jax.block_until_ready(program(*given))
+    times: list[float] = []
+    while sum(times) < least or len(times) < 3:
+        began = time.perf_counter()
+        jax.block_until_ready(program(*given))
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def _stages(m: Model) -> list[tuple[str, str, Callable]]:
+    """Name, MuJoCo's timer and function of the stages that a model has, in their order."""
+    rest = sleeps(m)
+    energies = bool(m.opt.enableflags & EnableBit.ENERGY)
+
+    def waking(stage: Callable, wake: Callable) -> Callable:
+        return (lambda m, d: wake(m, stage(m, d))) if rest else stage
+
+    def begin(m: Model, d: Data) -> Data:
+        moved = kinematics(m, d)
+        return wake_disturbed(m, d, moved) if rest else all_awake(m, moved)
+
+    def end(m: Model, d: Data) -> Data:
+        return advanced(m, d, IntegratorType(m.opt.integrator))
+
+    stages = [
+        ("kinematics", "POS_KINEMATICS", begin, True),
+        ("com_pos", "POS_KINEMATICS", com_pos, True),
+        ("camlight", "POS_KINEMATICS", camlight, m.ncam + m.nlight),
+        ("flex", "POS_KINEMATICS", flex, m.nflex),
+        ("tendon", "POS_KINEMATICS", waking(tendon, wake_by_tendons), m.ntendon),
+        ("crb", "POS_INERTIA", crb, True),
+        ("collision", "POS_COLLISION", waking(collision, wake_by_equalities), True),
+        ("transmission", "POS_KINEMATICS", waking(transmission, report), m.nactuator or rest),
+        ("sensor_pos", "", sensor_pos, m.nsensor),
+        ("energy_pos", "", energy_pos, energies),
+        ("fwd_velocity", "VELOCITY", velocity_forces, True),
+        ("make_constraint", "POS_MAKE", constraints, True),
+        ("sensor_vel", "", sensor_vel, m.nsensor),
+        ("energy_vel", "", energy_vel, energies),
+        ("control", "", control, has_callback(m, "control")),
+        ("fwd_actuation", "ACTUATION", actuation, True),
+        ("smooth_force", "", smooth_force, True),
+        ("fwd_constraint", "CONSTRAINT", fwd_constraint, True),
+        ("sensor_acc", "", sensor_acc, m.nsensor),
+        ("advance", "ADVANCE", end, True),
+    ]
+    return [stage[:3] for stage in stages if stage[3]]
