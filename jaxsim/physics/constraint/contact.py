@@ -19,6 +19,7 @@ from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.flex.shares import moved_by_flexes
 from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.impedance import Law, impedance, law, regularization
@@ -45,9 +46,9 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     return _block(m, c, parts, used)
 
 
-def rows_at(m: Model, c: Contacts, J: Array, velocity: list) -> ContactRows:
+def rows_at(m: Model, d: Data, c: Contacts, J: Array, velocity: list) -> ContactRows:
     """Rows of contacts with a given basis Jacobian and velocity along the basis."""
-    return _block(m, c, _parts_at(m, c, J, velocity), None)
+    return _block(m, c, _parts_at(m, d, c, J, velocity), None)
 
 
 def basis_size(m: Model) -> int:
@@ -58,9 +59,11 @@ def basis_size(m: Model) -> int:
 def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     """Jacobians of the first `size` basis vectors of contacts, `[size, ncon, nv, *W]`.
 
-    Needs `cdof` and `subtree_com`.
+    Needs `cdof` and `subtree_com`, and of flexes `flexvert_xpos`.
     """
     sign = _sides(m, c)
+    if c.item is not None:
+        sign = sign + moved_by_flexes(m, d, c)[0]
     cdof = d.cdof
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     # velocity of the contact point per unit speed of each dof
@@ -154,16 +157,18 @@ def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactR
 
 def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
     J = pin(basis_jacobian(m, d, c, size), d.qvel)
-    return _parts_at(m, c, J, list(apply_basis(J, d.qvel)))
+    return _parts_at(m, d, c, J, list(apply_basis(J, d.qvel)))
 
 
-def _parts_at(m: Model, c: Contacts, J: Array, velocity: list) -> _Parts:
+def _parts_at(m: Model, d: Data, c: Contacts, J: Array, velocity: list) -> _Parts:
     size = len(velocity)
     if c.surfacevel is not None:  # friction acts on the motion of the surfaces
         driven = zip(velocity[1:4], c.surfacevel, strict=False)
         velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
     first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
     weight = first + second
+    if c.item is not None:
+        weight = weight + moved_by_flexes(m, d, c)[1]
     violation, imp = _violation(c)
     spring = law(m, c.solref, c.solimp[1], imp, one_sided=True)
     # friction of each basis vector; nothing beyond the contact's own dimension

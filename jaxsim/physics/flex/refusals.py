@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from jaxsim.enums import EnableBit, IntegratorType, JointType
+from jaxsim.enums import EnableBit, GeomType, IntegratorType, JointType
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.flex.pairs import NEVER
 from jaxsim.physics.refusal import Refusal, named, refuse
 
 EXPLICIT = (IntegratorType.EULER, IntegratorType.RK4)
@@ -61,13 +62,11 @@ def _slides(m: Model) -> np.ndarray:
 def _touches(m: Model, f: int) -> str:
     """What keeps a flex with contacts from being simulated, or ""."""
     own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
-    remedy = "contacts of flexes are not supported; give it contype='0' and conaffinity='0'"
+    remedy = "keep them apart with contype and conaffinity"
     for g in range(m.ngeom):
-        if own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other:
-            return f"it may touch {named(m, 'geom', g)}, and {remedy}"
-    for e in range(m.nflex):
-        if e != f and (own & int(m.flex_conaffinity[e]) or int(m.flex_contype[e]) & other):
-            return f"it may touch {named(m, 'flex', e)}, and {remedy}"
-    if own & other and m.flex_selfcollide[f] and not m.flex_rigid[f]:
-        return f"it may touch itself, and {remedy} or selfcollide='none'"
+        kind = GeomType(m.geom_type[g])
+        meets = own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other
+        if meets and kind in NEVER and (kind == GeomType.HFIELD or m.flex_dim[f] == 2):
+            name = kind.name.lower()
+            return f"it may touch {named(m, 'geom', g)}, and a flex and a {name} cannot; {remedy}"
     return ""
