@@ -75,6 +75,12 @@ class Contact(Record):
         return self.geom[..., 1]
 
     @property
+    def exists(self) -> jax.Array:
+        """Whether there is a contact, (ncontact,)."""
+        there = self.geom[..., 0] >= 0
+        return there if self.flex is None else there | (self.flex[..., 0] >= 0)
+
+    @property
     def exclude(self) -> jax.Array:
         """Why a contact has no rows, as above, (ncontact,)."""
         in_gap = self.dist >= self.includemargin

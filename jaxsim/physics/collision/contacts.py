@@ -16,7 +16,7 @@ from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidabl
 from jaxsim.physics.collision.driver import candidates, choose
 from jaxsim.physics.collision.field.kinds import lacking
 from jaxsim.physics.collision.flex.item import Soft
-from jaxsim.physics.collision.flex.moved import with_rows
+from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.listed import listed
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.collision.shape import Placed, placed
@@ -56,7 +56,7 @@ def collision(m: Model, d: Data) -> Data:
     else:
         found = choose(*points, params, plan)
     if plan.soft:
-        found = replace(found, contacts=with_rows(m, found.contacts))
+        found = replace(found, contacts=with_sides(m, found.contacts))
     d = count(d, WarningType.CONTACTFULL, found.lost > 0)
     moving = surface_velocity(m, d, plan.pairs, found.contacts)
     if moving is not None:

@@ -50,8 +50,8 @@ class Contacts(NamedTuple):
         along both tangents [m/s], spin [rad/s]; None where no surface of the model moves.
       smooth: see ContactParams.
       item: elements or vertices of flexes that touch (flex/item.py), on both sides; `no_item`: a geom
-        does. None where no flex of the model touches anything. The geom of such a side is -1, and
-        its body the world: see flex/shares.py.
+        does. None where no flex of the model touches anything. The geom of such a side is -1, its
+        body one that stands for it (flex/sides.py); what moves it is in flex/shares.py.
     """
 
     dist: jax.Array

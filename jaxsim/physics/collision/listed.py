@@ -19,6 +19,7 @@ from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.flex.item import item_ids, no_item
+from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.collision.smooth import lengths
@@ -168,7 +169,7 @@ def from_list(m: Model, contact: Contact) -> Contacts:
     if layout(m).soft:
         exists, item, (first, second), body = _soft_ids(m, contact)
     adhesion = contact.adhesion if sticky else None
-    return Contacts(
+    contacts = Contacts(
         dist=contact.dist,
         pos=contact.pos,
         frame=contact.frame,
@@ -187,6 +188,7 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         smooth=lengths(m, contact.dist, adhesion),
         item=item,
     )
+    return contacts if item is None else with_sides(m, contacts)
 
 
 def _soft_ids(m: Model, contact: Contact) -> tuple:

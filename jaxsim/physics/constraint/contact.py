@@ -61,9 +61,7 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
 
     Needs `cdof` and `subtree_com`, and of flexes `flexvert_xpos`.
     """
-    sign = _sides(m, c)
-    if c.item is not None:
-        sign = sign + moved_by_flexes(m, d, c)[0]
+    sign = _sides(m, d, c)
     cdof = d.cdof
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     # velocity of the contact point per unit speed of each dof
@@ -165,10 +163,7 @@ def _parts_at(m: Model, d: Data, c: Contacts, J: Array, velocity: list) -> _Part
     if c.surfacevel is not None:  # friction acts on the motion of the surfaces
         driven = zip(velocity[1:4], c.surfacevel, strict=False)
         velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
-    first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
-    weight = first + second
-    if c.item is not None:
-        weight = weight + moved_by_flexes(m, d, c)[1]
+    weight = _weight(m, d, c)
     violation, imp = _violation(c)
     spring = law(m, c.solref, c.solimp[1], imp, one_sided=True)
     # friction of each basis vector; nothing beyond the contact's own dimension
@@ -227,7 +222,28 @@ def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
     return D
 
 
-def _sides(m: Model, c: Contacts) -> Array | np.ndarray:
-    """+1 where a dof moves the second body only, -1 the first only, 0 both or none."""
+def _sides(m: Model, d: Data, c: Contacts) -> Array | np.ndarray:
+    """+1 where a dof moves the second body only, -1 the first only, 0 both or none.
+
+    Of elements of flexes several bodies move, each by its share.
+    """
     first, second = (body.bits(ancestors(m), c.dist) for body in c.body)
-    return second - first
+    if c.item is None:
+        return second - first
+    first, second = (
+        jnp.where((c.each(geom) >= 0)[:, None], bits, 0)
+        for geom, bits in zip(c.geom, (first, second), strict=True)
+    )
+    return second - first + moved_by_flexes(m, d, c)[0]
+
+
+def _weight(m: Model, d: Data, c: Contacts) -> Array:
+    """Approximate inverse inertia against a force at the contact: that of both bodies."""
+    first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
+    if c.item is None:
+        return first + second
+    first, second = (
+        jnp.where(c.each(geom) >= 0, weight, 0)
+        for geom, weight in zip(c.geom, (first, second), strict=True)
+    )
+    return first + second + moved_by_flexes(m, d, c)[1]

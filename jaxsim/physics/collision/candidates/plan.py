@@ -63,7 +63,7 @@ class Layout(NamedTuple):
       groups: by collider.
       moved: `[npairs]` bool: some dof moves one of the geoms against the other. A `<pair>` may name
         two for which none does; then there are contacts, but they have no rows. Of flexes see
-        flex/moved.py.
+        flex/sides.py.
       capacity: contacts a world has room for.
       geom_bodyid: body of each geom; of flexes, which have several, the world.
       surfaces: how many geoms and flexes there are.

@@ -1,0 +1,56 @@
+"""What the sides of a contact are, where some are of flexes."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.item import item_corners, item_flex
+from jaxsim.physics.collision.ids import Chosen
+from jaxsim.physics.topology import ancestors
+
+
+@derived
+def item_moves(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1] bool: some dof moves some body of an item; of none it does not."""
+    moving = ancestors(s).astype(bool).any(axis=1)
+    body = np.asarray(s.flex_vertbodyid)
+    of_vertex = np.where(body < 0, False, moving[np.maximum(body, 0)])
+    found = of_vertex[item_corners(s)].any(axis=1)
+    for f in np.flatnonzero(s.flex_interp):
+        node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
+        found[item_flex(s) == f] = moving[np.asarray(s.flex_nodebodyid)[node]].any()
+    return np.append(found, False)
+
+
+@derived
+def item_body(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1]: one body that stands for an item, that of its first vertex, or
+    of the first node of its flex; that is what sensors see. Of none it is the world."""
+    body = np.asarray(s.flex_vertbodyid)[item_corners(s)[:, 0]]
+    for f in np.flatnonzero(s.flex_interp):
+        body = np.where(item_flex(s) == f, s.flex_nodebodyid[s.flex_nodeadr[f]], body)
+    return np.append(body, 0).astype(np.int32)
+
+
+def with_sides(m: Model, c: Contacts) -> Contacts:
+    """Contacts with the bodies that stand for flexes; active only where some dof moves a side."""
+    assert c.item is not None
+    moves = np.append(ancestors(m).astype(bool).any(axis=1), False)
+    body, moved = [], jnp.zeros_like(c.active)
+    for geom, own, item in zip(c.geom, c.body, c.item, strict=True):
+        is_geom = c.each(geom) >= 0
+        number = jnp.where(is_geom, own.array(c.dist), item.values(item_body(m.structure), c.dist))
+        body.append(Chosen(number))
+        of_geom = is_geom & own.values(moves, c.dist)
+        moved = moved | of_geom | item.values(item_moves(m.structure), c.dist)
+    return c._replace(active=c.active & moved, body=tuple(body))
+
+
+def of_geoms(c: Contacts) -> Array | bool:
+    """Which contacts are of two geoms."""
+    if c.item is None:
+        return True
+    return (c.each(c.geom[0]) >= 0) & (c.each(c.geom[1]) >= 0)
