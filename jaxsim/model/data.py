@@ -24,8 +24,8 @@ class Contact(Record):
     """Contacts, padded to the model's capacity; the first `ncon` are real.
 
     Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
-    What no contact of the model can have, adhesion, a moving surface, a flex, is None; so is the force
-    unless there are no-slip iterations or RK4 (else `contact_forces` finds it). The property
+    What no contact of the model can have, adhesion, a moving surface, a flex, is None; so is the
+    force unless there are no-slip iterations or RK4 (else `contact_forces` finds it). The property
     `exclude` says why a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
     """
 

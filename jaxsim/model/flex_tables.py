@@ -38,9 +38,7 @@ def _touching(fields: Mapping[str, Any]) -> np.ndarray:
         [np.asarray(fields[f"{what}_{name}"]) for what in ("geom", "flex")]
         for name in ("contype", "conaffinity")
     )
-    match = [
-        (kind[1][:, None] & affinity[k]) | (affinity[1][:, None] & kind[k]) for k in range(2)
-    ]
+    match = [(kind[1][:, None] & affinity[k]) | (affinity[1][:, None] & kind[k]) for k in range(2)]
     return (np.concatenate(match, axis=1) != 0).any(axis=1)
 
 

@@ -40,11 +40,8 @@ def collision(m: Model, d: Data) -> Data:
     """
     plan = layout(m)
     geoms = placed_geoms(m, d, plan)
-    assets: dict[Callable | None, Any] = {
-        g.collider.assets: g.collider.assets(m)
-        for g in (*plan.groups, *plan.soft)
-        if g.collider.assets
-    }
+    makers = [g.collider.assets for g in plan.groups] + [g.collider.assets for g in plan.soft]
+    assets: dict[Callable | None, Any] = {make: make(m) for make in makers if make}
     params = contact_params(m, plan.pairs)
     flexes = (m.structure, placed_flexes(m, d)) if plan.soft else None
     points = candidates(geoms, params, plan, assets, flexes)

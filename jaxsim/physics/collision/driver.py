@@ -24,7 +24,7 @@ from jaxsim.physics.arrays.select import column, pick, take, total
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import Group, Layout
 from jaxsim.physics.collision.compact import ascending, deepest, first_true
-from jaxsim.physics.collision.flex.candidates import soft_points
+from jaxsim.physics.collision.flex.candidates import entry_gaps, soft_points
 from jaxsim.physics.collision.flex.item import Soft, no_item
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids, joined
@@ -49,9 +49,9 @@ class Contacts(NamedTuple):
       surfacevel: velocity of the second surface over the first, from motion of the surfaces alone:
         along both tangents [m/s], spin [rad/s]; None where no surface of the model moves.
       smooth: see ContactParams.
-      item: elements or vertices of flexes that touch (flex/item.py), on both sides; `no_item`: a geom
-        does. None where no flex of the model touches anything. The geom of such a side is -1, its
-        body one that stands for it (flex/sides.py); what moves it is in flex/shares.py.
+      item: elements or vertices of flexes that touch (flex/item.py), on both sides; `no_item`: a
+        geom does. None where no flex of the model touches anything. The geom of such a side is -1,
+        its body one that stands for it (flex/sides.py); what moves it is in flex/shares.py.
     """
 
     dist: jax.Array
@@ -139,7 +139,10 @@ def candidates(
     ]
     if layout.soft and flexes is not None:
         none = no_item(flexes[0])
-        parts = [(_as_soft(p, g, layout, none), over) for (p, over), g in zip(parts, layout.groups, strict=True)]
+        parts = [
+            (_as_soft(p, g, layout, none), over)
+            for (p, over), g in zip(parts, layout.groups, strict=True)
+        ]
         for group in layout.soft:
             found, over = soft_points(flexes[0], group, geoms, flexes[1], reach, assets)
             touch, pair, item, rank, mask = found
@@ -156,7 +159,7 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
       params: parameters of all candidate pairs, `[npairs, *W]`.
       layout: the static plan.
     """
-    item = None
+    item: tuple[Ids, Ids] | None = None
     order = np.arange(layout.points) if layout.soft else layout.order()
     if layout.all:
         chosen, pair = take(points.touch, order), points.pair.ordered(order)
@@ -172,7 +175,8 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
             index = ascending(index, rank, number)
         chosen = pick(points.touch, index)
         if points.item is not None:
-            item = tuple(Chosen(pick(i.array(index), index)) for i in points.item)
+            one, other = (Chosen(pick(i.array(index), index)) for i in points.item)
+            item = one, other
         pair = Chosen(pick(points.pair.array(index), index))
         count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
         place = column(np.arange(layout.capacity, dtype=np.int32), count)
@@ -184,10 +188,20 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
     return Found(contacts, count, jnp.broadcast_to(lost, count.shape), not layout.all)
 
 
-def near_pairs(geoms: Placed, params: ContactParams, layout: Layout) -> list[jax.Array]:
+def near_pairs(
+    geoms: Placed,
+    params: ContactParams,
+    layout: Layout,
+    flexes: tuple[Structure, Soft] | None = None,
+) -> list[jax.Array]:
     """How many pairs of each group with a budget are near, `[1, *W]` each."""
     reach = params.reach
     masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
+    if flexes is not None:
+        for soft in layout.soft:
+            if not soft.all:
+                gap = entry_gaps(flexes[0], soft, geoms, flexes[1])
+                masks.append(gap <= take(reach, soft.entries.pair))
     return [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
 
 
@@ -244,10 +258,12 @@ def _joined(parts: list[Points]) -> Points:
     found = [p.found for p in parts]
     pair = joined([p.pair for p in parts], found)
     points = Points(concat(touches), pair, jnp.concatenate(found))
-    if parts[0].item is None:
+    items = [p.item for p in parts if p.item is not None]
+    ranks = [p.rank for p in parts if p.rank is not None]
+    if not items:
         return points
-    item = tuple(joined([p.item[k] for p in parts], found) for k in range(2))
-    return points._replace(item=item, rank=joined([p.rank for p in parts], found))
+    one, other = (joined([item[k] for item in items], found) for k in range(2))
+    return points._replace(item=(one, other), rank=joined(ranks, found))
 
 
 def _as_soft(points: Points, group: Group, layout: Layout, none: int) -> Points:

@@ -52,7 +52,7 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
         "solimp": stack(c.solimp),
         "efc_address": c.active.astype(np.int32) - 1,
     }
-    if d.contact.flex is not None:
+    if c.item is not None or d.contact.flex is not None:
         values |= _of_flexes(m, c, stack)
     if c.adhesion is not None:
         values["adhesion"] = whole(c.adhesion)

@@ -60,7 +60,7 @@ class ContactParams(NamedTuple):
 
 
 def contact_params(m: Model, pairs: Pairs) -> ContactParams:
-    """Mixed parameters of the geoms and flexes; those of `<pair>` elements; or the model's override."""
+    """Parameters mixed of the surfaces; those of `<pair>` elements; or the model's override."""
     named = pairs.predefined >= 0
     mixed = _mixed(m, pairs)
     if named.any():

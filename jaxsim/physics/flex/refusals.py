@@ -7,6 +7,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.collision.flex.pairs import NEVER
 from jaxsim.physics.refusal import Refusal, named, refuse
 
+SIDE = 9  # place of the side of a box in the record of a vertex of a rod
 EXPLICIT = (IntegratorType.EULER, IntegratorType.RK4)
 
 
@@ -60,9 +61,15 @@ def _slides(m: Model) -> np.ndarray:
 
 
 def _touches(m: Model, f: int) -> str:
-    """What keeps a flex with contacts from being simulated, or ""."""
-    own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
+    """What of the contacts of a flex is not simulated, or ""."""
+    if not m.flex_touches[f]:
+        return ""
     remedy = "keep them apart with contype and conaffinity"
+    if m.flex_passive[f]:
+        return "passive contacts are not supported; remove passive='true', or " + remedy
+    if _has_box_section(m, f):
+        return "contacts of rods with a box section are not supported; give it a round one"
+    own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
     for g in range(m.ngeom):
         kind = GeomType(m.geom_type[g])
         meets = own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other
@@ -70,3 +77,10 @@ def _touches(m: Model, f: int) -> str:
             name = kind.name.lower()
             return f"it may touch {named(m, 'geom', g)}, and a flex and a {name} cannot; {remedy}"
     return ""
+
+
+def _has_box_section(m: Model, f: int) -> bool:
+    """Whether a rod has a section that is no circle; see flex.py for its numbers."""
+    if m.flex_dim[f] != 1 or m.flex_plasticadr[f] < 0 or m.flex_bendingadr[f] < 0:
+        return False
+    return bool(np.asarray(m.flex_bending)[m.flex_bendingadr[f] + 1 + SIDE] != 0)

@@ -68,7 +68,7 @@ class Layout(NamedTuple):
       geom_bodyid: body of each geom; of flexes, which have several, the world.
       surfaces: how many geoms and flexes there are.
       soft: the groups of flexes.
-      rank_of_pair: numbers of the first contact of each pair of geoms, where there are flexes `[npairs]`.
+      rank_of_pair: number of the first contact of each pair of geoms `[npairs]`; only with flexes.
     """
 
     pairs: Pairs
@@ -95,7 +95,7 @@ class Layout(NamedTuple):
     @property
     def points(self) -> int:
         """Candidate contacts."""
-        return sum(g.points for g in (*self.groups, *self.soft))
+        return sum(g.points for g in self.groups) + sum(g.points for g in self.soft)
 
     @property
     def geom_of_surface(self) -> np.ndarray:
@@ -203,9 +203,7 @@ def _with_flexes(s: Structure, pairs: Pairs, more: Pairs) -> tuple[Pairs, np.nda
 def _moved(s: Structure, pairs: Pairs, body: np.ndarray) -> np.ndarray:
     """`Layout.moved`; the pairs that are not named were chosen so."""
     moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
-    first, second = (
-        ancestors(s)[body[geom[named]]] for geom in (pairs.geom1, pairs.geom2)
-    )
+    first, second = (ancestors(s)[body[geom[named]]] for geom in (pairs.geom1, pairs.geom2))
     moved[named] = (first != second).any(axis=1)
     return moved
 

@@ -28,9 +28,12 @@ class Frame(Protocol):
     """Anything with a position and an orientation in the world."""
 
     @property
-    def pos(self) -> Vec: ...
+    def pos(self) -> Vec:
+        """Where it is."""
+
     @property
-    def rot(self) -> Rot: ...
+    def rot(self) -> Rot:
+        """How it is turned."""
 
 
 def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:

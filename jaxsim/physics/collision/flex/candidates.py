@@ -1,6 +1,6 @@
 """All points of a state at which flexes may touch something.
 
-    entries of each group -> gap of their boxes -> the nearest of them, up to a budget -> narrow phase
+entries of each group -> gap of their boxes -> the nearest of them, up to a budget -> narrow phase
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +50,8 @@ def soft_points(
     assets: Mapping[Callable | None, Any],
 ) -> tuple[SoftPoints, Array | int]:
     """The narrow phase of a group, and how many near entries had no place."""
-    entries, lost = group.entries, 0
+    entries = group.entries
+    lost: Array | int = 0
     reach = Fixed.of(entries.pair).take(reach)
     if group.all:
         number: Ids = Fixed.of(np.arange(len(entries.pair)))

@@ -1,4 +1,4 @@
-"""The static plan of contacts of flexes: what may touch, by function, and how many are looked at."""
+"""The static plan of contacts of flexes: what may touch, by which function, how many places."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from jaxsim.physics.collision.flex.table import (
 FEW = 64  # entries of a group for which a test would cost more than it saves
 NEIGHBORS = 8  # of an element among the elements of flexes
 ON_BOX = 3  # contacts of a triangle that lies on a box
-BESIDE = 2  # contacts of an element with other elements
+BESIDE = 4  # contacts of an element with other elements
 MOST = 1024  # contacts for which there is room if nothing is said
 
 
@@ -58,7 +58,7 @@ class SoftGroup(NamedTuple):
 def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
     """The groups of all pairs with a flex, without ranks; `pairs` are those of the whole model."""
     parts: dict[tuple[SoftCollider, tuple[int, int]], list[Entries]] = {}
-    for k in np.flatnonzero(pairs.geom2 >= s.ngeom):
+    for k in np.flatnonzero(pairs.geom2 >= s.ngeom).tolist():
         first, f = int(pairs.geom1[k]), int(pairs.geom2[k] - s.ngeom)
         size = int(s.flex_dim[f]) + 1
         if first < s.ngeom:
@@ -128,8 +128,9 @@ def ranked(
     number = len(geom_slots)
     pair = np.concatenate([np.arange(number), *(g.entries.pair for g in groups)])
     none = np.zeros(number, int)
-    first = np.concatenate([none, *(g.entries.first if g.sizes[0] else 0 * g.entries.pair
-                                    for g in groups)])
+    first = np.concatenate(
+        [none, *(g.entries.first if g.sizes[0] else 0 * g.entries.pair for g in groups)]
+    )
     second = np.concatenate([none, *(g.entries.second for g in groups)])
     slots = [np.full(len(g.entries.pair), g.collider.slots) for g in groups]
     width = np.concatenate([geom_slots, *slots])

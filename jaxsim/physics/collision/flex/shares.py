@@ -118,9 +118,7 @@ def _in_tetrahedron(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
     origin, a, b, e = corner
     a, b, e, p = a - origin, b - origin, e - origin, point - origin
     volume = a.dot(b.cross(e))
-    parts = [
-        safe_divide(side.dot(p), volume) for side in (b.cross(e), e.cross(a), a.cross(b))
-    ]
+    parts = [safe_divide(side.dot(p), volume) for side in (b.cross(e), e.cross(a), a.cross(b))]
     found = (1 - sum(parts), *parts)
     within = volume != 0
     for part in found:

@@ -8,13 +8,13 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import item_corners, item_flex
-from jaxsim.physics.collision.ids import Chosen
+from jaxsim.physics.collision.ids import Chosen, Ids
 from jaxsim.physics.topology import ancestors
 
 
 @derived
 def item_moves(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1] bool: some dof moves some body of an item; of none it does not."""
+    """[nflexelem + nflexvert + 1] bool: some dof moves some body of an item; for no item, false."""
     moving = ancestors(s).astype(bool).any(axis=1)
     body = np.asarray(s.flex_vertbodyid)
     of_vertex = np.where(body < 0, False, moving[np.maximum(body, 0)])
@@ -39,14 +39,15 @@ def with_sides(m: Model, c: Contacts) -> Contacts:
     """Contacts with the bodies that stand for flexes; active only where some dof moves a side."""
     assert c.item is not None
     moves = np.append(ancestors(m).astype(bool).any(axis=1), False)
-    body, moved = [], jnp.zeros_like(c.active)
+    body: list[Ids] = []
+    moved = jnp.zeros_like(c.active)
     for geom, own, item in zip(c.geom, c.body, c.item, strict=True):
         is_geom = c.each(geom) >= 0
         number = jnp.where(is_geom, own.array(c.dist), item.values(item_body(m.structure), c.dist))
         body.append(Chosen(number))
         of_geom = is_geom & own.values(moves, c.dist)
         moved = moved | of_geom | item.values(item_moves(m.structure), c.dist)
-    return c._replace(active=c.active & moved, body=tuple(body))
+    return c._replace(active=c.active & moved, body=(body[0], body[1]))
 
 
 def of_geoms(c: Contacts) -> Array | bool:

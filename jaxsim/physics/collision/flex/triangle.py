@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, safe_divide, select
-from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.flex.item import Hull
 from jaxsim.physics.collision.primitive.sphere import spheres
 from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
@@ -143,5 +143,5 @@ def _stacked(touches: list[Touch]) -> Touch:
     def stack(*parts: Array) -> Array:
         return jnp.stack(jnp.broadcast_arrays(*parts))
 
-    each: list[Tree] = [t._replace(tangent=None, lost=None) for t in touches]
+    each = [t._replace(tangent=None, lost=None) for t in touches]
     return jax.tree.map(stack, *each)
