@@ -21,7 +21,7 @@ from jaxsim.physics.collision.flex.table import (
 )
 
 FEW = 64  # entries of a group for which a test would cost more than it saves
-NEIGHBORS = 8  # of an element among the elements of flexes
+NEIGHBORS = {1: 4, 2: 8, 3: 24}  # of an element among those of flexes, by the larger dimension
 ON_BOX = 3  # contacts of a triangle that lies on a box
 BESIDE = 4  # contacts of an element with other elements
 MOST = 1024  # contacts for which there is room if nothing is said
@@ -93,7 +93,7 @@ def _budget(s: Structure, entries: Entries, sizes: tuple[int, int]) -> int:
         return min(n, s.nnear)
     most = len(np.unique(entries.second))
     if sizes[0]:
-        most = NEIGHBORS * len(np.union1d(entries.first, entries.second))
+        most = NEIGHBORS[max(sizes) - 1] * len(np.union1d(entries.first, entries.second))
     return min(n, max(FEW, most))
 
 

@@ -27,12 +27,17 @@ def item_moves(s: Structure) -> np.ndarray:
 
 @derived
 def item_body(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1]: one body that stands for an item, that of its first vertex, or
-    of the first node of its flex; that is what sensors see. Of none it is the world."""
-    body = np.asarray(s.flex_vertbodyid)[item_corners(s)[:, 0]]
+    """[nflexelem + nflexvert + 1]: one body that stands for an item, which is what sensors see: the
+    first of those of its vertices, or of the nodes of its flex, that moves. Of none the world."""
+    moving = ancestors(s).astype(bool).any(axis=1)
+    body = np.asarray(s.flex_vertbodyid)[item_corners(s)]
+    first = np.argmax((body >= 0) & moving[np.maximum(body, 0)], axis=1)
+    found = body[np.arange(len(body)), first]
     for f in np.flatnonzero(s.flex_interp):
-        body = np.where(item_flex(s) == f, s.flex_nodebodyid[s.flex_nodeadr[f]], body)
-    return np.append(body, 0).astype(np.int32)
+        node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
+        of_node = np.asarray(s.flex_nodebodyid)[node]
+        found = np.where(item_flex(s) == f, of_node[np.argmax(moving[of_node])], found)
+    return np.append(found, 0).astype(np.int32)
 
 
 def with_sides(m: Model, c: Contacts) -> Contacts:
