@@ -75,7 +75,7 @@ def _touches(m: Model, f: int) -> str:
     for g in range(m.ngeom):
         kind = GeomType(m.geom_type[g])
         meets = own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other
-        if meets and kind in NEVER and (kind == GeomType.HFIELD or m.flex_dim[f] == 2):
+        if meets and kind in NEVER and m.flex_dim[f] == 2:
             name = kind.name.lower()
             return f"it may touch {named(m, 'geom', g)}, and a flex and a {name} cannot; {remedy}"
     return ""

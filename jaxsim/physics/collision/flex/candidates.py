@@ -72,7 +72,9 @@ def soft_points(
         a = hulls_of(s, soft, first, group.sizes[0])
     b = hulls_of(s, soft, second, group.sizes[1])
     touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
-    slots = group.collider.slots
+    if touch.lost is not None:
+        lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
+    slots = group.slots
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape, (slots, *reach.shape))
     found = (touch.dist <= reach[None]) & (reach > -FAR / 2)[None]
 
@@ -84,7 +86,7 @@ def soft_points(
 
     nothing = number.look_up(np.full(len(entries.pair), no_item(s)))
     item = again(first if group.sizes[0] else nothing), again(second)
-    touch = jax.tree.map(flat, touch._replace(tangent=None))
+    touch = jax.tree.map(flat, touch._replace(tangent=None, lost=None))
     rank = _ranks(number, group)
     return SoftPoints(touch, again(number.look_up(entries.pair)), item, rank, flat(found)), lost
 
@@ -92,7 +94,7 @@ def soft_points(
 def _ranks(number: Ids, group: SoftGroup) -> Ids:
     """Of all first points, then of all second ones."""
     first = number.look_up(group.rank)
-    slots = range(group.collider.slots)
+    slots = range(group.slots)
     if isinstance(first, Fixed):
         return Fixed(tuple(r + k for k in slots for r in first.id))
     return Chosen(jnp.concatenate([first.id + k for k in slots]))

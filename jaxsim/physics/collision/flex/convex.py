@@ -1,16 +1,22 @@
-"""Contacts of elements with any convex shape, and with each other: one for each pair."""
+"""Contacts of elements with any convex shape, and with each other: one for each pair; of a height
+field one for each prism."""
 
 from dataclasses import replace
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, safe_sqrt, select
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.convex.convex import solid_of, solids_touch
+from jaxsim.physics.collision.convex.hfield import on_field
+from jaxsim.physics.collision.convex.prisms import Fields, most_contacts
+from jaxsim.physics.collision.convex.prisms import fields as geom_fields
 from jaxsim.physics.collision.convex.solid import ELEMENT, Assets, Solid
 from jaxsim.physics.collision.convex.solid import assets as geom_assets
 from jaxsim.physics.collision.flex.item import MOST, Hull
@@ -40,6 +46,25 @@ def geom_element(geom: Placed, element: Hull, assets: Assets, reach: Array) -> T
     if len(element.corner) != 3 or GeomType.CYLINDER not in assets.kinds:
         return touch
     return touch._replace(normal=_on_side(assets, geom, touch))
+
+
+def fields(m: Model) -> Fields:
+    """What the search between elements and height fields needs of a model."""
+    geoms = geom_fields(m)
+    convex = replace(geoms.convex, kinds=(GeomType.HFIELD, ELEMENT))
+    return replace(geoms, convex=convex, slots=field_slots(m.structure))
+
+
+def field_slots(s: Structure) -> int:
+    """How many contacts a height field and an element can have."""
+    return most_contacts(int(np.max(s.flex_prismnum, initial=0)))
+
+
+def field_element(field: Placed, element: Hull, assets: Fields, reach: Array) -> Touch:
+    """Contacts of elements with the prisms of height fields that they reach."""
+    frame, solid = _solid(element)
+    solid = solid._replace(tops=solid.size.map(jnp.zeros_like))
+    return on_field(field, solid, frame, assets, reach)
 
 
 def element_element(one: Hull, other: Hull, assets: Assets, reach: Array) -> Touch:

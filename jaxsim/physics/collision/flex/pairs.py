@@ -15,7 +15,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import Pairs
 from jaxsim.physics.collision.flex.item import corners
 
-NEVER = (GeomType.HFIELD, GeomType.SDF)  # without a function here
+NEVER = (GeomType.SDF,)  # without a function here
 
 
 class Entries(NamedTuple):

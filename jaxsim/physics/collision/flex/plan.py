@@ -34,6 +34,7 @@ class SoftGroup(NamedTuple):
       collider: the function.
       entries: what may touch.
       sizes: corners of the items on both sides; 0: it is a geom.
+      slots: how many contact points each of them has.
       budget: how many of them go through the narrow phase.
       rank: numbers of the first contact point of each in MuJoCo's order, `[n]`.
     """
@@ -41,6 +42,7 @@ class SoftGroup(NamedTuple):
     collider: SoftCollider
     entries: Entries
     sizes: tuple[int, int]
+    slots: int
     budget: int
     rank: np.ndarray
 
@@ -52,7 +54,7 @@ class SoftGroup(NamedTuple):
     @property
     def points(self) -> int:
         """Candidate contacts."""
-        return self.budget * self.collider.slots
+        return self.budget * self.slots
 
 
 def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
@@ -78,8 +80,8 @@ def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
     groups = []
     for (collider, sizes), some in parts.items():
         entries = Entries(*(np.concatenate(a) for a in zip(*some, strict=True)))
-        budget = _budget(s, entries, sizes)
-        groups.append(SoftGroup(collider, entries, sizes, budget, np.zeros(0, int)))
+        budget, slots = _budget(s, entries, sizes), collider.points(s)
+        groups.append(SoftGroup(collider, entries, sizes, slots, budget, np.zeros(0, int)))
     return tuple(groups)
 
 
@@ -107,7 +109,7 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
         else:
             on_box = group.sizes[1] == 3 and (s.geom_type[first] == GeomType.BOX).any()
             touching = len(np.unique(second)) * (ON_BOX if on_box else 1)
-            touching = min(group.points, max(touching, group.collider.slots))
+            touching = min(group.points, max(touching, group.slots))
         room += min(group.points, touching)
     return min(room, MOST)
 
@@ -132,7 +134,7 @@ def ranked(
         [none, *(g.entries.first if g.sizes[0] else 0 * g.entries.pair for g in groups)]
     )
     second = np.concatenate([none, *(g.entries.second for g in groups)])
-    slots = [np.full(len(g.entries.pair), g.collider.slots) for g in groups]
+    slots = [np.full(len(g.entries.pair), g.slots) for g in groups]
     width = np.concatenate([geom_slots, *slots])
     order = np.lexsort((second, first, pair))
     start = np.zeros(len(pair), np.int64)

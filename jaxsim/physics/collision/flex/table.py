@@ -5,8 +5,16 @@ from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.flex.convex import assets, element_element, geom_element
+from jaxsim.physics.collision.flex.convex import (
+    assets,
+    element_element,
+    field_element,
+    field_slots,
+    fields,
+    geom_element,
+)
 from jaxsim.physics.collision.flex.item import Hull, as_capsule, as_sphere
 from jaxsim.physics.collision.flex.triangle import box_triangle, capsule_triangle, sphere_triangle
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
@@ -23,13 +31,17 @@ class SoftCollider(NamedTuple):
     Attributes:
       collide: function of both sides, of the assets and of how far contacts reach, `[n, *W]`, which
         is -FAR for what is not asked for.
-      slots: number of contact points it gives for two.
+      slots: number of contact points it gives for two; or a function of the model's tables.
       assets: what it needs of the model; None: nothing.
     """
 
     collide: Callable[[Any, Any, Any, Array], Touch]
-    slots: int
+    slots: int | Callable[[Structure], int]
     assets: Callable[[Model], Any] | None = None
+
+    def points(self, s: Structure) -> int:
+        """The number of contact points in a model."""
+        return self.slots if isinstance(self.slots, int) else self.slots(s)
 
 
 def _plane(plane: Placed, vertex: Hull, assets: None, reach: Array) -> Touch:
@@ -67,6 +79,7 @@ def _box_triangle(box: Placed, triangle: Hull, assets: None, reach: Array) -> To
 
 PLANE = SoftCollider(_plane, 1)
 CONVEX = SoftCollider(geom_element, 1, assets)
+ON_FIELD = SoftCollider(field_element, field_slots, fields)
 BETWEEN = SoftCollider(element_element, 1, assets)
 SEGMENTS = SoftCollider(_segments, 2)
 
@@ -83,7 +96,8 @@ BY_KIND: dict[tuple[int, int], SoftCollider] = {
 
 def geom_collider(geom_type: int, dim: int) -> SoftCollider:
     """What collides a geom with a flex; it has a function for every type but those of NEVER."""
-    return PLANE if geom_type == GeomType.PLANE else BY_KIND.get((geom_type, dim), CONVEX)
+    of_any = {GeomType.PLANE: PLANE, GeomType.HFIELD: ON_FIELD}
+    return of_any.get(GeomType(geom_type)) or BY_KIND.get((geom_type, dim), CONVEX)
 
 
 def flex_collider(dim1: int, dim2: int) -> SoftCollider:
