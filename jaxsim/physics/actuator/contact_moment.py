@@ -42,7 +42,7 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
     c = contacts_of(m, d) if m.nv else None
     if c is None:
         return jnp.zeros((len(body), m.nv, *d.qpos.shape[1:]), d.qpos.dtype)
-    (normal,) = basis_jacobian(m, d, c, 1)
+    (normal,) = basis_jacobian(m, d, c._replace(item=None), 1)  # flexes do not count
     first, second = (c.each(b)[:, None] for b in c.body)
     wanted = body.astype(np.int32).reshape(1, -1, *(1,) * (c.dist.ndim - 1))
     member = ((first == wanted) | (second == wanted)) & _counted(m, c)[:, None]

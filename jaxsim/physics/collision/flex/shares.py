@@ -171,7 +171,7 @@ def _along(x: Array, order: int, cells: int, nodes: int) -> Array:
     """Shares of the nodes along one axis of the lattice, at `x` in 0 to 1: `[n, nodes, *W]`."""
     cell = jnp.clip(jnp.floor(x * cells), 0, cells - 1)
     local = jnp.clip(x * cells - cell, 0, 1)
-    number = column(np.arange(nodes), x)[None]
+    number = column(np.arange(nodes, dtype=np.int32), x)[None]
     first = (order * cell).astype(jnp.int32)[:, None]
     parts = [
         jnp.where(number == first + k, part[:, None], 0)
