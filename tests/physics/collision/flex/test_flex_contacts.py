@@ -182,6 +182,21 @@ def test_searched_contacts(case):
 
 
 @pytest.mark.slow
+def test_rows_of_interpolated_vertices():
+    """At points that are the same: vertices of lattices on the plane."""
+    states, _, _, found = program("lattices")
+    for k, state in enumerate(states):
+        J = dense_rows(model("lattices"), state)
+        vertex = state.contact.vert[:, 1] >= 0
+        first = state.contact.efc_address[vertex & (state.contact.efc_address >= 0)]
+        assert len(first) > 1
+        rows = (first[:, None] + np.arange(6)).ravel()  # pyramids of condim 4
+        near(np.asarray(found.efc_J)[k][rows], J[rows], DYNAMICS, "efc_J")
+        near(np.asarray(found.efc_D)[k][rows], state.efc_D[rows], DYNAMICS, "efc_D")
+        near(np.asarray(found.efc_aref)[k][rows], state.efc_aref[rows], DYNAMICS, "efc_aref")
+
+
+@pytest.mark.slow
 def test_contact_forces_are_those_of_the_list():
     states, m, _, found = program("plain")
     force = jax.jit(jaxsim.contact_forces, compiler_options=COMPILER)(m, found[0])
