@@ -19,7 +19,7 @@ from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.hulls import hull_tables
 from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.room.capacity import with_room
-from jaxsim.io.room.prisms import prisms_under
+from jaxsim.io.room.prisms import prisms_under, prisms_under_elements
 from jaxsim.io.unsupported import Places, unsupported
 from jaxsim.model.fields import Record
 from jaxsim.model.flex_tables import flex_tables
@@ -81,6 +81,7 @@ def assemble(
     tables |= flex_tables(fields)
     tables |= _known_later(static)
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
+    tables["flex_prismnum"] = prisms_under_elements(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
 
     if smooth:

@@ -17,19 +17,25 @@ FAR = 1e10  # distance at a place without a contact [m]
 AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just moved
 
 
+SOFT = ("flex_touches",)  # what only contacts of flexes have
+
+
 class Contact(Record):
     """Contacts, padded to the model's capacity; the first `ncon` are real.
 
     Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
-    What no contact of the model can have, adhesion or a moving surface, is None; so is the force
-    unless there are no-slip iterations or RK4 (else `contact_forces` finds it). The property
+    What no contact of the model can have, adhesion, a moving surface, a flex, is None; so is the
+    force unless there are no-slip iterations or RK4 (else `contact_forces` finds it). The property
     `exclude` says why a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
     pos = array("ncontact", kind="vec", unit="m", doc="point midway between the surfaces")
     frame = array("ncontact", kind="rot", doc="rows: normal from geom 1 to geom 2, two tangents")
-    geom = array("ncontact", 2, dtype="int", doc="ids of the geoms; -1 past the last contact")
+    geom = array("ncontact", 2, dtype="int", doc="ids of the geoms; -1: a flex, or no contact")
+    flex = array("ncontact", 2, dtype="int", doc="ids of the flexes; -1: a geom", only=SOFT)
+    elem = array("ncontact", 2, dtype="int", doc="elements in their flexes; -1: none", only=SOFT)
+    vert = array("ncontact", 2, dtype="int", doc="vertices in their flexes; -1: none", only=SOFT)
     dim = array("ncontact", dtype="int", doc="dimension of the contact force: 1, 3, 4 or 6")
     includemargin = array("ncontact", unit="m", doc="the contact pushes when dist is below this")
     friction = array("ncontact", 5, doc="friction: tangent 1, 2, spin, roll 1, 2")
@@ -67,6 +73,12 @@ class Contact(Record):
     def geom2(self) -> jax.Array:
         """The second geom, (ncontact,)."""
         return self.geom[..., 1]
+
+    @property
+    def exists(self) -> jax.Array:
+        """Whether there is a contact, (ncontact,)."""
+        there = self.geom[..., 0] >= 0
+        return there if self.flex is None else there | (self.flex[..., 0] >= 0)
 
     @property
     def exclude(self) -> jax.Array:

@@ -21,13 +21,25 @@ def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
     rod_flexid, rod_vert: four vertices of the flex, the last -1: a vertex, not a pair; rod_dof: the
     twist hinge of the edge after it, or -1; rod_adr: where its numbers begin in flex_bending;
     eq_elemid, eq_modenum: cell or wall that a strain constraint holds, and its modes.
+    flex_touches: which flexes may have contacts, with whatever flags.
     """
     rods = [_rod(fields, f) for f in range(fields["nflex"])]
     parts = zip(_none(), *rods, strict=True)
     flex, vert, dof, adr = (np.concatenate(t).astype(np.int32) for t in parts)
     elem, mode = _strains(fields)
     tables: dict[str, Any] = {"rod_flexid": flex, "rod_vert": vert, "rod_dof": dof, "rod_adr": adr}
-    return {**tables, "nrod": len(flex), "eq_elemid": elem, "eq_modenum": mode}
+    tables |= {"nrod": len(flex), "eq_elemid": elem, "eq_modenum": mode}
+    return {**tables, "flex_touches": _touching(fields)}
+
+
+def _touching(fields: Mapping[str, Any]) -> np.ndarray:
+    """[nflex] bool: a bit of the type of one is in the affinity of the other."""
+    kind, affinity = (
+        [np.asarray(fields[f"{what}_{name}"]) for what in ("geom", "flex")]
+        for name in ("contype", "conaffinity")
+    )
+    match = [(kind[1][:, None] & affinity[k]) | (affinity[1][:, None] & kind[k]) for k in range(2)]
+    return (np.concatenate(match, axis=1) != 0).any(axis=1)
 
 
 def _none() -> tuple[np.ndarray, ...]:

@@ -142,5 +142,5 @@ def _row_room(s: Structure) -> int:
     rows += np.sum(s.dof_hasfriction) + np.sum(s.tendon_hasfriction)
     for limited, both in ((s.jnt_limited, s.jnt_hasmargin), (s.tendon_limited, s.tendon_hasmargin)):
         rows += np.sum(np.where(limited, 1 + both.astype(int), 0))
-    dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist()))
+    dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist(), *s.flex_condim.tolist()))
     return int(rows) + s.ncontact * max(1, 2 * (dim - 1))

@@ -38,7 +38,7 @@ def metric_parts(s: Structure) -> Parts:
 def solver_parts(m: Model) -> Parts:
     """The parts into which the Hessian of the solver falls."""
     s, plan = m.structure, layout(m)
-    if not np.isin(s.eq_type, HOLD).all():
+    if plan.soft or not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
     ties = [*tendons(s).tree, *equalities(s).tree, *_touching(s, plan)]
     return _parts(s, [*ties, *_driven(s)] if is_discrete(m) else ties)

@@ -113,8 +113,11 @@ def scenes() -> list:
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
     held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
     leaping = machine.replace("<option ", '<option integrator="discrete" ', 1)
-    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], held, discrete, leaping, asleep]:
-        m = jaxsim.load_model(text)
+    touching = MODELS["soft"].replace('contact="disable" ', "")
+    soft = [MODELS["soft"], touching]
+    for text in [SLOWED, LATE, *texts, machine, *soft, held, discrete, leaping, asleep]:
+        # with few places for pairs the boxes around elements are asked
+        m = jaxsim.load_model(text, pairs=8 if text is touching else None)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)
         out.append((m, d, parts))

@@ -158,14 +158,13 @@ def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
 
 def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     """The contacts of `d`, without rows."""
-    count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.geom[:, 0] >= 0))
+    count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.exists))
     mujoco._functions._realloc_con_efc(data, count, 0, 0)
     into = data.contact
     for name in Contact.fields.keys() - {"force"}:  # which follows from the rows there
         values, ours = getattr(into, name), getattr(d.contact, name)
-        values[...] = 0 if ours is None else np.asarray(ours)[:count].reshape(values.shape)
-    for name, value in NO_FLEX.items():
-        getattr(into, name)[...] = value
+        none = NO_FLEX.get(name, 0)
+        values[...] = none if ours is None else np.asarray(ours)[:count].reshape(values.shape)
     into.geom1[...], into.geom2[...] = into.geom.T
     into.exclude[...] = d.contact.exclude[:count]
     into.efc_address[...] = -1  # until they have their rows

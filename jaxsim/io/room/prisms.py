@@ -13,6 +13,7 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.io.hulls import can_touch
 
+STRETCH = 1.25  # of elements, for which there is room
 NEVER = (GeomType.PLANE, GeomType.HFIELD, GeomType.SDF)
 MOST = 2**30
 
@@ -31,13 +32,41 @@ def prisms_under(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
     most = np.zeros(len(kind))
     around = np.asarray(fields["geom_margin"]) + np.asarray(fields["geom_gap"])
     for geom in np.flatnonzero((kind == GeomType.HFIELD) & touches):
-        field = fields["geom_dataid"][geom]
-        half = np.asarray(fields["hfield_size"]).reshape(-1, 4)[field, :2]
-        cells = np.array([fields["hfield_ncol"][field], fields["hfield_nrow"][field]]) - 1
-        step = 2 * half / np.maximum(cells, 1)
         width = 2 * (np.asarray(fields["geom_rbound"]) + around + around[geom] + farther)
-        # an interval meets one cell more than it is long
-        met = np.minimum(np.ceil(width[:, None] / step) + 1, cells)
+        met = _cells_met(fields, int(geom), width[:, None])
         most = np.maximum(most, 2 * met[:, 0] * met[:, 1])
     most = np.where(touches & ~np.isin(kind, NEVER), np.minimum(most, MOST), 0)
     return most.astype(np.int32)
+
+
+def _cells_met(fields: Mapping[str, Any], geom: int, width: np.ndarray | float) -> np.ndarray:
+    """How many cells of a height field are met along its sides by something as wide."""
+    field = fields["geom_dataid"][geom]
+    half = np.asarray(fields["hfield_size"]).reshape(-1, 4)[field, :2]
+    cells = np.array([fields["hfield_ncol"][field], fields["hfield_nrow"][field]]) - 1
+    step = 2 * half / np.maximum(cells, 1)
+    # an interval meets one cell more than it is long
+    return np.minimum(np.ceil(width / step) + 1, cells)
+
+
+def prisms_under_elements(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
+    """The most prisms of one height field under an element of each flex, a little stretched.
+
+    Args:
+      fields: a compiled model's tables, under MuJoCo's names.
+      farther: how far contacts are found beyond margin and gap [m].
+
+    Returns:
+      int32 (nflex,).
+    """
+    most = np.zeros(fields["nflex"])
+    length = np.asarray(fields["flexedge_length0"])
+    for f in range(fields["nflex"]):
+        first = fields["flex_edgeadr"][f]
+        edge = length[first : first + fields["flex_edgenum"][f]].max(initial=0)
+        around = sum(fields[f"flex_{name}"][f] for name in ("radius", "margin", "gap")) + farther
+        for geom in np.flatnonzero(np.asarray(fields["geom_type"]) == GeomType.HFIELD):
+            reach = around + fields["geom_margin"][geom] + fields["geom_gap"][geom]
+            met = _cells_met(fields, int(geom), STRETCH * edge + 2 * reach)
+            most[f] = max(most[f], 2 * met[0] * met[1])
+    return np.minimum(most, MOST).astype(np.int32)

@@ -99,11 +99,19 @@ def _contacts(m: Model, d: Data) -> list[str]:
     count = int(d.ncon)
     lines = []
     for k in np.argsort(c.dist[:count], kind="stable"):
-        one, two = (name_of(m, "geom", g) for g in c.geom[k])
+        one, two = (_surface(m, d, k, side) for side in range(2))
         force = "" if c.force is None else f", pushes with {number(c.force[k, 0])} N"
         place = numbers(c.pos[k])
         lines.append(f"{one} - {two}: {number(c.dist[k])} m, at {place}{force}")
     return [f"{count} of {m.ncontact} places, the deepest first", *shown(lines)]
+
+
+def _surface(m: Model, d: Data, contact: int, side: int) -> str:
+    """The geom or the flex on one side of a contact."""
+    geom, flex = d.contact.geom[contact, side], d.contact.flex
+    if geom >= 0 or flex is None:
+        return name_of(m, "geom", geom)
+    return name_of(m, "flex", flex[contact, side])
 
 
 def _rows(d: Data) -> list[str]:

@@ -16,6 +16,7 @@ from jaxsim.physics.arrays.select import total
 from jaxsim.physics.collision.candidates.pairs import candidate_pairs
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.sides import of_geoms
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.contact import basis_jacobian
@@ -41,7 +42,7 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
     c = contacts_of(m, d) if m.nv else None
     if c is None:
         return jnp.zeros((len(body), m.nv, *d.qpos.shape[1:]), d.qpos.dtype)
-    (normal,) = basis_jacobian(m, d, c, 1)
+    (normal,) = basis_jacobian(m, d, c._replace(item=None), 1)  # flexes do not count
     first, second = (c.each(b)[:, None] for b in c.body)
     wanted = body.astype(np.int32).reshape(1, -1, *(1,) * (c.dist.ndim - 1))
     member = ((first == wanted) | (second == wanted)) & _counted(m, c)[:, None]
@@ -55,13 +56,17 @@ def contact_moment(m: Model, d: Data, body: np.ndarray) -> Array:
 
 def _counted(m: Model, c: Contacts) -> Array:
     """Contacts that share the force, `[ncontact, *W]` bool: not those that could only push in vain,
-    between geoms that no dof moves against each other."""
+    between geoms that no dof moves against each other; nor, as in MuJoCo, those of flexes."""
+    if c.item is not None:
+        return c.exists & of_geoms(c) & (c.active | _in_gap(c))
     if layout(m).moved.all():
         return c.exists
+    return c.exists & (c.active | _in_gap(c))
+
+
+def _in_gap(c: Contacts) -> Array:
     in_gap = c.dist >= c.includemargin
-    if c.adhesion is not None:
-        in_gap = in_gap & (c.adhesion == 0)
-    return c.exists & (c.active | in_gap)
+    return in_gap if c.adhesion is None else in_gap & (c.adhesion == 0)
 
 
 @derived

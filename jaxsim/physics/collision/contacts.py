@@ -18,6 +18,8 @@ from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose
 from jaxsim.physics.collision.field.kinds import lacking
+from jaxsim.physics.collision.flex.item import Soft
+from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.listed import listed
 from jaxsim.physics.collision.params import ContactParams, contact_params
 from jaxsim.physics.collision.shape import Placed, placed
@@ -30,7 +32,7 @@ from jaxsim.physics.warning import count
 
 
 @stage(
-    reads="tree_asleep warning geom_xpos geom_xmat",
+    reads="tree_asleep warning geom_xpos geom_xmat flexvert_xpos flexelem_aabb",
     writes="tree_asleep warning contact ncon found",
 )
 def collision(m: Model, d: Data) -> Data:
@@ -41,11 +43,11 @@ def collision(m: Model, d: Data) -> Data:
     """
     plan = layout(m)
     geoms = placed_geoms(m, d, plan)
-    assets: dict[Callable | None, Any] = {
-        g.collider.assets: g.collider.assets(m) for g in plan.groups if g.collider.assets
-    }
+    makers = [g.collider.assets for g in plan.groups] + [g.collider.assets for g in plan.soft]
+    assets: dict[Callable | None, Any] = {make: make(m) for make in makers if make}
     params = contact_params(m, plan.pairs)
-    points = candidates(geoms, contact_reach(m, d, plan, params), plan, assets)
+    flexes = (m.structure, placed_flexes(m, d)) if plan.soft else None
+    points = candidates(geoms, contact_reach(m, d, plan, params), plan, assets, flexes)
     if points is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, found=None)
@@ -53,13 +55,15 @@ def collision(m: Model, d: Data) -> Data:
         d, found = rouse(m, d, *points, params, plan)
     else:
         found = choose(*points, params, plan)
+    if plan.soft:
+        found = replace(found, contacts=with_sides(m, found.contacts))
     d = count(d, WarningType.CONTACTFULL, found.lost > 0)
     moving = surface_velocity(m, d, plan.pairs, found.contacts)
     if moving is not None:
         found = replace(found, contacts=found.contacts._replace(surfacevel=moving))
     return d.replace(
         ncon=jnp.minimum(found.ncon, plan.capacity),
-        contact=None if d.contact is None else listed(d, found),
+        contact=None if d.contact is None else listed(m, d, found),
         found=found,
     )
 
@@ -88,6 +92,12 @@ def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:
     return placed(m, d)._replace(box=_boxes(m, d) if plan.boxes else None)
 
 
+def placed_flexes(m: Model, d: Data) -> Soft:
+    """All flexes in the world."""
+    center, half = (Vec(*(d.flexelem_aabb[:, k + j] for j in range(3))) for k in (0, 3))
+    return Soft(d.flexvert_xpos, center, half, m.flex_radius)
+
+
 def _boxes(m: Model, d: Data) -> tuple[Vec, Vec]:
     """Bounding boxes of the geoms: centers in the world, and half sizes."""
     middle, half = (Vec(*(m.geom_aabb[:, k + j] for j in range(3))) for k in (0, 3))
@@ -100,6 +110,7 @@ def refusals(m: Model) -> list[Refusal]:
     messages += lacking(m)
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
+    geoms = geoms[geoms < m.ngeom]
     is_mesh = np.isin(m.geom_type, (GeomType.MESH, GeomType.SDF))
     messages += [
         refuse(m, "geom", g, "its mesh has no convex hull; give it contype or conaffinity in XML")

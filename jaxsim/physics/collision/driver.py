@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxsim.math import Rot, Vec, concat
 from jaxsim.model.data import FAR
+from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import once
@@ -23,6 +24,8 @@ from jaxsim.physics.arrays.select import column, pick, take, total
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import Group, Layout
 from jaxsim.physics.collision.compact import ascending, deepest, first_true
+from jaxsim.physics.collision.flex.candidates import entry_gaps, soft_points
+from jaxsim.physics.collision.flex.item import Soft, no_item
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids, joined
 from jaxsim.physics.collision.params import ContactParams
@@ -46,6 +49,9 @@ class Contacts(NamedTuple):
       surfacevel: velocity of the second surface over the first, from motion of the surfaces alone:
         along both tangents [m/s], spin [rad/s]; None where no surface of the model moves.
       smooth: see ContactParams.
+      item: elements or vertices of flexes that touch (flex/item.py), on both sides; `no_item`: a
+        geom does. None where no flex of the model touches anything. The geom of such a side is -1,
+        its body one that stands for it (flex/sides.py); what moves it is in flex/shares.py.
     """
 
     dist: jax.Array
@@ -64,6 +70,7 @@ class Contacts(NamedTuple):
     adhesion: jax.Array | None = None
     surfacevel: tuple[jax.Array, ...] | None = None
     smooth: jax.Array | None = None
+    item: tuple[Ids, Ids] | None = None
 
     def each(self, ids: Ids) -> jax.Array:
         """Ids as an array `[ncontact, *W]`."""
@@ -94,15 +101,22 @@ class Points(NamedTuple):
       touch: where the surfaces are nearest.
       pair: which of all pairs.
       found: not farther than contacts reach.
+      item, rank: see SoftPoints; None where no flex touches anything.
     """
 
     touch: Touch
     pair: Ids
     found: jax.Array
+    item: tuple[Ids, Ids] | None = None
+    rank: Ids | None = None
 
 
 def candidates(
-    geoms: Placed, reach: Array, layout: Layout, assets: Mapping[Callable | None, Any]
+    geoms: Placed,
+    reach: Array,
+    layout: Layout,
+    assets: Mapping[Callable | None, Any],
+    flexes: tuple[Structure, Soft] | None = None,
 ) -> tuple[Points, Array | int] | None:
     """All points of a state at which there may be contacts.
 
@@ -111,16 +125,27 @@ def candidates(
       reach: how far from each other geoms of a pair have contacts, `[npairs, *W]` [m].
       layout: the static plan.
       assets: what colliders need of the model, by the function that makes it.
+      flexes: tables of the model and where its flexes are; None if none touches anything.
 
     Returns:
       The points, and how many near pairs had no place; None if the model cannot have contacts.
     """
-    if not layout.groups or not layout.capacity:
+    if layout.empty:
         return None
     parts = [
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
     ]
+    if layout.soft and flexes is not None:
+        none = no_item(flexes[0])
+        parts = [
+            (_as_soft(p, g, layout, none), over)
+            for (p, over), g in zip(parts, layout.groups, strict=True)
+        ]
+        for group in layout.soft:
+            found, over = soft_points(flexes[0], group, geoms, flexes[1], reach, assets)
+            touch, pair, item, rank, mask = found
+            parts.append((Points(touch, pair, mask, item, rank), over))
     return _joined([p for p, _ in parts]), sum(over for _, over in parts)
 
 
@@ -133,7 +158,8 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
       params: parameters of all candidate pairs, `[npairs, *W]`.
       layout: the static plan.
     """
-    order = layout.order()
+    item: tuple[Ids, Ids] | None = None
+    order = np.arange(layout.points) if layout.soft else layout.order()
     if layout.all:
         chosen, pair = take(points.touch, order), points.pair.ordered(order)
         exists = take(points.found, order)
@@ -141,22 +167,39 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
     else:
         kept = deepest(points.found, points.touch.dist, layout.capacity)
         index, number = first_true(kept, order, layout.capacity)
-        if layout.mixes:
+        if points.rank is not None:
+            index = ascending(index, points.rank.array(points.found), number)
+        elif layout.mixes:
             rank = layout.rank(points.pair.array(points.found))
             index = ascending(index, rank, number)
         chosen = pick(points.touch, index)
+        if points.item is not None:
+            one, other = (Chosen(pick(i.array(index), index)) for i in points.item)
+            item = one, other
         pair = Chosen(pick(points.pair.array(index), index))
         count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
         place = column(np.arange(layout.capacity, dtype=np.int32), count)
         exists = jnp.asarray(place < count)
         lost = lost + jnp.maximum(count - layout.capacity, 0)
     contacts = _contacts(chosen, pair, exists, params, layout)
+    if item is not None:
+        contacts = _of_flexes(contacts, item, pair, layout)
     return Found(contacts, count, jnp.broadcast_to(lost, count.shape), not layout.all)
 
 
-def near_pairs(geoms: Placed, reach: Array, layout: Layout) -> list[jax.Array]:
+def near_pairs(
+    geoms: Placed,
+    reach: Array,
+    layout: Layout,
+    flexes: tuple[Structure, Soft] | None = None,
+) -> list[jax.Array]:
     """How many pairs of each group with a budget are near, `[1, *W]` each."""
     masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
+    if flexes is not None:
+        for soft in layout.soft:
+            if not soft.all:
+                gap = entry_gaps(flexes[0], soft, geoms, flexes[1])
+                masks.append(gap <= take(reach, soft.entries.pair))
     return [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
 
 
@@ -211,7 +254,30 @@ def _joined(parts: list[Points]) -> Points:
             for t in touches
         ]
     found = [p.found for p in parts]
-    return Points(concat(touches), joined([p.pair for p in parts], found), jnp.concatenate(found))
+    pair = joined([p.pair for p in parts], found)
+    points = Points(concat(touches), pair, jnp.concatenate(found))
+    items = [p.item for p in parts if p.item is not None]
+    ranks = [p.rank for p in parts if p.rank is not None]
+    if not items:
+        return points
+    one, other = (joined([item[k] for item in items], found) for k in range(2))
+    return points._replace(item=(one, other), rank=joined(ranks, found))
+
+
+def _as_soft(points: Points, group: Group, layout: Layout, none: int) -> Points:
+    """Points of geoms among those of flexes."""
+    slot = np.repeat(np.arange(group.slots), group.budget).astype(np.int32)
+    rank = points.pair.values(layout.rank_of_pair.astype(np.int32), points.found)
+    nothing = points.pair.look_up(np.full(len(layout.pairs.dim), none))
+    return points._replace(item=(nothing, nothing), rank=Chosen(rank + column(slot, rank)))
+
+
+def _of_flexes(c: Contacts, item: tuple[Ids, Ids], pair: Ids, layout: Layout) -> Contacts:
+    """Contacts with what of flexes they are of."""
+    as_geom = layout.geom_of_surface
+    pairs = layout.pairs
+    geom = pair.look_up(as_geom[pairs.geom1]), pair.look_up(as_geom[pairs.geom2])
+    return c._replace(geom=geom, item=item)
 
 
 def _contacts(

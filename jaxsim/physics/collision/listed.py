@@ -5,6 +5,8 @@ first, without gaps. Forwards the list is an output only; backwards it serves st
 that are called on their own, with a Data that has no working values.
 """
 
+from collections.abc import Callable, Iterable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,13 +18,15 @@ from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.flex.item import item_ids, no_item
+from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.collision.smooth import lengths
 from jaxsim.physics.stage import stage
 
 
-def listed(d: Data, found: Found) -> Contact:
+def listed(m: Model, d: Data, found: Found) -> Contact:
     """Contacts in the public form: those that exist first, without gaps.
 
     `efc_address` says which have rows: 0, or -1; their numbers follow (constraint/make.py).
@@ -48,6 +52,8 @@ def listed(d: Data, found: Found) -> Contact:
         "solimp": stack(c.solimp),
         "efc_address": c.active.astype(np.int32) - 1,
     }
+    if c.item is not None or d.contact.flex is not None:
+        values |= _of_flexes(m, c, stack)
     if c.adhesion is not None:
         values["adhesion"] = whole(c.adhesion)
     if c.surfacevel is not None:
@@ -57,6 +63,18 @@ def listed(d: Data, found: Found) -> Contact:
     if d.contact.force is not None:  # not known yet
         values["force"] = jnp.zeros_like(d.contact.force)
     return d.contact.replace(**values)
+
+
+def _of_flexes(m: Model, c: Contacts, stack: Callable[[Iterable[Array]], Array]) -> dict:
+    """Flexes, and the numbers of elements and vertices in them, of both sides of contacts."""
+    tables = dict(zip(("flex", "elem", "vert"), item_ids(m.structure), strict=True))
+    if c.item is None:
+        nothing = jnp.full_like(c.dist, -1, jnp.int32)
+        return dict.fromkeys(tables, stack([nothing, nothing]))
+    return {
+        name: jnp.where(c.exists[:, None], stack(i.values(table, c.dist) for i in c.item), -1)
+        for name, table in tables.items()
+    }
 
 
 def listed_forces(d: Data, force: list) -> Array:
@@ -81,9 +99,10 @@ def _first(values: dict, exists: Array, places: int) -> dict:
     index, number = first_true(exists, np.arange(len(exists)), places)
     filled = column(np.arange(places, dtype=np.int32), number) < number
     moved = picked(values, index)
+    ids = {name: moved[name] for name in ("geom", "flex", "elem", "vert") if name in moved}
     return moved | {
         "dist": jnp.where(filled, moved["dist"], FAR),
-        "geom": jnp.where(filled[:, None], moved["geom"], -1),
+        **{name: jnp.where(filled[:, None], a, -1) for name, a in ids.items()},
         "efc_address": jnp.where(filled, moved["efc_address"], -1),
     }
 
@@ -145,14 +164,17 @@ def from_list(m: Model, contact: Contact) -> Contacts:
     if (sticky and contact.adhesion is None) or (moving and contact.surfacevel is None):
         raise ValueError("d.contact: is of a model without adhesion or moving surfaces, not of m")
     first, second = (Chosen(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
-    exists = contact.geom[:, 0] >= 0
+    body = first.look_up(m.geom_bodyid), second.look_up(m.geom_bodyid)
+    exists, item = contact.geom[:, 0] >= 0, None
+    if layout(m).soft:
+        exists, item, (first, second), body = _soft_ids(m, contact)
     adhesion = contact.adhesion if sticky else None
-    return Contacts(
+    contacts = Contacts(
         dist=contact.dist,
         pos=contact.pos,
         frame=contact.frame,
         geom=(first, second),
-        body=(first.look_up(m.geom_bodyid), second.look_up(m.geom_bodyid)),
+        body=body,
         dim=contact.dim,
         includemargin=contact.includemargin,
         friction=_columns(contact.friction),
@@ -164,13 +186,38 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         adhesion=adhesion,
         surfacevel=_columns(contact.surfacevel) if moving else None,
         smooth=lengths(m, contact.dist, adhesion),
+        item=item,
     )
+    return contacts if item is None else with_sides(m, contacts)
+
+
+def _soft_ids(m: Model, contact: Contact) -> tuple:
+    """Which contacts exist; items, geoms and bodies of both sides, where there may be flexes."""
+    if contact.flex is None:
+        raise ValueError("d.contact: is of a model without contacts of flexes, not of m")
+    item, geom, body = [], [], []
+    none = no_item(m.structure)
+    first_elem, first_vert = np.append(m.flex_elemadr, 0), np.append(m.flex_vertadr, 0)
+    of_geom = np.append(m.geom_bodyid, 0)
+    for k in range(2):
+        flex, elem, vert, own = (
+            a[:, k] for a in (contact.flex, contact.elem, contact.vert, contact.geom)
+        )
+        which = Chosen(jnp.where(flex < 0, m.nflex, flex))
+        as_elem = which.values(first_elem.astype(np.int32), flex) + elem
+        as_vert = m.nflexelem + which.values(first_vert.astype(np.int32), flex) + vert
+        number = jnp.where(elem >= 0, as_elem, as_vert)
+        item.append(Chosen(jnp.where(flex < 0, none, number)))
+        geom.append(Chosen(own))
+        body.append(Chosen(jnp.where(own < 0, m.ngeom, own)).look_up(of_geom))
+    exists = (contact.geom[:, 0] >= 0) | (contact.flex[:, 0] >= 0)
+    return exists, tuple(item), tuple(geom), tuple(body)
 
 
 def _may_touch(m: Model) -> bool:
     """Whether a model can have contacts."""
     plan = layout(m)
-    return bool(plan.groups) and plan.capacity > 0
+    return not plan.empty
 
 
 def _columns(a: Array) -> tuple[Array, ...]:

@@ -17,6 +17,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.collision.candidates.pairs import Pairs
+from jaxsim.physics.collision.flex.pairs import surface
 from jaxsim.physics.collision.smooth import beyond, lengths
 
 
@@ -59,13 +60,19 @@ class ContactParams(NamedTuple):
 
 
 def contact_params(m: Model, pairs: Pairs) -> ContactParams:
-    """Mixed parameters of the geoms; those of `<pair>` elements; or the model's override."""
+    """Parameters mixed of the surfaces; those of `<pair>` elements; or the model's override."""
     named = pairs.predefined >= 0
     mixed = _mixed(m, pairs)
     if named.any():
         mixed = _where(named, _of_elements(m, pairs), mixed)
     if m.opt.enableflags & EnableBit.OVERRIDE:
         mixed = _override(m, mixed)
+    alone = pairs.geom1 == pairs.geom2
+    if alone.any():  # a flex touches itself without margin, so that it is not always doing so
+        none = jnp.zeros_like(mixed.margin)
+        mixed = mixed._replace(
+            margin=_where(alone, none, mixed.margin), gap=_where(alone, none, mixed.gap)
+        )
     # some coefficients are the same array, and stay it
     least = {id(f): jnp.maximum(f, MINMU) for f in mixed.friction}
     return mixed._replace(
@@ -75,19 +82,24 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
 
 
 def _mixed(m: Model, pairs: Pairs) -> ContactParams:
-    """Parameters of the geom of higher priority; else mixed by `solmix`, largest friction."""
+    """Parameters of the surface of higher priority; else mixed by `solmix`, largest friction."""
     s = m.structure
     g1, g2 = pairs.geom1, pairs.geom2
-    priority = s.geom_priority[g1] - s.geom_priority[g2]
+    soft = bool((g2 >= s.ngeom).any())
+    order = surface(s, "priority") if soft else s.geom_priority
+    priority = order[g1] - order[g2]
 
-    def both(field: Array) -> tuple:
+    def both(name: str) -> tuple:
+        field = getattr(m, f"geom_{name}")
+        if soft:  # those of the flexes are counted on after the geoms
+            field = _one_after_another(field, _of_flexes(m, name, field))
         return take(field, g1), take(field, g2)
 
     def by_priority(equal, one, two):
         return _where(priority == 0, equal, _where(priority > 0, one, two))
 
     # weight of the first geom: its share of solmix; of two without any, a half
-    mix1, mix2 = both(m.geom_solmix)
+    mix1, mix2 = both("solmix")
     some1, some2 = mix1 >= MINVAL, mix2 >= MINVAL
     share = mix1 / jnp.where(some1 | some2, mix1 + mix2, 1.0)
     alone = jnp.where(some1 == some2, 0.5, jnp.where(some1, 1.0, 0.0))
@@ -95,25 +107,25 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
     share = by_priority(share, jnp.ones_like(share), jnp.zeros_like(share))
 
     # references in different formats have no mean: the smaller then
-    ref1, ref2 = both(m.geom_solref)
+    ref1, ref2 = both("solref")
     standard = (ref1[:, 0] > 0) & (ref2[:, 0] > 0)
     solref = [
         by_priority(jnp.where(standard, _mean(share, a, b), jnp.minimum(a, b)), a, b)
         for a, b in zip(_parts(ref1), _parts(ref2), strict=True)
     ]
-    imp1, imp2 = both(m.geom_solimp)
+    imp1, imp2 = both("solimp")
     solimp = [_mean(share, a, b) for a, b in zip(_parts(imp1), _parts(imp2), strict=True)]
-    fri1, fri2 = both(m.geom_friction)
+    fri1, fri2 = both("friction")
     slide, spin, roll = (
         by_priority(jnp.maximum(a, b), a, b)
         for a, b in zip(_parts(fri1), _parts(fri2), strict=True)
     )
-    margin1, margin2 = both(m.geom_margin)
-    gap1, gap2 = both(m.geom_gap)
+    margin1, margin2 = both("margin")
+    gap1, gap2 = both("gap")
     none = jnp.zeros_like(share)
     adhesion = None
     if _adhesive(s, pairs):
-        stick1, stick2 = both(m.geom_adhesion)
+        stick1, stick2 = both("adhesion")
         adhesion = by_priority(stick1 + stick2, stick1, stick2)
     return ContactParams(
         margin1 + margin2,
@@ -124,6 +136,19 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
         tuple(solimp),
         adhesion,
     )
+
+
+def _of_flexes(m: Model, name: str, like: Array) -> Array:
+    """A field of the flexes; they have no adhesion."""
+    if name == "adhesion":
+        return jnp.zeros((m.nflex, *like.shape[1:]), like.dtype)
+    return getattr(m, f"flex_{name}")
+
+
+def _one_after_another(a: Array, b: Array) -> Array:
+    """Two fields as one; what is the same in all worlds meets what is not."""
+    worlds = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
+    return jnp.concatenate([jnp.broadcast_to(x, (len(x), *worlds)) for x in (a, b)])
 
 
 def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
@@ -143,7 +168,8 @@ def _of_elements(m: Model, pairs: Pairs) -> ContactParams:
 def _adhesive(s: Structure, pairs: Pairs) -> bool:
     """Whether some pair may have adhesion: one of its geoms, or the `<pair>` that names it."""
     named = pairs.predefined >= 0
-    by_geom = s.geom_hasadhesion[pairs.geom1] | s.geom_hasadhesion[pairs.geom2]
+    has = np.append(s.geom_hasadhesion, np.zeros(s.nflex, bool))
+    by_geom = has[pairs.geom1] | has[pairs.geom2]
     return bool(by_geom[~named].any() or s.pair_hasadhesion[pairs.predefined[named]].any())
 
 

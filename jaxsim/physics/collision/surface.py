@@ -5,6 +5,8 @@ velocity of its friction rows (constraint/contact.py).
 """
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
@@ -33,15 +35,19 @@ def surface_velocity(
       Along the first and the second tangent [m/s], and spin about the normal [rad/s]; `[ncontact,
       *W]` each. None if no geom that can collide has such a surface.
     """
-    has = m.geom_hassurfacevel
+    has = np.append(m.geom_hassurfacevel, np.zeros(m.nflex, bool))
     if not (has[pairs.geom1] | has[pairs.geom2]).any():
         return None
     v = m.geom_surfacevel
     linear, angular = (d.geom_xmat @ Vec(*(v[:, first + k] for k in range(3))) for first in (0, 3))
 
     def at(geom: Ids) -> Spatial:
-        center, lin, ang = geom.take((d.geom_xpos, linear, angular))
-        return Spatial.of(ang, lin + ang.cross(c.pos - center))
+        some = geom.look_up(np.append(np.arange(m.ngeom), 0)) if c.item is not None else geom
+        center, lin, ang = some.take((d.geom_xpos, linear, angular))
+        motion = Spatial.of(ang, lin + ang.cross(c.pos - center))
+        if c.item is None:
+            return motion
+        return motion.map(lambda a: jnp.where(c.each(geom) < 0, 0, a))  # flexes have none
 
     apart = at(c.geom[1]) - at(c.geom[0])
     normal, tangent1, tangent2 = c.frame.rows

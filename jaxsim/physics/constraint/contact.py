@@ -20,6 +20,7 @@ from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.flex.shares import moved_by_flexes
 from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.impedance import Law, impedance, law, regularization
@@ -46,9 +47,9 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     return _block(m, c, parts, used)
 
 
-def rows_at(m: Model, c: Contacts, J: Array, velocity: list) -> ContactRows:
+def rows_at(m: Model, d: Data, c: Contacts, J: Array, velocity: list) -> ContactRows:
     """Rows of contacts with a given basis Jacobian and velocity along the basis."""
-    return _block(m, c, _parts_at(m, c, J, velocity), None)
+    return _block(m, c, _parts_at(m, d, c, J, velocity), None)
 
 
 def basis_size(m: Model) -> int:
@@ -59,9 +60,9 @@ def basis_size(m: Model) -> int:
 def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     """Jacobians of the first `size` basis vectors of contacts, `[size, ncon, nv, *W]`.
 
-    Needs `cdof` and `subtree_com`.
+    Needs `cdof` and `subtree_com`, and of flexes `flexvert_xpos`.
     """
-    sign = _sides(m, c)
+    sign = _sides(m, d, c)
     roots = np.unique(m.body_rootid[m.dof_bodyid])
     if len(roots) == 1:
         arm = c.pos - take(d.subtree_com, roots)
@@ -175,16 +176,15 @@ def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactR
 
 def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
     J = pin(basis_jacobian(m, d, c, size), d.qvel)
-    return _parts_at(m, c, J, list(apply_basis(J, d.qvel)))
+    return _parts_at(m, d, c, J, list(apply_basis(J, d.qvel)))
 
 
-def _parts_at(m: Model, c: Contacts, J: Array, velocity: list) -> _Parts:
+def _parts_at(m: Model, d: Data, c: Contacts, J: Array, velocity: list) -> _Parts:
     size = len(velocity)
     if c.surfacevel is not None:  # friction acts on the motion of the surfaces
         driven = zip(velocity[1:4], c.surfacevel, strict=False)
         velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
-    first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
-    weight = first + second
+    weight = _weight(m, d, c)
     violation, imp = _violation(c)
     spring = law(m, c.solref, c.solimp[1], imp, one_sided=True)
     # friction of each basis vector; nothing beyond the contact's own dimension
@@ -243,7 +243,28 @@ def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
     return D
 
 
-def _sides(m: Model, c: Contacts) -> Array | np.ndarray:
-    """+1 where a dof moves the second body only, -1 the first only, 0 both or none."""
+def _sides(m: Model, d: Data, c: Contacts) -> Array | np.ndarray:
+    """+1 where a dof moves the second body only, -1 the first only, 0 both or none.
+
+    Of elements of flexes several bodies move, each by its share.
+    """
     first, second = (body.bits(ancestors(m), c.dist) for body in c.body)
-    return second - first
+    if c.item is None:
+        return second - first
+    first, second = (
+        jnp.where((c.each(geom) >= 0)[:, None], bits, 0)
+        for geom, bits in zip(c.geom, (first, second), strict=True)
+    )
+    return second - first + moved_by_flexes(m, d, c)[0]
+
+
+def _weight(m: Model, d: Data, c: Contacts) -> Array:
+    """Approximate inverse inertia against a force at the contact: that of both bodies."""
+    first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
+    if c.item is None:
+        return first + second
+    first, second = (
+        jnp.where(c.each(geom) >= 0, weight, 0)
+        for geom, weight in zip(c.geom, (first, second), strict=True)
+    )
+    return first + second + moved_by_flexes(m, d, c)[1]

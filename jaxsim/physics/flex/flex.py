@@ -13,6 +13,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.collision.flex.item import corners
 from jaxsim.physics.flex.edges import edge_jacobian, edge_vectors, edge_velocity
 from jaxsim.physics.flex.lattice import Vertices, inside, shape, vertices
 from jaxsim.physics.stage import stage
@@ -124,18 +125,6 @@ def _interpolated(m: Model, group: Vertices, node: Vec) -> Vec:
 
 
 @derived
-def _corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of each element `[nflexelem, 4]`, the first again where it has less; its flex."""
-    parts = [np.zeros((0, 4), int)]
-    for f in range(s.nflex):
-        size, first = s.flex_dim[f] + 1, s.flex_elemdataadr[f]
-        elem = s.flex_elem[first : first + size * s.flex_elemnum[f]].reshape(-1, size)
-        padded = np.concatenate([elem, np.repeat(elem[:, :1], 4 - size, axis=1)], axis=1)
-        parts.append(s.flex_vertadr[f] + padded)
-    return np.concatenate(parts), np.repeat(np.arange(s.nflex), s.flex_elemnum)
-
-
-@derived
 def _sections(s: Structure) -> np.ndarray:
     """[nflex]: place of the first record of rods with twist, which may be of a box; -1: none."""
     twisted = np.flatnonzero((s.flex_plasticadr >= 0) & (s.flex_dim == 1))
@@ -161,7 +150,7 @@ def _radius(m: Model, of_flex: np.ndarray) -> Array:
 
 def _boxes(m: Model, xpos: Vec) -> Array:
     """Centers and half sizes of boxes around the elements `[nflexelem, 6, *W]`."""
-    corner, of_flex = _corners(m)
+    corner, of_flex = corners(m)
     ends = [take(xpos, corner[:, k]) for k in range(4)]
     radius = _radius(m, of_flex)
     center, half = [], []

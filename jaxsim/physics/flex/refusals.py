@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from jaxsim.enums import EnableBit, IntegratorType, JointType
+from jaxsim.enums import EnableBit, GeomType, IntegratorType, JointType
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.flex.pairs import NEVER
 from jaxsim.physics.refusal import Refusal, named, refuse
 
+SIDE = 9  # place of the side of a box in the record of a vertex of a rod
 EXPLICIT = (IntegratorType.EULER, IntegratorType.RK4)
 
 
@@ -59,15 +61,28 @@ def _slides(m: Model) -> np.ndarray:
 
 
 def _touches(m: Model, f: int) -> str:
-    """What keeps a flex with contacts from being simulated, or ""."""
+    """What of the contacts of a flex is not simulated, or ""."""
+    if not m.flex_touches[f]:
+        return ""
+    remedy = "keep them apart with contype and conaffinity"
+    if m.flex_passive[f]:
+        return "passive contacts are not supported; remove passive='true', or " + remedy
+    if m.opt.enableflags & EnableBit.IPC:
+        return "contacts under the flag ipc are not supported; remove ipc='enable', or " + remedy
+    if _has_box_section(m, f):
+        return "contacts of rods with a box section are not supported; give it a round one"
     own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
-    remedy = "contacts of flexes are not supported; give it contype='0' and conaffinity='0'"
     for g in range(m.ngeom):
-        if own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other:
-            return f"it may touch {named(m, 'geom', g)}, and {remedy}"
-    for e in range(m.nflex):
-        if e != f and (own & int(m.flex_conaffinity[e]) or int(m.flex_contype[e]) & other):
-            return f"it may touch {named(m, 'flex', e)}, and {remedy}"
-    if own & other and m.flex_selfcollide[f] and not m.flex_rigid[f]:
-        return f"it may touch itself, and {remedy} or selfcollide='none'"
+        kind = GeomType(m.geom_type[g])
+        meets = own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other
+        if meets and kind in NEVER and m.flex_dim[f] == 2:
+            name = kind.name.lower()
+            return f"it may touch {named(m, 'geom', g)}, and a flex and a {name} cannot; {remedy}"
     return ""
+
+
+def _has_box_section(m: Model, f: int) -> bool:
+    """Whether a rod has a section that is no circle; see flex.py for its numbers."""
+    if m.flex_dim[f] != 1 or m.flex_plasticadr[f] < 0 or m.flex_bendingadr[f] < 0:
+        return False
+    return bool(np.asarray(m.flex_bending)[m.flex_bendingadr[f] + 1 + SIDE] != 0)

@@ -11,11 +11,18 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.plan import layout
-from jaxsim.physics.collision.contacts import collision, contact_reach, placed_geoms
+from jaxsim.physics.collision.contacts import (
+    collision,
+    contact_reach,
+    placed_flexes,
+    placed_geoms,
+)
 from jaxsim.physics.collision.driver import near_pairs
 from jaxsim.physics.collision.params import contact_params
+from jaxsim.physics.flex.flex import flex
 
 
 class Capacities(NamedTuple):
@@ -50,17 +57,20 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
     if spare < 1:
         raise ValueError(f"spare: expected a factor of at least 1, got {spare}")
     plan = layout(m)
-    most = max([1, *(len(g.pairs) for g in plan.groups)])
+    most = max([1, *(len(g.pairs) for g in plan.groups), *(len(g.entries.pair) for g in plan.soft)])
     wide = m.replace(structure=m.structure.replace(nnear=most, ncontact=1))
-    points = max(1, sum(g.points for g in layout(wide).groups))
+    points = max(1, layout(wide).points)
     wide = wide.replace(structure=wide.structure.replace(ncontact=points))
 
     def counts(d: Data) -> Array:
         native = unpack(wide, 0)
         posed = kinematics(native, unpack(d, 0))
+        if plan.soft:
+            posed = flex(native, com_pos(native, posed))
         found = collision(native, posed.replace(contact=None))
         reach = contact_reach(native, posed, plan, contact_params(native, plan.pairs))
-        near = near_pairs(placed_geoms(native, posed, plan), reach, plan)
+        flexes = (m.structure, placed_flexes(native, posed)) if plan.soft else None
+        near = near_pairs(placed_geoms(native, posed, plan), reach, plan, flexes)
         largest = jnp.max(jnp.concatenate(near)) if near else jnp.int32(0)
         return jnp.stack([found.ncon[0], largest])
 

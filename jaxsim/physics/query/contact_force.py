@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.products import apply_basis
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.inertia import motion_axes
 from jaxsim.physics.body.point_motion import chosen_velocity
@@ -21,7 +22,7 @@ from jaxsim.physics.constraint.contact import basis_jacobian, basis_size, rows_a
 from jaxsim.physics.stage import stage
 
 
-@stage(reads="xmat xanchor xaxis subtree_com contact cvel qacc")
+@stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_force(m: Model, d: Data, contact: Array) -> Array:
     """Force and torque of one contact on its second geom, in the frame of the contact.
 
@@ -43,7 +44,7 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
     return jnp.where(there, _forces(m, d, picked(d.contact, at))[0], 0)
 
 
-@stage(reads="xmat xanchor xaxis subtree_com contact cvel qacc")
+@stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_forces(m: Model, d: Data) -> Array:
     """Forces and torques of all contacts in `d.contact`, (ncontact, 6), as `contact_force`.
 
@@ -66,7 +67,9 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
     d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))
     size = basis_size(m)
-    rows = rows_at(m, c, basis_jacobian(m, d, c, size), _velocity(m, d, c)[:size])
+    J = basis_jacobian(m, d, c, size)
+    velocity = _velocity(m, d, c)[:size] if c.item is None else list(apply_basis(J, d.qvel))
+    rows = rows_at(m, d, c, J, velocity)
     residual = rows.minus_reference(rows.J.times(d.qacc))
     force = surface_force(c, rows.cost.at(residual).force)
     zero = jnp.zeros_like(c.dist)

@@ -42,7 +42,7 @@ def _with_contacts(m: Model, d: Data, at: Stage) -> Data:
     if d.contact is None:
         places = jnp.zeros((layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
         d = d.replace(contact=Contact().converted({"dist": places}, native=True))
-        d = d.replace(contact=listed(d, d.found))
+        d = d.replace(contact=listed(m, d, d.found))
     force = net_contact_force(d) if at == Stage.ACC else None
     if force is None:
         return d

@@ -16,6 +16,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.collision.flex.sides import of_geoms
 from jaxsim.physics.collision.listed import listed_forces
 from jaxsim.physics.constraint.contact import surface_force
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
@@ -81,8 +82,12 @@ def contact_side(d: Data, body: np.ndarray) -> Array:
 
 
 def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
-    """Torque and force on each body from its contacts `[nbody, *W]`, at the origin of the world."""
+    """Torque and force on each body from its contacts `[nbody, *W]`, at the origin of the world.
+
+    Contacts of flexes are left out, as in MuJoCo.
+    """
     c = d.found.contacts
+    force = [jnp.where(of_geoms(c), f, 0) for f in force]
     parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
     push, turn = c.frame.T @ Vec(*parts[:3]), c.frame.T @ Vec(*parts[3:])
     wrench = Spatial.of(turn + c.pos.cross(push), push)

@@ -16,6 +16,8 @@ from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, known_pairs
 from jaxsim.physics.collision.candidates.table import NEVER, SMOOTH, Collider
 from jaxsim.physics.collision.candidates.user import colliders, user_rows
+from jaxsim.physics.collision.flex.pairs import flex_pairs
+from jaxsim.physics.collision.flex.plan import SoftGroup, ranked, soft_capacity, soft_groups
 from jaxsim.physics.topology import ancestors
 
 
@@ -56,12 +58,17 @@ class Layout(NamedTuple):
     """The plan of a model.
 
     Attributes:
-      pairs: candidate pairs in MuJoCo's order, without those that no function collides.
+      pairs: candidate pairs in MuJoCo's order, without those that no function collides. Flexes are
+        counted on after the geoms.
       groups: by collider.
       moved: `[npairs]` bool: some dof moves one of the geoms against the other. A `<pair>` may name
-        two for which none does; then there are contacts, but they have no rows.
+        two for which none does; then there are contacts, but they have no rows. Of flexes see
+        flex/sides.py.
       capacity: contacts a world has room for.
-      geom_bodyid: body of each geom.
+      geom_bodyid: body of each geom; of flexes, which have several, the world.
+      surfaces: how many geoms and flexes there are.
+      soft: the groups of flexes.
+      rank_of_pair: number of the first contact of each pair of geoms `[npairs]`; only with flexes.
     """
 
     pairs: Pairs
@@ -69,16 +76,37 @@ class Layout(NamedTuple):
     moved: np.ndarray
     capacity: int
     geom_bodyid: np.ndarray
+    surfaces: tuple[int, int]
+    soft: tuple[SoftGroup, ...] = ()
+    rank_of_pair: np.ndarray = np.zeros(0, int)
 
     @property
     def boxes(self) -> bool:
         """Some pairs are tested by their bounding boxes."""
-        return any(not g.all and g.boxes for g in self.groups)
+        return any(not g.all and g.boxes for g in self.groups) or any(
+            not g.all and not g.sizes[0] for g in self.soft
+        )
+
+    @property
+    def empty(self) -> bool:
+        """The model cannot have contacts."""
+        return not (self.groups or self.soft) or not self.capacity
+
+    @property
+    def points(self) -> int:
+        """Candidate contacts."""
+        return sum(g.points for g in self.groups) + sum(g.points for g in self.soft)
+
+    @property
+    def geom_of_surface(self) -> np.ndarray:
+        """The geom that each surface is, `[ngeom + nflex]`; -1: it is a flex."""
+        ngeom, nflex = self.surfaces
+        return np.append(np.arange(ngeom), np.full(nflex, -1))
 
     @property
     def all(self) -> bool:
         """Every candidate contact has its own place."""
-        return self.capacity >= sum(g.points for g in self.groups) and not self.mixes
+        return self.capacity >= self.points and not self.mixes and not self.soft
 
     @property
     def mixes(self) -> bool:
@@ -138,18 +166,44 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
         for collider, of_one in together.items()
         if collider.points(options)  # a search without starting points finds none
     )
+    geom_pairs, (pairs, place) = pairs, _with_flexes(s, pairs, flex_pairs(s, options.pair_flags))
+    groups = tuple(g._replace(pairs=place[g.pairs]) for g in groups)
+    soft = soft_groups(s, pairs)
     if capacity is None:
         most = sum(g.points for g in groups)
-        capacity = contact_capacity(s, pairs, most, options.sdf_initpoints)
-    return Layout(pairs, groups, _moved(s, pairs), capacity, s.geom_bodyid)
+        capacity = contact_capacity(s, geom_pairs, most, options.sdf_initpoints) if groups else 0
+        capacity += soft_capacity(s, soft)
+    body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
+    layout = Layout(pairs, groups, _moved(s, pairs, body), capacity, body, (s.ngeom, s.nflex))
+    if not soft:
+        return layout
+    slots = np.zeros(len(pairs.dim), int)
+    for g in groups:
+        slots[g.pairs] = g.slots
+    rank, soft = ranked(s, slots, soft)
+    return layout._replace(soft=soft, rank_of_pair=rank)
 
 
-def _moved(s: Structure, pairs: Pairs) -> np.ndarray:
+def _with_flexes(s: Structure, pairs: Pairs, more: Pairs) -> tuple[Pairs, np.ndarray]:
+    """Pairs of geoms and of flexes in MuJoCo's order, and where those of geoms stand.
+
+    Flexes count as bodies after all others; they meet themselves last.
+    """
+    if not len(more.dim):
+        return pairs, np.arange(len(pairs.dim))
+    both = Pairs(*(np.concatenate(a) for a in zip(pairs, more, strict=True)))
+    body = np.append(s.geom_bodyid, s.nbody + np.arange(s.nflex))
+    one, other = body[both.geom1], body[both.geom2]
+    order = np.lexsort((np.maximum(one, other), np.minimum(one, other), both.geom1 == both.geom2))
+    place = np.empty(len(order), int)
+    place[order] = np.arange(len(order))
+    return Pairs(*(a[order] for a in both)), place[: len(pairs.dim)]
+
+
+def _moved(s: Structure, pairs: Pairs, body: np.ndarray) -> np.ndarray:
     """`Layout.moved`; the pairs that are not named were chosen so."""
     moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
-    first, second = (
-        ancestors(s)[s.geom_bodyid[geom[named]]] for geom in (pairs.geom1, pairs.geom2)
-    )
+    first, second = (ancestors(s)[body[geom[named]]] for geom in (pairs.geom1, pairs.geom2))
     moved[named] = (first != second).any(axis=1)
     return moved
 

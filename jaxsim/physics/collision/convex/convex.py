@@ -5,12 +5,14 @@ two geoms are near. Their distances, positions and normals have the derivatives 
 feature.py.
 """
 
+from typing import Protocol
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.enums import DisableBit
-from jaxsim.math import Vec
+from jaxsim.math import Rot, Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.candidates.options import Options
@@ -22,6 +24,18 @@ from jaxsim.physics.collision.convex.solid import Assets, Solid
 from jaxsim.physics.collision.shape import Placed, Touch
 
 
+class Frame(Protocol):
+    """Anything with a position and an orientation in the world."""
+
+    @property
+    def pos(self) -> Vec:
+        """Where it is."""
+
+    @property
+    def rot(self) -> Rot:
+        """How it is turned."""
+
+
 def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
     """Contacts of two convex shapes.
 
@@ -30,8 +44,15 @@ def convex_convex(a: Placed, b: Placed, assets: Assets, reach: Array) -> Touch:
       assets: what the support functions need.
       reach: distances up to which contacts are found, `[n, *W]`; negative: not at all.
     """
+    return solids_touch(assets, (solid_of(assets, a), solid_of(assets, b)), a, b, reach)
+
+
+def solids_touch(
+    assets: Assets, solids: tuple[Solid, Solid], a: Frame, b: Frame, reach: Array
+) -> Touch:
+    """Contacts of two convex shapes, given in their frames."""
     pos, rot = a.rot.T @ (b.pos - a.pos), a.rot.T @ b.rot
-    parts = (solid_of(assets, a), solid_of(assets, b), pos, rot)
+    parts = (*solids, pos, rot)
     shape = jnp.broadcast_shapes(reach.shape, *(x.shape for x in jax.tree.leaves(parts)))
     lanes, flat_reach = jax.tree.map(
         lambda x: jnp.broadcast_to(x, shape).reshape(-1), (Lanes(*parts), reach)

@@ -24,6 +24,7 @@ from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.lanes import from_tables, tables
 from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.collision.convex.convex import Frame
 from jaxsim.physics.collision.convex.feature import Feature, at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.prisms import (
@@ -53,9 +54,13 @@ def hfield_convex(field: Placed, geom: Placed, assets: Fields, reach: Array) -> 
       assets: what is needed of the model.
       reach: distances up to which contacts are found, `[n, *W]`; negative: not at all.
     """
-    pos, rot = field.rot.T @ (geom.pos - field.pos), field.rot.T @ geom.rot
+    return on_field(field, _solid(assets, geom), geom, assets, reach)
+
+
+def on_field(field: Placed, solid: Solid, frame: Frame, assets: Fields, reach: Array) -> Touch:
+    """Contacts of a height field and shapes that are given in their frames."""
+    pos, rot = field.rot.T @ (frame.pos - field.pos), field.rot.T @ frame.rot
     grid, size = field_of(assets, field.id)
-    solid = _solid(assets, geom)
     given = jax.tree.leaves((reach, pos, rot, solid, size))
     shape = jnp.broadcast_shapes(*(x.shape for x in given))
     worlds = shape[-1] if len(shape) > 1 else 1

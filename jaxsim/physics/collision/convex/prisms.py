@@ -207,7 +207,10 @@ def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
     size = Vec(side * dx, side * dy, -base - middle.z)
     none = jnp.zeros_like(p.row)
     kind = jnp.full_like(none, GeomType.HFIELD)
-    prism = Solid(kind, size, none, tops.map(lambda top: top - middle.z))
+    corners = over.solid.corners
+    if corners is not None:  # both shapes have the same fields
+        corners = tuple(c.map(jnp.zeros_like) for c in corners)
+    prism = Solid(kind, size, none, tops.map(lambda top: top - middle.z), corners)
     return Lanes(prism, over.solid, over.pos - middle, over.rot), middle
 
 

@@ -76,26 +76,35 @@ CONVEX = (
 )
 
 
+ELEMENT = len(GeomType)  # the kind of elements of flexes, after those of geoms
+ROUND = (GeomType.SPHERE, GeomType.CAPSULE, ELEMENT)
+
+
 class Solid(NamedTuple):
     """Convex shapes in their own frames.
 
     Attributes:
-      kind: type of geom.
-      size: its `geom_size` [m]; of a prism see `_on_prism`.
+      kind: type of geom, or ELEMENT.
+      size: its `geom_size` [m]; of a prism see `_on_prism`; of an element its radius.
       hull: number of the hull of its mesh; of other shapes any.
       tops: heights of the three upper corners of a prism [m]; of other shapes any, and None where
         there are no prisms.
+      corners: the four corners of an element, some of which may be the same [m]; of other shapes
+        any, and None where there are no elements.
     """
 
     kind: Array
     size: Vec
     hull: Array
     tops: Vec | None = None
+    corners: tuple[Vec, ...] | None = None
 
 
 def radius(s: Solid) -> Array:
     """The radius about the core [m]."""
-    round_ = (s.kind == GeomType.SPHERE) | (s.kind == GeomType.CAPSULE)
+    round_ = jnp.zeros_like(s.kind, bool)
+    for kind in ROUND:
+        round_ = round_ | (s.kind == kind)
     return jnp.where(round_, s.size.x, 0)
 
 
@@ -158,7 +167,20 @@ def _prism_corner(assets: Assets, s: Solid, d: Vec) -> Array:
     return jnp.where(up, best, best + 3).astype(jnp.int32)
 
 
+def _element_corner(assets: Assets, s: Solid, d: Vec) -> Array:
+    """Of an element: the number of the corner; the first of equal ones."""
+    assert s.corners is not None
+    best = s.corners[0].dot(d)
+    feature = jnp.zeros(best.shape, jnp.int32)
+    for k, corner in enumerate(s.corners[1:], 1):
+        reach = corner.dot(d)
+        feature = jnp.where(reach > best, k, feature)
+        best = jnp.maximum(best, reach)
+    return feature
+
+
 FEATURE: dict[int, Callable] = {
+    ELEMENT: _element_corner,
     GeomType.HFIELD: _prism_corner,
     GeomType.CAPSULE: _end,
     GeomType.CYLINDER: _end,
@@ -218,7 +240,16 @@ def _on_prism(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     return Vec(s.size.x * x, s.size.y * y, jnp.where(feature < 3, top, s.size.z))
 
 
+def _on_element(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
+    assert s.corners is not None
+    point = s.corners[0]
+    for k, corner in enumerate(s.corners[1:], 1):
+        point = select(feature == k, corner, point)
+    return point
+
+
 POINT: dict[int, Callable] = {
+    ELEMENT: _on_element,
     GeomType.HFIELD: _on_prism,
     GeomType.CAPSULE: _on_segment,
     GeomType.ELLIPSOID: _on_ellipsoid,

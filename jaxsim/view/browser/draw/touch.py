@@ -63,7 +63,7 @@ class Touching:
 
 def _listed(d: Data) -> dict[str, jax.Array]:
     # computed, not passed on: the memory of `d` may be given to its next step
-    return {"there": d.contact.geom[:, 0] >= 0, "pos": 1 * d.contact.pos}
+    return {"there": d.contact.exists, "pos": 1 * d.contact.pos}
 
 
 def _forces(m: Model, d: Data) -> dict[str, jax.Array]:

@@ -1,0 +1,1 @@
+"""Contacts of flexes: with geoms, with each other and with themselves."""

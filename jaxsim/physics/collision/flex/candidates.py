@@ -1,0 +1,109 @@
+"""All points of a state at which flexes may touch something.
+
+entries of each group -> gap of their boxes -> the nearest of them, up to a budget -> narrow phase
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import FAR
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.once import once
+from jaxsim.physics.arrays.select import column
+from jaxsim.physics.collision.compact import deepest, first_true
+from jaxsim.physics.collision.flex.item import Hull, Soft, hulls_of, no_item
+from jaxsim.physics.collision.flex.near import between_elements, between_geoms
+from jaxsim.physics.collision.flex.plan import SoftGroup
+from jaxsim.physics.collision.ids import Chosen, Fixed, Ids
+from jaxsim.physics.collision.shape import Placed, Touch
+
+
+class SoftPoints(NamedTuple):
+    """Candidate contacts of flexes, `[points, *W]`.
+
+    Attributes:
+      touch: where the surfaces are nearest.
+      pair: which of all pairs.
+      item: what touches on both sides; `no_item`: a geom.
+      rank: numbers that rise in MuJoCo's order.
+      found: not farther than contacts reach.
+    """
+
+    touch: Touch
+    pair: Ids
+    item: tuple[Ids, Ids]
+    rank: Ids
+    found: jax.Array
+
+
+def soft_points(
+    s: Structure,
+    group: SoftGroup,
+    geoms: Placed,
+    soft: Soft,
+    reach: Array,
+    assets: Mapping[Callable | None, Any],
+) -> tuple[SoftPoints, Array | int]:
+    """The narrow phase of a group, and how many near entries had no place."""
+    entries = group.entries
+    lost: Array | int = 0
+    reach = Fixed.of(entries.pair).take(reach)
+    if group.all:
+        number: Ids = Fixed.of(np.arange(len(entries.pair)))
+    else:
+        gap = entry_gaps(s, group, geoms, soft)
+        mask = jnp.broadcast_to(gap <= reach, jnp.broadcast_shapes(gap.shape, reach.shape))
+        kept = deepest(mask, gap, group.budget)
+        index, _ = first_true(kept, np.arange(len(entries.pair)), group.budget)
+        count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
+        filled = column(np.arange(group.budget, dtype=np.int32), count) < count
+        number = Chosen(index)
+        reach = jnp.where(filled, number.take(reach), -FAR)
+        lost = jnp.maximum(count - group.budget, 0)
+
+    first, second = number.look_up(entries.first), number.look_up(entries.second)
+    a: Placed | Hull = first.take(geoms)
+    if group.sizes[0]:
+        a = hulls_of(s, soft, first, group.sizes[0])
+    b = hulls_of(s, soft, second, group.sizes[1])
+    touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
+    if touch.lost is not None:
+        lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
+    slots = group.slots
+    shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape, (slots, *reach.shape))
+    found = (touch.dist <= reach[None]) & (reach > -FAR / 2)[None]
+
+    def flat(x: Array) -> Array:
+        return jnp.broadcast_to(x, shape).reshape(slots * shape[1], *shape[2:])
+
+    def again(ids: Ids) -> Ids:
+        return ids.repeated(slots)
+
+    nothing = number.look_up(np.full(len(entries.pair), no_item(s)))
+    item = again(first if group.sizes[0] else nothing), again(second)
+    touch = jax.tree.map(flat, touch._replace(tangent=None, lost=None))
+    rank = _ranks(number, group)
+    return SoftPoints(touch, again(number.look_up(entries.pair)), item, rank, flat(found)), lost
+
+
+def _ranks(number: Ids, group: SoftGroup) -> Ids:
+    """Of all first points, then of all second ones."""
+    first = number.look_up(group.rank)
+    slots = range(group.slots)
+    if isinstance(first, Fixed):
+        return Fixed(tuple(r + k for k in slots for r in first.id))
+    return Chosen(jnp.concatenate([first.id + k for k in slots]))
+
+
+def entry_gaps(s: Structure, group: SoftGroup, geoms: Placed, soft: Soft) -> Array:
+    """How far apart the boxes of all entries of a group are `[n, *W]` [m]."""
+    first, second = (Fixed.of(a) for a in group.entries[1:])
+    box = second.take((soft.center, soft.half))
+    if group.sizes[0]:
+        return between_elements(*first.take((soft.center, soft.half)), *box)
+    return between_geoms(first.take(geoms), *box)

@@ -1,0 +1,104 @@
+"""Contacts of elements with any convex shape, and with each other: one for each pair; of a height
+field one for each prism."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Rot, Vec, safe_sqrt, select
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.convex.convex import solid_of, solids_touch
+from jaxsim.physics.collision.convex.hfield import on_field
+from jaxsim.physics.collision.convex.prisms import Fields, most_contacts
+from jaxsim.physics.collision.convex.prisms import fields as geom_fields
+from jaxsim.physics.collision.convex.solid import ELEMENT, Assets, Solid
+from jaxsim.physics.collision.convex.solid import assets as geom_assets
+from jaxsim.physics.collision.flex.item import MOST, Hull
+from jaxsim.physics.collision.shape import Placed, Touch
+
+WALL, NEARER = 0.95, 0.25  # where a cylinder is touched on its side: see `_on_side`
+
+
+class _Frame(NamedTuple):
+    pos: Vec
+    rot: Rot
+
+
+def assets(m: Model) -> Assets:
+    """What the search needs of a model; of a flex a pair has one contact, flat or not."""
+    geoms = geom_assets(m)
+    return replace(geoms, kinds=(*geoms.kinds, ELEMENT), patches=False)
+
+
+def geom_element(geom: Placed, element: Hull, assets: Assets, reach: Array) -> Touch:
+    """Contact of a convex geom with elements."""
+    solid = solid_of(assets, geom)
+    zero = jnp.zeros_like(geom.size.x)
+    solid = solid._replace(corners=(Vec(zero, zero, zero),) * MOST)
+    frame, other = _solid(element)
+    touch = solids_touch(assets, (solid, other), geom, frame, reach)
+    if len(element.corner) != 3 or GeomType.CYLINDER not in assets.kinds:
+        return touch
+    return touch._replace(normal=_on_side(assets, geom, touch))
+
+
+def fields(m: Model) -> Fields:
+    """What the search between elements and height fields needs of a model."""
+    geoms = geom_fields(m)
+    convex = replace(geoms.convex, kinds=(GeomType.HFIELD, ELEMENT))
+    return replace(geoms, convex=convex, slots=field_slots(m.structure))
+
+
+def field_slots(s: Structure) -> int:
+    """How many contacts a height field and an element can have."""
+    return most_contacts(int(np.max(s.flex_prismnum, initial=0)))
+
+
+def field_element(field: Placed, element: Hull, assets: Fields, reach: Array) -> Touch:
+    """Contacts of elements with the prisms of height fields that they reach."""
+    frame, solid = _solid(element)
+    solid = solid._replace(tops=solid.size.map(jnp.zeros_like))
+    return on_field(field, solid, frame, assets, reach)
+
+
+def element_element(one: Hull, other: Hull, assets: Assets, reach: Array) -> Touch:
+    """Contact of elements with elements."""
+    first, second = _solid(one), _solid(other)
+    return solids_touch(assets, (first[1], second[1]), first[0], second[0], reach)
+
+
+def _solid(element: Hull) -> tuple[_Frame, Solid]:
+    """Elements about their middle, along the axes of the world."""
+    middle = element.corner[0]
+    for corner in element.corner[1:]:
+        middle = middle + corner
+    middle = middle.scale(1 / len(element.corner))
+    corners = [corner - middle for corner in element.corner]
+    corners += [corners[0]] * (MOST - len(corners))
+    zero, one = jnp.zeros_like(middle.x), jnp.ones_like(middle.x)
+    kind = jnp.full(zero.shape, ELEMENT, jnp.int32)
+    radius = jnp.broadcast_to(element.radius, zero.shape)
+    solid = Solid(kind, Vec(radius, zero, zero), jnp.zeros_like(kind), corners=tuple(corners))
+    return _Frame(middle, Rot(one, zero, zero, zero, one, zero, zero, zero, one)), solid
+
+
+def _on_side(assets: Assets, geom: Placed, touch: Touch) -> Vec:
+    """Normals of thin elements at cylinders: where they touch on the side, out of the axis.
+
+    MuJoCo takes the side where a point is not near a cap, and much nearer to the side than to it.
+    """
+    kind = jnp.asarray(assets.geom_type, jnp.int32)[geom.id]
+    rot, pos, size = jax.tree.map(lambda a: a[None], (geom.rot, geom.pos, geom.size))
+    local = rot.T @ (touch.pos - pos)
+    across = safe_sqrt(local.x * local.x + local.y * local.y)
+    height = jnp.abs(local.z)
+    on_side = (kind == GeomType.CYLINDER)[None] & (height <= WALL * size.y) & (across > 0)
+    on_side &= jnp.abs(size.y - height) >= NEARER * jnp.abs(size.x - across)
+    radial = Vec(local.x, local.y, jnp.zeros_like(local.z)).normalize()
+    return select(on_side, rot @ radial, touch.normal)

@@ -1,0 +1,122 @@
+"""What of a flex touches: its vertices, or its elements.
+
+Elements and vertices of all flexes are counted together, elements first: one number, an item, says
+which it is. An element is the hull of its vertices with a radius about it: a capsule, a triangle
+with thickness, a tetrahedron with round edges.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Rot, Vec
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.frame import contact_frame
+from jaxsim.physics.collision.ids import Ids
+from jaxsim.physics.collision.shape import Placed
+
+MOST = 4  # vertices of an element
+
+
+@derived
+def corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of each element `[nflexelem, 4]`, the first again where it has less; its flex."""
+    parts = [np.zeros((0, MOST), int)]
+    for f in range(s.nflex):
+        size, first = s.flex_dim[f] + 1, s.flex_elemdataadr[f]
+        elem = s.flex_elem[first : first + size * s.flex_elemnum[f]].reshape(-1, size)
+        padded = np.concatenate([elem, np.repeat(elem[:, :1], MOST - size, axis=1)], axis=1)
+        parts.append(s.flex_vertadr[f] + padded)
+    return np.concatenate(parts), np.repeat(np.arange(s.nflex), s.flex_elemnum)
+
+
+@derived
+def item_corners(s: Structure) -> np.ndarray:
+    """Vertices of each item `[nflexelem + nflexvert, 4]`; of a vertex it alone."""
+    vertex = np.repeat(np.arange(s.nflexvert)[:, None], MOST, axis=1)
+    return np.concatenate([corners(s)[0], vertex])
+
+
+@derived
+def item_flex(s: Structure) -> np.ndarray:
+    """The flex of each item, `[nflexelem + nflexvert]`."""
+    vertex = np.repeat(np.arange(s.nflex), s.flex_vertnum)
+    return np.concatenate([corners(s)[1], vertex])
+
+
+@derived
+def item_ids(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each item, and of no item: its flex; its element and its vertex in it, -1 for none."""
+    flex = item_flex(s)
+    number = np.arange(no_item(s))
+    elem = number - np.asarray(s.flex_elemadr)[flex]
+    vert = number - s.nflexelem - np.asarray(s.flex_vertadr)[flex]
+    is_elem = number < s.nflexelem
+    parts = flex, np.where(is_elem, elem, -1), np.where(is_elem, -1, vert)
+    flex, elem, vert = (np.append(a, -1).astype(np.int32) for a in parts)
+    return flex, elem, vert
+
+
+def no_item(s: Structure) -> int:
+    """The number that stands for none: that after the last."""
+    return s.nflexelem + s.nflexvert
+
+
+class Soft(NamedTuple):
+    """The flexes of a state.
+
+    Attributes:
+      xpos: vertices in the world, `[nflexvert, *W]` [m].
+      center, half: boxes around the elements, `[nflexelem, *W]` [m].
+      radius: of each flex, `[nflex, *W]` [m].
+    """
+
+    xpos: Vec
+    center: Vec
+    half: Vec
+    radius: jax.Array
+
+
+class Hull(NamedTuple):
+    """Items in the world: the hulls of their corners, with a radius.
+
+    Attributes:
+      corner: as many as each of them has, `[n, *W]` each [m].
+      radius: about the hull, `[n, *W]` [m].
+    """
+
+    corner: tuple[Vec, ...]
+    radius: jax.Array
+
+
+def hulls_of(s: Structure, soft: Soft, item: Ids, size: int) -> Hull:
+    """Items with `size` corners."""
+    table = item_corners(s)
+    corner = tuple(item.look_up(table[:, k]).take(soft.xpos) for k in range(size))
+    return Hull(corner, item.look_up(item_flex(s)).take(soft.radius))
+
+
+def as_capsule(hull: Hull) -> Placed:
+    """Elements of two vertices as capsules."""
+    first, second = hull.corner
+    along = first - second
+    axis, _, _ = rows = contact_frame(along.normalize()).rows
+    size = Vec(hull.radius, 0.5 * along.norm(), jnp.zeros_like(axis.x))
+    size = size.map(lambda a: jnp.broadcast_to(a, axis.x.shape))
+    rot = Rot.from_rows(rows[1], rows[2], axis).T
+    return Placed((first + second).scale(0.5), rot, size, _no_id(axis.x))
+
+
+def as_sphere(hull: Hull) -> Placed:
+    """Vertices as spheres."""
+    (center,) = hull.corner
+    one, zero = jnp.ones_like(center.x), jnp.zeros_like(center.x)
+    size = Vec(jnp.broadcast_to(hull.radius, one.shape), zero, zero)
+    return Placed(center, Rot(one, zero, zero, zero, one, zero, zero, zero, one), size, _no_id(one))
+
+
+def _no_id(like: Array) -> Array:
+    return jnp.zeros(like.shape, jnp.int32)

@@ -1,0 +1,131 @@
+"""Which flexes can touch which geoms and flexes, and by which of their elements and vertices.
+
+MuJoCo's documentation, XML reference: flex/contact. A flex meets a geom or another flex if a bit of
+the type of one is in the affinity of the other; itself, if that holds of its own and `selfcollide`
+is not 'none'. Elements never meet what is fixed to a body that also has one of their vertices, nor
+elements that share a vertex with them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import DisableBit, GeomType
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.collision.candidates.pairs import Pairs
+from jaxsim.physics.collision.flex.item import corners
+
+NEVER = (GeomType.SDF,)  # without a function here
+
+
+class Entries(NamedTuple):
+    """What may touch in pairs with a flex, integer arrays `[n]`.
+
+    Attributes:
+      pair: number of the pair.
+      first: a geom, or an element.
+      second: an element or a vertex, as an item (item.py).
+    """
+
+    pair: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+def flex_pairs(s: Structure, disableflags: int) -> Pairs:
+    """All pairs of a geom with a flex and of two flexes, then flexes with themselves.
+
+    Flexes are counted on after the geoms.
+    """
+    if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not s.nflex:
+        return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
+    f = np.arange(s.nflex)
+    with_geom = np.nonzero(_match(s, "geom", "flex"))
+    with_flex = np.nonzero(np.triu(_match(s, "flex", "flex"), 1))
+    alone = f[touches_itself(s)]
+    first = np.concatenate([with_geom[0], s.ngeom + with_flex[0], s.ngeom + alone])
+    second = s.ngeom + np.concatenate([with_geom[1], with_flex[1], alone])
+    table = np.stack([first, second, _dim(s, first, second), np.full(len(first), -1)])
+    return Pairs(*table.astype(np.int32))
+
+
+def _match(s: Structure, one: str, other: str) -> np.ndarray:
+    """`[n, k]` bool: a bit of the type of one is in the affinity of the other."""
+    type1, affinity1, type2, affinity2 = (
+        np.asarray(getattr(s, f"{kind}_{what}"))
+        for kind in (one, other)
+        for what in ("contype", "conaffinity")
+    )
+    return ((type1[:, None] & affinity2) | (affinity1[:, None] & type2)) != 0
+
+
+def touches_itself(s: Structure) -> np.ndarray:
+    """[nflex] bool."""
+    own = np.asarray(s.flex_contype) & np.asarray(s.flex_conaffinity)
+    soft = ~np.asarray(s.flex_rigid, bool)
+    return (own != 0) & soft & (np.asarray(s.flex_selfcollide) != 0)
+
+
+def _dim(s: Structure, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Dimension of the surface of higher priority, of equal ones the larger."""
+    priority, dim = surface(s, "priority"), surface(s, "condim")
+    p1, p2, d1, d2 = priority[first], priority[second], dim[first], dim[second]
+    return np.where(p1 == p2, np.maximum(d1, d2), np.where(p1 > p2, d1, d2))
+
+
+def surface(s: Structure, name: str) -> np.ndarray:
+    """A table of the geoms with that of the flexes after it."""
+    return np.concatenate([np.asarray(getattr(s, f"{kind}_{name}")) for kind in ("geom", "flex")])
+
+
+@derived
+def element_bodies(s: Structure) -> np.ndarray:
+    """Bodies of the vertices of each element `[nflexelem, 4]`; those of nodes have -1."""
+    return np.asarray(s.flex_vertbodyid)[corners(s)[0]]
+
+
+def elements_of(s: Structure, f: int) -> np.ndarray:
+    """The elements of a flex."""
+    return s.flex_elemadr[f] + np.arange(s.flex_elemnum[f])
+
+
+def geom_entries(s: Structure, pair: int, geom: int, f: int) -> Entries:
+    """A geom with the elements of a flex; a plane with its vertices."""
+    if s.geom_type[geom] == GeomType.PLANE:
+        item = s.nflexelem + s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
+    else:
+        item = elements_of(s, f)
+        item = item[~(element_bodies(s)[item] == s.geom_bodyid[geom]).any(axis=1)]
+    return Entries(np.full_like(item, pair), np.full_like(item, geom), item)
+
+
+def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> Entries:
+    """The elements of two flexes, or of one with each other."""
+    one, other = np.meshgrid(elements_of(s, f1), elements_of(s, f2), indexing="ij")
+    one, other = one.ravel(), other.ravel()
+    if f1 == f2:
+        active = _is_active(s, f1)
+        first = s.flex_elemadr[f1]
+        keep = (one < other) & active[one - first] & active[other - first]
+        one, other = one[keep], other[keep]
+    apart = ~_share(element_bodies(s), one, other)
+    if f1 == f2:
+        apart &= ~_share(corners(s)[0], one, other)
+    return Entries(np.full_like(one, pair)[apart], one[apart], other[apart])
+
+
+def _is_active(s: Structure, f: int) -> np.ndarray:
+    """Which elements of a flex may touch others of it: of solids those near the surface."""
+    of_flex = elements_of(s, f)
+    if s.flex_dim[f] < 3:
+        return np.ones(len(of_flex), bool)
+    return np.asarray(s.flex_elemlayer)[of_flex] < s.flex_activelayers[f]
+
+
+def _share(table: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Whether two rows of a table have an entry in common that is not -1."""
+    same = np.zeros(len(one), bool)
+    for j in range(table.shape[1]):
+        for k in range(table.shape[1]):
+            same |= (table[one, j] == table[other, k]) & (table[one, j] >= 0)
+    return same

@@ -1,0 +1,192 @@
+"""Which bodies a contact of a flex moves with, and by which shares.
+
+A vertex is fixed to a body. A point on an element moves with the bodies of its vertices, by the
+barycentric coordinates of the point of the element that is nearest to the contact. Where vertices
+are interpolated, the same coordinates give a place in the reference box, and the shape functions
+there the shares of the nodes, which are fixed to bodies.
+
+MuJoCo's documentation, Changelog 4.0 (contacts with flex elements); flex/lattice.py has the shape
+functions.
+"""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Vec, safe_divide, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.item import MOST, item_corners, item_flex
+from jaxsim.physics.collision.flex.triangle import mean, nearest_shares, share_on_segment
+from jaxsim.physics.collision.ids import Ids
+from jaxsim.physics.flex.lattice import inside, lattice, shape
+from jaxsim.physics.topology import ancestors
+
+VERTEX = 0  # dimension of an item that is a vertex
+FACES = ((0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 3, 2))
+
+
+def moved_by_flexes(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
+    """What the flexes on both sides of contacts add to their Jacobian and approximate inertia.
+
+    Returns:
+      Shares of each dof in the motion of the second surface over the first `[n, nv, *W]`; means of
+      `body_invweight0` over the bodies of both sides, `[n, *W]`.
+    """
+    assert c.item is not None
+    share, weight = zip(*(_side(m, d, c, item) for item in c.item), strict=True)
+    return share[1] - share[0], weight[0] + weight[1]
+
+
+def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
+    """Shares of the dofs, and the mean weight, on one side; zero where it is a geom."""
+    corner, share = _corners(m, d, c, item)
+    dofs, weight = jnp.zeros((1, 1, 1)), jnp.zeros_like(c.dist)
+    dofs = jnp.zeros((len(c.dist), m.nv, *c.dist.shape[1:]), c.dist.dtype)
+    if (np.asarray(m.flex_interp) == 0).any():
+        body = _vertex_bodies(m.structure)
+        for vertex, part in zip(corner, share, strict=True):
+            of_body = vertex.look_up(body)
+            dofs = dofs + part[:, None] * of_body.bits(ancestors(m), c.dist)
+            weight = weight + part * of_body.take(m.body_invweight0[:, 0])
+    if (np.asarray(m.flex_interp) != 0).any():
+        node = _node_shares(m, item, corner, share)
+        moves = jnp.asarray(column(ancestors(m)[m.flex_nodebodyid], c.dist))
+        dofs = dofs + jnp.einsum("nk...,kv...->nv...", node, moves)
+        of_node = m.body_invweight0[:, 0][np.asarray(m.flex_nodebodyid)]
+        weight = weight + jnp.sum(node * of_node[None], axis=1)
+    return dofs, weight
+
+
+@derived
+def _vertex_bodies(s: Structure) -> np.ndarray:
+    """Bodies of all vertices, and of the place after the last: the world where there is none."""
+    return np.append(np.maximum(s.flex_vertbodyid, 0), 0)
+
+
+def _corners(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[list[Ids], list[Array]]:
+    """The vertices of the items, and their barycentric shares, which are zero for geoms."""
+    table, dim = _corner_table(m.structure), _item_dim(m.structure)
+    corner = [item.look_up(table[:, k]) for k in range(MOST)]
+    xpos = d.flexvert_xpos.map(lambda a: jnp.concatenate([a, a[:1]]))
+    place = [ids.take(xpos) for ids in corner]
+    of_item = item.values(dim, c.dist)
+    zero = jnp.zeros_like(c.dist)
+    shares = [zero] * MOST
+    for kind in sorted(set(dim[:-1].tolist())):
+        found = SHARES[kind](c.pos, place[: kind + 1])
+        for k, part in enumerate(found):
+            shares[k] = jnp.where(of_item == kind, part, shares[k])
+    return corner, shares
+
+
+@derived
+def _corner_table(s: Structure) -> np.ndarray:
+    """Vertices of each item, and of no item the place after the last."""
+    return np.concatenate([item_corners(s), np.full((1, MOST), s.nflexvert)])
+
+
+@derived
+def _item_dim(s: Structure) -> np.ndarray:
+    """Dimension of each item; -1: it is no item."""
+    dim = np.asarray(s.flex_dim)[item_flex(s)].astype(np.int32)
+    dim[s.nflexelem :] = VERTEX
+    return np.append(dim, np.int32(-1))
+
+
+def _at_vertex(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
+    return (jnp.ones_like(point.x),)
+
+
+def _on_segment(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
+    share = share_on_segment(point, *corner)
+    return 1 - share, share
+
+
+def _on_triangle(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
+    return nearest_shares(point, tuple(corner))
+
+
+def _in_tetrahedron(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
+    """Inside, coordinates of the point itself; outside, of that on the nearest face."""
+    origin, a, b, e = corner
+    a, b, e, p = a - origin, b - origin, e - origin, point - origin
+    volume = a.dot(b.cross(e))
+    parts = [safe_divide(side.dot(p), volume) for side in (b.cross(e), e.cross(a), a.cross(b))]
+    found = (1 - sum(parts), *parts)
+    within = volume != 0
+    for part in found:
+        within = within & (part >= 0)
+    least = jnp.where(within, -1.0, jnp.inf).astype(point.x.dtype)
+    zero = jnp.zeros_like(point.x)
+    for face in FACES:
+        some = tuple(corner[k] for k in face)
+        share = nearest_shares(point, some)
+        offset = mean(share, some) - point
+        square = lax.stop_gradient(offset.dot(offset))
+        nearer = square < least
+        spread = [zero] * MOST
+        for k, part in zip(face, share, strict=True):
+            spread[k] = part
+        found = select(nearer, tuple(spread), found)
+        least = jnp.where(nearer, square, least)
+    return found
+
+
+SHARES = {VERTEX: _at_vertex, 1: _on_segment, 2: _on_triangle, 3: _in_tetrahedron}
+
+
+def _node_shares(m: Model, item: Ids, corner: list[Ids], share: list[Array]) -> Array:
+    """Shares of all nodes `[n, nflexnode, *W]`; of geoms, and of what has none, zero."""
+    vert0 = m.flex_vert0.map(lambda a: jnp.concatenate([a, a[:1]]))
+    place = mean(tuple(share), tuple(ids.take(vert0) for ids in corner))
+    flex = item.values(np.append(item_flex(m), -1).astype(np.int32), place.x)
+    parts = []
+    for f in range(m.nflex):
+        order, size = lattice(m.structure, f)
+        if not order:
+            continue
+        along = [
+            _along(x, order, int(cells), int(nodes))
+            for x, cells, nodes in zip(place.parts, m.flex_cellnum[f], size, strict=True)
+        ]
+        here = jnp.where(flex == f, 1, 0).astype(place.x.dtype)
+        x, y, z = along[0] * here[:, None], along[1], along[2]
+        product = x[:, :, None, None] * y[:, None, :, None] * z[:, None, None]
+        parts.append(product.reshape(len(x), int(np.prod(size)), *x.shape[2:]))
+    shares = jnp.concatenate(parts, axis=1)
+    walls = _walls(m.structure)
+    if walls is None:
+        return shares
+    return jnp.einsum("nk...,kj->nj...", shares, jnp.asarray(walls, shares.dtype))
+
+
+def _along(x: Array, order: int, cells: int, nodes: int) -> Array:
+    """Shares of the nodes along one axis of the lattice, at `x` in 0 to 1: `[n, nodes, *W]`."""
+    cell = jnp.clip(jnp.floor(x * cells), 0, cells - 1)
+    local = jnp.clip(x * cells - cell, 0, 1)
+    number = column(np.arange(nodes, dtype=np.int32), x)[None]
+    first = (order * cell).astype(jnp.int32)[:, None]
+    parts = [
+        jnp.where(number == first + k, part[:, None], 0)
+        for k, part in enumerate(shape(local, order))
+    ]
+    return sum(parts[1:], parts[0])
+
+
+@derived
+def _walls(s: Structure) -> np.ndarray | None:
+    """[nflexnode, nflexnode]: what the nodes inside shells leave to those on the walls."""
+    table = inside(s)
+    if not len(table.node):
+        return None
+    spread = np.eye(s.nflexnode)
+    spread[table.node, table.node] = 0
+    np.add.at(spread, (table.node[:, None], table.wall), table.share)
+    return spread

@@ -1,0 +1,62 @@
+"""What the sides of a contact are, where some are of flexes."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.item import item_corners, item_flex
+from jaxsim.physics.collision.ids import Chosen, Ids
+from jaxsim.physics.topology import ancestors
+
+
+@derived
+def item_moves(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1] bool: some dof moves some body of an item; for no item, false."""
+    moving = ancestors(s).astype(bool).any(axis=1)
+    body = np.asarray(s.flex_vertbodyid)
+    of_vertex = np.where(body < 0, False, moving[np.maximum(body, 0)])
+    found = of_vertex[item_corners(s)].any(axis=1)
+    for f in np.flatnonzero(s.flex_interp):
+        node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
+        found[item_flex(s) == f] = moving[np.asarray(s.flex_nodebodyid)[node]].any()
+    return np.append(found, False)
+
+
+@derived
+def item_body(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1]: one body that stands for an item, which is what sensors see: the
+    first of those of its vertices, or of the nodes of its flex, that moves. Of none the world."""
+    moving = ancestors(s).astype(bool).any(axis=1)
+    body = np.asarray(s.flex_vertbodyid)[item_corners(s)]
+    first = np.argmax((body >= 0) & moving[np.maximum(body, 0)], axis=1)
+    found = body[np.arange(len(body)), first]
+    for f in np.flatnonzero(s.flex_interp):
+        node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
+        of_node = np.asarray(s.flex_nodebodyid)[node]
+        found = np.where(item_flex(s) == f, of_node[np.argmax(moving[of_node])], found)
+    return np.append(found, 0).astype(np.int32)
+
+
+def with_sides(m: Model, c: Contacts) -> Contacts:
+    """Contacts with the bodies that stand for flexes; active only where some dof moves a side."""
+    assert c.item is not None
+    moves = np.append(ancestors(m).astype(bool).any(axis=1), False)
+    body: list[Ids] = []
+    moved = jnp.zeros_like(c.active)
+    for geom, own, item in zip(c.geom, c.body, c.item, strict=True):
+        is_geom = c.each(geom) >= 0
+        number = jnp.where(is_geom, own.array(c.dist), item.values(item_body(m.structure), c.dist))
+        body.append(Chosen(number))
+        of_geom = is_geom & own.values(moves, c.dist)
+        moved = moved | of_geom | item.values(item_moves(m.structure), c.dist)
+    return c._replace(active=c.active & moved, body=(body[0], body[1]))
+
+
+def of_geoms(c: Contacts) -> Array | bool:
+    """Which contacts are of two geoms."""
+    if c.item is None:
+        return True
+    return (c.each(c.geom[0]) >= 0) & (c.each(c.geom[1]) >= 0)

@@ -1,0 +1,105 @@
+"""Which function finds the contacts of what a flex has with geoms and with other flexes."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jaxsim.enums import GeomType
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.flex.convex import (
+    assets,
+    element_element,
+    field_element,
+    field_slots,
+    fields,
+    geom_element,
+)
+from jaxsim.physics.collision.flex.item import Hull, as_capsule, as_sphere
+from jaxsim.physics.collision.flex.triangle import box_triangle, capsule_triangle, sphere_triangle
+from jaxsim.physics.collision.primitive.capsule_box import capsule_box
+from jaxsim.physics.collision.primitive.plane import plane_sphere
+from jaxsim.physics.collision.primitive.sphere import capsule_capsule, sphere_capsule
+from jaxsim.physics.collision.shape import Placed, Touch
+
+Side = Placed | Hull
+
+
+class SoftCollider(NamedTuple):
+    """How contacts with a flex are found.
+
+    Attributes:
+      collide: function of both sides, of the assets and of how far contacts reach, `[n, *W]`, which
+        is -FAR for what is not asked for.
+      slots: number of contact points it gives for two; or a function of the model's tables.
+      assets: what it needs of the model; None: nothing.
+    """
+
+    collide: Callable[[Any, Any, Any, Array], Touch]
+    slots: int | Callable[[Structure], int]
+    assets: Callable[[Model], Any] | None = None
+
+    def points(self, s: Structure) -> int:
+        """The number of contact points in a model."""
+        return self.slots if isinstance(self.slots, int) else self.slots(s)
+
+
+def _plane(plane: Placed, vertex: Hull, assets: None, reach: Array) -> Touch:
+    return plane_sphere(plane, as_sphere(vertex))
+
+
+def _sphere_segment(sphere: Placed, segment: Hull, assets: None, reach: Array) -> Touch:
+    return sphere_capsule(sphere, as_capsule(segment))
+
+
+def _capsule_segment(capsule: Placed, segment: Hull, assets: None, reach: Array) -> Touch:
+    return capsule_capsule(capsule, as_capsule(segment))
+
+
+def _box_segment(box: Placed, segment: Hull, assets: None, reach: Array) -> Touch:
+    touch = capsule_box(as_capsule(segment), box)
+    return touch._replace(normal=-touch.normal)
+
+
+def _segments(one: Hull, other: Hull, assets: None, reach: Array) -> Touch:
+    return capsule_capsule(as_capsule(one), as_capsule(other))
+
+
+def _sphere_triangle(sphere: Placed, triangle: Hull, assets: None, reach: Array) -> Touch:
+    return sphere_triangle(sphere, triangle)
+
+
+def _capsule_triangle(capsule: Placed, triangle: Hull, assets: None, reach: Array) -> Touch:
+    return capsule_triangle(capsule, triangle)
+
+
+def _box_triangle(box: Placed, triangle: Hull, assets: None, reach: Array) -> Touch:
+    return box_triangle(box, triangle, reach)
+
+
+PLANE = SoftCollider(_plane, 1)
+CONVEX = SoftCollider(geom_element, 1, assets)
+ON_FIELD = SoftCollider(field_element, field_slots, fields)
+BETWEEN = SoftCollider(element_element, 1, assets)
+SEGMENTS = SoftCollider(_segments, 2)
+
+# by the type of a geom and the dimension of a flex; with other kinds the general function
+BY_KIND: dict[tuple[int, int], SoftCollider] = {
+    (GeomType.SPHERE, 1): SoftCollider(_sphere_segment, 1),
+    (GeomType.CAPSULE, 1): SoftCollider(_capsule_segment, 2),
+    (GeomType.BOX, 1): SoftCollider(_box_segment, 2),
+    (GeomType.SPHERE, 2): SoftCollider(_sphere_triangle, 1),
+    (GeomType.CAPSULE, 2): SoftCollider(_capsule_triangle, 5),
+    (GeomType.BOX, 2): SoftCollider(_box_triangle, 11),
+}
+
+
+def geom_collider(geom_type: int, dim: int) -> SoftCollider:
+    """What collides a geom with a flex; it has a function for every type but those of NEVER."""
+    of_any = {GeomType.PLANE: PLANE, GeomType.HFIELD: ON_FIELD}
+    return of_any.get(GeomType(geom_type)) or BY_KIND.get((geom_type, dim), CONVEX)
+
+
+def flex_collider(dim1: int, dim2: int) -> SoftCollider:
+    """What collides elements of flexes with each other."""
+    return SEGMENTS if dim1 == dim2 == 1 else BETWEEN

@@ -1,0 +1,147 @@
+"""Contacts of spheres, capsules and boxes with triangles that have a thickness.
+
+A sphere touches where the triangle is nearest to its center. A capsule touches with its ends, and
+along its side where vertices of the triangle are; a box with its faces where vertices are, and with
+its corners where the triangle is near. So one triangle has up to 1, 5 and 11 contacts, as MuJoCo
+has them.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec, safe_divide, select
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.flex.item import Hull
+from jaxsim.physics.collision.primitive.sphere import spheres
+from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
+
+
+def sphere_triangle(sphere: Placed, triangle: Hull) -> Touch:
+    """One contact."""
+    return slots(_ball(sphere.pos, sphere.size.x, triangle))
+
+
+def capsule_triangle(capsule: Placed, triangle: Hull) -> Touch:
+    """Contacts of both ends, and of vertices beside the axis."""
+    radius, half = capsule.size.x, capsule.size.y
+    half_axis = capsule.axis.scale(half)
+    ends = [capsule.pos - half_axis, capsule.pos + half_axis]
+    touches = [_ball(end, radius, triangle) for end in ends]
+    for vertex in triangle.corner:
+        along = vertex - ends[0]
+        share = safe_divide(along.dot(half_axis), 2 * half * half)
+        beside = (share > MINVAL) & (share < 1 - MINVAL)
+        center = ends[0] + half_axis.scale(2 * share)
+        touch = spheres(center, radius, vertex, triangle.radius, _x(vertex))
+        touches.append(touch_if(beside, touch))
+    return _stacked(touches)
+
+
+def box_triangle(box: Placed, triangle: Hull, reach: Array) -> Touch:
+    """Contacts of vertices over a face, or in the box, and of the corners of the box."""
+    touches = [_vertex(box, vertex, triangle.radius, reach) for vertex in triangle.corner]
+    none = jnp.zeros_like(box.size.x)
+    for z, y, x in itertools.product((-1, 1), repeat=3):
+        corner = Vec(x * box.size.x, y * box.size.y, z * box.size.z)
+        touches.append(_ball(box.pos + box.rot @ corner, none, triangle))
+    return _stacked(touches)
+
+
+def _vertex(box: Placed, vertex: Vec, radius: Array, reach: Array) -> Touch:
+    """A vertex over the face of the box to which it is nearest, or in which it is least deep."""
+    local = box.rot.T @ (vertex - box.pos)
+    out = [jnp.abs(x) - size for x, size in zip(local.parts, box.size.parts, strict=True)]
+    best, side = out[0], [jnp.ones_like(out[0], bool)] + [jnp.zeros_like(out[0], bool)] * 2
+    for k in (1, 2):
+        more = out[k] > best
+        best = jnp.where(more, out[k], best)
+        side = [jnp.where(more, j == k, on) for j, on in enumerate(side)]
+    over = out[0] <= reach + radius
+    for value in out[1:]:
+        over = over & (value <= reach + radius)
+    sign = [
+        jnp.where(on, jnp.where(x > 0, 1.0, -1.0), 0).astype(best.dtype)
+        for on, x in zip(side, local.parts, strict=True)
+    ]
+    normal = box.rot @ Vec(*sign)
+    dist = best - radius
+    return touch_if(over, Touch(dist, vertex - normal.scale(radius + 0.5 * dist), normal))
+
+
+def _ball(center: Vec, radius: Array, triangle: Hull) -> Touch:
+    """A sphere at the point of the triangle that is nearest to its center."""
+    nearest = nearest_on_triangle(center, triangle.corner)
+    one, two, three = triangle.corner
+    across = (two - one).cross(three - one).normalize()
+    return spheres(center, radius, nearest, triangle.radius, across)
+
+
+def nearest_on_triangle(point: Vec, corner: tuple[Vec, ...]) -> Vec:
+    """The point of a triangle that is nearest to a point."""
+    return mean(nearest_shares(point, corner), corner)
+
+
+def nearest_shares(point: Vec, corner: tuple[Vec, ...]) -> tuple[Array, Array, Array]:
+    """The shares of its corners in the point of a triangle that is nearest to a point.
+
+    It is the foot of the perpendicular where that is inside, else on the nearest side.
+    """
+    one, two, three = corner
+    inside, foot = _foot(point, one, two, three)
+    zero = jnp.zeros_like(point.x)
+    found, least = foot, jnp.where(inside, -1.0, jnp.inf).astype(zero.dtype)
+    ends = ((0, 1), (1, 2), (2, 0))
+    for first, second in ends:
+        share = share_on_segment(point, corner[first], corner[second])
+        parts = [zero, zero, zero]
+        parts[first], parts[second] = 1 - share, share
+        offset = mean(tuple(parts), corner) - point
+        square = lax.stop_gradient(offset.dot(offset))
+        nearer = square < least
+        found, least = select(nearer, tuple(parts), found), jnp.where(nearer, square, least)
+    return found
+
+
+def _foot(point: Vec, one: Vec, two: Vec, three: Vec) -> tuple[Array, tuple[Array, Array, Array]]:
+    """Whether the foot of the perpendicular is in the triangle, and the shares of the corners."""
+    a, b, p = two - one, three - one, point - one
+    normal = a.cross(b)
+    square = normal.dot(normal)
+    v = safe_divide(p.cross(b).dot(normal), square)
+    w = safe_divide(a.cross(p).dot(normal), square)
+    u = 1 - v - w
+    return (square > 0) & (u >= 0) & (v >= 0) & (w >= 0), (u, v, w)
+
+
+def share_on_segment(point: Vec, start: Vec, end: Vec) -> Array:
+    """How far along a segment, 0 to 1, it is nearest to a point."""
+    along = end - start
+    return jnp.clip(safe_divide((point - start).dot(along), along.dot(along)), 0, 1)
+
+
+def mean(share: tuple[Array, ...], corner: tuple[Vec, ...]) -> Vec:
+    """The mean of points with given shares."""
+    parts = [c.scale(w) for c, w in zip(corner, share, strict=True)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _x(like: Vec) -> Vec:
+    one, zero = jnp.ones_like(like.x), jnp.zeros_like(like.x)
+    return Vec(one, zero, zero)
+
+
+def _stacked(touches: list[Touch]) -> Touch:
+    """Contact points, one after another."""
+
+    def stack(*parts: Array) -> Array:
+        return jnp.stack(jnp.broadcast_arrays(*parts))
+
+    each = [t._replace(tangent=None, lost=None) for t in touches]
+    return jax.tree.map(stack, *each)
