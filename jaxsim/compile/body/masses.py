@@ -125,8 +125,9 @@ def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
 
 def _balanced(c: Compilation, body: Body, inertia: np.ndarray) -> np.ndarray:
     """Moments of a real body satisfy A + B >= C; others are averaged if asked for, else refused."""
-    if np.all(inertia.sum() - 2 * inertia >= -MINVAL):
-        return inertia
+    with np.errstate(invalid="ignore"):  # of what is infinite, neither side is the larger
+        if not np.any(inertia.sum() - 2 * inertia < -MINVAL):
+            return inertia
     if c.settings_of(body.element).balanceinertia and np.all(np.isfinite(inertia)):
         return np.full(3, inertia.mean())
     c.fault(

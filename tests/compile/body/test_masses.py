@@ -169,3 +169,12 @@ def test_a_mass_of_nan_is_not_given(given, where):
     default, own = ("", given) if where == "geom" else (f"<default><geom {given}/></default>", "")
     geoms = f'<geom size=".1" {own}/><geom size=".2" mass="1" density="1"/>'
     assert_agrees(f"<mujoco>{default}<worldbody><body>{geoms}</body></worldbody></mujoco>")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("far", ["nan 0 0", "inf 0 0", "5e-1 -INF iNf"])
+def test_moments_of_geoms_without_a_place_are_not_judged(far):
+    """Nor in MuJoCo: none of them is the largest."""
+    geoms = f'<geom size="1" pos="{far}"/>' * 2
+    text = f"<mujoco><worldbody><body>{geoms}</body></worldbody></mujoco>"
+    assert mujoco.MjModel.from_xml_string(text).nbody == compile_string(text).fields["nbody"]
