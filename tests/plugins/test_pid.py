@@ -114,5 +114,5 @@ def test_an_instance_without_actuator_is_refused():
       <instance name="idle"><config key="kp" value="4"/></instance></plugin></extension></mujoco>"""
     with pytest.raises(ValueError, match="actuator not found"):
         mujoco.MjModel.from_xml_string(alone)
-    with pytest.raises(ModelError, match="<instance name=.idle.>: .* no actuator names"):
+    with pytest.raises(ModelError, match="no actuator names this instance"):
         jaxsim.load_model(alone)
