@@ -178,3 +178,10 @@ def test_moments_of_geoms_without_a_place_are_not_judged(far):
     geoms = f'<geom size="1" pos="{far}"/>' * 2
     text = f"<mujoco><worldbody><body>{geoms}</body></worldbody></mujoco>"
     assert mujoco.MjModel.from_xml_string(text).nbody == compile_string(text).fields["nbody"]
+
+
+@pytest.mark.parametrize("ends", ["1 2 3|-3 -2 -1", "1 0 0|0 1 0", "1 2 2|-1 -2 -2|0 0 0"])
+def test_axes_of_equal_moments_are_those_of_mujoco(ends):
+    """Balls in a row may turn about it; the last digits decide."""
+    geoms = "".join(f'<geom size="1" pos="{end}"/>' for end in ends.split("|"))
+    assert_agrees(f"<mujoco><worldbody><body>{geoms}</body></worldbody></mujoco>")
