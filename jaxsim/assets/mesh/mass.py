@@ -53,15 +53,16 @@ def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
     area = lengths(normals)
     apex = _centroid(middle, area)
     volume = _volumes(middle - apex, normals, area, signed)
-    _check_volume(added(volume))
+    _check_volume(float(added(volume)))
     center = _center(middle, apex, volume)
 
     # Once more, with the center as the apex: without sign the volume may be another one.
     vertex = vertex - center
     normals = area_vectors(vertex, face)
     volume = _volumes(centers(vertex, face), normals, lengths(normals), signed)
-    _check_volume(added(volume))
-    return Mass(float(added(volume)), center, _tensor(vertex, face, volume / 20))
+    total = float(added(volume))
+    _check_volume(total)
+    return Mass(total, center, _tensor(vertex, face, volume / 20))
 
 
 def shell(vertex: np.ndarray, face: np.ndarray) -> Mass:
