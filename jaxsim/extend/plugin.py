@@ -74,6 +74,7 @@ class Plugin:
       stage: of sensors, when they are computed.
       objtype: of sensors, the kind of object they are attached to; None: any, or none.
       shape: of meshes and `sdf` geoms, their signed distance.
+      idle: what is wrong with an instance that no element names, if it may not be so.
 
     Example:
       >>> class Servo(jaxsim.Plugin):
@@ -90,6 +91,7 @@ class Plugin:
     stage: Stage = Stage.ACC
     objtype: ObjType | None = None
     shape: Shape | None = None
+    idle: str = ""
     actuator: Callable | None = None
     sensor: Callable | None = None
     passive: Callable | None = None

@@ -18,7 +18,7 @@ from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.rules import broken_rules
 from jaxsim.mjcf.schema import ROOT, Row, walk
-from jaxsim.mjcf.values import BadValue, read_value
+from jaxsim.mjcf.values import BadValue, Value, read_value
 from jaxsim.words import is_slip, remedy, suggest
 
 _log = logging.getLogger(__name__)
@@ -112,8 +112,18 @@ def _take_attributes(node: Node, element: Element, row: Row, problems: Problems)
             continue
         if value is not None:
             element.attrs[name] = value
+            _tell_undefined(node, name, value)
         elif attr.kind == "default" and row.tag != "default":
             problems.add(node.place, f"{node.label}: {name} is empty; name a class, or remove it")
+
+
+def _tell_undefined(node: Node, name: str, value: Value) -> None:
+    """Logs numbers that are none: they compile, and all that follows from them is undefined."""
+    if isinstance(value, float | np.ndarray) and np.any(value != value):
+        _log.warning(
+            "%s: %s: %s has nan, which is no number; MuJoCo takes it too, but write one",
+            *(node.place, node.label, name),
+        )
 
 
 def _check_attributes(node: Node, element: Element, row: Row, problems: Problems) -> None:

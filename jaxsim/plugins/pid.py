@@ -21,6 +21,7 @@ class Pid(Plugin):
 
     name = "mujoco.pid"
     settings = dict.fromkeys(("kp", "ki", "kd", "imax", "slewmax"), "")
+    idle = "no actuator names this instance; remove it, or write <actuator><plugin instance='...'/>"
 
     def check(self, config: Config) -> str:
         """Limits must not be negative."""

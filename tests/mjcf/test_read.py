@@ -258,6 +258,12 @@ def test_bodies_outside_the_world_are_checked_and_dropped(caplog):
     root = read_string("<mujoco>\n<body name='b'><geom size='1'/></body><option/></mujoco>")
     assert [child.tag for child in root.children] == ["option"]
     assert "<body name='b'> stands outside <worldbody> and is ignored" in caplog.text
+
+
+def test_numbers_that_are_none_are_told(caplog):
+    root = read_string("<mujoco><worldbody><site name='s' pos='0 nan 0'/></worldbody></mujoco>")
+    assert np.isnan(root.children[0].children[0].attrs["pos"][1])
+    assert "<site name='s'>: pos has nan" in caplog.text
     said = _problems("<mujoco>\n<body name='b'><goem/></body></mujoco>")
     assert said == ["arm.xml:2: <body> has no element <goem>; did you mean <geom>?"]
 

@@ -8,6 +8,7 @@ import pytest
 
 import jaxsim
 from jaxsim.derivative import transition
+from jaxsim.errors import ModelError
 
 MODEL = """
 <mujoco><option timestep=".004" integrator="{integrator}"><flag clampctrl="{clamp}"/></option>
@@ -106,3 +107,12 @@ def test_gains_are_derived_and_differ_from_world_to_world():
             high, low = (one({**alone, key: alone[key] + h}) for h in (1e-5, -1e-5))
             np.testing.assert_allclose(slopes[key][k], (high - low) / 2e-5, rtol=1e-6, atol=1e-12)
             assert slopes[key][k] != 0
+
+
+def test_an_instance_without_actuator_is_refused():
+    alone = """<mujoco><extension><plugin plugin="mujoco.pid">
+      <instance name="idle"><config key="kp" value="4"/></instance></plugin></extension></mujoco>"""
+    with pytest.raises(ValueError, match="actuator not found"):
+        mujoco.MjModel.from_xml_string(alone)
+    with pytest.raises(ModelError, match="no actuator names this instance"):
+        jaxsim.load_model(alone)

@@ -9,6 +9,9 @@ dimension k and content w with corners x_i about the origin are those of a point
 
 (S. Lien and J. Kajiya, "A symbolic method for calculating the integral properties of arbitrary
 nonconvex polyhedra", IEEE CG&A 4(10), 1984).
+
+A regular body has equal moments, whose axes the last digits decide. So faces are added one after
+the other, and terms in the order of the oracle: a tetrahedron stands in its frame as in MuJoCo.
 """
 
 from __future__ import annotations
@@ -17,11 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import area_vectors, centers, corners, lengths
+from jaxsim.assets.mesh.triangles import added, area_vectors, centers, corners, lengths, units
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
 
 _ROUNDING = 1e-6  # share by which a flat mesh may exceed A + B >= C
+_I, _J = np.array([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +49,20 @@ def solid(vertex: np.ndarray, face: np.ndarray, *, signed: bool) -> Mass:
     Raises:
       AssetError: the area or the volume is too small or negative.
     """
-    vectors = area_vectors(vertex, face)
-    middle = centers(vertex, face)
-    apex = _centroid(middle, lengths(vectors))
-    volume = _volumes(middle - apex, vectors, signed)
-    _check_volume(volume.sum())
-    center = volume @ (0.75 * middle + 0.25 * apex) / volume.sum()
+    middle, normals = centers(vertex, face), area_vectors(vertex, face)
+    area = lengths(normals)
+    apex = _centroid(middle, area)
+    volume = _volumes(middle - apex, normals, area, signed)
+    _check_volume(float(added(volume)))
+    center = _center(middle, apex, volume)
 
     # Once more, with the center as the apex: without sign the volume may be another one.
-    volume = _volumes(middle - center, vectors, signed)
-    _check_volume(volume.sum())
-    return Mass(float(volume.sum()), center, _tensor(vertex - center, face, volume / 20))
+    vertex = vertex - center
+    normals = area_vectors(vertex, face)
+    volume = _volumes(centers(vertex, face), normals, lengths(normals), signed)
+    total = float(added(volume))
+    _check_volume(total)
+    return Mass(total, center, _tensor(vertex, face, volume / 20))
 
 
 def shell(vertex: np.ndarray, face: np.ndarray) -> Mass:
@@ -64,9 +71,9 @@ def shell(vertex: np.ndarray, face: np.ndarray) -> Mass:
     Raises:
       AssetError: the area is too small.
     """
-    area = lengths(area_vectors(vertex, face))
-    center = _centroid(centers(vertex, face), area)
-    return Mass(float(area.sum()), center, _tensor(vertex - center, face, area / 12))
+    area, middle = lengths(area_vectors(vertex, face)), centers(vertex, face)
+    center = _center(middle, _centroid(middle, area), area)
+    return Mass(float(added(area)), center, _tensor(vertex - center, face, area / 12))
 
 
 def check_orientation(face: np.ndarray) -> None:
@@ -90,15 +97,21 @@ def check_orientation(face: np.ndarray) -> None:
 
 def _centroid(middle: np.ndarray, area: np.ndarray) -> np.ndarray:
     """Center of the surface, (3,)."""
-    total = area.sum()
+    total = added(area)
     if not total >= MINVAL:
         raise AssetError(f"its area {total:g} is too small; check its vertices, faces and scale")
-    return area @ middle / total
+    return added(area[:, None] * middle) / total
 
 
-def _volumes(middle: np.ndarray, vectors: np.ndarray, signed: bool) -> np.ndarray:
+def _center(middle: np.ndarray, apex: np.ndarray, content: np.ndarray) -> np.ndarray:
+    """Center of the simplices of faces and an apex; of the faces, with their centroid as apex."""
+    return added(content[:, None] * (0.75 * middle + 0.25 * apex)) / added(content)
+
+
+def _volumes(middle: np.ndarray, normals: np.ndarray, area: np.ndarray, signed: bool) -> np.ndarray:
     """Volumes of the tetrahedra of all faces with the origin."""
-    volume = np.einsum("ni,ni->n", middle, vectors) / 3
+    height = middle * units(normals, area)
+    volume = (height[:, 0] + height[:, 1] + height[:, 2]) * area / 3
     return volume if signed else np.abs(volume)
 
 
@@ -114,10 +127,12 @@ def _check_volume(volume: float) -> None:
 
 def _tensor(vertex: np.ndarray, face: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Inertia tensor about the origin of weighted simplices, (3, 3)."""
-    moments = np.zeros((3, 3))
-    for x in (3 * centers(vertex, face), *corners(vertex, face)):
-        moments += (x * weight[:, None]).T @ x
-    return np.trace(moments) * np.eye(3) - moments
+    x = corners(vertex, face)
+    products = 2 * sum(a[:, _I] * a[:, _J] for a in x)
+    for a, b in ((x[0], x[1]), (x[0], x[2]), (x[1], x[2])):
+        products = products + a[:, _I] * b[:, _J] + a[:, _J] * b[:, _I]
+    xx, yy, zz, xy, xz, yz = added(weight[:, None] * products)
+    return np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
 
 
 def check_moments(moments: np.ndarray) -> None:

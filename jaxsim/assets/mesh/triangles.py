@@ -30,6 +30,11 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
+def added(x: np.ndarray) -> np.ndarray:
+    """Sum over the first axis, item after item: the digits of a loop, which `np.sum` has not."""
+    return np.cumsum(x, axis=0)[-1]
+
+
 def lengths(v: np.ndarray) -> np.ndarray:
     """Norms of vectors (n, 3)."""
     return np.sqrt(np.einsum("ni,ni->n", v, v))

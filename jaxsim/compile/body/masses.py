@@ -2,13 +2,15 @@
 
 The inertial frame of a body has its origin in the center of mass and its axes along the principal
 axes of inertia. A body with one geom takes the geom's frame as it is; with more, the tensor of all
-is brought to principal axes, the largest moment first.
+is brought to principal axes, the largest moment first. The last digits decide the axes of equal
+moments, so terms are added in the oracle's order.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from jaxsim.assets.mesh.triangles import added
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import numbers
 from jaxsim.compile.geometry.placed import pose_of, written_pose
@@ -21,6 +23,7 @@ from jaxsim.spec import Body, SpecElement
 
 LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
 ROUNDING = 1e-14  # a moment of inertia that may be zero but for rounding (MuJoCo's mjEPS)
+_I, _J = np.array([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]).T
 
 
 @step(needs="settings bodies geoms", gives="body")
@@ -111,22 +114,33 @@ def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
     if len(ids) == 1:
         return float(mass[0]), inertia[0], Pose(pos[0].copy(), quat[0].copy())
 
-    total = mass.sum()
-    com = mass @ pos / total
-    R = to_matrix(quat)
-    own = np.einsum("nij,nj,nkj->ik", R, inertia, R)
-    arm = pos - com
-    moved = np.einsum("n,ni,ni->", mass, arm, arm) * np.eye(3) - np.einsum(
-        "n,ni,nj->ij", mass, arm, arm
-    )
-    moments, axes = principal_axes(own + moved)
+    total = added(mass)
+    com = added(mass[:, None] * pos) / total
+    parts = [_turned(inertia, quat), _moved(mass, pos - com)]
+    xx, yy, zz, xy, xz, yz = added(np.stack(parts, axis=1).reshape(-1, 6))
+    moments, axes = principal_axes(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
     return float(total), moments, Pose(com, axes)
+
+
+def _turned(inertia: np.ndarray, quat: np.ndarray) -> np.ndarray:
+    """xx, yy, zz, xy, xz, yz of tensors whose frames are turned: R diag(inertia) R', (n, 6)."""
+    R = to_matrix(quat)
+    terms = R[:, _I] * (R[:, _J] * inertia[:, None])
+    return terms[..., 0] + terms[..., 1] + terms[..., 2]
+
+
+def _moved(mass: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """The same of point masses: mass (arm' arm - arm arm'), (n, 6)."""
+    x, y, z = arm.T
+    own = mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)
+    return np.stack([*own, -mass * x * y, -mass * x * z, -mass * y * z], axis=1)
 
 
 def _balanced(c: Compilation, body: Body, inertia: np.ndarray) -> np.ndarray:
     """Moments of a real body satisfy A + B >= C; others are averaged if asked for, else refused."""
-    if np.all(inertia.sum() - 2 * inertia >= -MINVAL):
-        return inertia
+    with np.errstate(invalid="ignore"):  # of what is infinite, neither side is the larger
+        if not np.any(inertia.sum() - 2 * inertia < -MINVAL):
+            return inertia
     if c.settings_of(body.element).balanceinertia and np.all(np.isfinite(inertia)):
         return np.full(3, inertia.mean())
     c.fault(

@@ -58,9 +58,11 @@ def plugins(c: Compilation) -> None:
     instances = [instance for _, instance in found]
     c.instances = Instances(instances, of_element)
     _fields(c, instances)
-    for instance in instances:
-        if instance.fault:
-            c.fault(instance.element, f"{instance.plugin.name}: {instance.fault}")
+    served = set(of_element.values())
+    for number, instance in enumerate(instances):
+        fault = instance.fault or ("" if number in served else instance.plugin.idle)
+        if fault:
+            c.fault(instance.element, f"{instance.plugin.name}: {fault}")
 
 
 def plugin_id(c: Compilation, element: SpecElement | None) -> int:

@@ -5,6 +5,7 @@ import numpy as np
 from jaxsim.enums import EnableBit, GeomType, IntegratorType, JointType
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.flex.pairs import NEVER
+from jaxsim.physics.flex.cell import STRAIN
 from jaxsim.physics.refusal import Refusal, named, refuse
 
 SIDE = 9  # place of the side of a box in the record of a vertex of a rod
@@ -24,15 +25,13 @@ def contact_refusals(m: Model) -> list[Refusal]:
 def _lack(m: Model, f: int) -> str:
     if m.flex_rigid[f]:
         return ""
-    elastic = m.flex_stiffnessadr[f] >= 0 or m.flex_bendingadr[f] >= 0
+    stretches = m.flex_stiffnessadr[f] >= 0 and m.flex_edgeequality[f] != STRAIN
+    elastic = stretches or m.flex_bendingadr[f] >= 0
     if m.flex_plasticadr[f] >= 0 and m.flex_dim[f] != 1:
         return "yield (plastic deformation) is not supported; remove it"
     if elastic and m.opt.integrator not in EXPLICIT:
         name = IntegratorType(m.opt.integrator).name.lower()
-        return (
-            f"elasticity cannot be used with the integrator '{name}', as in MuJoCo; use 'Euler' "
-            "or 'RK4'"
-        )
+        return f"elasticity is not supported with integrator='{name}'; use 'Euler' or 'RK4'"
     if m.opt.enableflags & EnableBit.SLEEP:
         return "flexes are not supported with sleeping; remove sleep='enable'"
     return _misplaced(m, f)

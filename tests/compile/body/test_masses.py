@@ -169,3 +169,19 @@ def test_a_mass_of_nan_is_not_given(given, where):
     default, own = ("", given) if where == "geom" else (f"<default><geom {given}/></default>", "")
     geoms = f'<geom size=".1" {own}/><geom size=".2" mass="1" density="1"/>'
     assert_agrees(f"<mujoco>{default}<worldbody><body>{geoms}</body></worldbody></mujoco>")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("far", ["nan 0 0", "inf 0 0", "5e-1 -INF iNf"])
+def test_moments_of_geoms_without_a_place_are_not_judged(far):
+    """Nor in MuJoCo: none of them is the largest."""
+    geoms = f'<geom size="1" pos="{far}"/>' * 2
+    text = f"<mujoco><worldbody><body>{geoms}</body></worldbody></mujoco>"
+    assert mujoco.MjModel.from_xml_string(text).nbody == compile_string(text).fields["nbody"]
+
+
+@pytest.mark.parametrize("ends", ["1 2 3|-3 -2 -1", "1 0 0|0 1 0", "1 2 2|-1 -2 -2|0 0 0"])
+def test_axes_of_equal_moments_are_those_of_mujoco(ends):
+    """Balls in a row may turn about it; the last digits decide."""
+    geoms = "".join(f'<geom size="1" pos="{end}"/>' for end in ends.split("|"))
+    assert_agrees(f"<mujoco><worldbody><body>{geoms}</body></worldbody></mujoco>")

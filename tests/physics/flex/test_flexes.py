@@ -342,3 +342,16 @@ def test_flexes_without_contacts_are_those_of_the_flag():
     touching = ROPE.replace(OFF, "")
     m = jaxsim.load_model(text("elements", on_arm="", free=touching, flag='contact="disable"'))
     assert jaxsim.make_data(m).qpos.shape == (m.nq,)
+
+
+def test_strain_that_an_equality_holds_goes_with_every_integrator():
+    """Nothing elastic is left of it; with walls that bend there is."""
+    for integrator in ("implicit", "implicitfast", "discrete"):
+        option = f'integrator="{integrator}"'
+        held = solid("tight", "trilinear", edge=STRAIN, young="0")
+        xml = text("held", on_arm="", free=held, option=option)
+        assert (
+            mujoco.MjModel.from_xml_string(xml).opt.integrator
+            == jaxsim.load_model(xml).opt.integrator
+        )
+        jaxsim.make_data(jaxsim.load_model(xml))

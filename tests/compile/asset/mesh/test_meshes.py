@@ -69,6 +69,18 @@ def test_placement_and_normals(attrs):
     assert_agrees(model(ROCK, **attrs), skip=HULL_ORDER)
 
 
+@pytest.mark.parametrize("scale", ["1 1 1", ".1 .1 .1", ".3 .3 .3"])
+@pytest.mark.parametrize("inertia", ["legacy", "convex", "exact", "shell"])
+def test_axes_of_equal_moments_are_those_of_mujoco(inertia, scale):
+    """A corner of a cube may turn about its diagonal; the last digits decide."""
+    corner = f'vertex="0 0 0  1 0 0  0 1 0  0 0 1" inertia="{inertia}" scale="{scale}"'
+    assert_agrees(
+        f"""<mujoco><asset><mesh name="m" {corner}/></asset>
+        <worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>""",
+        skip=HULL_ORDER,
+    )
+
+
 def test_a_cloud_of_points_takes_the_faces_of_its_hull():
     assert_agrees(model(CLOUD, scale=[1, -1, 2]), skip=HULL_ORDER)
 
