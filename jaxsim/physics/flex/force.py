@@ -28,7 +28,7 @@ def flex_forces(m: Model, d: Data) -> tuple[Array | float, Array | float]:
     node = nodes(m, d)
     xpos = concat([d.flexvert_xpos, node])
     velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
-    place = Place(xpos, velocity, turns(m, elements(m), xpos))
+    place = Place(xpos, velocity, turns(m, elements(m), xpos), d.plastic)
     pushes = [push for law in LAWS for push in law(m, place)]
     twisted = twist_forces(m, d, place)
     if twisted is not None:

@@ -15,6 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
+YIELDS_BENT, YIELDS_STRETCHED = 1, 2  # bits of flex_plasticmode
 
 
 class Push(NamedTuple):
@@ -36,11 +37,22 @@ class Place(NamedTuple):
     Attributes:
       xpos, velocity: in the world `[npoint, *W]`.
       turn: of all elements of interpolated flexes, see `cell.turns`; None: there are none.
+      plastic: the plastic state `[nplastic, *W]`.
     """
 
     xpos: Vec
     velocity: Vec
     turn: Quat | None
+    plastic: Array
+
+
+def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
+    """Numbers of the plastic state at `adr` and after it, each `[n, *W]`; zeros where it is -1."""
+    worlds = plastic.shape[1:]
+    if (adr < 0).all():
+        return [jnp.zeros((len(adr), *worlds), plastic.dtype)] * count
+    padded = jnp.concatenate([jnp.zeros((1, *worlds), plastic.dtype), plastic])
+    return [take(padded, np.where(adr >= 0, adr + 1 + k, 0)) for k in range(count)]
 
 
 def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array]:

@@ -23,8 +23,6 @@ def _lack(m: Model, f: int) -> str:
     if m.flex_rigid[f]:
         return ""
     elastic = m.flex_stiffnessadr[f] >= 0 or m.flex_bendingadr[f] >= 0
-    if m.flex_plasticadr[f] >= 0 and m.flex_dim[f] != 1:
-        return "yield (plastic deformation) is not supported; remove it"
     if elastic and m.opt.integrator not in EXPLICIT:
         name = IntegratorType(m.opt.integrator).name.lower()
         return (

@@ -6,7 +6,7 @@ quadratic form of the squared lengths of their edges,
 
     E = 1/4 s' K s,   s_i = l_i^2 - L_i^2        K: compile/flex/elastic/elastic.py
 
-so that an edge pulls its ends together with l_i (K s)_i. Damping in proportion to the stiffness
+where what has yielded is added to L_i^2 (plastic.py), so that an edge pulls its ends together with l_i (K s)_i. Damping in proportion to the stiffness
 puts the change of l^2 in the last step, over the length of the step, in the place of s (Kharevych
 et al., "Geometric, variational integrators for computer animation", 2006, section 5.2).
 """
@@ -22,7 +22,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take, total
 from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, edges
-from jaxsim.physics.flex.push import Place, Push, pushes
+from jaxsim.physics.flex.push import YIELDS_STRETCHED, Place, Push, pushes, yielded_numbers
 
 
 class Simplices(NamedTuple):
@@ -32,11 +32,17 @@ class Simplices(NamedTuple):
       flex: `[n]`.
       edge: edges of each, among those of all flexes, `[n, k]`.
       coef: places of K in `flex_stiffness`, `[n, k, k]`.
+      plastic: place of its k numbers in the plastic state; -1: it does not yield, `[n]`.
     """
 
     flex: np.ndarray
     edge: np.ndarray
     coef: np.ndarray
+    plastic: np.ndarray
+
+    def some(self, which: np.ndarray) -> "Simplices":
+        """Some of them."""
+        return Simplices(*(a[which] for a in self))
 
 
 ROOM = {2: 21, 3: 24}  # numbers that an element has in flex_stiffness
@@ -66,7 +72,9 @@ def _of_flex(s: Structure, f: int | np.integer, k: int, room: int) -> tuple[np.n
     upper[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
     place = np.maximum(upper, upper.T)
     coef = s.flex_stiffnessadr[f] + room * np.arange(n)[:, None, None] + place
-    return np.full(n, f), edge, coef
+    yields = s.flex_plasticmode[f] & YIELDS_STRETCHED
+    plastic = s.flex_plasticadr[f] + k * np.arange(n) if yields else np.full(n, -1)
+    return np.full(n, f), edge, coef, plastic
 
 
 def stretch_forces(m: Model, place: Place) -> list[Push]:
@@ -78,7 +86,7 @@ def stretch_forces(m: Model, place: Place) -> list[Push]:
     speed = edge_velocity(m, place.velocity, along)
     spring, damper = _edge_tension(m, length, speed)
     for group in simplices(m):
-        more = _tension(m, group, length, speed)
+        more = _tension(m, group, length, speed, place.plastic)
         spring, damper = spring + more[0], damper + more[1]
     pull, drag = along.scale(spring), along.scale(damper)
     return [pushes(table.vert, [pull, -pull], [drag, -drag])]
@@ -102,7 +110,9 @@ def _edge_tension(m: Model, length: Array, speed: Array) -> tuple[Array, Array]:
     return jnp.where(live, spring, 0), jnp.where(live, b * speed, 0)
 
 
-def _tension(m: Model, group: Simplices, length: Array, speed: Array) -> tuple[Array, Array]:
+def _tension(
+    m: Model, group: Simplices, length: Array, speed: Array, plastic: Array
+) -> tuple[Array, Array]:
     """Force with which elements, and their damping, pull the ends of edges together."""
     n, k = group.edge.shape
     flat = group.edge.ravel()
@@ -112,9 +122,12 @@ def _tension(m: Model, group: Simplices, length: Array, speed: Array) -> tuple[A
     change = take(m.flex_damping, edges(m).flex) * speed * (2 * length - h * speed)
     on_edge = groups(flat, m.nflexedge)
 
-    def tension(a: Array) -> Array:
-        of_element = take(a, flat).reshape(n, k, *a.shape[1:])
+    def tension(a: Array, yielded: Array | float = 0.0) -> Array:
+        of_element = take(a, flat).reshape(n, k, *a.shape[1:]) - yielded
         stress = jnp.sum(K * of_element[:, None], axis=2)
         return length * sum_groups(stress.reshape(n * k, *stress.shape[2:]), on_edge)
 
-    return tension(stretch), tension(change)
+    if (group.plastic < 0).all():
+        return tension(stretch), tension(change)
+    yielded = jnp.stack(yielded_numbers(plastic, group.plastic, k), axis=1)
+    return tension(stretch, yielded), tension(change)

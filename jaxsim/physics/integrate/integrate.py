@@ -61,6 +61,7 @@ def rk4(m: Model, d: Data) -> Data:
 
     As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
     stage, but for the sensors and what only they need, which are those of the start of the step; so
+    is what springs that yield go by, in models with such springs or with rods that twist, and so
     are lengths of actuators where a setpoint is turned back by them, and their velocities where a
     DC motor is, whose friction is integrated with them.
     """
@@ -93,8 +94,8 @@ def rk4(m: Model, d: Data) -> Data:
     new = advance(m, d.replace(act_dot=act_dot, readings=readings), acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
     end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
-    if m.nplastic:  # springs of tendons yield by what was known at the start
-        end = end.replace(ten_length=d.ten_length, ten_J=d.ten_J)
+    if m.nplastic:
+        end = end.replace(**{n: getattr(d, n) for n in BY_WHICH_IT_YIELDS})
     back = turns_back(m)
     if back is not None:
         length = jnp.where(back, d.actuator_length, last.actuator_length)
@@ -102,6 +103,11 @@ def rk4(m: Model, d: Data) -> Data:
     if m.na and np.any(m.actuator_dyntype == DynType.DCMOTOR):
         end = end.replace(actuator_velocity=d.actuator_velocity)
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
+
+
+BY_WHICH_IT_YIELDS = (
+    *("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos", "ten_length", "ten_J"),
+)
 
 
 def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
