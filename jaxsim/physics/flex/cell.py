@@ -121,7 +121,9 @@ def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
     axes = _axes(group)
     x_along = [_along(x, axis) for axis in axes]
     moved = [sum(p[:, None] * a for p, a in zip(row, x_along, strict=True)) for row in P]
-    parts = (sum(_at(axis, c, a) * a for axis, a in zip(axes, moved, strict=True)) for c in range(3))
+    parts = (
+        sum(_at(axis, c, a) * a for axis, a in zip(axes, moved, strict=True)) for c in range(3)
+    )
     return Vec(*parts)
 
 

@@ -83,15 +83,11 @@ def _elements(m: Model, d: Data, group: Simplices, xpos: Vec, turn: object) -> F
     rest = [_squares(take(m.flexedge_length0, group.edge[:, i])) for i in range(k)]
     ends = [corners(xpos, vert[group.edge[:, i]]) for i in range(k)]
     old = yielded_numbers(d.plastic, group.plastic, k)
-    s = [
-        (b - a).dot(b - a) - square - p for (a, b), square, p in zip(ends, rest, old, strict=True)
-    ]
+    s = [(b - a).dot(b - a) - square - p for (a, b), square, p in zip(ends, rest, old, strict=True)]
     back = inverse(_metric(rest))
     strain = [[0.5 * a for a in row] for row in product(back, _metric(s))]
     share, mean = flow(strain, _threshold(m, group.flex, 0), THIN_ELEMENT)
-    new = [
-        p + share * (a - 2 * mean * square) for p, a, square in zip(old, s, rest, strict=True)
-    ]
+    new = [p + share * (a - 2 * mean * square) for p, a, square in zip(old, s, rest, strict=True)]
     if k == 6:
         change = product(back, _metric(new))
         stretched = [[a + float(i == j) for j, a in enumerate(row)] for i, row in enumerate(change)]

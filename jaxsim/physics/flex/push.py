@@ -15,6 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
+
 YIELDS_BENT, YIELDS_STRETCHED = 1, 2  # bits of flex_plasticmode
 
 

@@ -327,8 +327,6 @@ REFUSED = {
         "free": ROPE.replace(OFF, '<contact contype="4" conaffinity="4"/>'),
         "h": ".001",
     },
-    "yield": {"free": SHEET.replace('damping=".02"', 'yield=".1"').replace("0 1 2", "0"),
-              "h": ".001"},
     "sleep": {"free": ROPE, "h": ".001", "flag": 'sleep="enable"'},
 }  # fmt: skip
 
