@@ -10,15 +10,17 @@ yielded is added to c (plastic.py). Damping has the velocities in the place of t
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.flex.push import (
     YIELDS_BENT,
     YIELDS_STRETCHED,
+    Block,
     Place,
     Push,
     corners,
@@ -81,6 +83,17 @@ def bend_forces(m: Model, place: Place) -> list[Push]:
     c = B[CURVED] + yielded_numbers(place.plastic, table.plastic, 1)[0]
     spring = [-(_row(B, i, x) + n[i].scale(c)) for i in range(4)]
     return [pushes(table.vert, spring, [-_row(B, i, v).scale(damping) for i in range(4)])]
+
+
+def bend_stiffness(m: Model, place: Place) -> list[Block]:
+    """The quadratic form of each hinge, the same along all axes."""
+    table = hinges(m)
+    if not len(table.flex):
+        return []
+    B = [take(m.flex_bending, table.first + k) for k in range(16)]
+    form = jnp.stack(B, axis=1).reshape(len(table.flex), 4, 1, 4, 1, *B[0].shape[1:])
+    matrix = form * column(np.eye(3)[None, None, :, None], form[:, 0, 0, 0, 0])
+    return [Block(table.flex, table.vert, matrix.reshape(-1, 12, 12, *B[0].shape[1:]))]
 
 
 def _areas(x: list[Vec]) -> list[Vec]:

@@ -28,6 +28,7 @@ from jaxsim.physics.flex.push import (
     Place,
     Push,
     YIELDS_STRETCHED,
+    Block,
     by_flex,
     of_elements,
     on_elements,
@@ -196,6 +197,27 @@ def _forces(m: Model, group: Springs, place: Place) -> Push:
     damping = by_flex(m.flex_damping, element.flex, place.xpos.x)[:, None]
     spring, damper = (turn.rotate(_times(K, x)) for x in (shift, speed))
     return on_elements(node, spring, damper.scale(damping))
+
+
+def cell_stiffness(m: Model, place: Place) -> list[Block]:
+    """R K R' of each element, without the derivative of R."""
+    return [_block(m, group, place) for group in springs(m)]
+
+
+def _block(m: Model, group: Springs, place: Place) -> Block:
+    assert place.turn is not None  # there are elements
+    element = group.element
+    n, k = element.node.shape
+    K = -stiffness(m, element)
+    worlds = K.shape[3:]
+    turn = take(place.turn, group.place).map(lambda a: a[:, None, None, None])
+    for _ in range(2):  # both sides; the matrix is symmetric
+        rows = K.reshape(n, k, 3, k, 3, *worlds)
+        turned = turn.rotate(Vec(*(rows[:, :, i] for i in range(3))))
+        whole = jnp.stack(turned.parts, axis=2)
+        worlds = whole.shape[5:]
+        K = whole.reshape(n, 3 * k, 3 * k, *worlds).swapaxes(1, 2)
+    return Block(element.flex, element.node + m.nflexvert, K)
 
 
 def of_all(turn: Quat | None, place: np.ndarray) -> Quat:

@@ -32,6 +32,20 @@ class Push(NamedTuple):
     damper: Vec
 
 
+class Block(NamedTuple):
+    """Stiffness of elements: minus the derivative of forces by displacements.
+
+    Attributes:
+      flex: of each element `[n]`.
+      point: its points `[n, k]`.
+      matrix: symmetric, not below zero, `[n, 3 k, 3 k, *W]`; the axes of a point side by side.
+    """
+
+    flex: np.ndarray
+    point: np.ndarray
+    matrix: Array
+
+
 class Place(NamedTuple):
     """Where all points are, vertices first, then nodes.
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from jaxsim.enums import EnableBit, IntegratorType, JointType
+from jaxsim.enums import EnableBit, IntegratorType, JointType, SolverType
 from jaxsim.model.model import Model
+from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.refusal import Refusal, named, refuse
 
-EXPLICIT = (IntegratorType.EULER, IntegratorType.RK4)
+VELOCITY = (IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST)
 
 
 def refusals(m: Model) -> list[Refusal]:
@@ -23,15 +24,44 @@ def _lack(m: Model, f: int) -> str:
     if m.flex_rigid[f]:
         return ""
     elastic = m.flex_stiffnessadr[f] >= 0 or m.flex_bendingadr[f] >= 0
-    if elastic and m.opt.integrator not in EXPLICIT:
+    if elastic and m.opt.integrator in VELOCITY:
         name = IntegratorType(m.opt.integrator).name.lower()
         return (
-            f"elasticity cannot be used with the integrator '{name}', as in MuJoCo; use 'Euler' "
-            "or 'RK4'"
+            f"elasticity cannot be used with the integrator '{name}', as in MuJoCo; use "
+            "'discrete', 'Euler' or 'RK4'"
         )
+    if is_discrete(m) and (what := _discrete_lack(m, f, elastic)):
+        return what
     if m.opt.enableflags & EnableBit.SLEEP:
         return "flexes are not supported with sleeping; remove sleep='enable'"
     return _misplaced(m, f)
+
+
+def _discrete_lack(m: Model, f: int, elastic: bool) -> str:
+    """As in MuJoCo, but for rods."""
+    if m.flex_edgestiffness[f] or m.flex_edgedamping[f]:
+        return (
+            "edge stiffness and damping cannot be used with the integrator 'discrete', as in "
+            "MuJoCo; use elasticity, or edge equality='true'"
+        )
+    if not elastic:
+        return ""
+    if m.opt.solver == SolverType.PGS:
+        return (
+            "elasticity cannot be used with the integrator 'discrete' and solver='PGS', as in "
+            "MuJoCo; use 'Newton' or 'CG'"
+        )
+    if m.opt.noslip_iterations:
+        return (
+            "elasticity cannot be used with the integrator 'discrete' and noslip_iterations, as "
+            "in MuJoCo; set them to 0"
+        )
+    if m.flex_dim[f] == 1:
+        return (
+            "elasticity of rods is not supported with the integrator 'discrete'; use 'Euler' or "
+            "'RK4'"
+        )
+    return ""
 
 
 def _misplaced(m: Model, f: int) -> str:
