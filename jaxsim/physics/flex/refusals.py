@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxsim.enums import EnableBit, IntegratorType, JointType, SolverType
+from jaxsim.enums import IntegratorType, JointType, SolverType
 from jaxsim.model.model import Model
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.refusal import Refusal, named, refuse
@@ -32,8 +32,6 @@ def _lack(m: Model, f: int) -> str:
         )
     if is_discrete(m) and (what := _discrete_lack(m, f, elastic)):
         return what
-    if m.opt.enableflags & EnableBit.SLEEP:
-        return "flexes are not supported with sleeping; remove sleep='enable'"
     return _misplaced(m, f)
 
 

@@ -124,6 +124,13 @@ def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return np.where(table < s.nv, table, 0), table < s.nv
 
 
+@derived
+def moves_flexes(s: Structure) -> np.ndarray:
+    """Dofs that move points of elastic flexes, `[nv]` bool."""
+    dof, real = _dofs(s)
+    return np.isin(np.arange(s.nv), dof[real])
+
+
 def groups_of_rows(moves: np.ndarray) -> np.ndarray:
     """Columns that are true in each row, padded with the number of columns."""
     row, col = np.nonzero(moves)

@@ -30,7 +30,7 @@ from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
-from jaxsim.physics.flex.stiffness import implicit_flexes
+from jaxsim.physics.flex.stiffness import implicit_flexes, moves_flexes
 from jaxsim.physics.integrate.velocity_derivative import (
     along_rows,
     bias_derivative,
@@ -51,7 +51,7 @@ class Metric(NamedTuple):
       backbone: the same, of tendons and actuators with the diagonal only, and without flexes: zero
         where M is.
       shift: -h K qvel, `[nv, *W]` [N or N m].
-      held: dofs that an implicit tendon or actuator moves, `[nv, *W]` bool.
+      held: dofs that an implicit tendon, actuator or flex moves, `[nv, *W]` bool.
     """
 
     matrix: jax.Array
@@ -86,6 +86,7 @@ def metric(m: Model, d: Data) -> Metric:
     flexes = implicit_flexes(m, d)
     if flexes is not None:
         matrix, shift = matrix + flexes.matrix, shift - flexes.shift
+        held = held | column(moves_flexes(m), d.qvel)
     return Metric(matrix, backbone, shift, held)
 
 
