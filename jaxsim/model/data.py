@@ -234,6 +234,9 @@ class Data(Record):
     readings: Any = work(
         "numbers for the samples of sensors (history/sampling.py); None: none has a history"
     )
+    frames: Any = work(
+        "frames of rods that twist, carried along (flex/frames.py); None: not known yet"
+    )
     found: Any = work(
         "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
     )

@@ -17,6 +17,7 @@ from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
+from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.integrate.ties import flex_ties, metric_ties
 from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
 
@@ -86,12 +87,13 @@ def islands(m: Model, d: Data) -> Data:
     Needs the rows and contacts of `d`. Without the island flag there are none.
     """
     soft = flex_ties(m, d.tree_asleep < 0)
-    if (d.rows.empty and not soft) or m.opt.disableflags & DisableBit.ISLAND:
+    alone = soft if is_discrete(m) else []  # which make islands where there is no row
+    if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
     touched, ties = touched_trees(m, d), [*metric_ties(m, d.qpos), *soft]
     some = d.nefc > 0
-    for tie in soft:  # also where there is no row
+    for tie in alone:
         some = some | tie.any(axis=(0, 1))[None]
     bound = jnp.concatenate([*touched, *ties]).any(axis=0) & some
     first = connected(d.rows, touched, ties)

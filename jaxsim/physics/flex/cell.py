@@ -25,10 +25,10 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.flex.lattice import Elements, elements, middle
 from jaxsim.physics.flex.push import (
-    Place,
-    Push,
     YIELDS_STRETCHED,
     Block,
+    Place,
+    Push,
     by_flex,
     of_elements,
     on_elements,

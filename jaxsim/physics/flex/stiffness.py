@@ -162,8 +162,9 @@ def _force(m: Model, reach: _Reach, block: Block, x: Vec) -> Array:
 def _matrix(m: Model, reach: _Reach, block: Block, weight: Array) -> Array:
     """J' (weight K) J, `[nv, nv, *W]`: summed by pairs of points, then by pairs of dofs."""
     n, k = block.point.shape
-    worlds = block.matrix.shape[3:]
-    numbers = (block.matrix * weight[:, None, None]).reshape(n, k, 3, k, 3, *worlds)
+    numbers = block.matrix * weight[:, None, None]
+    worlds = numbers.shape[3:]
+    numbers = numbers.reshape(n, k, 3, k, 3, *worlds)
     numbers = numbers.swapaxes(2, 3).reshape(n * k * k, 3, 3, *worlds)
     count = len(reach.dof)
     at = (block.point[:, :, None] * count + block.point[:, None]).ravel()
@@ -171,9 +172,7 @@ def _matrix(m: Model, reach: _Reach, block: Block, weight: Array) -> Array:
     numbers = sum_groups(numbers, groups(owner.ravel(), len(pair)))
     first, second = pair // count, pair % count
     left, right = (take(reach.axis, i) for i in (first, second))
-    half = [
-        sum(numbers[:, i, j][:, None] * a for j, a in enumerate(right.parts)) for i in range(3)
-    ]
+    half = [sum(numbers[:, i, j][:, None] * a for j, a in enumerate(right.parts)) for i in range(3)]
     both = sum(a[:, :, None] * b[:, None] for a, b in zip(left.parts, half, strict=True))
     flat = both.reshape(-1, *worlds)
     at = (reach.dof[first][:, :, None] * m.nv + reach.dof[second][:, None]).ravel()

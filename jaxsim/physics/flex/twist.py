@@ -25,17 +25,28 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
-from jaxsim.physics.flex.frames import Chains, Frames, chains, moved, rest, stored, tangents, turned
+from jaxsim.physics.flex.frames import (
+    Chains,
+    Frames,
+    Rest,
+    chains,
+    moved,
+    rest,
+    stored,
+    tangents,
+    turned,
+)
 from jaxsim.physics.flex.push import Place, Push, corners, pushes
 from jaxsim.physics.flex.rod import curvature_binormal
 
 
 class Twisted(NamedTuple):
-    """Forces on the vertices, and generalized forces of the torques, `[nv, *W]` each."""
+    """Forces on the vertices, generalized forces of the torques, `[nv, *W]` each, and frames."""
 
     push: Push
     spring: Array
     damper: Array
+    frames: Frames
 
 
 class Material(NamedTuple):
@@ -68,9 +79,10 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
         return None
     ends = corners(place.xpos, table.vert)
     tangent = tangents(place.xpos, table)
-    held = stored(m, d, tangent)
+    pose = rest(m, d)
+    held = stored(m, d, tangent, pose)
     theta = _angles(m, d, table)
-    material = _material(m, d, table)
+    material = _material(m, pose, table)
 
     def energy(ends: list[Vec], theta: Array) -> Array:
         return jnp.sum(_energy(material, _shape(held, ends, theta, table)))
@@ -84,6 +96,7 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
         push,
         _generalized(m, d, table, tangent, -turning),
         _generalized(m, d, table, tangent, -dragging),
+        now,
     )
 
 
@@ -107,9 +120,8 @@ def _energy(k: Material, shape: Shape) -> Array:
     return energy
 
 
-def _material(m: Model, d: Data, table: Chains) -> Material:
+def _material(m: Model, pose: Rest, table: Chains) -> Material:
     weak, more, size, twist = (take(m.flex_bending, table.record + i) for i in (4, 5, 6, 8))
-    pose = rest(m, d)
     first, second = table.pair.T
     kb = curvature_binormal(take(pose.edge, first), take(pose.edge, second))
     f = take(pose.across, second)

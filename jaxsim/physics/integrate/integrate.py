@@ -66,7 +66,7 @@ def rk4(m: Model, d: Data) -> Data:
     DC motor is, whose friction is integrated with them.
     """
     h = m.opt.timestep
-    readings = d.readings
+    at_start = {name: getattr(d, name) for name in ("readings", "frames")}
     d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
     first = (d.qvel, d.qacc, d.act_dot)
 
@@ -91,7 +91,7 @@ def rk4(m: Model, d: Data) -> Data:
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
-    new = advance(m, d.replace(act_dot=act_dot, readings=readings), acc, vel)
+    new = advance(m, d.replace(act_dot=act_dot, **at_start), acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
     end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
     if m.nplastic:

@@ -38,8 +38,11 @@ def metric_ties(m: Model, like: Array) -> list[Array]:
 
 
 def flex_ties(m: Model, awake: Array) -> list[Array]:
-    """The trees, those that are awake, that elasticity ties, `[n, ntree, *W]` bool; of none: []."""
-    several = [t for t in trees_of_flexes(m.structure) if len(t) > 1] if is_discrete(m) else []
+    """The trees, those that are awake, that elasticity ties, `[n, ntree, *W]` bool; of none: [].
+
+    MuJoCo has them in one island whatever the integrator, although forces alone tie them.
+    """
+    several = [t for t in trees_of_flexes(m.structure) if len(t) > 1]
     if not several:
         return []
     member = np.array([np.isin(np.arange(m.ntree), trees) for trees in several])

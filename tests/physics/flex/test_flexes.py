@@ -327,7 +327,6 @@ REFUSED = {
         "free": ROPE.replace(OFF, '<contact contype="4" conaffinity="4"/>'),
         "h": ".001",
     },
-    "sleep": {"free": ROPE, "h": ".001", "flag": 'sleep="enable"'},
 }  # fmt: skip
 
 
