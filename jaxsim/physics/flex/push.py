@@ -35,15 +35,37 @@ class Push(NamedTuple):
 class Block(NamedTuple):
     """Stiffness of elements: minus the derivative of forces by displacements.
 
+    Matrices are `[n, 3 k, 3 k, *W]`, symmetric, not below zero; the axes of a point side by side.
+
     Attributes:
       flex: of each element `[n]`.
       point: its points `[n, k]`.
-      matrix: symmetric, not below zero, `[n, 3 k, 3 k, *W]`; the axes of a point side by side.
+      matrix: of springs.
+      damper: of dampers, but for the number of the flex; None: the same.
+      turning: of springs, only for the inertia of a step; None: none.
     """
 
     flex: np.ndarray
     point: np.ndarray
     matrix: Array
+    damper: Array | None = None
+    turning: Array | None = None
+
+
+class HingeBlock(NamedTuple):
+    """The same of hinges, for pairs of them.
+
+    Attributes:
+      flex: of each pair `[n]`.
+      dof: of its hinges `[n, 2]`; -1: none.
+      matrix: of springs `[n, 2, 2, *W]`.
+      damper: of dampers, likewise.
+    """
+
+    flex: np.ndarray
+    dof: np.ndarray
+    matrix: Array
+    damper: Array
 
 
 class Place(NamedTuple):

@@ -54,10 +54,10 @@ def _discrete_lack(m: Model, f: int, elastic: bool) -> str:
             "elasticity cannot be used with the integrator 'discrete' and noslip_iterations, as "
             "in MuJoCo; set them to 0"
         )
-    if m.flex_dim[f] == 1:
+    if m.flex_dim[f] == 1 and m.flex_plasticadr[f] < 0:
         return (
-            "elasticity of rods is not supported with the integrator 'discrete'; use 'Euler' or "
-            "'RK4'"
+            "elasticity of rods without hinges for their twist is not supported with the "
+            "integrator 'discrete'; use 'Euler' or 'RK4'"
         )
     return ""
 

@@ -21,13 +21,16 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pattern import Pattern
+from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.flex.bend import bend_stiffness
 from jaxsim.physics.flex.cell import cell_stiffness, turns
 from jaxsim.physics.flex.flex import nodes
+from jaxsim.physics.flex.frames import chains
 from jaxsim.physics.flex.lattice import elements
-from jaxsim.physics.flex.push import Block, Place, by_flex
+from jaxsim.physics.flex.push import Block, HingeBlock, Place, by_flex
 from jaxsim.physics.flex.stretch import stretch_stiffness
+from jaxsim.physics.flex.twist import twist_stiffness
 from jaxsim.physics.topology import ancestors
 
 LAWS = (stretch_stiffness, bend_stiffness, cell_stiffness)
@@ -48,19 +51,30 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     xpos = concat([d.flexvert_xpos, node])
     place = Place(xpos, xpos, turns(m, elements(m), xpos), d.plastic)
     blocks = [block for law in LAWS for block in law(m, place)]
+    rods = twist_stiffness(m, d, place)
+    blocks += [] if rods is None else [rods[0]]
     if not blocks:
         return None
     reach = _reach(m, d, xpos)
     off, h = m.opt.disableflags, m.opt.timestep
-    spring = 0.0 if off & DisableBit.SPRING else h
-    damper = 0.0 if off & DisableBit.DAMPER else m.flex_damping
+    spring = 0 * m.flex_damping + (0.0 if off & DisableBit.SPRING else h * h)
+    damper = 0 * m.flex_damping if off & DisableBit.DAMPER else h * m.flex_damping
+    springs_on = not off & DisableBit.SPRING
     velocity = Vec(*(_along_dofs(reach, part, d.qvel) for part in reach.axis.parts))
     matrix, shift = jnp.zeros_like(d.M), jnp.zeros_like(d.qvel)
     for block in blocks:
-        weight = by_flex(h * (spring + damper + 0 * m.flex_damping), block.flex, xpos.x)
-        matrix = matrix + _matrix(m, reach, block, weight)
-        if not off & DisableBit.SPRING:
+        k, c = (by_flex(a, block.flex, xpos.x)[:, None, None] for a in (spring, damper))
+        stiff = block.matrix if block.turning is None else block.matrix + block.turning
+        resists = stiff if block.damper is None else block.damper
+        matrix = matrix + _matrix(m, reach, block.point, k * stiff + c * resists)
+        if springs_on:
             shift = shift + h * _force(m, reach, block, velocity)
+    if rods is not None:
+        hinges = rods[1]
+        k, c = (by_flex(a, hinges.flex, xpos.x)[:, None, None] for a in (spring, damper))
+        matrix = matrix + _on_hinges(m, hinges, k * hinges.matrix + c * hinges.damper)
+        if springs_on:
+            shift = shift + h * apply(_on_hinges(m, hinges, hinges.matrix), d.qvel)
     return Implicit(matrix, shift)
 
 
@@ -74,15 +88,16 @@ def elastic(s: Structure) -> np.ndarray:
 @derived
 def trees_of_flexes(s: Structure) -> list[np.ndarray]:
     """The trees that the elasticity of each flex ties together."""
-    vert, node = s.flex_vertbodyid, s.flex_nodebodyid
-    body = [
-        node[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
-        if s.flex_interp[f]
-        else vert[s.flex_vertadr[f] :][: s.flex_vertnum[f]]
-        for f in np.flatnonzero(elastic(s))
-    ]
-    trees = [np.unique(s.body_treeid[b[b >= 0]]) for b in body]
-    return [t[t >= 0] for t in trees]
+    rods, out = chains(s), []
+    for f in np.flatnonzero(elastic(s)):
+        if s.flex_interp[f]:
+            body = s.flex_nodebodyid[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
+        else:
+            body = s.flex_vertbodyid[s.flex_vertadr[f] :][: s.flex_vertnum[f]]
+        hinge = rods.dof[(rods.flex == f) & (rods.dof >= 0)]
+        tree = np.concatenate([s.body_treeid[body[body >= 0]], s.dof_treeid[hinge]])
+        out.append(np.unique(tree[tree >= 0]))
+    return out
 
 
 class _Reach(NamedTuple):
@@ -159,15 +174,26 @@ def _force(m: Model, reach: _Reach, block: Block, x: Vec) -> Array:
     return total
 
 
-def _matrix(m: Model, reach: _Reach, block: Block, weight: Array) -> Array:
-    """J' (weight K) J, `[nv, nv, *W]`: summed by pairs of points, then by pairs of dofs."""
-    n, k = block.point.shape
-    numbers = block.matrix * weight[:, None, None]
+def _on_hinges(m: Model, block: HingeBlock, numbers: Array) -> Array:
+    """Numbers `[n, 2, 2, *W]` of pairs of hinges as a matrix `[nv, nv, *W]`."""
+    first, second = block.dof[:, :, None], block.dof[:, None]
+    at = np.where((first >= 0) & (second >= 0), first * m.nv + second, -1).ravel()
+    place, owner = np.unique(at, return_inverse=True)
+    flat = numbers.reshape(len(at), *numbers.shape[3:])
+    sums = sum_groups(flat, groups(owner.ravel(), len(place)))
+    real = np.flatnonzero(place >= 0)
+    place = place[real]
+    return Pattern(place // m.nv, place % m.nv, (m.nv, m.nv)).dense(take(sums, real))
+
+
+def _matrix(m: Model, reach: _Reach, point: np.ndarray, numbers: Array) -> Array:
+    """J' K J of blocks K, `[nv, nv, *W]`: summed by pairs of points, then by pairs of dofs."""
+    n, k = point.shape
     worlds = numbers.shape[3:]
     numbers = numbers.reshape(n, k, 3, k, 3, *worlds)
     numbers = numbers.swapaxes(2, 3).reshape(n * k * k, 3, 3, *worlds)
     count = len(reach.dof)
-    at = (block.point[:, :, None] * count + block.point[:, None]).ravel()
+    at = (point[:, :, None] * count + point[:, None]).ravel()
     pair, owner = np.unique(at, return_inverse=True)
     numbers = sum_groups(numbers, groups(owner.ravel(), len(pair)))
     first, second = pair // count, pair % count

@@ -6,9 +6,10 @@ quadratic form of the squared lengths of their edges,
 
     E = 1/4 s' K s,   s_i = l_i^2 - L_i^2        K: compile/flex/elastic/elastic.py
 
-where what has yielded is added to L_i^2 (plastic.py), so that an edge pulls its ends together with l_i (K s)_i. Damping in proportion to the stiffness
-puts the change of l^2 in the last step, over the length of the step, in the place of s (Kharevych
-et al., "Geometric, variational integrators for computer animation", 2006, section 5.2).
+where what has yielded is added to L_i^2 (plastic.py), so that an edge pulls its ends together with
+l_i (K s)_i. Damping in proportion to the stiffness puts the change of l^2 in the last step, over
+the length of the step, in the place of s (Kharevych et al., "Geometric, variational integrators for
+computer animation", 2006, section 5.2).
 """
 
 from typing import NamedTuple

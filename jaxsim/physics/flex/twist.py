@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, safe_divide, safe_sqrt
+from jaxsim.math import Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
@@ -36,7 +36,7 @@ from jaxsim.physics.flex.frames import (
     tangents,
     turned,
 )
-from jaxsim.physics.flex.push import Place, Push, corners, pushes
+from jaxsim.physics.flex.push import Block, HingeBlock, Place, Push, corners, pushes
 from jaxsim.physics.flex.rod import curvature_binormal
 
 
@@ -98,6 +98,82 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
         _generalized(m, d, table, tangent, -dragging),
         now,
     )
+
+
+def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock] | None:
+    """Stiffness of vertices, and of hinges, as MuJoCo takes it: nothing couples the two.
+
+    Of vertices the products of derivatives of curvatures and twists (Gauss and Newton); those of
+    twists count as inertia, but not as a force that the motion of a step adds. Of hinges those of
+    twists, and the second derivative of the energy of each end's curvature where that is positive.
+    """
+    table = chains(m)
+    if not len(table.flex):
+        return None
+    tangent, pose = tangents(place.xpos, table), rest(m, d)
+    held, theta = stored(m, d, tangent, pose), _angles(m, d, table)
+    material = _material(m, pose, table)
+    k = len(table.pair)
+    both = table.pair.T.ravel()
+    alone = table._replace(pair=np.arange(2 * k).reshape(2, k).T)  # a rod of each inner vertex
+    frames = Frames(take(held.tangent, both), take(held.across, both), held.angle)
+    angle = take(theta, both)
+    vert = np.stack([*table.vert[table.pair[:, 0]].T, table.vert[table.pair[:, 1], 1]], axis=1)
+
+    def shape(x: list[Array]) -> Shape:
+        p = [Vec(*x[3 * i : 3 * i + 3]) for i in range(3)]
+        return _shape(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
+
+    x = [a for v in corners(place.xpos, vert) for a in v.parts]
+    now, change = jax.linearize(shape, x)
+    units = [[jnp.full_like(a, i == j) for j, a in enumerate(x)] for i in range(len(x))]
+    slope = jax.vmap(change)(jax.tree.map(lambda *a: jnp.stack(a), *units))
+    flex = table.flex[table.pair[:, 0]]
+    points = Block(
+        flex,
+        vert,
+        _products(_bending(material, slope)),
+        _products([*_resisting(material, now, slope), (2 * material.twist, slope.twist)]),
+        _products([(2 * material.twist, slope.twist)]),
+    )
+    return points, _of_hinges(material, now, flex, table)
+
+
+Row = tuple[Array, Array]  # a weight `[n, *W]`, and a derivative by each coordinate `[9, n, *W]`
+
+
+def _bending(k: Material, slope: Shape) -> list[Row]:
+    pairs = ((weight, a) for seen in slope.seen for weight, a in zip((k.weak, k.strong), seen))
+    return list(pairs)
+
+
+def _resisting(k: Material, now: Shape, slope: Shape) -> list[Row]:
+    """Of the dampers of the curvature: see `_resistance`, which is that for one direction."""
+    unit, stiff, bent, equal = _growth(k, now)
+    rows = [(jnp.where(bent, stiff, 0), unit.dot(slope.binormal))]
+    for f, g in slope.seen:
+        rows += [(jnp.where(bent, 0, equal), f), (jnp.where(bent, 0, k.strong), g)]
+    return rows
+
+
+def _products(rows: list[Row]) -> Array:
+    """sum of weight (derivative) (derivative)', `[n, 9, 9, *W]`."""
+    out = [weight * a[:, None] * a[None] for weight, a in rows]
+    return jnp.moveaxis(sum(out[1:], out[0]), 2, 0)
+
+
+def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> HingeBlock:
+    own = []
+    for f, g in now.seen:
+        weak = k.weak * (g * g - (f - k.rest[0]) * f)
+        strong = k.strong * (f * f - (g - k.rest[1]) * g)
+        own.append(jnp.maximum(weak + strong, 0))
+    twist = 2 * k.twist + 0 * now.twist
+    rows = [[twist, -twist], [-twist, twist]]
+    damper = jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
+    rows = [[twist + own[0], -twist], [-twist, twist + own[1]]]
+    spring = jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
+    return HingeBlock(flex, table.dof[table.pair], spring, damper)
 
 
 def _shape(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> Shape:
@@ -172,17 +248,22 @@ def _resistance(k: Material, now: Shape, rate: Shape) -> Shape:
 
     A straight vertex has no direction in which its curvature grows: it resists along both axes.
     """
+    unit, stiff, bent, equal = _growth(k, now)
+    grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
+    both = [(jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen]
+    return Shape(grows, both, 2 * k.twist * rate.twist)
+
+
+def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
+    """The direction of the curvature, what its size counts with, whether it has one; sqrt(k1 k2)."""
     size = now.binormal.norm()
     unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
-    bent = size > MINVAL
     equal = safe_sqrt(k.weak * k.strong)
     stiff = jnp.zeros_like(size)
     for f, g in now.seen:
         share = safe_divide(f * f, f * f + g * g)
         stiff = stiff + equal * share + k.strong * (1 - share)
-    grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
-    both = [(jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen]
-    return Shape(grows, both, 2 * k.twist * rate.twist)
+    return unit, stiff, size > MINVAL, equal
 
 
 def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:

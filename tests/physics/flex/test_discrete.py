@@ -42,11 +42,17 @@ def text(**given: str) -> str:
     return MODEL.format(**{**fill, **given})
 
 
-# elements and hinges that yield, cells and walls on what moves, one on the free body alone
+ROD = f"""<flexcomp name="{{name}}" type="direct" dim="1" {{size}} mass=".3" euler="10 20 30"
+  point="0 0 0  .1 0 0  .19 .04 0  .25 .12 .02" element="0 1 1 2 2 3">{{pin}}{OFF}
+  <elasticity young="1e5" poisson=".3" damping=".01" {{section}}/></flexcomp>"""
+BOX = 'section="box" sectionsize=".01 .02"'
+# elements and hinges that yield, cells, walls and rods, some on what moves, one on a free body
 FULL = text(
     arm=grid("cloth", "3 2 1", 2, pin=PIN, more='elastic2d="both" yield=".01"')
-    + grid("cells", pin=PIN, dof='dof="trilinear"', young="1e2"),
+    + grid("cells", pin=PIN, dof='dof="trilinear"', young="1e2")
+    + ROD.format(name="bow", size='radius=".01"', pin='<pin id="0 1"/>', section=""),
     free=grid("walls", dof='dof="trilinear"', more='elastic2d="both"', young="1e2")
+    + ROD.format(name="loose", size="", pin="", section=BOX)
     + POINT.format(i=1, x=0.2, y=0, z=2) + POINT.format(i=2, x=0, y=0.2, z=2)
     + POINT.format(i=3, x=0, y=0, z=2.2),
     more=f"""<deformable><flex name="on free" dim="3" body="first v1 v2 v3" element="0 1 2 3">{OFF}
@@ -64,7 +70,7 @@ def program():
     mj = mujoco.MjModel.from_xml_string(FULL)
     states = [random_state(mj, k, spread=0.02, speed=1.0) for k in range(WORLDS)]
     m = jaxsim.load_model(FULL)
-    empty = jaxsim.make_data(m, keep=["qfrc_inverse", *FIELDS[3:]])
+    empty = jaxsim.make_data(m, keep=[jaxsim.inverse, *FIELDS[3:]])
     names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied", "plastic")
     worlds = stack(
         [empty.replace(**{n: jnp.asarray(getattr(s, n)) for n in names}) for s in states]
