@@ -3,7 +3,8 @@
 A point is a vertex that is fixed to a body, or a node of an interpolated flex: vertices first.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -144,6 +145,32 @@ def corners(x: Vec, table: np.ndarray) -> list[Vec]:
 def pushes(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> Push:
     """Forces on the points of elements `[n, k]`, point by point."""
     return Push(table.T.ravel(), concat(spring), concat(damper))
+
+
+def slopes(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any]:
+    """A function of the points of elements, and its derivatives by their coordinates, first."""
+
+    def of_parts(parts: list[Array]) -> Any:
+        return function([Vec(*parts[3 * i : 3 * i + 3]) for i in range(len(x))])
+
+    parts = [a for v in x for a in v.parts]
+    value, change = jax.linearize(of_parts, parts)
+    units = [[jnp.full_like(a, i == j) for j, a in enumerate(parts)] for i in range(len(parts))]
+    return value, jax.vmap(change)(jax.tree.map(lambda *a: jnp.stack(a), *units))
+
+
+def towards(unit: Vec, change: Vec) -> Array:
+    """The part of derivatives `[k, n, *W]` along vectors `[n, *W]`."""
+    return unit.map(lambda a: a[None]).dot(change)
+
+
+Row = tuple[Array, Array]  # a weight `[n, *W]`, and a derivative by each coordinate `[k, n, *W]`
+
+
+def products(rows: list[Row]) -> Array:
+    """sum of weight (derivative) (derivative)', `[n, k, k, *W]`."""
+    terms = [weight[None, None] * a[:, None] * a[None] for weight, a in rows]
+    return jnp.moveaxis(sum(terms[1:], terms[0]), 2, 0)
 
 
 def by_flex(values: jax.Array, flex: np.ndarray, like: Array) -> Array:

@@ -36,7 +36,7 @@ def _lack(m: Model, f: int) -> str:
 
 
 def _discrete_lack(m: Model, f: int, elastic: bool) -> str:
-    """As in MuJoCo, but for rods."""
+    """What MuJoCo refuses too."""
     if m.flex_edgestiffness[f] or m.flex_edgedamping[f]:
         return (
             "edge stiffness and damping cannot be used with the integrator 'discrete', as in "
@@ -53,11 +53,6 @@ def _discrete_lack(m: Model, f: int, elastic: bool) -> str:
         return (
             "elasticity cannot be used with the integrator 'discrete' and noslip_iterations, as "
             "in MuJoCo; set them to 0"
-        )
-    if m.flex_dim[f] == 1 and m.flex_plasticadr[f] < 0:
-        return (
-            "elasticity of rods without hinges for their twist is not supported with the "
-            "integrator 'discrete'; use 'Euler' or 'RK4'"
         )
     return ""
 

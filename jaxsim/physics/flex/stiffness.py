@@ -29,11 +29,12 @@ from jaxsim.physics.flex.flex import nodes
 from jaxsim.physics.flex.frames import chains
 from jaxsim.physics.flex.lattice import elements
 from jaxsim.physics.flex.push import Block, HingeBlock, Place, by_flex
+from jaxsim.physics.flex.rod import rod_stiffness
 from jaxsim.physics.flex.stretch import stretch_stiffness
 from jaxsim.physics.flex.twist import twist_stiffness
 from jaxsim.physics.topology import ancestors
 
-LAWS = (stretch_stiffness, bend_stiffness, cell_stiffness)
+LAWS = (stretch_stiffness, bend_stiffness, rod_stiffness, cell_stiffness)
 
 
 class Implicit(NamedTuple):

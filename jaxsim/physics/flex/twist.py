@@ -36,7 +36,18 @@ from jaxsim.physics.flex.frames import (
     tangents,
     turned,
 )
-from jaxsim.physics.flex.push import Block, HingeBlock, Place, Push, corners, pushes
+from jaxsim.physics.flex.push import (
+    Block,
+    HingeBlock,
+    Place,
+    Push,
+    Row,
+    corners,
+    products,
+    pushes,
+    slopes,
+    towards,
+)
 from jaxsim.physics.flex.rod import curvature_binormal
 
 
@@ -120,46 +131,37 @@ def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock]
     angle = take(theta, both)
     vert = np.stack([*table.vert[table.pair[:, 0]].T, table.vert[table.pair[:, 1], 1]], axis=1)
 
-    def shape(x: list[Array]) -> Shape:
-        p = [Vec(*x[3 * i : 3 * i + 3]) for i in range(3)]
+    def shape(p: list[Vec]) -> Shape:
         return _shape(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
 
-    x = [a for v in corners(place.xpos, vert) for a in v.parts]
-    now, change = jax.linearize(shape, x)
-    units = [[jnp.full_like(a, i == j) for j, a in enumerate(x)] for i in range(len(x))]
-    slope = jax.vmap(change)(jax.tree.map(lambda *a: jnp.stack(a), *units))
+    now, slope = slopes(shape, corners(place.xpos, vert))
     flex = table.flex[table.pair[:, 0]]
     points = Block(
         flex,
         vert,
-        _products(_bending(material, slope)),
-        _products([*_resisting(material, now, slope), (2 * material.twist, slope.twist)]),
-        _products([(2 * material.twist, slope.twist)]),
+        products(_bending(material, slope)),
+        products([*_resisting(material, now, slope), (2 * material.twist, slope.twist)]),
+        products([(2 * material.twist, slope.twist)]),
     )
     return points, _of_hinges(material, now, flex, table)
 
 
-Row = tuple[Array, Array]  # a weight `[n, *W]`, and a derivative by each coordinate `[9, n, *W]`
-
-
 def _bending(k: Material, slope: Shape) -> list[Row]:
-    pairs = ((weight, a) for seen in slope.seen for weight, a in zip((k.weak, k.strong), seen))
+    pairs = (
+        (weight, a)
+        for seen in slope.seen
+        for weight, a in zip((k.weak, k.strong), seen, strict=True)
+    )
     return list(pairs)
 
 
 def _resisting(k: Material, now: Shape, slope: Shape) -> list[Row]:
     """Of the dampers of the curvature: see `_resistance`, which is that for one direction."""
     unit, stiff, bent, equal = _growth(k, now)
-    rows = [(jnp.where(bent, stiff, 0), unit.dot(slope.binormal))]
+    rows = [(jnp.where(bent, stiff, 0), towards(unit, slope.binormal))]
     for f, g in slope.seen:
         rows += [(jnp.where(bent, 0, equal), f), (jnp.where(bent, 0, k.strong), g)]
     return rows
-
-
-def _products(rows: list[Row]) -> Array:
-    """sum of weight (derivative) (derivative)', `[n, 9, 9, *W]`."""
-    out = [weight * a[:, None] * a[None] for weight, a in rows]
-    return jnp.moveaxis(sum(out[1:], out[0]), 2, 0)
 
 
 def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> HingeBlock:
@@ -255,7 +257,7 @@ def _resistance(k: Material, now: Shape, rate: Shape) -> Shape:
 
 
 def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
-    """The direction of the curvature, what its size counts with, whether it has one; sqrt(k1 k2)."""
+    """Direction of the curvature, what its size counts with, whether it has one; sqrt(k1 k2)."""
     size = now.binormal.norm()
     unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
     equal = safe_sqrt(k.weak * k.strong)

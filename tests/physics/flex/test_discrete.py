@@ -45,6 +45,9 @@ def text(**given: str) -> str:
 ROD = f"""<flexcomp name="{{name}}" type="direct" dim="1" {{size}} mass=".3" euler="10 20 30"
   point="0 0 0  .1 0 0  .19 .04 0  .25 .12 .02" element="0 1 1 2 2 3">{{pin}}{OFF}
   <elasticity young="1e5" poisson=".3" damping=".01" {{section}}/></flexcomp>"""
+RING = f"""<flexcomp name="ring" type="circle" count="5 1 1" spacing=".1 .1 .1" dim="1"
+  radius=".01" mass=".5" pos="0 -1 1">{OFF}<elasticity young="1e5" poisson=".3" damping=".002"/>
+</flexcomp>"""
 BOX = 'section="box" sectionsize=".01 .02"'
 # elements and hinges that yield, cells, walls and rods, some on what moves, one on a free body
 FULL = text(
@@ -53,6 +56,7 @@ FULL = text(
     + ROD.format(name="bow", size='radius=".01"', pin='<pin id="0 1"/>', section=""),
     free=grid("walls", dof='dof="trilinear"', more='elastic2d="both"', young="1e2")
     + ROD.format(name="loose", size="", pin="", section=BOX)
+    + RING
     + POINT.format(i=1, x=0.2, y=0, z=2) + POINT.format(i=2, x=0, y=0.2, z=2)
     + POINT.format(i=3, x=0, y=0, z=2.2),
     more=f"""<deformable><flex name="on free" dim="3" body="first v1 v2 v3" element="0 1 2 3">{OFF}
