@@ -90,7 +90,7 @@ class Data(Record):
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
     history = array("nhistory", doc="past controls and sensor readings (docs/physics/delays.md)")
-    plastic = array("nplastic", doc="where springs that yield rest: positions, ranges of lengths")
+    plastic = array("nplastic", doc="where what yields rests, and frames of rods that twist")
     plugin_state = array("npluginstate", doc="states of plugins")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
     tree_asleep = array(

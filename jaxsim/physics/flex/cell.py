@@ -12,6 +12,8 @@ deformation gradient dx/dX at the middle, where a wall's normal is the cross pro
 elements).
 """
 
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -121,10 +123,14 @@ def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
     """P X for the nodes of each element, `[n, k, *W]`, from its strain `[n, *W]`."""
     axes = _axes(group)
     x_along = [_along(x, axis) for axis in axes]
-    moved = [sum(p[:, None] * a for p, a in zip(row, x_along, strict=True)) for row in P]
-    parts = (
-        sum(_at(axis, c, a) * a for axis, a in zip(axes, moved, strict=True)) for c in range(3)
-    )
+    moved = []
+    for row in P:
+        terms = [p[:, None] * a for p, a in zip(row, x_along, strict=True)]
+        moved.append(reduce(add, terms))
+    parts = []
+    for c in range(3):
+        terms = [_at(axis, c, a) * a for axis, a in zip(axes, moved, strict=True)]
+        parts.append(reduce(add, terms))
     return Vec(*parts)
 
 

@@ -47,8 +47,15 @@ def yielded_elements(m: Model, d: Data, qvel: Array) -> list[Found]:
         return []
     xpos = _end(m, d, qvel)
     turn = turns(m, elements(m), xpos)
-    laws = {Simplices: _elements, Springs: _cells, Hinges: _hinges}
-    return [laws[type(group)](m, d, group, xpos, turn) for group in table]
+    out = []
+    for group in table:
+        if isinstance(group, Simplices):
+            out.append(_elements(m, d, group, xpos))
+        elif isinstance(group, Springs):
+            out.append(_cells(m, d, group, xpos, turn))
+        else:
+            out.append(_hinges(m, d, group, xpos))
+    return out
 
 
 @derived
@@ -72,7 +79,7 @@ def _threshold(m: Model, flex: np.ndarray, kind: int) -> Array:
     return jnp.maximum(take(m.flex_yield[:, kind], flex), 0)
 
 
-def _elements(m: Model, d: Data, group: Simplices, xpos: Vec, turn: object) -> Found:
+def _elements(m: Model, d: Data, group: Simplices, xpos: Vec) -> Found:
     """Triangles and tetrahedra, whose strain is that of the squared lengths of their edges.
 
     Half the change of these is the strain in the axes of the edges from the first vertex, and their
@@ -116,10 +123,11 @@ def _flex_of_edges(s: Structure) -> np.ndarray:
     return np.repeat(np.arange(s.nflex), s.flex_edgenum)
 
 
-def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat) -> Found:
+def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat | None) -> Found:
     """Cells and walls, by the strain at their middle."""
     count = 6 if group.element.solid else 3
     old = yielded_numbers(d.plastic, group.plastic, count)
+    assert turn is not None  # there are elements
     now = strains(m, group.element, xpos, take(turn, group.place))
     P = strain_matrix(old)
     span = range(len(P))
@@ -133,7 +141,7 @@ def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat) -> Found:
     return np.concatenate([group.plastic + i for i in range(count)]), new
 
 
-def _hinges(m: Model, d: Data, group: Hinges, xpos: Vec, turn: object) -> Found:
+def _hinges(m: Model, d: Data, group: Hinges, xpos: Vec) -> Found:
     """Hinges of shells, by the angle a of their fold and that at rest a0.
 
         tan(a) = (L / l) tan(fold),   tan(a0) = -(c + b) L / B,   |a - a0| <= 2 y / t (A1 + A2) / L

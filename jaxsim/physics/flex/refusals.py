@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxsim.enums import IntegratorType, JointType, SolverType
+from jaxsim.enums import EnableBit, IntegratorType, JointType, SolverType
 from jaxsim.model.model import Model
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.refusal import Refusal, named, refuse
@@ -30,9 +30,22 @@ def _lack(m: Model, f: int) -> str:
             f"elasticity cannot be used with the integrator '{name}', as in MuJoCo; use "
             "'discrete', 'Euler' or 'RK4'"
         )
+    if m.opt.enableflags & EnableBit.IPC and m.flex_dim[f] == 2 and _rides(m, f):
+        return (
+            "under the flag ipc its bodies may move by slides of their own only, and what carries "
+            "them not at all; attach it to what is fixed, or remove ipc='enable'"
+        )
     if is_discrete(m) and (what := _discrete_lack(m, f, elastic)):
         return what
     return _misplaced(m, f)
+
+
+def _rides(m: Model, f: int) -> bool:
+    """Whether a flex is carried by what moves; MuJoCo takes some that slides may carry."""
+    body = m.flex_vertbodyid[m.flex_vertadr[f] :][: m.flex_vertnum[f]]
+    body = np.unique(body[body >= 0])
+    own = np.isin(m.jnt_bodyid, body) & (m.jnt_type != JointType.SLIDE)
+    return bool(own.any() or (m.body_treeid[m.body_parentid[body]] >= 0).any())
 
 
 def _discrete_lack(m: Model, f: int, elastic: bool) -> str:

@@ -117,7 +117,8 @@ def _springs(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
 
 
 def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Array:
-    assert k.turn is not None and now.angle is not None  # it is a pair
+    assert k.turn is not None  # it is a pair
+    assert now.angle is not None
     edge = (x[2] - x[1]).normalize()
     c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * (1 + ROUND**2)
     both = (k.turn[0] * jnp.cos(now.angle) + k.turn[1] * jnp.sin(now.angle)) * (1 + ROUND**2)

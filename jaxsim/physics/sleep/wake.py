@@ -126,7 +126,7 @@ def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
             first = jnp.where(here, column(tree.astype(np.int32), d.qpos), first)
         ends.append(first)
     ties = take(d.eq_active, ids) & (ends[0] >= 0) & (ends[1] >= 0)
-    return d.replace(tree_asleep=woken_by(d.tree_asleep, *ends, ties))
+    return d.replace(tree_asleep=woken_by(d.tree_asleep, ends[0], ends[1], ties))
 
 
 def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
