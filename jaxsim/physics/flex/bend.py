@@ -3,9 +3,10 @@
     F_i = -sum_j B_ij x_j - c n_i
 
 with the quadratic form B of a flat hinge, and for one that is folded at rest, or has yielded, the
-part c, along n_1 = (x_2 - x_0) x (x_3 - x_0) and so on, the areas across from the vertices: the gradient of the
-volume that they span. Both are in `flex_bending` (compile/flex/elastic/elastic.py), and what has
-yielded is added to c (plastic.py). Damping has the velocities in the place of the positions.
+part c, along n_1 = (x_2 - x_0) x (x_3 - x_0) and so on, the areas across from the vertices: the
+gradient of the volume that they span. Both are in `flex_bending` (compile/flex/elastic/elastic.py),
+and what has yielded is added to c (plastic.py). Damping has the velocities in the place of the
+positions.
 """
 
 from typing import NamedTuple
