@@ -62,50 +62,63 @@ FULL = text(
     more=f"""<deformable><flex name="on free" dim="3" body="first v1 v2 v3" element="0 1 2 3">{OFF}
       <elasticity young="1e2" damping=".03"/></flex></deformable>""",
 )  # fmt: skip
+SMALL = text(arm=grid("cloth", "2 2 1", 2, pin=PIN, more='elastic2d="both"'))
 FIELDS = """qpos qvel plastic qacc qacc_smooth qfrc_smooth qfrc_constraint qfrc_spring
-    qfrc_damper qfrc_inverse""".split()
+    qfrc_damper""".split()
 # The oracle stops turning a cell at 1e-9 rad, and forces are stiffnesses times that.
 TURNED = {"rtol": 1e-7, "atol": 1e-8}
 
 
-@cache
-def program():
-    """The oracle's model and states, ours, and a step with what inverse dynamics say of it."""
-    mj = mujoco.MjModel.from_xml_string(FULL)
+INPUTS = ("qpos", "qvel", "qfrc_applied", "xfrc_applied", "plastic")
+
+
+def begun(xml: str, keep: list):
+    """The oracle's model and states, ours, and our data in these states."""
+    mj = mujoco.MjModel.from_xml_string(xml)
     states = [random_state(mj, k, spread=0.02, speed=1.0) for k in range(WORLDS)]
-    m = jaxsim.load_model(FULL)
-    empty = jaxsim.make_data(m, keep=[jaxsim.inverse, *FIELDS[3:]])
-    names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied", "plastic")
-    worlds = stack(
-        [empty.replace(**{n: jnp.asarray(getattr(s, n)) for n in names}) for s in states]
-    )
-
-    def both(d):
-        back = jaxsim.inverse(m, jaxsim.forward(m, d)).qfrc_inverse
-        return jaxsim.step(m, d).replace(qfrc_inverse=back)
-
-    return mj, states, m, worlds, jax.jit(jax.vmap(both), compiler_options=COMPILER)(worlds)
+    m = jaxsim.load_model(xml)
+    empty = jaxsim.make_data(m, keep=keep)
+    each = [empty.replace(**{n: jnp.asarray(getattr(s, n)) for n in INPUTS}) for s in states]
+    return mj, states, m, stack(each)
 
 
-def test_steps_and_inverse_dynamics():
-    mj, states, _, _, found = program()
+@pytest.mark.slow
+def test_steps():
+    mj, states, m, worlds = begun(FULL, FIELDS[3:])
+    found = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)(m, worlds)
     for k, state in enumerate(states):
         d = mujoco.MjData(mj)
-        for name in ("qpos", "qvel", "qfrc_applied", "xfrc_applied"):
+        for name in INPUTS:
             getattr(d, name)[:] = getattr(state, name)
-        mujoco.mj_forward(mj, d)
-        mujoco.mj_inverse(mj, d)
         mujoco.mj_step(mj, d)
         for name in FIELDS:
             theirs = getattr(d, name)
             size = max(1, np.abs(theirs).max(initial=0))
             ours = np.asarray(getattr(found, name))[k]
             np.testing.assert_allclose(ours / size, theirs / size, **TURNED, err_msg=name)
-        pushed = d.qfrc_applied.copy()
-        for body, wrench in enumerate(d.xfrc_applied):
-            args = wrench[:3], wrench[3:], d.xipos[body], body, pushed
-            mujoco.mj_applyFT(mj, d, *args)
-        np.testing.assert_allclose(found.qfrc_inverse[k], pushed, atol=1e-6)
+
+
+@cache
+def small():
+    """A state of the small model, and what forward and inverse dynamics make of it."""
+    mj, states, m, worlds = begun(SMALL, [jaxsim.inverse, "qacc_smooth"])
+
+    def there_and_back(m, d):
+        return jaxsim.inverse(m, jaxsim.forward(m, d))
+
+    run = jax.jit(there_and_back, compiler_options=COMPILER)
+    return mj, states[1], m, worlds[1], run
+
+
+def test_inverse_dynamics():
+    mj, d, m, world, run = small()
+    back = run(m, world)
+    mujoco.mj_forward(mj, d)
+    np.testing.assert_allclose(back.qacc_smooth, d.qacc_smooth, **TURNED)
+    pushed = d.qfrc_applied.copy()
+    for body, wrench in enumerate(d.xfrc_applied):
+        mujoco.mj_applyFT(mj, d, wrench[:3], wrench[3:], d.xipos[body], body, pushed)
+    np.testing.assert_allclose(back.qfrc_inverse, pushed, atol=1e-7)
 
 
 def test_a_stiff_body_is_stable():
@@ -126,7 +139,7 @@ def test_a_stiff_body_is_stable():
 @pytest.mark.slow
 def test_gradient():
     """Along a direction of velocities, stiffnesses and damping."""
-    m = jaxsim.load_model(text(arm=grid("cloth", "2 2 1", 2, pin=PIN, more='elastic2d="both"')))
+    m = jaxsim.load_model(SMALL)
     d, rng = jaxsim.make_data(m), np.random.default_rng(0)
     turn, speed, weight = (jnp.asarray(rng.normal(size=m.nv)) for _ in range(3))
 
@@ -146,16 +159,16 @@ def test_gradient():
 
 
 def test_single_precision():
-    _, _, _, worlds, found = program()
+    _, _, m, world, run = small()
     with jax.enable_x64(False):
-        m = jaxsim.load_model(FULL)
-        names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied", "plastic")
-        given = {n: jnp.asarray(getattr(worlds, n)[0], np.float32) for n in names}
-        new = jax.jit(jaxsim.step, compiler_options=COMPILER)(
-            m, jaxsim.make_data(m).replace(**given)
-        )
-    assert new.qvel.dtype == np.float32
-    np.testing.assert_allclose(new.qpos, found.qpos[0], **FLOAT32)
+        single = jaxsim.load_model(SMALL)
+        given = {n: jnp.asarray(getattr(world, n), np.float32) for n in INPUTS}
+        empty = jaxsim.make_data(single, keep=[jaxsim.inverse, "qacc_smooth"])
+        new = run(single, empty.replace(**given))
+    assert new.qacc.dtype == np.float32
+    found = run(m, world).qacc_smooth
+    size = np.abs(found).max()
+    np.testing.assert_allclose(new.qacc_smooth / size, found / size, **FLOAT32)
 
 
 SLEEPERS = (
@@ -168,6 +181,7 @@ ASLEEP = """tree_asleep tree_awake nisland tree_island qpos qvel qacc qfrc_passi
     qfrc_constraint flexvert_xpos flexedge_length flexedge_velocity""".split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["Euler", "discrete"])
 def test_sleep(integrator):
     """Without gravity they rest; two are pushed. What is only elastic never sleeps under Euler."""
