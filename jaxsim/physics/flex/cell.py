@@ -129,8 +129,8 @@ def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
         moved.append(reduce(add, terms))
     parts = []
     for c in range(3):
-        terms = [_at(axis, c, a) * a for axis, a in zip(axes, moved, strict=True)]
-        parts.append(reduce(add, terms))
+        turned = [a * _at(axis, c, a) for axis, a in zip(axes, moved, strict=True)]
+        parts.append(reduce(add, turned))
     return Vec(*parts)
 
 
