@@ -102,7 +102,7 @@ class Data(Record):
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
     history = array("nhistory", doc="past controls and sensor readings (docs/physics/delays.md)")
-    plastic = array("nplastic", doc="where springs that yield rest: positions, ranges of lengths")
+    plastic = array("nplastic", doc="where what yields rests, and frames of rods that twist")
     plugin_state = array("npluginstate", doc="states of plugins")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
     tree_asleep = array(
@@ -245,6 +245,9 @@ class Data(Record):
 
     readings: Any = work(
         "numbers for the samples of sensors (history/sampling.py); None: none has a history"
+    )
+    frames: Any = work(
+        "frames of rods that twist, carried along (flex/frames.py); None: not known yet"
     )
     found: Any = work(
         "contacts (collision/driver.py), each in the place of its rows; None: no pairs"

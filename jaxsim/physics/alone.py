@@ -91,9 +91,10 @@ def fwd_velocity(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied xipos ximat geom_xpos "
-        "geom_xmat subtree_com cdof M ten_length ten_J actuator_length actuator_moment cvel "
-        "ten_velocity actuator_velocity qfrc_bias qfrc_passive act_dot actuator_force "
+        "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied xpos xquat xipos ximat "
+        "geom_xpos geom_xmat subtree_com cdof M ten_length ten_J flexvert_xpos actuator_length "
+        "actuator_moment cvel ten_velocity actuator_velocity qfrc_bias qfrc_passive act_dot "
+        "actuator_force "
         "qfrc_actuator"
     ),
     writes="qfrc_smooth qacc_smooth",
@@ -111,9 +112,10 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act history plastic qacc_warmstart ctrl xipos ximat geom_xpos geom_xmat "
-        "subtree_com cdof cinert M ten_length ten_J actuator_length actuator_moment contact cvel "
-        "cdof_dot ten_velocity actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth "
+        "time qpos qvel act history plastic qacc_warmstart ctrl xpos xquat xipos ximat geom_xpos "
+        "geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos actuator_length "
+        "actuator_moment contact cvel cdof_dot ten_velocity actuator_velocity act_dot "
+        "actuator_force qfrc_actuator qfrc_smooth "
         "found rows"
     ),
     writes="solver_niter contact qacc_smooth qfrc_constraint qacc",
@@ -150,8 +152,8 @@ def tendon_bias(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act history plastic ctrl M ten_length ten_J actuator_velocity act_dot "
-        "qfrc_smooth qfrc_constraint qacc readings"
+        "time qpos qvel act history plastic ctrl xpos xquat subtree_com cdof M ten_length ten_J "
+        "flexvert_xpos actuator_velocity act_dot qfrc_smooth qfrc_constraint qacc readings frames"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
@@ -162,10 +164,10 @@ def euler(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act history plastic ctrl xipos ximat geom_xpos geom_xmat subtree_com cdof "
-        "cinert M ten_length ten_J actuator_length actuator_moment cvel cdof_dot ten_velocity "
-        "actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth qfrc_constraint qacc "
-        "readings"
+        "time qpos qvel act history plastic ctrl xpos xquat xipos ximat geom_xpos geom_xmat "
+        "subtree_com cdof cinert M ten_length ten_J flexvert_xpos actuator_length "
+        "actuator_moment cvel cdof_dot ten_velocity actuator_velocity act_dot actuator_force "
+        "qfrc_actuator qfrc_smooth qfrc_constraint qacc readings frames"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
@@ -183,8 +185,8 @@ def implicit(m: Model, d: Data) -> Data:
 @stage(
     reads=(
         "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
-        "mocap_quat warning ten_length ten_J actuator_length actuator_velocity act_dot qacc "
-        "readings"
+        "mocap_quat warning xpos xquat xmat subtree_com cdof ten_length ten_J flexvert_xpos "
+        "actuator_length actuator_velocity act_dot qacc readings frames"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )

@@ -160,10 +160,10 @@ def smooth_force(m: Model, d: Data) -> Data:
 
 @stage(
     reads=(
-        "time qpos qvel act history plastic qacc_warmstart ctrl tree_asleep xipos ximat geom_xpos "
-        "geom_xmat subtree_com cdof cinert M ten_length ten_J actuator_length actuator_moment cvel "
-        "cdof_dot ten_velocity actuator_velocity act_dot actuator_force qfrc_actuator qfrc_smooth "
-        "contact qacc_smooth found rows"
+        "time qpos qvel act history plastic qacc_warmstart ctrl tree_asleep xpos xquat xipos ximat "
+        "geom_xpos geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos "
+        "actuator_length actuator_moment cvel cdof_dot ten_velocity actuator_velocity act_dot "
+        "actuator_force qfrc_actuator qfrc_smooth contact qacc_smooth found rows"
     ),
     writes=(
         "solver_niter contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss efc_D "

@@ -15,6 +15,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.collision.candidates.plan import Layout, layout
 from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.flex.stiffness import trees_of_flexes
 from jaxsim.physics.sleep.incidence import equalities, tendons
 
 Parts = tuple[tuple[int, ...], ...]  # the dofs of each part
@@ -32,7 +33,7 @@ def inertia_parts(s: Structure) -> Parts:
 @derived
 def metric_parts(s: Structure) -> Parts:
     """The parts into which the inertia of a discrete step falls (integrate/metric.py)."""
-    return _parts(s, [*tendons(s).tree, *_driven(s)])
+    return _parts(s, [*tendons(s).tree, *_driven(s), *trees_of_flexes(s)])
 
 
 def solver_parts(m: Model) -> Parts:
@@ -41,7 +42,8 @@ def solver_parts(m: Model) -> Parts:
     if plan.soft or not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
     ties = [*tendons(s).tree, *equalities(s).tree, *_touching(s, plan)]
-    return _parts(s, [*ties, *_driven(s)] if is_discrete(m) else ties)
+    more = [*_driven(s), *trees_of_flexes(s)] if is_discrete(m) else []
+    return _parts(s, [*ties, *more])
 
 
 def _driven(s: Structure) -> list[np.ndarray]:

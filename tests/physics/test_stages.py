@@ -89,6 +89,10 @@ DRIVES = """<general joint="lift" gaintype="affine" gainprm="1 -5 -3" actearly="
   dyntype="filter" dynprm=".1"/><muscle joint="turn" lengthrange="-1 1"/></actuator>"""
 
 
+TWISTING = """<flexcomp name="wire" type="grid" count="3 1 1" spacing=".1 .1 .1" dim="1" mass=".3"
+  radius=".01"><elasticity young="1e4"/></flexcomp>"""
+
+
 @cache
 def scenes() -> list:
     """Models with a Data of shapes, with all fields and the working values of a step."""
@@ -113,9 +117,13 @@ def scenes() -> list:
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
     held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
     leaping = machine.replace("<option ", '<option integrator="discrete" ', 1)
+    soft = MODELS["soft"].replace(' elastic2d="both"', ' elastic2d="both" yield=".01"')
+    stepped = soft.replace("<option ", '<option integrator="discrete" ', 1)
+    stepped = stepped.replace('<edge damping=".2"/>', "").replace('stiffness="9" ', "")
+    stepped = stepped.replace("</worldbody>", f"{TWISTING}</worldbody>")
     touching = MODELS["soft"].replace('contact="disable" ', "")
-    soft = [MODELS["soft"], touching]
-    for text in [SLOWED, LATE, *texts, machine, *soft, held, discrete, leaping, asleep]:
+    several = [machine, soft, stepped, touching, held, discrete, leaping, asleep]
+    for text in [SLOWED, LATE, *texts, *several]:
         # with few places for pairs the boxes around elements are asked
         m = jaxsim.load_model(text, pairs=8 if text is touching else None)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)

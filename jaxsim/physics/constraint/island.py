@@ -17,7 +17,8 @@ from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
-from jaxsim.physics.integrate.ties import metric_ties
+from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.integrate.ties import flex_ties, metric_ties
 from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
 
 # what the rows of each type are of
@@ -55,8 +56,9 @@ def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
       touched: the trees that they touch, as `touched_trees` gives them.
       ties: trees that something else ties together, `[n, ntree, *W]` bool each.
     """
-    count, *worlds = touched[0].shape[1:]
-    own = column(np.arange(count, dtype=np.int32), touched[0][0])
+    like = [*touched, *ties][0]
+    count, *worlds = like.shape[1:]
+    own = column(np.arange(count, dtype=np.int32), like[0])
     start = jnp.broadcast_to(own, (count, *worlds))
     blocks = zip(rows.blocks, touched, strict=True)
     several = ties + [t for block, t in blocks if not isinstance(block.J, DofJacobian)]
@@ -84,11 +86,15 @@ def islands(m: Model, d: Data) -> Data:
 
     Needs the rows and contacts of `d`. Without the island flag there are none.
     """
-    if d.rows.empty or m.opt.disableflags & DisableBit.ISLAND:
+    soft = flex_ties(m, d.tree_asleep < 0)
+    alone = soft if is_discrete(m) else []  # which make islands where there is no row
+    if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
-    touched, ties = touched_trees(m, d), metric_ties(m, d.qpos)
+    touched, ties = touched_trees(m, d), [*metric_ties(m, d.qpos), *soft]
     some = d.nefc > 0
+    for tie in alone:
+        some = some | tie.any(axis=(0, 1))[None]
     bound = jnp.concatenate([*touched, *ties]).any(axis=0) & some
     first = connected(d.rows, touched, ties)
     root = bound & (first == column(np.arange(m.ntree, dtype=np.int32), first))

@@ -3,14 +3,17 @@
 An element turns with its material at its middle. In the axes of the rest pose, turned by R, it is a
 linear spring,
 
-    f = R K (R' x - X),   damper: R K R' v
+    f = R K (R' x - X - P X),   damper: R K R' v
 
-with K minus the stiffness, in `flex_stiffness` (compile/flex/elastic). R is the rotation of the
+with K minus the stiffness, in `flex_stiffness` (compile/flex/elastic), and P the strain at rest of
+one that has yielded (plastic.py). R is the rotation of the
 deformation gradient dx/dX at the middle, where a wall's normal is the cross product of its tangents
 (MuJoCo's documentation, Modeling: Deformable objects; "corotational" in any text on finite
 elements).
 """
 
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -23,16 +26,36 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.flex.lattice import Elements, elements, middle
-from jaxsim.physics.flex.push import Place, Push, by_flex, of_elements, on_elements
+from jaxsim.physics.flex.push import (
+    YIELDS_STRETCHED,
+    Block,
+    Place,
+    Push,
+    by_flex,
+    of_elements,
+    on_elements,
+    yielded_numbers,
+)
 
 STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
 
 
 class Springs(NamedTuple):
-    """Elements that resist stretching, and their places among all elements."""
+    """Elements that resist stretching.
+
+    Attributes:
+      element: which.
+      place: among all elements, `[n]`.
+      plastic: place of their numbers in the plastic state; -1: they do not yield, `[n]`.
+    """
 
     element: Elements
     place: np.ndarray
+    plastic: np.ndarray
+
+    def some(self, which: np.ndarray) -> "Springs":
+        """Some of them."""
+        return Springs(self.element.some(which), self.place[which], self.plastic[which])
 
 
 @derived
@@ -43,7 +66,11 @@ def springs(s: Structure) -> list[Springs]:
     for group in elements(s):
         (which,) = np.nonzero(live[group.flex])
         if len(which):
-            out.append(Springs(group.some(which), first + which))
+            some = group.some(which)
+            numbers = 6 if group.solid else 3
+            adr = s.flex_plasticadr[some.flex] + numbers * some.number
+            adr = np.where(s.flex_plasticmode[some.flex] & YIELDS_STRETCHED, adr, -1)
+            out.append(Springs(some, first + which, adr))
         first += len(group.flex)
     return out
 
@@ -73,17 +100,68 @@ def shifts(m: Model, group: Elements, xpos: Vec, turn: Quat) -> Vec:
     return turn.conj.rotate(x) - of_elements(m.flex_node0, group.node)
 
 
-def _gradient(m: Model, group: Elements, x: Vec) -> list[Vec]:
-    """The columns of dx/dX at the middle; x are the nodes `[n, k, *W]`."""
+def strains(m: Model, group: Elements, xpos: Vec, turn: Quat) -> list[list[Array]]:
+    """Strain at the middle of each element: R' dx/dX - 1, symmetric; of walls in their plane."""
+    tangent = _tangents(m, group, of_elements(xpos, group.node + m.nflexvert))
+    tangent = [turn.conj.rotate(t) for t in tangent]
+    axes = _axes(group)
+    F = [[_along(t, axis) for t in tangent] for axis in axes]
+    span = range(len(axes))
+    return [[0.5 * (F[i][j] + F[j][i]) - float(i == j) for j in span] for i in span]
+
+
+def strain_matrix(numbers: list[Array]) -> list[list[Array]]:
+    """The matrix of a strain: its diagonal, then twice the numbers above it."""
+    if len(numbers) == 3:
+        x, y, xy = numbers
+        return [[x, 0.5 * xy], [0.5 * xy, y]]
+    x, y, z, xy, xz, yz = numbers
+    return [[x, 0.5 * xy, 0.5 * xz], [0.5 * xy, y, 0.5 * yz], [0.5 * xz, 0.5 * yz, z]]
+
+
+def _strained(group: Elements, P: list[list[Array]], x: Vec) -> Vec:
+    """P X for the nodes of each element, `[n, k, *W]`, from its strain `[n, *W]`."""
+    axes = _axes(group)
+    x_along = [_along(x, axis) for axis in axes]
+    moved = []
+    for row in P:
+        terms = [p[:, None] * a for p, a in zip(row, x_along, strict=True)]
+        moved.append(reduce(add, terms))
+    parts = []
+    for c in range(3):
+        turned = [a * _at(axis, c, a) for axis, a in zip(axes, moved, strict=True)]
+        parts.append(reduce(add, turned))
+    return Vec(*parts)
+
+
+def _axes(group: Elements) -> list[np.ndarray]:
+    """The axes of the rest pose along which elements stretch, `[n]` each."""
+    if group.solid:
+        return [np.full(len(group.flex), c) for c in range(3)]
+    return [(group.axis + 1) % 3, (group.axis + 2) % 3]
+
+
+def _along(v: Vec, axis: np.ndarray) -> Array:
+    """The component of a vector along an axis that each has of its own."""
+    x, y, z = (_at(axis, c, a) * a for c, a in enumerate(v.parts))
+    return x + y + z
+
+
+def _tangents(m: Model, group: Elements, x: Vec) -> list[Vec]:
+    """dx/dX at the middle along each of the axes; x are the nodes `[n, k, *W]`."""
     tangent = [combined(row, x) for row in middle(group.order, group.solid)]
     rest = take(m.flex_node0, group.node[:, -1]) - take(m.flex_node0, group.node[:, 0])
+    axes = _axes(group)
+    return [t.scale(1 / _along(rest, axis)) for t, axis in zip(tangent, axes, strict=True)]
+
+
+def _gradient(m: Model, group: Elements, x: Vec) -> list[Vec]:
+    """The columns of dx/dX at the middle; x are the nodes `[n, k, *W]`."""
+    tangent = _tangents(m, group, x)
     if group.solid:
-        return [t.scale(1 / size) for t, size in zip(tangent, rest.parts, strict=True)]
-    slow, fast = (group.axis + 1) % 3, (group.axis + 2) % 3
-    first, second = (
-        t.scale(1 / sum(_at(axis, c, size) * size for c, size in enumerate(rest.parts)))
-        for t, axis in zip(tangent, (slow, fast), strict=True)
-    )
+        return tangent
+    first, second = tangent
+    slow, fast = _axes(group)
     parts = ((first, slow), (second, fast), (first.cross(second), group.axis))
     columns = []
     for c in range(3):
@@ -116,11 +194,36 @@ def _forces(m: Model, group: Springs, place: Place) -> Push:
     element, node = group.element, group.element.node + m.nflexvert
     turn = of_all(place.turn, group.place)
     shift = shifts(m, element, place.xpos, turn)
+    if (group.plastic >= 0).any():
+        numbers = yielded_numbers(place.plastic, group.plastic, 6 if element.solid else 3)
+        rest = of_elements(m.flex_node0, element.node)
+        shift = shift - _strained(element, strain_matrix(numbers), rest)
     speed = turn.conj.rotate(of_elements(place.velocity, node))
     K = stiffness(m, element)
     damping = by_flex(m.flex_damping, element.flex, place.xpos.x)[:, None]
     spring, damper = (turn.rotate(_times(K, x)) for x in (shift, speed))
     return on_elements(node, spring, damper.scale(damping))
+
+
+def cell_stiffness(m: Model, place: Place) -> list[Block]:
+    """R K R' of each element, without the derivative of R."""
+    return [_block(m, group, place) for group in springs(m)]
+
+
+def _block(m: Model, group: Springs, place: Place) -> Block:
+    assert place.turn is not None  # there are elements
+    element = group.element
+    n, k = element.node.shape
+    K = -stiffness(m, element)
+    worlds = K.shape[3:]
+    turn = take(place.turn, group.place).map(lambda a: a[:, None, None, None])
+    for _ in range(2):  # both sides; the matrix is symmetric
+        rows = K.reshape(n, k, 3, k, 3, *worlds)
+        turned = turn.rotate(Vec(*(rows[:, :, i] for i in range(3))))
+        whole = jnp.stack(turned.parts, axis=2)
+        worlds = whole.shape[5:]
+        K = whole.reshape(n, 3 * k, 3 * k, *worlds).swapaxes(1, 2)
+    return Block(element.flex, element.node + m.nflexvert, K)
 
 
 def of_all(turn: Quat | None, place: np.ndarray) -> Quat:

@@ -3,6 +3,8 @@
 MuJoCo's documentation, XML reference: flex/edge and flex/elasticity.
 """
 
+from typing import NamedTuple
+
 from jaxsim.enums import DisableBit
 from jaxsim.math import concat
 from jaxsim.model.data import Data
@@ -11,6 +13,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.flex.bend import bend_forces
 from jaxsim.physics.flex.cell import cell_forces, turns
 from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
+from jaxsim.physics.flex.frames import Frames
 from jaxsim.physics.flex.lattice import elements
 from jaxsim.physics.flex.push import Place, generalized
 from jaxsim.physics.flex.rod import rod_forces
@@ -21,25 +24,34 @@ from jaxsim.physics.flex.wall import wall_forces
 LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
 
 
-def flex_forces(m: Model, d: Data) -> tuple[Array | float, Array | float]:
-    """Generalized force of the springs in flexes, and of their dampers, `[nv, *W]` or 0."""
+class Forces(NamedTuple):
+    """Generalized forces `[nv, *W]`, or 0, and the frames that were found on the way, or None."""
+
+    spring: Array | float = 0.0
+    damper: Array | float = 0.0
+    frames: Frames | None = None
+
+
+def flex_forces(m: Model, d: Data) -> Forces:
+    """Forces of the springs in flexes, and of their dampers."""
     if not m.nflex or not m.nv:
-        return 0.0, 0.0
+        return Forces()
     node = nodes(m, d)
     xpos = concat([d.flexvert_xpos, node])
     velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
-    place = Place(xpos, velocity, turns(m, elements(m), xpos))
+    place = Place(xpos, velocity, turns(m, elements(m), xpos), d.plastic)
     pushes = [push for law in LAWS for push in law(m, place)]
     twisted = twist_forces(m, d, place)
     if twisted is not None:
         pushes.append(twisted.push)
     if not pushes:
-        return 0.0, 0.0
+        return Forces()
     spring, damper = generalized(m, d, pushes, place)
     if twisted is not None:
         spring, damper = spring + twisted.spring, damper + twisted.damper
     off = m.opt.disableflags
-    return (
+    return Forces(
         0.0 if off & DisableBit.SPRING else spring,
         0.0 if off & DisableBit.DAMPER else damper,
+        None if twisted is None else twisted.frames,
     )

@@ -122,13 +122,12 @@ def moved(frames: Frames, tangent: Vec, table: Chains) -> Frames:
     return Frames(tangent, across, frames.angle + more)
 
 
-def stored(m: Model, d: Data, tangent: Vec) -> Frames:
+def stored(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
     """The frames of the last step; where there are none, those that begin at these tangents."""
     table = chains(m)
     old, across = (Vec(*(take(d.plastic, table.adr + k + i) for i in range(3))) for k in (0, 3))
     begun = (old.dot(old) > BEGUN) & (across.dot(across) > BEGUN)
     fixed = column(table.dof < 0, begun)
-    pose = rest(m, d)
     here = take(d.xquat, table.body) * pose.quat.conj
     with_body = here.rotate(pose.across)
     begin = select(fixed, with_body, carried(pose.tangent, tangent, pose.across))
@@ -193,12 +192,17 @@ def _first_record(s: Structure) -> np.ndarray:
 
 
 def next_frames(m: Model, d: Data) -> Array:
-    """The plastic state with the frames of where a step began, `[nplastic, *W]`."""
+    """The plastic state with the frames of where a step began, `[nplastic, *W]`.
+
+    The forces of the rods have found these; they are found here if there were no forces.
+    """
     table = chains(m)
     if not len(table.flex):
         return d.plastic
-    tangent = tangents(d.flexvert_xpos, table)
-    new = moved(stored(m, d, tangent), tangent, table)
+    new = d.frames
+    if new is None:
+        tangent = tangents(d.flexvert_xpos, table)
+        new = moved(stored(m, d, tangent, rest(m, d)), tangent, table)
     order = np.arange(m.nplastic)
     adr = np.concatenate([*(table.adr + k for k in range(6)), table.angle])
     order[adr] = m.nplastic + np.arange(len(adr))

@@ -3,7 +3,8 @@
 A point is a vertex that is fixed to a body, or a node of an interpolated flex: vertices first.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
+
+YIELDS_BENT, YIELDS_STRETCHED = 1, 2  # bits of flex_plasticmode
 
 
 class Push(NamedTuple):
@@ -30,17 +33,64 @@ class Push(NamedTuple):
     damper: Vec
 
 
+class Block(NamedTuple):
+    """Stiffness of elements: minus the derivative of forces by displacements.
+
+    Matrices are `[n, 3 k, 3 k, *W]`, symmetric, not below zero; the axes of a point side by side.
+
+    Attributes:
+      flex: of each element `[n]`.
+      point: its points `[n, k]`.
+      matrix: of springs.
+      damper: of dampers, but for the number of the flex; None: the same.
+      turning: of springs, only for the inertia of a step; None: none.
+    """
+
+    flex: np.ndarray
+    point: np.ndarray
+    matrix: Array
+    damper: Array | None = None
+    turning: Array | None = None
+
+
+class HingeBlock(NamedTuple):
+    """The same of hinges, for pairs of them.
+
+    Attributes:
+      flex: of each pair `[n]`.
+      dof: of its hinges `[n, 2]`; -1: none.
+      matrix: of springs `[n, 2, 2, *W]`.
+      damper: of dampers, likewise.
+    """
+
+    flex: np.ndarray
+    dof: np.ndarray
+    matrix: Array
+    damper: Array
+
+
 class Place(NamedTuple):
     """Where all points are, vertices first, then nodes.
 
     Attributes:
       xpos, velocity: in the world `[npoint, *W]`.
       turn: of all elements of interpolated flexes, see `cell.turns`; None: there are none.
+      plastic: the plastic state `[nplastic, *W]`.
     """
 
     xpos: Vec
     velocity: Vec
     turn: Quat | None
+    plastic: Array
+
+
+def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
+    """Numbers of the plastic state at `adr` and after it, each `[n, *W]`; zeros where it is -1."""
+    worlds = plastic.shape[1:]
+    if (adr < 0).all():
+        return [jnp.zeros((len(adr), *worlds), plastic.dtype)] * count
+    padded = jnp.concatenate([jnp.zeros((1, *worlds), plastic.dtype), plastic])
+    return [take(padded, np.where(adr >= 0, adr + 1 + k, 0)) for k in range(count)]
 
 
 def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array]:
@@ -95,6 +145,32 @@ def corners(x: Vec, table: np.ndarray) -> list[Vec]:
 def pushes(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> Push:
     """Forces on the points of elements `[n, k]`, point by point."""
     return Push(table.T.ravel(), concat(spring), concat(damper))
+
+
+def slopes(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any]:
+    """A function of the points of elements, and its derivatives by their coordinates, first."""
+
+    def of_parts(parts: list[Array]) -> Any:
+        return function([Vec(*parts[3 * i : 3 * i + 3]) for i in range(len(x))])
+
+    parts = [a for v in x for a in v.parts]
+    value, change = jax.linearize(of_parts, parts)
+    units = [[jnp.full_like(a, i == j) for j, a in enumerate(parts)] for i in range(len(parts))]
+    return value, jax.vmap(change)(jax.tree.map(lambda *a: jnp.stack(a), *units))
+
+
+def towards(unit: Vec, change: Vec) -> Array:
+    """The part of derivatives `[k, n, *W]` along vectors `[n, *W]`."""
+    return unit.map(lambda a: a[None]).dot(change)
+
+
+Row = tuple[Array, Array]  # a weight `[n, *W]`, and a derivative by each coordinate `[k, n, *W]`
+
+
+def products(rows: list[Row]) -> Array:
+    """sum of weight (derivative) (derivative)', `[n, k, k, *W]`."""
+    terms = [weight[None, None] * a[:, None] * a[None] for weight, a in rows]
+    return jnp.moveaxis(sum(terms[1:], terms[0]), 2, 0)
 
 
 def by_flex(values: jax.Array, flex: np.ndarray, like: Array) -> Array:

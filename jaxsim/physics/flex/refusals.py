@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from jaxsim.enums import EnableBit, GeomType, IntegratorType, JointType
+from jaxsim.enums import EnableBit, GeomType, IntegratorType, JointType, SolverType
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.flex.pairs import NEVER
+from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.cell import STRAIN
 from jaxsim.physics.refusal import Refusal, named, refuse
 
 SIDE = 9  # place of the side of a box in the record of a vertex of a rod
-EXPLICIT = (IntegratorType.EULER, IntegratorType.RK4)
+VELOCITY = (IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST)
 
 
 def refusals(m: Model) -> list[Refusal]:
@@ -27,14 +28,50 @@ def _lack(m: Model, f: int) -> str:
         return ""
     stretches = m.flex_stiffnessadr[f] >= 0 and m.flex_edgeequality[f] != STRAIN
     elastic = stretches or m.flex_bendingadr[f] >= 0
-    if m.flex_plasticadr[f] >= 0 and m.flex_dim[f] != 1:
-        return "yield (plastic deformation) is not supported; remove it"
-    if elastic and m.opt.integrator not in EXPLICIT:
+    if elastic and m.opt.integrator in VELOCITY:
         name = IntegratorType(m.opt.integrator).name.lower()
-        return f"elasticity is not supported with integrator='{name}'; use 'Euler' or 'RK4'"
-    if m.opt.enableflags & EnableBit.SLEEP:
-        return "flexes are not supported with sleeping; remove sleep='enable'"
+        return (
+            f"elasticity cannot be used with the integrator '{name}', as in MuJoCo; use "
+            "'discrete', 'Euler' or 'RK4'"
+        )
+    if m.opt.enableflags & EnableBit.IPC and m.flex_dim[f] == 2 and _rides(m, f):
+        return (
+            "under the flag ipc its bodies may move by slides of their own only, and what carries "
+            "them not at all; attach it to what is fixed, or remove ipc='enable'"
+        )
+    if is_discrete(m) and (what := _discrete_lack(m, f, elastic)):
+        return what
     return _misplaced(m, f)
+
+
+def _rides(m: Model, f: int) -> bool:
+    """Whether a flex is carried by what moves; MuJoCo takes some that slides may carry."""
+    body = m.flex_vertbodyid[m.flex_vertadr[f] :][: m.flex_vertnum[f]]
+    body = np.unique(body[body >= 0])
+    own = np.isin(m.jnt_bodyid, body) & (m.jnt_type != JointType.SLIDE)
+    return bool(own.any() or (m.body_treeid[m.body_parentid[body]] >= 0).any())
+
+
+def _discrete_lack(m: Model, f: int, elastic: bool) -> str:
+    """What MuJoCo refuses too."""
+    if m.flex_edgestiffness[f] or m.flex_edgedamping[f]:
+        return (
+            "edge stiffness and damping cannot be used with the integrator 'discrete', as in "
+            "MuJoCo; use elasticity, or edge equality='true'"
+        )
+    if not elastic:
+        return ""
+    if m.opt.solver == SolverType.PGS:
+        return (
+            "elasticity cannot be used with the integrator 'discrete' and solver='PGS', as in "
+            "MuJoCo; use 'Newton' or 'CG'"
+        )
+    if m.opt.noslip_iterations:
+        return (
+            "elasticity cannot be used with the integrator 'discrete' and noslip_iterations, as "
+            "in MuJoCo; set them to 0"
+        )
+    return ""
 
 
 def _misplaced(m: Model, f: int) -> str:
@@ -68,6 +105,8 @@ def _touches(m: Model, f: int) -> str:
         return "passive contacts are not supported; remove passive='true', or " + remedy
     if m.opt.enableflags & EnableBit.IPC:
         return "contacts under the flag ipc are not supported; remove ipc='enable', or " + remedy
+    if m.opt.enableflags & EnableBit.SLEEP:
+        return "contacts with sleeping are not supported; remove sleep='enable', or " + remedy
     if _has_box_section(m, f):
         return "contacts of rods with a box section are not supported; give it a round one"
     own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])

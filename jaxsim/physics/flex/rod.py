@@ -29,7 +29,17 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
-from jaxsim.physics.flex.push import Place, Push, corners, pushes
+from jaxsim.physics.flex.push import (
+    Block,
+    Place,
+    Push,
+    Row,
+    corners,
+    products,
+    pushes,
+    slopes,
+    towards,
+)
 
 ROUND = 1e-4  # of the curvature at rest: where its size is rounded off
 SIZES = (3, 4)  # vertices of a record: one that bends, or a pair
@@ -66,6 +76,79 @@ def bends(s: Structure) -> list[Bends]:
 def rod_forces(m: Model, place: Place) -> list[Push]:
     """Forces of bending and torsion on the vertices, and of their damping."""
     return [_forces(m, group, place) for group in bends(m)]
+
+
+def rod_stiffness(m: Model, place: Place) -> list[Block]:
+    """Stiffness of the vertices and pairs, as MuJoCo takes it.
+
+    The second derivative of the energy by the curvatures, each part where it is not below zero:
+
+        along kb      2 k (1 - rho0 (1 / rho - kappa^2 / rho^3))
+        across it     2 k (1 - rho0 / rho)
+
+    In a pair across it is along the turn of kb about the edge t only, t x n, where the pair adds
+    2 c / rho^2 of each vertex and -2 c cos(angle) / (rho_1 rho_2) of both.
+    """
+    return [_block(m, group, place) for group in bends(m)]
+
+
+def _block(m: Model, group: Bends, place: Place) -> Block:
+    k, x = _stiffness(m, group), corners(place.xpos, group.vert)
+    now, slope = slopes(_strains, x)
+    matrix = _springs(k, now, slope) if k.turn is None else _pairs(k, now, slope, x)
+    return Block(group.flex, group.vert, matrix, _dampers(k, now, slope))
+
+
+def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
+    """Direction of a curvature, 1 / rho, and how stiff it is along and across itself, without k."""
+    size, rho = kb.norm(), _rounded(kb, rest)
+    one = jnp.ones_like(size)
+    inverse, rho0 = safe_divide(one, rho), rest * np.sqrt(1 + ROUND**2)
+    along = jnp.maximum(1 - rho0 * (inverse - size * size * inverse**3), 0)
+    across = jnp.maximum(1 - rho0 * inverse, 0)
+    return kb.scale(safe_divide(one, size)), inverse, along, across
+
+
+def _springs(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
+    (kb,), (change,) = now.curvature, slope.curvature
+    unit, _, along, across = _rounded_parts(kb, k.rest[0])
+    rows: list[Row] = [(2 * k.bend[0] * across, a) for a in change.parts]
+    return products([*rows, (2 * k.bend[0] * (along - across), towards(unit, change))])
+
+
+def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Array:
+    assert k.turn is not None  # it is a pair
+    assert now.angle is not None
+    edge = (x[2] - x[1]).normalize()
+    c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * (1 + ROUND**2)
+    both = (k.turn[0] * jnp.cos(now.angle) + k.turn[1] * jnp.sin(now.angle)) * (1 + ROUND**2)
+    rows, turns, inverses = [], [], []
+    for kb, change, stiff, rest in zip(now.curvature, slope.curvature, k.bend, k.rest, strict=True):
+        unit, inverse, along, across = _rounded_parts(kb, rest)
+        turn = towards(edge.cross(unit), change)
+        rows.append((2 * stiff * along, towards(unit, change)))
+        rows.append((2 * stiff * across + 2 * (c - jnp.abs(both)) * inverse**2, turn))
+        turns.append(turn)
+        inverses.append(inverse)
+    sign = jnp.sign(both)
+    apart = turns[0] * inverses[0][None] - (sign * inverses[1])[None] * turns[1]
+    return products([*rows, (2 * jnp.abs(both), apart)])
+
+
+def _dampers(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
+    """Of the dampers: see `_resistance`, which is that for one direction."""
+    rows, share = [], 1 + ROUND**2
+    for kb, change, stiff, rest in zip(now.curvature, slope.curvature, k.bend, k.rest, strict=True):
+        size = kb.norm()
+        bent = size > MINVAL
+        unit = kb.scale(safe_divide(jnp.ones_like(size), size))
+        rows += [(jnp.where(bent, 0, 2 * stiff), a) for a in change.parts]
+        rows.append((jnp.where(bent, 2 * stiff, 0), towards(unit, change)))
+        share = share * safe_divide(kb.dot(kb), kb.dot(kb) + (ROUND * rest) ** 2)
+    if k.turn is not None:
+        assert slope.angle is not None  # it is a pair
+        rows.append((2 * safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * share, slope.angle))
+    return products(rows)
 
 
 class Stiffness(NamedTuple):

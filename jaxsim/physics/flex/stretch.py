@@ -6,9 +6,10 @@ quadratic form of the squared lengths of their edges,
 
     E = 1/4 s' K s,   s_i = l_i^2 - L_i^2        K: compile/flex/elastic/elastic.py
 
-so that an edge pulls its ends together with l_i (K s)_i. Damping in proportion to the stiffness
-puts the change of l^2 in the last step, over the length of the step, in the place of s (Kharevych
-et al., "Geometric, variational integrators for computer animation", 2006, section 5.2).
+where what has yielded is added to L_i^2 (plastic.py), so that an edge pulls its ends together with
+l_i (K s)_i. Damping in proportion to the stiffness puts the change of l^2 in the last step, over
+the length of the step, in the place of s (Kharevych et al., "Geometric, variational integrators for
+computer animation", 2006, section 5.2).
 """
 
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take, total
 from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, edges
-from jaxsim.physics.flex.push import Place, Push, pushes
+from jaxsim.physics.flex.push import YIELDS_STRETCHED, Block, Place, Push, pushes, yielded_numbers
 
 
 class Simplices(NamedTuple):
@@ -30,17 +31,26 @@ class Simplices(NamedTuple):
 
     Attributes:
       flex: `[n]`.
+      vert: vertices of each, among those of all flexes, `[n, dim + 1]`.
       edge: edges of each, among those of all flexes, `[n, k]`.
       coef: places of K in `flex_stiffness`, `[n, k, k]`.
+      plastic: place of its k numbers in the plastic state; -1: it does not yield, `[n]`.
     """
 
     flex: np.ndarray
+    vert: np.ndarray
     edge: np.ndarray
     coef: np.ndarray
+    plastic: np.ndarray
+
+    def some(self, which: np.ndarray) -> "Simplices":
+        """Some of them."""
+        return Simplices(*(a[which] for a in self))
 
 
 ROOM = {2: 21, 3: 24}  # numbers that an element has in flex_stiffness
-EDGES = {2: 3, 3: 6}
+# edges of an element, by its own vertices
+EDGES = {2: ((1, 2), (2, 0), (0, 1)), 3: ((0, 1), (1, 2), (2, 0), (2, 3), (0, 3), (1, 3))}
 
 
 @derived
@@ -49,7 +59,7 @@ def simplices(s: Structure) -> list[Simplices]:
     out = []
     for dim, room in ROOM.items():
         parts = [
-            _of_flex(s, f, EDGES[dim], room)
+            _of_flex(s, f, dim, room)
             for f in np.flatnonzero((s.flex_dim == dim) & (s.flex_interp == 0))
             if s.flex_stiffnessadr[f] >= 0 and not s.flex_rigid[f]
         ]
@@ -58,15 +68,19 @@ def simplices(s: Structure) -> list[Simplices]:
     return out
 
 
-def _of_flex(s: Structure, f: int | np.integer, k: int, room: int) -> tuple[np.ndarray, ...]:
-    n = s.flex_elemnum[f]
+def _of_flex(s: Structure, f: int | np.integer, dim: int, room: int) -> tuple[np.ndarray, ...]:
+    n, k = s.flex_elemnum[f], len(EDGES[dim])
+    corner = s.flex_elem[s.flex_elemdataadr[f] :][: (dim + 1) * n].reshape(n, dim + 1)
+    vert = corner + s.flex_vertadr[f]
     first = s.flex_elemedgeadr[f]
     edge = s.flex_elemedge[first : first + k * n].reshape(n, k) + s.flex_edgeadr[f]
     upper = np.zeros((k, k), int)
     upper[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
     place = np.maximum(upper, upper.T)
     coef = s.flex_stiffnessadr[f] + room * np.arange(n)[:, None, None] + place
-    return np.full(n, f), edge, coef
+    yields = s.flex_plasticmode[f] & YIELDS_STRETCHED
+    plastic = s.flex_plasticadr[f] + k * np.arange(n) if yields else np.full(n, -1)
+    return np.full(n, f), vert, edge, coef, plastic
 
 
 def stretch_forces(m: Model, place: Place) -> list[Push]:
@@ -78,10 +92,50 @@ def stretch_forces(m: Model, place: Place) -> list[Push]:
     speed = edge_velocity(m, place.velocity, along)
     spring, damper = _edge_tension(m, length, speed)
     for group in simplices(m):
-        more = _tension(m, group, length, speed)
+        more = _tension(m, group, length, speed, place.plastic)
         spring, damper = spring + more[0], damper + more[1]
     pull, drag = along.scale(spring), along.scale(damper)
     return [pushes(table.vert, [pull, -pull], [drag, -drag])]
+
+
+def stretch_stiffness(m: Model, place: Place) -> list[Block]:
+    """Of each element 2 D' K D, with D half the derivative of s, and its edges that are drawn out.
+
+    One whose ends are pushed apart has in the derivative of its force a part that is negative.
+    """
+    return [_block(m, group, place) for group in simplices(m)]
+
+
+def _block(m: Model, group: Simplices, place: Place) -> Block:
+    n, k = group.edge.shape
+    corner = group.vert.shape[1]
+    ends = np.array(EDGES[corner - 1])
+    sign = np.zeros((k, corner))
+    sign[np.arange(k), ends[:, 0]], sign[np.arange(k), ends[:, 1]] = 1, -1
+    first, last = (take(place.xpos, group.vert[:, ends[:, i]].ravel()) for i in range(2))
+    along = first - last
+    worlds = along.x.shape[1:]
+    K = _coefficients(m, group)
+    rest = take(m.flexedge_length0, group.edge.ravel())
+    s = (along.dot(along) - rest * rest).reshape(n, k, *worlds)
+    if (group.plastic >= 0).any():
+        s = s - jnp.stack(yielded_numbers(place.plastic, group.plastic, k), axis=1)
+    tension = jnp.maximum(jnp.sum(K * s[:, None], axis=2), 0)
+    d = jnp.stack([a.reshape(n, k, *worlds) for a in along.parts], axis=2)
+    D = (column(sign[None, :, :, None], d[:, 0, 0]) * d[:, :, None]).reshape(
+        n, k, 3 * corner, *worlds
+    )
+    KD = jnp.sum(K[:, :, :, None] * D[:, None], axis=2)
+    drawn = np.einsum("ai,aj,xy->aixjy", sign, sign, np.eye(3)).reshape(k, (3 * corner) ** 2)
+    geometric = jnp.sum(column(drawn[None], s[:, 0]) * tension[:, :, None], axis=1)
+    matrix = 2 * jnp.sum(D[:, :, :, None] * KD[:, :, None], axis=1)
+    return Block(group.flex, group.vert, matrix + geometric.reshape(matrix.shape))
+
+
+def _coefficients(m: Model, group: Simplices) -> Array:
+    """K of each element, `[n, k, k, *W]`."""
+    n, k = group.edge.shape
+    return take(m.flex_stiffness, group.coef.ravel()).reshape(n, k, k, *m.flex_stiffness.shape[1:])
 
 
 def edge_energy(m: Model, d: Data) -> Array:
@@ -102,19 +156,24 @@ def _edge_tension(m: Model, length: Array, speed: Array) -> tuple[Array, Array]:
     return jnp.where(live, spring, 0), jnp.where(live, b * speed, 0)
 
 
-def _tension(m: Model, group: Simplices, length: Array, speed: Array) -> tuple[Array, Array]:
+def _tension(
+    m: Model, group: Simplices, length: Array, speed: Array, plastic: Array
+) -> tuple[Array, Array]:
     """Force with which elements, and their damping, pull the ends of edges together."""
     n, k = group.edge.shape
     flat = group.edge.ravel()
-    K = take(m.flex_stiffness, group.coef.ravel()).reshape(n, k, k, *m.flex_stiffness.shape[1:])
+    K = _coefficients(m, group)
     h = m.opt.timestep
     stretch = length * length - m.flexedge_length0 * m.flexedge_length0
     change = take(m.flex_damping, edges(m).flex) * speed * (2 * length - h * speed)
     on_edge = groups(flat, m.nflexedge)
 
-    def tension(a: Array) -> Array:
-        of_element = take(a, flat).reshape(n, k, *a.shape[1:])
+    def tension(a: Array, yielded: Array | float = 0.0) -> Array:
+        of_element = take(a, flat).reshape(n, k, *a.shape[1:]) - yielded
         stress = jnp.sum(K * of_element[:, None], axis=2)
         return length * sum_groups(stress.reshape(n * k, *stress.shape[2:]), on_edge)
 
-    return tension(stretch), tension(change)
+    if (group.plastic < 0).all():
+        return tension(stretch), tension(change)
+    yielded = jnp.stack(yielded_numbers(plastic, group.plastic, k), axis=1)
+    return tension(stretch, yielded), tension(change)

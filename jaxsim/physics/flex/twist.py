@@ -19,23 +19,45 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, safe_divide, safe_sqrt
+from jaxsim.math import Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
-from jaxsim.physics.flex.frames import Chains, Frames, chains, moved, rest, stored, tangents, turned
-from jaxsim.physics.flex.push import Place, Push, corners, pushes
+from jaxsim.physics.flex.frames import (
+    Chains,
+    Frames,
+    Rest,
+    chains,
+    moved,
+    rest,
+    stored,
+    tangents,
+    turned,
+)
+from jaxsim.physics.flex.push import (
+    Block,
+    HingeBlock,
+    Place,
+    Push,
+    Row,
+    corners,
+    products,
+    pushes,
+    slopes,
+    towards,
+)
 from jaxsim.physics.flex.rod import curvature_binormal
 
 
 class Twisted(NamedTuple):
-    """Forces on the vertices, and generalized forces of the torques, `[nv, *W]` each."""
+    """Forces on the vertices, generalized forces of the torques, `[nv, *W]` each, and frames."""
 
     push: Push
     spring: Array
     damper: Array
+    frames: Frames
 
 
 class Material(NamedTuple):
@@ -68,9 +90,10 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
         return None
     ends = corners(place.xpos, table.vert)
     tangent = tangents(place.xpos, table)
-    held = stored(m, d, tangent)
+    pose = rest(m, d)
+    held = stored(m, d, tangent, pose)
     theta = _angles(m, d, table)
-    material = _material(m, d, table)
+    material = _material(m, pose, table)
 
     def energy(ends: list[Vec], theta: Array) -> Array:
         return jnp.sum(_energy(material, _shape(held, ends, theta, table)))
@@ -84,7 +107,75 @@ def twist_forces(m: Model, d: Data, place: Place) -> Twisted | None:
         push,
         _generalized(m, d, table, tangent, -turning),
         _generalized(m, d, table, tangent, -dragging),
+        now,
     )
+
+
+def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock] | None:
+    """Stiffness of vertices, and of hinges, as MuJoCo takes it: nothing couples the two.
+
+    Of vertices the products of derivatives of curvatures and twists (Gauss and Newton); those of
+    twists count as inertia, but not as a force that the motion of a step adds. Of hinges those of
+    twists, and the second derivative of the energy of each end's curvature where that is positive.
+    """
+    table = chains(m)
+    if not len(table.flex):
+        return None
+    tangent, pose = tangents(place.xpos, table), rest(m, d)
+    held, theta = stored(m, d, tangent, pose), _angles(m, d, table)
+    material = _material(m, pose, table)
+    k = len(table.pair)
+    both = table.pair.T.ravel()
+    alone = table._replace(pair=np.arange(2 * k).reshape(2, k).T)  # a rod of each inner vertex
+    frames = Frames(take(held.tangent, both), take(held.across, both), held.angle)
+    angle = take(theta, both)
+    vert = np.stack([*table.vert[table.pair[:, 0]].T, table.vert[table.pair[:, 1], 1]], axis=1)
+
+    def shape(p: list[Vec]) -> Shape:
+        return _shape(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
+
+    now, slope = slopes(shape, corners(place.xpos, vert))
+    flex = table.flex[table.pair[:, 0]]
+    points = Block(
+        flex,
+        vert,
+        products(_bending(material, slope)),
+        products([*_resisting(material, now, slope), (2 * material.twist, slope.twist)]),
+        products([(2 * material.twist, slope.twist)]),
+    )
+    return points, _of_hinges(material, now, flex, table)
+
+
+def _bending(k: Material, slope: Shape) -> list[Row]:
+    pairs = (
+        (weight, a)
+        for seen in slope.seen
+        for weight, a in zip((k.weak, k.strong), seen, strict=True)
+    )
+    return list(pairs)
+
+
+def _resisting(k: Material, now: Shape, slope: Shape) -> list[Row]:
+    """Of the dampers of the curvature: see `_resistance`, which is that for one direction."""
+    unit, stiff, bent, equal = _growth(k, now)
+    rows = [(jnp.where(bent, stiff, 0), towards(unit, slope.binormal))]
+    for f, g in slope.seen:
+        rows += [(jnp.where(bent, 0, equal), f), (jnp.where(bent, 0, k.strong), g)]
+    return rows
+
+
+def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> HingeBlock:
+    own = []
+    for f, g in now.seen:
+        weak = k.weak * (g * g - (f - k.rest[0]) * f)
+        strong = k.strong * (f * f - (g - k.rest[1]) * g)
+        own.append(jnp.maximum(weak + strong, 0))
+    twist = 2 * k.twist + 0 * now.twist
+    rows = [[twist, -twist], [-twist, twist]]
+    damper = jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
+    rows = [[twist + own[0], -twist], [-twist, twist + own[1]]]
+    spring = jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
+    return HingeBlock(flex, table.dof[table.pair], spring, damper)
 
 
 def _shape(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> Shape:
@@ -107,9 +198,8 @@ def _energy(k: Material, shape: Shape) -> Array:
     return energy
 
 
-def _material(m: Model, d: Data, table: Chains) -> Material:
+def _material(m: Model, pose: Rest, table: Chains) -> Material:
     weak, more, size, twist = (take(m.flex_bending, table.record + i) for i in (4, 5, 6, 8))
-    pose = rest(m, d)
     first, second = table.pair.T
     kb = curvature_binormal(take(pose.edge, first), take(pose.edge, second))
     f = take(pose.across, second)
@@ -160,17 +250,22 @@ def _resistance(k: Material, now: Shape, rate: Shape) -> Shape:
 
     A straight vertex has no direction in which its curvature grows: it resists along both axes.
     """
+    unit, stiff, bent, equal = _growth(k, now)
+    grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
+    both = [(jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen]
+    return Shape(grows, both, 2 * k.twist * rate.twist)
+
+
+def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
+    """Direction of the curvature, what its size counts with, whether it has one; sqrt(k1 k2)."""
     size = now.binormal.norm()
     unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
-    bent = size > MINVAL
     equal = safe_sqrt(k.weak * k.strong)
     stiff = jnp.zeros_like(size)
     for f, g in now.seen:
         share = safe_divide(f * f, f * f + g * g)
         stiff = stiff + equal * share + k.strong * (1 - share)
-    grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
-    both = [(jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen]
-    return Shape(grows, both, 2 * k.twist * rate.twist)
+    return unit, stiff, size > MINVAL, equal
 
 
 def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:

@@ -62,11 +62,12 @@ def rk4(m: Model, d: Data) -> Data:
 
     As in MuJoCo, `qacc` becomes the mean of the slopes, and other results are those of the last
     stage, but for the sensors and what only they need, which are those of the start of the step; so
+    is what springs that yield go by, in models with such springs or with rods that twist, and so
     are lengths of actuators where a setpoint is turned back by them, and their velocities where a
     DC motor is, whose friction is integrated with them.
     """
     h = m.opt.timestep
-    readings = d.readings
+    at_start = {name: getattr(d, name) for name in ("readings", "frames")}
     d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
     first = (d.qvel, d.qacc, d.act_dot)
 
@@ -92,12 +93,12 @@ def rk4(m: Model, d: Data) -> Data:
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
-    from_start = d.replace(act_dot=act_dot, readings=readings, **inputs_of(m, last))
+    from_start = d.replace(act_dot=act_dot, **at_start, **inputs_of(m, last))
     new = advance(m, from_start, acc, vel)
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
     end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
-    if m.nplastic:  # springs of tendons yield by what was known at the start
-        end = end.replace(ten_length=d.ten_length, ten_J=d.ten_J)
+    if m.nplastic:
+        end = end.replace(**{n: getattr(d, n) for n in BY_WHICH_IT_YIELDS})
     back = turns_back(m)
     if back is not None:
         length = jnp.where(back, d.actuator_length, last.actuator_length)
@@ -105,6 +106,11 @@ def rk4(m: Model, d: Data) -> Data:
     if m.na and np.any(m.actuator_dyntype == DynType.DCMOTOR):
         end = end.replace(actuator_velocity=d.actuator_velocity)
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
+
+
+BY_WHICH_IT_YIELDS = (
+    *("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos", "ten_length", "ten_J"),
+)
 
 
 def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:

@@ -7,7 +7,8 @@ step of length h, the acceleration (v' - v) / h of that step follows from
     (M + h D + h^2 K) a = qfrc_smooth - h K v + qfrc_constraint
 
 D and K have only what keeps the matrix positive definite: springs and dampers of joints and
-tendons, the length and velocity that actuators feed back, drag; each where it holds back.
+tendons, the length and velocity that actuators feed back, drag, elasticity of flexes
+(flex/stiffness.py); each where it holds back.
 """
 
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
+from jaxsim.physics.flex.stiffness import implicit_flexes, moves_flexes
 from jaxsim.physics.integrate.velocity_derivative import (
     along_rows,
     bias_derivative,
@@ -46,9 +48,10 @@ class Metric(NamedTuple):
 
     Attributes:
       matrix: M + h D + h^2 K, `[nv, nv, *W]`.
-      backbone: the same, of tendons and actuators with the diagonal only: zero where M is.
+      backbone: the same, of tendons and actuators with the diagonal only, and without flexes: zero
+        where M is.
       shift: -h K qvel, `[nv, *W]` [N or N m].
-      held: dofs that an implicit tendon or actuator moves, `[nv, *W]` bool.
+      held: dofs that an implicit tendon, actuator or flex moves, `[nv, *W]` bool.
     """
 
     matrix: jax.Array
@@ -80,6 +83,10 @@ def metric(m: Model, d: Data) -> Metric:
         backbone = backbone + diagonal_matrix(squares)
         shift = shift - term.pattern.apply_transpose(entries, h * term.stiffness * term.velocity)
         held = held | (squares > 0)
+    flexes = implicit_flexes(m, d)
+    if flexes is not None:
+        matrix, shift = matrix + flexes.matrix, shift - flexes.shift
+        held = held | column(moves_flexes(m), d.qvel)
     return Metric(matrix, backbone, shift, held)
 
 

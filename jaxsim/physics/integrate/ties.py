@@ -1,4 +1,4 @@
-"""Trees that the metric of a discrete step ties together: by tendons and actuators.
+"""Trees that the metric of a discrete step ties together: by tendons, actuators and flexes.
 
 MuJoCo's documentation, Computation: Numerical integration, Discrete-time. Such trees are solved
 together, and so are in one island, as if a constraint row touched them; they wake together too.
@@ -15,6 +15,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.flex.stiffness import trees_of_flexes
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
@@ -34,6 +35,19 @@ def metric_ties(m: Model, like: Array) -> list[Array]:
         here = jnp.asarray(column(trees[which], like))
         ties.append(jnp.broadcast_to(here, (*here.shape[:2], *like.shape[1:])))
     return ties
+
+
+def flex_ties(m: Model, awake: Array) -> list[Array]:
+    """The trees, those that are awake, that elasticity ties, `[n, ntree, *W]` bool; of none: [].
+
+    MuJoCo has them in one island whatever the integrator, although forces alone tie them.
+    """
+    several = [t for t in trees_of_flexes(m.structure) if len(t) > 1]
+    if not several:
+        return []
+    member = np.array([np.isin(np.arange(m.ntree), trees) for trees in several])
+    ties = awake[None] & column(member, awake)
+    return [ties & (jnp.sum(ties, axis=1, keepdims=True) > 1)]
 
 
 def implicit_tendons(m: Model, like: Array) -> Array:

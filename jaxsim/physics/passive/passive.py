@@ -30,7 +30,7 @@ from jaxsim.physics.stage import stage
         "qpos qvel plastic xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
         "ten_velocity xpos xquat flexvert_xpos found"
     ),
-    writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive",
+    writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive frames",
 )
 def passive(m: Model, d: Data) -> Data:
     """qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + forces of users.
@@ -44,9 +44,10 @@ def passive(m: Model, d: Data) -> Data:
         parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero)
     else:
         flexes = flex_forces(m, d)
+        d = d.replace(frames=flexes.frames)
         parts = {
-            "spring": spring_force(m, d) + flexes[0],
-            "damper": damper_force(m, d) + flexes[1],
+            "spring": spring_force(m, d) + flexes.spring,
+            "damper": damper_force(m, d) + flexes.damper,
             "gravcomp": _gravcomp(m, d),
             "fluid": fluid_force(m, d),
             "adhesion": adhesion_force(m, d),

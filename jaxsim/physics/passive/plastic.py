@@ -23,6 +23,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.flex.frames import next_frames
+from jaxsim.physics.flex.plastic import yielded_elements
 from jaxsim.physics.sleep.incidence import paths
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.tendon.path import tendon_pattern
@@ -79,6 +80,7 @@ def yielded(m: Model, d: Data, qpos: Array, qvel: Array) -> Array:
         _scalar_joints(m, d, qpos),
         _ball_joints(m, d, qpos),
         _tendons(m, d, qvel),
+        *yielded_elements(m, d, qvel),
     ):
         order[adr] = number + np.arange(len(adr))
         number += len(adr)

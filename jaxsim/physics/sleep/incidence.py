@@ -88,7 +88,14 @@ def equalities(s: Structure) -> Incidence:
     flex = np.isin(s.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
     kind[flex] = ObjType.FLEX
     ends = zip(kind, s.eq_obj1id, np.where(flex, -1, s.eq_obj2id), strict=True)
-    return _table(_both(_thing(s, k, first), _thing(s, k, second)) for k, first, second in ends)
+    things = [_both(_thing(s, k, first), _thing(s, k, second)) for k, first, second in ends]
+    return _table(things, several=flex)
+
+
+@derived
+def flexes(s: Structure) -> Incidence:
+    """Of flexes: all that they hang on; one is awake as soon as one of these is."""
+    return _table((_flex(s, f) for f in range(s.nflex)), several=np.ones(s.nflex, bool))
 
 
 @derived
@@ -179,7 +186,7 @@ def _flex(s: Structure, f: int) -> Thing:
     vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
     body = s.flex_nodebodyid[node] if s.flex_interp[f] else s.flex_vertbodyid[vert]
-    tree = s.body_treeid[body]
+    tree = s.body_treeid[body[body >= 0]]
     return Thing(frozenset(tree[tree >= 0].tolist()))
 
 
@@ -188,12 +195,14 @@ def _both(a: Thing, b: Thing) -> Thing:
     return Thing(a.trees | b.trees, a.always or b.always)
 
 
-def _table(things: Iterable[Thing]) -> Incidence:
-    """The trees of things; what has more than two is awake."""
+def _table(things: Iterable[Thing], several: np.ndarray | None = None) -> Incidence:
+    """The trees of things; what has more than two is awake, but for some that may have several."""
     found = list(things)
+    several = np.zeros(len(found), bool) if several is None else several
     width = max([2, *(len(t.trees) for t in found)])
     tree = np.full((len(found), width), -1)
     for row, thing in zip(tree, found, strict=True):
         row[: len(thing.trees)] = sorted(thing.trees)
-    always = [t.always or len(t.trees) > 2 for t in found]
-    return Incidence(tree, np.array(always, bool))
+    many = np.array([len(t.trees) > 2 for t in found], bool)
+    always = np.array([t.always for t in found], bool) | (many & ~several)
+    return Incidence(tree, always)

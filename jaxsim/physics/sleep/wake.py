@@ -7,7 +7,7 @@ user changed, tendons, contacts (touch.py), equality constraints.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import SleepPolicy
+from jaxsim.enums import EqType, SleepPolicy
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -15,9 +15,10 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.constraint.tendon import limit_distance, limited
 from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.flex.stiffness import elastic
 from jaxsim.physics.integrate.ties import implicit_tendons
 from jaxsim.physics.sleep.cycle import cycles, woken, woken_by
-from jaxsim.physics.sleep.incidence import equalities, tendons
+from jaxsim.physics.sleep.incidence import equalities, flexes, tendons
 from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
 
 NEVER = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
@@ -45,7 +46,17 @@ def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
     by_dof = moves | _is_set(d.qfrc_applied)
     by_body = _is_set(d.xfrc_applied).any(axis=1)
     stirred = in_trees(m.dof_treeid, by_dof, m.ntree) | in_trees(m.body_treeid, by_body, m.ntree)
-    return ~stirred & column(~np.isin(m.tree_sleep_policy, NEVER), d.qvel)
+    may = ~np.isin(m.tree_sleep_policy, NEVER) & ~_restless(m)
+    return ~stirred & column(may, d.qvel)
+
+
+def _restless(m: Model) -> np.ndarray:
+    """Trees of flexes whose elasticity ties nothing together: no island says that all rest."""
+    if is_discrete(m) or not m.nflex:
+        return np.zeros(m.ntree, bool)
+    loose = elastic(m) & (np.asarray(m.flex_edgeequality) == 0)
+    tree = flexes(m).tree[loose]
+    return np.isin(np.arange(m.ntree), tree[tree >= 0])
 
 
 def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
@@ -95,10 +106,31 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
 def wake_by_equalities(m: Model, d: Data) -> Data:
     """Wakes trees that a constraint ties to what is awake, or to others that sleep apart."""
     of = equalities(m)
-    ties = np.flatnonzero((of.tree[:, 0] >= 0) & ((of.tree[:, 1] >= 0) | of.always))
-    if not len(ties):
-        return d
-    of = of.rows(ties)
+    of_flex = np.isin(m.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
+    second = (of.tree[:, 1] >= 0) | of.always
+    ties = np.flatnonzero((of.tree[:, 0] >= 0) & second & ~of_flex)
+    d = _wake_by_pairs(m, d, ties) if len(ties) else d
+    flex = np.flatnonzero(second & of_flex)
+    return _wake_by_flexes(m, d, flex) if len(flex) else d
+
+
+def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
+    """Of a constraint of a flex, its first tree that is awake wakes the first that sleeps."""
+    order = equalities(m).tree[ids].T
+    awake = tree_awake(d)
+    ends = []
+    for wanted in (awake, ~awake):
+        first = jnp.full((len(ids), *d.qpos.shape[1:]), -1, jnp.int32)
+        for tree in order[::-1]:
+            here = take(wanted, np.maximum(tree, 0)) & column(tree >= 0, d.qpos)
+            first = jnp.where(here, column(tree.astype(np.int32), d.qpos), first)
+        ends.append(first)
+    ties = take(d.eq_active, ids) & (ends[0] >= 0) & (ends[1] >= 0)
+    return d.replace(tree_asleep=woken_by(d.tree_asleep, ends[0], ends[1], ties))
+
+
+def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
+    of = equalities(m).rows(ties)
     apart = cycles(d.tree_asleep)
     first, second = (np.maximum(tree, 0) for tree in of.tree.T)
     alone = column(of.tree[:, 1] < 0, d.qpos)

@@ -8,6 +8,7 @@ MuJoCo's documentation, Computation: Constraint islands.
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -17,7 +18,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import column, total, weighted_sum
 from jaxsim.physics.constraint.island import connected, first_of
-from jaxsim.physics.integrate.ties import metric_ties
+from jaxsim.physics.integrate.ties import flex_ties, metric_ties
 from jaxsim.physics.solver.problem import Problem
 
 
@@ -47,7 +48,8 @@ def find_islands(m: Model, p: Problem, touched: list[Array], inertia: Array) -> 
     if m.ntree == 1 or m.opt.disableflags & DisableBit.ISLAND:
         member = [trees.any(axis=1)[None].astype(inertia.dtype) for trees in touched]
         return Islands(member, total(inertia))
-    island = connected(p.rows, touched, metric_ties(m, inertia))
+    soft = flex_ties(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
+    island = connected(p.rows, touched, [*metric_ties(m, inertia), *soft])
     member = [_numbered(first_of(trees, island), m.ntree, inertia) for trees in touched]
     of_tree = weighted_sum(1.0 * (m.dof_treeid == np.arange(m.ntree)[:, None]), inertia)
     return Islands(member, apply(_numbered(island, m.ntree, inertia), of_tree))

@@ -322,10 +322,8 @@ def test_disable_flags(flag):
 
 
 REFUSED = {
-    "yield": {"free": SHEET.replace('damping=".02"', 'yield=".1"').replace("0 1 2", "0"),
-              "h": ".001"},
-    "sleep": {"free": ROPE, "h": ".001", "flag": 'sleep="enable"'},
-}  # fmt: skip
+    "sleep": {"free": ROPE.replace(OFF, ""), "h": ".001", "flag": 'sleep="enable"'},
+}
 
 
 @pytest.mark.parametrize("message", REFUSED)

@@ -1,0 +1,167 @@
+"""Elements of flexes that yield: what they add to the rest, and how a step moves that.
+
+MuJoCo's documentation, XML reference: flex/elasticity/yield. Elements and cells flow by von Mises'
+rule (flow.py). The numbers in `d.plastic` say how the rest has changed:
+
+    triangles, tetrahedra   what is added to the squared length at rest of each edge
+    cells, walls            a strain in the axes of the rest pose: diagonal, then twice the others
+    hinges of shells        what is added to the part c of the quadratic form (bend.py)
+
+The configuration at the end of a step is that to first order, x + h J qvel, as MuJoCo has it.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Quat, Vec, concat, safe_atan2, safe_divide, safe_sqrt
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.flex.bend import ACROSS, CURVED, Hinges, hinges
+from jaxsim.physics.flex.cell import Springs, springs, strain_matrix, strains, turns
+from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
+from jaxsim.physics.flex.flow import Matrix, flow, inverse, isochoric, product, trace
+from jaxsim.physics.flex.lattice import elements
+from jaxsim.physics.flex.push import corners, yielded_numbers
+from jaxsim.physics.flex.stretch import Simplices, simplices
+from jaxsim.physics.topology import ancestors
+
+THICKNESS = 6  # where a shell that yields in bending keeps it, in flex_stiffness
+STEEPEST = 1.3  # rad, by which a hinge is folded at rest at most
+MOST = 0.35  # size of the strain at rest of a cell or wall, at most
+
+# c of flow.py
+THIN_ELEMENT, THIN_WALL = 1.0, 0.25
+# the edge of an element between its vertices i + 1 and j + 1, or from its first to i + 1
+BETWEEN = {3: ((2, 0), (0, 1)), 6: ((0, 1, 5), (1, 2, 3), (5, 3, 4))}
+
+Found = tuple[np.ndarray, list[Array]]
+
+
+def yielded_elements(m: Model, d: Data, qvel: Array) -> list[Found]:
+    """Addresses in the plastic state, and the numbers there after a step along `qvel`."""
+    table = _yielding(m)
+    if not table:
+        return []
+    xpos = _end(m, d, qvel)
+    turn = turns(m, elements(m), xpos)
+    out = []
+    for group in table:
+        if isinstance(group, Simplices):
+            out.append(_elements(m, d, group, xpos))
+        elif isinstance(group, Springs):
+            out.append(_cells(m, d, group, xpos, turn))
+        else:
+            out.append(_hinges(m, d, group, xpos))
+    return out
+
+
+@derived
+def _yielding(s: Structure) -> list:
+    """The groups of elements, cells, and hinges of which some yield."""
+    groups = [*simplices(s), *springs(s), hinges(s)]
+    some = [group.some(np.flatnonzero(group.plastic >= 0)) for group in groups]
+    return [group for group in some if len(group.plastic)]
+
+
+def _end(m: Model, d: Data, qvel: Array) -> Vec:
+    """Where vertices and nodes are at the end of a step, `[npoint, *W]`."""
+    h = m.opt.timestep
+    d = d.replace(cvel=weighted_sum(ancestors(m), d.cdof.scale(qvel)))
+    node = nodes(m, d)
+    xpos = concat([d.flexvert_xpos, node])
+    return xpos + concat([vertex_velocity(m, d), node_velocity(m, d, node)]).scale(h)
+
+
+def _threshold(m: Model, flex: np.ndarray, kind: int) -> Array:
+    return jnp.maximum(take(m.flex_yield[:, kind], flex), 0)
+
+
+def _elements(m: Model, d: Data, group: Simplices, xpos: Vec) -> Found:
+    """Triangles and tetrahedra, whose strain is that of the squared lengths of their edges.
+
+    Half the change of these is the strain in the axes of the edges from the first vertex, and their
+    own squares are its metric. Tetrahedra flow at constant volume.
+    """
+    k = group.edge.shape[1]
+    vert = np.reshape(m.flex_edge, (-1, 2)) + m.flex_vertadr[_flex_of_edges(m)][:, None]
+    rest = [_squares(take(m.flexedge_length0, group.edge[:, i])) for i in range(k)]
+    ends = [corners(xpos, vert[group.edge[:, i]]) for i in range(k)]
+    old = yielded_numbers(d.plastic, group.plastic, k)
+    s = [(b - a).dot(b - a) - square - p for (a, b), square, p in zip(ends, rest, old, strict=True)]
+    back = inverse(_metric(rest))
+    strain = [[0.5 * a for a in row] for row in product(back, _metric(s))]
+    share, mean = flow(strain, _threshold(m, group.flex, 0), THIN_ELEMENT)
+    new = [p + share * (a - 2 * mean * square) for p, a, square in zip(old, s, rest, strict=True)]
+    if k == 6:
+        change = product(back, _metric(new))
+        stretched = [[a + float(i == j) for j, a in enumerate(row)] for i, row in enumerate(change)]
+        x = jnp.where(share > 0, isochoric(stretched), 0)
+        new = [a + x * square for a, square in zip(new, rest, strict=True)]
+    return np.concatenate([group.plastic + i for i in range(k)]), new
+
+
+def _metric(x: list[Array]) -> Matrix:
+    """Products of the edges from the first vertex, from the squared lengths of all edges."""
+    between = BETWEEN[len(x)]
+    own = [x[between[i][i]] for i in range(len(between))]
+    span = range(len(own))
+    return [
+        [own[i] if i == j else 0.5 * (own[i] + own[j] - x[between[i][j]]) for j in span]
+        for i in span
+    ]
+
+
+def _squares(a: Array) -> Array:
+    return a * a
+
+
+@derived
+def _flex_of_edges(s: Structure) -> np.ndarray:
+    return np.repeat(np.arange(s.nflex), s.flex_edgenum)
+
+
+def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat | None) -> Found:
+    """Cells and walls, by the strain at their middle."""
+    count = 6 if group.element.solid else 3
+    old = yielded_numbers(d.plastic, group.plastic, count)
+    assert turn is not None  # there are elements
+    now = strains(m, group.element, xpos, take(turn, group.place))
+    P = strain_matrix(old)
+    span = range(len(P))
+    E = [[now[i][j] - P[i][j] for j in span] for i in span]
+    share, mean = flow(E, _threshold(m, group.element.flex, 0), THIN_WALL)
+    P = [[P[i][j] + share * (E[i][j] - mean * float(i == j)) for j in span] for i in span]
+    size = safe_sqrt(trace(product(P, P)))
+    scale = jnp.where((share > 0) & (size > MOST), safe_divide(MOST, size), 1)
+    above = [(i, j) for i in span for j in span if i < j]
+    new = [P[i][i] * scale for i in span] + [2 * P[i][j] * scale for i, j in above]
+    return np.concatenate([group.plastic + i for i in range(count)]), new
+
+
+def _hinges(m: Model, d: Data, group: Hinges, xpos: Vec) -> Found:
+    """Hinges of shells, by the angle a of their fold and that at rest a0.
+
+        tan(a) = (L / l) tan(fold),   tan(a0) = -(c + b) L / B,   |a - a0| <= 2 y / t (A1 + A2) / L
+
+    with the lengths l of the edge now and L at rest, the areas A of the triangles now, and the
+    numbers B between the vertices across the edge, c, and b in the plastic state.
+    """
+    x = corners(xpos, group.vert)
+    edge = x[1] - x[0]
+    first, second = edge.cross(x[2] - x[0]), (x[3] - x[0]).cross(edge)
+    rest = take(m.flexedge_length0, group.edge)
+    fold = safe_atan2(second.cross(first).dot(edge) * rest, first.dot(second) * edge.dot(edge))
+    (old,) = yielded_numbers(d.plastic, group.plastic, 1)
+    B, c = (take(m.flex_bending, group.first + k) for k in (ACROSS, CURVED))
+    slope = -safe_divide(B, rest)
+    at_rest = jnp.arctan(safe_divide(c + old, slope))
+    area = 0.5 * (first.norm() + second.norm())
+    thickness = take(m.flex_stiffness, m.flex_stiffnessadr[group.flex] + THICKNESS)
+    y = _threshold(m, group.flex, 1)
+    most = safe_divide(2 * y * area, thickness * rest)
+    x = fold - at_rest
+    new = jnp.clip(jnp.where(x > 0, fold - most, fold + most), -STEEPEST, STEEPEST)
+    return group.plastic, [jnp.where(jnp.abs(x) > most, slope * jnp.tan(new) - c, old)]

@@ -1,0 +1,208 @@
+"""Stiffness of flexes, as a step sees it that is implicit in their positions.
+
+Each law gives its elements a matrix between the displacements of their points and the forces
+there, minus a derivative of which what might be indefinite is left out (MuJoCo's documentation,
+Computation: Numerical integration, Discrete-time): of an edge that is pressed together, of the
+rotation of cells, of the part of a hinge that goes with its volume. With J the Jacobian of the
+points
+
+    K = sum of J' (block) J
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import DisableBit
+from jaxsim.math import Vec, concat
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.pattern import Pattern
+from jaxsim.physics.arrays.products import apply
+from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.physics.flex.bend import bend_stiffness
+from jaxsim.physics.flex.cell import cell_stiffness, turns
+from jaxsim.physics.flex.flex import nodes
+from jaxsim.physics.flex.frames import chains
+from jaxsim.physics.flex.lattice import elements
+from jaxsim.physics.flex.push import Block, HingeBlock, Place, by_flex
+from jaxsim.physics.flex.rod import rod_stiffness
+from jaxsim.physics.flex.stretch import stretch_stiffness
+from jaxsim.physics.flex.twist import twist_stiffness
+from jaxsim.physics.topology import ancestors
+
+LAWS = (stretch_stiffness, bend_stiffness, rod_stiffness, cell_stiffness)
+
+
+class Implicit(NamedTuple):
+    """What flexes add to the inertia of a step: h D + h^2 K `[nv, nv, *W]`, and h K qvel."""
+
+    matrix: Array
+    shift: Array
+
+
+def implicit_flexes(m: Model, d: Data) -> Implicit | None:
+    """What flexes add to a step of length h; None: nothing. D is in proportion to K."""
+    if not m.nflex or not m.nv or not elastic(m).any():
+        return None
+    node = nodes(m, d)
+    xpos = concat([d.flexvert_xpos, node])
+    place = Place(xpos, xpos, turns(m, elements(m), xpos), d.plastic)
+    blocks = [block for law in LAWS for block in law(m, place)]
+    rods = twist_stiffness(m, d, place)
+    blocks += [] if rods is None else [rods[0]]
+    if not blocks:
+        return None
+    reach = _reach(m, d, xpos)
+    off, h = m.opt.disableflags, m.opt.timestep
+    spring = 0 * m.flex_damping + (0.0 if off & DisableBit.SPRING else h * h)
+    damper = 0 * m.flex_damping if off & DisableBit.DAMPER else h * m.flex_damping
+    springs_on = not off & DisableBit.SPRING
+    velocity = Vec(*(_along_dofs(reach, part, d.qvel) for part in reach.axis.parts))
+    matrix, shift = jnp.zeros_like(d.M), jnp.zeros_like(d.qvel)
+    for block in blocks:
+        k, c = (by_flex(a, block.flex, xpos.x)[:, None, None] for a in (spring, damper))
+        stiff = block.matrix if block.turning is None else block.matrix + block.turning
+        resists = stiff if block.damper is None else block.damper
+        matrix = matrix + _matrix(m, reach, block.point, k * stiff + c * resists)
+        if springs_on:
+            shift = shift + h * _force(m, reach, block, velocity)
+    if rods is not None:
+        hinges = rods[1]
+        k, c = (by_flex(a, hinges.flex, xpos.x)[:, None, None] for a in (spring, damper))
+        matrix = matrix + _on_hinges(m, hinges, k * hinges.matrix + c * hinges.damper)
+        if springs_on:
+            shift = shift + h * apply(_on_hinges(m, hinges, hinges.matrix), d.qvel)
+    return Implicit(matrix, shift)
+
+
+@derived
+def elastic(s: Structure) -> np.ndarray:
+    """Flexes whose elasticity is implicit in a discrete step, `[nflex]` bool."""
+    stiff = (s.flex_stiffnessadr >= 0) | (s.flex_bendingadr >= 0)
+    return stiff & ~np.asarray(s.flex_rigid, bool)
+
+
+@derived
+def trees_of_flexes(s: Structure) -> list[np.ndarray]:
+    """The trees that the elasticity of each flex ties together."""
+    rods, out = chains(s), []
+    for f in np.flatnonzero(elastic(s)):
+        if s.flex_interp[f]:
+            body = s.flex_nodebodyid[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
+        else:
+            body = s.flex_vertbodyid[s.flex_vertadr[f] :][: s.flex_vertnum[f]]
+        hinge = rods.dof[(rods.flex == f) & (rods.dof >= 0)]
+        tree = np.concatenate([s.body_treeid[body[body >= 0]], s.dof_treeid[hinge]])
+        out.append(np.unique(tree[tree >= 0]))
+    return out
+
+
+class _Reach(NamedTuple):
+    """How dofs move points.
+
+    Attributes:
+      dof: of each point `[npoint, p]`; a point of fewer has dof 0 again.
+      axis: velocity of the point per unit speed of each, `[npoint, p, *W]`; else zero.
+    """
+
+    dof: np.ndarray
+    axis: Vec
+
+
+def _reach(m: Model, d: Data, xpos: Vec) -> _Reach:
+    dof, real = _dofs(m)
+    flat = dof.ravel()
+    point = np.repeat(np.arange(len(dof)), dof.shape[1])
+    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid[flat]])
+    speed = take(d.cdof, flat).at(take(xpos, point) - origin)
+    live = column(1.0 * real.ravel(), speed)
+    axis = speed.scale(live).map(lambda a: a.reshape(*dof.shape, *a.shape[1:]))
+    return _Reach(dof, axis)
+
+
+@derived
+def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """The dofs of each point, and which of them are no repetition."""
+    body = np.concatenate([s.flex_vertbodyid, s.flex_nodebodyid])
+    moves = (ancestors(s)[np.maximum(body, 0)] > 0) & (body >= 0)[:, None]
+    soft = np.concatenate(
+        [
+            np.repeat(elastic(s) & (s.flex_interp == 0), s.flex_vertnum),
+            np.repeat(elastic(s) & (s.flex_interp != 0), s.flex_nodenum),
+        ]
+    )
+    moves &= soft[:, None]
+    table = groups_of_rows(moves)
+    return np.where(table < s.nv, table, 0), table < s.nv
+
+
+@derived
+def moves_flexes(s: Structure) -> np.ndarray:
+    """Dofs that move points of elastic flexes, `[nv]` bool."""
+    dof, real = _dofs(s)
+    return np.isin(np.arange(s.nv), dof[real])
+
+
+def groups_of_rows(moves: np.ndarray) -> np.ndarray:
+    """Columns that are true in each row, padded with the number of columns."""
+    row, col = np.nonzero(moves)
+    table = groups(row, len(moves))
+    padded = np.append(col, moves.shape[1])
+    return padded[np.minimum(table, len(col))].reshape(len(moves), -1)
+
+
+def _along_dofs(reach: _Reach, axis: Array, x: Array) -> Array:
+    """sum over the dofs of each point, `[npoint, *W]`."""
+    of_point = take(x, reach.dof.ravel()).reshape(*reach.dof.shape, *x.shape[1:])
+    return jnp.sum(axis * of_point, axis=1)
+
+
+def _force(m: Model, reach: _Reach, block: Block, x: Vec) -> Array:
+    """J' K x, from displacements `[npoint, *W]`."""
+    n, k = block.point.shape
+    parts = [take(a, block.point.ravel()).reshape(n, k, *a.shape[1:]) for a in x.parts]
+    whole = jnp.stack(parts, axis=2).reshape(n, 3 * k, *parts[0].shape[2:])
+    out = jnp.sum(block.matrix * whole[:, None], axis=2).reshape(n * k, 3, *whole.shape[2:])
+    on_point = groups(block.point.ravel(), len(reach.dof))
+    force = Vec(*(sum_groups(out[:, i], on_point)[:, None] for i in range(3)))
+    along = reach.axis.dot(force)
+    flat = along.reshape(-1, *along.shape[2:])
+    total: Array = sum_groups(flat, groups(reach.dof.ravel(), m.nv))
+    return total
+
+
+def _on_hinges(m: Model, block: HingeBlock, numbers: Array) -> Array:
+    """Numbers `[n, 2, 2, *W]` of pairs of hinges as a matrix `[nv, nv, *W]`."""
+    first, second = block.dof[:, :, None], block.dof[:, None]
+    at = np.where((first >= 0) & (second >= 0), first * m.nv + second, -1).ravel()
+    place, owner = np.unique(at, return_inverse=True)
+    flat = numbers.reshape(len(at), *numbers.shape[3:])
+    sums = sum_groups(flat, groups(owner.ravel(), len(place)))
+    real = np.flatnonzero(place >= 0)
+    place = place[real]
+    return Pattern(place // m.nv, place % m.nv, (m.nv, m.nv)).dense(take(sums, real))
+
+
+def _matrix(m: Model, reach: _Reach, point: np.ndarray, numbers: Array) -> Array:
+    """J' K J of blocks K, `[nv, nv, *W]`: summed by pairs of points, then by pairs of dofs."""
+    n, k = point.shape
+    worlds = numbers.shape[3:]
+    numbers = numbers.reshape(n, k, 3, k, 3, *worlds)
+    numbers = numbers.swapaxes(2, 3).reshape(n * k * k, 3, 3, *worlds)
+    count = len(reach.dof)
+    at = (point[:, :, None] * count + point[:, None]).ravel()
+    pair, owner = np.unique(at, return_inverse=True)
+    numbers = sum_groups(numbers, groups(owner.ravel(), len(pair)))
+    first, second = pair // count, pair % count
+    left, right = (take(reach.axis, i) for i in (first, second))
+    half = [sum(numbers[:, i, j][:, None] * a for j, a in enumerate(right.parts)) for i in range(3)]
+    both = sum(a[:, :, None] * b[:, None] for a, b in zip(left.parts, half, strict=True))
+    flat = both.reshape(-1, *worlds)
+    at = (reach.dof[first][:, :, None] * m.nv + reach.dof[second][:, None]).ravel()
+    place, owner = np.unique(at, return_inverse=True)
+    sums = sum_groups(flat, groups(owner.ravel(), len(place)))
+    return Pattern(place // m.nv, place % m.nv, (m.nv, m.nv)).dense(sums)
