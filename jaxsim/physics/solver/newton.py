@@ -1,87 +1,25 @@
-"""Newton's method for the constrained acceleration, and its derivative at the solution.
-
-The solution x(theta) makes the gradient of the cost vanish, F(x, theta) = 0. Its derivative is
-that of the solution, not of the iterations: dx = -H^-1 (dF/dtheta) dtheta with H the Hessian at x.
-The tangent is one linear solve, so that reverse mode follows by transposition, at the price of one
-system and independent of the number of iterations.
-"""
+"""Newton's method for the constrained acceleration."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call import not_differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import total
-from jaxsim.physics.arrays.system.factor import Whole
 from jaxsim.physics.solver.linesearch import line_search
 from jaxsim.physics.solver.problem import Point, Problem
+from jaxsim.physics.solver.solution import Settings, Solution
 
 
-class Settings(NamedTuple):
-    """How to iterate.
-
-    Attributes:
-      warm: first guess `[nv, *W]`, or None.
-      tolerance, ls_tolerance: `[1, *W]`, see Option.
-      scale: `[1, *W]`, 1 / trace of M, makes improvements comparable between models.
-    """
-
-    warm: jax.Array | None
-    tolerance: jax.Array
-    ls_tolerance: jax.Array
-    scale: jax.Array
-
-
-class Solution(NamedTuple):
-    """Accelerations with and without constraints `[nv, *W]`, constraint force `[nv, *W]`, and
-    Newton iterations used `[1, *W]`."""
-
-    qacc: jax.Array
-    qacc_smooth: jax.Array
-    force: jax.Array
-    niter: jax.Array | np.ndarray
-
-
-def solve(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -> Solution:
-    """The acceleration that minimizes the constrained problem.
+def newton(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -> Solution:
+    """Newton iterations with exact line search, each world until it has converged.
 
     Starts from the warm start or the unconstrained acceleration, whichever costs less.
-    """
-
-    @jax.custom_jvp
-    def run(p: Problem, settings: Settings) -> Solution:
-        with not_differentiated():
-            return _iterate(p, settings, iterations, ls_iterations)
-
-    @run.defjvp
-    def tangent(primals, tangents):
-        p, _ = primals
-        found = run(*primals)
-
-        def gradients(p: Problem) -> tuple[Array, Array]:
-            at_x = apply(p.M, found.qacc) - p.smooth - p.force_at(found.qacc)
-            return at_x, apply(p.M, found.qacc_smooth) - p.smooth
-
-        _, (dF, dG) = jax.jvp(gradients, (p,), (tangents[0],))
-        H = p.hessian(p.pieces(p.residual(found.qacc)), Whole(p.M, p.parts))
-        dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
-        _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (tangents[0], dx))
-        no_change = np.zeros(found.niter.shape, jax.dtypes.float0)
-        return found, Solution(dx, dsmooth, dforce, no_change)
-
-    return run(p, settings)
-
-
-def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -> Solution:
-    """Newton iterations with exact line search, each world until it has converged.
 
     Turn 0 finds the unconstrained acceleration; it is in the loop because the factorization, the
     largest piece of the program, then stands there once. Where that is one kernel, turn 0 stands
@@ -102,7 +40,7 @@ def _iterate(p: Problem, settings: Settings, iterations: int, ls_iterations: int
 
         def choose(at):
             free = Point(v, p.smooth, p.minus_reference(Jv))
-            return niter, v, (free if settings.warm is None else _better(p, at, free)), busy
+            return niter, v, (free if settings.warm is None else p.better(at, free)), busy
 
         def descend(at):
             move = Point(v, apply(p.M, v), Jv)
@@ -134,12 +72,6 @@ def _either(first: Array | bool, one: Callable, other: Callable, at: Point) -> t
         return chosen
     chosen = lax.cond(first, one, other, at)
     return chosen
-
-
-def _better(p: Problem, a: Point, b: Point) -> Point:
-    """The point of smaller cost, world by world."""
-    take_a = p.cost(a) < p.cost(b)
-    return jax.tree.map(lambda u, v: jnp.where(take_a, u, v), a, b)
 
 
 def _descend(
