@@ -47,6 +47,7 @@ from jaxsim.model.checkpoint import from_state_dict as from_state_dict
 from jaxsim.model.checkpoint import state_dict as state_dict
 from jaxsim.model.data import Contact as Contact
 from jaxsim.model.data import Data as Data
+from jaxsim.model.data import SolverStat as SolverStat
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
 from jaxsim.model.fields import Impl as Impl

@@ -33,14 +33,15 @@ from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.sleep.trees import all_awake, dof_awake, report, sleeps, waiting
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
-from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.conjugate import conjugate_gradients
+from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.islands import find_islands
 from jaxsim.physics.solver.newton import newton
 from jaxsim.physics.solver.noslip import without_slip
 from jaxsim.physics.solver.pgs import gauss_seidel
 from jaxsim.physics.solver.problem import Problem, RowForces
 from jaxsim.physics.solver.solution import Settings, solve
+from jaxsim.physics.solver.statistics import no_statistics
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
@@ -160,8 +161,8 @@ def smooth_force(m: Model, d: Data) -> Data:
         "contact qacc_smooth found rows"
     ),
     writes=(
-        "solver_niter contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss efc_D "
-        "efc_aref efc_force qacc_smooth qfrc_constraint qacc rows forces"
+        "solver_niter solver contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss "
+        "efc_D efc_aref efc_force qacc_smooth qfrc_constraint qacc rows forces"
     ),
 )
 def fwd_constraint(m: Model, d: Data) -> Data:
@@ -201,14 +202,16 @@ def _constrained(m: Model, d: Data) -> Data:
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
+        d = d.replace(solver=no_statistics(d.solver))
         return list_rows(m, system.spinning(m, d))
     problem = Problem(system.inertia, system.force, d.rows, system.parts, solver_parts(m))
-    found = solve(problem, _settings(m, d, problem), SOLVERS[SolverType(m.opt.solver)](m))
+    found = solve(problem, _settings(m, d, problem), _method(m, d))
     d = d.replace(
         qacc_smooth=found.qacc_smooth,
         qacc=found.qacc,
         qfrc_constraint=found.force,
         solver_niter=found.niter,
+        solver=found.stat,
     )
     if m.opt.noslip_iterations > 0:
         d = _without_slip(m, d, problem, system, found.rows)
@@ -233,16 +236,13 @@ def _settings(m: Model, d: Data, problem: Problem) -> Settings:
     )
 
 
-# the method of each solver, with its limits of iterations and of evaluations in a line search
-SOLVERS: dict[SolverType, Callable[[Model], Callable]] = {
-    SolverType.PGS: lambda m: partial(gauss_seidel, iterations=m.opt.iterations),
-    SolverType.CG: lambda m: partial(
-        conjugate_gradients, iterations=m.opt.iterations, ls_iterations=m.opt.ls_iterations
-    ),
-    SolverType.NEWTON: lambda m: partial(
-        newton, iterations=m.opt.iterations, ls_iterations=m.opt.ls_iterations
-    ),
-}
+def _method(m: Model, d: Data) -> Callable:
+    """The solver's method, with its limits; it records its iterations if `d` keeps them."""
+    limit, records = m.opt.iterations, d.solver is not None
+    if m.opt.solver == SolverType.PGS:
+        return partial(gauss_seidel, iterations=limit, records=records)
+    primal = newton if m.opt.solver == SolverType.NEWTON else conjugate_gradients
+    return partial(primal, iterations=limit, ls_iterations=m.opt.ls_iterations, records=records)
 
 
 def _without_slip(

@@ -95,6 +95,9 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         body = getattr(model, POSES[name]) if POSES[name] else np.arange(model.nbody)
         asleep = data.body_awake[body] == SleepState.ASLEEP
         getattr(data, name)[asleep] = own[asleep]
+    if d.solver is not None:
+        for name in d.solver.fields:
+            getattr(data.solver, name)[:] = np.ravel(getattr(d.solver, name))
     for own, whole in OF_ISLANDS.items():
         getattr(data, own)[:] = getattr(data, whole)[data.map_idof2dof[: data.nidof]]
     data.iefc_force[:] = data.efc_force[data.map_iefc2efc]

@@ -109,7 +109,7 @@ def _narrowed(
         here = here & (neval < limit)
         middle = evaluate(0.5 * (s.one.step + s.two.step))
         neval = neval + here.astype(jnp.int32)
-        tries = [*(jax.tree.map(lambda a: a[k], nexts) for k in (0, 1)), middle]
+        tries = [Trial(*(a[k] for a in nexts)) for k in (0, 1)] + [middle]
 
         hit, best = _flattest(tries, tolerance)
         rest = here & ~hit

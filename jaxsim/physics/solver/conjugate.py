@@ -26,7 +26,9 @@ from jaxsim.physics.solver.bracket import Line, Trial, bracketed
 from jaxsim.physics.solver.islands import Islands, spread, sums
 from jaxsim.physics.solver.problem import Point, Problem
 from jaxsim.physics.solver.solution import Settings, Solution
+from jaxsim.physics.solver.statistics import Log, counted, states
 
+ROUNDING = 4  # of a slope, in units of that of its terms
 ETA = 0.01  # of Hager and Zhang: how far beta may be below zero
 
 
@@ -41,10 +43,11 @@ class _State(NamedTuple):
     v: jax.Array
     niter: jax.Array  # `[nisland, *W]`
     busy: jax.Array
+    log: Log | None
 
 
 def conjugate_gradients(
-    p: Problem, settings: Settings, iterations: int, ls_iterations: int
+    p: Problem, settings: Settings, iterations: int, ls_iterations: int, records: bool = False
 ) -> Solution:
     """The acceleration after MuJoCo's iterations, fewer where an island has converged."""
     assert settings.islands is not None
@@ -86,14 +89,29 @@ def conjugate_gradients(
         y, My = g - s.g, Mg - s.Mg
         beta = _beta(inner(v, y), inner(y, My), inner(y, Mg), inner(v, g), length, inner(g, g))
         v = spread(beta, of_dof) * v - Mg
+        log = s.log
+        if log is not None:
+            rows = p.rows.blocks
+            slope = scale * jnp.abs(line.end.slope) / jnp.where(length > 0, length, 1.0)
+            log = log.plus(
+                s.turn,
+                moves,
+                improvement=improvement,
+                gradient=gradient,
+                lineslope=jnp.where(line.searched, slope, 1.0),
+                neval=line.neval,
+                **counted(states(rows, at.r), states(rows, s.at.r), islands),
+            )
         niter = s.niter + moves.astype(jnp.int32)
-        return _State(s.turn + 1, at, force, g, Mg, v, niter, moves & ~ends)
+        return _State(s.turn + 1, at, force, g, Mg, v, niter, moves & ~ends, log)
 
     niter = jnp.zeros(busy.shape, jnp.int32)
-    first = _State(jnp.int32(0), at, force, g, Mg, -Mg, niter, busy)
+    log = Log.empty(gap, iterations) if records else None
+    first = _State(jnp.int32(0), at, force, g, Mg, -Mg, niter, busy, log)
     last = lax.while_loop(proceed, step, first)
     most = jnp.max(last.niter, axis=0, keepdims=True)
-    return Solution(last.at.x, smooth, last.force, most)
+    stat = None if last.log is None else last.log.kept(some)
+    return Solution(last.at.x, smooth, last.force, most, stat=stat)
 
 
 def _start(p: Problem, settings: Settings, smooth: Array) -> Point:
@@ -138,7 +156,12 @@ def _search(
 
     scale = jnp.where(islands.scale > 0, islands.scale, 1.0)
     goal = settings.tolerance * settings.ls_tolerance * length / scale
-    return bracketed(evaluate, limit, goal)
+    # what is left of the slope after rounding is no reason to search on, in single precision mostly
+    size = jnp.abs(whole.slope)
+    for line, member in zip(lines, islands.member, strict=True):
+        size = size + sums(member, jnp.abs(line.derivatives(jnp.zeros_like(size[:1]))[0]))
+    rounding = ROUNDING * jnp.finfo(size.dtype).eps * size
+    return bracketed(evaluate, limit, jnp.maximum(goal, rounding))
 
 
 def _line(block: Block, r, v):

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import MINVAL
+from jaxsim.enums import MINVAL, ConstraintState
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.products import apply, apply_transpose
 from jaxsim.physics.arrays.select import take
@@ -59,6 +59,33 @@ class Items(NamedTuple):
     solved: jax.Array
     active: jax.Array
     island: jax.Array
+
+    @property
+    def rows(self) -> Array:
+        """How many rows each has, `[n, *W]`."""
+        return jnp.sum(self.R > 0, axis=1, dtype=jnp.int32)
+
+    def states(self, f: Array) -> Array:
+        """ConstraintState by the force, as MuJoCo's sweeps have it, `[n, *W]`."""
+        state = jnp.full(self.low.shape, ConstraintState.QUADRATIC, jnp.int32)
+        friction, mu = f[:, 1:], self.mu[:, 1:]
+        length = jnp.sum((friction / jnp.where(mu > 0, mu, 1.0)) ** 2, axis=1)
+        inside = (f[:, 0] >= 0) & (f[:, 0] ** 2 >= length)
+        one_way = (self.low == 0) & (self.high > 0)
+        for where, named in (
+            (one_way & (f[:, 0] <= 0), ConstraintState.SATISFIED),
+            (~one_way & (f[:, 0] <= self.low), ConstraintState.LINEARPOS),
+            (~one_way & (f[:, 0] >= self.high), ConstraintState.LINEARNEG),
+            (self.cone, ConstraintState.CONE),
+            (self.cone & inside, ConstraintState.SATISFIED),
+        ):
+            state = jnp.where(where, np.int32(named), state)
+        return state
+
+    def pushing(self, state: Array) -> Array:
+        """Rows that count as active, `[n, *W]` bool: equalities and dry friction always."""
+        one_way = (self.low == 0) & (self.high > 0)
+        return ~one_way | (state != np.int32(ConstraintState.SATISFIED))
 
     def moved_by(self, f: Array) -> Array:
         """M^-1 J' f, `[n, size, *W]` -> `[nv, *W]`."""
@@ -221,7 +248,7 @@ def _with_room(part: _Part, size: int, worlds: tuple) -> _Part:
     def padded(a: Array) -> Array:
         return jnp.pad(a, (*room, *((0, 0),) * (a.ndim - 2)))
 
-    return _Part(*(padded(a) for a in part[:4]), *part[4:])
+    return _Part._make([*(padded(a) for a in part[:4]), *part[4:]])
 
 
 def _spread(a: Array, worlds: tuple) -> Array:
@@ -296,7 +323,7 @@ def _of_pyramids(block: Block, island: Array, worlds: tuple) -> _Part:
     J, aref, D, mu, low, high, island = (
         _flat(jnp.stack([_spread(a, worlds) for a in edges], axis=1)) for edges in fields
     )
-    return _Part(*(a[:, None] for a in (J, aref, D, mu)), low, high, island)
+    return _Part._make([*(a[:, None] for a in (J, aref, D, mu)), low, high, island])
 
 
 def _on_edges(cost: Pyramid, f: Array) -> tuple[list, list | None]:

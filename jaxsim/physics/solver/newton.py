@@ -14,9 +14,12 @@ from jaxsim.physics.arrays.select import total
 from jaxsim.physics.solver.linesearch import line_search
 from jaxsim.physics.solver.problem import Point, Problem
 from jaxsim.physics.solver.solution import Settings, Solution
+from jaxsim.physics.solver.statistics import Log, along, counted, states
 
 
-def newton(p: Problem, settings: Settings, iterations: int, ls_iterations: int) -> Solution:
+def newton(
+    p: Problem, settings: Settings, iterations: int, ls_iterations: int, records: bool = False
+) -> Solution:
     """Newton iterations with exact line search, each world until it has converged.
 
     Starts from the warm start or the unconstrained acceleration, whichever costs less.
@@ -29,11 +32,11 @@ def newton(p: Problem, settings: Settings, iterations: int, ls_iterations: int) 
     start = p.point(x)
 
     def proceed(state):
-        turn, *_, busy = state
+        turn, *_, busy, _ = state
         return (turn <= iterations) & jnp.any(busy)
 
     def step(state, first):
-        turn, niter, smooth, at, force, busy = state
+        turn, niter, smooth, at, force, busy, log = state
         g = jnp.where(first, 0, at.Mx - force) - p.smooth
         v = pin(p.newton_step(first, at.r, g), x)
         Jv = pin(p.times(v), x)
@@ -49,20 +52,49 @@ def newton(p: Problem, settings: Settings, iterations: int, ls_iterations: int) 
             moved = jax.tree.map(lambda a, b: a + length * b, at, move)
             return niter + busy.astype(niter.dtype), smooth, moved, busy & goes_on
 
+        before, done = at, busy
         niter, smooth, at, busy = _either(first, choose, descend, at)
         force = p.force(pin(p.pieces(at.r), x))
-        return turn + 1, niter, smooth, at, force, busy
+        if log is not None:
+            log = _recorded(p, settings, log, turn - 1, done, before, at, force)
+        return turn + 1, niter, smooth, at, force, busy, log
 
     busy = jnp.ones((1, *p.smooth.shape[1:]), bool)
     niter = jnp.zeros(busy.shape, jnp.int32)
     none = jnp.zeros_like(p.smooth)
-    state = (jnp.int32(0), niter, none, start, none, busy)
+    log = Log.empty(settings.scale + none[:1], iterations) if records else None
+    state = (jnp.int32(0), niter, none, start, none, busy, log)
     if platform().kernels:
         state = lax.while_loop(proceed, lambda s: step(s, False), step(state, True))
     else:
         state = lax.while_loop(proceed, lambda s: step(s, s[0] == 0), state)
-    _, niter, smooth, at, force, _ = state
-    return Solution(at.x, smooth, force, niter)
+    _, niter, smooth, at, force, _, log = state
+    stat = None if log is None else log.kept(niter > 0)
+    return Solution(at.x, smooth, force, niter, stat=stat)
+
+
+def _recorded(
+    p: Problem,
+    settings: Settings,
+    log: Log,
+    turn: Array,
+    done: Array,
+    before: Point,
+    at: Point,
+    force: Array,
+) -> Log:
+    """The statistics with those of one more iteration."""
+    gain, slope = along(p, before, at)
+    g = at.Mx - p.smooth - force
+    rows = p.rows.blocks
+    return log.plus(
+        turn,
+        done,
+        improvement=settings.scale * gain,
+        gradient=settings.scale * jnp.sqrt(total(g * g)),
+        lineslope=settings.scale * slope,
+        **counted(states(rows, at.r), states(rows, before.r), None),
+    )
 
 
 def _either(first: Array | bool, one: Callable, other: Callable, at: Point) -> tuple:

@@ -236,11 +236,12 @@ def _regularization(block: Block, piece: Piece) -> Array:
 def _squares(cost: Any, force: Any, reach: list | None) -> Array:
     """1/2 f' R f of any forces, `[n, *W]`."""
     if isinstance(cost, Elliptic):
-        return sum(_square(D, f) for D, f in zip(cost.D, force, strict=True))
+        squares = [_square(D, f) for D, f in zip(cost.D, force, strict=True)]
+        return sum(squares[1:], squares[0])
     if not isinstance(cost, Pyramid):
         return _square(cost.D, force)
     flat = len(cost.mu) == 1 or cost.flat
-    out = 0 if flat is None else jnp.where(flat, _square(cost.D, force[0]), 0)
+    out = jnp.where(False if flat is None else flat, _square(cost.D, force[0]), 0)
     for mu, f, both in zip(cost.mu[1:], force[1:], reach or [], strict=True):
         per_edge = 1 / jnp.where(mu > 0, 2 * mu, 1.0)
         edges = [_square(cost.D, (both + sign * f) * per_edge) for sign in (1, -1)]

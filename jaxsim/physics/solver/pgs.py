@@ -27,6 +27,7 @@ from jaxsim.physics.solver.islands import spread, sums
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.solver.shuffle import Order, in_order, shuffled
 from jaxsim.physics.solver.solution import Settings, Solution
+from jaxsim.physics.solver.statistics import Log
 
 
 class _State(NamedTuple):
@@ -47,9 +48,12 @@ class _State(NamedTuple):
     leaps: jax.Array
     niter: jax.Array
     busy: jax.Array
+    log: Log | None
 
 
-def gauss_seidel(p: Problem, settings: Settings, iterations: int) -> Solution:
+def gauss_seidel(
+    p: Problem, settings: Settings, iterations: int, records: bool = False
+) -> Solution:
     """The acceleration and the forces after MuJoCo's sweeps."""
     assert settings.islands is not None
     islands = settings.islands
@@ -75,18 +79,34 @@ def gauss_seidel(p: Problem, settings: Settings, iterations: int) -> Solution:
         back = (s.turn > 0) & (sums(member, onwards) < 0)
         goes_on = s.busy & (gain * islands.scale >= settings.tolerance)
         again = jnp.where(back, 0, s.leaps + 1)
+        log = s.log
+        if log is not None:
+            state, old = of.states(force), of.states(s.force)
+            rows = jnp.where(of.active, of.rows, 0).astype(smooth.dtype)
+            changes = jnp.where(state != old, rows, 0)
+            pushes = jnp.where(of.pushing(state), rows, 0)
+            log = log.plus(
+                s.turn,
+                s.busy,
+                improvement=gain * islands.scale,
+                nactive=sums(member, pushes),
+                nchange=sums(member, changes),
+            )
         niter = s.niter + s.busy.astype(jnp.int32)
-        return _State(s.turn + 1, force, s.force, order, again, niter, goes_on)
+        return _State(s.turn + 1, force, s.force, order, again, niter, goes_on, log)
 
     force = _start(p, settings, of, smooth)
     order = in_order(of.active, of.island, count)
     none = jnp.zeros(order.size.shape, jnp.int32)
-    first = _State(jnp.int32(0), force, force, order, none, none, order.size > 0)
+    some = order.size > 0
+    log = Log.empty(islands.scale + none.astype(smooth.dtype), iterations) if records else None
+    first = _State(jnp.int32(0), force, force, order, none, none, some, log)
     last = lax.while_loop(proceed, sweep, first)
     rows = row_forces(p, last.force)
     push = p.push(rows.blocks)
     most = jnp.max(last.niter, axis=0, keepdims=True)
-    return Solution(smooth + inverse.times(push), smooth, push, most, rows)
+    stat = None if last.log is None else last.log.kept(some)
+    return Solution(smooth + inverse.times(push), smooth, push, most, rows, stat)
 
 
 def _start(p: Problem, settings: Settings, of: Items, smooth: Array) -> Array:
@@ -108,13 +128,13 @@ def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> 
         x, force, gain = carry
         at = lax.dynamic_slice_in_dim(order.items, turn, 1)
         one, f = _one((of, force), at)
-        here = (turn < order.count) & spread(busy, one.island[None])
+        here = (turn < order.used) & spread(busy, one.island[None])
         x, new, gained = one.visit(x, f, here[0])
         place = column(np.arange(len(busy), dtype=np.int32), one.island[None])
         gain = gain + jnp.where(place == one.island[None], gained[None], 0)
         return x, _put(force, at, new), gain
 
-    used = jnp.max(order.count) if platform().branches else len(force)
+    used = jnp.max(order.used) if platform().branches else len(force)
     start = (x, force, jnp.zeros(busy.shape, x.dtype))
     _, force, gain = lax.fori_loop(0, used, visit, start)
     return force, gain

@@ -37,7 +37,7 @@ class Order(NamedTuple):
     low: jax.Array
 
     @property
-    def count(self) -> Array:
+    def used(self) -> Array:
         """How many items take part, `[1, *W]`."""
         return jnp.sum(self.size, axis=0, keepdims=True, dtype=jnp.int32)
 

@@ -7,11 +7,13 @@ system and independent of the number of iterations, and of the method.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.model.data import SolverStat
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import not_differentiated
 from jaxsim.physics.arrays.products import apply
@@ -39,13 +41,15 @@ class Settings(NamedTuple):
 
 class Solution(NamedTuple):
     """Accelerations with and without constraints `[nv, *W]`, constraint force `[nv, *W]`,
-    iterations used `[1, *W]`, and the forces of the rows where the method has its own."""
+    iterations used `[1, *W]`, the forces of the rows where the method has its own, and statistics
+    of the iterations where they are asked for."""
 
     qacc: jax.Array
     qacc_smooth: jax.Array
     force: jax.Array
     niter: jax.Array | np.ndarray
     rows: RowForces | None = None
+    stat: SolverStat | None = None
 
 
 def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
@@ -76,10 +80,18 @@ def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
         H = p.hessian(p.pieces(p.residual(found.qacc)), Whole(p.M, p.parts))
         dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
         _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (tangents[0], dx))
-        no_change = np.zeros(found.niter.shape, jax.dtypes.float0)
+        no_change = _none(found.niter)
         drows = None
         if found.rows is not None:
             _, drows = jax.jvp(Problem.row_forces, (p, found.qacc), (tangents[0], dx))
-        return found, Solution(dx, dsmooth, dforce, no_change, drows)
+        dstat = jax.tree.map(_none, found.stat)
+        return found, Solution(dx, dsmooth, dforce, no_change, drows, dstat)
 
     return run(p, settings)
+
+
+def _none(a: Array | np.ndarray) -> Any:
+    """The tangent of a number that does not change."""
+    if jnp.issubdtype(a.dtype, jnp.integer):
+        return np.zeros(a.shape, jax.dtypes.float0)
+    return jnp.zeros_like(a)

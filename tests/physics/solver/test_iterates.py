@@ -111,8 +111,8 @@ def test_a_few_iterations_are_the_oracles(solver, cone, disable):
 @pytest.mark.parametrize(
     ("solver", "cone"),
     [
-        (Solver.PGS, "elliptic"),
         (Solver.CG, "pyramidal"),
+        pytest.param(Solver.PGS, "elliptic", marks=pytest.mark.slow),
         pytest.param(Solver.PGS, "pyramidal", marks=pytest.mark.slow),
         pytest.param(Solver.CG, "elliptic", marks=pytest.mark.slow),
     ],
@@ -188,7 +188,9 @@ def worlds(solver: Solver, iterations: int = 30):
     return m, stack([world_of(m, state(mj, seed), "default") for seed in SEEDS])
 
 
-each_solver = pytest.mark.parametrize("solver", [Solver.PGS, Solver.CG])
+each_solver = pytest.mark.parametrize(
+    "solver", [Solver.PGS, pytest.param(Solver.CG, marks=pytest.mark.slow)]
+)
 
 
 @each_solver
@@ -215,6 +217,7 @@ def test_single_precision(solver):
         np.testing.assert_allclose(rough.qvel, double.qvel, rtol=0, atol=20 * FLOAT32["atol"])
 
 
+@pytest.mark.slow
 @each_solver
 def test_the_minimum_and_its_derivatives_are_newtons(solver):
     """With iterations enough: as differences of its own, and as the derivative by Newton."""
@@ -244,3 +247,42 @@ def test_the_minimum_and_its_derivatives_are_newtons(solver):
         best, slope, _ = slopes(newton, jnp.zeros(()), like)
         np.testing.assert_allclose(value, best, rtol=0, atol=1e-6)
         np.testing.assert_allclose(forwards, slope, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("solver", "cone", "names"),
+    [
+        (Solver.PGS, "pyramidal", "improvement nactive nchange"),
+        (Solver.CG, "elliptic", "improvement gradient lineslope nactive nchange neval"),
+        (Solver.NEWTON, "pyramidal", "improvement gradient nactive nchange"),
+    ],
+)
+def test_statistics_of_iterations(solver, cone, names):
+    """Island by island and iteration by iteration; Newton's of one island."""
+    mj = small(cone)
+    mj.opt.noslip_iterations, mj.opt.solver, mj.opt.iterations = 0, solver, 4
+    mj.opt.tolerance, mj.opt.ls_tolerance = 1e-8, 1e-2
+    if solver == Solver.NEWTON:
+        mj.opt.disableflags |= DisableBit.ISLAND
+    m = jaxsim.put_model(mj)
+    most = 0
+    for seed in SEEDS:
+        mjd = state(mj, seed)
+        new = forward(m, world_of(m, mjd, ["solver"]))
+        mujoco.mj_forward(mj, mjd)
+        count = max(1, mjd.nisland) if solver != Solver.NEWTON else 1
+        for island in range(count):
+            n = mjd.solver_niter[island]
+            theirs = mjd.solver[200 * island : 200 * island + n]
+            for name in names.split():
+                ours, other = (
+                    getattr(new.solver, name),
+                    np.array([getattr(s, name) for s in theirs]),
+                )
+                scale = 1e-6 * (1 + np.abs(other).max(initial=0))
+                np.testing.assert_allclose(ours[island, :n], other, rtol=1e-5, atol=scale)
+            if solver != Solver.NEWTON:  # which makes a last step where MuJoCo's has ended
+                assert not new.solver.nactive[island, n:].any()
+            most = max(most, n)
+        assert not new.solver.improvement[count:].any()
+    assert most >= 2
