@@ -48,6 +48,7 @@ from jaxsim.io.write_back import write_back as write_back
 from jaxsim.model.callbacks import Callbacks as Callbacks
 from jaxsim.model.data import Contact as Contact
 from jaxsim.model.data import Data as Data
+from jaxsim.model.data import SolverStat as SolverStat
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
 from jaxsim.model.fields import Impl as Impl

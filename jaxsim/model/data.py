@@ -93,6 +93,26 @@ class Contact(Record):
         raise AttributeError(f"Contact has no field {name!r}{_instead(OF_CONTACTS, name)}")
 
 
+NISLAND = 20  # islands of which there are statistics (mjNISLAND)
+NSOLVER = 200  # and iterations (mjNSOLVER)
+
+
+class SolverStat(Record):
+    """What each iteration of the solver did, by island and iteration; zero where there was none.
+
+    Improvements and gradients are scaled by 1 / trace of the inertia of the island. Newton's method
+    takes a world as one island; its line search is another than MuJoCo's, and not counted.
+    """
+
+    improvement = array(NISLAND, NSOLVER, doc="how much the cost fell")
+    gradient = array(NISLAND, NSOLVER, doc="size of the gradient after it; not of PGS")
+    lineslope = array(NISLAND, NSOLVER, doc="slope at the end of the line search; not of PGS")
+    nactive = array(NISLAND, NSOLVER, dtype="int", doc="rows that push")
+    nchange = array(NISLAND, NSOLVER, dtype="int", doc="rows that changed their state")
+    neval = array(NISLAND, NSOLVER, dtype="int", doc="evaluations in the line search of CG")
+    nupdate = array(NISLAND, NSOLVER, dtype="int", doc="0: no factorization is updated")
+
+
 class Data(Record):
     """State, inputs and results of one world."""
 
@@ -124,6 +144,7 @@ class Data(Record):
     # diagnostics
     warning = array(7, dtype="int", doc="number of times each WarningType occurred")
     solver_niter = array(dtype="int", doc="solver iterations of the last step")
+    solver = nested(SolverStat, "statistics of the solver's iterations", keep=False)
     solver_fwdinv = array(2, unit="N or N m", doc="norms: inverse - forward, under the fwdinv flag")
 
     # poses
@@ -308,7 +329,6 @@ INSTEAD = {
     "efc_AR": "jaxsim.project_constraint(m, d)",
     "efc_KBIP": "efc_aref of jaxsim.constraint_rows(m, d) has stiffness and damping in it",
     "efc_diagApprox": "efc_D of jaxsim.constraint_rows(m, d) has it in it",
-    "solver": "d.solver_niter",
 }
 
 # what a world always has: its state, its inputs and the counters of a step; under the sleep flag

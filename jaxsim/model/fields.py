@@ -79,9 +79,9 @@ def static(doc: str = "") -> Any:
     return Field(doc=doc, static=True)
 
 
-def nested(record: type, doc: str = "") -> Any:
+def nested(record: type, doc: str = "", keep: bool = True) -> Any:
     """Declares a field that is a record of its own."""
-    return Field(doc=doc, nested=record)
+    return Field(doc=doc, nested=record, keep=keep)
 
 
 @dataclass(frozen=True)

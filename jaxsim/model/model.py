@@ -8,7 +8,7 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 from collections.abc import Mapping
 from typing import Any, Self
 
-from jaxsim.enums import DisableBit, EnableBit, IntegratorType
+from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, nested, static
@@ -41,8 +41,8 @@ class Option(Record):
     cone: int = static("ConeType")
     jacobian: int = static("JacobianType; no effect, the storage is chosen by the structure")
     solver: int = static(
-        "SolverType; Newton finds the same minimum for all; with PGS the discrete integrator "
-        "leaves tendons and actuators explicit"
+        "SolverType; all have the same minimum; with PGS the discrete integrator leaves tendons "
+        "and actuators explicit"
     )
     iterations: int = static("limit of solver iterations")
     ls_iterations: int = static("limit of line search evaluations in a solver iteration")
@@ -365,14 +365,20 @@ class Model(Record):
     def lists_row_forces(self) -> bool:
         """Whether rows keep their forces, because these do not follow from poses and `qacc` alone.
 
-        No-slip iterations change them after `qacc` is found; the inertia of the state is in them
+        No-slip iterations change them after `qacc` is found; those of PGS belong to it only at the
+        minimum; the inertia of the state is in them
         under the flag diagexact, and with all that it depends on under the discrete integrator.
         """
         opt = self.opt
         weighed = opt.integrator == IntegratorType.DISCRETE or (
             opt.enableflags & EnableBit.DIAGEXACT
         )
-        return opt.noslip_iterations > 0 or bool(weighed)
+        return self.solves_for_forces or bool(weighed)
+
+    @property
+    def solves_for_forces(self) -> bool:
+        """Whether the forces of rows are found beside `qacc`: by PGS and no-slip iterations."""
+        return self.opt.noslip_iterations > 0 or self.opt.solver == SolverType.PGS
 
     @property
     def pair_flags(self) -> int:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 
-from jaxsim.model.data import ALWAYS, OF_SLEEP, Contact, Data
+from jaxsim.model.data import ALWAYS, OF_SLEEP, Contact, Data, SolverStat
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model, Option, Statistic
 
@@ -117,6 +117,8 @@ def reference() -> str:
     parts += [f"| `{name}` | {meaning} |" for name, meaning in COUNTS.items()]
     parts += ["", "## Data\n", f"{_first(Data)}\n", _KEPT, *_table(Data.fields, kept=True)]
     parts += ["## Contact, `d.contact`\n", f"{_doc(Contact)}\n", *_table(Contact.fields)]
+    head = "## SolverStat, `d.solver`\n"
+    parts += [head, f"{_doc(SolverStat)}\n", *_table(SolverStat.fields)]
     parts += ["## Option, `m.opt`\n", f"{_first(Option)}\n", *_table(Option.fields)]
     parts += ["## Statistic, `m.stat`\n", f"{_first(Statistic)}\n", *_table(Statistic.fields)]
     parts += ["## Model\n", _first(Model), _TABLES]

@@ -118,7 +118,7 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
         "actuator_force qfrc_actuator qfrc_smooth "
         "found rows"
     ),
-    writes="solver_niter contact qacc_smooth qfrc_constraint qacc",
+    writes="solver_niter solver contact qacc_smooth qfrc_constraint qacc",
 )
 def solve(m: Model, d: Data) -> Data:
     """The acceleration and the constraint force, of `qfrc_smooth` and the constraint rows.

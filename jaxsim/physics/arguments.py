@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxsim.model.allocate import check_supported
-from jaxsim.model.data import Contact, Data
+from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.fields import Record, brief
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure, derived
@@ -188,5 +188,5 @@ def _declared(s: Structure) -> dict[type, tuple[tuple[str, Shape | None], ...]]:
             for name, f in record.fields.items()
             if not f.static
         )
-        for record in (Model, Option, Statistic, Data, Contact)
+        for record in (Model, Option, Statistic, Data, Contact, SolverStat)
     }

@@ -3,9 +3,12 @@
 MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynamics.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import jax.numpy as jnp
 
-from jaxsim.enums import DisableBit, EnableBit
+from jaxsim.enums import DisableBit, EnableBit, SolverType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
@@ -31,10 +34,15 @@ from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
 from jaxsim.physics.sleep.trees import all_awake, dof_awake, report, sleeps, waiting
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
+from jaxsim.physics.solver.conjugate import conjugate_gradients
 from jaxsim.physics.solver.constraint_force import list_contact_forces
-from jaxsim.physics.solver.newton import Settings, solve
+from jaxsim.physics.solver.islands import find_islands
+from jaxsim.physics.solver.newton import newton
 from jaxsim.physics.solver.noslip import without_slip
-from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.solver.pgs import gauss_seidel
+from jaxsim.physics.solver.problem import Problem, RowForces
+from jaxsim.physics.solver.solution import Settings, solve
+from jaxsim.physics.solver.statistics import no_statistics
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
@@ -166,8 +174,8 @@ def smooth_force(m: Model, d: Data) -> Data:
         "actuator_force qfrc_actuator qfrc_smooth contact qacc_smooth found rows"
     ),
     writes=(
-        "solver_niter contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss efc_D "
-        "efc_aref efc_force qacc_smooth qfrc_constraint qacc rows forces"
+        "solver_niter solver contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss "
+        "efc_D efc_aref efc_force qacc_smooth qfrc_constraint qacc rows forces"
     ),
 )
 def fwd_constraint(m: Model, d: Data) -> Data:
@@ -207,34 +215,55 @@ def _constrained(m: Model, d: Data) -> Data:
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
+        d = d.replace(solver=no_statistics(d.solver))
         return list_rows(m, system.spinning(m, d))
-    settings = Settings(
-        warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
-        tolerance=m.opt.tolerance,
-        ls_tolerance=m.opt.ls_tolerance,
-        scale=1 / total(diagonal(d.M)),
-    )
     problem = Problem(system.inertia, system.force, d.rows, system.parts, solver_parts(m))
-    found = solve(problem, settings, m.opt.iterations, m.opt.ls_iterations)
+    found = solve(problem, _settings(m, d, problem), _method(m, d))
     d = d.replace(
         qacc_smooth=found.qacc_smooth,
         qacc=found.qacc,
         qfrc_constraint=found.force,
         solver_niter=found.niter,
+        solver=found.stat,
     )
     if m.opt.noslip_iterations > 0:
-        d = _without_slip(m, d, problem, system)
+        d = _without_slip(m, d, problem, system, found.rows)
     elif m.lists_row_forces:
-        d = d.replace(forces=problem.row_forces(found.qacc))
+        d = d.replace(forces=found.rows or problem.row_forces(found.qacc))
     d = system.spinning(m, d)
     d = list_contact_forces(d) if m.lists_contact_forces else d
     return list_rows(m, d)
 
 
-def _without_slip(m: Model, d: Data, problem: Problem, system: System) -> Data:
+def _settings(m: Model, d: Data, problem: Problem) -> Settings:
+    """How the solver iterates."""
+    inertia, islands = diagonal(d.M), None
+    if m.opt.solver != SolverType.NEWTON:
+        islands = find_islands(m, problem, touched_trees(m, d), inertia)
+    return Settings(
+        warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
+        tolerance=m.opt.tolerance,
+        ls_tolerance=m.opt.ls_tolerance,
+        scale=1 / total(inertia),
+        islands=islands,
+    )
+
+
+def _method(m: Model, d: Data) -> Callable:
+    """The solver's method, with its limits; it records its iterations if `d` keeps them."""
+    limit, records = m.opt.iterations, d.solver is not None
+    if m.opt.solver == SolverType.PGS:
+        return partial(gauss_seidel, iterations=limit, records=records)
+    primal = newton if m.opt.solver == SolverType.NEWTON else conjugate_gradients
+    return partial(primal, iterations=limit, ls_iterations=m.opt.ls_iterations, records=records)
+
+
+def _without_slip(
+    m: Model, d: Data, problem: Problem, system: System, rows: RowForces | None
+) -> Data:
     """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
     slip = system.for_slip(problem, d.qacc_smooth)
-    held = without_slip(m, slip, d.qacc, touched_trees(m, d), diagonal(d.M))
+    held = without_slip(m, slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M))
     qacc = held.qacc
     if slip is not problem:
         qacc = problem.solve_inertia(problem.smooth + held.force)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jaxsim.io.load import load_model
-from jaxsim.model.data import Contact, Data
+from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.page import COUNTS, reference
 from jaxsim.physics.make_data import make_data
@@ -13,7 +13,7 @@ from jaxsim.physics.make_data import make_data
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/fields.md"
 BALL = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
 SLEEP = "<option><flag sleep='enable'/></option><worldbody>"
-RECORDS = (Data, Contact, Option, Statistic, Model)
+RECORDS = (Data, Contact, SolverStat, Option, Statistic, Model)
 
 
 def test_the_page_is_current():

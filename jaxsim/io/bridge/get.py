@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxsim.enums import SleepState
+from jaxsim.enums import SleepState, SolverType
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
 from jaxsim.model.data import ALWAYS, AWAKE, OF_ROWS, OF_SLEEP, Contact, Data
@@ -95,6 +95,9 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         body = getattr(model, POSES[name]) if POSES[name] else np.arange(model.nbody)
         asleep = data.body_awake[body] == SleepState.ASLEEP
         getattr(data, name)[asleep] = own[asleep]
+    if d.solver is not None:
+        for name in d.solver.fields:
+            getattr(data.solver, name)[:] = np.ravel(getattr(d.solver, name))
     for own, whole in OF_ISLANDS.items():
         getattr(data, own)[:] = getattr(data, whole)[data.map_idof2dof[: data.nidof]]
     data.iefc_force[:] = data.efc_force[data.map_iefc2efc]
@@ -193,12 +196,13 @@ def _write_sleep(model: Any, data: Any, tree_asleep: np.ndarray) -> None:
 def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
     """State and force of the rows at the acceleration of `d`; what they lack without it.
 
-    After no-slip iterations forces do not follow from it: there MuJoCo finds them.
+    Those of PGS and of no-slip iterations do not follow from it: there MuJoCo finds them.
     """
     if data.nefc and d.qacc_smooth is not None:
         mujoco.mj_mulJacVec(model, data, data.efc_b, np.asarray(d.qacc_smooth, float))
         data.efc_b[:] -= data.efc_aref
-    if data.nefc and model.opt.noslip_iterations > 0:
+    own = model.opt.noslip_iterations > 0 or model.opt.solver == SolverType.PGS
+    if data.nefc and own:
         mujoco.mj_fwdConstraint(model, data)
     elif data.nefc and d.qacc is not None:
         residual = np.zeros(data.nefc)

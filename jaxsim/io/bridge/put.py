@@ -12,7 +12,7 @@ from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.io.bridge.model import put_model
 from jaxsim.io.bridge.sparse import OWNERS, dense, rows
 from jaxsim.model.allocate import Keep
-from jaxsim.model.data import OF_ROWS, Contact, Data
+from jaxsim.model.data import OF_ROWS, Contact, Data, SolverStat
 from jaxsim.physics.make_data import make_data
 
 
@@ -51,6 +51,11 @@ def put_data(
     }
     if d.contact is not None:
         given["contact"] = _contacts(d.contact, model, data)
+    if d.solver is not None:
+        fields = {n: getattr(data.solver, n) for n in SolverStat.fields}
+        given["solver"] = SolverStat(
+            **{n: _like(getattr(d.solver, n), a) for n, a in fields.items()}
+        )
     return on_device(d.replace(**given), device)
 
 

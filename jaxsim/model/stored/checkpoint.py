@@ -27,7 +27,7 @@ import numpy as np
 from flax import serialization
 
 from jaxsim.model.callbacks import Callbacks
-from jaxsim.model.data import Contact, Data
+from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.fields import Record, brief
 from jaxsim.model.model import Model, Option, Statistic
 
@@ -100,5 +100,5 @@ def _present(record: Record) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in values if not isinstance(value, Callbacks | None)]
 
 
-for _record in (Model, Option, Statistic, Data, Contact):
+for _record in (Model, Option, Statistic, Data, Contact, SolverStat):
     serialization.register_serialization_state(_record, state_dict, from_state_dict)

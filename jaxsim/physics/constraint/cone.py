@@ -98,6 +98,11 @@ class EdgesLine(NamedTuple):
         first, second = self.rows.derivatives(step[None])
         return sum(first[1:], first[0]), sum(second[1:], second[0])
 
+    def change(self, step: Array) -> Array:
+        """How much the cost of each contact is larger than at step 0, `[ncon, *W]`."""
+        change = self.rows.change(step[None])
+        return sum(change[1:], change[0])
+
 
 @node()
 class Elliptic:
@@ -253,3 +258,49 @@ class ConeLine(NamedTuple):
         flat, normal = self.alone
         one, two = normal.derivatives(step)
         return jnp.where(flat, one, first), jnp.where(flat, two, second)
+
+    def change(self, step: Array) -> Array:
+        """How much the cost of each contact is larger than at step 0, without cancellation.
+
+        With gap = N - mu T it is half of Dm gap^2 between the zones, and of
+        Dm (gap^2 + (mu N + T)^2) below the cone, since D_k r_k^2 = D U_k^2 / mu^2.
+        """
+        mu, start, end = self.mu, self._place(0 * step), self._place(step)
+        square = step * (2 * self.UV + step * self.VV)
+        length = start.T + end.T
+        dT = square / jnp.where(length > 0, length, 1.0)
+        dgap = step * self.N1 - mu * dT
+        middle = 0.5 * self.Dm * dgap * (2 * start.gap + dgap)
+        lowest = step * (self.slope + 0.5 * step * self.bend)
+        below = 0.5 * self.Dm * (end.depth**2 - start.depth**2)
+        # of gap^2, which contacts have below the cone too
+        leaves = -0.5 * self.Dm * start.gap**2
+        enters = 0.5 * self.Dm * end.gap**2
+        held = jnp.where(end.free, leaves, middle)
+        shared = jnp.where(start.free, jnp.where(end.free, 0, enters), held)
+        change = jnp.where(start.below & end.below, lowest, shared + below)
+        if self.alone is None:
+            return change
+        flat, normal = self.alone
+        return jnp.where(flat, normal.change(step), change)
+
+    def _place(self, step: Array) -> "_Place":
+        """Where the contacts are at a step."""
+        N = self.N0 + step * self.N1
+        square = self.UU + step * (2 * self.UV + step * self.VV)
+        apart = square > MINVAL * MINVAL
+        T = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1.0)), 0)
+        free = self.mu * T <= N
+        depth = self.mu * N + T
+        below = (depth <= 0) & ~free
+        return _Place(T, N - self.mu * T, jnp.where(below, depth, 0), free, below)
+
+
+class _Place(NamedTuple):
+    """T, N - mu T, below the cone mu N + T, and the zones of contacts `[ncon, *W]`."""
+
+    T: jax.Array
+    gap: jax.Array
+    depth: jax.Array
+    free: jax.Array
+    below: jax.Array

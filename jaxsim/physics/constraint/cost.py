@@ -65,6 +65,10 @@ class Parabola(NamedTuple):
         """First and second derivative, `[1, *W]`."""
         return self.slope + step * self.bend, self.bend
 
+    def change(self, step: Array) -> Array:
+        """How much the cost is larger than at step 0."""
+        return step * (self.slope + 0.5 * step * self.bend)
+
 
 @node()
 class Quadratic:
@@ -126,6 +130,17 @@ class OneSidedLine(NamedTuple):
             jnp.where(pushes, self.bend, 0),
         )
 
+    def change(self, step: Array) -> Array:
+        """How much each row's cost is larger than at step 0, `[n, *W]`, without cancellation."""
+        r = self.r + step * self.v
+        pushed, pushes = self.r < 0, r < 0
+        same = step * (self.slope + 0.5 * step * self.bend)
+        # who changes sides moves
+        per_v = 1 / jnp.where(self.v != 0, self.v, 1.0)
+        begins = 0.5 * self.bend * (r * per_v) ** 2
+        ends = -0.5 * self.bend * (self.r * per_v) ** 2
+        return jnp.where(pushed, jnp.where(pushes, same, ends), jnp.where(pushes, begins, 0))
+
 
 @node()
 class Huber:
@@ -177,6 +192,22 @@ class HuberLine(NamedTuple):
             jnp.where(inside, self.slope + step * self.bend, beyond),
             jnp.where(inside, self.bend, 0),
         )
+
+    def change(self, step: Array) -> Array:
+        """How much each row's cost is larger than at step 0, `[n, *W]`, without cancellation."""
+        cost, r = Huber(self.D, self.floss), self.r + step * self.v
+        start, end = self._zone(self.r), self._zone(r)
+        same = jnp.where(
+            start == 0,
+            step * (self.slope + 0.5 * step * self.bend),
+            start * self.floss * step * self.v,
+        )
+        return jnp.where(start == end, same, cost.at(r).cost - cost.at(self.r).cost)
+
+    def _zone(self, r: Array) -> Array:
+        """0 within the bound and where there is no row, else the sign of the residual."""
+        inside = (jnp.abs(self.D * r) < self.floss) | (self.D == 0)
+        return jnp.where(inside, 0, jnp.sign(r))
 
 
 def active(D: Array) -> Array:

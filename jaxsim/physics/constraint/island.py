@@ -1,8 +1,8 @@
 """Islands: trees that constraint rows tie together, directly or through others.
 
-MuJoCo's documentation, Computation: Constraint islands. The solver takes all rows at once, for its
-solution is the same. Islands say which trees have to fall asleep together (sleep/asleep.py), and
-when iterations end that do not go on to the solution (solver/noslip.py).
+MuJoCo's documentation, Computation: Constraint islands. Newton's method takes all rows at once, for
+its solution is the same. Islands say which trees have to fall asleep together (sleep/asleep.py),
+and when iterations end that do not go on to the solution (solver/islands.py).
 """
 
 import jax.numpy as jnp

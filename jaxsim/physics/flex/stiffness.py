@@ -20,8 +20,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.products import apply
 from jaxsim.physics.arrays.select import column, groups, sum_groups, take
 from jaxsim.physics.flex.bend import bend_stiffness
 from jaxsim.physics.flex.cell import cell_stiffness, turns

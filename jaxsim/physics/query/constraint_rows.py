@@ -33,13 +33,13 @@ from jaxsim.physics.stage import stage
 def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """The constraint rows at the state of `d`, with the forces that belong to `d.qacc`.
 
-    What no-slip iterations make of the forces does not follow from `d.qacc`: a model that has them
-    gets the forces that `forward` finds at the state and inputs of `d`.
+    What PGS and no-slip iterations make of the forces does not follow from `d.qacc`: a model that
+    has them gets the forces that `forward` finds at the state and inputs of `d`.
 
     They are ordered by type, within a type by object, within an object as MuJoCo orders them, so
     that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
     """
-    if m.opt.noslip_iterations > 0:
+    if m.solves_for_forces:
         d = fwd_velocity(m, fwd_position(m, d))
         for part in (fwd_actuation, smooth_force, fwd_constraint):
             d = part(m, d)

@@ -115,33 +115,42 @@ def slips(block: Block) -> bool:
     return isinstance(cost, Huber) or (isinstance(cost, Pyramid | Elliptic) and len(cost.mu) > 1)
 
 
-def group(block: Block, r: Any, piece: Piece, response: Array) -> tuple[Group, list]:
+def group(
+    block: Block, r: Any, piece: Piece, reach: list | None, response: Array
+) -> tuple[Group, list]:
     """The rows of a block that slip, and their forces as lists over the tangents of `[n, 1, *W]`.
 
     Args:
       block: for which `slips` is true.
       r, piece: its residual and its piece at the solution.
+      reach: as in `RowForces`, where the forces do not follow from the residual.
       response: M^-1, `[nv, nv, *W]`.
     """
-    return GROUPS[type(block.cost)](block, r, piece, response)
+    return GROUPS[type(block.cost)](block, r, piece, reach, response)
 
 
-def _dry(block: Block, r: Array, piece: Piece, response: Array) -> tuple[Group, list]:
-    del r
+def _dry(
+    block: Block, r: Array, piece: Piece, reach: list | None, response: Array
+) -> tuple[Group, list]:
+    del r, reach
     cost = block.cost
     J = [block.J.dense(len(response))]
     bound = [jnp.where(cost.D > 0, cost.floss, 0)]
     return _bounded(J, [block.aref], bound, response), _spread([piece.force], response)
 
 
-def _pyramid(block: Block, r: list, piece: Piece, response: Array) -> tuple[Group, list]:
+def _pyramid(
+    block: Block, r: list, piece: Piece, reach: list | None, response: Array
+) -> tuple[Group, list]:
     J = list(block.J.basis[1:])
-    bounded = _bounded(J, block.aref[1:], block.cost.reach(r), response)
+    bounded = _bounded(J, block.aref[1:], reach or block.cost.reach(r), response)
     return bounded, _spread(piece.force[1:], response)
 
 
-def _cone(block: Block, r: list, piece: Piece, response: Array) -> tuple[Group, list]:
-    del r
+def _cone(
+    block: Block, r: list, piece: Piece, reach: list | None, response: Array
+) -> tuple[Group, list]:
+    del r, reach
     J = list(block.J.basis[1:])
     push = [_response(a, response) for a in J]
     A = [[_rows_dot(a, b) for b in push] for a in J]
@@ -152,7 +161,7 @@ def _cone(block: Block, r: list, piece: Piece, response: Array) -> tuple[Group, 
     return Cone(J, push, aref, A, mu, normal, solvable(_scaled(A, mu), dim)), force
 
 
-GROUPS: dict[type, Callable[[Block, Any, Piece, Array], tuple[Group, list]]] = {
+GROUPS: dict[type, Callable[[Block, Any, Piece, list | None, Array], tuple[Group, list]]] = {
     Huber: _dry,
     Pyramid: _pyramid,
     Elliptic: _cone,

@@ -1,7 +1,8 @@
 """The rows of each constraint island, for iterations that end island by island.
 
 Newton's method takes a world as one problem, for its solution is the same. What is left when
-iterations end early is not: those against slip (noslip.py) end island by island, as MuJoCo's do.
+iterations end early is not: conjugate gradients (conjugate.py), those of the dual problem (pgs.py)
+and those against slip (noslip.py) end island by island, as MuJoCo's do.
 MuJoCo's documentation, Computation: Constraint islands.
 """
 
@@ -16,7 +17,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import column, total, weighted_sum
+from jaxsim.physics.arrays.select import column, pick, take, total, weighted_sum
 from jaxsim.physics.constraint.island import connected, first_of
 from jaxsim.physics.integrate.ties import flex_ties, metric_ties
 from jaxsim.physics.solver.problem import Problem
@@ -29,10 +30,48 @@ class Islands(NamedTuple):
       member: block by block `[nisland, n, *W]`: 1 where a row (or a contact) is in the island; rows
         that are not active are in none.
       trace: `[nisland, *W]` sum of the diagonal of M over the dofs of the island; 0: there is none.
+      number: block by block `[n, *W]`: the island of each row that is active.
+      of_dof: `[nv, *W]`: the island of each dof.
     """
 
     member: list
     trace: jax.Array
+    number: list
+    of_dof: jax.Array
+
+    @property
+    def rows(self) -> Array:
+        """How many rows (or contacts) each has, `[nisland, *W]`."""
+        counts = [jnp.sum(of, axis=1) for of in self.member]
+        return sum(counts[1:], counts[0])
+
+    @property
+    def dofs(self) -> Array:
+        """`[nisland, nv, *W]`: 1 where a dof is in the island."""
+        return _numbered(self.of_dof, len(self.trace), self.trace)
+
+    @property
+    def scale(self) -> Array:
+        """1 / trace, which makes improvements comparable; 0 where there is no island."""
+        some = self.trace > 0
+        return jnp.where(some, 1 / jnp.where(some, self.trace, 1.0), 0)
+
+
+def sums(member: Array, values: Array) -> Array:
+    """Sums over the items of each island: `[nisland, n, *W]`, `[n, *W]` -> `[nisland, *W]`.
+
+    Where there is one island for all, items that are not in it have to be zero.
+    """
+    if len(member) == 1:
+        return total(values)
+    if values.ndim == 1:
+        return apply(member, values)
+    return jnp.sum(member * values[None], axis=1)
+
+
+def spread(numbers: Array, island: Array) -> Array:
+    """The number of its island for each item: `[nisland, *W]`, `[n, *W]` -> `[n, *W]`."""
+    return numbers if len(numbers) == 1 else pick(numbers, island)
 
 
 def find_islands(m: Model, p: Problem, touched: list[Array], inertia: Array) -> Islands:
@@ -47,12 +86,16 @@ def find_islands(m: Model, p: Problem, touched: list[Array], inertia: Array) -> 
     inertia = lax.stop_gradient(inertia)
     if m.ntree == 1 or m.opt.disableflags & DisableBit.ISLAND:
         member = [trees.any(axis=1)[None].astype(inertia.dtype) for trees in touched]
-        return Islands(member, total(inertia))
+        number = [jnp.zeros(of.shape[1:], jnp.int32) for of in member]
+        return Islands(member, total(inertia), number, jnp.zeros(inertia.shape, jnp.int32))
     soft = flex_ties(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
     island = connected(p.rows, touched, [*metric_ties(m, inertia), *soft])
-    member = [_numbered(first_of(trees, island), m.ntree, inertia) for trees in touched]
+    first = [first_of(trees, island) for trees in touched]
+    member = [_numbered(number, m.ntree, inertia) for number in first]
     of_tree = weighted_sum(1.0 * (m.dof_treeid == np.arange(m.ntree)[:, None]), inertia)
-    return Islands(member, apply(_numbered(island, m.ntree, inertia), of_tree))
+    trace = apply(_numbered(island, m.ntree, inertia), of_tree)
+    number = [jnp.minimum(number, np.int32(m.ntree - 1)) for number in first]
+    return Islands(member, trace, number, take(island, m.dof_treeid))
 
 
 def _numbered(number: Array, count: int, like: Array) -> Array:

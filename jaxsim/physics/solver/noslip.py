@@ -17,7 +17,7 @@ iterations that were done.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ from jaxsim.physics.arrays.bilinear import apply, apply_transpose
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.system.factor import inverse_spd
+from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, Piece
 from jaxsim.physics.constraint.rows import Block
 from jaxsim.physics.solver.friction import Bounded, Group, group, slips
@@ -46,13 +47,21 @@ class NoSlip(NamedTuple):
     rows: RowForces
 
 
-def without_slip(m: Model, p: Problem, qacc: Array, touched: list[Array], inertia: Array) -> NoSlip:
+def without_slip(
+    m: Model,
+    p: Problem,
+    qacc: Array,
+    rows: RowForces | None,
+    touched: list[Array],
+    inertia: Array,
+) -> NoSlip:
     """The solution after the no-slip iterations.
 
     Args:
       m: model, for the options.
       p: the problem.
       qacc: its solution `[nv, *W]`.
+      rows: the forces of its rows; None: those that belong to `qacc`.
       touched: the trees that its rows touch, as `touched_trees` gives them.
       inertia: diagonal of M, `[nv, *W]`, that scales what is gained.
     """
@@ -60,15 +69,20 @@ def without_slip(m: Model, p: Problem, qacc: Array, touched: list[Array], inerti
     # an early end cannot be differentiated backwards: there all iterations are done, with masks
     @jax.custom_jvp
     def run(
-        p: Problem, qacc: Array, touched: list[Array], inertia: Array, tolerance: Array
+        p: Problem,
+        qacc: Array,
+        rows: RowForces | None,
+        touched: list[Array],
+        inertia: Array,
+        tolerance: Array,
     ) -> NoSlip:
-        return _iterate(m, p, qacc, touched, inertia, tolerance, way=SHORT)
+        return _iterate(m, p, qacc, rows, touched, inertia, tolerance, way=SHORT)
 
     @run.defjvp
     def tangent(primals, tangents):
         return jax.jvp(partial(_iterate, m, way=WHOLE), primals, tangents)
 
-    return run(p, qacc, touched, inertia, m.opt.noslip_tolerance)
+    return run(p, qacc, rows, touched, inertia, m.opt.noslip_tolerance)
 
 
 class _State(NamedTuple):
@@ -84,6 +98,7 @@ def _iterate(
     m: Model,
     p: Problem,
     qacc: Array,
+    rows: RowForces | None,
     touched: list[Array],
     inertia: Array,
     tolerance: Array,
@@ -91,15 +106,16 @@ def _iterate(
 ) -> NoSlip:
     """Iterations until what each island gains falls below the tolerance."""
     r = p.residual(qacc)
-    pieces = p.pieces(r)
+    pieces = _pieces(p, r, rows)
+    reach = None if rows is None else rows.reach
     response = inverse_spd(p.M)
     x = apply(response, p.smooth + p.force(pieces))
     sliding = [k for k, block in enumerate(p.rows.blocks) if slips(block)]
-    made = [group(p.rows.blocks[k], r[k], pieces[k], response) for k in sliding]
+    made = [group(p.rows.blocks[k], r[k], pieces[k], reach, response) for k in sliding]
     groups, force = pin(([g for g, _ in made], [f for _, f in made]), x)
 
     islands = find_islands(m, p, touched, inertia)
-    scale = jnp.where(islands.trace > 0, 1 / jnp.where(islands.trace > 0, islands.trace, 1.0), 0)
+    scale = islands.scale
     # the regularization counts as gained when it goes away
     held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]
     held = lax.stop_gradient(held)
@@ -118,13 +134,11 @@ def _iterate(
             new.append(force)
         return _State(x, new, niter + busy.astype(niter.dtype), busy & (gain * scale >= tolerance))
 
-    rows = [jnp.sum(of, axis=1) for of in islands.member]
-    busy = sum(rows[1:], rows[0]) > 0
+    busy = islands.rows > 0
     first = _State(x, force, jnp.zeros(busy.shape, jnp.int32), busy)
     last = way.turns(turn, first, m.opt.noslip_iterations)
 
     forces = [piece.force for piece in pieces]
-    reach = None
     for k, one, force in zip(sliding, groups, last.force, strict=True):
         along = [f[:, 0] for f in force]
         of_contacts = isinstance(forces[k], list)
@@ -200,9 +214,40 @@ SHORT = _Way(_until_done, _used_rows)
 WHOLE = _Way(_all_turns, _all_rows)
 
 
+def _pieces(p: Problem, r: list, rows: RowForces | None) -> list[Piece]:
+    """Those at the residual; with given forces, whose regularization is their cost."""
+    pieces = p.pieces(r)
+    if rows is None:
+        return pieces
+    blocks = zip(p.rows.blocks, pieces, rows.blocks, strict=True)
+    return [
+        piece._replace(force=force, cost=_squares(block.cost, force, rows.reach))
+        for block, piece, force in blocks
+    ]
+
+
 def _regularization(block: Block, piece: Piece) -> Array:
     """1/2 f' R f of each row or contact, `[n, *W]`: but for dry friction it is the row's cost."""
-    D = block.cost.D
     if not isinstance(block.cost, Huber):
         return piece.cost
-    return jnp.where(D > 0, 0.5 * piece.force**2 / jnp.where(D > 0, D, 1.0), 0)
+    return _squares(block.cost, piece.force, None)
+
+
+def _squares(cost: Any, force: Any, reach: list | None) -> Array:
+    """1/2 f' R f of any forces, `[n, *W]`."""
+    if isinstance(cost, Elliptic):
+        squares = [_square(D, f) for D, f in zip(cost.D, force, strict=True)]
+        return sum(squares[1:], squares[0])
+    if not isinstance(cost, Pyramid):
+        return _square(cost.D, force)
+    flat = len(cost.mu) == 1 or cost.flat
+    out = jnp.where(False if flat is None else flat, _square(cost.D, force[0]), 0)
+    for mu, f, both in zip(cost.mu[1:], force[1:], reach or [], strict=True):
+        per_edge = 1 / jnp.where(mu > 0, 2 * mu, 1.0)
+        edges = [_square(cost.D, (both + sign * f) * per_edge) for sign in (1, -1)]
+        out = out + jnp.where(mu > 0, edges[0] + edges[1], 0)
+    return out
+
+
+def _square(D: Array, f: Array) -> Array:
+    return jnp.where(D > 0, 0.5 * f**2 / jnp.where(D > 0, D, 1.0), 0)

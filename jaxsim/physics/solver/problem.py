@@ -161,6 +161,11 @@ class Problem:
         pieces = self.pieces(at.r)
         return total((0.5 * at.Mx - self.smooth) * at.x) + sum(total(p.cost) for p in pieces)
 
+    def better(self, a: "Point", b: "Point") -> "Point":
+        """The point of smaller cost, world by world."""
+        take_a = self.cost(a) < self.cost(b)
+        return jax.tree.map(lambda u, v: jnp.where(take_a, u, v), a, b)
+
     def point(self, x: Array) -> "Point":
         """An acceleration and what belongs to it."""
         return Point(x, apply(self.M, x), self.residual(x))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from jaxsim.enums import SolverType
 from jaxsim.envs.env import Env
 from jaxsim.envs.tasks.packaged import packaged_model
 from jaxsim.model.data import Data
@@ -19,7 +20,8 @@ class GymnasiumTask(Env):
     """A task of which a subclass says the numbers below.
 
     Attributes:
-      FILE: of the model, among those of Gymnasium.
+      FILE: of the model, among those of Gymnasium; whatever solver it asks for, Newton's method is
+        used, which is the fastest here.
       REPEAT: physics steps for each action.
       SPREAD: of positions at the start, uniform about `qpos0`.
       SPEED: of velocities at the start, uniform; or their standard deviation, if `NORMAL`.
@@ -40,6 +42,7 @@ class GymnasiumTask(Env):
     def __init__(self, **given: Any):
         path = f"envs/mujoco/assets/{self.FILE}.xml"
         m = packaged_model("gymnasium", "rl", path, memory=self.MEMORY)
+        m = m.replace(opt=m.opt.replace(solver=SolverType.NEWTON))
         super().__init__(m, **{"repeat": self.REPEAT} | given)
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:

@@ -3,8 +3,8 @@
 Seen (348,): positions without x and y (22,) [m, rad], velocities (23,) [m/s, rad/s], and of the
 bodies inertias (130,), velocities (78,) and wrenches of contacts (78,) about the center of mass of
 all, between the last two the torques of the joints (17,) [N m]; MuJoCo's `cinert`, `cvel`,
-`qfrc_actuator` and `cfrc_ext`. The model asks for the solver PGS with 50 iterations, which stops
-short of the solution; Newton, which is used here, does not.
+`qfrc_actuator` and `cfrc_ext`. The file asks for the solver PGS with 50 iterations, which stops
+short of the solution; Newton's method, which these tasks take, does not.
 """
 
 from typing import Any

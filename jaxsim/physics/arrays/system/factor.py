@@ -163,6 +163,19 @@ class InverseParts(NamedTuple):
     rows: list[np.ndarray]
     blocks: list
 
+    def times(self, b: Array) -> Array:
+        """A^-1 b: `[n, *W]` -> `[n, *W]`."""
+        return self.responses(b[None])[0]
+
+    def responses(self, J: Array) -> Array:
+        """J A^-1: `[k, n, *W]` -> `[k, n, *W]`."""
+        found, order, (k, _, *worlds) = [], [], J.shape
+        for rows, (own, block) in zip(self.rows, self._parts(J), strict=True):
+            found.append(gram(own, block).reshape(k, rows.size, *worlds))
+            order.append(rows.ravel())
+        all_parts = jnp.swapaxes(jnp.concatenate(found, axis=1), 0, 1)
+        return jnp.swapaxes(take(all_parts, np.argsort(np.concatenate(order))), 0, 1)
+
     def products(self, J: Array) -> Array:
         """J A^-1 J': `[k, n, *W]` -> `[k, k, *W]`."""
         k, worlds = len(J), J.shape[2:]

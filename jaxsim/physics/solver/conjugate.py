@@ -1,0 +1,181 @@
+"""Conjugate gradients for the constrained acceleration: no Hessian, no factorization but of M.
+
+MuJoCo's documentation, Computation: Solver algorithms, CG; Hager and Zhang, *A new conjugate
+gradient method with guaranteed descent and an efficient line search*, SIAM J. Optim. 2005. The
+directions are conjugate in the metric of M,
+
+    v = -M^-1 g + beta v_before,
+
+with a line search (bracket.py) and a beta for each island, whose iterations end apart.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.enums import MINVAL
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.system.factor import inverse_parts
+from jaxsim.physics.constraint.cost import Parabola, Quadratic
+from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.solver.bracket import Line, Trial, bracketed
+from jaxsim.physics.solver.islands import Islands, spread, sums
+from jaxsim.physics.solver.problem import Point, Problem
+from jaxsim.physics.solver.solution import Settings, Solution
+from jaxsim.physics.solver.statistics import Log, counted, states
+
+ROUNDING = 4  # of a slope, in units of that of its terms
+ETA = 0.01  # of Hager and Zhang: how far beta may be below zero
+
+
+class _State(NamedTuple):
+    """Between two iterations: where it is, J' f, the gradient g, M^-1 g, and the direction."""
+
+    turn: jax.Array
+    at: Point
+    force: jax.Array
+    g: jax.Array
+    Mg: jax.Array
+    v: jax.Array
+    niter: jax.Array  # `[nisland, *W]`
+    busy: jax.Array
+    log: Log | None
+
+
+def conjugate_gradients(
+    p: Problem, settings: Settings, iterations: int, ls_iterations: int, records: bool = False
+) -> Solution:
+    """The acceleration after MuJoCo's iterations, fewer where an island has converged."""
+    assert settings.islands is not None
+    islands = settings.islands
+    dofs, of_dof, scale = islands.dofs, islands.of_dof, islands.scale
+    inverse = inverse_parts(p.M, p.inertia_parts)
+
+    def inner(a: Array, b: Array) -> Array:
+        return sums(dofs, a * b)
+
+    smooth = inverse.times(p.smooth)
+    start, some = _start(p, settings, smooth), islands.rows > 0
+    at = p.point(jnp.where(spread(some, of_dof), start.x, smooth))
+    force = p.force(pin(p.pieces(at.r), at.x))
+    g = at.Mx - p.smooth - force
+    Mg = inverse.times(g)
+    # the cost is above its minimum by at most this
+    gap = jnp.maximum(0, 0.5 * scale * inner(g, Mg))
+    busy = some & (gap >= settings.tolerance)
+
+    def proceed(s: _State) -> Array:
+        return (s.turn < iterations) & jnp.any(s.busy)
+
+    def step(s: _State) -> _State:
+        v = pin(s.v, s.v)
+        move = Point(v, apply(p.M, v), pin(p.times(v), v))
+        length = jnp.sqrt(inner(v, v))
+        line = _search(p, settings, ls_iterations, s.at, move, length)
+        size = jnp.where(s.busy & (length >= MINVAL), line.end.step, 0)
+        moves = size != 0
+        at = _moved(islands, s.at, move, size)
+        force = p.force(pin(p.pieces(at.r), at.x))
+        g = at.Mx - p.smooth - force
+        Mg = inverse.times(g)
+
+        improvement, gradient = -scale * line.end.cost, scale * jnp.sqrt(inner(g, g))
+        ends = (improvement > 0) & (improvement < settings.tolerance)
+        ends = ends | (gradient < settings.tolerance)
+        y, My = g - s.g, Mg - s.Mg
+        beta = _beta(inner(v, y), inner(y, My), inner(y, Mg), inner(v, g), length, inner(g, g))
+        v = spread(beta, of_dof) * v - Mg
+        log = s.log
+        if log is not None:
+            rows = p.rows.blocks
+            slope = scale * jnp.abs(line.end.slope) / jnp.where(length > 0, length, 1.0)
+            log = log.plus(
+                s.turn,
+                moves,
+                improvement=improvement,
+                gradient=gradient,
+                lineslope=jnp.where(line.searched, slope, 1.0),
+                neval=line.neval,
+                **counted(states(rows, at.r), states(rows, s.at.r), islands),
+            )
+        niter = s.niter + moves.astype(jnp.int32)
+        return _State(s.turn + 1, at, force, g, Mg, v, niter, moves & ~ends, log)
+
+    niter = jnp.zeros(busy.shape, jnp.int32)
+    log = Log.empty(gap, iterations) if records else None
+    first = _State(jnp.int32(0), at, force, g, Mg, -Mg, niter, busy, log)
+    last = lax.while_loop(proceed, step, first)
+    most = jnp.max(last.niter, axis=0, keepdims=True)
+    stat = None if last.log is None else last.log.kept(some)
+    return Solution(last.at.x, smooth, last.force, most, stat=stat)
+
+
+def _start(p: Problem, settings: Settings, smooth: Array) -> Point:
+    """The warm start or the unconstrained acceleration, whichever costs less, world by world."""
+    free = p.point(smooth)
+    return free if settings.warm is None else p.better(p.point(settings.warm), free)
+
+
+def _moved(islands: Islands, at: Point, move: Point, size: Array) -> Point:
+    """The point after a step of each island."""
+    of_dof = spread(size, islands.of_dof)
+    residuals = zip(at.r, move.r, islands.number, strict=True)
+    r = [
+        jax.tree.map(lambda a, b, k=k: a + spread(size, k) * b, own, along)
+        for own, along, k in residuals
+    ]
+    return Point(at.x + of_dof * move.x, at.Mx + of_dof * move.Mx, r)
+
+
+def _search(
+    p: Problem, settings: Settings, limit: int, at: Point, move: Point, length: Array
+) -> Line:
+    """The line search of each island."""
+    islands = settings.islands
+    assert islands is not None
+    dofs = islands.dofs
+    whole = Parabola(
+        sums(dofs, (at.Mx - p.smooth) * move.x),
+        sums(dofs, move.x * move.Mx),
+    )
+    blocks = zip(p.rows.blocks, at.r, move.r, strict=True)
+    lines = pin([_line(block, r, v) for block, r, v in blocks], at.x)
+
+    def evaluate(step: Array) -> Trial:
+        cost, (slope, bend) = whole.change(step), whole.derivatives(step)
+        for line, member, number in zip(lines, islands.member, islands.number, strict=True):
+            here = spread(step, number)
+            first, second = line.derivatives(here)
+            cost = cost + sums(member, line.change(here))
+            slope, bend = slope + sums(member, first), bend + sums(member, second)
+        return Trial(step, cost, slope, bend)
+
+    scale = jnp.where(islands.scale > 0, islands.scale, 1.0)
+    goal = settings.tolerance * settings.ls_tolerance * length / scale
+    # what is left of the slope after rounding is no reason to search on, in single precision mostly
+    size = jnp.abs(whole.slope)
+    for line, member in zip(lines, islands.member, strict=True):
+        size = size + sums(member, jnp.abs(line.derivatives(jnp.zeros_like(size[:1]))[0]))
+    rounding = ROUNDING * jnp.finfo(size.dtype).eps * size
+    return bracketed(evaluate, limit, jnp.maximum(goal, rounding))
+
+
+def _line(block: Block, r, v):
+    """The cost of each row of a block along a line."""
+    cost = block.cost
+    if isinstance(cost, Quadratic):
+        return Parabola(cost.D * r * v, cost.D * v * v)
+    return cost.along(r, v).rows
+
+
+def _beta(vy: Array, yMy: Array, yMg: Array, vg: Array, length: Array, gg: Array) -> Array:
+    """Hager and Zhang's beta; 0, a new start, where the curvature along the line is not above 0."""
+    some = vy >= MINVAL
+    per_vy = 1 / jnp.where(some, vy, 1.0)
+    least = -1 / jnp.maximum(MINVAL, length * jnp.minimum(ETA, jnp.sqrt(gg)))
+    beta = (yMg - 2 * (yMy * per_vy) * vg) * per_vy
+    return jnp.where(some, jnp.maximum(least, beta), 0)

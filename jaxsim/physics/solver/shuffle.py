@@ -1,0 +1,115 @@
+"""The order in which the sweeps of the dual solver visit the rows: MuJoCo's, shuffled before each.
+
+MuJoCo shuffles the rows of each island by Fisher and Yates' method with the generator PCG32
+(O'Neill, *PCG: A family of simple fast space-efficient statistically good algorithms for random
+number generation*, 2014) from a fixed seed. What a few sweeps find depends on the order, so it is
+the same here. The state of 64 bits is two numbers of 32, since JAX has no longer ones by default.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.select import column, pick
+
+FACTOR = 6364136223846793005  # of the generator
+BITS = 0xFFFFFFFF
+
+
+class Order(NamedTuple):
+    """The order of a sweep, and where the generators are.
+
+    Attributes:
+      items: `[n, *W]`: the rows island after island; past the last that takes part, any.
+      begin, size: `[nisland, *W]`: the first place of each island, and how many it has.
+      high, low: uint32 `[nisland, *W]`: halves of the states.
+    """
+
+    items: jax.Array
+    begin: jax.Array
+    size: jax.Array
+    high: jax.Array
+    low: jax.Array
+
+    @property
+    def used(self) -> Array:
+        """How many items take part, `[1, *W]`."""
+        return jnp.sum(self.size, axis=0, keepdims=True, dtype=jnp.int32)
+
+
+def in_order(active: Array, island: Array, count: int) -> Order:
+    """The active items of each island, before the first shuffle.
+
+    Args:
+      active: `[n, *W]` bool.
+      island: the island of each, int `[n, *W]`.
+      count: how many islands there are at most.
+    """
+    n = len(active)
+    place = jnp.broadcast_to(column(np.arange(n, dtype=np.int32), active), active.shape)
+    key = jnp.where(active, island, np.int32(count))
+    items = lax.sort((key, place), dimension=0, num_keys=1, is_stable=True)[1]
+    number = column(np.arange(count, dtype=np.int32), active)[:, None]
+    size = jnp.sum(key[None] == number, axis=1, dtype=jnp.int32)
+    begin = lax.cumsum(size) - size
+    zero = jnp.zeros(size.shape, jnp.uint32)
+    return Order(items, begin, size, *_next(zero, zero)[:2])
+
+
+def shuffled(order: Order) -> Order:
+    """The next order: item i, from the last to the second, changes places with one up to it."""
+    n = len(order.items)
+
+    def swap(turn: Array, order: Order) -> Order:
+        items, begin, size, high, low = order
+        i = n - 1 - turn
+        here = i < size
+        new_high, new_low, number = _next(high, low)
+        other = (number % (i + 1).astype(jnp.uint32)).astype(jnp.int32)
+        at = jnp.where(here, begin + i, n), jnp.where(here, begin + other, n)
+        one, two = (pick(items, jnp.minimum(k, n - 1)) for k in at)
+        items = _put(_put(items, at[0], two), at[1], one)
+        return Order(
+            items, begin, size, jnp.where(here, new_high, high), jnp.where(here, new_low, low)
+        )
+
+    if not platform().branches:
+        return lax.fori_loop(0, n - 1, swap, order)
+    most = jnp.max(order.size)
+    return lax.fori_loop(n - most, n - 1, swap, order)
+
+
+def _put(items: Array, at: Array, values: Array) -> Array:
+    """Values at places `[k, *W]`, which each world chooses for itself; none past the end."""
+    if items.ndim == 1:
+        return items.at[at].set(values, mode="drop")
+    return items.at[at, jnp.arange(items.shape[1])].set(values, mode="drop")
+
+
+def _next(high: Array, low: Array) -> tuple[Array, Array, Array]:
+    """The state after a number, and the number."""
+    factor_high, factor_low = (np.uint32(FACTOR >> 32), np.uint32(FACTOR & BITS))
+    carry, new_low = _product(low, factor_low)
+    new_high = carry + high * factor_low + low * factor_high
+    new_low = new_low + np.uint32(1)
+    new_high = new_high + (new_low == 0).astype(jnp.uint32)
+    # ((s >> 18) ^ s) >> 27, its lower half, turned right by the topmost five bits
+    mixed_high = high ^ (high >> 18)
+    mixed_low = low ^ ((low >> 18) | (high << 14))
+    number = (mixed_low >> 27) | (mixed_high << 5)
+    turn = high >> 27
+    back = (np.uint32(32) - turn) & np.uint32(31)
+    return new_high, new_low, (number >> turn) | (number << back)
+
+
+def _product(a: Array, b: np.uint32) -> tuple[Array, Array]:
+    """Both halves of a product of two numbers of 32 bits."""
+    half = np.uint32(0xFFFF)
+    a0, a1, b0, b1 = a & half, a >> 16, b & half, b >> np.uint32(16)
+    middle = ((a0 * b0) >> 16) + ((a0 * b1) & half) + ((a1 * b0) & half)
+    return a1 * b1 + ((a0 * b1) >> 16) + ((a1 * b0) >> 16) + (middle >> 16), a * b

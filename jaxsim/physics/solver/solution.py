@@ -1,0 +1,95 @@
+"""What a solver finds, and the derivative of it.
+
+The solution x(theta) makes the gradient of the cost vanish, F(x, theta) = 0. Its derivative is
+that of the solution, not of the iterations: dx = -H^-1 (dF/dtheta) dtheta with H the Hessian at x.
+The tangent is one linear solve, so that reverse mode follows by transposition, at the price of one
+system and independent of the number of iterations, and of the method.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.model.data import SolverStat
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
+from jaxsim.physics.arrays.call import not_differentiated
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.remember import solution
+from jaxsim.physics.arrays.system.factor import Whole
+from jaxsim.physics.solver.islands import Islands
+from jaxsim.physics.solver.problem import Problem, RowForces
+
+
+class Settings(NamedTuple):
+    """How to iterate.
+
+    Attributes:
+      warm: first guess `[nv, *W]`, or None.
+      tolerance, ls_tolerance: `[1, *W]`, see Option.
+      scale: `[1, *W]`, 1 / trace of M, makes improvements comparable between models.
+      islands: for methods that end island by island; else None.
+    """
+
+    warm: jax.Array | None
+    tolerance: jax.Array
+    ls_tolerance: jax.Array
+    scale: jax.Array
+    islands: Islands | None = None
+
+
+class Solution(NamedTuple):
+    """Accelerations with and without constraints `[nv, *W]`, constraint force `[nv, *W]`,
+    iterations used `[1, *W]`, the forces of the rows where the method has its own, and statistics
+    of the iterations where they are asked for."""
+
+    qacc: jax.Array
+    qacc_smooth: jax.Array
+    force: jax.Array
+    niter: jax.Array | np.ndarray
+    rows: RowForces | None = None
+    stat: SolverStat | None = None
+
+
+def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
+    """The acceleration that minimizes the constrained problem.
+
+    Args:
+      p: the problem.
+      settings: how to iterate.
+      method: `(p, settings) -> Solution`; its iterations are not differentiated.
+    """
+
+    with not_differentiated():
+        found: Solution = method(*lax.stop_gradient((p, settings)))
+    return solution(p, found, _change)
+
+
+def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
+    """The change of the solution by that of the problem."""
+
+    def gradients(p: Problem) -> tuple[Array, Array]:
+        at_x = apply(p.M, found.qacc) - p.smooth - p.force_at(found.qacc)
+        return at_x, apply(p.M, found.qacc_smooth) - p.smooth
+
+    _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
+    pieces = pin(p.pieces(p.residual(found.qacc)), found.qacc)
+    H = p.hessian(pieces, Whole(p.M, p.parts))
+    dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
+    _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (dp, dx))
+    drows = None
+    if found.rows is not None:
+        _, drows = jax.jvp(Problem.row_forces, (p, found.qacc), (dp, dx))
+    dstat = jax.tree.map(_none, found.stat)
+    return Solution(dx, dsmooth, dforce, _none(found.niter), drows, dstat)
+
+
+def _none(a: Array | np.ndarray) -> Any:
+    """The tangent of a number that does not change."""
+    if jnp.issubdtype(a.dtype, jnp.integer):
+        return np.zeros(a.shape, jax.dtypes.float0)
+    return jnp.zeros_like(a)

@@ -1,0 +1,153 @@
+"""What each iteration of the solver did, as `mjData.solver` has it, for a Data that keeps it.
+
+MuJoCo's documentation, Programming: Simulation, Diagnostics (mjSolverStat). Numbers of islands are
+those of MuJoCo; Newton's method takes a world as one.
+"""
+
+from typing import NamedTuple, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import ConstraintState
+from jaxsim.model.data import NISLAND, NSOLVER, SolverStat
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, total
+from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.listed import picked
+from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.cost import Huber, OneSided, Parabola, Summed
+from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.solver.islands import Islands, sums
+from jaxsim.physics.solver.problem import Point, Problem
+
+
+class Log(NamedTuple):
+    """As `SolverStat`: of one iteration `[nisland, *W]`, of all `[nisland, iterations, *W]`."""
+
+    improvement: jax.Array
+    gradient: jax.Array
+    lineslope: jax.Array
+    nactive: jax.Array
+    nchange: jax.Array
+    neval: jax.Array
+    nupdate: jax.Array
+
+    @classmethod
+    def empty(cls, like: Array, iterations: int) -> Self:
+        """Of as many iterations as there may be; `like` are numbers `[nisland, *W]`."""
+        count = min(iterations, NSOLVER)
+        real = jnp.zeros((len(like), count, *like.shape[1:]), like.dtype)
+        whole = real.astype(jnp.int32)
+        return cls(real, real, real, whole, whole, whole, whole)
+
+    def plus(self, turn: Array, done: Array, **numbers: Array) -> Self:
+        """With one more iteration, number `turn`, of the islands in which it was done."""
+        place = column(np.arange(self.nactive.shape[1], dtype=np.int32), done)[None]
+        here = (place == turn) & done[:, None]
+        new = {}
+        for name, number in numbers.items():
+            old = getattr(self, name)
+            new[name] = jnp.where(here, number[:, None].astype(old.dtype), old)
+        return self._replace(**new)
+
+    def kept(self, some: Array) -> SolverStat:
+        """In MuJoCo's places: island by island of those that there are, `[nisland, *W]` bool."""
+        index, count = first_true(some, np.arange(len(some)), len(some))
+        there = column(np.arange(len(some), dtype=np.int32), index) < count
+        lacks = ((0, max(0, NISLAND - len(some))), (0, NSOLVER - self.nactive.shape[1]))
+
+        def placed(a: Array) -> Array:
+            a = jnp.where(there[:, None], picked(a, index), 0)
+            return jnp.pad(a, (*lacks, *((0, 0),) * (a.ndim - 2)))[:NISLAND]
+
+        return SolverStat().converted({n: placed(a) for n, a in self._asdict().items()}, True)
+
+
+def no_statistics(like: SolverStat | None) -> SolverStat | None:
+    """Of a state without rows."""
+    return jax.tree.map(jnp.zeros_like, like)
+
+
+def states(blocks: tuple[Block, ...], r: list) -> list[Array]:
+    """The state of every row at its residual, block by block `[rows, n, *W]`."""
+    return [_states(block.cost, x) for block, x in zip(blocks, r, strict=True)]
+
+
+def counted(states: list[Array], before: list[Array], islands: Islands | None) -> dict[str, Array]:
+    """`nactive` and `nchange` of each island; of the world where `islands` is None."""
+    satisfied = np.int32(ConstraintState.SATISFIED)
+    active: list = [a != satisfied for a in states]
+    changed = [a != b for a, b in zip(states, before, strict=True)]
+    return {"nactive": _count(active, islands), "nchange": _count(changed, islands)}
+
+
+def along(p: Problem, before: Point, after: Point) -> tuple[Array, Array]:
+    """How much the cost fell between two points, and its slope at the second along the way,
+    `[1, *W]`."""
+    move = jax.tree.map(jnp.subtract, after, before)
+    one = jnp.ones_like(total(move.x))
+    gain, slope = jnp.zeros_like(one), jnp.zeros_like(one)
+    for piece in p.along(before, move):
+        gain = gain - _change(piece, one)
+        slope = slope + piece.derivatives(one)[0]
+    length = jnp.sqrt(total(move.x * move.x))
+    return gain, jnp.abs(slope) / jnp.where(length > 0, length, 1.0)
+
+
+def _change(piece: Parabola | Summed, step: Array) -> Array:
+    if isinstance(piece, Parabola):
+        return piece.change(step)
+    return total(piece.rows.change(step))
+
+
+def _count(rows: list, islands: Islands | None) -> Array:
+    """How many rows of each island are true."""
+    numbers: list = [jnp.sum(a, axis=0, dtype=jnp.int32).astype(jnp.float32) for a in rows]
+    if islands is None:
+        found = [total(a) for a in numbers]
+    else:
+        members = [of.astype(jnp.float32) for of in islands.member]
+        found = [sums(of, a) for of, a in zip(members, numbers, strict=True)]
+    return sum(found[1:], found[0]).astype(jnp.int32)
+
+
+def _states(cost, r) -> Array:
+    """Of the rows of one block; a row that does not take part is satisfied."""
+    if isinstance(cost, Elliptic) and len(cost.mu) > 1:
+        free, below = cost.zones(r)
+        zone = jnp.where(below, np.int32(ConstraintState.QUADRATIC), np.int32(ConstraintState.CONE))
+        zone = jnp.where(free, np.int32(ConstraintState.SATISFIED), zone)
+        return jnp.stack([_where_active(D, zone) for D in cost.D])
+    if isinstance(cost, Elliptic):
+        return _one_sided(cost.D[0], r[0])[None]
+    if isinstance(cost, Pyramid):
+        edges = [
+            _one_sided(cost.edges(k).D, r[0] + sign * cost.mu[k] * r[k])
+            for k in range(1, len(cost.mu))
+            for sign in (1, -1)
+        ]
+        normal = [] if cost.normal is None else [_one_sided(cost.normal.D, r[0])]
+        return jnp.stack(edges + normal)
+    if isinstance(cost, OneSided):
+        return _one_sided(cost.D, r)[None]
+    state = jnp.full(r.shape, ConstraintState.QUADRATIC, jnp.int32)
+    if isinstance(cost, Huber):
+        beyond = jnp.abs(cost.D * r) >= cost.floss
+        side = jnp.where(
+            r < 0, np.int32(ConstraintState.LINEARNEG), np.int32(ConstraintState.LINEARPOS)
+        )
+        state = jnp.where(beyond, side, state)
+    return _where_active(cost.D, state)[None]
+
+
+def _one_sided(D: Array, r: Array) -> Array:
+    pushes = jnp.where(
+        r < 0, np.int32(ConstraintState.QUADRATIC), np.int32(ConstraintState.SATISFIED)
+    )
+    return _where_active(D, pushes)
+
+
+def _where_active(D: Array, state: Array) -> Array:
+    return jnp.where(D > 0, state, np.int32(ConstraintState.SATISFIED))
