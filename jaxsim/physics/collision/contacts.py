@@ -11,6 +11,8 @@ from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.ahead.found import with_ahead
+from jaxsim.physics.collision.ahead.refusals import beyond_following
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose
@@ -27,7 +29,7 @@ from jaxsim.physics.warning import count
 
 
 @stage(
-    reads="tree_asleep warning geom_xpos geom_xmat",
+    reads="tree_asleep warning geom_xpos geom_xmat qvel subtree_com cdof",
     writes="tree_asleep warning contact ncon found",
 )
 def collision(m: Model, d: Data) -> Data:
@@ -46,6 +48,8 @@ def collision(m: Model, d: Data) -> Data:
     if points is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, found=None)
+    if plan.ahead:
+        points = with_ahead(m, d, points[0], geoms, params, plan), points[1]
     if sleeps(m):
         d, found = rouse(m, d, *points, params, plan)
     else:
@@ -76,6 +80,7 @@ def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
     messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
     messages += lacking(m)
+    messages += beyond_following(m)
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     is_mesh = np.isin(m.geom_type, (GeomType.MESH, GeomType.SDF))

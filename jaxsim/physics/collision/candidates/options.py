@@ -13,6 +13,7 @@ class Options(NamedTuple):
     """
 
     disableflags: int
+    enableflags: int
     sdf_initpoints: int
     sdf_iterations: int
     ccd_iterations: int
