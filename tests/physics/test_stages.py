@@ -85,6 +85,11 @@ LATE = """<mujoco><worldbody><camera/><body><joint name="a" stiffness="1" spring
   <accelerometer site="s" nsample="2"/></sensor></mujoco>"""
 
 
+# contacts that depend on velocities
+FAST = """<mujoco><option><flag speculative="enable"/></option><worldbody>
+  <geom type="box" size=".1 .1 .01"/><body><freejoint/><geom size=".1" pos=".1 0 0"/></body>
+</worldbody></mujoco>"""
+
 DRIVES = """<general joint="lift" gaintype="affine" gainprm="1 -5 -3" actearly="true"
   dyntype="filter" dynprm=".1"/><muscle joint="turn" lengthrange="-1 1"/></actuator>"""
 
@@ -113,7 +118,8 @@ def scenes() -> list:
     asleep = machine.replace('energy="enable"', 'energy="enable" sleep="enable"')
     held = machine.replace("<option ", '<option noslip_iterations="2" ', 1)
     leaping = machine.replace("<option ", '<option integrator="discrete" ', 1)
-    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], held, discrete, leaping, asleep]:
+    moving = (held, discrete, leaping, FAST, asleep)
+    for text in [SLOWED, LATE, *texts, machine, MODELS["soft"], *moving]:
         m = jaxsim.load_model(text)
         m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
         parts = jax.eval_shape(lambda d, m=m: values(forward(m, d)), d)

@@ -72,9 +72,9 @@ def flat_points(m: Model, a: Placed, b: Placed, meeting: Meeting) -> Ends:
     there = touch.dist < FAR
     several = jnp.sum(there, axis=0) > 1
     half = touch.normal.scale(0.5 * touch.dist)
-    aside = (meeting.normal - touch.normal).scale(0.5 * growth)
+    aside = (slots(meeting.normal) - touch.normal).scale(0.5 * growth[None])
     patch = Ends(touch.pos - half - aside, touch.pos + half + aside, there)
-    return select(several, patch, _padded(nearest_points(meeting), len(there)))
+    return select(several[None], patch, _padded(nearest_points(meeting), len(there)))
 
 
 def grown(m: Model, meeting: Meeting) -> Array:
@@ -99,8 +99,8 @@ def points_over_plane(m: Model, plane: Placed, shape: Placed, meeting: Meeting) 
     point, there = jax.tree.map(lambda x: x.reshape(POINTS, *worlds), (point, lowest.there))
     other = slots(shape).pos + slots(shape).rot @ point
     rise = slots(normal).dot(other - slots(plane).pos)
-    patch = Ends(other - slots(normal).scale(rise), other, there & meeting.there)
-    return select(jnp.any(there, axis=0), patch, _padded(nearest_points(meeting), POINTS))
+    patch = Ends(other - slots(normal).scale(rise), other, there & meeting.there[None])
+    return select(jnp.any(there, axis=0)[None], patch, _padded(nearest_points(meeting), POINTS))
 
 
 class _Lowest(NamedTuple):
@@ -135,14 +135,14 @@ def _lowest_of(assets: Assets, s: Solid, down: Vec, growth: Array, height: Array
     number = jnp.where(is_face, corners_of(assets, s, face), 0)
     polygon = outline(corner_of(assets, s, face, places), number, max(len(places), POINTS))
     rise = height[None] + in_front(down, places).map(jnp.negative).dot(polygon.point)
-    polygon = without(polygon, rise > growth)
+    polygon = without(polygon, rise > growth[None])
     chosen, count = four_corners(polygon)
     corner = jnp.take_along_axis(polygon.out, chosen, axis=0)
 
     ends, is_edge = _edge(assets, s, feature, down)
     edge = _Lowest(is_face, face, ends, is_edge[None])
     point = _points(assets, s, down, growth, edge._replace(is_face=is_face & ~is_face))
-    low = height[None] + in_front(down, point).map(jnp.negative).dot(point) <= growth
+    low = height[None] + in_front(down, point).map(jnp.negative).dot(point) <= growth[None]
     place = jnp.arange(POINTS, dtype=jnp.int32)[:, None]
     there = select(is_face[None], place < count[None], is_edge[None] & (place < 2) & low)
     return _Lowest(is_face, face, jnp.where(is_face[None], corner, ends), there)
