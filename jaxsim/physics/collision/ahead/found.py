@@ -89,8 +89,7 @@ def _group_points(
     share = a.travel / jnp.where(meeting.there, a.travel + b.travel, 1.0)
     at = one.start.scale(share[None]) + other.start.scale(1 - share[None])
 
-    pairs = (geom1, geom2), (geom2, geom1)
-    hides = tuple(obstacles(m, plan, geom, other, acts) for geom, other in pairs)
+    hides = obstacles(m, plan, geom1, geom2, acts), obstacles(m, plan, geom2, geom1, acts)
     there = ends.there & in_sight(m, d, (one, other), hides, b.travel > a.travel)
     away = effective_distance(m, of_group, meeting.t, meeting.closing)
     away = jnp.where(there, away[None], FAR)

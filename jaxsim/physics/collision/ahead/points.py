@@ -93,9 +93,11 @@ def points_over_plane(m: Model, plane: Placed, shape: Placed, meeting: Meeting) 
     height = normal.dot(shape.pos - plane.pos)
     parts = solid, down, grown(m, meeting), height
     worlds = jnp.broadcast_shapes(*(x.shape for x in jax.tree.leaves((parts, normal))))
-    lanes = jax.tree.map(lambda x: jnp.broadcast_to(x, worlds).reshape(-1), parts)
-    lowest = decide(_lowest_of, table, *lanes)
-    point = _points(table, *lanes[:3], lowest)
+    solid, down, growth, height = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, worlds).reshape(-1), parts
+    )
+    lowest = decide(_lowest_of, table, solid, down, growth, height)
+    point = _points(table, solid, down, growth, lowest)
     point, there = jax.tree.map(lambda x: x.reshape(POINTS, *worlds), (point, lowest.there))
     other = slots(shape).pos + slots(shape).rot @ point
     rise = slots(normal).dot(other - slots(plane).pos)
