@@ -134,8 +134,8 @@ def test_contacts_and_accelerations_are_those_of_mujoco(name):
                 ours, expected = ours[certain], expected[certain]
             scale = 1 + np.abs(expected).max(initial=0)
             np.testing.assert_allclose(ours, expected, atol=1e-4 * scale, err_msg=f"{i} {field}")
-        if certain.all():
-            np.testing.assert_allclose(qacc[i], known.qacc, atol=1e-4 * (1 + abs(known.qacc).max()))
+        if certain.all():  # MuJoCo's normals of a cylinder are exact to 1e-4
+            np.testing.assert_allclose(qacc[i], known.qacc, atol=1e-3 * (1 + abs(known.qacc).max()))
     assert ahead > 20
     assert several > 20 or name == "crowd"
 
@@ -157,6 +157,7 @@ def test_a_bullet_does_not_go_through_a_thin_wall():
     assert known.qpos[2] > 0
 
 
+@pytest.mark.slow
 def test_worlds_and_gradients():
     _, m = described(BULLET)
     start = jaxsim.make_data(m)
