@@ -100,14 +100,13 @@ def states(native, number):
 
 
 def on_cap(native, geoms):
-    """Which contacts are corners of a cap, or ends of the side of a cylinder or a capsule.
+    """Which contacts are corners of a cap, or ends of an edge.
 
     Rounding decides which four of 16 corners they are, and which end comes first.
     """
     same = (geoms[:, None] == geoms[None]).all(axis=2).sum(axis=1)
-    kinds = mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_CYLINDER
-    cylinder = np.isin(native.geom_type, kinds)
-    return (same > 1) & cylinder[geoms].any(axis=1)
+    cylinder = native.geom_type == mujoco.mjtGeom.mjGEOM_CYLINDER
+    return (same == 2) | ((same > 2) & cylinder[geoms].any(axis=1))
 
 
 @pytest.mark.slow
