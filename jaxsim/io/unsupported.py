@@ -9,7 +9,6 @@ of the model let it have contacts, as they are at the time of the call.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from jaxsim.enums import EnableBit
 from jaxsim.errors import Place
 from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.physics.actuator import actuation, transmission
@@ -20,12 +19,6 @@ from jaxsim.physics.integrate import integrate
 from jaxsim.physics.passive import passive
 from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sensor import sensor, tactile_plan
-
-# flags that change the motion, and what they ask for
-FLAGS = {
-    EnableBit.SPECULATIVE: "speculative contacts",
-}
-
 
 Refusals = tuple[tuple[str | None, int | None, str], ...]
 Places = Mapping[str, Sequence[Place]]
@@ -60,18 +53,7 @@ def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refus
     }
 
 
-def _options(m: Model) -> Iterable[Refusal]:
-    """Options that are not simulated."""
-    for flag, meaning in FLAGS.items():
-        if m.opt.enableflags & flag:
-            name = str(flag.name).lower()
-            yield Refusal(
-                f"option flag {name} ({meaning}) is not supported; remove {name}='enable'"
-            )
-
-
 REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
-    _options,
     integrate.refusals,
     transmission.refusals,
     passive.refusals,

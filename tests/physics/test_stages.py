@@ -85,6 +85,11 @@ LATE = """<mujoco><worldbody><camera/><body><joint name="a" stiffness="1" spring
   <accelerometer site="s" nsample="2"/></sensor></mujoco>"""
 
 
+# contacts that depend on velocities
+FAST = """<mujoco><option><flag speculative="enable"/></option><worldbody>
+  <geom type="box" size=".1 .1 .01"/><body><freejoint/><geom size=".1" pos=".1 0 0"/></body>
+</worldbody></mujoco>"""
+
 DRIVES = """<general joint="lift" gaintype="affine" gainprm="1 -5 -3" actearly="true"
   dyntype="filter" dynprm=".1"/><muscle joint="turn" lengthrange="-1 1"/></actuator>"""
 
@@ -122,7 +127,7 @@ def scenes() -> list:
     stepped = stepped.replace('<edge damping=".2"/>', "").replace('stiffness="9" ', "")
     stepped = stepped.replace("</worldbody>", f"{TWISTING}</worldbody>")
     touching = MODELS["soft"].replace('contact="disable" ', "")
-    several = [machine, soft, stepped, touching, held, discrete, leaping, asleep]
+    several = [machine, soft, stepped, touching, held, discrete, leaping, FAST, asleep]
     for text in [SLOWED, LATE, *texts, *several]:
         # with few places for pairs the boxes around elements are asked
         m = jaxsim.load_model(text, pairs=8 if text is touching else None)

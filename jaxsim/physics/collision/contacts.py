@@ -14,6 +14,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.callback import has, kept_apart
+from jaxsim.physics.collision.ahead.found import with_ahead
+from jaxsim.physics.collision.ahead.refusals import beyond_following
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose
@@ -32,7 +34,8 @@ from jaxsim.physics.warning import count
 
 
 @stage(
-    reads="tree_asleep warning geom_xpos geom_xmat flexvert_xpos flexelem_aabb",
+    reads="tree_asleep warning qvel subtree_com cdof geom_xpos geom_xmat flexvert_xpos "
+    "flexelem_aabb",
     writes="tree_asleep warning contact ncon found",
 )
 def collision(m: Model, d: Data) -> Data:
@@ -47,10 +50,13 @@ def collision(m: Model, d: Data) -> Data:
     assets: dict[Callable | None, Any] = {make: make(m) for make in makers if make}
     params = contact_params(m, plan.pairs)
     flexes = (m.structure, placed_flexes(m, d)) if plan.soft else None
-    points = candidates(geoms, contact_reach(m, d, plan, params), plan, assets, flexes)
+    reach = contact_reach(m, d, plan, params)
+    points = candidates(geoms, reach, plan, assets, flexes)
     if points is None:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(ncon=none, found=None)
+    if plan.ahead:
+        points = with_ahead(m, d, points[0], geoms, reach, params, plan), points[1]
     if sleeps(m):
         d, found = rouse(m, d, *points, params, plan)
     else:
@@ -108,6 +114,7 @@ def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
     messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
     messages += lacking(m)
+    messages += beyond_following(m)
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     geoms = geoms[geoms < m.ngeom]

@@ -146,7 +146,7 @@ def candidates(
             found, over = soft_points(flexes[0], group, geoms, flexes[1], reach, assets)
             touch, pair, item, rank, mask = found
             parts.append((Points(touch, pair, mask, item, rank), over))
-    return _joined([p for p, _ in parts]), sum(over for _, over in parts)
+    return joined_points([p for p, _ in parts]), sum(over for _, over in parts)
 
 
 def choose(points: Points, lost: Array | int, params: ContactParams, layout: Layout) -> Found:
@@ -245,12 +245,17 @@ def _group_points(group: Group, geoms: Placed, reach: Array, layout: Layout, ass
     return Points(jax.tree.map(flat, touch), pair, flat(found)), lost
 
 
-def _joined(parts: list[Points]) -> Points:
+def joined_points(parts: list[Points]) -> Points:
     """The candidate contacts of all kinds, one after another."""
     touches = [p.touch for p in parts]
     if any(t.tangent is not None for t in touches):  # the rest leaves the tangent free: zero
         touches = [
             t if t.tangent is not None else t._replace(tangent=t.normal.map(jnp.zeros_like))
+            for t in touches
+        ]
+    if any(t.ahead is not None for t in touches):
+        touches = [
+            t if t.ahead is not None else t._replace(ahead=jnp.zeros(t.dist.shape, bool))
             for t in touches
         ]
     found = [p.found for p in parts]
@@ -289,6 +294,8 @@ def _contacts(
     geom = pair.look_up(pairs.geom1), pair.look_up(pairs.geom2)
     dim = pair.values(pairs.dim.astype(np.int32), dist)
     acts, adhesion = dist < params.acts, params.adhesion
+    if touch.ahead is not None:
+        acts = acts | touch.ahead
     if adhesion is not None:  # across the gap nothing slides on anything: no friction there
         pulls = ~acts & (adhesion != 0)
         dim, acts = jnp.where(pulls, 1, dim), acts | pulls

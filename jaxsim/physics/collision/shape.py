@@ -60,6 +60,8 @@ class Touch(NamedTuple):
       normal: unit vector from the first geom to the second.
       tangent: direction of the first tangent, or None where the frame is free to choose it.
       lost: 1 where a pair had more points than it can have, `[n, *W]`; None: that cannot be.
+      ahead: the contact is of what would meet in this step, and acts from any distance; None: none
+        is.
     """
 
     dist: jax.Array
@@ -67,6 +69,7 @@ class Touch(NamedTuple):
     normal: Vec
     tangent: Vec | None = None
     lost: jax.Array | None = None
+    ahead: jax.Array | None = None
 
 
 def slots(x: Tree) -> Tree:

@@ -38,6 +38,7 @@ class Rays(NamedTuple):
       pos: where they begin [m].
       vec: direction; distances are counted in its length.
       unseen: bodies whose geoms a ray does not see, one of each array; -1: none.
+      sees: bool `[n, ngeom, *W]`, which geoms each ray may meet; None: all.
       cutoff: how far from where it begins the bounding sphere of a geom that it sees may be [m];
         None: anywhere. As in MuJoCo it does not count for bodies without geoms that can collide.
     """
@@ -46,6 +47,7 @@ class Rays(NamedTuple):
     vec: Vec
     unseen: tuple[jax.Array, ...]
     cutoff: jax.Array | None = None
+    sees: jax.Array | None = None
 
 
 class Hits(NamedTuple):
@@ -97,14 +99,18 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
       m: the model.
       d: data with the poses of the geoms.
       rays: the rays; one without direction meets nothing.
-      geoms: those that may be met, rising. Geoms that are drawn invisible are not.
+      geoms: those that may be met, rising. Geoms that are drawn invisible are not, unless the
+        rays say what they see.
     """
     like = jnp.zeros_like(d.qpos, shape=(len(rays.pos.x), *d.qpos.shape[1:]))
-    rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
+    sees, rays = rays.sees, rays._replace(sees=None)
+    rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)._replace(sees=sees)
     if not (len(geoms) and len(like)):
         return _nothing(like)
     rays, length = _of_unit_length(rays)
     scene = _scene(m, d, geoms, like)
+    if rays.sees is not None:
+        scene = scene._replace(visible=jnp.ones_like(scene.visible))
     types = np.unique(m.geom_type[geoms])
     found = _search(m, scene, rays, [geoms[m.geom_type[geoms] == t] for t in types])
     return _hits(m, scene, rays, length, types, found)
@@ -258,11 +264,14 @@ def _of_type(
 def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Found:
     """The same, all of these geoms together."""
     geoms, visible, body = jax.tree.map(lambda x: x[:, None], (some.geoms, some.visible, some.body))
-    every = jax.tree.map(lambda x: x[None], rays)
+    every = jax.tree.map(lambda x: x[None], rays._replace(sees=None))
     ray = once(_local, geoms, every, _worlds(best.dist)[None])
     sees = visible
     for unseen in every.unseen:
         sees &= body != unseen
+    if rays.sees is not None:
+        ids = geoms.id.reshape(len(geoms.id))
+        sees &= jnp.moveaxis(jnp.take(rays.sees, ids, axis=1), 1, 0)
     if rays.cutoff is not None:
         sees &= (geoms.pos - every.pos).norm() - some.reach[:, None] <= every.cutoff
     limit = jnp.where(sees, best.dist[None], NOTHING)

@@ -15,6 +15,7 @@ class Options(NamedTuple):
     """
 
     pair_flags: int
+    enableflags: int
     sdf_initpoints: int
     sdf_iterations: int
     ccd_iterations: int

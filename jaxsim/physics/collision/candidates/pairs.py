@@ -34,6 +34,15 @@ class Pairs(NamedTuple):
         """The pairs that are left when some are taken out."""
         return Pairs(*(np.delete(field, index) for field in self))
 
+    def by_body(self, geom_bodyid: np.ndarray) -> "Pairs":
+        """The pairs of the same bodies by the geom of the first body, whatever its type."""
+        body1, body2 = geom_bodyid[self.geom1], geom_bodyid[self.geom2]
+        low = np.where(body1 < body2, self.geom1, self.geom2)
+        high = np.where(body1 < body2, self.geom2, self.geom1)
+        bodies = np.minimum(body1, body2), np.maximum(body1, body2)
+        order = np.lexsort((high, low, self.predefined, self.predefined < 0, *bodies[::-1]))
+        return Pairs(*(field[order] for field in self))
+
     def searched(self, geom_type: np.ndarray) -> "Pairs":
         """The pairs whose contacts are searched: of an `sdf` geom with all but planes and such."""
         first, second = geom_type[self.geom1], geom_type[self.geom2]

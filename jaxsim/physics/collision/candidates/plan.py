@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.enums import GeomType
+from jaxsim.enums import EnableBit, GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
@@ -14,7 +14,7 @@ from jaxsim.physics.collision.candidates.broadphase import EXTENT
 from jaxsim.physics.collision.candidates.capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, known_pairs
-from jaxsim.physics.collision.candidates.table import NEVER, SMOOTH, Collider
+from jaxsim.physics.collision.candidates.table import NEVER, SMOOTH, Collider, collider_ahead
 from jaxsim.physics.collision.candidates.user import colliders, user_rows
 from jaxsim.physics.collision.flex.pairs import flex_pairs
 from jaxsim.physics.collision.flex.plan import SoftGroup, ranked, soft_capacity, soft_groups
@@ -61,6 +61,7 @@ class Layout(NamedTuple):
       pairs: candidate pairs in MuJoCo's order, without those that no function collides. Flexes are
         counted on after the geoms.
       groups: by collider.
+      ahead: those whose geoms are followed to where they meet, with the flag speculative.
       moved: `[npairs]` bool: some dof moves one of the geoms against the other. A `<pair>` may name
         two for which none does; then there are contacts, but they have no rows. Of flexes see
         flex/sides.py.
@@ -73,12 +74,18 @@ class Layout(NamedTuple):
 
     pairs: Pairs
     groups: tuple[Group, ...]
+    ahead: tuple[Group, ...]
     moved: np.ndarray
     capacity: int
     geom_bodyid: np.ndarray
     surfaces: tuple[int, int]
     soft: tuple[SoftGroup, ...] = ()
     rank_of_pair: np.ndarray = np.zeros(0, int)
+
+    @property
+    def every(self) -> tuple[Group, ...]:
+        """All groups, in the order of their candidate contacts."""
+        return self.groups + self.ahead
 
     @property
     def boxes(self) -> bool:
@@ -90,12 +97,12 @@ class Layout(NamedTuple):
     @property
     def empty(self) -> bool:
         """The model cannot have contacts."""
-        return not (self.groups or self.soft) or not self.capacity
+        return not (self.every or self.soft) or not self.capacity
 
     @property
     def points(self) -> int:
         """Candidate contacts."""
-        return sum(g.points for g in self.groups) + sum(g.points for g in self.soft)
+        return sum(g.points for g in self.every) + sum(g.points for g in self.soft)
 
     @property
     def geom_of_surface(self) -> np.ndarray:
@@ -106,7 +113,9 @@ class Layout(NamedTuple):
     @property
     def all(self) -> bool:
         """Every candidate contact has its own place."""
-        return self.capacity >= self.points and not self.mixes and not self.soft
+        if self.mixes or self.soft:
+            return False
+        return self.capacity >= self.points
 
     @property
     def mixes(self) -> bool:
@@ -115,7 +124,7 @@ class Layout(NamedTuple):
         return any(
             g is not other and np.any((other.pairs > g.pairs[0]) & (other.pairs < g.pairs[-1]))
             for g in chosen
-            for other in self.groups
+            for other in self.every
         )
 
     def order(self) -> np.ndarray:
@@ -125,15 +134,15 @@ class Layout(NamedTuple):
         the first of the group. Where that is not their place, see `mixes`.
         """
         pair = [
-            _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0])) for g in self.groups
+            _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0])) for g in self.every
         ]
-        place = [_per_point(g, np.arange(g.budget)) for g in self.groups]
+        place = [_per_point(g, np.arange(g.budget)) for g in self.every]
         return np.lexsort((*(np.concatenate(a) for a in (place, pair)),))
 
     def rank(self, pair: Array) -> Array:
         """Numbers that rise in MuJoCo's order, from the pairs of candidate contacts `[n, *W]`."""
-        slot = np.concatenate([np.repeat(np.arange(g.slots), g.budget) for g in self.groups])
-        return pair * max(g.slots for g in self.groups) + column(slot.astype(np.int32), pair)
+        slot = np.concatenate([np.repeat(np.arange(g.slots), g.budget) for g in self.every])
+        return pair * max(g.slots for g in self.every) + column(slot.astype(np.int32), pair)
 
 
 def _per_point(group: Group, per_pair: np.ndarray) -> np.ndarray:
@@ -152,6 +161,8 @@ def layout(m: Model) -> Layout:
 @functools.lru_cache(maxsize=64)
 def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
     pairs = known_pairs(s, options.pair_flags)
+    if options.enableflags & EnableBit.SPECULATIVE:
+        pairs = pairs.by_body(s.geom_bodyid)
     known, kinds = colliders(s), pairs.by_kind(s.geom_type)
     missing = [of_kind for kind, of_kind in kinds.items() if kind not in known]
     if missing:
@@ -166,15 +177,17 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
         for collider, of_one in together.items()
         if collider.points(options)  # a search without starting points finds none
     )
+    ahead = _ahead(s, pairs, options) if options.enableflags & EnableBit.SPECULATIVE else ()
     geom_pairs, (pairs, place) = pairs, _with_flexes(s, pairs, flex_pairs(s, options.pair_flags))
-    groups = tuple(g._replace(pairs=place[g.pairs]) for g in groups)
+    groups, ahead = (tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, ahead))
     soft = soft_groups(s, pairs)
     if capacity is None:
-        most = sum(g.points for g in groups)
-        capacity = contact_capacity(s, geom_pairs, most, options.sdf_initpoints) if groups else 0
+        most = sum(g.points for g in groups + ahead)
+        capacity = contact_capacity(s, geom_pairs, most, options.sdf_initpoints) if most else 0
         capacity += soft_capacity(s, soft)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
-    layout = Layout(pairs, groups, _moved(s, pairs, body), capacity, body, (s.ngeom, s.nflex))
+    sizes = s.ngeom, s.nflex
+    layout = Layout(pairs, groups, ahead, _moved(s, pairs, body), capacity, body, sizes)
     if not soft:
         return layout
     slots = np.zeros(len(pairs.dim), int)
@@ -219,6 +232,23 @@ def _group(
     of_group = np.sort(np.concatenate(list(by_kind.values())))
     budget = pair_budget(s, pairs, tuple(by_kind), of_group)
     return Group(tuple(by_kind), collider, of_group, budget, collider.points(options))
+
+
+def _ahead(s: Structure, pairs: Pairs, options: Options) -> tuple[Group, ...]:
+    """The pairs that are followed to where they meet."""
+    together: dict[tuple[Collider, bool], dict[Kind, np.ndarray]] = {}
+    for kind, of_kind in pairs.by_kind(s.geom_type).items():
+        collider = collider_ahead(kind, options)
+        if collider is not None:
+            plane = kind[0] == GeomType.PLANE
+            together.setdefault((collider, plane), {})[kind] = of_kind
+    return tuple(_whole(collider, of_one, options) for (collider, _), of_one in together.items())
+
+
+def _whole(collider: Collider, by_kind: dict[Kind, np.ndarray], options: Options) -> Group:
+    """A group all pairs of which go through the narrow phase."""
+    of_group = np.sort(np.concatenate(list(by_kind.values())))
+    return Group(tuple(by_kind), collider, of_group, len(of_group), collider.points(options))
 
 
 def uncollidable(m: Model) -> dict[Kind, Pairs]:

@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.ahead.points import flat_points, points_over_plane, single_points
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.convex import convex_convex, convex_slots
 from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.hull import hulls
+from jaxsim.physics.collision.convex.patch import POINTS
 from jaxsim.physics.collision.convex.plane_mesh import SLOTS, plane_mesh
 from jaxsim.physics.collision.convex.prisms import fields, most_contacts
 from jaxsim.physics.collision.convex.solid import CONVEX as CONVEX_KINDS
@@ -101,8 +103,25 @@ COLLIDERS: dict[tuple[int, int], Collider] = {
     (SDF, SDF): BY_DISTANCE,
 }
 
+# where geoms that move fast meet before the step ends: see ahead/found.py
+AHEAD_AT_POINT = Collider(single_points, 1)
+AHEAD_AT_PATCH = Collider(flat_points, POINTS)
+AHEAD_ON_PLANE = Collider(points_over_plane, POINTS)
+ROUND = frozenset({SPHERE, ELLIPSOID})
 COLLIDERS |= {(HFIELD, kind): ON_FIELD for kind in CONVEX_KINDS}
 # With smooth contacts: finds every point that may touch, where the other one chooses among them.
 SMOOTH = {COLLIDERS[PLANE, BOX]: Collider(plane_box_corners, 8)}
 # kinds that never touch, in MuJoCo too; for the last it has a function that only warns
 NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD), (HFIELD, SDF)})
+
+
+def collider_ahead(kind: tuple[int, int], options: Options) -> Collider | None:
+    """Where geoms of two kinds that move fast meet; None where they are not followed."""
+    first, second = kind
+    if second not in CONVEX_KINDS or first not in (PLANE, *CONVEX_KINDS):
+        return None
+    if ROUND & {first, second}:
+        return AHEAD_AT_POINT
+    if first == PLANE:
+        return AHEAD_ON_PLANE
+    return AHEAD_AT_PATCH if convex_slots(options) > 1 else AHEAD_AT_POINT

@@ -88,11 +88,12 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     feature = found.feature
     assert feature is not None
 
-    def touch(assets: Assets, lanes: Lanes) -> tuple[Array, Vec, Vec]:
+    def touch(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
         set_ = lanes.difference(assets)
-        return contacts(set_, at_solution(set_, feature), found.patch)
+        patch = None if found.patch is None else found.patch._replace(reach=reach)
+        return contacts(set_, at_solution(set_, feature), patch)
 
-    _, change = jax.jvp(touch, (assets, lanes), tangents[:2])
+    _, change = jax.jvp(touch, (assets, lanes, reach), tangents)
     real = found.near[None] & (out[0] < FAR)
     change = jax.tree.map(lambda x: jnp.where(real, x, 0), change)
     return out, change

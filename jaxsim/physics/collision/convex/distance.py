@@ -87,7 +87,7 @@ def separations(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) ->
         near = convex_convex(a, b, table, jnp.where(solid_a & solid_b, reach, -FAR))
         found = jax.tree.map(lambda x: x[0], near)
     if meet.planes:
-        over = _over(table, select(plane_a, a, b), select(plane_a, b, a))
+        over = over_plane(table, select(plane_a, a, b), select(plane_a, b, a))
         over = over._replace(normal=select(plane_a, over.normal, -over.normal))
         found = select((plane_a & solid_b) | (solid_a & plane_b), over, found)
     return found
@@ -104,7 +104,7 @@ def segment(touch: Touch) -> tuple[Vec, Vec]:
     return touch.pos - half, touch.pos + half
 
 
-def _over(table: Assets, plane: Placed, shape: Placed) -> Touch:
+def over_plane(table: Assets, plane: Placed, shape: Placed) -> Touch:
     """The lowest point of a shape over a plane."""
     normal, solid = plane.axis, solid_of(table, shape)
     _, point = support(table, solid, shape.rot.T @ -normal)

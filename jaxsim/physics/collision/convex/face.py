@@ -216,6 +216,17 @@ def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     return Vec(point.x + wide * d.x, point.y + wide * d.y, point.z)
 
 
+def line_moved(s: Solid, d: Vec, back: Vec, reach: Array) -> Vec:
+    """How the line of a capsule lies elsewhere for shapes that reach out until they touch.
+
+    Both do by half of `reach`. The capsule is then wider about its axis and not longer; this is
+    taken back along `back`, the way out at right angles to the face on which the line lies.
+    """
+    s, reach = in_front((s, reach), d)
+    half = jnp.where(s.kind == GeomType.CAPSULE, 0.5 * reach, 0)
+    return Vec(d.x - back.x, d.y - back.y, -back.z).scale(half)
+
+
 def _hull_ends(assets: Assets, s: Solid, feature: Array) -> Array:
     assert assets.hulls is not None
     vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.enums import GeomType
 from jaxsim.math import Vec, safe_divide, select
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array, Tree
@@ -25,6 +26,7 @@ from jaxsim.physics.collision.convex.face import (
     corner_of,
     corners_of,
     end_of,
+    line_moved,
     most_corners,
     normal_of,
 )
@@ -44,12 +46,14 @@ class Patch(NamedTuple):
       facing: what lies on what: a face or an edge, which is cut, on a face of the other shape.
       own: how many lines what is cut has of its own.
       lines: the two lines that cross in each point, `[2, POINTS, n]`; see polygon.py.
+      reach: distance up to which a point is a contact.
     """
 
     number: Array
     facing: Facing
     own: Array
     lines: Array
+    reach: Array
 
 
 def _of(both: Tree, second: Array) -> Tree:
@@ -72,7 +76,7 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     sides = once(sides_of, set_, f)
     facing = decide(facing_of, assets, sides, f)
     cutter, subject = _of(sides, facing.turned), _of(sides, ~facing.turned)
-    polygon = _cut_polygon(assets, cutter, subject, facing)
+    polygon = _cut_polygon(assets, cutter, subject, facing, reach)
 
     # points that are too far above the face that cuts are no contacts
     normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
@@ -86,7 +90,7 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     point, *lines = jax.tree.map(
         lambda x: jnp.take_along_axis(x, corners, axis=0, mode="clip"), chosen
     )
-    return Patch(count, facing, own, jnp.stack(lines)), point
+    return Patch(count, facing, own, jnp.stack(lines), reach), point
 
 
 def _lone_crossing_twice(
@@ -107,11 +111,13 @@ def _corners(assets: Assets, subject: Side, facing: Facing) -> Array:
     return jnp.where(facing.edge, 2, corners_of(assets, subject.shape, facing.other))
 
 
-def _cut_polygon(assets: Assets, cutter: Side, subject: Side, facing: Facing) -> Polygon:
+def _cut_polygon(
+    assets: Assets, cutter: Side, subject: Side, facing: Facing, reach: Array
+) -> Polygon:
     """The face or the edge of one shape, cut by the sides of a face of the other."""
     face, most = facing.face, most_corners(assets)
     every = jnp.arange(most, dtype=jnp.int32)[:, None]
-    points = _points(assets, subject, facing, every)
+    points = _points(assets, cutter, subject, facing, every, reach)
     number = _corners(assets, subject, facing)
     sides = corners_of(assets, cutter.shape, face)
     normal = cutter.turn @ normal_of(assets, cutter.shape, face)
@@ -132,13 +138,20 @@ def _two(points: Vec) -> tuple[Vec, Vec]:
     return points[0], points[1]
 
 
-def _points(assets: Assets, side: Side, facing: Facing, k: Array) -> Vec:
+def _points(
+    assets: Assets, cutter: Side, subject: Side, facing: Facing, k: Array, reach: Array
+) -> Vec:
     """The k-th corner of what is cut, or end of the edge, in the frame of the first shape."""
-    corner = corner_of(assets, side.shape, facing.other, k)
+    corner = corner_of(assets, subject.shape, facing.other, k)
     one, other, edge = in_front((facing.ends[0], facing.ends[1], facing.edge), k)
     end = jnp.where(k % 2 == 0, one, other)
-    out = in_front(side.out, k).map(lambda x: jnp.broadcast_to(x, end.shape))
-    return side.world(select(edge, end_of(assets, side.shape, end, out), corner))
+    out = in_front(subject.out, k).map(lambda x: jnp.broadcast_to(x, end.shape))
+    point = end_of(assets, subject.shape, end, out)
+    if GeomType.CAPSULE in assets.kinds:
+        normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
+        back = in_front(subject.turn.T @ -normal, k)
+        point += line_moved(subject.shape, out, back, reach)
+    return subject.world(select(edge, point, corner))
 
 
 def contacts(
@@ -186,7 +199,7 @@ def _crossings(assets: Assets, cutter: Side, subject: Side, patch: Patch) -> Vec
     # a line of its own begins at its corner and ends at the next
     corner = jnp.where(out_own, out, jnp.where(into_own, into, 0))
     ends = jnp.stack([corner, corner + 1])
-    start, end = _two(_points(assets, subject, facing, ends))
+    start, end = _two(_points(assets, cutter, subject, facing, ends, patch.reach))
     along = end - start
     plane, at = _side_plane(assets, cutter, facing.face, jnp.where(into_own, out, into) - own)
     on_line = start + along.scale(safe_divide(plane.dot(at - start), plane.dot(along)))

@@ -1,0 +1,1 @@
+"""Speculative contacts: of geoms that would meet before the step ends."""

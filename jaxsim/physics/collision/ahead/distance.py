@@ -1,0 +1,58 @@
+"""The distance that makes a contact stop just as much of a motion as leads through it.
+
+MuJoCo's documentation, Computation: Speculative contacts (Effective contact distance).
+"""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+
+from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.params import ContactParams
+from jaxsim.physics.discrete import is_discrete
+
+
+def effective_distance(m: Model, params: ContactParams, t: Array, closing: Array) -> Array:
+    """Distance at which a row takes away 1 - t of the speed in one step.
+
+        dist = margin - closing (1 - t - b) / k
+
+    with stiffness k and damping b of one step. Under the discrete integrator, which divides by
+    1 + b + k, it is 1 - t - t (b + k). Without stiffness it is one width of the impedance below the
+    margin.
+
+    Args:
+      m: model.
+      params: parameters of the pairs, `[n, *W]`.
+      t: when they meet, as a fraction of the step.
+      closing: how fast they come nearer, per step [m].
+    """
+    k, b = _of_one_step(m, params.solref, params.solimp[1])
+    damped = t * (b + k) if is_discrete(m) else b
+    firm = k > MINVAL
+    depth = closing * (1 - t - damped) / jnp.where(firm, k, 1.0)
+    return params.margin - jnp.where(firm, depth, params.solimp[2])
+
+
+def _of_one_step(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array, Array]:
+    """Stiffness h^2 K d^2 and damping h B d of a row, d its largest impedance.
+
+    They are those of the rows (constraint/impedance.py), which are safe unless the flag refsafe is
+    disabled.
+    """
+    time, ratio = solref
+    h, safe = m.opt.timestep, not m.opt.disableflags & DisableBit.REFSAFE
+    standard = time > 0
+    if safe and not is_discrete(m):
+        time = jnp.where(standard, jnp.maximum(time, 2 * h), time)
+    tc, dr = jnp.where(standard, time, 1.0), jnp.where(standard, ratio, 1.0)
+    k = jnp.where(standard, (h / jnp.maximum(MINVAL, tc * dr)) ** 2, -time * h * h)
+    b = jnp.where(ratio > 0, 2 * h / tc, -ratio * h)
+    if safe and is_discrete(m):
+        stiffest = jnp.clip(dmax, MINIMP, MAXIMP)
+        abrupt = standard & (k > stiffest)
+        b = jnp.where(abrupt, 2 * dr * jnp.sqrt(stiffest), b)
+        k = jnp.where(abrupt, stiffest, k)
+    return k, b

@@ -1,0 +1,101 @@
+"""How geoms move in a step if nothing stops them, and which pairs may meet on the way.
+
+MuJoCo's documentation, Computation: Speculative contacts (Broadphase and sphere filtering).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Quat, Vec
+from jaxsim.math.guard import safe_divide
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.topology import ancestors
+
+
+class Moving(NamedTuple):
+    """Geoms, and their displacements in a step, `[n, *W]`.
+
+    Attributes:
+      start: where they are.
+      shift: of the center [m].
+      turn: rotation vector about the center; zero for spheres [rad].
+      bound: radius of the bounding sphere [m].
+      thickness: least half size of the bounding box [m].
+    """
+
+    start: Placed
+    shift: Vec
+    turn: Vec
+    bound: jax.Array
+    thickness: jax.Array
+
+    def at(self, t: Array) -> Placed:
+        """The geoms after a fraction of the step."""
+        turned = Quat.from_rotation_vector(self.turn.scale(t)).matrix()
+        pos, rot = self.start.pos + self.shift.scale(t), turned @ self.start.rot
+        return self.start._replace(pos=pos, rot=rot)
+
+    def displacement(self, t: Array, point: Vec) -> Vec:
+        """Rate per step of the displacement of a point that moves with the geom at `t`."""
+        return self.shift + self.turn.cross(point - self.start.pos - self.shift.scale(t))
+
+    def brought_back(self, t: Array, point: Vec) -> Vec:
+        """Where a point that is in the geom at `t` was at the start."""
+        back = Quat.from_rotation_vector(self.turn.scale(-t)).matrix()
+        return self.start.pos + back @ (point - self.start.pos - self.shift.scale(t))
+
+    @property
+    def spin(self) -> Array:
+        """How far rotation can take a point of the geom [m]."""
+        return self.turn.norm() * self.bound
+
+    @property
+    def travel(self) -> Array:
+        """How far any point of the geom can go [m]."""
+        return self.shift.norm() + self.spin
+
+
+def moving(m: Model, d: Data, geoms: Placed) -> Moving:
+    """All geoms and how they move, `[ngeom, *W]`, from the velocities before the step."""
+    twist = take(weighted_sum(ancestors(m), d.cdof.scale(d.qvel)), m.geom_bodyid)
+    arm = geoms.pos - take(d.subtree_com, m.body_rootid[m.geom_bodyid])
+    h = m.opt.timestep
+    turns = column(m.geom_type != GeomType.SPHERE, geoms.pos)
+    half = m.geom_aabb[:, 3:]
+    return Moving(
+        start=geoms._replace(box=None),
+        shift=twist.at(arm).scale(h),
+        turn=twist.rot.map(lambda x: jnp.where(turns, h * x, 0)),
+        bound=m.geom_rbound,
+        thickness=jnp.min(half, axis=1),
+    )
+
+
+def fast(a: Moving, b: Moving, plane: bool) -> Array:
+    """Whether one of two geoms goes as far as the thinner is thick; the first may be a plane.
+
+    MuJoCo's page names the thickness of the geom that moves.
+    """
+    if plane:
+        return b.travel >= b.thickness
+    return jnp.maximum(a.travel, b.travel) >= jnp.minimum(a.thickness, b.thickness)
+
+
+def may_meet(a: Moving, b: Moving, reach: Array, plane: bool) -> Array:
+    """Whether the bounding spheres of two geoms, or one and a plane, are ever within reach."""
+    offset, way = b.start.pos - a.start.pos, b.shift - a.shift
+    if plane:
+        normal = a.start.axis
+        gap = normal.dot(offset)
+        return jnp.minimum(gap, gap + normal.dot(way)) <= b.bound + reach
+    nearest = jnp.clip(safe_divide(-offset.dot(way), way.dot(way)), 0, 1)
+    closest = offset + way.scale(nearest)
+    most = a.bound + b.bound + reach
+    return closest.dot(closest) <= most * most

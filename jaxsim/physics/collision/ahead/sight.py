@@ -1,0 +1,92 @@
+"""Whether something stands between two geoms that would meet.
+
+MuJoCo's documentation, Computation: Speculative contacts (Line-of-sight raycasting). It says that a
+ray goes from one point of contact to the other; by experiment there are three: each point goes its
+own way up to where the geoms meet, past what its geom can collide with; and that of the geom that
+goes farther crosses the gap that is left there. What a geom touches already is no obstacle.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column
+from jaxsim.physics.collision.candidates.plan import Layout
+from jaxsim.physics.collision.convex.solid import CONVEX
+from jaxsim.physics.ray.cast import Rays, cast
+
+
+class Way(NamedTuple):
+    """The way of points of contact, `[slots, n, *W]`.
+
+    Attributes:
+      start: where they are now.
+      end: where they are when the geoms meet.
+    """
+
+    start: Vec
+    end: Vec
+
+
+def obstacles(m: Model, plan: Layout, geom: np.ndarray, other: np.ndarray, acts: Array) -> Array:
+    """What else each geom can collide with and does not touch yet, `[n, ngeom, *W]` bool.
+
+    Args:
+      m: model.
+      plan: the plan of the collisions.
+      geom: the geoms, `[n]`.
+      other: what they would meet, `[n]`.
+      acts: of which of all pairs a contact acts already, `[npairs, *W]`.
+    """
+    first, second = plan.pairs.geom1, plan.pairs.geom2
+    pair = np.full((m.ngeom, m.ngeom), -1)
+    pair[first, second] = pair[second, first] = np.arange(len(first))
+    followed = np.isin(m.geom_type, (GeomType.PLANE, *CONVEX))
+    known = np.where(followed, pair[geom], -1)
+    known[np.arange(len(geom)), other] = -1
+    return jnp.asarray(column(known >= 0, acts)) & ~acts[np.maximum(known, 0)]
+
+
+def in_sight(
+    m: Model, d: Data, ways: tuple[Way, Way], hides: tuple[Array, Array], second_leads: Array
+) -> Array:
+    """Whether no obstacle is on the ways of two points of contact, `[slots, n, *W]` bool.
+
+    Args:
+      m: model.
+      d: data with the poses of the geoms.
+      ways: of the point of the first geom, and of that of the second.
+      hides: which geoms are obstacles to each, `[n, ngeom, *W]`.
+      second_leads: the second geom goes farther than the first, `[n, *W]`.
+    """
+    one, other = ways
+    shape = jnp.broadcast_shapes(*(x.shape for x in jax.tree.leaves(ways)))
+    slots = shape[0]
+
+    def flat(x: Array) -> Array:
+        return jnp.broadcast_to(x, shape).reshape(-1, *shape[2:])
+
+    def of_slots(hides: Array) -> Array:
+        hides = jnp.broadcast_to(hides, (*hides.shape[:2], *shape[2:]))
+        return jnp.tile(hides, (slots, *(1,) * (hides.ndim - 1)))
+
+    gap = Way(select(second_leads, other.end, one.end), select(second_leads, one.end, other.end))
+    across = jnp.where(second_leads[:, None], hides[1], hides[0])
+    rays = [
+        (jax.tree.map(flat, way), of_slots(of_way))
+        for way, of_way in ((one, hides[0]), (other, hides[1]), (gap, across))
+    ]
+    way, sees = jax.tree.map(lambda *x: jnp.concatenate(x), *rays)
+    start, end = lax.stop_gradient(way)
+    geoms = np.arange(m.ngeom, dtype=np.int32)
+    hits = cast(m, d, Rays(start, end - start, (), sees=sees), geoms)
+    hidden = ((hits.dist >= 0) & (hits.dist <= 1)).reshape(3, *shape)
+    return ~jnp.any(hidden, axis=0)

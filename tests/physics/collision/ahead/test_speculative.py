@@ -1,0 +1,192 @@
+"""Contacts of geoms that would meet before the step ends, against MuJoCo's."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import jaxsim
+from jaxsim.errors import UnsupportedError, UnsupportedWarning
+from jaxsim.physics.collision.candidates.plan import layout
+
+COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
+jit = partial(jax.jit, compiler_options=COMPILER)
+
+TEXT = """<mujoco><option timestep=".01" {option}><flag speculative="enable" {flag}/></option>
+<asset><mesh name="prism" vertex="{prism}"/><mesh name="plate" vertex="{plate}"/></asset>
+<default><geom {default}/></default><worldbody>{scene}</worldbody>{more}</mujoco>"""
+PRISM = [
+    (0.05 * x, 0.04 * y, z)
+    for x, y in ((1, 0), (0.3, 1), (-1, 0.2), (0, -1))
+    for z in (-0.04, 0.05)
+]
+PLATE = [(x, y, z) for x in (-0.4, 0.4) for y in (-0.4, 0.4) for z in (-0.01, 0.01)]
+LYING = 'quat=".7071 .7071 0 0"'
+
+
+def moving(geom, more=""):
+    return f"<body><freejoint/><geom {geom}/>{more}</body>"
+
+
+# what moves does not touch each other
+ONE_SIDED = 'contype="2" conaffinity="1"'
+FLAT = (
+    moving('type="box" size=".04 .05 .06" solref="-1000 -20"')
+    + moving('type="mesh" mesh="prism" margin=".01"')
+    + moving(f'type="capsule" size=".04 .06" {LYING} solref=".03 .7"')
+    + moving(f'type="cylinder" size=".05 .06" {LYING}')
+)
+# name: scene, more of the model, option, flag, default
+SCENES = {
+    "floor": ('<geom type="plane" size="3 3 .1" contype="1"/>' + FLAT, "", "", "", ONE_SIDED),
+    "plate": (
+        '<geom type="mesh" mesh="plate" contype="1"/>' + FLAT,
+        "",
+        'integrator="discrete" cone="elliptic"',
+        "",
+        ONE_SIDED,
+    ),
+    # round ones that meet each other, walls before walls, thin ones on the way
+    "crowd": (
+        '<geom name="far" type="box" size=".4 .4 .01"/>'
+        '<geom type="cylinder" size=".2 .01" pos=".1 0 .1" rgba="0 0 0 0"/>'
+        + moving('type="sphere" size=".05" margin=".01" gap=".02"')
+        + moving('name="egg" type="ellipsoid" size=".03 .06 .1"', '<geom size=".02" pos="0 0 .2"/>')
+        + moving('type="capsule" size=".01 .1" contype="2" conaffinity="2"'),
+        '<contact><pair geom1="egg" geom2="far" solref=".01 .5" margin=".005"/></contact>',
+        "",
+        'multiccd="disable"',
+        "",
+    ),
+}
+FIELDS = (
+    "dist",
+    "pos",
+    "frame",
+    "geom",
+    "dim",
+    "includemargin",
+    "efc_address",
+    "solref",
+    "exclude",
+)
+
+
+def loaded(name):
+    scene, more, option, flag, default = SCENES[name]
+    return described(scene, more, option, flag, default)
+
+
+def described(scene, more="", option="", flag="", default=""):
+    words = {"scene": scene, "more": more, "option": option, "flag": flag, "default": default}
+    prism, plate = (" ".join(f"{x:.3f}" for p in mesh for x in p) for mesh in (PRISM, PLATE))
+    xml = TEXT.format(prism=prism, plate=plate, **words)
+    return mujoco.MjModel.from_xml_string(xml), jaxsim.load_model(xml)
+
+
+def states(native, number):
+    """Fast bodies above what does not move, more or less level."""
+    rng, bodies = np.random.default_rng(2), native.nv // 6
+    for _ in range(number):
+        quat = np.array([1, 0, 0, 0]) + rng.choice([0.02, 0.2]) * rng.normal(size=(bodies, 4))
+        quat /= np.linalg.norm(quat, axis=1, keepdims=True)
+        pos = rng.uniform((-0.3, -0.3, 0.2), (0.3, 0.3, 0.5), (bodies, 3))
+        lin = rng.uniform((-20, -20, -60), (20, 20, 0), (bodies, 3))
+        rot = rng.choice([2, 20]) * rng.normal(size=(bodies, 3))
+        yield np.hstack([pos, quat]).ravel(), np.hstack([lin, rot]).ravel()
+
+
+def on_cap(native, geoms):
+    """Which contacts are corners of a cap, or ends of an edge.
+
+    Rounding decides which four of 16 corners they are, and which end comes first.
+    """
+    same = (geoms[:, None] == geoms[None]).all(axis=2).sum(axis=1)
+    cylinder = native.geom_type == mujoco.mjtGeom.mjGEOM_CYLINDER
+    return (same == 2) | ((same > 2) & cylinder[geoms].any(axis=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENES)
+def test_contacts_and_accelerations_are_those_of_mujoco(name):
+    native, m = loaded(name)
+    start, every = jaxsim.make_data(m), list(states(native, 24))
+
+    def after(qpos, qvel):
+        d = jaxsim.forward(m, start.replace(qpos=qpos, qvel=qvel))
+        return d.ncon, d.nefc, d.contact, d.qacc
+
+    ncon, nefc, contact, qacc = jit(jax.vmap(after))(*map(jnp.array, zip(*every, strict=True)))
+    ahead = several = 0
+    for i, (qpos, qvel) in enumerate(every):
+        known = mujoco.MjData(native)
+        known.qpos[:], known.qvel[:] = qpos, qvel
+        mujoco.mj_forward(native, known)
+        n = known.ncon
+        assert (int(ncon[i].ravel()[0]), int(nefc[i].ravel()[0])) == (n, known.nefc), i
+        ahead += int(np.sum(known.contact.dist > 0.05))
+        several += len(known.contact.geom) - len({tuple(g) for g in known.contact.geom})
+        certain = ~on_cap(native, known.contact.geom)
+        for field in FIELDS:
+            expected = getattr(known.contact, field)
+            ours = np.asarray(getattr(contact, field))[i, :n].reshape(expected.shape)
+            if field == "pos":
+                ours, expected = ours[certain], expected[certain]
+            scale = 1 + np.abs(expected).max(initial=0)
+            np.testing.assert_allclose(ours, expected, atol=1e-4 * scale, err_msg=f"{i} {field}")
+        if certain.all():  # MuJoCo's normals of a cylinder are exact to 1e-4
+            np.testing.assert_allclose(qacc[i], known.qacc, atol=1e-3 * (1 + abs(known.qacc).max()))
+    assert ahead > 20
+    assert several > 20 or name == "crowd"
+
+
+BULLET = """<geom type="box" size=".4 .4 .005"/>
+<body pos="0 0 1.03"><freejoint/><geom type="sphere" size=".02"/></body>"""
+
+
+def test_a_bullet_does_not_go_through_a_thin_wall():
+    native, m = described(BULLET)
+    known = mujoco.MjData(native)
+    known.qvel[:3] = 0.3, 0.2, -60
+    d = jaxsim.make_data(m).replace(qvel=jnp.asarray(known.qvel))
+    step = jit(jaxsim.step)
+    for _ in range(30):
+        mujoco.mj_step(native, known)
+        d = step(m, d)
+        np.testing.assert_allclose(d.qpos, known.qpos, atol=1e-8)
+    assert known.qpos[2] > 0
+
+
+@pytest.mark.slow
+def test_worlds_and_gradients():
+    _, m = described(BULLET)
+    start = jaxsim.make_data(m)
+
+    def after(speed):
+        d = start.replace(qpos=start.qpos.at[2].set(0.3), qvel=start.qvel.at[2].set(-speed))
+        return jaxsim.step(m, d).qvel[2]
+
+    speeds = jnp.array([1.0, 40.0, 60.0])
+    slopes, together = jit(jax.vmap(jax.grad(after))), jit(jax.vmap(after))
+    alone = jit(after)
+    np.testing.assert_allclose(together(speeds), [alone(v) for v in speeds], atol=1e-12)
+    h = 1e-5
+    known = (together(speeds + h) - together(speeds - h)) / (2 * h)
+    np.testing.assert_allclose(slopes(speeds), known, atol=1e-5)
+
+
+def test_without_the_flag_nothing_is_followed():
+    _, m = described(BULLET)
+    flags = m.opt.replace(enableflags=0)
+    assert layout(m).ahead
+    assert not layout(m.replace(opt=flags)).ahead
+
+
+def test_sleep_with_contacts_ahead_is_refused():
+    with pytest.warns(UnsupportedWarning):
+        _, m = described(BULLET, flag='sleep="enable"')
+    with pytest.raises(UnsupportedError, match=r"speculative with flag sleep"):
+        jaxsim.make_data(m)
