@@ -186,7 +186,7 @@ def implicit(m: Model, d: Data) -> Data:
     reads=(
         "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
         "mocap_quat warning xpos xquat xmat subtree_com cdof ten_length ten_J flexvert_xpos "
-        "actuator_length actuator_velocity act_dot qacc readings frames"
+        "actuator_length actuator_velocity act_dot qacc readings"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )
