@@ -11,6 +11,8 @@ Where e is above y, a share 1 - y / e flows (radial return). A matrix is a list 
 `[n, *W]`: a tensor in orthonormal axes, or in axes of any kind with one index raised.
 """
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -99,7 +101,7 @@ def _cofactors(A: Matrix) -> Matrix:
     return [[minor(i, j) for j in range(3)] for i in range(3)]
 
 
-def _sum(terms) -> Array:
+def _sum(terms: Iterable[Array]) -> Array:
     first, *others = terms
     for term in others:
         first = first + term

@@ -9,7 +9,7 @@ directions are conjugate in the metric of M,
 with a line search (bracket.py) and a beta for each island, whose iterations end apart.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -164,7 +164,7 @@ def _search(
     return bracketed(evaluate, limit, jnp.maximum(goal, rounding))
 
 
-def _line(block: Block, r, v):
+def _line(block: Block, r: Any, v: Any) -> Any:
     """The cost of each row of a block along a line."""
     cost = block.cost
     if isinstance(cost, Quadratic):

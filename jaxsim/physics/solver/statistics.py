@@ -4,7 +4,7 @@ MuJoCo's documentation, Programming: Simulation, Diagnostics (mjSolverStat). Num
 those of MuJoCo; Newton's method takes a world as one.
 """
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -113,7 +113,7 @@ def _count(rows: list, islands: Islands | None) -> Array:
     return sum(found[1:], found[0]).astype(jnp.int32)
 
 
-def _states(cost, r) -> Array:
+def _states(cost: Any, r: Any) -> Array:
     """Of the rows of one block; a row that does not take part is satisfied."""
     if isinstance(cost, Elliptic) and len(cost.mu) > 1:
         free, below = cost.zones(r)
