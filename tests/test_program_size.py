@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4711, 5638),
-    "humanoid": (15980, 18977),
-    "pile": (12816, 15916),
-    "quadruped": (11138, 13371),
-    "walker": (6893, 8366),
+    "cartpole": (4592, 5544),
+    "humanoid": (14922, 19059),
+    "pile": (10194, 15978),
+    "quadruped": (10332, 13379),
+    "walker": (6395, 8368),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4
