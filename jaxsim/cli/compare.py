@@ -57,7 +57,7 @@ def compare(args: argparse.Namespace) -> int:
     M = jax.jit(physics.full_m)(m, mine)
 
     print(f"{args.model}: state after {SETTLE} steps of MuJoCo {mujoco.__version__}; ", end="")
-    print(f"both solvers run to a tolerance of {TOLERANCE:g}")
+    print(f"both solve by Newton's method, to a tolerance of {TOLERANCE:g}")
     print(f"{'stage':12} {'quantity':18} {'largest value':>14} {'difference':>12} {'relative':>10}")
     for stage, names in STAGES.items():
         for name in names:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.model.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import FIXED, SWITCHES
 from jaxsim.words import remedy
 
 SIGNALS = ("sensor", "qpos", "qvel", "ctrl")

@@ -26,7 +26,7 @@ from jaxsim.model.flex_tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import Structure
-from jaxsim.model.switches import Free, flags, freed
+from jaxsim.model.switch.switches import Free, flags, freed
 from jaxsim.physics.collision.smooth import REACH
 from jaxsim.words import remedy
 

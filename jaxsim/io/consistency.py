@@ -17,7 +17,7 @@ from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
 from jaxsim.model.motor import STATES, kind_of_states
 from jaxsim.model.structure import Structure
-from jaxsim.model.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import FIXED, SWITCHES
 
 _MOST = np.iinfo(np.int32).max
 _WIDTHS = {  # numbers of a joint in qpos and in qvel

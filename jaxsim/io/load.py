@@ -13,7 +13,7 @@ from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.save import from_bytes, is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
-from jaxsim.model.switches import Free
+from jaxsim.model.switch.switches import Free
 from jaxsim.physics.arguments import check_room, check_smooth
 from jaxsim.physics.constants.length_range import find_length_ranges
 from jaxsim.spec import Spec
@@ -43,7 +43,7 @@ def load_model(
       free: names of real fields that may change after loading though they are zero now, such as
         "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
         program, and `Model.replace` refuses to set it. Name here what you batch, randomize or
-        differentiate; `model/switches.py` has the table.
+        differentiate; `model/switch/switches.py` has the table.
       smooth: length over which contacts are felt from a distance [m], so that gradients see them
         before they touch (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those
         of MuJoCo. A saved model has it or not: None keeps its length, 0 takes it away.

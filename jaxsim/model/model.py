@@ -13,7 +13,8 @@ from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, nested, static
 from jaxsim.model.structure import Structure
-from jaxsim.model.switches import check_states, check_switches
+from jaxsim.model.switch.clashes import check_clashes
+from jaxsim.model.switch.switches import check_states, check_switches
 
 NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
 
@@ -313,6 +314,8 @@ class Model(Record):
         if isinstance(opt, Option):  # an axis of vmap may stand for all of them
             options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
         changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
+        if isinstance(opt, Option) and any(n.startswith("opt.") for n in changed):
+            check_clashes(structure, opt, self.smooth is not None)
         check_switches(structure, changed, self.fields)
         check_states(structure, changed)
 

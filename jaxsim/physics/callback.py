@@ -42,7 +42,15 @@ def control(m: Model, d: Data) -> Data:
         changed = [n for n in Data.fields if getattr(new, n) is not getattr(d, n)]
         for name in changed:
             if name not in INPUTS:
-                raise ValueError(f"callback control: sets {name!r}; it may set {', '.join(INPUTS)}")
+                raise ValueError(
+                    f"callback control: sets {name!r}; it may set {', '.join(INPUTS)}. A Data that "
+                    "came through lax.cond, jit or where counts as changed in all fields: choose "
+                    "numbers instead, d.replace(ctrl=jnp.where(...))"
+                )
+            shape = getattr(d, name).shape
+            if jnp.shape(getattr(new, name)) != shape:
+                got = brief(getattr(new, name))
+                raise ValueError(f"callback control: {name}: expected shape {shape}, got {got}")
         return {n: jnp.asarray(getattr(new, n), getattr(d, n).dtype) for n in changed}
 
     return d.replace(**unpack_values(Data, _called(m, d, "control", inputs)))

@@ -47,6 +47,10 @@ def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
       >>> jaxsim.reset_data(m, worlds, where=jnp.array([False, True, False])).qpos[:, 0].tolist()
       [1.0, 0.0, 1.0]
     """
+    if where is None and jnp.ndim(d.time):
+        raise ValueError(
+            "reset_data: d has many worlds; say which begin anew: where=jnp.ones(worlds, bool)"
+        )
     start = make_data(
         m, [n for n, f in Data.fields.items() if not f.static and getattr(d, n) is not None]
     )

@@ -128,9 +128,8 @@ def _forces(m: Model, d: Data, body: jax.Array, R: jax.Array) -> jax.Array:
       R: orientation of the site in the world.
     """
     geom, dtype = d.contact.geom, d.qpos.dtype
-    there = geom[:, :1] >= 0
     welded = jnp.asarray(m.body_weldid[m.geom_bodyid])[jnp.maximum(geom, 0)]
-    on_first, on_second = ((welded == body) & there).astype(dtype).T
+    on_first, on_second = ((welded == body) & (geom >= 0)).astype(dtype).T
     parts = d.contact.force.reshape(-1, 2, 3)  # force and torque on the second geom
     world = _product("cpa,cab->cpb", parts, d.contact.frame)
     zxy = jnp.roll(_product("cpa,ab->cpb", world, R), 1, axis=-1)

@@ -111,9 +111,9 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     values = {n: v for n in NAMES if (v := getattr(native_d, n)) is not None}
     found = []
     for name, timer, function in stages:
-        program = jax.jit(_program(native_m, function, wanted))
-        found.append((name, timer, _seconds(program, (values,), seconds)))
-        values |= program(values)
+        program = jax.jit(_program(function, wanted))
+        found.append((name, timer, _seconds(program, (native_m, values), seconds)))
+        values |= program(native_m, values)
     total = sum(s for _, _, s in found) or 1.0
     rows = (StageTime(n, t, s / worlds, s / total) for n, t, s in found)
     return Profile(tuple(rows), whole_seconds / worlds, worlds, jax.devices()[0].device_kind)
@@ -126,7 +126,7 @@ def _native(m: Model, d: Data, many: bool) -> tuple[Model, Data]:
     """Model and data in the form of the physics, with the worlds last."""
     if not many:
         return unpack(m, 0), unpack(d, 0)
-    last = jax.tree.map(lambda a: a[..., None], (m,))[0]
+    last = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
     return unpack(last, 1), unpack(jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), d), 1)
 
 
@@ -136,10 +136,10 @@ def _wanted(d: Data) -> frozenset[str]:
     return frozenset(kept | ALWAYS | set(Data.working)).union(*(s.reads for s in STAGES.values()))
 
 
-def _program(m: Model, function: Callable, wanted: frozenset[str]) -> Callable:
-    """A stage as a function of the values before it, of those that it changes."""
+def _program(function: Callable, wanted: frozenset[str]) -> Callable:
+    """A stage as a function of the model and the values before it, of those that it changes."""
 
-    def run(values: dict[str, Any]) -> dict[str, Any]:
+    def run(m: Model, values: dict[str, Any]) -> dict[str, Any]:
         d = Data().converted(values, native=True)
         new = function(m, d)
         made = {n: v for n in NAMES if (v := getattr(new, n)) is not getattr(d, n)}

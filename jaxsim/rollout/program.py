@@ -101,7 +101,7 @@ class BatchProgram:
         self._everywhere = NamedSharding(mesh, P())
         self._m, self._ctrl = jax.device_put((m, ctrl), self._everywhere)
 
-        advance = functools.partial(_advance, tile=self.tile, record=tuple(record))
+        advance = functools.partial(_advance, size=size, tile=self.tile, record=tuple(record))
         by_step = P(None, AXIS)
         sharded = jax.shard_map(
             advance,
@@ -112,10 +112,8 @@ class BatchProgram:
         )
 
         def chunk(m, d, ctrl, start, count):
-            if ctrl is None:
-                rows = jnp.broadcast_to(d.ctrl, (size, *d.ctrl.shape))
-            else:
-                rows = jax.vmap(ctrl.at)(start + jnp.arange(size, dtype=jnp.int32))
+            turns = start + jnp.arange(size, dtype=jnp.int32)
+            rows = None if ctrl is None else jax.vmap(ctrl.at)(turns)
             return sharded(m, d, rows, count)
 
         begin = time.perf_counter()
@@ -152,14 +150,17 @@ def replicate(d: Data, worlds: int) -> Data:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
 
 
-def _advance(m: Model, d: Data, ctrl, count, *, tile: int, record) -> tuple[Data, Records]:
+def _advance(
+    m: Model, d: Data, ctrl, count, *, size: int, tile: int, record
+) -> tuple[Data, Records]:
     """The worlds of one device after `count` steps, and their records, `(size, worlds, ...)`.
 
     Args:
       m: the model.
       d: the worlds of this device.
-      ctrl: their controls, (size, worlds, nu).
+      ctrl: their controls, (size, worlds, nu); None: those that they have.
       count: number of steps, at most `size`.
+      size: length of the records.
       tile: worlds that are advanced together.
       record: names of the recorded fields.
     """
@@ -170,17 +171,17 @@ def _advance(m: Model, d: Data, ctrl, count, *, tile: int, record) -> tuple[Data
 
         def advance(i, carry):
             d, records = carry
-            d = many(m, d.replace(ctrl=ctrl[i]))
+            d = many(m, d if ctrl is None else d.replace(ctrl=ctrl[i]))
             return d, {name: x.at[i].set(getattr(d, name)) for name, x in records.items()}
 
-        slots = {
-            n: jnp.zeros((len(ctrl), *getattr(d, n).shape), getattr(d, n).dtype) for n in record
-        }
+        slots = {n: jnp.zeros((size, *getattr(d, n).shape), getattr(d, n).dtype) for n in record}
         return lax.fori_loop(jnp.zeros_like(count), count, advance, (d, slots))
 
-    worlds, size = d.time.shape[0], len(ctrl)
+    worlds = d.time.shape[0]
     tiles = worlds // tile
-    by_tile = jnp.moveaxis(ctrl.reshape(size, tiles, tile, *ctrl.shape[2:]), 1, 0)
+    by_tile = None
+    if ctrl is not None:
+        by_tile = jnp.moveaxis(ctrl.reshape(size, tiles, tile, *ctrl.shape[2:]), 1, 0)
     split = jax.tree.map(lambda x: x.reshape(tiles, tile, *x.shape[1:]), d)
     d, records = lax.map(advance_tile, (split, by_tile))
     d = jax.tree.map(lambda x: x.reshape(worlds, *x.shape[2:]), d)

@@ -11,7 +11,7 @@ from jaxsim.errors import AssetError
 from jaxsim.io import tables
 from jaxsim.io.consistency import check_model, check_structure
 from jaxsim.model.structure import Structure
-from jaxsim.model.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import FIXED, SWITCHES
 
 RICH = """
 <mujoco>

@@ -8,7 +8,7 @@ import pytest
 
 import jaxsim
 from jaxsim.compile.write.unwritten import UNWRITTEN
-from jaxsim.model.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import FIXED, SWITCHES
 
 # Everything that can be zero is.
 PLAIN = """

@@ -12,7 +12,7 @@ from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model, Option, Statistic
-from jaxsim.model.switches import Free
+from jaxsim.model.switch.switches import Free
 from jaxsim.physics.arguments import check_room, check_smooth
 
 # kinds of objects, and how their name tables are called in mjModel

@@ -41,6 +41,7 @@ def get_state(m: Model, d: Data, spec: int) -> jax.Array:
       >>> jaxsim.get_state(m, d, State.TIME | State.QPOS).shape
       (2,)
     """
+    _check_one("get_state", d)
     none = [jnp.zeros(0, m.qpos0.dtype)]
     parts = [jnp.ravel(getattr(d, name)).astype(m.qpos0.dtype) for name, _ in _parts(m, spec)]
     return jnp.concatenate(none + parts)
@@ -52,6 +53,7 @@ def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
     Raises:
       ValueError: the vector has not `state_size(m, spec)` numbers.
     """
+    _check_one("set_state", d)
     if np.shape(state) != (state_size(m, spec),):
         raise ValueError(
             f"set_state: state: expected shape ({state_size(m, spec)},), got {np.shape(state)}"
@@ -103,6 +105,11 @@ def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
       dst: the worlds to copy to.
       spec: bits of `State`.
     """
+    if np.shape(src.time) != np.shape(dst.time):
+        raise ValueError(
+            f"copy_state: src has worlds {np.shape(src.time)} and dst {np.shape(dst.time)}; make "
+            "them alike, as with jaxsim.replicate"
+        )
     return dst.replace(**{name: getattr(src, name) for name, _ in _parts(m, spec)})
 
 
@@ -118,3 +125,8 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     for bit, name in enumerate(FIELDS):
         if spec >> bit & 1:
             yield name, Data.fields[name].dims(m.structure.sizes)
+
+
+def _check_one(name: str, d: Data) -> None:
+    if np.ndim(d.time):
+        raise ValueError(f"{name}: d: expected one world, got {np.shape(d.time)}; use jax.vmap")

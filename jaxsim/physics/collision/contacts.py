@@ -78,7 +78,7 @@ def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Arr
     """How far from each other geoms of a pair have contacts, `[npairs, *W]` [m].
 
     Those that a callback keeps apart are never as near as that; it is not asked of `<pair>`
-    elements.
+    elements and of flexes.
 
     Raises:
       ValueError: the callback is asked of geoms whose contacts nothing finds.
@@ -88,9 +88,15 @@ def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Arr
     for lack in refusals(m):
         raise ValueError(f"callback contactfilter: {lack.message}")
     pairs = np.stack([plan.pairs.geom1, plan.pairs.geom2])
-    by_body = np.where(np.diff(m.geom_bodyid[pairs], axis=0) < 0, pairs[::-1], pairs)
-    apart = kept_apart(m, d, *by_body) & column(plan.pairs.predefined < 0, params.reach)
-    return jnp.where(apart, -FAR, params.reach)
+    geoms = np.flatnonzero(pairs[1] < m.ngeom)  # it is not asked of flexes
+    if not len(geoms):
+        return params.reach
+    of = pairs[:, geoms]
+    by_body = np.where(np.diff(m.geom_bodyid[of], axis=0) < 0, of[::-1], of)
+    apart = kept_apart(m, d, *by_body)
+    apart = apart & column(plan.pairs.predefined[geoms] < 0, apart)
+    reach = jnp.broadcast_to(params.reach, (len(params.reach), *apart.shape[1:]))
+    return reach.at[geoms].set(jnp.where(apart, -FAR, reach[geoms]))
 
 
 def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:

@@ -15,6 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.sides import item_trees
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
 from jaxsim.physics.discrete import is_discrete
@@ -122,4 +123,7 @@ def _of_contacts(m: Model, c: Contacts) -> Array:
     of_body = bodies(m).tree[:, 0].astype(np.int32)
     own = column(np.arange(m.ntree, dtype=np.int32), c.dist)[None]
     first, second = (body.values(of_body, c.dist)[:, None] == own for body in c.body)
-    return first | second
+    touched = first | second
+    for item in c.item or ():  # an element, by the bodies of all its vertices
+        touched = touched | (item.bits(item_trees(m.structure), c.dist) > 0)
+    return touched

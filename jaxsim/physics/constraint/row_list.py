@@ -129,7 +129,9 @@ def _pyramid(d: Data, force: list, number: Array) -> list:
         # a frictionless contact, whose slopes are zero, has one row: its normal
         if place == 0 and cost.normal is not None:
             edge = OneSided(edge.D + cost.normal.D)
-        if d.forces is None or d.forces.reach is None:
+        if k == 0 and d.forces is not None:
+            push = force[0]
+        elif d.forces is None or d.forces.reach is None:
             push = edge.at(apply(J, d.qacc) - aref).force
         else:
             push = _edge_force(cost, force, d.forces.reach, k, sign)

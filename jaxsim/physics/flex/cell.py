@@ -23,6 +23,7 @@ from jaxsim.math import Quat, Rot, Vec, concat
 from jaxsim.math.polar import nearest_rotation
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.model.switch.clashes import STRAIN
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.flex.lattice import Elements, elements, middle
@@ -36,8 +37,6 @@ from jaxsim.physics.flex.push import (
     on_elements,
     yielded_numbers,
 )
-
-STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
 
 
 class Springs(NamedTuple):

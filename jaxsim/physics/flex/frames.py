@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.math import Quat, Vec, safe_atan2, select
+from jaxsim.math import Quat, Vec, safe_atan2, safe_divide, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.start.state import start_state
@@ -101,7 +101,7 @@ class Rest(NamedTuple):
 
 def carried(before: Vec, after: Vec, u: Vec) -> Vec:
     """Turns u with the smallest rotation from one unit vector to another."""
-    share = after.dot(u) / (1 + before.dot(after))
+    share = safe_divide(after.dot(u), 1 + before.dot(after))  # opposite ones: u is across both
     return u - (before + after).scale(share)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from jaxsim.enums import EnableBit, GeomType, IntegratorType, JointType, SolverType
 from jaxsim.model.model import Model
+from jaxsim.model.switch.clashes import STRAIN
 from jaxsim.physics.collision.flex.pairs import NEVER
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.flex.cell import STRAIN
 from jaxsim.physics.refusal import Refusal, named, refuse
 
 SIDE = 9  # place of the side of a box in the record of a vertex of a rod

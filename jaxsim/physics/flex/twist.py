@@ -170,7 +170,7 @@ def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> Hing
         weak = k.weak * (g * g - (f - k.rest[0]) * f)
         strong = k.strong * (f * f - (g - k.rest[1]) * g)
         own.append(jnp.maximum(weak + strong, 0))
-    twist = 2 * k.twist + 0 * now.twist
+    twist = jnp.broadcast_to(2 * k.twist, now.twist.shape)
     rows = [[twist, -twist], [-twist, twist]]
     damper = jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
     rows = [[twist + own[0], -twist], [-twist, twist + own[1]]]

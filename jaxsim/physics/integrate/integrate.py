@@ -3,17 +3,16 @@
 MuJoCo's documentation, Computation: Numerical integration.
 """
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import DisableBit, DynType, EnableBit, IntegratorType, SolverType
+from jaxsim.enums import DynType, EnableBit, IntegratorType
 from jaxsim.math import select
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
+from jaxsim.model.switch.clashes import SETTINGS, clashes
 from jaxsim.physics.actuator import orientation, plugins
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
@@ -164,8 +163,8 @@ def rest(m: Model, d: Data) -> Data:
 
 
 FROM_VELOCITY = (
-    *("solver_niter", "ten_velocity", "actuator_velocity", "cvel", "cdof_dot", "act_dot"),
-    *("subtree_linvel", "subtree_angmom", "cacc", "cfrc_int", "cfrc_ext", *FORCES),
+    *("solver_niter", "solver", "contact", "ten_velocity", "actuator_velocity", "cvel", "cdof_dot"),
+    *("act_dot", "subtree_linvel", "subtree_angmom", "cacc", "cfrc_int", "cfrc_ext", *FORCES),
     *("actuator_force", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
     *("sensordata", "energy", *OF_ROWS),
 )
@@ -173,50 +172,11 @@ FROM_VELOCITY = (
 
 def refusals(m: Model) -> list[Refusal]:
     """What integrators cannot be used with."""
-    return [Refusal(f"option: {what}") for clashes, what in CLASHES if clashes(m)]
+    return [Refusal(f"option: {what}") for what in clashes(m.structure, m.opt, SETTINGS)]
 
 
 def _has(m: Model, kind: IntegratorType) -> bool:
     return m.opt.integrator == kind
-
-
-def _enables(m: Model, flag: EnableBit) -> bool:
-    return bool(m.opt.enableflags & flag)
-
-
-# options that MuJoCo does not take together either
-CLASHES: tuple[tuple[Callable[[Model], bool], str], ...] = (
-    (
-        lambda m: _has(m, IntegratorType.RK4) and sleeps(m),
-        "the integrator 'RK4' cannot be used with sleeping, as MuJoCo documents: its stages would "
-        "wake what sleeps; use another integrator or remove sleep='enable'",
-    ),
-    (
-        lambda m: (
-            _has(m, IntegratorType.DISCRETE)
-            and sleeps(m)
-            and bool(m.opt.disableflags & DisableBit.ISLAND)
-        ),
-        "the integrator 'discrete' cannot be used with sleeping without islands, as MuJoCo "
-        "documents: enable the flag island, or remove sleep='enable'",
-    ),
-    (
-        lambda m: _enables(m, EnableBit.IPC) and not _has(m, IntegratorType.DISCRETE),
-        "the flag ipc needs the integrator 'discrete'; use it, or remove ipc='enable'",
-    ),
-    (
-        lambda m: _enables(m, EnableBit.IPC) and m.opt.solver == SolverType.PGS,
-        "the flag ipc cannot be used with solver='PGS'; use 'Newton', or remove ipc='enable'",
-    ),
-    (
-        lambda m: _enables(m, EnableBit.IPC) and _enables(m, EnableBit.FWDINV),
-        "the flag ipc cannot be used with fwdinv='enable'; remove one of the two",
-    ),
-    (
-        lambda m: _enables(m, EnableBit.IPC) and _enables(m, EnableBit.SLEEP),
-        "the flag ipc cannot be used with sleep='enable'; remove one of the two",
-    ),
-)
 
 
 def _dynamics(m: Model, d: Data) -> Data:

@@ -79,7 +79,8 @@ def forward_skip(
     Returns:
       As of `forward`.
     """
-    return _rest(from_control, Stage(skipstage), bool(skipsensor))(m, d, callbacks=callbacks)
+    rest = _rest("forward_skip", from_control, Stage(skipstage), bool(skipsensor))
+    return rest(m, d, callbacks=callbacks)
 
 
 def inverse_skip(
@@ -100,14 +101,15 @@ def inverse_skip(
     Returns:
       As of `inverse`.
     """
-    return _rest(inverse_forces, Stage(skipstage), bool(skipsensor))(m, d, callbacks=callbacks)
+    rest = _rest("inverse_skip", inverse_forces, Stage(skipstage), bool(skipsensor))
+    return rest(m, d, callbacks=callbacks)
 
 
 @cache
-def _rest(last: Callable, skipstage: Stage, skipsensor: bool) -> Callable:
+def _rest(name: str, last: Callable, skipstage: Stage, skipsensor: bool) -> Callable:
     """The public function of the parts after a stage; the last one is that of its dynamics."""
     if skipstage not in AFTER:
-        raise ValueError(f"skipstage: expected NONE, POS or VEL, got {skipstage.name}")
+        raise ValueError(f"{name}: skipstage: expected NONE, POS or VEL, got {skipstage.name}")
     parts = (to_position, to_velocity)[skipstage:]
 
     def rest(m: Model, d: Data) -> Data:
@@ -115,4 +117,10 @@ def _rest(last: Callable, skipstage: Stage, skipsensor: bool) -> Callable:
             d = part(m, d, not skipsensor)
         return last(m, d, not skipsensor)
 
+    rest.__name__ = name
     return public(rest, callbacks=True, stage=AFTER[skipstage])
+
+
+# what `make_data(keep=[...])` takes of them: all that the latest of the parts begins with
+for _function in (forward_skip, inverse_skip):
+    vars(_function)["carries"] = AFTER[Stage.VEL].carries

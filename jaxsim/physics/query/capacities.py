@@ -65,8 +65,10 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
     def counts(d: Data) -> Array:
         native = unpack(wide, 0)
         posed = kinematics(native, unpack(d, 0))
+        if plan.soft or plan.ahead:
+            posed = com_pos(native, posed)
         if plan.soft:
-            posed = flex(native, com_pos(native, posed))
+            posed = flex(native, posed)
         found = collision(native, posed.replace(contact=None))
         reach = contact_reach(native, posed, plan, contact_params(native, plan.pairs))
         flexes = (m.structure, placed_flexes(native, posed)) if plan.soft else None

@@ -10,6 +10,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply, apply_transpose
+from jaxsim.physics.callback import control
 from jaxsim.physics.constraint.row_list import ConstraintRows, listed
 from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.forward import (
@@ -41,7 +42,7 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """
     if m.solves_for_forces:
         d = fwd_velocity(m, fwd_position(m, d))
-        for part in (fwd_actuation, smooth_force, fwd_constraint):
+        for part in (control, fwd_actuation, smooth_force, fwd_constraint):
             d = part(m, d)
         return listed(d)
     return listed(state_rows(m, d))

@@ -30,6 +30,7 @@ from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.field.distance import distance
 from jaxsim.physics.collision.field.fields import fields_of
+from jaxsim.physics.collision.flex.sides import of_geoms
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.shape import placed, slots
 from jaxsim.physics.sensor.group import SensorGroup
@@ -139,7 +140,7 @@ def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
         return column(table.astype(np.int32)[..., None], c.dist)
 
     def touches(own: int, other: int) -> Array:
-        here = c.exists[None] & (weld[own][None] == each(plan.weld))
+        here = (c.exists & of_geoms(c))[None] & (weld[own][None] == each(plan.weld))
         return jnp.any(here[None] & (geom[other][None, None] == each(plan.other)), axis=2)
 
     mask = touches(0, 1) | touches(1, 0)

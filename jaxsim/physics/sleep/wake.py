@@ -132,7 +132,7 @@ def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
 def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
     of = equalities(m).rows(ties)
     apart = cycles(d.tree_asleep)
-    first, second = (np.maximum(tree, 0) for tree in of.tree.T)
+    first, second = (np.maximum(tree, 0) for tree in of.tree[:, :2].T)
     alone = column(of.tree[:, 1] < 0, d.qpos)
     differ = (take(apart, first) != take(apart, second)) & ~alone
     wakes = take(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)

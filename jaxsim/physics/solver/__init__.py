@@ -1,1 +1,1 @@
-"""The constraint solver: the problem, its cost, the line search and Newton's method."""
+"""The constraint solver: the problem, its cost, and Newton, CG, PGS and no-slip."""

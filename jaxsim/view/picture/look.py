@@ -114,7 +114,8 @@ def _may_be_clear(m: Model) -> bool:
         return True
     some = [np.asarray(x)[..., 3] for x in opacity]
     clear = any(bool(np.any((x > 0) & (x < 1))) for x in some)
-    return clear or bool(np.any(np.asarray(m.mat_reflectance) > 0))
+    images = bool(np.any(m.tex_nchannel == 4))  # with an opacity of their own
+    return clear or images or bool(np.any(np.asarray(m.mat_reflectance) > 0))
 
 
 def _read(source: str | PathLike[str]) -> Spec:

@@ -239,7 +239,7 @@ def _ahead(s: Structure, pairs: Pairs, options: Options) -> tuple[Group, ...]:
     together: dict[tuple[Collider, bool], dict[Kind, np.ndarray]] = {}
     for kind, of_kind in pairs.by_kind(s.geom_type).items():
         collider = collider_ahead(kind, options)
-        if collider is not None:
+        if collider is not None and kind not in user_rows(s):  # nobody knows how far these reach
             plane = kind[0] == GeomType.PLANE
             together.setdefault((collider, plane), {})[kind] = of_kind
     return tuple(_whole(collider, of_one, options) for (collider, _), of_one in together.items())

@@ -3,20 +3,28 @@
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.pairs import Kind
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.plan import Group, layout
+from jaxsim.physics.collision.flex.plan import SoftGroup
 
 
 def collision_report(m: Model) -> str:
     """A line for each function that collides pairs of the model; empty if nothing can meet."""
     lines = []
-    for group in layout(m).groups:
-        kinds = ", ".join(_named(kind) for kind in group.kinds)
-        looked = "all" if group.all else f"the first {group.budget} that are near"
-        lines.append(
-            f"  {group.collider.collide.__name__}: {len(group.pairs)} pairs, {looked}; "
-            f"{group.slots} contacts each at most ({kinds})"
-        )
+    plan = layout(m)
+    for ahead, groups in (("", plan.groups), ("ahead, ", plan.ahead)):
+        for group in groups:
+            kinds = ", ".join(_named(kind) for kind in group.kinds)
+            name = ahead + group.collider.collide.__name__
+            lines.append(_line(name, f"{len(group.pairs)} pairs", group) + f" ({kinds})")
+    for soft in plan.soft:
+        name = "flexes, " + soft.collider.collide.__name__
+        lines.append(_line(name, f"{len(soft.entries.pair)} elements or vertices", soft))
     return "\n".join(["collisions", *lines]) if lines else ""
+
+
+def _line(name: str, what: str, group: Group | SoftGroup) -> str:
+    looked = "all" if group.all else f"the first {group.budget} that are near"
+    return f"  {name}: {what}, {looked}; {group.slots} contacts each at most"
 
 
 def _named(kind: Kind) -> str:

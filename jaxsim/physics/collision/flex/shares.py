@@ -47,7 +47,7 @@ def moved_by_flexes(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
 def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
     """Shares of the dofs, and the mean weight, on one side; zero where it is a geom."""
     corner, share = _corners(m, d, c, item)
-    dofs, weight = jnp.zeros((1, 1, 1)), jnp.zeros_like(c.dist)
+    weight = jnp.zeros_like(c.dist)
     dofs = jnp.zeros((len(c.dist), m.nv, *c.dist.shape[1:]), c.dist.dtype)
     if (np.asarray(m.flex_interp) == 0).any():
         body = _vertex_bodies(m.structure)

@@ -40,6 +40,21 @@ def item_body(s: Structure) -> np.ndarray:
     return np.append(found, 0).astype(np.int32)
 
 
+@derived
+def item_trees(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1, ntree]: 1 where a tree carries a vertex of an item, or a node of
+    its flex; for no item, 0."""
+    body = np.asarray(s.flex_vertbodyid)
+    tree = np.where(body < 0, -1, s.body_treeid[np.maximum(body, 0)])
+    every = np.arange(s.ntree)
+    found = (tree[item_corners(s)][:, :, None] == every).any(axis=1)
+    for f in np.flatnonzero(s.flex_interp):
+        node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
+        of_node = s.body_treeid[np.asarray(s.flex_nodebodyid)[node]]
+        found[item_flex(s) == f] = np.isin(every, of_node)
+    return np.append(1.0 * found, np.zeros((1, s.ntree)), axis=0)
+
+
 def with_sides(m: Model, c: Contacts) -> Contacts:
     """Contacts with the bodies that stand for flexes; active only where some dof moves a side."""
     assert c.item is not None
