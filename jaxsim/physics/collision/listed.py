@@ -185,7 +185,7 @@ def from_list(m: Model, contact: Contact) -> Contacts:
         active=exists & (contact.efc_address >= 0),
         adhesion=adhesion,
         surfacevel=_columns(contact.surfacevel) if moving else None,
-        smooth=lengths(m, contact.dist, adhesion),
+        smooth=lengths(m, contact.dist, adhesion, _alone(contact)),
         item=item,
     )
     return contacts if item is None else with_sides(m, contacts)
@@ -223,3 +223,11 @@ def _may_touch(m: Model) -> bool:
 def _columns(a: Array) -> tuple[Array, ...]:
     """`[n, k, *W]` as k arrays `[n, *W]`."""
     return tuple(a[:, k] for k in range(a.shape[1]))
+
+
+def _alone(contact: Contact) -> Array | np.ndarray:
+    """Which contacts are of a flex with itself, `[n, *W]` bool; without flexes `[n]`, of none."""
+    if contact.flex is None:
+        return np.zeros(len(contact.dist), bool)
+    one, other = contact.flex[:, 0], contact.flex[:, 1]
+    return (one == other) & (one >= 0)

@@ -77,7 +77,7 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
     least = {id(f): jnp.maximum(f, MINMU) for f in mixed.friction}
     return mixed._replace(
         friction=tuple(least[id(f)] for f in mixed.friction),
-        smooth=lengths(m, mixed.margin, mixed.adhesion),
+        smooth=lengths(m, mixed.margin, mixed.adhesion, alone),
     )
 
 

@@ -23,29 +23,38 @@ option pricing, NIPS 2000).
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.enums import MINVAL
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column
 
 REACH = 10.0  # lengths: what is farther is not felt; its weight would be below 5e-5
 
 
-def lengths(m: Model, like: Array, adhesion: Array | None) -> Array | None:
+def lengths(
+    m: Model, like: Array, adhesion: Array | None, alone: Array | np.ndarray
+) -> Array | None:
     """The length h of contacts or pairs, 0 where they are not smooth; None: off in this model.
 
-    Contacts with adhesion pull as well as push: they begin and end where they did.
+    Contacts with adhesion pull as well as push: they begin and end where they did. A flex does not
+    feel itself before it touches itself: neighboring elements always would.
 
     Args:
       m: model.
       like: an array with one item for each, `[n, *W]`.
       adhesion: see ContactParams.
+      alone: which are of a flex with itself, `[n]` or `[n, *W]` bool.
     """
     if m.smooth is None:
         return None
     h = jnp.maximum(m.smooth, 0)
     h = jnp.broadcast_to(h, jnp.broadcast_shapes(h.shape, like.shape))
-    return h if adhesion is None else jnp.where(adhesion == 0, h, 0)
+    h = h if adhesion is None else jnp.where(adhesion == 0, h, 0)
+    if isinstance(alone, np.ndarray):
+        return jnp.where(column(alone, h), 0, h) if alone.any() else h
+    return jnp.where(alone, 0, h)
 
 
 def beyond(distance: Array, smooth: Array | None) -> Array:
