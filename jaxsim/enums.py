@@ -389,6 +389,15 @@ class CamLight(IntEnum):
     TARGETBODYCOM = 4
 
 
+class LightType(IntEnum):
+    """Kind of light (mjtLightType)."""
+
+    SPOT = 0
+    DIRECTIONAL = 1
+    POINT = 2
+    IMAGE = 3
+
+
 class Projection(IntEnum):
     """How a camera projects (mjtProjection)."""
 

@@ -32,6 +32,7 @@ PAIRS = {
     "RayDataField": "mjtRayDataField mjRAYDATA_",
     "WarningType": "mjtWarning mjWARN_",
     "CamLight": "mjtCamLight mjCAMLIGHT_",
+    "LightType": "mjtLightType mjLIGHT_",
     "Projection": "mjtProjection mjPROJ_",
     "SameFrame": "mjtSameFrame mjSAMEFRAME_",
     "SleepPolicy": "mjtSleepPolicy mjSLEEP_",

@@ -128,6 +128,7 @@ INSTEAD = {
     "mj_resetCtrl": "`d.replace(ctrl=jnp.zeros(m.nu))`",
     "mj_copySpec": "`copy.deepcopy(spec)`",
     "mj_setKeyframe": "`m.replace(key_qpos=m.key_qpos.at[k].set(d.qpos), ...)`",
+    "mj_isDual": "`m.opt.solver == SolverType.PGS or m.opt.noslip_iterations > 0`",
     "mj_isPyramidal": "`m.opt.cone == ConeType.PYRAMIDAL`",
     "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
     "mj_island": "the flag `sleep`, then `d.tree_island`",
@@ -239,8 +240,8 @@ ABSENT = {
         mju_writeLog""",
     "libraries of C: plugins are Python (`docs/extend.md`)": """
         mj_loadPluginLibrary""",
-    "rows are dense here, and the solver is Newton's in the primal problem": """
-        mj_isSparse mj_isDual""",
+    "rows are dense here": """
+        mj_isSparse""",
     "contacts have places that the model knows; `register_collider` adds kinds": """
         mj_addContact""",
     "the cache of assets is of one load": """

@@ -19,9 +19,6 @@ from jaxsim.mjx.stages import name2id as name2id
 from jaxsim.mjx.stages import ray as ray
 from jaxsim.mjx.stages import rne as rne
 from jaxsim.mjx.stages import tendon_armature as tendon_armature
-from jaxsim.model.stored.state import get_state as get_state
-from jaxsim.model.stored.state import set_state as set_state
-from jaxsim.model.stored.state import state_size as state_size
 
 CamLightType = enums.CamLight
 
@@ -34,11 +31,9 @@ ABSENT = {
     "ConvexMesh": "hulls are tables of the model, m.hull_*",
     "PyTreeNode": "a record of one's own is a flax.struct or jax.tree_util dataclass",
     **dict.fromkeys(
-        ("render", "render_with_segmentation", "create_render_context", "refit_bvh"),
-        "MJX-Warp's renderer; there is none here",
-    ),
-    **dict.fromkeys(
-        ("get_rgb", "get_depth", "get_segmentation"), "MJX-Warp's renderer; there is none here"
+        "render render_with_segmentation create_render_context refit_bvh get_rgb get_depth "
+        "get_segmentation".split(),
+        "MJX-Warp's renderer; jaxsim.render(m, d, camera, width, height) draws",
     ),
     "benchmark": "benchmarks/throughput.py",
     "deriv_smooth_vel": "jaxsim.derivative.transition has the derivatives of a step",

@@ -3,11 +3,9 @@
 MuJoCo's documentation, API reference: Globals, Physics callbacks.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import jax
 
@@ -41,11 +39,10 @@ class Callbacks:
       contactfilter: (m, d, geom1, geom2) -> (n,) bool: pairs of geoms that do not touch, whose
         bodies may collide. It takes the place of the comparison of contype and conaffinity of
         geoms; those of the bodies, of all their geoms together, still say which pairs are asked of.
-
         The result for geoms of a `<pair>` has no effect.
 
     `id`, `geom1` and `geom2` are numpy arrays of ids, so that one call serves all: read
-    `d.actuator_length[id]`.
+    `d.actuator_length[id]`. Of `act_gain` and `act_bias` `id` has one for each output.
 
     Example:
       >>> damp = Callbacks(control=lambda m, d: d.replace(ctrl=-0.1 * d.qvel[: m.nu]))
@@ -66,7 +63,7 @@ class Callbacks:
             if callable(value) and jax.tree_util.all_leaves([value]):
                 object.__setattr__(self, name, jax.tree_util.Partial(value))
 
-    def replace(self, **functions: Any) -> Callbacks:
+    def replace(self, **functions: Any) -> Self:
         """The same with other functions."""
         return dataclasses.replace(self, **functions)
 

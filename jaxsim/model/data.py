@@ -25,8 +25,9 @@ class Contact(Record):
 
     Past them `dist` is `FAR`, and `geom` and `efc_address` are -1; the other values mean nothing.
     What no contact of the model can have, adhesion, a moving surface, a flex, is None; so is the
-    force unless there are no-slip iterations or RK4 (else `contact_forces` finds it). The property
-    `exclude` says why a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
+    force where it follows from `qacc` and `contact_forces` finds it: not with PGS, no-slip
+    iterations, RK4, the discrete integrator or the flag diagexact. The property `exclude` says why
+    a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
@@ -275,7 +276,7 @@ class Data(Record):
     )
     rows: Any = work("constraint rows of the solver (constraint/rows.py)")
     forces: Any = work(
-        "forces of the rows after no-slip iterations (solver/noslip.py); None: as qacc has them"
+        "forces of the rows that do not follow from qacc (m.lists_row_forces); None: they do"
     )
 
     def bind(self, m: Any, elements: Any) -> Bound[Self]:
@@ -316,7 +317,6 @@ def _instead(table: dict[str, str], name: str) -> str:
 OF_CONTACTS = {
     "mu": "friction[:, 0] / jnp.sqrt(m.opt.impratio), of elliptic cones",
     "H": "cone_hessian of jaxsim.constraint_update(m, d, jar)",
-    **dict.fromkeys(("flex", "elem", "vert"), "contacts are between geoms"),
 }
 
 # fields of mjData, or of MJX's, that are not here: what takes their place

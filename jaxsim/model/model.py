@@ -5,13 +5,13 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 `m.nv`, `m.jnt_type`, `m.body_parentid`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
-from jaxsim.model.fields import Record, array, nested, static
+from jaxsim.model.fields import Record, array, brief, nested, static
 from jaxsim.model.structure import Structure
 from jaxsim.model.switch.clashes import check_clashes
 from jaxsim.model.switch.switches import check_states, check_switches
@@ -369,8 +369,8 @@ class Model(Record):
         """Whether rows keep their forces, because these do not follow from poses and `qacc` alone.
 
         No-slip iterations change them after `qacc` is found; those of PGS belong to it only at the
-        minimum; the inertia of the state is in them
-        under the flag diagexact, and with all that it depends on under the discrete integrator.
+        minimum; the inertia of the state is in them under the flag diagexact, and with all that it
+        depends on under the discrete integrator.
         """
         opt = self.opt
         weighed = opt.integrator == IntegratorType.DISCRETE or (
@@ -404,6 +404,7 @@ class Model(Record):
 
 
 def _check_callbacks(value: Any) -> None:
-    """Raises ValueError for a function that is not said to be a callback for something."""
-    if callable(value):
-        raise ValueError("callbacks: expected jaxsim.Callbacks(control=...), got a function")
+    """Raises ValueError for functions that are not said to be callbacks for something."""
+    if callable(value) or isinstance(value, Mapping | Sequence):  # an axis of vmap is an int
+        got = "a function" if callable(value) else brief(value)
+        raise ValueError(f"callbacks: expected jaxsim.Callbacks(control=...), got {got}")

@@ -76,7 +76,7 @@ COUNTS = {
     "ntupledata": "objects in all `<tuple>` elements",
     "nkey": "key frames",
     "nhistory": "numbers in the histories of all controls and sensors",
-    "nplastic": "numbers that say where the springs that yield rest",
+    "nplastic": "numbers that say where what yields rests, and frames of rods that twist",
     "nuserdata": "numbers of user data in Data",
     "ncontact": "contacts that a world has room for",
     "nrow": "constraint rows that a state can have at most",

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from jaxsim.model.allocate import check_supported
+from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.fields import Record, brief
 from jaxsim.model.model import Model, Option, Statistic
@@ -51,6 +52,15 @@ ARRAYS: dict[str, tuple[str | int, ...]] = {
     "site": (),
     "contact": (),
 }
+
+
+def check_callbacks(function: str, m: Model) -> None:
+    """Raises ValueError if what is to be called is no function."""
+    for name, value in vars(m.callbacks or Callbacks()).items():
+        if not (value is None or callable(value)):
+            raise ValueError(
+                f"{function}: callbacks: {name}: expected a function or None, got {brief(value)}"
+            )
 
 
 def check_model(function: str, m: Any) -> None:

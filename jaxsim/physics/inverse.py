@@ -116,7 +116,7 @@ def _force(m: Model, d: Data, system: System) -> Array:
     return force + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
 
 
-@stage(reads="qacc rows ", writes="qfrc_constraint")
+@stage(reads="qacc rows", writes="qfrc_constraint")
 def inv_constraint(m: Model, d: Data) -> Data:
     """Constraint force at `qacc`: J' f, with f minus the gradient of each row's cost."""
     if not m.nv or d.rows.empty:

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_array, check_data, check_model
+from jaxsim.physics.arguments import check_array, check_callbacks, check_data, check_model
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.resume import missing, resumed
@@ -46,6 +46,7 @@ def public(core: Callable, *, callbacks: bool = False, stage: Stage | None = Non
         m, *rest = signature.bind(*args, **named).args
         check_model(name, m)
         m = m if own is None else m.replace(callbacks=own)
+        check_callbacks(name, m)
         for argument, value in zip(names[1:], rest, strict=False):
             if argument == "d":
                 check_data(name, m, value)

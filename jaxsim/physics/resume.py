@@ -1,7 +1,8 @@
 """What a stage that is called alone needs and its Data does not carry, found again.
 
 Within a step one stage hands results to the next that no Data carries: contacts in the places of
-their rows, rows, forces after no-slip iterations; and results that the caller's Data does not keep.
+their rows, rows, forces that do not follow from `qacc`; and results that the caller's Data does not
+keep.
 Between two calls they are lost. Each follows from what the stages before have left in the Data, by
 the stage that makes it: the rows from poses, velocities and the list of contacts, as the caller may
 have changed it. Inside a step nothing is missing, and nothing is found again.

@@ -4,6 +4,8 @@ A whole step is one program, whose stages the compiler fuses; no clock runs with
 stage is compiled by itself and run until its time is known, with what the stages before it have
 made of the given worlds. Between programs results go through memory, and within a step they need
 not: the stages together are not the step, but their shares say where its time goes.
+`advance` is all that follows the forward dynamics: integration, of RK4 with the three evaluations
+of the dynamics that are left, the comparison of the flag `fwdinv`, the automatic reset.
 """
 
 import time

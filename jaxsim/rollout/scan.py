@@ -68,6 +68,11 @@ def rollout(
 def check_record(d: Data, record: Sequence[str]) -> None:
     """Raises ValueError if a field cannot be recorded."""
     for name in record:
+        if name in Data.fields and Data.fields[name].nested:
+            raise ValueError(
+                f"record: {name!r} is a record of its own, not an array; collect it by a "
+                "jax.lax.scan of jaxsim.step"
+            )
         if not isinstance(getattr(d, name, None), jax.Array):
             hint = "; keep it: make_data(m, keep=...)" if name in Data.fields else ""
             raise ValueError(f"record: this Data does not carry {name!r}{hint}")

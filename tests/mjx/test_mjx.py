@@ -328,7 +328,7 @@ def test_states_are_vectors(model):
         assert changed.mocap_pos.shape == d.mocap_pos.shape
     with pytest.raises(ValueError, match=r"state: expected shape \(1,\), got \(2,\)"):
         ours.set_state(m, d, jnp.zeros(2), int(mujoco.mjtState.mjSTATE_CTRL))
-    with pytest.raises(ValueError, match=r"expected bits of mjtState, below 32768, got 32768"):
+    with pytest.raises(ValueError, match=r"expected bits of jaxsim.State, below 32768, got 32768"):
         ours.state_size(m, 1 << 15)
 
 

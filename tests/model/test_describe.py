@@ -37,6 +37,19 @@ def section(text: str, name: str) -> list[str]:
     return found
 
 
+def test_flexes_and_callbacks_of_a_model():
+    m = jaxsim.load_model("""<mujoco><worldbody>
+      <flexcomp name="rope" type="grid" count="3 1 1" spacing=".1 .1 .1" dim="1" mass="1"/>
+      <flexcomp name="sheet" type="grid" count="2 2 1" spacing=".1 .1 .1" dim="2" mass="1"/>
+      </worldbody></mujoco>""")
+    text = jaxsim.describe(m)
+    assert section(text, "flexes") == ["2 (1 rod, 1 shell)"]
+    assert not section(text, "callbacks")
+    law = jaxsim.Callbacks(control=lambda m, d: d, passive=lambda m, d: d.qvel)
+    text = jaxsim.describe(m.replace(callbacks=law))
+    assert section(text, "callbacks") == ["control, passive"]
+
+
 def test_a_world():
     m, d = fallen()
     text = jaxsim.describe(m, d)

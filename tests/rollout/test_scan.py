@@ -113,6 +113,7 @@ def test_a_gradient_keeps_one_state_a_step(m, d, ctrl):
         ({"ctrl": np.zeros(())}, r"ctrl: expected shape \(None, 2\), got \(\)"),
         ({"steps": 4, "record": ["speed"]}, "this Data does not carry 'speed'$"),
         ({"steps": 4, "record": ["M"]}, "does not carry 'M'; keep it: make_data"),
+        ({"steps": 4, "record": ["solver"]}, "'solver' is a record of its own, not an array"),
     ],
 )
 def test_arguments_that_do_not_fit(m, d, arguments, message):

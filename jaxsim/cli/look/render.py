@@ -93,9 +93,8 @@ def _id(camera: str) -> int | str:
 
 def _resolution(m: Model, camera: Camera | None) -> tuple[int, int]:
     """Size of pictures of a camera: its resolution, if it was given one."""
-    if camera is not None and int(np.prod(resolution(m, camera.fixedcamid))) > 1:
-        return resolution(m, camera.fixedcamid)
-    return SIZE
+    own = None if camera is None else resolution(m, camera.fixedcamid)
+    return own or SIZE
 
 
 def _whole(args: argparse.Namespace) -> tuple[int, int]:

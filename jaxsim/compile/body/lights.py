@@ -12,9 +12,10 @@ from jaxsim.compile.geometry.orientation import unit
 from jaxsim.compile.geometry.placed import frame_pose
 from jaxsim.compile.geometry.quaternion import rotate
 from jaxsim.compile.step import step
+from jaxsim.enums import LightType
 from jaxsim.spec import SpecElement
 
-_TYPES = {"spot": 0, "directional": 1, "point": 2, "image": 3}
+_TYPES = {kind.name.lower(): kind for kind in LightType}
 
 _COLUMNS = (
     Column("light_mode", "mode", dtype=np.int32, keywords=MODES),

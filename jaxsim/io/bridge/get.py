@@ -54,10 +54,9 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
 
     What `d` does not keep is computed by MuJoCo for the state that its results belong to: the one
     in `d` after `forward`, the one before it after `step`. Constraint rows are those of the
-    contacts in `d`, with the forces that belong to `d.qacc` (with no-slip iterations: those that
-    MuJoCo finds at that state). Where the results belong to neither
-    state, as after a step of Runge-Kutta, contacts are written without rows (`nefc` is 0): call
-    `forward` first.
+    contacts in `d`, with the forces that belong to `d.qacc` (with PGS and no-slip iterations: those
+    that MuJoCo finds at that state). Where the results belong to neither state, as after a step of
+    Runge-Kutta, contacts are written without rows (`nefc` is 0): call `forward` first.
 
     Args:
       data: the `mujoco.MjData` that is overwritten.

@@ -1,5 +1,7 @@
 """What a model has, what it costs, and what a world of it does, for a person to read."""
 
+from enum import IntEnum
+
 import jax
 import numpy as np
 
@@ -18,6 +20,14 @@ from jaxsim.model.allocate import Keep, allocate
 from jaxsim.model.data import Data
 from jaxsim.model.describe.state import describe_state
 from jaxsim.model.model import Model
+
+
+class FlexDim(IntEnum):
+    """What a flex is, by `flex_dim`."""
+
+    ROD = 1
+    SHELL = 2
+    SOLID = 3
 
 
 def describe(m: Model, d: Data | None = None, world: int = 0) -> str:
@@ -46,6 +56,7 @@ def _of_model(m: Model) -> str:
         "contacts": f"room for {m.ncontact} a world{_smooth(m)}",
         "actuators": f"{m.nu}{_kinds(TrnType, m.actuator_trntype)}",
         "tendons": str(m.ntendon),
+        "flexes": f"{m.nflex}{_kinds(FlexDim, m.flex_dim)}",
         "equalities": f"{m.neq}{_kinds(EqType, m.eq_type)}",
         "sensors": f"{m.nsensor}{_kinds(SensorType, m.sensor_type)}",
         "key frames": f"{m.nkey}{_named(m.names.get('key', []))}",
@@ -54,6 +65,7 @@ def _of_model(m: Model) -> str:
             f"{_word(SolverType, m.opt.solver)}, {m.opt.iterations} iterations, "
             f"{_word(ConeType, m.opt.cone)} cones"
         ),
+        "callbacks": _callbacks(m),
         "state": f"{bytes_per_world(m)} bytes a world, {m.qpos0.dtype}",
     }
     shown = {name: text for name, text in rows.items() if text not in ("", "0")}
@@ -93,6 +105,12 @@ def _word(enum, value) -> str:
 def _smooth(m: Model) -> str:
     """Over which length contacts are felt: ", felt over 0.001 m", the largest of a batch."""
     return "" if m.smooth is None else f", felt over {float(m.smooth.max()):g} m"
+
+
+def _callbacks(m: Model) -> str:
+    """Which functions of the user a step calls."""
+    given = {} if m.callbacks is None else vars(m.callbacks)
+    return ", ".join(name for name, function in given.items() if function is not None)
 
 
 def _named(names) -> str:

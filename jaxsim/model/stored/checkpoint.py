@@ -5,7 +5,8 @@
 
 Those libraries know dicts and arrays, and orbax refuses arrays of size zero, of which every model
 has some (no tendons, no cameras). The dict leaves them out; what is static is not in it either.
-`save_model` keeps a model whole, in a file of its own.
+`save_model` keeps a model whole, in a file of its own. Neither has callbacks or the numbers that
+were given with them: save these yourself; a restored model has the callbacks of `like`.
 
 Both functions are registered with flax, so that a state of training is saved with the simulation
 in it:

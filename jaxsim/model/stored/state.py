@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.enums import State
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
@@ -84,7 +85,8 @@ def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.A
     """
     if dstspec & ~srcspec:
         raise ValueError(
-            f"extract_state: dstspec: bits {dstspec & ~srcspec:#x} are not in the vector"
+            f"extract_state: dstspec: {State(dstspec & ~srcspec)!r} is not in the vector; take it "
+            "into srcspec, and into the bits of get_state"
         )
     if np.shape(src) != (state_size(m, srcspec),):
         raise ValueError(
@@ -121,7 +123,9 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """
     spec = int(spec)
     if not 0 <= spec < 1 << len(FIELDS):
-        raise ValueError(f"spec: expected bits of mjtState, below {1 << len(FIELDS)}, got {spec}")
+        raise ValueError(
+            f"spec: expected bits of jaxsim.State, below {1 << len(FIELDS)}, got {spec}"
+        )
     for bit, name in enumerate(FIELDS):
         if spec >> bit & 1:
             yield name, Data.fields[name].dims(m.structure.sizes)

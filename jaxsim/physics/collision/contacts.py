@@ -85,8 +85,8 @@ def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Arr
     """
     if not has(m, "contactfilter"):
         return params.reach
-    for lack in refusals(m):
-        raise ValueError(f"callback contactfilter: {lack.message}")
+    if lacks := refusals(m):
+        raise ValueError(f"callback contactfilter: {lacks[0].message}")
     pairs = np.stack([plan.pairs.geom1, plan.pairs.geom2])
     geoms = np.flatnonzero(pairs[1] < m.ngeom)  # it is not asked of flexes
     if not len(geoms):

@@ -38,7 +38,8 @@ class ConstraintRows(NamedTuple):
       efc_D: inverse regularization, (n,).
       efc_aref: reference acceleration, (n,).
       efc_frictionloss: bound of a row of dry friction, else 0, (n,).
-      efc_force: constraint force at `qacc`, (n,); with no-slip iterations, that of `forward`.
+      efc_force: constraint force at `qacc`, (n,); with PGS, no-slip iterations, the discrete
+        integrator or the flag diagexact, that of `forward`.
     """
 
     active: jax.Array
@@ -78,7 +79,7 @@ def list_rows(m: Model, d: Data) -> Data:
 
 
 def listed(d: Data) -> ConstraintRows:
-    """The rows of `d`, with the forces that belong to `d.qacc` or that no-slip iterations made."""
+    """The rows of `d`, with the forces that belong to `d.qacc` or that `d.forces` has."""
     rows, forces = d.rows, row_forces(d)
     single = (_one(block, force, d.qacc) for block, force in forces[: len(rows.single)])
     listed = _join([_none(d.qacc), *single], d.qacc)

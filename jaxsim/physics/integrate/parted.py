@@ -47,7 +47,8 @@ def _step1(m: Model, d: Data) -> Data:
 def _step2(m: Model, d: Data) -> Data:
     """The second part of a step: forces, acceleration, and the state one time step later.
 
-    With the integrator RK4, whose stages ask for a whole step, it is Euler's method.
+    With the integrator RK4, whose stages ask for a whole step, it is Euler's method. What no Data
+    carries is found again; `make_data(m, keep=[..., jaxsim.step2])` keeps it.
     """
     kind = IntegratorType(m.opt.integrator)
     d = from_actuation(m, d)

@@ -30,7 +30,8 @@ def step(m: Model, d: Data) -> Data:
     A state that is not finite, or too large, is put back to the model's start and counted in
     `d.warning`, unless the autoreset flag is off. A world whose acceleration is bad is put back
     and waits there for the next step: it is as `make_data` gives it. The counters of warnings are
-    never put back, so that they say what happened in a whole run.
+    never put back, so that they say what happened in a whole run. `callbacks`, if given, are called
+    in this step instead of those of the model (`jaxsim.Callbacks`).
 
     Example:
       >>> step = jax.jit(jaxsim.step)  # many worlds: jax.jit(jax.vmap(jaxsim.step, (None, 0)))

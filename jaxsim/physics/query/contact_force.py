@@ -1,9 +1,9 @@
 """Forces of the contacts in the list of a Data, for inspection.
 
 They follow from what `d` carries: the contacts, the poses and velocities of the state they were
-found in, and `qacc`; where the model has no-slip iterations, the flag diagexact, or RK4 or discrete
-as integrator, the list has them. So they belong to the same state as the list: after `forward` to
-that in `d`, after `step` to the one before it (with RK4 to its last stage).
+found in, and `qacc`; where the model has PGS as solver, no-slip iterations, the flag diagexact, or
+RK4 or discrete as integrator, the list has them. So they belong to the same state as the list:
+after `forward` to that in `d`, after `step` to the one before it (with RK4 to its last stage).
 """
 
 import jax.numpy as jnp

@@ -55,6 +55,13 @@ def first(*ways: Array) -> Array:
     return nearest
 
 
+def worlds_of(like: Array) -> Array:
+    """The number of the world of each ray, `[1, *W]`."""
+    if like.ndim == 1:
+        return jnp.zeros(1, jnp.int32)
+    return jnp.arange(like.shape[-1], dtype=jnp.int32)[None]
+
+
 def look(table: Tree, index: Array, world: Array) -> Tree:
     """Items of tables `[n]`, `[n, 1]`, or of `[n, worlds]`, each world's for itself."""
 

@@ -45,6 +45,14 @@ def meets(way: Vec, a: Vec, b: Vec, c: Vec) -> Array:
     return jnp.where(through, a.dot(normal) / jnp.where(through, along, 1), NEVER)
 
 
+def weights(a: Vec, b: Vec, c: Vec) -> tuple[Array, ...]:
+    """How near a point in a triangle is to its corners, which are seen from it; the sum is one."""
+    normal = (b - a).cross(c - a)
+    area = normal.dot(normal)
+    per = 1 / jnp.where(area > 0, area, 1)
+    return tuple(normal.dot(u.cross(v)) * per for u, v in ((b, c), (c, a), (a, b)))
+
+
 def hit(way: Vec, a: Vec, b: Vec, c: Vec) -> Hit:
     """Where rays meet the planes of triangles that they do meet; differentiable."""
     normal = (b - a).cross(c - a)

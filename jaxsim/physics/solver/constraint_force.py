@@ -1,7 +1,7 @@
 """Forces of the constraint rows at the solution, by what they act on.
 
 The solver returns their sum on the dofs; a row's own force follows from its residual at `qacc`,
-unless no-slip iterations have changed it.
+unless `d.forces` has it, because it does not (`m.lists_row_forces`).
 """
 
 from typing import Any

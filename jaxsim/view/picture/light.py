@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.enums import LightType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -28,7 +29,6 @@ from jaxsim.view.picture.pixels import Seen, first_hits
 from jaxsim.view.picture.soft import Soft
 from jaxsim.view.picture.surface import Surface
 
-SPOT, DIRECTIONAL, POINT = 0, 1, 2  # mjtLightType; images (3) give no light here
 LIFT = 1e-4  # how far above a surface its shadow rays begin, of the distance seen
 SHINE = 128  # exponent of the shiniest surface
 
@@ -64,7 +64,7 @@ def lit(
         return color + _of_lamp(m, d, scene, seen, surface, normal, to_camera, lamp, geoms)
 
     color = surface.color.scale(surface.emission) + _of_camera(look, seen, surface, to_camera)
-    some = m.light_active & np.isin(m.light_type, (SPOT, DIRECTIONAL, POINT))
+    some = m.light_active & (m.light_type != LightType.IMAGE)  # images give no light here
     casts = np.asarray(m.light_castshadow, bool) & shadows
     geoms = np.flatnonzero(m.geom_castshadow)
     for ids, blocking in ((some & casts, geoms), (some & ~casts, None)):
@@ -148,9 +148,9 @@ def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
 
     kind = column(m.light_type[ids], d.qpos)
     angle = take(m.light_cutoff, ids)
-    spot = (kind == SPOT) & (angle < 180)
+    spot = (kind == LightType.SPOT) & (angle < 180)
     cosine = jnp.where(spot, jnp.cos(jnp.deg2rad(angle)), -1)
-    numbers = cosine, jnp.where(spot, take(m.light_exponent, ids), 0), kind == DIRECTIONAL
+    numbers = cosine, jnp.where(spot, take(m.light_exponent, ids), 0), kind == LightType.DIRECTIONAL
     cosine, exponent, directional = (jnp.broadcast_to(x, shape) for x in numbers)
     pos, way = (
         jax.tree.map(lambda x: jnp.broadcast_to(x, shape), take(x, ids))

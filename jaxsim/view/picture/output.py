@@ -29,20 +29,30 @@ def camera_images(
       look, shadows: as for `render`.
 
     Returns:
-      The images; what its output does not name is None.
+      The images; what its output does not name is None. `segmentation` gives two, the numbers of
+      geoms and `object`, MuJoCo's segmentation, which has flexes, skins and tendons too.
 
     Raises:
-      ValueError: there is no such camera, it has no output, or as for `render`.
+      ValueError: there is no such camera, it has no output or no resolution, or as for `render`.
     """
     number = Camera.fixed(m, camera).fixedcamid
     kinds = [name for name, bit in OUTPUTS.items() if int(m.cam_output[number]) & bit]
     if not kinds:
-        raise ValueError(f"camera_images: camera {camera!r} has no output")
-    width, height = resolution(m, number)
-    return render(m, d, number, width, height, what=kinds, look=look, shadows=shadows)
+        raise ValueError(
+            f"camera_images: camera {camera!r} has no output; name some in its attribute output, "
+            "or call jaxsim.render(m, d, camera, width, height, what=...)"
+        )
+    size = resolution(m, number)
+    if size is None:
+        raise ValueError(
+            f"camera_images: camera {camera!r} has no resolution; give it one in its attribute "
+            "resolution, or call jaxsim.render(m, d, camera, width, height)"
+        )
+    kinds += ["object"] if "segmentation" in kinds else []
+    return render(m, d, number, *size, what=kinds, look=look, shadows=shadows)
 
 
-def resolution(m: Model, camera: int) -> tuple[int, int]:
-    """Width and height of the images of a camera [pixels]."""
+def resolution(m: Model, camera: int) -> tuple[int, int] | None:
+    """Width and height of the images of a camera [pixels]; None: it was given none (1 x 1)."""
     width, height = (int(n) for n in m.cam_resolution[camera])
-    return width, height
+    return (width, height) if width * height > 1 else None

@@ -17,6 +17,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import pick
+from jaxsim.physics.ray.local import worlds_of
 from jaxsim.view.picture.light import LIFT, lit
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.pixels import STEP, Reach, Seen, seen
@@ -120,7 +121,7 @@ def _flat(m: Model, d: Data, found: Seen) -> Array:
 def _shaded(
     m: Model, d: Data, scene: Soft | None, look: Look, found: Seen, shadows: bool
 ) -> tuple[Vec, Surface]:
-    painted = surface(m, d, scene, found, look.tex_data, _world(found.depth))
+    painted = surface(m, d, scene, found, look.tex_data, worlds_of(found.depth))
     # MuJoCo draws what lets light through twice
     painted = painted._replace(opacity=1 - (1 - painted.opacity.clip(0, 1)) ** 2)
     return lit(m, d, scene, look, found, painted, shadows), painted
@@ -128,7 +129,7 @@ def _shaded(
 
 def _behind(m: Model, look: Look, way: Vec) -> Vec:
     """What is behind everything."""
-    color = sky(m, way, look.tex_data, _world(way.x))
+    color = sky(m, way, look.tex_data, worlds_of(way.x))
     if color is not None:
         return color
     return Vec(*(look.background[k : k + 1] + 0 * way.x for k in range(3)))
@@ -163,10 +164,3 @@ def _fogged(m: Model, look: Look, found: Seen, color: Vec) -> Vec:
     begin, end = (x * m.stat.extent for x in (look.fogstart, look.fogend))
     share = ((found.depth - begin) / (end - begin)).clip(0, 1)
     return color.scale(1 - share) + Vec(*(look.fog[k : k + 1] * share for k in range(3)))
-
-
-def _world(like: Array) -> Array:
-    """The number of the world of each ray, `[1, *W]`."""
-    if like.ndim == 1:
-        return jnp.zeros(1, jnp.int32)
-    return jnp.arange(like.shape[-1], dtype=jnp.int32)[None]

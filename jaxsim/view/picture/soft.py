@@ -22,7 +22,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.ray import mesh, triangle
-from jaxsim.physics.ray.local import NEVER, Local, look
+from jaxsim.physics.ray.local import NEVER, Local, look, worlds_of
 from jaxsim.physics.ray.tree import Plan, Trees, forest, grown
 from jaxsim.physics.tendon.tendon import tendon
 from jaxsim.view.soft.strands import Strands, crossing, has_strands, strands
@@ -148,7 +148,7 @@ def nearest(m: Model, scene: Soft, pos: Vec, way: Vec, limit: Array) -> tuple[Ar
         visible = _opaque(m)
         for tree in range(len(topology(m.structure).type)):
             which = jnp.zeros((1, *limit.shape), jnp.int32)
-            ray = jax.tree.map(lambda x: x[None], Local(pos, way, pos, which[0], _world(limit)))
+            ray = jax.tree.map(lambda x: x[None], Local(pos, way, pos, which[0], worlds_of(limit)))
             seen = jnp.where(visible[tree : tree + 1], best, NONE)
             table = jnp.full(1, tree, jnp.int32)
             dist, face = mesh.nearest(table, scene.trees, ray._replace(geom=which), seen[None])
@@ -178,7 +178,7 @@ def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
     """
     plan, faces, zero = topology(m.structure), things(m.structure).faces, jnp.zeros_like(pos.x)
     dist, normal = zero + NEVER, Vec(zero, zero, zero + 1)
-    shade, world = normal, _world(part)
+    shade, world = normal, worlds_of(part)
     weights: tuple[Array, ...] = (zero, zero, zero)
     if scene.points is not None:
         here = (part >= 0) & (part < faces)
@@ -188,7 +188,7 @@ def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
         hit = triangle.hit(way, a, b, c)
         dist, normal = jnp.where(here, hit.dist, dist), select(here, hit.normal, normal)
         point = way.scale(jnp.where(here, hit.dist, 0))
-        weights = _weights(a - point, b - point, c - point)
+        weights = triangle.weights(a - point, b - point, c - point)
         bent = [
             look(scene.points.normal, k, world).scale(w)
             for k, w in zip(index, weights, strict=True)
@@ -247,18 +247,3 @@ def _opaque(m: Model) -> Array:
         return own
     painted = (m.mat_rgba[:, 3] != 0)[np.maximum(material, 0)]
     return jnp.where(column(material >= 0, own), painted, own)
-
-
-def _weights(a: Vec, b: Vec, c: Vec) -> tuple[Array, ...]:
-    """Of a point in a triangle whose corners are seen from it."""
-    n = (b - a).cross(c - a)
-    area = n.dot(n)
-    per = 1 / jnp.where(area > 0, area, 1)
-    return tuple(n.dot(u.cross(v)) * per for u, v in ((b, c), (c, a), (a, b)))
-
-
-def _world(like: Array) -> Array:
-    """The number of the world of each ray, `[1, *W]`."""
-    if like.ndim == 1:
-        return jnp.zeros(1, jnp.int32)
-    return jnp.arange(like.shape[-1], dtype=jnp.int32)[None]

@@ -20,6 +20,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local import look as look_up
 from jaxsim.view.picture.pixels import Seen
 from jaxsim.view.picture.soft import Soft, thing_of, things
@@ -249,11 +250,7 @@ def _like_each_other(a: Array, b: Array) -> tuple[Array, Array]:
 def _weights(m: Model, plan: Plan, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
     """How near points of faces are to their three corners; they sum up to one."""
     corner = (jnp.asarray(c)[seen.part] for c in plan.corner)
-    a, b, c = (look_up(m.mesh_vert, index, world) - p for index in corner)
-    n = (b - a).cross(c - a)
-    area = n.dot(n)
-    per = 1 / jnp.where(area > 0, area, 1)
-    return tuple(n.dot(u.cross(v)) * per for u, v in ((b, c), (c, a), (a, b)))
+    return triangle.weights(*(look_up(m.mesh_vert, index, world) - p for index in corner))
 
 
 def _mean(

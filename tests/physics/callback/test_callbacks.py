@@ -262,9 +262,15 @@ def test_what_a_callback_may_not_do(message):
 
 
 def test_a_callback_is_named():
-    _, _, m, _ = small()
+    _, _, m, d = small()
     with pytest.raises(ValueError, match=r"expected jaxsim.Callbacks\(control=...\)"):
         m.replace(callbacks=lambda m, d: d)
+    with pytest.raises(
+        ValueError, match=r"expected jaxsim.Callbacks\(control=...\), got {'control'"
+    ):
+        m.replace(callbacks={"control": None})
+    with pytest.raises(ValueError, match="step: callbacks: control: expected a function or None"):
+        jaxsim.step(m, d, callbacks=Callbacks(control=5))
     with pytest.raises(TypeError, match="unexpected keyword argument 'controls'"):
         Callbacks(controls=lambda m, d: d)
     assert repr(SAME_LAWS.replace(control=None, sensor=None)) == (

@@ -53,9 +53,24 @@ def test_images_are_those_of_rangefinders():
     np.testing.assert_allclose(other.depth[seen], flat.reshape(H, H)[seen], atol=1e-9)
 
 
-def test_a_camera_without_a_resolution_has_one_pixel():
+def test_segmentation_is_of_flexes_and_tendons_too():
+    m = jaxsim.load_model(XML.replace('output="depth"', 'output="segmentation"'))
+    found = jax.eval_shape(lambda d: camera_images(m, d, "flat"), jaxsim.make_data(m))
+    assert found.segmentation.shape == (H, H)
+    assert found.object.shape == (H, H, 2)
+    assert found.depth is None
+
+
+def test_a_camera_without_images_is_refused():
     m = jaxsim.load_model(XML)
     d = jaxsim.make_data(m)
-    assert jax.eval_shape(lambda d: camera_images(m, d, "plain"), d).rgb.shape == (1, 1, 3)
+    with pytest.raises(ValueError, match=r"'plain' has no resolution; give it one"):
+        camera_images(m, d, "plain")
+    with pytest.raises(ValueError, match=r"'eye' has no output; name some"):
+        camera_images(m.replace(structure=_without_output(m)), d, "eye")
     with pytest.raises(ValueError, match="eyes"):
         camera_images(m, d, "eyes")
+
+
+def _without_output(m):
+    return m.structure.replace(cam_output=0 * m.cam_output)

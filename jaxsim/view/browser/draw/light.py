@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from jaxsim.compile.geometry.orientation import from_matrix
+from jaxsim.enums import LightType
 from jaxsim.extra import needed
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.shape import Shape
-from jaxsim.view.browser.draw.surface import CUBE, image_of
+from jaxsim.view.browser.draw.surface import image_of
+from jaxsim.view.picture.surface import CUBE
 
-SPOT, DIRECTIONAL, POINT = 0, 1, 2  # mjtLightType
 SKY = 2  # mjTEXTURE_SKYBOX
 AROUND = 0.4  # strength of the surroundings beside the lights of a model
 FAR = 60.0  # half side of the box of the sky, in extents of the model
@@ -32,8 +33,7 @@ class Lights:
 
     def __init__(self, server: Any, m: Model):
         self._server, self._m = server, m
-        known = np.isin(m.light_type, (SPOT, DIRECTIONAL, POINT))
-        self.ids = np.flatnonzero(m.light_active & known)
+        self.ids = np.flatnonzero(m.light_active & (m.light_type != LightType.IMAGE))
         self._handles: dict[int, Any] = {}
         self._ambient: Any = None
         self.shown = False
@@ -64,7 +64,7 @@ class Lights:
             pos, way = poses.light_xpos[0, i], poses.light_xdir[0, i]
             if not np.isfinite([pos, way]).all():
                 continue
-            if self._m.light_type[i] == DIRECTIONAL:  # it shines from there to the origin
+            if self._m.light_type[i] == LightType.DIRECTIONAL:  # it shines from there to the origin
                 handle.position = -HEIGHT * float(self._m.stat.extent) * way
             else:
                 handle.position, handle.wxyz = pos, _towards(way)
@@ -79,9 +79,9 @@ class Lights:
             "intensity": float(np.pi * _strength(color) * strength),
             "cast_shadow": bool(m.light_castshadow[i]),
         }
-        if m.light_type[i] == DIRECTIONAL:
+        if m.light_type[i] == LightType.DIRECTIONAL:
             return scene.add_light_directional(path, **how)
-        if m.light_type[i] == POINT or np.asarray(m.light_cutoff)[i] > 90:
+        if m.light_type[i] == LightType.POINT or np.asarray(m.light_cutoff)[i] > 90:
             return scene.add_light_point(path, decay=decay, **how)
         angle = float(np.deg2rad(np.asarray(m.light_cutoff)[i]))
         return scene.add_light_spot(path, angle=angle, penumbra=1.0, decay=decay, **how)

@@ -15,17 +15,13 @@ from jaxsim.extra import needed
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.shape import Shape
+from jaxsim.view.picture.surface import CUBE, UNSET
 from jaxsim.view.picture.wrap import WRAPPED
 
-UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
 ROUND = (GeomType.CAPSULE, GeomType.CYLINDER)  # their half length is their second size
 COLOR_ROLES = (1, 8)  # mjTEXROLE_RGB, mjTEXROLE_RGBA
 FLAT = 0  # mjTEXTURE_2D; the others are cubes
 ROUGH, SHINY = 0.9, 0.35  # roughness of the dullest and the shiniest surface
-
-# faces of a cube of images, as they lie in it, +x -x +y -y +z -z: signed axes (1 to 3) that an
-# image has to the right and down, from outside (OpenGL 4.6, table 8.19)
-CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
 
 
 class Surface(NamedTuple):
