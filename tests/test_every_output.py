@@ -284,7 +284,8 @@ def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjDat
     if int(d.ncon) == mjd.ncon:
         for name in (*(Contact.fields.keys() - {"force"}), "exclude"):
             ours, theirs = (getattr(c, name) for c in (d.contact, mjd.contact))
-            ours = np.zeros_like(theirs) if ours is None else ours[: mjd.ncon]
+            none = -1 if name in ("flex", "elem", "vert") else 0  # nothing of a flex
+            ours = np.full_like(theirs, none) if ours is None else ours[: mjd.ncon]
             compare(f"contact.{name}", ours, theirs)
         compare("contact_forces", force[: mjd.ncon], contact_forces(mj, mjd))
         if d.contact.force is not None:

@@ -27,7 +27,7 @@ NOT_LEAVES = re.compile(
     r"(geom|site|tendon)_rgba|light_.*|cam_(intrinsic|ipd|sensorsize)|key_plastic"
 )
 # leaves that no file has: they are asked for when a model is loaded
-ASKED_FOR = {"smooth"}
+ASKED_FOR = {"callbacks", "smooth"}
 ARM = """
 <mujoco>
   <worldbody><body><joint name="a"/><geom size="0.1" pos="0.2 0 0"/></body></worldbody>

@@ -55,7 +55,8 @@ def test_every_field_of_a_world(m, d, name):
         jaxsim.step(m, put(d, name, jnp.zeros(shape, value.dtype)))
 
 
-@pytest.mark.parametrize("name", Contact.fields)
+# those of flexes are there only where some may touch
+@pytest.mark.parametrize("name", [n for n in Contact.fields if n not in ("flex", "elem", "vert")])
 def test_every_field_of_the_contacts(m, d, name):
     value = getattr(d.contact, name)
     wrong = put(d.contact, name, jnp.zeros((7, *value.shape[1:]), value.dtype))

@@ -137,14 +137,11 @@ BILINEAR.def_impl(_product)
 @BILINEAR.def_abstract_eval
 def _result(a: Any, b: Any, *, kind: str, whole: bool) -> jax.core.ShapedArray:
     del whole
-    n, k = (a.shape[0], b.shape[0]) if kind == "f x'" else a.shape[:2]
+    own = 1 if kind == "f x'" else 2  # axes of items of the first factor
+    n, k = (a.shape[0], b.shape[0]) if own == 1 else a.shape[:2]
     items = {"J x": (n,), "J' f": (k,), "f x'": (n, k)}[kind]
-    size = np.broadcast_shapes(a.shape[-1:], b.shape[-1:]) if _many(a, kind) else ()
-    return jax.core.ShapedArray((*items, *size), jnp.result_type(a.dtype, b.dtype))
-
-
-def _many(a: Any, kind: str) -> bool:
-    return a.ndim > (1 if kind == "f x'" else 2)
+    rest = np.broadcast_shapes(a.shape[own:], b.shape[1:])
+    return jax.core.ShapedArray((*items, *rest), jnp.result_type(a.dtype, b.dtype))
 
 
 mlir.register_lowering(BILINEAR, mlir.lower_fun(_product, multiple_results=False))
@@ -162,9 +159,8 @@ def _of_second(weights: Array, a: Array, b: Any, *, kind: str, whole: bool) -> A
 
 def _for_all(change: Array, like: Any) -> Array:
     """The sum over worlds, where one factor serves all of them."""
-    if change.shape == like.shape:
-        return change
-    return jnp.sum(change, axis=-1, keepdims=True)
+    one = tuple(k for k, n in enumerate(like.shape) if n != change.shape[k])
+    return jnp.sum(change, axis=one, keepdims=True) if one else change
 
 
 def _by_first(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> Array:

@@ -97,7 +97,8 @@ def rk4(m: Model, d: Data) -> Data:
     end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
     end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
     if m.nplastic:
-        end = end.replace(**{n: getattr(d, n) for n in BY_WHICH_IT_YIELDS})
+        names = OF_FLEXES + OF_TENDONS if np.any(m.flex_plasticadr >= 0) else OF_TENDONS
+        end = end.replace(**{n: getattr(d, n) for n in names})
     back = turns_back(m)
     if back is not None:
         length = jnp.where(back, d.actuator_length, last.actuator_length)
@@ -107,9 +108,9 @@ def rk4(m: Model, d: Data) -> Data:
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
-BY_WHICH_IT_YIELDS = (
-    *("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos", "ten_length", "ten_J"),
-)
+# by which they yield
+OF_FLEXES = ("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos")
+OF_TENDONS = ("ten_length", "ten_J")
 
 
 def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:

@@ -286,12 +286,7 @@ def test_what_decides_the_activations_cannot_be_changed_later():
     m.replace(actuator_dynprm=m.actuator_dynprm * 2)
 
 
-def test_laws_of_callbacks_are_refused_by_name(refused):
-    user = '<general name="mine" joint="a" {}="user"/>'
-    for what in ("dyntype", "gaintype", "biastype"):
-        messages = refused(lambda: oracle.model(build(actuators=user.format(what))))  # noqa: B023
-        law = f"actuator 'mine': {what} user not supported; write the law as a plugin"
-        assert messages == [f"<model>: {law}"]
+def test_a_bias_without_its_gain_is_refused_by_name(refused):
     odd = '<general name="odd" joint="a" biastype="dcmotor"/>'
     (message,) = refused(lambda: oracle.model(build(actuators=odd)))
     assert "use gaintype='dcmotor'" in message

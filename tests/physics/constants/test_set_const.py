@@ -287,8 +287,7 @@ def test_edges_of_flexes(kind):
           </body>
         </worldbody>
       </mujoco>"""
-    with pytest.warns(jaxsim.errors.UnsupportedWarning):
-        m = jaxsim.load_model(xml)
+    m = jaxsim.load_model(xml)
     same(set_const(m), m)
     mj = mujoco.MjModel.from_xml_string(xml)
     new = {n: 1.5 * np.array(getattr(m, n)) for n in ("body_pos", "body_mass", "flex_vert")}
