@@ -21,6 +21,8 @@ import mujoco
 import numpy as np
 from throughput import in_process, machine
 
+LIMIT = 1200.0  # seconds for one case
+
 SENSOR = "sensor"
 FACES = 5120  # of the mesh: a sphere with bumps
 GEOMS = 24  # primitives
@@ -35,7 +37,7 @@ def main() -> None:
         for rays in args.rays:
             for worlds in args.worlds:
                 for engine in args.engines:
-                    row = in_process(1, measure, engine, scene, rays, worlds)
+                    row = in_process(1, LIMIT, measure, engine, scene, rays, worlds)
                     rows.append({"scene": scene, "rays": rays, "worlds": worlds} | row)
                     print(line(rows[-1]), flush=True)
     if args.json:
