@@ -26,7 +26,11 @@ def mjx_engine(m: mujoco.MjModel, start: dict[str, np.ndarray]):
     return mjx.step, model, _batch(mjx.make_data(m, impl="jax"), start)
 
 
-ENGINES: dict[str, Callable] = {"jaxsim": jaxsim_engine, "mjx": mjx_engine}
+ENGINES: dict[str, Callable] = {
+    "jaxsim": jaxsim_engine,
+    "devices": jaxsim_engine,
+    "mjx": mjx_engine,
+}
 
 
 def c_steps_per_second(m: mujoco.MjModel, start: dict[str, np.ndarray], threads: int) -> float:

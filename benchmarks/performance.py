@@ -19,9 +19,22 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 PAGE = HERE.parent / "docs" / "performance.md"
 PICTURES = HERE.parent / "docs" / "pictures"
-ALL = ("c", "mjx", "jaxsim", "rollout")
-NAMES = {"c": "MuJoCo C", "mjx": "MJX", "jaxsim": "jaxsim", "rollout": "jaxsim rollout"}
-COLORS = {"c": "#444444", "mjx": "#c07020", "jaxsim": "#70a0d0", "rollout": "#1050a0"}
+ALL = ("c", "mjx", "jaxsim", "devices", "rollout")
+FEW = ("c", "mjx", "rollout")
+NAMES = {
+    "c": "MuJoCo C",
+    "mjx": "MJX",
+    "jaxsim": "jaxsim",
+    "devices": "jaxsim devices",
+    "rollout": "jaxsim rollout",
+}
+COLORS = {
+    "c": "#444444",
+    "mjx": "#c07020",
+    "jaxsim": "#70a0d0",
+    "devices": "#4080c0",
+    "rollout": "#1050a0",
+}
 
 SOON = ["--limit", "240"]
 # name of a run -> models, numbers of worlds, engines, more options of throughput.py
@@ -32,9 +45,9 @@ RUNS: dict[str, tuple[list[str], list[int], tuple[str, ...], list[str]]] = {
     "gradient": (["humanoid", "quadruped"], [64], ("mjx", "jaxsim"), ["--grad"]),
     "scale_worlds": (["humanoid"], [1, 16, 256, 4096, 65536], ("c", "rollout"), []),
     "scale_worlds_mjx": (["humanoid"], [1, 16, 256, 4096], ("mjx",), []),
-    "scale_robots": ([f"robots{n}" for n in (1, 4, 16)], [32], ALL[:2] + ALL[3:], SOON),
-    "scale_bodies": ([f"pile{n}" for n in (5, 20, 50, 100)], [32], ALL[:2] + ALL[3:], SOON),
-    "scale_dofs": (["chain30", "chain100", "tree200", "tree500"], [32], ALL[:2] + ALL[3:], SOON),
+    "scale_robots": ([f"robots{n}" for n in (1, 4, 16)], [32], FEW, SOON),
+    "scale_bodies": ([f"pile{n}" for n in (5, 20, 50, 100)], [32], FEW, SOON),
+    "scale_dofs": (["chain30", "chain100", "tree200", "tree500"], [32], FEW, SOON),
 }
 
 
@@ -172,8 +185,8 @@ HEAD = """# Performance
 Made by `python benchmarks/performance.py`; `--measure all` measures anew. Figures of {machine};
 float32, 4 iterations of the solver and 8 of its line search. Rows of one model come from one run,
 one engine after another on the same machine; compare them with each other. `jaxsim` and `MJX` are
-`scan(vmap(step))` on one device; `jaxsim rollout` is `BatchProgram`, what `jaxsim rollout` runs,
-with a device for each core; MuJoCo C steps through its own batched rollout with a thread for each
+`scan(vmap(step))` on one device; `jaxsim devices` is `scan(over_devices(vmap(step)))`
+and `jaxsim rollout` is `BatchProgram`, what `jaxsim rollout` runs, with a device for each core; MuJoCo C steps through its own batched rollout with a thread for each
 core. What a GPU would do is counted, not measured: `docs/numerics.md`, "Counted for a GPU".
 """
 GRADIENTS = """## Gradients

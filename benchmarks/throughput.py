@@ -1,13 +1,14 @@
 """Speed, compile time and memory of stepping many worlds, against MuJoCo C and MJX in one run.
 
     python benchmarks/throughput.py [--models humanoid pile] [--worlds 1 64 1024 4096]
-        [--preset rl|own] [--engines jaxsim rollout mjx c] [--devices 2] [--grad]
+        [--preset rl|own] [--engines jaxsim devices rollout mjx c] [--devices 2] [--grad]
         [--json benchmarks/results/NAME.json]
 
 Every (engine, model) pair runs in a process of its own, without a compilation cache, so that
 trace and compile times are those of a first call. Prints a table and writes JSON. `jaxsim` and
-`mjx` are `scan(vmap(step))` on one device; `rollout` is our `BatchProgram`, what `jaxsim rollout`
-runs, on `--devices` devices that share the cores of the CPU. (Batched factorizations, as the peer
+`mjx` are `scan(vmap(step))` on one device; on `--devices` devices that share the cores of the CPU,
+`devices` is `scan(over_devices(vmap(step)))` and `rollout` is our `BatchProgram`, what `jaxsim
+rollout` runs. (Batched factorizations, as the peer
 has them, wait forever when there are as many devices as cores.)
 """
 
@@ -20,13 +21,15 @@ import time
 
 import states
 
+SEVERAL = ("devices", "rollout")  # engines that use several devices
+
 
 def main() -> None:
     args = arguments()
     rows = []
     for model in args.models:
         for engine in args.engines:
-            devices = args.devices if engine == "rollout" else 1
+            devices = args.devices if engine in SEVERAL else 1
             row = in_process(devices, args.limit, measure, engine, model, args)
             rows.append(row)
             print(line(row), flush=True)
@@ -43,7 +46,7 @@ def arguments() -> argparse.Namespace:
     ap.add_argument("--worlds", nargs="+", type=int, default=[1, 64, 1024, 4096])
     ap.add_argument("--preset", choices=["rl", "own"], default="rl")
     ap.add_argument("--engines", nargs="+", default=["c", "mjx", "jaxsim"])
-    ap.add_argument("--devices", type=int, default=os.cpu_count(), help="for rollout")
+    ap.add_argument("--devices", type=int, default=os.cpu_count(), help=f"for {SEVERAL}")
     ap.add_argument("--grad", action="store_true", help="also the gradient of a 10-step rollout")
     ap.add_argument("--limit", type=float, default=900, help="seconds for an engine and model")
     ap.add_argument("--json", help="file for the results")
@@ -96,7 +99,7 @@ def measure(engine: str, model: str, args: argparse.Namespace) -> dict:
         result = one_batch(engine, m, worlds)
         row["steps_per_s"][worlds] = result.pop("steps_per_s")
         row[f"compile_{worlds}"] = result
-    if args.grad and engine != "rollout":
+    if args.grad and engine not in SEVERAL:
         row["grad"] = gradient(engine, m, worlds=64, steps=10)
     return row
 
@@ -108,6 +111,10 @@ def scan_batch(engine: str, m, worlds: int) -> dict:
 
     step, model, data = engines.ENGINES[engine](m, states.states(m, worlds))
     many = jax.vmap(step, in_axes=(None, 0))
+    if engine == "devices":
+        import jaxsim
+
+        many = jaxsim.over_devices(many, in_axes=(None, 0))
     steps = steps_of(worlds)
 
     def run(model, d):

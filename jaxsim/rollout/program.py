@@ -22,9 +22,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
 from jaxsim.physics.arrays.native import tile_size
+from jaxsim.rollout.devices import AXIS, most_devices
 from jaxsim.rollout.scan import Records, check_record
-
-AXIS = "worlds"
 
 
 class Control(Protocol):
@@ -94,7 +93,7 @@ class BatchProgram:
         if check_count("BatchProgram: size", size) < 1:
             raise ValueError("BatchProgram: size: a chunk has at least one step, got 0")
         self.size = size
-        self.devices = _divisor(worlds, jax.device_count())
+        self.devices = most_devices(worlds, jax.device_count())
         self.tile = tile_size(m, worlds // self.devices)
         mesh = Mesh(np.array(jax.devices()[: self.devices]), (AXIS,))
         self._by_world = NamedSharding(mesh, P(AXIS))
@@ -189,8 +188,3 @@ def _advance(
         lambda x: jnp.moveaxis(x, 0, 1).reshape(size, worlds, *x.shape[3:]), records
     )
     return d, records
-
-
-def _divisor(n: int, limit: int) -> int:
-    """The largest divisor of `n` that is at most `limit`."""
-    return next(k for k in range(min(n, limit), 0, -1) if n % k == 0)

@@ -1,0 +1,80 @@
+"""Worlds on all devices, in the programs that users write themselves."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
+
+AXIS = "worlds"
+
+
+def over_devices(
+    function: Callable[..., Any],
+    in_axes: int | Sequence[int | None] = 0,
+    devices: Sequence[jax.Device] | None = None,
+) -> Callable[..., Any]:
+    """Divides the worlds of a function of many worlds among devices.
+
+    A kernel of a step is too short to be shared by the cores of a CPU, and XLA runs the tiles of a
+    batch one after another: a program on one device keeps one core busy. With a device for each
+    core (`jax.config.update("jax_num_cpu_devices", n)` before the first computation) each has a
+    part of the worlds. Devices do not wait for each other within a program, so that a loop may
+    stand inside of the function or outside. Under `jit`, `grad` and `scan` as the function itself.
+
+    Args:
+      function: of arrays with a leading axis of worlds, as `jax.vmap` makes it; all its results
+        have that axis, and no world asks for another.
+      in_axes: for each argument 0, with a leading axis of worlds, or None, the same for all (a
+        model); 0 alone: all arguments have worlds.
+      devices: None: all of them. Of these, as many as divide the number of worlds.
+
+    Returns:
+      The function, which runs part by part on the devices; its results are on these.
+
+    Raises:
+      ValueError: an axis that is not 0 or None; arguments of different numbers of worlds, or none.
+
+    Example:
+      >>> many = jax.vmap(jaxsim.step, in_axes=(None, 0))
+      >>> advance = over_devices(many, in_axes=(None, 0))
+      >>> advance(m, jaxsim.replicate(d, 8)).qpos.shape
+      (8, 1)
+    """
+    given = jax.devices() if devices is None else devices
+
+    def divided(*args: Any) -> Any:
+        axes = tuple(in_axes) if isinstance(in_axes, Sequence) else (in_axes,) * len(args)
+        worlds = _worlds(args, axes)
+        mesh = Mesh(np.array(given[: most_devices(worlds, len(given))]), (AXIS,))
+        in_specs = tuple(P() if axis is None else P(AXIS) for axis in axes)
+        return jax.shard_map(
+            function, mesh=mesh, in_specs=in_specs, out_specs=P(AXIS), check_vma=False
+        )(*args)
+
+    return jax.jit(divided)
+
+
+def most_devices(worlds: int, limit: int) -> int:
+    """The largest divisor of a number of worlds that is at most `limit`."""
+    return next(k for k in range(min(worlds, limit), 0, -1) if worlds % k == 0)
+
+
+def _worlds(args: Sequence[Any], axes: Sequence[int | None]) -> int:
+    """How many worlds the arguments have."""
+    if len(axes) != len(args) or any(axis not in (0, None) for axis in axes):
+        raise ValueError(
+            f"over_devices: in_axes: expected 0 or None for each of {len(args)} arguments, "
+            f"got {axes}"
+        )
+    by_world = [a for a, axis in zip(args, axes, strict=True) if axis == 0]
+    shapes = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(by_world)}
+    if len(shapes) != 1 or shapes & {(), (0,)}:
+        raise ValueError(
+            "over_devices: expected one number of worlds in the leading axis of arguments, "
+            f"got leading axes {sorted(shapes)}"
+        )
+    ((worlds,),) = shapes
+    return worlds

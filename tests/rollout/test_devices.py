@@ -1,0 +1,84 @@
+"""Worlds divided among devices: the numbers of one device, forwards and backwards."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxsim.rollout.devices import most_devices, over_devices
+
+TWO = """
+import jax
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_platforms", "cpu")
+import jax.numpy as jnp
+import numpy as np
+import jaxsim
+
+m = jaxsim.load_model('''
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body pos="0 0 0.099"><joint type="slide" axis="0 0 1"/><geom name="b" size="0.1"/></body>
+    <body pos="1 0 1">
+      <joint name="hinge" axis="0 1 0"/>
+      <geom fromto="0 0 0 0.4 0 0" type="capsule" size="0.1"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="hinge"/></actuator>
+</mujoco>''')
+d = jaxsim.replicate(jaxsim.make_data(m), 6)
+ctrl = jnp.linspace(-1.0, 1.0, 6)[:, None]
+many = jax.vmap(jaxsim.step, in_axes=(None, 0))
+divided = jaxsim.over_devices(many, in_axes=(None, 0))
+
+def end(advance, m, ctrl):
+    return jax.lax.fori_loop(0, 4, lambda i, d: advance(m, d), d.replace(ctrl=ctrl))
+
+def height(advance, m, ctrl):
+    return (end(advance, m, ctrl).qpos * jnp.arange(1.0, 7.0)[:, None]).sum()
+
+one, two = (jax.jit(lambda m, ctrl, a=a: end(a, m, ctrl))(m, ctrl) for a in (many, divided))
+assert len(two.qpos.sharding.device_set) == 2
+for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+    np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+assert np.ptp(two.qpos[:, 1]) > 1e-6  # the worlds differ
+slope = [jax.jit(jax.grad(lambda mass, ctrl, a=a: height(a, m.replace(body_mass=mass), ctrl),
+                          argnums=(0, 1)))(m.body_mass, ctrl) for a in (many, divided)]
+for a, b in zip(*slope, strict=True):
+    assert np.abs(a).max() > 1e-6
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+assert len(divided(m, jaxsim.replicate(jaxsim.make_data(m), 5)).qpos.sharding.device_set) == 1
+"""
+
+
+def test_two_devices_have_the_numbers_of_one():
+    ran = subprocess.run([sys.executable, "-c", TWO], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_devices_that_divide_the_worlds():
+    assert [most_devices(n, 4) for n in (1, 2, 6, 7, 8)] == [1, 2, 3, 1, 4]
+
+
+@pytest.mark.parametrize(
+    ("in_axes", "message"),
+    [
+        ((None, 1), "in_axes: expected 0 or None for each of 2 arguments"),
+        ((None,), "in_axes: expected 0 or None for each of 2 arguments"),
+        ((None, None), r"got leading axes \[\]"),
+        (0, r"got leading axes \[\(2,\), \(3,\)\]"),
+    ],
+)
+def test_arguments_that_do_not_fit(in_axes, message):
+    divided = over_devices(jax.vmap(lambda x, y: x + y), in_axes)
+    with pytest.raises(ValueError, match=message):
+        divided(jnp.ones(2), jnp.ones(3))
+
+
+def test_an_argument_without_worlds():
+    with pytest.raises(ValueError, match=r"got leading axes \[\(\)\]"):
+        over_devices(jnp.sin)(1.0)
