@@ -185,9 +185,9 @@ HEAD = """# Performance
 Made by `python benchmarks/performance.py`; `--measure all` measures anew. Figures of {machine};
 float32, 4 iterations of the solver and 8 of its line search. Rows of one model come from one run,
 one engine after another on the same machine; compare them with each other. `jaxsim` and `MJX` are
-`scan(vmap(step))` on one device; `jaxsim devices` is `scan(over_devices(vmap(step)))`
-and `jaxsim rollout` is `BatchProgram`, what `jaxsim rollout` runs, with a device for each core; MuJoCo C steps through its own batched rollout with a thread for each
-core. What a GPU would do is counted, not measured: `docs/numerics.md`, "Counted for a GPU".
+`scan(vmap(step))` on one device; with a device for each core, `jaxsim devices` is
+`scan(over_devices(vmap(step)))`, and `jaxsim rollout` `BatchProgram`, what `jaxsim rollout` runs;
+MuJoCo C steps through its own batched rollout with a thread for each core. What a GPU would do is counted, not measured: `docs/numerics.md`, "Counted for a GPU".
 """
 GRADIENTS = """## Gradients
 
