@@ -187,7 +187,8 @@ float32, 4 iterations of the solver and 8 of its line search. Rows of one model 
 one engine after another on the same machine; compare them with each other. `jaxsim` and `MJX` are
 `scan(vmap(step))` on one device; with a device for each core, `jaxsim devices` is
 `scan(over_devices(vmap(step)))`, and `jaxsim rollout` `BatchProgram`, what `jaxsim rollout` runs;
-MuJoCo C steps through its own batched rollout with a thread for each core. What a GPU would do is counted, not measured: `docs/numerics.md`, "Counted for a GPU".
+MuJoCo C steps through its own batched rollout with a thread for each core. What a GPU would do
+is counted, not measured: `docs/numerics.md`, "Counted for a GPU".
 """
 GRADIENTS = """## Gradients
 
