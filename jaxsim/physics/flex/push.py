@@ -185,7 +185,8 @@ def resistance(rows: Callable[[Any], list[Row]], rates: Any) -> Any:
 
     def dissipated(rates: Any) -> Array:
         terms = rows(jax.tree.map(lambda a: a[None], rates))
-        return 0.5 * sum(jnp.sum(weight[None] * rate * rate) for weight, rate in terms)
+        each = [jnp.sum(weight[None] * rate * rate) for weight, rate in terms]
+        return 0.5 * sum(each[1:], each[0])
 
     return jax.grad(dissipated)(rates)
 
