@@ -40,7 +40,7 @@ from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
 
 
 @stage(
-    reads="qpos mocap_pos mocap_quat tree_asleep",
+    reads="qpos mocap_pos mocap_quat",
     writes=(
         "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat "
         "subtree_com cdof cinert cam_xpos cam_xmat light_xpos light_xdir "

@@ -32,7 +32,7 @@ class Island(NamedTuple):
     efc_island: jax.Array
 
 
-@stage(reads="qpos qvel eq_active mocap_pos mocap_quat tree_asleep")
+@stage(reads="qpos qvel eq_active mocap_pos mocap_quat")
 def island(m: Model, d: Data) -> Island:
     """The constraint islands at the state of `d`; without the flag `island` there are none."""
     if d.tree_asleep is None:
