@@ -37,9 +37,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for the results")
     args = parser.parse_args()
     jax.config.update("jax_enable_x64", args.x64)
-    rows = [row for path in args.models for row in measure(path, args.worlds, args.repeat)]
-    if args.json:
-        args.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    rows = []
+    for path in args.models:
+        rows += measure(path, args.worlds, args.repeat)
+        if args.json:  # model by model: compiling takes minutes
+            args.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
 
 
 def measure(path: str, worlds: list[int], repeat: int) -> list[dict]:
