@@ -60,6 +60,7 @@ from jaxsim.model.lookup import sensor_index as sensor_index
 from jaxsim.model.model import Model as Model
 from jaxsim.model.model import Option as Option
 from jaxsim.model.model import Statistic as Statistic
+from jaxsim.model.names import actuator_input_name as actuator_input_name
 from jaxsim.model.names import id2name as id2name
 from jaxsim.model.names import name2id as name2id
 from jaxsim.model.stored.checkpoint import from_state_dict as from_state_dict
@@ -77,6 +78,9 @@ from jaxsim.physics.api import add_m as add_m
 from jaxsim.physics.api import angmom_mat as angmom_mat
 from jaxsim.physics.api import apply_ft as apply_ft
 from jaxsim.physics.api import camlight as camlight
+from jaxsim.physics.api import check_acc as check_acc
+from jaxsim.physics.api import check_pos as check_pos
+from jaxsim.physics.api import check_vel as check_vel
 from jaxsim.physics.api import collision as collision
 from jaxsim.physics.api import com_pos as com_pos
 from jaxsim.physics.api import com_vel as com_vel
@@ -98,6 +102,7 @@ from jaxsim.physics.api import full_m as full_m
 from jaxsim.physics.api import fwd_acceleration as fwd_acceleration
 from jaxsim.physics.api import fwd_actuation as fwd_actuation
 from jaxsim.physics.api import fwd_constraint as fwd_constraint
+from jaxsim.physics.api import fwd_kinematics as fwd_kinematics
 from jaxsim.physics.api import fwd_position as fwd_position
 from jaxsim.physics.api import fwd_velocity as fwd_velocity
 from jaxsim.physics.api import geom_distance as geom_distance
@@ -108,6 +113,7 @@ from jaxsim.physics.api import inv_position as inv_position
 from jaxsim.physics.api import inv_velocity as inv_velocity
 from jaxsim.physics.api import inverse as inverse
 from jaxsim.physics.api import inverse_skip as inverse_skip
+from jaxsim.physics.api import island as island
 from jaxsim.physics.api import jac as jac
 from jaxsim.physics.api import jac_body as jac_body
 from jaxsim.physics.api import jac_body_com as jac_body_com
@@ -146,8 +152,10 @@ from jaxsim.physics.api import transmission as transmission
 from jaxsim.physics.api import xfrc_accumulate as xfrc_accumulate
 from jaxsim.physics.arrays.platform import for_platform as for_platform
 from jaxsim.physics.constants.set_const import set_const as set_const
+from jaxsim.physics.make_data import reset_ctrl as reset_ctrl
 from jaxsim.physics.make_data import reset_data as reset_data
 from jaxsim.physics.make_data import reset_data_keyframe as reset_data_keyframe
+from jaxsim.physics.make_data import set_keyframe as set_keyframe
 from jaxsim.physics.query.capacities import Capacities as Capacities
 from jaxsim.physics.query.capacities import suggest_capacities as suggest_capacities
 from jaxsim.physics.query.geom_sdf import GeomSdf as GeomSdf

@@ -37,25 +37,26 @@ PLACES = {
 SAME = {
     "Simulation": """
         mj_step mj_step1 mj_step2 mj_forward mj_forwardSkip mj_inverse mj_inverseSkip
-        mj_compareFwdInv mj_makeData mj_resetData mj_resetDataKeyframe""",
+        mj_compareFwdInv mj_makeData mj_resetData mj_resetDataKeyframe mj_setKeyframe mj_resetCtrl
+        mj_checkPos mj_checkVel mj_checkAcc""",
     "The state as a vector": """
         mj_stateSize mj_getState mj_setState mj_extractState mj_copyState""",
     "Models": "mj_saveModel mj_loadModel mj_setConst",
     "Stages of a step": """
-        mj_fwdPosition mj_kinematics mj_comPos mj_camlight mj_flex mj_tendon mj_crb mj_collision
-        mj_makeConstraint mj_transmission mj_sensorPos mj_energyPos mj_fwdVelocity mj_comVel
-        mj_passive mj_rne mj_subtreeVel mj_sensorVel mj_energyVel mj_fwdActuation
+        mj_fwdPosition mj_fwdKinematics mj_kinematics mj_comPos mj_camlight mj_flex mj_tendon mj_crb
+        mj_collision mj_makeConstraint mj_transmission mj_sensorPos mj_energyPos mj_fwdVelocity
+        mj_comVel mj_passive mj_rne mj_subtreeVel mj_sensorVel mj_energyVel mj_fwdActuation
         mj_fwdAcceleration mj_fwdConstraint mj_sensorAcc mj_invPosition mj_invVelocity
         mj_invConstraint mj_makeM""",
     "Mass matrix": "mj_fullM mj_addM mj_mulM mj_mulM2 mj_factorM mj_solveM mj_solveM2",
     "Jacobians": """
         mj_jac mj_jacBody mj_jacBodyCom mj_jacSubtreeCom mj_jacGeom mj_jacSite mj_jacPointAxis
         mj_jacDot mj_angmomMat mj_mulJacVec mj_mulJacTVec mj_projectConstraint
-        mj_constraintUpdate""",
+        mj_constraintUpdate mj_island""",
     "Questions of a state": """
         mj_objectVelocity mj_objectAcceleration mj_local2Global mj_applyFT mj_contactForce
         mj_geomDistance mj_insideSite mj_integratePos mj_differentiatePos mj_normalizeQuat
-        mj_name2id mj_id2name""",
+        mj_name2id mj_id2name mj_actuatorInputName""",
     "The past": "mj_readCtrl mj_readSensor mj_initCtrlHistory mj_initSensorHistory",
     "Derivatives": "mjd_transitionFD mjd_inverseFD mjd_subQuat mjd_quatIntegrate",
     "Quaternions": """
@@ -125,17 +126,10 @@ INSTEAD = {
     "mjv_updateCamera": "`jaxsim.view.camera_frame`, `jaxsim.view.camera_frustum`",
     "mjv_camera2GLCamera": "likewise; `jaxsim.view.pixel_ray` for the ray of a pixel",
     "mj_resetCallbacks": "`m.replace(callbacks=None)`; those of a model are its own",
-    "mj_resetCtrl": "`d.replace(ctrl=jnp.zeros(m.nu))`",
     "mj_copySpec": "`copy.deepcopy(spec)`",
-    "mj_setKeyframe": "`m.replace(key_qpos=m.key_qpos.at[k].set(d.qpos), ...)`",
     "mj_isDual": "`m.opt.solver == SolverType.PGS or m.opt.noslip_iterations > 0`",
     "mj_isPyramidal": "`m.opt.cone == ConeType.PYRAMIDAL`",
     "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
-    "mj_island": "the flag `sleep`, then `d.tree_island`",
-    "mj_fwdKinematics": "`jaxsim.kinematics`, `com_pos`, `tendon`, one after another",
-    "mj_checkPos": "`jaxsim.step` checks; `jaxsim.diverged(before, after)`, `jaxsim.check(d)`",
-    "mj_checkVel": "likewise",
-    "mj_checkAcc": "likewise",
     "mj_referenceConstraint": "`jaxsim.constraint_rows`, then `rows.efc_aref`",
     "mj_setLengthRange": "done when the model is loaded",
     "mj_warning": "counters in `d.warning`, and `jaxsim.warning_counts(d)`",
@@ -256,7 +250,7 @@ ABSENT = {
         mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
     "not yet": """
         mj_encode mj_embedAssets mj_printSchema
-        mj_actuatorInputName mj_rayFlex""",
+        mj_rayFlex""",
 }
 
 # the other families of the header

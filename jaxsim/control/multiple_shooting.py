@@ -144,7 +144,11 @@ def multiple_shooting(
         return (now.number <= iterations) & ~now.converged & (now.mu < MOST)
 
     start = _start(setting, ctrl, rows, iterations, regularization)
-    end = lax.while_loop(goes_on, turn, start)
+    return _solution(d, lax.while_loop(goes_on, turn, start))
+
+
+def _solution(d: Data, end: _Turn) -> Solution:
+    """What the last turn has found."""
     return Solution(
         end.pieces.ctrl,
         worlds_of(d, end.pieces.states, end.pieces.ctrl),

@@ -75,15 +75,7 @@ def assemble(
     static = {name: value for name, value in fields.items() if name not in leaves}
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
-    tables["actuator_states"] = actuator_states(fields.__getitem__)
-    tables["wrap_sideid"] = _side_sites(fields)
-    tables |= hull_tables(fields)
-    tables |= flex_tables(fields)
-    tables |= _known_later(static)
-    tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
-    tables["flex_prismnum"] = prisms_under_elements(fields, REACH * (smooth or 0))
-    tables["mesh_faceorder"] = _face_order(fields)
-
+    tables |= _derived_tables(fields, REACH * (smooth or 0)) | _known_later(static)
     if smooth:
         leaves["smooth"] = _leaf("smooth", Model.fields["smooth"], smooth, sizes)
 
@@ -100,6 +92,19 @@ def assemble(
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
+
+
+def _derived_tables(fields: Tables, reach: float) -> dict[str, Any]:
+    """What follows from the fields; contacts are felt from a distance `reach` [m]."""
+    return {
+        **hull_tables(fields),
+        **flex_tables(fields),
+        "actuator_states": actuator_states(fields.__getitem__),
+        "wrap_sideid": _side_sites(fields),
+        "geom_prismnum": prisms_under(fields, reach),
+        "flex_prismnum": prisms_under_elements(fields, reach),
+        "mesh_faceorder": _face_order(fields),
+    }
 
 
 def _known_later(static: Tables) -> dict[str, Any]:

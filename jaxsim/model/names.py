@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jaxsim.enums import ObjType
+from jaxsim.enums import CtrlChart, CtrlInput, GainType, ObjType
 from jaxsim.model.model import Model
 from jaxsim.words import remedy
 
@@ -45,6 +45,34 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
     """
     names = _names(m, kind)
     return names[index] or None if 0 <= index < len(names) else None
+
+
+def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None:
+    """The name of an input of an actuator, by its place in the actuator's block of `ctrl`.
+
+    Setpoints are "pos" and "vel", a feedforward "ff"; of an orientation "rx", "ry", "rz" or "qw",
+    "qx", "qy", "qz"; others "voltage" and "pressure". None for a command that the gain scales, and
+    where there is no such place.
+
+    Raises:
+      ValueError: there is no such actuator.
+    """
+    index = name2id(m, "actuator", actuator) if isinstance(actuator, str) else actuator
+    if not 0 <= index < m.nactuator:
+        raise ValueError(f"actuator: the model has {m.nactuator}, there is no number {index}")
+    signature = int(m.actuator_ctrlspec[index])
+    if m.actuator_gaintype[index] == GainType.SO3:
+        inputs = CHARTS[CtrlChart(signature)]
+    else:
+        inputs = tuple(name for i, name in NAMED_INPUTS if i & signature)
+    return inputs[place] if 0 <= place < len(inputs) else None
+
+
+# the coordinates of a commanded orientation
+CHARTS = {CtrlChart.EXPMAP: ("rx", "ry", "rz"), CtrlChart.QUAT: ("qw", "qx", "qy", "qz")}
+NAMED_INPUTS = [
+    (i, name.lower()) for name, i in CtrlInput.__members__.items() if i != CtrlInput.NONE
+]
 
 
 def _names(m: Model, kind: ObjType | str) -> tuple[str, ...]:

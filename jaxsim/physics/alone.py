@@ -16,8 +16,12 @@ import jax.numpy as jnp
 from jaxsim.enums import IntegratorType
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
+from jaxsim.physics.body.camlight import camlight
+from jaxsim.physics.body.inertia import com_pos
+from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import com_vel
 from jaxsim.physics.constraint.row_list import list_rows
+from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.forward import (
     constraints,
     fwd_constraint,
@@ -32,7 +36,23 @@ from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
 from jaxsim.physics.sleep.trees import sleeps, waiting
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.bias import tendon_bias as _tendon_bias
-from jaxsim.physics.tendon.tendon import tendon_velocity
+from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
+
+
+@stage(
+    reads="qpos mocap_pos mocap_quat",
+    writes=(
+        "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat "
+        "subtree_com cdof cinert cam_xpos cam_xmat light_xpos light_xdir "
+        "flexvert_xpos flexelem_aabb flexedge_length flexedge_J "
+        "ten_wrapadr ten_wrapnum wrap_obj wrap_xpos ten_length ten_J"
+    ),
+)
+def fwd_kinematics(m: Model, d: Data) -> Data:
+    """Poses of everything: the stages kinematics, com_pos, camlight, flex and tendon."""
+    for part in (kinematics, com_pos, camlight, flex, tendon):
+        d = part(m, d)
+    return d
 
 
 @stage(

@@ -29,6 +29,9 @@ from jaxsim.physics.body.subtree import subtree_vel as _subtree_vel
 from jaxsim.physics.collision.contacts import collision as _collision
 from jaxsim.physics.flex.flex import flex as _flex
 from jaxsim.physics.forward import forward as _forward
+from jaxsim.physics.integrate.check import check_acc as _check_acc
+from jaxsim.physics.integrate.check import check_pos as _check_pos
+from jaxsim.physics.integrate.check import check_vel as _check_vel
 from jaxsim.physics.integrate.parted import forward_skip as forward_skip
 from jaxsim.physics.integrate.parted import inverse_skip as inverse_skip
 from jaxsim.physics.integrate.parted import step1 as step1
@@ -52,11 +55,12 @@ from jaxsim.physics.query.contact_force import contact_force as _contact_force
 from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
 from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
 from jaxsim.physics.query.geom_distance import given_geoms
+from jaxsim.physics.query.island import island as _island
 from jaxsim.physics.query.object_motion import local_to_global as _local_to_global
 from jaxsim.physics.sensor.sensor import sensor_acc as _sensor_acc
 from jaxsim.physics.sensor.sensor import sensor_pos as _sensor_pos
 from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
-from jaxsim.physics.stage import stage
+from jaxsim.physics.stage import Stage, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
 step = public(_step, callbacks=True)
@@ -64,12 +68,19 @@ forward = public(_forward, callbacks=True)
 inverse = public(_inverse, callbacks=True)
 compare_fwd_inv = public(_compare_fwd_inv)
 constraint_rows = public(_constraint_rows)
+island = public(_island)
+
+# what `step` does with a bad state, one check after another
+check_pos = public(_check_pos)
+check_vel = public(_check_vel)
+check_acc = public(_check_acc, stage=Stage(frozenset({"qacc"}), frozenset()))
 
 # from the results of a step
 contact_force = public(_contact_force)
 contact_forces = public(_contact_forces)
 
 # stages, in the order of a step; those of `alone` are made of the others
+fwd_kinematics = public(alone.fwd_kinematics)
 fwd_position = public(alone.fwd_position)
 kinematics = public(_kinematics)
 com_pos = public(_com_pos)

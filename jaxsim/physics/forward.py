@@ -38,7 +38,7 @@ from jaxsim.physics.solver.conjugate import conjugate_gradients
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.islands import find_islands
 from jaxsim.physics.solver.newton import newton
-from jaxsim.physics.solver.noslip import without_slip
+from jaxsim.physics.solver.noslip import Start, without_slip
 from jaxsim.physics.solver.pgs import gauss_seidel
 from jaxsim.physics.solver.problem import Problem, RowForces
 from jaxsim.physics.solver.solution import Settings, solve
@@ -263,7 +263,7 @@ def _without_slip(
 ) -> Data:
     """The no-slip iterations, after the solver. From here on forces do not follow from `qacc`."""
     slip = system.for_slip(problem, d.qacc_smooth)
-    held = without_slip(m, slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M))
+    held = without_slip(m, Start(slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M)))
     qacc = held.qacc
     if slip is not problem:
         qacc = problem.solve_inertia(problem.smooth + held.force)

@@ -11,6 +11,7 @@ from jaxsim.model.allocate import Keep, allocate
 from jaxsim.model.data import WAITING, Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.start.state import neutral_controls
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.refusal import named
@@ -65,20 +66,60 @@ def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
       d: a world, whose kept fields the result has.
       key: name or number of the key frame; the number may be traced.
     """
+    key = _key(m, key)
+    frame = {name: getattr(m, of_key)[key] for name, of_key in KEY.items()}
+    return reset_data(m, d).replace(**frame)
+
+
+def set_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Model:
+    """The model with the state of a world as one of its key frames.
+
+    Args:
+      m: the model.
+      d: one world.
+      key: name or number of the key frame; the number may be traced.
+
+    Example:
+      >>> m = jaxsim.load_model("<mujoco><keyframe><key name='here'/></keyframe></mujoco>")
+      >>> d = jaxsim.make_data(m).replace(time=jnp.array(2.5))
+      >>> jaxsim.set_keyframe(m, d, "here").key_time.tolist()
+      [2.5]
+    """
+    if jnp.ndim(d.time):
+        raise ValueError("set_keyframe: d has many worlds; a key frame is the state of one, d[0]")
+    key, frames = _key(m, key), {n: getattr(m, n) for n in KEY.values()}
+    return m.replace(
+        **{n: frames[n].at[key].set(getattr(d, name).astype(frames[n].dtype))
+           for name, n in KEY.items()}
+    )  # fmt: skip
+
+
+# what a key frame has of a state: field of Data, field of Model
+KEY = {
+    **{name: f"key_{name}" for name in ("time", "qpos", "qvel", "act", "plastic", "ctrl")},
+    "mocap_pos": "key_mpos",
+    "mocap_quat": "key_mquat",
+}
+
+
+def _key(m: Model, key: int | str | jax.Array) -> int | jax.Array:
+    """The number of a key frame."""
     if isinstance(key, str):
-        key = name2id(m, "key", key)
-    elif isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
+        return name2id(m, "key", key)
+    if isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
         raise ValueError(f"key: the model has {m.nkey} key frames, there is no number {key}")
-    return reset_data(m, d).replace(
-        time=m.key_time[key],
-        qpos=m.key_qpos[key],
-        qvel=m.key_qvel[key],
-        act=m.key_act[key],
-        plastic=m.key_plastic[key],
-        ctrl=m.key_ctrl[key],
-        mocap_pos=m.key_mpos[key],
-        mocap_quat=m.key_mquat[key],
-    )
+    return key
+
+
+def reset_ctrl(m: Model, d: Data) -> Data:
+    """Controls that ask for nothing: zero; quaternions, of orientation actuators, the identity.
+
+    Args:
+      m: the model.
+      d: one world, or many with leading axes.
+    """
+    neutral = neutral_controls(m).astype(d.ctrl.dtype)
+    return d.replace(ctrl=jnp.broadcast_to(neutral, d.ctrl.shape))
 
 
 def _begun(m: Model, d: Data) -> Data:

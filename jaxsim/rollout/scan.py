@@ -1,8 +1,10 @@
 """Many steps of one world as one function, to be used under jit, vmap and grad."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -21,6 +23,7 @@ def rollout(
     ctrl: jax.Array | None = None,
     *,
     record: Sequence[str] = (),
+    remat: int | None = None,
 ) -> tuple[Data, Records]:
     """Advances one world by several steps.
 
@@ -30,13 +33,17 @@ def rollout(
       steps: how many steps; None: as many as `ctrl` has rows.
       ctrl: controls, (steps, nu), one row a step. None: `d.ctrl` at every step.
       record: names of the fields of Data to record.
+      remat: for gradients of long motions: backwards only every `remat`-th state is kept, and the
+        steps between them are done once more. None: every state is kept. It takes the least
+        memory with about the square root of the number of steps.
 
     Returns:
       The world at the end, and the recorded fields after each step, each with a leading axis of
       steps.
 
     Raises:
-      ValueError: `steps` and `ctrl` do not fit together, or a field cannot be recorded.
+      ValueError: `steps` and `ctrl` do not fit together, a field cannot be recorded, or `remat` is
+        no number of steps.
 
     Example:
       >>> swing = jax.jit(lambda d: rollout(m, d, 100, record=["qpos"]))
@@ -55,6 +62,8 @@ def rollout(
         if np.shape(ctrl) != (steps, m.nu):
             raise ValueError(f"ctrl: expected shape ({steps}, {m.nu}), got {np.shape(ctrl)}")
     check_record(d, record)
+    if remat is not None and not check_count("rollout: remat", remat):
+        raise ValueError("rollout: remat: expected at least one step, or None to keep every state")
 
     def advance(d: Data, ctrl_now):
         if ctrl_now is not None:
@@ -62,7 +71,28 @@ def rollout(
         d = step(m, d)
         return d, {name: getattr(d, name) for name in record}
 
-    return lax.scan(advance, d, ctrl, length=steps)
+    assert steps is not None  # the shape of ctrl says it
+    if remat is None:
+        return lax.scan(advance, d, ctrl, length=steps)
+    return _in_parts(advance, d, ctrl, steps, remat)
+
+
+def _in_parts(
+    advance: Callable, d: Data, ctrl: jax.Array | None, steps: int, size: int
+) -> tuple[Data, Records]:
+    """A scan over parts of so many steps, the last one shorter, whose insides are not kept."""
+
+    def part(d: Data, ctrl: jax.Array | None, length: int) -> tuple[Data, Records]:
+        scan = partial(lax.scan, advance, length=length)
+        found: tuple[Data, Records] = jax.checkpoint(scan, prevent_cse=False)(d, ctrl)
+        return found
+
+    parts, rest = divmod(steps, size)
+    first = None if ctrl is None else ctrl[: parts * size].reshape(parts, size, ctrl.shape[1])
+    d, records = lax.scan(partial(part, length=size), d, first, length=parts)
+    records = jax.tree.map(lambda a: a.reshape(parts * size, *a.shape[2:]), records)
+    d, last = part(d, None if ctrl is None else ctrl[parts * size :], rest)
+    return d, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), records, last)
 
 
 def check_record(d: Data, record: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from jaxsim.enums import ObjType
 from jaxsim.io.bridge import put_model
 from jaxsim.io.load import load_model
-from jaxsim.model.names import id2name, name2id
+from jaxsim.model.names import actuator_input_name, id2name, name2id
 
 XML = """
 <mujoco>
@@ -63,3 +63,27 @@ def test_a_name_of_a_kind_that_is_not_there(m):
 
 def test_both_ways_to_a_model_have_the_same_kinds(m):
     assert m.structure.names == load_model(XML).structure.names
+
+
+ACTUATORS = """<mujoco><worldbody><body><joint name="b" type="ball"/><geom size=".1"/>
+  <body pos="1 0 0"><joint name="h"/><geom size=".1"/></body></body></worldbody>
+<actuator><motor name="plain" joint="h"/><intvelocity joint="h" actrange="-1 1"/>
+  <position joint="h"/><velocity joint="h"/><cylinder joint="h" area=".1"/>
+  <general joint="h" input="pressure"/><pid joint="h" kp="1" ki="1" kv="1" input="pos vel ff"/>
+  <pid joint="h" kp="1" input="vel"/><dcmotor joint="h" motorconst=".1" resistance="1"/>
+  <dcmotor joint="h" motorconst=".1" resistance="1" input="pos vel ff voltage"/>
+  <dcmotor joint="h" motorconst=".1" resistance="1" input="none"/>
+  <orientation joint="b" kp="1" input="quat"/><orientation name="turn" joint="b" kp="1"/>
+  <muscle joint="h" lengthrange="0 1"/></actuator></mujoco>"""
+
+
+def test_inputs_of_actuators_have_the_names_of_mujoco():
+    mj = mujoco.MjModel.from_xml_string(ACTUATORS)
+    for m in (put_model(mj), load_model(ACTUATORS)):
+        for i in range(mj.nactuator):
+            for place in range(-1, 6):
+                expected = mujoco.mj_actuatorInputName(mj, i, place)
+                assert actuator_input_name(m, i, place) == expected
+    assert actuator_input_name(m, "turn", 2) == "rz"
+    with pytest.raises(ValueError, match="actuator: the model has 14, there is no number 14"):
+        actuator_input_name(m, 14, 0)

@@ -53,6 +53,12 @@ RESULTS = (
     *("xpos", "cvel", "ten_velocity", "actuator_force", "qfrc_passive", "qfrc_bias", "act_dot"),
     *("qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc", "sensordata"),
 )
+# poses of bodies, and what hangs on them
+KINEMATICS = (
+    *("xpos", "xquat", "xmat", "xipos", "ximat", "xanchor", "xaxis", "geom_xpos", "geom_xmat"),
+    *("site_xpos", "site_xmat", "cam_xpos", "light_xpos", "light_xdir"),
+    *("subtree_com", "cdof", "cinert", "ten_length", "ten_wrapnum", "wrap_xpos"),
+)
 jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
@@ -113,6 +119,11 @@ def test_each_stage_ends_as_mujocos_does():
     mj, m, (state, *_), worlds = start("Euler")
     d, theirs = world(worlds, 0), mujoco.MjData(mj)
     mujoco.mj_copyState(mj, state, theirs, mujoco.mjtState.mjSTATE_INTEGRATION)
+    mujoco.mj_fwdKinematics(mj, theirs)
+    kept = jit(jaxsim.fwd_kinematics)(m, inputs(m, state, "all"))
+    for name in KINEMATICS:
+        close(getattr(kept, name), getattr(theirs, name).reshape(getattr(kept, name).shape), STAGES)
+    assert not kept.ncon
     mujoco.mj_fwdPosition(mj, theirs)
     d = jit(jaxsim.fwd_position)(m, d)
     for name in ("ten_length", "actuator_length", "cam_xpos", "geom_xpos", "ncon", "nefc", "nl"):

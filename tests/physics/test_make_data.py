@@ -10,7 +10,13 @@ import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import OF_SLEEP, Data
 from jaxsim.physics import forward
-from jaxsim.physics.make_data import make_data, reset_data, reset_data_keyframe
+from jaxsim.physics.make_data import (
+    make_data,
+    reset_ctrl,
+    reset_data,
+    reset_data_keyframe,
+    set_keyframe,
+)
 
 XML = """
 <mujoco>
@@ -59,6 +65,52 @@ def test_key_frames_are_those_of_mujoco(oracle, m):
         mujoco.mj_resetDataKeyframe(oracle, state, key)
         assert_same_state(reset_data_keyframe(m, make_data(m), name), state)
         assert_same_state(jax.jit(reset_data_keyframe)(m, make_data(m), jnp.int32(key)), state)
+
+
+def test_a_state_becomes_a_key_frame_as_in_mujoco(m):
+    """Of one world, and of each of two in models of their own; then the world goes back to it."""
+    mj = mujoco.MjModel.from_xml_string(XML)
+    state, rng = mujoco.MjData(mj), np.random.default_rng(0)
+    for name in ("qpos", "qvel", "ctrl", "mocap_pos", "mocap_quat"):
+        getattr(state, name)[:] = rng.normal(size=getattr(state, name).shape)
+    state.time = 3.5
+    mujoco.mj_setKeyframe(mj, state, 1)
+    names = ("time", "qpos", "qvel", "ctrl", "mocap_pos", "mocap_quat")
+    d = make_data(m).replace(**{n: jnp.array(getattr(state, n)) for n in names})
+    changed = set_keyframe(m, d, "second")
+    for name in ("time", "qpos", "qvel", "act", "mpos", "mquat", "ctrl"):
+        expected = getattr(mj, f"key_{name}")
+        ours = getattr(changed, f"key_{name}")
+        np.testing.assert_array_equal(ours.reshape(expected.shape), expected, err_msg=name)
+    assert_same_state(reset_data_keyframe(changed, make_data(changed), 1), state)
+    two = jax.tree.map(lambda a: jnp.stack([a, a + a]), d)
+    many = jax.jit(jax.vmap(set_keyframe, (None, 0, 0)))(m, two, jnp.array([0, 1]))
+    np.testing.assert_array_equal(many.key_qpos[0, 0], d.qpos)
+    np.testing.assert_array_equal(many.key_qpos[1, 1], 2 * d.qpos)
+    np.testing.assert_array_equal(many.key_qpos[1, 0], m.key_qpos[0])
+    with pytest.raises(ValueError, match="has 2 key frames, there is no number 3"):
+        set_keyframe(m, d, 3)
+    with pytest.raises(ValueError, match="d has many worlds"):
+        set_keyframe(m, two, 0)
+
+
+NEUTRAL = """<mujoco><worldbody><body><joint name="b" type="ball"/><geom size=".1"/><site name="s"/>
+  <body pos="1 0 0"><joint name="h"/><geom size=".1"/></body></body></worldbody>
+<actuator><motor joint="h"/><orientation joint="b" kp="1" input="quat"/>
+  <orientation joint="b" kp="1"/></actuator></mujoco>"""
+
+
+def test_neutral_controls_are_those_of_mujoco():
+    mj = mujoco.MjModel.from_xml_string(NEUTRAL)
+    m, state = put_model(mj), mujoco.MjData(mj)
+    state.ctrl[:] = 3
+    mujoco.mj_resetCtrl(mj, state)
+    d = make_data(m)
+    many = jax.tree.map(lambda a: jnp.stack([a, a]), d.replace(ctrl=d.ctrl + 3))
+    for ctrl in (reset_ctrl(m, d.replace(ctrl=d.ctrl + 3)).ctrl, *reset_ctrl(m, many).ctrl):
+        assert ctrl.dtype == d.ctrl.dtype
+        np.testing.assert_array_equal(ctrl, state.ctrl)
+    assert state.ctrl.sum() == 1
 
 
 def test_key_frame_that_is_not_there(m):

@@ -34,6 +34,7 @@ from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.query.constraint_rows import constraint_rows
 from jaxsim.physics.query.constraint_update import constraint_update, project_constraint
 from jaxsim.physics.query.contact_force import contact_force, contact_forces
+from jaxsim.physics.query.island import island
 from jaxsim.physics.query.jacobian import jac_of_poses
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -55,6 +56,8 @@ COMPOSITE = (
         constraint_rows,
         constraint_update,
         project_constraint,
+        island,
+        alone.fwd_kinematics,
         alone.fwd_position,
         alone.make_constraint,
         alone.fwd_velocity,

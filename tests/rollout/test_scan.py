@@ -86,12 +86,12 @@ def test_gradient_of_a_rollout(m, d, ctrl):
         np.testing.assert_allclose(gradient[i], difference, rtol=1e-5, atol=1e-10)
 
 
-def test_a_gradient_keeps_one_state_a_step(m, d, ctrl):
+def test_a_gradient_keeps_one_state_a_step_or_one_a_part(m, d, ctrl):
     """Of what a step computes nothing is kept for the way back; `jax.checkpoint` adds nothing."""
 
-    def memory(repeats: int) -> int:
+    def memory(repeats: int, remat: int | None = None) -> int:
         def reach(ctrl):
-            return jnp.sum(rollout(m, d, ctrl=ctrl)[0].qpos ** 2)
+            return jnp.sum(rollout(m, d, ctrl=ctrl, remat=remat)[0].qpos ** 2)
 
         long = jnp.tile(ctrl, (repeats, 1))
         compiled = jax.jit(jax.grad(reach)).lower(long).compile()
@@ -99,7 +99,30 @@ def test_a_gradient_keeps_one_state_a_step(m, d, ctrl):
 
     steps = 20 * len(ctrl)
     state = sum(a.nbytes for a in jax.tree.leaves(d))
-    assert memory(40) - memory(20) < 1.2 * steps * state
+    kept = memory(40) - memory(20)
+    assert kept < 1.2 * steps * state
+    assert memory(40, remat=20) - memory(20, remat=20) < 0.3 * kept
+
+
+def test_states_that_are_not_kept_change_nothing(m, d, ctrl):
+    """Neither the motion nor its gradient; of parts that do not divide the steps, or are longer."""
+
+    @jax.jit
+    def slopes(ctrl):
+        def reach(ctrl, remat):
+            end, records = rollout(m, d, ctrl=ctrl, record=["qpos"], remat=remat)
+            return jnp.sum(end.qvel**2) + jnp.sum(records["qpos"] ** 2), records["qpos"]
+
+        return [jax.grad(reach, has_aux=True)(ctrl, remat) for remat in (None, 5, 30)]
+
+    (gradient, qpos), *others = slopes(ctrl)
+    for other, motion in others:
+        assert motion.shape == qpos.shape
+        np.testing.assert_allclose(motion, qpos, **ROUNDING)
+        np.testing.assert_allclose(other, gradient, **ROUNDING)
+    held = d.replace(ctrl=ctrl[0])
+    (a, _), (b, _) = jax.jit(lambda d: [rollout(m, d, 12, remat=n) for n in (None, 4)])(held)
+    np.testing.assert_allclose(a.qpos, b.qpos, **ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +133,8 @@ def test_a_gradient_keeps_one_state_a_step(m, d, ctrl):
         ({"steps": 4, "ctrl": np.zeros((3, 2))}, r"ctrl: expected shape \(4, 2\), got \(3, 2\)"),
         ({"steps": -1}, "steps: expected a whole number, at least 0, got -1"),
         ({"steps": 2.5}, "steps: expected a whole number, got 2.5"),
+        ({"steps": 4, "remat": 0}, "remat: expected at least one step, or None"),
+        ({"steps": 4, "remat": True}, "remat: expected a whole number, got True"),
         ({"ctrl": np.zeros(())}, r"ctrl: expected shape \(None, 2\), got \(\)"),
         ({"steps": 4, "record": ["speed"]}, "this Data does not carry 'speed'$"),
         ({"steps": 4, "record": ["M"]}, "does not carry 'M'; keep it: make_data"),

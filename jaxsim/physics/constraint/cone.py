@@ -17,6 +17,30 @@ from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.constraint.cost import OneSided, OneSidedLine, Piece, Summed, active
 
 
+class Edge(NamedTuple):
+    """An edge of each pyramid, a one-sided row r0 + slope r[k].
+
+    Attributes:
+      k, sign: its basis vector, and on which side of the normal it is; of frictionless contacts the
+        normal itself, 0 and 1.
+      slope: sign times the friction coefficient, `[ncon, *W]`.
+      D: inverse regularization `[ncon, *W]`; 0: not active.
+    """
+
+    k: int
+    sign: int
+    slope: jax.Array
+    D: jax.Array
+
+    def along(self, r: list) -> Array:
+        """What the row has of that which a contact has over its basis, `[ncon, *W]`."""
+        return r[0] + self.slope * r[self.k]
+
+    def jacobian(self, basis: Array) -> Array:
+        """The row's Jacobian from that of the basis, `[basis, ncon, nv, *W]`."""
+        return basis[0] + self.slope[:, None] * basis[self.k]
+
+
 @node()
 class Pyramid:
     """Edges r0 +- mu[k] r[k], each one-sided.
@@ -45,6 +69,18 @@ class Pyramid:
         if len(self.mu) == 1:
             return OneSided(self.D)
         return None if self.flat is None else OneSided(jnp.where(self.flat, self.D, 0))
+
+    @property
+    def rows(self) -> list[Edge]:
+        """MuJoCo's rows of each contact: edges +1, -1, +2, -2, ...
+
+        A frictionless contact, whose slopes are zero, has one row: its normal.
+        """
+        places = [(k, sign) for k in range(1, len(self.mu)) for sign in (1, -1)] or [(0, 1)]
+        rows = [Edge(k, sign, sign * self.mu[k], self.edges(k).D) for k, sign in places]
+        if self.normal is not None:
+            rows[0] = rows[0]._replace(D=rows[0].D + self.normal.D)
+        return rows
 
     def at(self, r: list) -> Piece:
         """Force, cost and curvature at a residual, summed onto the basis."""

@@ -97,6 +97,31 @@ class Law(NamedTuple):
         return jnp.maximum(self.yielding(m) * soft, (1 - MAXIMP) / MAXIMP)
 
 
+class Pace(NamedTuple):
+    """The first form of `solref`, (time constant, damping ratio).
+
+    Attributes:
+      given: rows that have this form, bool.
+      time, ratio: [s], and without unit; one for the other rows.
+    """
+
+    given: jax.Array
+    time: jax.Array
+    ratio: jax.Array
+
+
+def pace(m: Model, solref: Sequence[Array]) -> Pace:
+    """Time constants and damping ratios as a step takes them: of at least two steps.
+
+    The flag refsafe, disabled, and the discrete integrator leave them as they are.
+    """
+    time, ratio = solref
+    given = time > 0
+    if not m.opt.disableflags & DisableBit.REFSAFE and not is_discrete(m):
+        time = jnp.where(given, jnp.maximum(time, 2 * m.opt.timestep), time)
+    return Pace(given, jnp.where(given, time, 1.0), jnp.where(given, ratio, 1.0))
+
+
 def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: bool = False) -> Law:
     """The law of rows from their parameters.
 
@@ -114,18 +139,12 @@ def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: b
       one_sided: of limits, and normals of contacts.
     """
     time, ratio = solref
-    h, discrete = m.opt.timestep, is_discrete(m)
-    safe = not m.opt.disableflags & DisableBit.REFSAFE
+    h, (standard, tc, dr) = m.opt.timestep, pace(m, solref)
     dmax = jnp.clip(dmax, MINIMP, MAXIMP)
-    standard = time > 0
-    if safe and not discrete:
-        time = jnp.where(standard, jnp.maximum(time, 2 * h), time)
-    tc = jnp.where(standard, time, 1.0)
-    dr = jnp.where(standard, ratio, 1.0)
     K = jnp.where(standard, 1 / jnp.maximum(MINVAL, (dmax * tc * dr) ** 2), -time / dmax**2)
     damped = ratio > 0
     B = jnp.where(damped, 2 / jnp.maximum(MINVAL, dmax * tc), -ratio / dmax)
-    if safe and discrete and one_sided:
+    if is_discrete(m) and one_sided and not m.opt.disableflags & DisableBit.REFSAFE:
         abrupt = standard & (time * ratio < h)
         firm = jnp.maximum(imp, MINIMP)  # a smooth contact that begins has less
         K = jnp.where(abrupt, 1 / (h * h * firm), K)

@@ -19,7 +19,7 @@ from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import picked
-from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.constraint.rows import ContactRows, SingleRows
 from jaxsim.physics.solver.constraint_force import row_forces
@@ -83,7 +83,7 @@ def listed(d: Data) -> ConstraintRows:
     rows, forces = d.rows, row_forces(d)
     single = (_one(block, force, d.qacc) for block, force in forces[: len(rows.single)])
     listed = _join([_none(d.qacc), *single], d.qacc)
-    listed = [take(f, np.lexsort(_keys(rows.single))) for f in listed]
+    listed = [take(f, rows.order) for f in listed]
     if rows.contact is None or d.found is None:
         return ConstraintRows(*listed)
     number = jnp.cumsum(d.found.contacts.exists, axis=0, dtype=jnp.int32) - 1
@@ -98,14 +98,6 @@ def _none(qacc: Array) -> list:
     return [whole > 0, whole, whole, real[:, None] * qacc[None], *[real] * 6]
 
 
-def _keys(blocks: tuple[SingleRows, ...]) -> tuple[np.ndarray, ...]:
-    """Sorting keys of the rows that are not of contacts, the last the most important."""
-    none = np.zeros(0, int)
-    kind = np.concatenate([none, *(np.full(len(b.id), b.type) for b in blocks)])
-    owner = np.concatenate([none, *(b.ids for b in blocks)])
-    return np.arange(len(kind)), owner, kind
-
-
 def _one(block: SingleRows, force: Array, qacc: Array) -> list:
     """The fields of ConstraintRows for a block that has one row in each of its places."""
     cost, kind = block.cost, column(np.full(len(block.id), block.type, np.int32), qacc)
@@ -117,32 +109,23 @@ def _one(block: SingleRows, force: Array, qacc: Array) -> list:
 
 
 def _pyramid(d: Data, force: list, number: Array) -> list:
-    """Edges +1, -1, +2, -2, ... of each contact."""
-    block = d.rows.contact
-    cost, basis = block.cost, block.J.basis
-    edges = [(k, sign) for k in range(1, len(basis)) for sign in (1, -1)] or [(0, 1)]
-    rows = []
-    for place, (k, sign) in enumerate(edges):
-        slope = sign * cost.mu[k]
-        J = basis[0] + slope[:, None] * basis[k]
-        aref = block.aref[0] + slope * block.aref[k]
-        edge = cost.edges(k)
-        # a frictionless contact, whose slopes are zero, has one row: its normal
-        if place == 0 and cost.normal is not None:
-            edge = OneSided(edge.D + cost.normal.D)
-        if k == 0 and d.forces is not None:
+    """The edges of each contact."""
+    block, rows = d.rows.contact, []
+    for edge in block.cost.rows:
+        J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
+        if edge.k == 0 and d.forces is not None:
             push = force[0]
         elif d.forces is None or d.forces.reach is None:
-            push = edge.at(apply(J, d.qacc) - aref).force
+            push = OneSided(edge.D).at(apply(J, d.qacc) - aref).force
         else:
-            push = _edge_force(cost, force, d.forces.reach, k, sign)
+            push = _edge_force(block.cost, force, d.forces.reach, edge)
         rows.append(_contact(block, number, J, _place(d), edge.D, aref, push))
     return rows
 
 
-def _edge_force(cost: Pyramid, force: list, reach: list, k: int, sign: int) -> Array:
+def _edge_force(cost: Pyramid, force: list, reach: list, edge: Edge) -> Array:
     """Force of an edge, from those over the basis: mu (up + down) = reach, mu (up - down) = f."""
-    mu = cost.mu[k]
+    k, sign, mu = edge.k, edge.sign, cost.mu[edge.k]
     push = (reach[k - 1] + sign * force[k]) / jnp.where(mu > 0, 2 * mu, 1.0)
     if cost.flat is None or (k, sign) != (1, 1):
         return push

@@ -121,3 +121,11 @@ class Rows:
     def empty(self) -> bool:
         """Whether the model can have no rows at all."""
         return not self.blocks
+
+    @property
+    def order(self) -> np.ndarray:
+        """MuJoCo's order of the rows that are not of contacts: by type, then by object."""
+        none = np.zeros(0, int)
+        kind = np.concatenate([none, *(np.full(len(b.id), b.type) for b in self.single)])
+        owner = np.concatenate([none, *(b.ids for b in self.single)])
+        return np.lexsort((np.arange(len(kind)), owner, kind))

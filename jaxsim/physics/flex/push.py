@@ -173,6 +173,24 @@ def products(rows: list[Row]) -> Array:
     return jnp.moveaxis(sum(terms[1:], terms[0]), 2, 0)
 
 
+def resistance(rows: Callable[[Any], list[Row]], rates: Any) -> Any:
+    """What dampers have against rates: the slope of Rayleigh's function of dissipation.
+
+        1/2 sum of weight (rate)^2
+
+    Args:
+      rows: weights, and rates, of a record like `rates` whose arrays have one more axis in front.
+      rates: a record of arrays `[n, *W]`.
+    """
+
+    def dissipated(rates: Any) -> Array:
+        terms = rows(jax.tree.map(lambda a: a[None], rates))
+        each = [jnp.sum(weight[None] * rate * rate) for weight, rate in terms]
+        return 0.5 * sum(each[1:], each[0])
+
+    return jax.grad(dissipated)(rates)
+
+
 def by_flex(values: jax.Array, flex: np.ndarray, like: Array) -> Array:
     """A number of each flex for each of its elements, `[n, *W]`."""
     return jnp.broadcast_to(take(values, flex), (len(flex), *like.shape[1:]))

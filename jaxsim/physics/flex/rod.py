@@ -16,6 +16,7 @@ proportion to the stiffness, resist the rates of kappa and of the angle, which n
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, safe_atan2, safe_divide, safe_sqrt, select
+from jaxsim.math import Vec, safe_atan2, safe_divide, safe_sqrt
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
@@ -37,6 +38,7 @@ from jaxsim.physics.flex.push import (
     corners,
     products,
     pushes,
+    resistance,
     slopes,
     towards,
 )
@@ -96,7 +98,7 @@ def _block(m: Model, group: Bends, place: Place) -> Block:
     k, x = _stiffness(m, group), corners(place.xpos, group.vert)
     now, slope = slopes(_strains, x)
     matrix = _springs(k, now, slope) if k.turn is None else _pairs(k, now, slope, x)
-    return Block(group.flex, group.vert, matrix, _dampers(k, now, slope))
+    return Block(group.flex, group.vert, matrix, products(_dampers(k, now, slope)))
 
 
 def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
@@ -135,20 +137,23 @@ def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Ar
     return products([*rows, (2 * jnp.abs(both), apart)])
 
 
-def _dampers(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
-    """Of the dampers: see `_resistance`, which is that for one direction."""
+def _dampers(k: "Stiffness", now: "Strains", change: "Strains") -> list[Row]:
+    """What the dampers resist of a change of the strains, and how stiffly.
+
+    A straight vertex has no direction in which its curvature grows: it resists both.
+    """
     rows, share = [], 1 + ROUND**2
-    for kb, change, stiff, rest in zip(now.curvature, slope.curvature, k.bend, k.rest, strict=True):
+    for kb, bends, stiff, rest in zip(now.curvature, change.curvature, k.bend, k.rest, strict=True):
         size = kb.norm()
         bent = size > MINVAL
         unit = kb.scale(safe_divide(jnp.ones_like(size), size))
-        rows += [(jnp.where(bent, 0, 2 * stiff), a) for a in change.parts]
-        rows.append((jnp.where(bent, 2 * stiff, 0), towards(unit, change)))
+        rows += [(jnp.where(bent, 0, 2 * stiff), a) for a in bends.parts]
+        rows.append((jnp.where(bent, 2 * stiff, 0), towards(unit, bends)))
         share = share * safe_divide(kb.dot(kb), kb.dot(kb) + (ROUND * rest) ** 2)
     if k.turn is not None:
-        assert slope.angle is not None  # it is a pair
-        rows.append((2 * safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * share, slope.angle))
-    return products(rows)
+        assert change.angle is not None  # it is a pair
+        rows.append((2 * safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * share, change.angle))
+    return rows
 
 
 class Stiffness(NamedTuple):
@@ -175,7 +180,8 @@ def _forces(m: Model, group: Bends, place: Place) -> Push:
     spring = [-g for g in jax.grad(energy)(x)]
     damping = take(m.flex_damping, group.flex)
     found, rates, back = _linear(_strains, x, v)
-    damper = [-f.scale(damping) for f in back(_resistance(k, found, rates))]
+    against = resistance(partial(_dampers, k, found), rates)
+    damper = [-f.scale(damping) for f in back(against)]
     return pushes(group.vert, spring, damper)
 
 
@@ -238,24 +244,6 @@ def _energy(k: Stiffness, x: list[Vec]) -> Array:
 def _rounded(kb: Vec, rest: Array) -> Array:
     """rho."""
     return safe_sqrt(kb.dot(kb) + (ROUND * rest) ** 2)
-
-
-def _resistance(k: Stiffness, at: Strains, rates: Strains) -> Strains:
-    """What is conjugate to the strains, for rates of them.
-
-    A straight vertex has no direction in which its curvature grows: it resists both.
-    """
-    out, share = [], 1 + ROUND**2
-    for kb, rate, rest, stiff in zip(at.curvature, rates.curvature, k.rest, k.bend, strict=True):
-        size = kb.norm()
-        unit = kb.scale(safe_divide(jnp.ones_like(size), size))
-        grows = select(size > MINVAL, unit.scale(unit.dot(rate)), rate)
-        out.append(grows.scale(2 * stiff))
-        share = share * safe_divide(kb.dot(kb), kb.dot(kb) + (ROUND * rest) ** 2)
-    if k.turn is None:
-        return Strains(out, None)
-    c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2)
-    return Strains(out, 2 * c * share * rates.angle)
 
 
 def _linear(function: Callable, x: list[Vec], v: list[Vec]) -> tuple:

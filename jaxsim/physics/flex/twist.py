@@ -12,6 +12,7 @@ held; on a clamped edge the torque is on its body. Dampers, in proportion to the
 the rates of tau and of the size of kb, along which the weak axis of a box counts with sqrt(k1 k2).
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -45,6 +46,7 @@ from jaxsim.physics.flex.push import (
     corners,
     products,
     pushes,
+    resistance,
     slopes,
     towards,
 )
@@ -140,7 +142,7 @@ def twist_stiffness(m: Model, d: Data, place: Place) -> tuple[Block, HingeBlock]
         flex,
         vert,
         products(_bending(material, slope)),
-        products([*_resisting(material, now, slope), (2 * material.twist, slope.twist)]),
+        products(_dampers(material, now, slope)),
         products([(2 * material.twist, slope.twist)]),
     )
     return points, _of_hinges(material, now, flex, table)
@@ -155,13 +157,16 @@ def _bending(k: Material, slope: Shape) -> list[Row]:
     return list(pairs)
 
 
-def _resisting(k: Material, now: Shape, slope: Shape) -> list[Row]:
-    """Of the dampers of the curvature: see `_resistance`, which is that for one direction."""
+def _dampers(k: Material, now: Shape, change: Shape) -> list[Row]:
+    """What the dampers resist of a change of the shape, and how stiffly: a curvature, of its size.
+
+    A straight vertex has no direction in which its curvature grows: it resists along both axes.
+    """
     unit, stiff, bent, equal = _growth(k, now)
-    rows = [(jnp.where(bent, stiff, 0), towards(unit, slope.binormal))]
-    for f, g in slope.seen:
+    rows = [(jnp.where(bent, stiff, 0), towards(unit, change.binormal))]
+    for f, g in change.seen:
         rows += [(jnp.where(bent, 0, equal), f), (jnp.where(bent, 0, k.strong), g)]
-    return rows
+    return [*rows, (2 * k.twist, change.twist)]
 
 
 def _of_hinges(k: Material, now: Shape, flex: np.ndarray, table: Chains) -> HingeBlock:
@@ -241,19 +246,8 @@ def _damping(
     now, back = jax.vjp(shape, *at)
     rate = jax.jvp(shape, at, (speed, spin))[1]
     resist = take(m.flex_damping, table.flex[table.pair[:, 0]])
-    against = _resistance(k, now, rate)
+    against = resistance(partial(_dampers, k, now), rate)
     return back(jax.tree.map(lambda a: a * resist, against))
-
-
-def _resistance(k: Material, now: Shape, rate: Shape) -> Shape:
-    """What is conjugate to the shape, for rates of it: a curvature resists to change its size.
-
-    A straight vertex has no direction in which its curvature grows: it resists along both axes.
-    """
-    unit, stiff, bent, equal = _growth(k, now)
-    grows = unit.scale(jnp.where(bent, stiff * unit.dot(rate.binormal), 0))
-    both = [(jnp.where(bent, 0, equal * f), jnp.where(bent, 0, k.strong * g)) for f, g in rate.seen]
-    return Shape(grows, both, 2 * k.twist * rate.twist)
 
 
 def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:

@@ -50,23 +50,23 @@ def checked(m: Model, d: Data) -> Data:
 def advanced(m: Model, d: Data, kind: IntegratorType) -> Data:
     """The state after the forward dynamics, one time step later."""
     d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
-    bad = _is_bad(d.qacc)
+    bad = is_bad(d.qacc)
     new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
-    new = _reset_where(m, bad, new, WarningType.BADQACC)
-    return new if m.opt.disableflags & DisableBit.AUTORESET else _without_results(m, bad, new)
+    new = reset_where(m, bad, new, WarningType.BADQACC)
+    return new if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad, new)
 
 
 def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
-    return _reset_where(m, _is_bad(x), d, warning)
+    return reset_where(m, is_bad(x), d, warning)
 
 
-def _is_bad(x: Array) -> Array:
+def is_bad(x: Array) -> Array:
     """Worlds with a number that is not finite or too large, `[1, *W]` bool."""
     wrong = ~(jnp.abs(x) < MAXVAL)
     return total(wrong.astype(x.dtype)) > 0
 
 
-def _reset_where(m: Model, bad: Array, d: Data, warning: WarningType) -> Data:
+def reset_where(m: Model, bad: Array, d: Data, warning: WarningType) -> Data:
     """Counts the bad worlds and puts their state and inputs back to the start."""
     d = count(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
@@ -90,7 +90,7 @@ def _sleep_at_start(m: Model, d: Data) -> dict:
     return jax.tree.map(jnp.zeros_like, olds) | {"tree_asleep": asleep}
 
 
-def _without_results(m: Model, bad: Array, d: Data) -> Data:
+def without_results(m: Model, bad: Array, d: Data) -> Data:
     """Clears what was computed for the bad worlds, which does not belong to the start."""
     names = [n for n in (*RESULTS, "solver_niter") if getattr(d, n) is not None]
     results = {n: getattr(d, n) for n in names}

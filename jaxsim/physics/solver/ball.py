@@ -21,6 +21,15 @@ SLACK = 1e-10  # by which |y|^2 may exceed r^2, as MuJoCo has it
 LIMIT = 20  # iterations; from 0 they converge from below, mostly in three or four
 
 
+def scaled(A: list, mu: list) -> list:
+    """A in units of the bounds mu; the identity for tangents that a contact does not have."""
+    return [
+        [mu[j] * a * mu[k] + (jnp.where(mu[j] > 0, 0.0, 1.0) if j == k else 0.0)
+         for k, a in enumerate(row)]
+        for j, row in enumerate(A)
+    ]  # fmt: skip
+
+
 def solvable(A: list, dim: Array) -> Array:
     """Whether MuJoCo takes A for invertible; where it does not, it gives up and takes no friction.
 

@@ -19,7 +19,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.system.factor import inverse_parts
+from jaxsim.physics.arrays.system.factor import InverseParts, inverse_parts
 from jaxsim.physics.constraint.cost import Parabola, Quadratic
 from jaxsim.physics.constraint.rows import Block
 from jaxsim.physics.solver.bracket import Line, Trial, bracketed
@@ -61,9 +61,7 @@ def conjugate_gradients(
     smooth = inverse.times(p.smooth)
     start, some = _start(p, settings, smooth), islands.rows > 0
     at = p.point(jnp.where(spread(some, of_dof), start.x, smooth))
-    force = p.force(pin(p.pieces(at.r), at.x))
-    g = at.Mx - p.smooth - force
-    Mg = inverse.times(g)
+    force, g, Mg = _slope(p, inverse, at)
     # the cost is above its minimum by at most this
     gap = jnp.maximum(0, 0.5 * scale * inner(g, Mg))
     busy = some & (gap >= settings.tolerance)
@@ -79,9 +77,7 @@ def conjugate_gradients(
         size = jnp.where(s.busy & (length >= MINVAL), line.end.step, 0)
         moves = size != 0
         at = _moved(islands, s.at, move, size)
-        force = p.force(pin(p.pieces(at.r), at.x))
-        g = at.Mx - p.smooth - force
-        Mg = inverse.times(g)
+        force, g, Mg = _slope(p, inverse, at)
 
         improvement, gradient = -scale * line.end.cost, scale * jnp.sqrt(inner(g, g))
         ends = (improvement > 0) & (improvement < settings.tolerance)
@@ -91,16 +87,13 @@ def conjugate_gradients(
         v = spread(beta, of_dof) * v - Mg
         log = s.log
         if log is not None:
-            rows = p.rows.blocks
-            slope = scale * jnp.abs(line.end.slope) / jnp.where(length > 0, length, 1.0)
             log = log.plus(
                 s.turn,
                 moves,
                 improvement=improvement,
                 gradient=gradient,
-                lineslope=jnp.where(line.searched, slope, 1.0),
-                neval=line.neval,
-                **counted(states(rows, at.r), states(rows, s.at.r), islands),
+                **_of_line(line, scale, length),
+                **counted(states(p.rows.blocks, at.r), states(p.rows.blocks, s.at.r), islands),
             )
         niter = s.niter + moves.astype(jnp.int32)
         return _State(s.turn + 1, at, force, g, Mg, v, niter, moves & ~ends, log)
@@ -118,6 +111,19 @@ def _start(p: Problem, settings: Settings, smooth: Array) -> Point:
     """The warm start or the unconstrained acceleration, whichever costs less, world by world."""
     free = p.point(smooth)
     return free if settings.warm is None else p.better(p.point(settings.warm), free)
+
+
+def _slope(p: Problem, inverse: InverseParts, at: Point) -> tuple[Array, Array, Array]:
+    """J' f, the gradient of the cost, and M^-1 times that, `[nv, *W]`."""
+    force = p.force(pin(p.pieces(at.r), at.x))
+    g = at.Mx - p.smooth - force
+    return force, g, inverse.times(g)
+
+
+def _of_line(line: Line, scale: Array, length: Array) -> dict[str, Array]:
+    """What is recorded of a line search."""
+    slope = scale * jnp.abs(line.end.slope) / jnp.where(length > 0, length, 1.0)
+    return {"lineslope": jnp.where(line.searched, slope, 1.0), "neval": line.neval}
 
 
 def _moved(islands: Islands, at: Point, move: Point, size: Array) -> Point:

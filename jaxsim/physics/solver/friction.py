@@ -17,7 +17,7 @@ from jaxsim.physics.arrays.select import total
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, Piece
 from jaxsim.physics.constraint.rows import Block
-from jaxsim.physics.solver.ball import least_in_ball, solvable
+from jaxsim.physics.solver.ball import least_in_ball, scaled, solvable
 
 RISE = 1e-10  # by which the cost may grow before MuJoCo takes back the new force of a contact
 
@@ -93,9 +93,9 @@ class Cone(NamedTuple):
         size, A = len(force), self.A
         r = [total(J * x) - aref for J, aref in zip(self.J, self.aref, strict=True)]
         slope = [r[j] - _dot(A[j], force) for j in range(size)]
-        scaled = _scaled(A, self.mu)
+        of_unit = scaled(A, self.mu)
         slope = [mu * b for mu, b in zip(self.mu, slope, strict=True)]
-        y = least_in_ball(scaled, slope, self.normal, self.solved & here)
+        y = least_in_ball(of_unit, slope, self.normal, self.solved & here)
         step = [mu * a - f for mu, a, f in zip(self.mu, y, force, strict=True)]
         rise = _dot(step, r) + 0.5 * _dot(step, [_dot(row, step) for row in A])
         moves = here & (rise <= RISE)
@@ -158,7 +158,7 @@ def _cone(
     dim = 1 + jnp.sum(jnp.stack([a > 0 for a in mu]), axis=0, dtype=jnp.int32)
     normal, *force = _spread(piece.force, response)
     aref = _spread(block.aref[1:], response)
-    return Cone(J, push, aref, A, mu, normal, solvable(_scaled(A, mu), dim)), force
+    return Cone(J, push, aref, A, mu, normal, solvable(scaled(A, mu), dim)), force
 
 
 GROUPS: dict[type, Callable[[Block, Any, Piece, list | None, Array], tuple[Group, list]]] = {
@@ -187,15 +187,6 @@ def _response(J: Array, response: Array) -> Array:
 def _rows_dot(a: Array, b: Array) -> Array:
     """Products of rows with rows, `[n, nv, *W]` -> `[n, 1, *W]`."""
     return jnp.sum(a * b, axis=1, keepdims=True)
-
-
-def _scaled(A: list, mu: list) -> list:
-    """A in units of the bounds; the identity for tangents that a contact does not have."""
-    return [
-        [mu[j] * a * mu[k] + (jnp.where(mu[j] > 0, 0.0, 1.0) if j == k else 0.0)
-         for k, a in enumerate(row)]
-        for j, row in enumerate(A)
-    ]  # fmt: skip
 
 
 def _dot(a: list, b: list) -> Array:

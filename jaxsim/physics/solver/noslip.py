@@ -47,42 +47,37 @@ class NoSlip(NamedTuple):
     rows: RowForces
 
 
-def without_slip(
-    m: Model,
-    p: Problem,
-    qacc: Array,
-    rows: RowForces | None,
-    touched: list[Array],
-    inertia: Array,
-) -> NoSlip:
-    """The solution after the no-slip iterations.
+class Start(NamedTuple):
+    """What the iterations begin with.
 
-    Args:
-      m: model, for the options.
-      p: the problem.
+    Attributes:
+      problem: the problem.
       qacc: its solution `[nv, *W]`.
       rows: the forces of its rows; None: those that belong to `qacc`.
       touched: the trees that its rows touch, as `touched_trees` gives them.
       inertia: diagonal of M, `[nv, *W]`, that scales what is gained.
     """
 
+    problem: Problem
+    qacc: jax.Array
+    rows: RowForces | None
+    touched: list[jax.Array]
+    inertia: jax.Array
+
+
+def without_slip(m: Model, start: Start) -> NoSlip:
+    """The solution after the no-slip iterations; of `m` the options count."""
+
     # an early end cannot be differentiated backwards: there all iterations are done, with masks
     @jax.custom_jvp
-    def run(
-        p: Problem,
-        qacc: Array,
-        rows: RowForces | None,
-        touched: list[Array],
-        inertia: Array,
-        tolerance: Array,
-    ) -> NoSlip:
-        return _iterate(m, p, qacc, rows, touched, inertia, tolerance, way=SHORT)
+    def run(start: Start, tolerance: Array) -> NoSlip:
+        return _iterate(m, start, tolerance, way=SHORT)
 
     @run.defjvp
     def tangent(primals, tangents):
         return jax.jvp(partial(_iterate, m, way=WHOLE), primals, tangents)
 
-    return run(p, qacc, rows, touched, inertia, m.opt.noslip_tolerance)
+    return run(start, m.opt.noslip_tolerance)
 
 
 class _State(NamedTuple):
@@ -94,17 +89,9 @@ class _State(NamedTuple):
     busy: jax.Array  # islands that go on, `[nisland, *W]`
 
 
-def _iterate(
-    m: Model,
-    p: Problem,
-    qacc: Array,
-    rows: RowForces | None,
-    touched: list[Array],
-    inertia: Array,
-    tolerance: Array,
-    way: "_Way",
-) -> NoSlip:
+def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
     """Iterations until what each island gains falls below the tolerance."""
+    p, qacc, rows, touched, inertia = start
     r = p.residual(qacc)
     pieces = _pieces(p, r, rows)
     reach = None if rows is None else rows.reach
@@ -119,12 +106,12 @@ def _iterate(
     # the regularization counts as gained when it goes away
     held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]
     held = lax.stop_gradient(held)
-    start = sum(apply(member, a) for member, a in zip(islands.member, held, strict=True))
+    freed = sum(apply(member, a) for member, a in zip(islands.member, held, strict=True))
     member = [islands.member[k] for k in sliding]
 
     def turn(k: Array, state: _State) -> _State:
         x, forces, niter, busy = state
-        gain: Array = jnp.where(k == 0, start, 0)
+        gain: Array = jnp.where(k == 0, freed, 0)
         new = []
         goes_on = busy.astype(x.dtype)
         for one, force, of in zip(groups, forces, member, strict=True):

@@ -22,7 +22,8 @@ from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.arrays.system.factor import inverse_parts
 from jaxsim.physics.collision.listed import picked
-from jaxsim.physics.solver.dual import Items, items, row_forces, warm_forces
+from jaxsim.physics.solver.dual.build import items, row_forces, warm_forces
+from jaxsim.physics.solver.dual.items import Items
 from jaxsim.physics.solver.islands import spread, sums
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.solver.shuffle import Order, in_order, shuffled

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from physics.constraint.scene import compile_xml
 from physics.oracle import contact_forces
-from physics.solver.test_noslip import COMPILER, SCENE, moved, small
+from physics.solver.test_noslip import (
+    COMPILER,
+    SCENE,
+    assert_close,
+    moved,
+    small,
+    step,
+    together_and_alone,
+)
 from states import inputs, single, stack, world
 from tolerance import FLOAT32, STIFF
 
@@ -80,8 +88,7 @@ def assert_iterates(mj: mujoco.MjModel, tolerance: float) -> set:
                 (push, mjd.qfrc_constraint),
                 (force[: mjd.nefc], mjd.efc_force),
             ):
-                scale = 1 + np.abs(b).max()
-                np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
+                assert_close(a, b, tolerance)
             assert niter == mjd.solver_niter.max() == n
         kinds |= set(mjd.efc_type)
     return kinds
@@ -127,8 +134,7 @@ def test_islands_end_at_the_tolerance(solver, cone):
             mjd = state(mj, seed)
             new = forward(m, world_of(m, mjd, "default"))
             mujoco.mj_forward(mj, mjd)
-            scale = 1 + np.abs(mjd.qacc).max()
-            np.testing.assert_allclose(new.qacc, mjd.qacc, rtol=0, atol=1e-6 * scale)
+            assert_close(new.qacc, mjd.qacc, 1e-6)
             np.testing.assert_allclose(
                 jaxsim.contact_forces(m, new)[: mjd.ncon], contact_forces(mj, mjd), **LOOSE
             )
@@ -160,8 +166,7 @@ def test_with_other_options(solver, option):
                 (new.qfrc_constraint, mjd.qfrc_constraint),
                 (new.efc_force[: mjd.nefc], mjd.efc_force),
             ):
-                scale = 1 + np.abs(b).max()
-                np.testing.assert_allclose(a, b, rtol=0, atol=STIFF["atol"] * scale)
+                assert_close(a, b)
             assert new.solver_niter == mjd.solver_niter.max()
 
 
@@ -172,11 +177,6 @@ LOOSE = {"rtol": 1e-5, "atol": 1e-5}
 @partial(jax.jit, compiler_options=COMPILER)
 def forward(m, d):
     return jaxsim.forward(m, d)
-
-
-@partial(jax.jit, compiler_options=COMPILER)
-def step(m, d):
-    return jaxsim.step(m, d)
 
 
 @cache
@@ -195,16 +195,8 @@ each_solver = pytest.mark.parametrize(
 
 @each_solver
 def test_many_worlds_are_a_loop(solver):
-    """Each world and island ends by itself; six, so that the form for many worlds is used."""
-    m, some = worlds(solver)
-    d = jax.tree.map(lambda a: jnp.concatenate([a, a]), some)
-    together = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)(m, d)
-    for k in SEEDS:
-        alone, one = step(m, world(d, k)), world(together, k)
-        for name in ("qpos", "qvel", "qacc", "qfrc_constraint"):
-            a, b = getattr(one, name), getattr(alone, name)
-            scale = 1 + float(jnp.abs(b).max())
-            np.testing.assert_allclose(a, b, rtol=0, atol=STIFF["atol"] * scale)
+    """Each world and island ends by itself."""
+    for one, alone in together_and_alone(*worlds(solver)):
         assert abs(one.solver_niter - alone.solver_niter) <= 1  # a gain of rounding
 
 

@@ -83,6 +83,26 @@ def moved(mj: mujoco.MjModel, seed: int) -> mujoco.MjData:
     return d
 
 
+def assert_close(ours, theirs, tolerance: float = STIFF["atol"]) -> None:
+    """Relative to the largest number."""
+    scale = 1 + np.abs(theirs).max()
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * scale)
+
+
+def together_and_alone(m, some):
+    """A step of many worlds at once beside that of each by itself, which it is.
+
+    Each world twice, so that the form for many worlds is used.
+    """
+    d = jax.tree.map(lambda a: jnp.concatenate([a, a]), some)
+    together = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)(m, d)
+    for k in range(len(some.time)):
+        alone, one = step(m, world(d, k)), world(together, k)
+        for name in ("qpos", "qvel", "qacc", "qfrc_constraint"):
+            assert_close(getattr(one, name), getattr(alone, name))
+        yield one, alone
+
+
 def assert_found(mj: mujoco.MjModel, mjd: mujoco.MjData, ours: tuple) -> None:
     """All that a person can read of the forces is MuJoCo's."""
     d, rows, on_contacts = jax.tree.map(np.asarray, ours)
@@ -95,8 +115,7 @@ def assert_found(mj: mujoco.MjModel, mjd: mujoco.MjData, ours: tuple) -> None:
         (d.qacc, mjd.qacc),
         (d.sensordata, mjd.sensordata),
     ):
-        scale = 1 + np.abs(b).max()
-        np.testing.assert_allclose(a, b, rtol=0, atol=STIFF["atol"] * scale)
+        assert_close(a, b)
     assert not on_contacts[mjd.ncon :].any()
 
 
@@ -217,16 +236,8 @@ def worlds(cone: str):
 
 @each_cone
 def test_many_worlds_are_a_loop(cone):
-    """Each world ends by itself; eight, so that the form for many worlds is used."""
-    m, some = worlds(cone)
-    d = jax.tree.map(lambda a: jnp.concatenate([a, a]), some)
-    together = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)(m, d)
-    for k in SEEDS:
-        alone, one = step(m, world(d, k)), world(together, k)
-        for name in ("qpos", "qvel", "qacc", "qfrc_constraint"):
-            a, b = getattr(one, name), getattr(alone, name)
-            scale = 1 + float(jnp.abs(b).max())
-            np.testing.assert_allclose(a, b, rtol=0, atol=STIFF["atol"] * scale)
+    """Each world ends by itself."""
+    for one, alone in together_and_alone(*worlds(cone)):
         assert one.solver_niter == alone.solver_niter
 
 

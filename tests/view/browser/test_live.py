@@ -73,36 +73,9 @@ def test_a_world_runs_and_is_touched(m):
         np.testing.assert_allclose(world.d.ctrl, 3.0)
         visitor.wait(lambda: "x real time" in visitor.text())
 
-        # somebody pulls the tip to the side of x
-        drag = {
-            "type": "SceneNodeDragMessage", "name": f"{at}/arm", "instance_index": None,
-            "start_screen_pos": (0.5, 0.5), "end_screen_pos": (0.6, 0.5), "button": "left",
-            "modifier": "cmd/ctrl", "owner": "",
-        }  # fmt: skip
         visitor.set("motor", 0.0)
         visitor.wait(lambda: abs(float(world.d.qvel[0])) < 0.05)
-        tip = tuple(float(x) for x in world.d.site_xpos[0])
-        visitor.send({**drag, "phase": "start", "start_position": tip, "end_position": tip})
-        visitor.wait(lambda: int(world.held.active) == 1)
-        there = (5.0, 0.0, 1.0)
-        visitor.send({**drag, "phase": "update", "start_position": tip, "end_position": there})
-        visitor.wait(lambda: np.allclose(world.held.refselpos, there))
-        visitor.wait(lambda: float(world.d.site_xpos[0, 0]) > 0.45)
-        assert float(world.d.xfrc_applied[1, 0]) > 0
-        visitor.send({**drag, "phase": "end", "start_position": tip, "end_position": there})
-        visitor.wait(lambda: int(world.held.active) == 0)
-
-        # somebody turns it: about the side of the picture, and about the view from above
-        turn = {**drag, "button": "right", "start_position": tip, "end_position": tip}
-        visitor.send({**turn, "phase": "start", "end_screen_pos": (0.5, 0.5)})
-        visitor.wait(lambda: int(world.held.active) == 2)
-        before = np.asarray(world.held.refquat)
-        visitor.send({**turn, "phase": "update", "end_screen_pos": (0.5, 0.6)})
-        visitor.wait(lambda: not np.allclose(world.held.refquat, before))
-        visitor.wait(lambda: np.any(world.d.xfrc_applied[1, 3:]))
-        assert not np.any(world.d.xfrc_applied[1, :3])
-        visitor.send({**turn, "phase": "end", "end_screen_pos": (0.5, 0.6)})
-        visitor.wait(lambda: int(world.held.active) == 0)
+        pull_and_turn(visitor, world, at)
 
         # it stands still, and begins again
         visitor.press("Pause")
@@ -111,6 +84,38 @@ def test_a_world_runs_and_is_touched(m):
         visitor.wait(lambda: float(world.d.time) == 0)
         visitor.wait(lambda: "paused" in visitor.text())
     assert not world.fault
+
+
+def pull_and_turn(visitor, world, at):
+    """Somebody drags the tip with both buttons of a mouse."""
+    # somebody pulls the tip to the side of x
+    drag = {
+        "type": "SceneNodeDragMessage", "name": f"{at}/arm", "instance_index": None,
+        "start_screen_pos": (0.5, 0.5), "end_screen_pos": (0.6, 0.5), "button": "left",
+        "modifier": "cmd/ctrl", "owner": "",
+    }  # fmt: skip
+    tip = tuple(float(x) for x in world.d.site_xpos[0])
+    visitor.send({**drag, "phase": "start", "start_position": tip, "end_position": tip})
+    visitor.wait(lambda: int(world.held.active) == 1)
+    there = (5.0, 0.0, 1.0)
+    visitor.send({**drag, "phase": "update", "start_position": tip, "end_position": there})
+    visitor.wait(lambda: np.allclose(world.held.refselpos, there))
+    visitor.wait(lambda: float(world.d.site_xpos[0, 0]) > 0.45)
+    assert float(world.d.xfrc_applied[1, 0]) > 0
+    visitor.send({**drag, "phase": "end", "start_position": tip, "end_position": there})
+    visitor.wait(lambda: int(world.held.active) == 0)
+
+    # somebody turns it: about the side of the picture, and about the view from above
+    turn = {**drag, "button": "right", "start_position": tip, "end_position": tip}
+    visitor.send({**turn, "phase": "start", "end_screen_pos": (0.5, 0.5)})
+    visitor.wait(lambda: int(world.held.active) == 2)
+    before = np.asarray(world.held.refquat)
+    visitor.send({**turn, "phase": "update", "end_screen_pos": (0.5, 0.6)})
+    visitor.wait(lambda: not np.allclose(world.held.refquat, before))
+    visitor.wait(lambda: np.any(world.d.xfrc_applied[1, 3:]))
+    assert not np.any(world.d.xfrc_applied[1, :3])
+    visitor.send({**turn, "phase": "end", "end_screen_pos": (0.5, 0.6)})
+    visitor.wait(lambda: int(world.held.active) == 0)
 
 
 def test_a_fault_is_told(m, monkeypatch):

@@ -11,6 +11,7 @@ from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.params import ContactParams
+from jaxsim.physics.constraint.impedance import pace
 from jaxsim.physics.discrete import is_discrete
 
 
@@ -43,14 +44,10 @@ def _of_one_step(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array,
     disabled.
     """
     time, ratio = solref
-    h, safe = m.opt.timestep, not m.opt.disableflags & DisableBit.REFSAFE
-    standard = time > 0
-    if safe and not is_discrete(m):
-        time = jnp.where(standard, jnp.maximum(time, 2 * h), time)
-    tc, dr = jnp.where(standard, time, 1.0), jnp.where(standard, ratio, 1.0)
+    h, (standard, tc, dr) = m.opt.timestep, pace(m, solref)
     k = jnp.where(standard, (h / jnp.maximum(MINVAL, tc * dr)) ** 2, -time * h * h)
     b = jnp.where(ratio > 0, 2 * h / tc, -ratio * h)
-    if safe and is_discrete(m):
+    if is_discrete(m) and not m.opt.disableflags & DisableBit.REFSAFE:
         stiffest = jnp.clip(dmax, MINIMP, MAXIMP)
         abrupt = standard & (k > stiffest)
         b = jnp.where(abrupt, 2 * dr * jnp.sqrt(stiffest), b)

@@ -1,0 +1,59 @@
+"""The islands of a state, whether trees may sleep or not."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import AWAKE, Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.constraint.cone import Pyramid
+from jaxsim.physics.constraint.island import first_of, islands, touched_trees
+from jaxsim.physics.forward import fwd_position, fwd_velocity
+from jaxsim.physics.stage import stage
+
+
+class Island(NamedTuple):
+    """Groups of trees that share constraints, in MuJoCo's numbers.
+
+    Attributes:
+      nisland: how many there are, ().
+      tree_island: island of each tree, (ntree,); -1: no constraint.
+      dof_island: island of each dof, (nv,); -1: no constraint.
+      efc_island: island of each row, in the places of `constraint_rows`, (n,); -1: not active.
+    """
+
+    nisland: jax.Array
+    tree_island: jax.Array
+    dof_island: jax.Array
+    efc_island: jax.Array
+
+
+@stage(reads="qpos qvel eq_active mocap_pos mocap_quat")
+def island(m: Model, d: Data) -> Island:
+    """The constraint islands at the state of `d`; without the flag `island` there are none."""
+    if d.tree_asleep is None:
+        awake = jnp.full((m.ntree, *d.qpos.shape[1:]), AWAKE, jnp.int32)
+        d = d.replace(tree_asleep=awake)
+    d = islands(m, fwd_velocity(m, fwd_position(m, d)))
+    of_tree = d.tree_island
+    return Island(d.nisland, of_tree, take(of_tree, m.dof_treeid), _of_rows(m, d))
+
+
+def _of_rows(m: Model, d: Data) -> Array:
+    """Row after row in MuJoCo's order, that of their trees."""
+    none = np.int32(m.ntree)
+    label = jnp.where(d.tree_island < 0, none, d.tree_island)
+    *rows, last = [label[:0], *(first_of(trees, label) for trees in touched_trees(m, d))]
+    if d.rows.contact is None:
+        out = take(jnp.concatenate([*rows, last]), d.rows.order)
+    else:
+        cost = d.rows.contact.cost
+        D = [edge.D for edge in cost.rows] if isinstance(cost, Pyramid) else cost.D
+        of_contacts = jnp.where(jnp.stack(D, axis=1) > 0, last[:, None], none)
+        single = take(jnp.concatenate(rows), d.rows.order)
+        out = jnp.concatenate([single, of_contacts.reshape(-1, *last.shape[1:])])
+    return jnp.where(out == none, np.int32(-1), out)

@@ -1,0 +1,1 @@
+"""The dual problem: forces as unknowns, one row or one contact after another."""

@@ -1,0 +1,76 @@
+"""The items of a step's rows in MuJoCo's order, and their forces block by block again."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.factor import InverseParts
+from jaxsim.physics.solver.ball import solvable
+from jaxsim.physics.solver.dual.items import Items, flat, friction
+from jaxsim.physics.solver.dual.part import FORMS, of_rows, with_room
+from jaxsim.physics.solver.islands import Islands
+from jaxsim.physics.solver.problem import Problem, RowForces
+
+
+def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
+    """The items of a problem.
+
+    Args:
+      p: the problem, with rows.
+      inverse: M^-1.
+      islands: its islands.
+    """
+    parts = [of_rows(b, k, len(p.M)) for b, k in zip(p.rows.single, islands.number, strict=False)]
+    order = p.rows.order
+    worlds = p.smooth.shape[1:]
+    if p.rows.contact is not None:
+        form = FORMS[type(p.rows.contact.cost)]
+        parts.append(form.parts(p.rows.contact, islands.number[-1], worlds))
+        order = np.concatenate([order, np.arange(len(order), len(order) + len(parts[-1].D))])
+    size = max(part.J.shape[1] for part in parts)
+    all_parts = jax.tree.map(
+        lambda *a: take(jnp.concatenate(a), order), *(with_room(q, size, worlds) for q in parts)
+    )
+    J, aref, D, mu, low, high, island = all_parts
+    push = inverse.responses(flat(J)).reshape(J.shape)
+    exists = D > 0
+    R = jnp.where(exists, 1 / jnp.where(exists, D, 1.0), 0)
+    A = jnp.sum(J[:, :, None] * push[:, None], axis=3)
+    unit = np.eye(size, dtype=A.dtype).reshape(1, size, size, *(1,) * len(worlds))
+    A = A + unit * jnp.where(exists, R, 1.0)[:, :, None]
+    dim = jnp.sum(exists, axis=1, dtype=jnp.int32)
+    solved = dim > 1
+    if size > 1:
+        solved = solved & solvable(friction(jnp.moveaxis(A, 0, 2), jnp.moveaxis(mu, 0, 1)), dim)
+    return Items(J, push, aref, R, A, low, high, mu, dim > 1, solved, exists[:, 0], island)
+
+
+def warm_forces(p: Problem, of: Items, x: Array) -> Array:
+    """The forces that belong to an acceleration `[nv, *W]`: `[n, size, *W]`."""
+    r = of.residual(x)
+    D = jnp.where(of.R > 0, 1 / jnp.where(of.R > 0, of.R, 1.0), 0)
+    alone = jnp.clip(-D[:, 0] * r[:, 0], of.low, of.high)
+    contact = p.rows.contact
+    if of.R.shape[1] == 1 or contact is None:
+        return alone[:, None]
+    first = len(p.rows.order)
+    piece = contact.cost.at([r[first:, k] for k in range(r.shape[1])])
+    single = jnp.zeros_like(r[:first]).at[:, 0].set(alone[:first])
+    return jnp.concatenate([single, jnp.stack(piece.force, axis=1)])
+
+
+def row_forces(p: Problem, f: Array) -> RowForces:
+    """The forces `[n, size, *W]` of items, block by block."""
+    order = p.rows.order
+    single = take(f[: len(order), 0], np.argsort(order))
+    forces: list = []
+    for block in p.rows.single:
+        forces.append(single[: len(block.id)])
+        single = single[len(block.id) :]
+    contact, reach = p.rows.contact, None
+    if contact is not None:
+        of_contacts, reach = FORMS[type(contact.cost)].forces(contact.cost, f[len(order) :])
+        forces.append(of_contacts)
+    return RowForces(forces, reach)

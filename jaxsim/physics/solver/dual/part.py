@@ -1,0 +1,125 @@
+"""A block of rows as items of the dual problem, and the forces of contacts back on their basis."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
+from jaxsim.physics.constraint.rows import Block, SingleRows
+from jaxsim.physics.solver.dual.items import flat
+
+
+class Part(NamedTuple):
+    """Items as in `Items`, with the inverse regularization `[n, size, *W]`."""
+
+    J: jax.Array
+    aref: jax.Array
+    D: jax.Array
+    mu: jax.Array
+    low: jax.Array
+    high: jax.Array
+    island: jax.Array
+
+
+def with_room(part: Part, size: int, worlds: tuple) -> Part:
+    """With all worlds, and as many places for rows as the largest items have."""
+    part = Part(*(_spread(a, worlds) for a in part))
+    room = ((0, 0), (0, size - part.D.shape[1]))
+
+    def padded(a: Array) -> Array:
+        return jnp.pad(a, (*room, *((0, 0),) * (a.ndim - 2)))
+
+    return Part._make([*(padded(a) for a in part[:4]), *part[4:]])
+
+
+def _spread(a: Array, worlds: tuple) -> Array:
+    """An array `[..., *W]` with all worlds."""
+    return jnp.broadcast_to(a, (*a.shape[: a.ndim - len(worlds)], *worlds))
+
+
+def of_rows(block: SingleRows, island: Array, nv: int) -> Part:
+    """Rows that are not of contacts, each an item."""
+    cost = block.cost
+    low, high = BOUNDS[type(cost)](cost)
+    J, aref, D = (a[:, None] for a in (block.J.dense(nv), block.aref, cost.D))
+    return Part(J, aref, D, jnp.zeros_like(D), low, high, island)
+
+
+def _free(cost: Any) -> tuple[Array, Array]:
+    none = jnp.full_like(cost.D, jnp.inf)
+    return -none, none
+
+
+def _not_negative(cost: Any) -> tuple[Array, Array]:
+    return jnp.zeros_like(cost.D), jnp.full_like(cost.D, jnp.inf)
+
+
+def _within_loss(cost: Huber) -> tuple[Array, Array]:
+    loss = cost.floss + jnp.zeros_like(cost.D)
+    return -loss, loss
+
+
+# the bounds of forces by the cost of their rows
+BOUNDS: dict[type, Callable] = {Quadratic: _free, OneSided: _not_negative, Huber: _within_loss}
+
+
+class _Form(NamedTuple):
+    """How contacts are items: `parts(block, island, worlds)`, and `forces(cost, f)` back over the
+    basis, with the reach of pyramids."""
+
+    parts: Callable[[Block, Array, tuple], Part]
+    forces: Callable[[Any, Array], tuple[list, list | None]]
+
+
+def _of_pyramids(block: Block, island: Array, worlds: tuple) -> Part:
+    rows = []
+    for edge in block.cost.rows:
+        zero = jnp.zeros_like(edge.D)
+        J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
+        rows.append((J, aref, edge.D, zero, zero, zero + jnp.inf, island))
+    # edge after edge of each contact
+    fields = zip(*rows, strict=True)
+    J, aref, D, mu, low, high, island = (
+        flat(jnp.stack([_spread(a, worlds) for a in edges], axis=1)) for edges in fields
+    )
+    return Part._make([*(a[:, None] for a in (J, aref, D, mu)), low, high, island])
+
+
+def _on_edges(cost: Pyramid, f: Array) -> tuple[list, list | None]:
+    edges = cost.rows
+    by_edge = f[:, 0].reshape(-1, len(edges), *f.shape[2:])
+    zero = jnp.zeros_like(by_edge[:, 0])
+    force, reach = [zero] * len(cost.mu), [zero] * (len(cost.mu) - 1)
+    for place, (k, _, slope, _) in enumerate(edges):
+        push = by_edge[:, place]
+        force[0] = force[0] + push
+        if k > 0:
+            force[k] = force[k] + slope * push
+            reach[k - 1] = reach[k - 1] + cost.mu[k] * push
+    return force, reach
+
+
+def _of_cones(block: Block, island: Array, worlds: tuple) -> Part:
+    del worlds
+    cost = block.cost
+    D = jnp.stack(cost.D, axis=1)
+    exists = D > 0
+    aref = jnp.where(exists, jnp.stack(block.aref, axis=1), 0)
+    J = jnp.where(exists[:, :, None], jnp.moveaxis(block.J.basis, 0, 1), 0)
+    zero = jnp.zeros_like(D[:, 0])
+    mu = jnp.stack([zero, *(m + zero for m in cost.mu[1:])], axis=1)
+    return Part(J, aref, D, jnp.where(exists, mu, 0), zero, zero + jnp.inf, island)
+
+
+def _in_basis(cost: Elliptic, f: Array) -> tuple[list, list | None]:
+    return [f[:, k] for k in range(len(cost.mu))], None
+
+
+FORMS: dict[type, _Form] = {
+    Pyramid: _Form(_of_pyramids, _on_edges),
+    Elliptic: _Form(_of_cones, _in_basis),
+}
