@@ -4,6 +4,7 @@ Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a
 MuJoCo's (`bridge`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
 """
 
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -79,7 +80,6 @@ def assemble(
     tables["wrap_sideid"] = _side_sites(fields)
     tables |= hull_tables(fields)
     tables |= flex_tables(fields)
-    tables |= _known_later(static)
     tables["geom_prismnum"] = prisms_under(fields, REACH * (smooth or 0))
     tables["flex_prismnum"] = prisms_under_elements(fields, REACH * (smooth or 0))
     tables["mesh_faceorder"] = _face_order(fields)
@@ -87,7 +87,8 @@ def assemble(
     if smooth:
         leaves["smooth"] = _leaf("smooth", Model.fields["smooth"], smooth, sizes)
 
-    # All on the host until the structure is complete: then it goes to the device at once.
+    # All on the host until the structure has what follows from the whole model, which goes to the
+    # device at once.
     m = Model(
         structure=Structure(tables),
         opt=_record(Option, opt, sizes),
@@ -95,19 +96,10 @@ def assemble(
         **leaves,
     )
     m = with_room(m, contacts, pairs)
-    refusals = unsupported(m, places or {}, origin)
-    m = m.replace(structure=m.structure.replace(**refusals))
+    m = m.extended(**unsupported(m, places or {}, origin))
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
-
-
-def _known_later(static: Tables) -> dict[str, Any]:
-    """What follows from the whole model (room.py, unsupported.py), as it is until then."""
-    room: dict[str, Any] = {"nnear": 0, "nstart": 0}
-    room["kind_near"] = np.zeros((len(GeomType), len(GeomType)), np.int32)
-    room["body_rest"] = np.zeros(len(static["body_parentid"]), np.int32)
-    return {**room, "refusals": (), "contact_refusals": ()}
 
 
 def _tables(
@@ -205,7 +197,7 @@ def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
     # converted and copied by numpy: JAX would compile a program for each shape
     value = np.array(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
     dims = field.dims(sizes)
-    if value.size != np.prod(dims, dtype=int):
+    if value.size != math.prod(dims):
         raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
     return value.reshape(dims)
 

@@ -65,7 +65,7 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
     than are near where the model starts."""
     if any(kind[0] == GeomType.PLANE for kind in kinds):
         return len(of_kind)
-    if "nnear" in s and s.nnear:
+    if s.nnear:
         return min(len(of_kind), s.nnear)
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(3 if is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
