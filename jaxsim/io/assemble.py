@@ -132,6 +132,8 @@ def freed_model(m: Model, free: Free) -> Model:
         if unknown:
             end = remedy(unknown[0], known)
             raise ValueError(f"free: a model has no real field {unknown[0]!r}{end}")
+        if not free:
+            return m
     return m.replace(structure=freed(m.structure, free))
 
 
@@ -203,7 +205,7 @@ def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
 
 
 def _is_count(value) -> bool:
-    return np.ndim(value) == 0 and isinstance(value, int | np.integer)
+    return isinstance(value, int | np.integer)
 
 
 def _table(value):

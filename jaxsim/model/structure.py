@@ -8,6 +8,7 @@ and kept here, by `derived`. So what is known first is a structure first, and is
 
 import functools
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from jaxsim.enums import EqType
 Table = np.ndarray | int | tuple | str
 
 
+NONE: Mapping[str, Table] = MappingProxyType({})
 LARGE = 2**16  # bytes of a table whose contents the hash leaves out: an image, a mesh
 
 
@@ -28,8 +30,9 @@ class Structure:
 
     __slots__ = ("_counts", "_hash", "_tables", "cache")
 
-    def __init__(self, tables: Mapping[str, Table]):
-        self._tables = {name: _frozen(value) for name, value in tables.items()}
+    def __init__(self, tables: Mapping[str, Table], known: Mapping[str, Table] = NONE):
+        """Makes a structure of tables, and of those of another one that they do not replace."""
+        self._tables = {**known, **{name: _frozen(value) for name, value in tables.items()}}
         self._counts: dict[str, int] | None = None
         self._hash: int | None = None
         self.cache: dict[tuple, Any] = {}
@@ -62,7 +65,7 @@ class Structure:
 
     def replace(self, **values: Table) -> "Structure":
         """A structure with some tables changed."""
-        return Structure({**self._tables, **values})
+        return Structure(values, self._tables)
 
     def extended(self, **values: Table) -> "Structure":
         """A structure with more tables, which has what was derived without them."""

@@ -48,12 +48,11 @@ def _resting(m: Model, boxes: Boxes, geoms: np.ndarray) -> int:
     geom = np.repeat(np.arange(len(geoms)), [len(p) for p, _ in shapes])
     limit = np.array([REST_POINTS.get(GeomType(m.structure.geom_type[g]), MANY) for g in geoms])
     level = LEVEL * np.ptp(point, axis=0).max()
-    most = 0
-    for down in _sides(point, boxes.rot[geoms]):
-        depth = point @ down + radius
-        touching = geom[depth >= depth.max() - level]
-        most = max(most, int(np.minimum(np.bincount(touching, minlength=len(geoms)), limit).sum()))
-    return most
+    depth = point @ _sides(point, boxes.rot[geoms]).T + radius[:, None]
+    touching = depth >= depth.max(axis=0) - level
+    first = np.searchsorted(geom, np.arange(len(geoms)))
+    number = np.add.reduceat(touching, first, axis=0, dtype=int)
+    return int(np.minimum(number, limit[:, None]).sum(axis=0).max())
 
 
 def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:
