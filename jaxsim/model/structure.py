@@ -119,7 +119,7 @@ def _content(value: Table, most: float = np.inf) -> Any:
 
 
 def derived(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes `make(structure, *flags)` remembered: called with a Model or a Structure, computed once.
+    """Makes `make(structure, *flags)` remembered: asked with a Model or a Structure, computed once.
 
     It must not ask whether there is a table: one that comes later (`extended`) changes nothing.
     """
