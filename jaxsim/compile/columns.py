@@ -37,21 +37,23 @@ def copy_columns(
 ) -> None:
     """Fills the fields of a table, one row per element."""
     elements = list(elements)
+    sources = [element.inherited() for element in elements]
     for column in columns:
-        values = list(_values(elements, column))
+        values = list(_values(elements, sources, column))
         shape = (len(elements), column.width) if column.width else (len(elements),)
         c.fields[column.field] = np.array(values, column.dtype).reshape(shape)
         c.copied.append((elements, column))
 
 
-def _values(elements: Iterable[SpecElement], column: Column) -> Iterator[_Value]:
+def _values(
+    elements: Iterable[SpecElement], sources: Iterable[Inherited], column: Column
+) -> Iterator[_Value]:
     """The value of each element; those that inherit it from the same class share one."""
     shared: dict[Inherited, _Value] = {}
-    for element in elements:
+    for element, source in zip(elements, sources, strict=True):
         if column.attr in element.attrs:
             yield _value(element.get(column.attr), column)
             continue
-        source = element.inherited()
         if source not in shared:
             shared[source] = _value(source.get(column.attr), column)
         yield shared[source]
@@ -65,8 +67,8 @@ def _value(value: Any, column: Column) -> _Value:
     if column.width:
         padded = np.zeros(column.width)
         if value is not None:
-            count = min(column.width, np.size(value))
-            padded[:count] = np.atleast_1d(value)[:count]
+            given = np.atleast_1d(value)[: column.width]
+            padded[: len(given)] = given
         return padded
     return 0 if value is None else np.atleast_1d(value)[0]
 

@@ -4,6 +4,7 @@ Both ways into the engine end here: a model compiled from MJCF (`load.py`) and a
 MuJoCo's (`bridge`). The field tables of `Model`, `Option` and `Statistic` say what is a leaf.
 """
 
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -75,11 +76,12 @@ def assemble(
     static = {name: value for name, value in fields.items() if name not in leaves}
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
-    tables |= _derived_tables(fields, REACH * (smooth or 0)) | _known_later(static)
+    tables |= _derived_tables(fields, REACH * (smooth or 0))
     if smooth:
         leaves["smooth"] = _leaf("smooth", Model.fields["smooth"], smooth, sizes)
 
-    # All on the host until the structure is complete: then it goes to the device at once.
+    # All on the host until the structure has what follows from the whole model, which goes to the
+    # device at once.
     m = Model(
         structure=Structure(tables),
         opt=_record(Option, opt, sizes),
@@ -87,8 +89,7 @@ def assemble(
         **leaves,
     )
     m = with_room(m, contacts, pairs)
-    refusals = unsupported(m, places or {}, origin)
-    m = m.replace(structure=m.structure.replace(**refusals))
+    m = m.extended(**unsupported(m, places or {}, origin))
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
@@ -105,14 +106,6 @@ def _derived_tables(fields: Tables, reach: float) -> dict[str, Any]:
         "flex_prismnum": prisms_under_elements(fields, reach),
         "mesh_faceorder": _face_order(fields),
     }
-
-
-def _known_later(static: Tables) -> dict[str, Any]:
-    """What follows from the whole model (room.py, unsupported.py), as it is until then."""
-    room: dict[str, Any] = {"nnear": 0, "nstart": 0}
-    room["kind_near"] = np.zeros((len(GeomType), len(GeomType)), np.int32)
-    room["body_rest"] = np.zeros(len(static["body_parentid"]), np.int32)
-    return {**room, "refusals": (), "contact_refusals": ()}
 
 
 def _tables(
@@ -145,6 +138,8 @@ def freed_model(m: Model, free: Free) -> Model:
         if unknown:
             end = remedy(unknown[0], known)
             raise ValueError(f"free: a model has no real field {unknown[0]!r}{end}")
+        if not free:
+            return m
     return m.replace(structure=freed(m.structure, free))
 
 
@@ -210,13 +205,13 @@ def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
     # converted and copied by numpy: JAX would compile a program for each shape
     value = np.array(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
     dims = field.dims(sizes)
-    if value.size != np.prod(dims, dtype=int):
+    if value.size != math.prod(dims):
         raise ValueError(f"{name}: has shape {value.shape}, its declaration says {dims}")
     return value.reshape(dims)
 
 
 def _is_count(value) -> bool:
-    return np.ndim(value) == 0 and isinstance(value, int | np.integer)
+    return isinstance(value, int | np.integer)
 
 
 def _table(value):

@@ -13,11 +13,12 @@ from jaxsim.errors import Place, Problem, UnsupportedError
 from jaxsim.model.data import (
     ALWAYS,
     AWAKE,
+    NO_CONTACT,
     OF_SLEEP,
     SLEEP_STATE,
     WAITING,
+    Contact,
     Data,
-    no_contacts,
 )
 from jaxsim.model.fields import Field
 from jaxsim.model.model import Model
@@ -33,8 +34,13 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
     """
     check_supported(m)
     kept = _of_sleep(m, _kept_names(keep))
-    values = {n: _zeros(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
-    return _start(m, Data(**values))
+    values = {n: _empty(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
+    for name in SLEEP_STATE & values.keys():
+        values[name] = np.full(m.ntree, AWAKE, np.int32)
+    # All on the host, and then to the device at once.
+    d = jax.device_put(Data(**values))
+    # copies: two arguments of a program may not be one buffer if one of them is donated
+    return d.replace(**{n: jnp.array(value, copy=True) for n, value in start_state(m).items()})
 
 
 def check_supported(m: Model) -> None:
@@ -72,24 +78,14 @@ def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
     return (kept | WAITING) - (frozenset() if begin_asleep else {"tree_start"})
 
 
-def _start(m: Model, d: Data) -> Data:
-    """The values at the start that are not zero."""
-    start = start_state(m)
-    # copies: two arguments of a program may not be one buffer if one of them is donated
-    d = d.replace(**{name: jnp.array(value, copy=True) for name, value in start.items()})
-    if d.contact is not None:
-        d = d.replace(contact=no_contacts(d.contact))
-    awake = {name: np.full(m.ntree, AWAKE, np.int32) for name in SLEEP_STATE}
-    return d.replace(**{n: jnp.array(a) for n, a in awake.items() if getattr(d, n) is not None})
-
-
-def _zeros(m: Model, field: Field) -> Any:
-    """A field of zeros; for a nested record, a record of them; None if the model has no such."""
+def _empty(m: Model, field: Field, value: float = 0) -> Any:
+    """A field of one number; for a nested record, a record of them; None if the model has none."""
     if field.only and not any(np.any(attrgetter(name)(m)) for name in field.only):
         return None
     if field.nested is not None:
         record: Any = field.nested
-        return record(**{name: _zeros(m, f) for name, f in record.fields.items()})
+        least = NO_CONTACT if record is Contact else {}
+        return record(**{n: _empty(m, f, least.get(n, 0)) for n, f in record.fields.items()})
     dtype = {"float": m.qpos0.dtype, "int": jnp.int32, "bool": bool}[field.dtype]
     # made by numpy: JAX would compile a program for each shape
-    return jax.device_put(np.zeros(field.dims(m.structure.sizes), dtype))
+    return np.full(field.dims(m.structure.sizes), value, dtype)

@@ -346,11 +346,12 @@ OF_ROWS = tuple(name for name in Data.fields if name.startswith("efc_"))
 WAITING = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())
 
 
+NO_CONTACT = {"dist": FAR, "geom": -1, "efc_address": -1}  # a place without one; the rest is 0
+
+
 def no_contacts(like: Contact) -> Contact:
     """As many places as `like` has, without a contact."""
     empty: Contact = jax.tree.map(jnp.zeros_like, like)
     return empty.replace(
-        dist=jnp.full_like(like.dist, FAR),
-        geom=jnp.full_like(like.geom, -1),
-        efc_address=jnp.full_like(like.efc_address, -1),
+        **{name: jnp.full_like(getattr(like, name), value) for name, value in NO_CONTACT.items()}
     )

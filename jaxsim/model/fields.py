@@ -14,9 +14,10 @@ of that would be written on top of the dataclass; what would be left of it is th
 pytree, one call in `__init_subclass__`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
 import jax
@@ -116,6 +117,8 @@ class Record:
     working: ClassVar[dict[str, Work]] = {}
     _leaves: ClassVar[tuple[str, ...]] = ()
     _statics: ClassVar[tuple[str, ...]] = ()
+    _children: ClassVar[Any]  # _values_of(_leaves)
+    _identity: ClassVar[Any]  # _values_of(_statics)
     _native: bool  # in the form used inside the physics, see arrays/native.py
 
     def __init_subclass__(cls, **kwargs):
@@ -129,6 +132,7 @@ class Record:
         cls._leaves = tuple(n for n, f in cls.fields.items() if not f.static)
         statics = tuple(n for n, f in cls.fields.items() if f.static)
         cls._statics = (*statics, "_native")
+        cls._children, cls._identity = _values_of(cls._leaves), _values_of(cls._statics)
         jax.tree_util.register_pytree_with_keys(
             cls, cls._flatten_with_keys, cls._unflatten, flatten_func=cls._flatten
         )
@@ -224,8 +228,8 @@ class Record:
 
     # pytree protocol
     def _flatten(self):
-        store = self.__dict__
-        return tuple(store[n] for n in self._leaves), tuple(store[n] for n in self._statics)
+        # at each call of a compiled program: no loop in Python
+        return self._children(self.__dict__), self._identity(self.__dict__)
 
     def _flatten_with_keys(self):
         children, aux = self._flatten()
@@ -244,6 +248,13 @@ class Record:
         values = ((n, self.__dict__[n]) for n in self.fields)
         shown = (f"{n}={brief(v)}" for n, v in values if v is not None and _size(v))
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _values_of(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple]:
+    """What gives the values of these names, in their order."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return staticmethod(lambda store: tuple(store[n] for n in names))
 
 
 def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -> None:

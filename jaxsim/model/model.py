@@ -356,6 +356,10 @@ class Model(Record):
         """
         return Bound(self.structure, self, elements)
 
+    def extended(self, **tables: Any) -> Self:
+        """The model with more tables of its structure, while it is made."""
+        return self.converted({"structure": self.structure.extended(**tables)}, self._native)
+
     @property
     def lists_contact_forces(self) -> bool:
         """Whether contacts list their forces, because these do not follow from `qacc`.

@@ -3,11 +3,12 @@
 Counts, types, parents, addresses, limits and flags of a compiled model, as numpy tables under
 MuJoCo's names. Two structures with equal content are the same program: jit compiles once for both.
 Layouts that stages derive from the tables (levels, groups, pair lists) are computed on first use
-and kept here, by `derived`.
+and kept here, by `derived`. So what is known first is a structure first, and is then extended.
 """
 
 import functools
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from jaxsim.enums import EqType
 Table = np.ndarray | int | tuple | str
 
 
+NONE: Mapping[str, Table] = MappingProxyType({})
 LARGE = 2**16  # bytes of a table whose contents the hash leaves out: an image, a mesh
 
 
@@ -26,12 +28,14 @@ class Structure:
     A table that is read-only already is shared, any other one is copied.
     """
 
-    __slots__ = ("_hash", "_tables", "cache")
+    __slots__ = ("_counts", "_hash", "_tables", "cache")
 
-    def __init__(self, tables: Mapping[str, Table]):
-        self._tables = {name: _frozen(value) for name, value in tables.items()}
+    def __init__(self, tables: Mapping[str, Table], known: Mapping[str, Table] = NONE):
+        """Makes a structure of tables, and of those of another one that they do not replace."""
+        self._tables = {**known, **{name: _frozen(value) for name, value in tables.items()}}
+        self._counts: dict[str, int] | None = None
         self._hash: int | None = None
-        self.cache: dict[str, Any] = {}
+        self.cache: dict[tuple, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -50,7 +54,9 @@ class Structure:
     @property
     def counts(self) -> Mapping[str, int]:
         """The counts among the tables, by name: sizes of the fields of a Model."""
-        return _counts(self)
+        if self._counts is None:
+            self._counts = {n: v for n, v in self._tables.items() if isinstance(v, int)}
+        return self._counts
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -59,7 +65,16 @@ class Structure:
 
     def replace(self, **values: Table) -> "Structure":
         """A structure with some tables changed."""
-        return Structure({**self._tables, **values})
+        return Structure(values, self._tables)
+
+    def extended(self, **values: Table) -> "Structure":
+        """A structure with more tables, which has what was derived without them."""
+        present = values.keys() & self._tables.keys()
+        if present:
+            raise ValueError(f"{min(present)} is a table of the structure already")
+        new = self.replace(**values)
+        new.cache.update(self.cache)
+        return new
 
     def __reduce__(self):
         # the rest is found again: the hash of a string and the derived layouts are of this process
@@ -103,23 +118,22 @@ def _content(value: Table, most: float = np.inf) -> Any:
     return value.dtype.str, value.shape, numbers
 
 
-def derived(make: Callable[[Structure], Any]) -> Callable[[Any], Any]:
-    """Makes `make(structure)` remembered: called with a Model or a Structure, computed once."""
-    key = f"{make.__module__}.{make.__qualname__}"
+def derived(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes `make(structure, *flags)` remembered: asked with a Model or a Structure, computed once.
+
+    It must not ask whether there is a table: one that comes later (`extended`) changes nothing.
+    """
+    name = f"{make.__module__}.{make.__qualname__}"
 
     @functools.wraps(make)
-    def lookup(owner):
+    def lookup(owner, *flags):
         structure = owner if isinstance(owner, Structure) else owner.structure
+        key = (name, *flags)
         if key not in structure.cache:
-            structure.cache[key] = make(structure)
+            structure.cache[key] = make(structure, *flags)
         return structure.cache[key]
 
     return lookup
-
-
-@derived
-def _counts(s: Structure) -> Mapping[str, int]:
-    return {name: value for name in s if isinstance(value := getattr(s, name), int)}
 
 
 @derived

@@ -145,7 +145,11 @@ def replicate(d: Data, worlds: int) -> Data:
       >>> replicate(d, 8).qpos.shape
       (8, 1)
     """
-    worlds = check_count("replicate: worlds", worlds)
+    return _replicated(d, check_count("replicate: worlds", worlds))
+
+
+@functools.partial(jax.jit, static_argnums=1)  # one program, not one for each shape
+def _replicated(d: Data, worlds: int) -> Data:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
 
 

@@ -260,9 +260,11 @@ class Inherited:
 
     def overlaid(self, attr: str, under: Any, over: Any) -> Any:
         """One value of an attribute on another: an array of fixed size on its first numbers."""
-        entry = self.row.attribute(attr)
         arrays = isinstance(under, np.ndarray) and isinstance(over, np.ndarray)
-        if entry is None or entry.variable_length or not arrays or len(over) >= len(under):
+        if not arrays or len(over) >= len(under):
+            return over
+        entry = self.row.attribute(attr)
+        if entry is None or entry.variable_length:
             return over
         return np.concatenate([over, under[len(over) :]])
 

@@ -274,7 +274,16 @@ def test_plugins_of_a_folder(capsys, tmp_path):
     assert (code, "--plugins: load_plugins: there is no folder" in err) == (2, True)
 
 
-def test_the_command_is_installed():
-    run = [sys.executable, "-c", "from jaxsim.cli import main; main(['--version'])"]
-    done = subprocess.run(run, capture_output=True, text=True, check=True)
+CALLS = (["-c", "from jaxsim.cli import main; main(['--version'])"], ["-m", "jaxsim", "--version"])
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call[0])
+def test_the_command_is_installed(call):
+    done = subprocess.run([sys.executable, *call], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("jaxsim 0.")
+
+
+def test_the_module_has_the_exit_code_of_the_command():
+    run = [sys.executable, "-m", "jaxsim", "info", "no.xml"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, "no.xml" in done.stderr) == (2, True)

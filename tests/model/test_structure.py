@@ -1,8 +1,9 @@
 """Tables of integers: what is copied, what is equal."""
 
 import numpy as np
+import pytest
 
-from jaxsim.model.structure import LARGE, Structure
+from jaxsim.model.structure import LARGE, Structure, derived
 
 
 def test_only_what_could_change_is_copied():
@@ -14,6 +15,24 @@ def test_only_what_could_change_is_copied():
     assert not s.open.flags.writeable
     assert s.closed is closed
     assert s.replace(nq=1).open is s.open
+
+
+def test_what_is_extended_keeps_what_was_derived():
+    asked = []
+
+    @derived
+    def twice(s: Structure, plus: int) -> int:
+        asked.append(plus)
+        return 2 * s.n + plus
+
+    s = Structure({"n": 2})
+    wider = s.extended(room=5) if twice(s, 1) == 5 else s
+    assert (twice(wider, 1), twice(wider, 2), asked) == (5, 6, [1, 2])
+    assert wider == Structure({"n": 2, "room": 5})
+    assert (wider.counts, s.counts) == ({"n": 2, "room": 5}, {"n": 2})
+    assert twice(wider.replace(n=3), 1) == 7
+    with pytest.raises(ValueError, match="n is a table of the structure already"):
+        wider.extended(n=4)
 
 
 def test_equal_content_is_equal_and_hashes_alike():

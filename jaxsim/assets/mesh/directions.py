@@ -76,10 +76,28 @@ def at_corners(seen: np.ndarray, c: Cells) -> np.ndarray:
     return np.stack([middle - du - dv, middle - du + dv, middle + du - dv, middle + du + dv])
 
 
-def largest(seen: np.ndarray, c: Cells) -> np.ndarray:
-    """Largest product of each vector, (n, 3) as seen from its face, with a corner of its cell."""
-    middle = seen[:, 0] + seen[:, 1] * c.u + seen[:, 2] * c.v
-    return middle + c.half * (np.abs(seen[:, 1]) + np.abs(seen[:, 2]))
+class Vectors(NamedTuple):
+    """Vectors as seen from faces: their parts outwards, along u and along v, each (n,), and the
+    size of the latter two together."""
+
+    out: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    beside: np.ndarray
+
+    @classmethod
+    def of(cls, seen: np.ndarray) -> Vectors:
+        """Of vectors (n, 3), component by component."""
+        out, u, v = np.ascontiguousarray(seen.T)
+        return cls(out, u, v, np.abs(u) + np.abs(v))
+
+
+def largest(
+    vectors: Vectors, which: np.ndarray, u: np.ndarray, v: np.ndarray, half: float
+) -> np.ndarray:
+    """Largest product of some vectors with a corner of a cell each, about (u, v); (n,)."""
+    middle = vectors.out[which] + vectors.u[which] * u + vectors.v[which] * v
+    return middle + half * vectors.beside[which]
 
 
 def slices(pole: np.ndarray, c: Cells) -> np.ndarray:

@@ -26,7 +26,9 @@ from jaxsim.assets.mesh.directions import (
     FACES,
     POLE_UNIT,
     SLICES,
+    WIDER,
     Cells,
+    Vectors,
     at_corners,
     cells,
     largest,
@@ -43,6 +45,7 @@ SHORT, LONG = 8, 16  # candidates that are aimed at, for hulls of up to MANY ver
 MANY = 256
 BESIDE = 1.5  # half sides of a cell within which the pole of its fan is
 _BATCH = 64  # lists that are thinned together
+_ONE_BY_ONE = 4  # neighbors that are asked singly: few vertices are left when these were
 
 
 class SupportMap(NamedTuple):
@@ -71,17 +74,23 @@ class _Points(NamedTuple):
 
     Attributes:
       seen: vertices, (6, n, 3).
-      edge: vectors to each vertex from its neighbors, vertex after vertex, (6, nedge, 3).
+      edge: vectors to each vertex from its neighbors, vertex after vertex: `Vectors` of (6 nedge,).
       degree: number of neighbors, (n,).
+      start: where those of a vertex begin, (n,).
       spot: where the normals of the triangles meet the faces, (6, ntriangle, 2); nan: they do not.
+      along_u: triangles by the first number of their spots, (6, ntriangle).
+      sorted_u: that number, (6, ntriangle).
       area: squares of the areas of the triangles, (ntriangle,).
       rounding: distance below which vertices are equally far [m].
     """
 
     seen: np.ndarray
-    edge: np.ndarray
+    edge: Vectors
     degree: np.ndarray
+    start: np.ndarray
     spot: np.ndarray
+    along_u: np.ndarray
+    sorted_u: np.ndarray
     area: np.ndarray
     rounding: float
 
@@ -113,11 +122,15 @@ def support_map(vertex: np.ndarray, graph: np.ndarray) -> SupportMap:
     end = neighbor[neighbor >= 0]
     normal = area_vectors(vertex.astype(np.float64), triangle.reshape(-1, 3))
     out = on_faces(normal)
+    spot = out[..., 1:] / np.where(out[..., :1] > 0, out[..., :1], np.nan)
     points = _Points(
         seen=on_faces(point),
-        edge=on_faces(np.repeat(point, degree, axis=0) - point[end]),
+        edge=Vectors.of(on_faces(np.repeat(point, degree, axis=0) - point[end]).reshape(-1, 3)),
         degree=degree,
-        spot=out[..., 1:] / np.where(out[..., :1] > 0, out[..., :1], np.nan),
+        start=np.cumsum(degree) - degree,
+        spot=spot,
+        along_u=np.argsort(spot[..., 0], axis=1),
+        sorted_u=np.sort(spot[..., 0], axis=1),
         area=np.einsum("ni,ni->n", normal, normal),
         rounding=ROUNDING * float(np.abs(point).max()),
     )
@@ -147,12 +160,25 @@ def _divide(p: _Points, aim: int) -> list[_Leaf]:
 
 def _is_candidate(p: _Points, vertex: np.ndarray, c: Cells) -> np.ndarray:
     """Whether no neighbor of a vertex lies farther than it all over a cell, (n,)."""
-    degree = p.degree[vertex]
-    before = np.cumsum(degree) - degree
-    start = (np.cumsum(p.degree) - p.degree)[vertex]
-    edge = np.repeat(start - before, degree) + np.arange(degree.sum())
-    face, u, v = (np.repeat(a, degree) for a in (c.face, c.u, c.v))
-    return np.minimum.reduceat(largest(p.edge[face, edge], Cells(face, u, v, c.half)), before) >= 0
+    edges, degree = p.degree.sum(), p.degree[vertex]
+    edge = c.face * edges + p.start[vertex]
+    some = np.ones(len(vertex), bool)
+    asked = np.arange(len(vertex))
+    for k in range(_ONE_BY_ONE):
+        asked = asked[degree[asked] > k]
+        some[asked] = largest(p.edge, edge[asked] + k, c.u[asked], c.v[asked], c.half) >= 0
+        asked = asked[some[asked]]
+
+    # all other neighbors at once
+    asked = asked[degree[asked] > _ONE_BY_ONE]
+    if len(asked):
+        more = degree[asked] - _ONE_BY_ONE
+        before = np.cumsum(more) - more
+        others = np.repeat(edge[asked] + _ONE_BY_ONE - before, more) + np.arange(more.sum())
+        u, v = (np.repeat(a[asked], more) for a in (c.u, c.v))
+        reach = largest(p.edge, others, u, v, c.half)
+        some[asked] = np.minimum.reduceat(reach, before) >= 0
+    return some
 
 
 def _leaves(
@@ -186,7 +212,8 @@ def _leaves(
         for i, cell in enumerate(found[batch]):
             leaf = _Leaf(r, cell, [listed[i, kept[i]]])
             if len(leaf.lists[0]) > aim:
-                leaf = _fan(p, listed[i, there[i]], leaf, aim, most) or leaf
+                one = Cells(c.face[i : i + 1], c.u[i : i + 1], c.v[i : i + 1], c.half)
+                leaf = _fan(p, listed[i, there[i]], leaf, one, aim, most) or leaf
             if max(map(len, leaf.lists)) <= most:
                 leaves.append(leaf)
             else:
@@ -194,12 +221,11 @@ def _leaves(
     return leaves, left
 
 
-def _fan(p: _Points, vertex: np.ndarray, cell: _Leaf, aim: int, most: int) -> _Leaf | None:
+def _fan(
+    p: _Points, vertex: np.ndarray, cell: _Leaf, c: Cells, aim: int, most: int
+) -> _Leaf | None:
     """A fan in the place of a cell, about the normal of the largest triangle, if that is better."""
-    c = cells(np.array([cell.number]), cell.r)
-    u, v = p.spot[c.face[0]].T
-    reach = BESIDE * c.half
-    here = np.flatnonzero((np.abs(u - c.u) <= reach) & (np.abs(v - c.v) <= reach))
+    here = _facing(p, c)
     if not len(here):
         return None
     facing = here[np.argmax(p.area[here])]
@@ -218,6 +244,16 @@ def _fan(p: _Points, vertex: np.ndarray, cell: _Leaf, aim: int, most: int) -> _L
     if kept.sum(axis=1).max() > shorter:
         return None
     return _Leaf(cell.r, cell.number, [vertex[k] for k in kept], pole)
+
+
+def _facing(p: _Points, c: Cells) -> np.ndarray:
+    """The triangles whose normals meet the face in or beside one cell, in ascending order."""
+    face, reach = c.face[0], BESIDE * c.half
+    wide = (1 + WIDER) * reach  # rounded, it is not too little
+    first, end = np.searchsorted(p.sorted_u[face], [c.u[0] - wide, c.u[0] + wide])
+    near = p.along_u[face, first:end]
+    u, v = p.spot[face, near].T
+    return np.sort(near[(np.abs(u - c.u) <= reach) & (np.abs(v - c.v) <= reach)])
 
 
 def _thinned(value: np.ndarray, rounding: float, most: int) -> np.ndarray:
@@ -265,16 +301,15 @@ def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
         return places[key]
 
     # how finely each cell of the grid is divided
+    r = np.array([leaf.r for leaf in leaves])
+    fine = r // GRID
+    row, column = np.divmod(np.array([leaf.number for leaf in leaves]), r)
+    row, inner_row = np.divmod(row, fine)
+    column, inner_column = np.divmod(column, fine)
+    cells_of_grid = row * GRID + column
     sides = np.ones(FACES * GRID * GRID, np.int64)
-    where = []
-    for leaf in leaves:
-        fine = leaf.r // GRID
-        row_of_cells, column = divmod(int(leaf.number), leaf.r)
-        row, inner_row = divmod(row_of_cells, fine)
-        column, inner_column = divmod(column, fine)
-        cell = row * GRID + column
-        sides[cell] = max(sides[cell], fine)
-        where.append((cell, fine, inner_row, inner_column))
+    np.maximum.at(sides, cells_of_grid, fine)
+    where = np.stack([cells_of_grid, fine, inner_row, inner_column], axis=1).tolist()
 
     number = sides * sides
     first = np.cumsum(number) - number

@@ -81,13 +81,17 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _parts(a: np.ndarray) -> Iterable[Any]:
     """The components of vectors: arrays, or numbers, which are faster for a single vector."""
-    return a.tolist() if a.ndim == 1 else np.moveaxis(a, -1, 0)
+    return a.tolist() if a.ndim == 1 else [a[..., k] for k in range(a.shape[-1])]
 
 
 def _whole(*parts) -> np.ndarray:
     """The vectors that have these components, all of them numbers or all arrays."""
-    single = isinstance(parts[0], float)
-    return np.array(parts) if single else np.stack(np.broadcast_arrays(*parts), axis=-1)
+    if isinstance(parts[0], float):
+        return np.array(parts)
+    whole = np.empty((*np.broadcast(*parts).shape, len(parts)), np.result_type(*parts))
+    for k, part in enumerate(parts):
+        whole[..., k] = part
+    return whole
 
 
 def _cross(ax, ay, az, bx, by, bz) -> tuple:

@@ -12,8 +12,9 @@ import numpy as np
 
 from jaxsim.io.room.near import near_at_start
 from jaxsim.io.room.rest import points_at_rest
+from jaxsim.io.room.start import boxes_at_start
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.collision.candidates.plan import default_capacity, layout_without_room
 
 CONTACTS, PAIRS = "max_contact_points", "max_geom_pairs"
 
@@ -26,16 +27,17 @@ def with_room(m: Model, contacts: int | None, pairs: int | None) -> Model:
       contacts: contacts of a world.
       pairs: near pairs of each group that one function collides.
     """
-    s = m.structure
-    if pairs is None:
-        kinds = max((len(g.kinds) for g in layout(m).groups), default=1)
-        pairs = kinds * _custom(m, PAIRS)
-    known = near_at_start(m) | {"body_rest": points_at_rest(m)}
-    m = m.replace(structure=s.replace(nnear=pairs, **known))  # 0: chosen
+    boxes = boxes_at_start(m)
+    known = near_at_start(m, boxes) | {"body_rest": points_at_rest(m, boxes)}
+    chosen = m.extended(nnear=0, **known)
+    if pairs is None and (custom := _custom(m, PAIRS)):
+        groups = layout_without_room(chosen).groups
+        pairs = custom * max((len(g.kinds) for g in groups), default=1)
+    m = m.extended(nnear=pairs, **known) if pairs else chosen
     if contacts is None:
-        contacts = _condims(m) * _custom(m, CONTACTS) or layout(m).capacity
+        contacts = _condims(m) * _custom(m, CONTACTS) or default_capacity(m)
     # at least one place, so that `d.contact` has the same form in every model
-    return m.replace(structure=m.structure.replace(ncontact=max(1, contacts)))
+    return m.extended(ncontact=max(1, contacts))
 
 
 def _custom(m: Model, name: str) -> int:

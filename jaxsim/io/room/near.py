@@ -8,7 +8,7 @@ brings together.
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.io.room.start import Boxes, between_boxes, boxes_at_start, may_touch
+from jaxsim.io.room.start import Boxes, between_boxes, may_touch
 from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS
 from jaxsim.physics.collision.candidates.pairs import known_pairs
@@ -19,11 +19,12 @@ ROUND_TO = 8  # so that a program is the same where a part is moved a little
 GAP = 0.05  # across which geoms are near, in parts of the smaller box's radius
 
 
-def near_at_start(m: Model) -> dict[str, np.ndarray | int]:
+def near_at_start(m: Model, boxes: Boxes) -> dict[str, np.ndarray | int]:
     """How much is near or touches in `qpos0`, with some to spare.
 
     Args:
       m: a model whose leaves are on the host.
+      boxes: of its geoms (boxes_at_start).
 
     Returns:
       Tables of the structure. `kind_near`: pairs that are near, int32 `[types, types]` by the types
@@ -32,7 +33,7 @@ def near_at_start(m: Model) -> dict[str, np.ndarray | int]:
     """
     s = m.structure
     pairs = known_pairs(s, int(m.opt.disableflags) & ~int(NO_CONTACTS))
-    boxes, near = boxes_at_start(m), np.stack([pairs.geom1, pairs.geom2])
+    near = np.stack([pairs.geom1, pairs.geom2])
     for between in (_between_spheres, between_boxes):  # the first is cheap, and leaves few
         near = near[:, between(boxes, *near) <= GAP * boxes.radius[near].min(axis=0)]
     touching = near[:, between_boxes(boxes, *near) <= 0]

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.io.room.start import CORNERS, MESHES, Boxes, boxes_at_start, hull_corners
+from jaxsim.io.room.start import CORNERS, MESHES, Boxes, hull_corners
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.capacity import MANY, REST_POINTS, is_free
 
@@ -22,20 +22,20 @@ _AROUND = np.array([v for v in np.ndindex(3, 3, 3) if v != (1, 1, 1)]) - 1.0
 _ANGLE = 2 * np.pi * np.arange(RIM) / RIM
 
 
-def points_at_rest(m: Model) -> np.ndarray:
+def points_at_rest(m: Model, boxes: Boxes) -> np.ndarray:
     """Most contacts of each body with a plane on which it lies; 0: not asked, int32 (nbody,).
 
     Args:
       m: a model whose leaves are on the host.
+      boxes: of its geoms (boxes_at_start).
     """
     s = m.structure
     most = np.zeros(s.nbody, np.int32)
     collides = (s.geom_contype != 0) | (s.geom_conaffinity != 0)
     welded = s.body_weldid[s.geom_bodyid]
     several = [b for b in np.unique(welded) if b and np.sum(collides & (welded == b)) > 1]
-    boxes = boxes_at_start(m) if several else None
     for body in several:
-        if boxes is not None and is_free(s, body):
+        if is_free(s, body):
             most[body] = _resting(m, boxes, np.flatnonzero(collides & (welded == body)))
     return most
 
@@ -48,12 +48,11 @@ def _resting(m: Model, boxes: Boxes, geoms: np.ndarray) -> int:
     geom = np.repeat(np.arange(len(geoms)), [len(p) for p, _ in shapes])
     limit = np.array([REST_POINTS.get(GeomType(m.structure.geom_type[g]), MANY) for g in geoms])
     level = LEVEL * np.ptp(point, axis=0).max()
-    most = 0
-    for down in _sides(point, boxes.rot[geoms]):
-        depth = point @ down + radius
-        touching = geom[depth >= depth.max() - level]
-        most = max(most, int(np.minimum(np.bincount(touching, minlength=len(geoms)), limit).sum()))
-    return most
+    depth = point @ _sides(point, boxes.rot[geoms]).T + radius[:, None]
+    touching = depth >= depth.max(axis=0) - level
+    first = np.searchsorted(geom, np.arange(len(geoms)))
+    number = np.add.reduceat(touching, first, axis=0, dtype=int)
+    return int(np.minimum(number, limit[:, None]).sum(axis=0).max())
 
 
 def _points(m: Model, boxes: Boxes, geom: int) -> tuple[np.ndarray, float]:

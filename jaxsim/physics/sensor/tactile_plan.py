@@ -5,14 +5,13 @@ into patches with as many taxels as the smallest sensor has: the taxels of all s
 array `[taxels of a patch, patches]`, at most half of which is padding.
 """
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
 
 from jaxsim.enums import GeomType, SensorType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 from jaxsim.physics.collision.field.distance import OCTREE
 from jaxsim.physics.collision.field.kinds import NONE, kind_of
@@ -53,7 +52,7 @@ class Plan:
         return tuple(sorted({*self.kinds} - {NONE}))
 
 
-@functools.lru_cache(maxsize=8)
+@derived
 def tactile_plan(s: Structure, disableflags: int) -> Plan:
     """The tables of a model with tactile sensors, with contacts as its flags let it have them."""
     ids = _sensors(s)

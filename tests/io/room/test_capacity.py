@@ -9,6 +9,7 @@ import jaxsim
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.io.room.near import near_at_start
+from jaxsim.io.room.start import boxes_at_start
 from jaxsim.physics.collision.candidates.plan import layout
 
 BALLS = "".join(
@@ -65,7 +66,7 @@ def test_parts_that_are_put_together_have_room():
     )
     text = f'<mujoco><worldbody><body quat="1 .3 .2 .1">{bodies}</body></worldbody></mujoco>'
     m = jaxsim.load_model(text, contacts=300)
-    number = near_at_start(m)["kind_near"]
+    number = near_at_start(m, boxes_at_start(m))["kind_near"]
     assert number[GeomType.BOX, GeomType.BOX] == 200  # a quarter more, and up to eights
     assert number.sum() == 200
     assert budgets(m) == [200]
@@ -98,7 +99,7 @@ def test_near_at_the_start_are_all_that_touch():
     touching = np.zeros((len(GeomType), len(GeomType)))
     np.add.at(touching, tuple(kinds.T), 1)
     assert len(pairs) > 50
-    near = near_at_start(m)
+    near = near_at_start(m, boxes_at_start(m))
     assert (near["kind_near"] >= 1.25 * touching).all()
     assert m.ncontact >= near["nstart"] >= d.ncon
 

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.convex.prisms import most_contacts
 
@@ -65,7 +65,7 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
     than are near where the model starts."""
     if any(kind[0] == GeomType.PLANE for kind in kinds):
         return len(of_kind)
-    if "nnear" in s and s.nnear:
+    if s.nnear:
         return min(len(of_kind), s.nnear)
     geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(3 if is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
@@ -81,5 +81,12 @@ def _on_field(s: Structure, geom: int) -> int:
 
 def is_free(s: Structure, body: int) -> bool:
     """A body on its own, which can go anywhere: no moving ancestors or descendants."""
-    alone = not np.any((s.body_parentid == body) & (s.body_weldid != body))
-    return bool(alone and s.body_rootid[body] == body and s.body_dofnum[body] >= 3)
+    return bool(_free_bodies(s)[body])
+
+
+@derived
+def _free_bodies(s: Structure) -> np.ndarray:
+    """`is_free` of each body, `[nbody]` bool."""
+    alone = np.ones(s.nbody, bool)
+    alone[s.body_parentid[s.body_weldid != s.body_parentid]] = False
+    return alone & (s.body_rootid == np.arange(s.nbody)) & (s.body_dofnum >= 3)

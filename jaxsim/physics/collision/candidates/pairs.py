@@ -4,14 +4,13 @@ MuJoCo's documentation, Computation: Collision detection, Selection. What it dec
 and flags is decided here; what depends on the state (bounding volumes) is left to the broad phase.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
 from jaxsim.model.callbacks import FILTERED
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import Structure, derived
 
 Kind = tuple[int, int]  # types of the two geoms, the lower one first
 
@@ -93,7 +92,7 @@ def candidate_pairs(s: Structure, flags: int) -> Pairs:
     return Pairs(*(a[order].astype(np.int32) for a in (g1, g2, dim, predefined)))
 
 
-known_pairs = functools.lru_cache(maxsize=8)(candidate_pairs)
+known_pairs = derived(candidate_pairs)
 
 
 def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:

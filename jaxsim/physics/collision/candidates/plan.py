@@ -1,13 +1,12 @@
 """The static plan of the collision stage: pairs by kind, their budgets, room for contacts."""
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxsim.enums import EnableBit, GeomType
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.candidates.broadphase import EXTENT
@@ -152,14 +151,26 @@ def _per_point(group: Group, per_pair: np.ndarray) -> np.ndarray:
 
 def layout(m: Model) -> Layout:
     """The plan of a model, made once."""
-    s = m.structure
-    user_rows(s)  # is asked each time: they may be gone
-    capacity = s.ncontact if "ncontact" in s else None
-    return _layout(s, Options.of(m), capacity)
+    return layout_without_room(m)._replace(capacity=m.ncontact)
 
 
-@functools.lru_cache(maxsize=64)
-def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
+def default_capacity(m: Model) -> int:
+    """Contacts that a world has room for, if its user does not say."""
+    plan, s = layout_without_room(m), m.structure
+    most = sum(g.points for g in plan.every)
+    pairs = plan.pairs.without(np.flatnonzero(plan.pairs.geom2 >= s.ngeom))
+    of_geoms = contact_capacity(s, pairs, most, int(m.opt.sdf_initpoints)) if most else 0
+    return of_geoms + soft_capacity(s, plan.soft)
+
+
+def layout_without_room(m: Model) -> Layout:
+    """The plan of a model before it is known how many contacts there is room for."""
+    user_rows(m.structure)  # is asked each time: they may be gone
+    return _layout(m.structure, Options.of(m))
+
+
+@derived
+def _layout(s: Structure, options: Options) -> Layout:
     pairs = known_pairs(s, options.pair_flags)
     if options.enableflags & EnableBit.SPECULATIVE:
         pairs = pairs.by_body(s.geom_bodyid)
@@ -178,16 +189,12 @@ def _layout(s: Structure, options: Options, capacity: int | None) -> Layout:
         if collider.points(options)  # a search without starting points finds none
     )
     ahead = _ahead(s, pairs, options) if options.enableflags & EnableBit.SPECULATIVE else ()
-    geom_pairs, (pairs, place) = pairs, _with_flexes(s, pairs, flex_pairs(s, options.pair_flags))
+    pairs, place = _with_flexes(s, pairs, flex_pairs(s, options.pair_flags))
     groups, ahead = (tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, ahead))
     soft = soft_groups(s, pairs)
-    if capacity is None:
-        most = sum(g.points for g in groups + ahead)
-        capacity = contact_capacity(s, geom_pairs, most, options.sdf_initpoints) if most else 0
-        capacity += soft_capacity(s, soft)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
     sizes = s.ngeom, s.nflex
-    layout = Layout(pairs, groups, ahead, _moved(s, pairs, body), capacity, body, sizes)
+    layout = Layout(pairs, groups, ahead, _moved(s, pairs, body), 0, body, sizes)
     if not soft:
         return layout
     slots = np.zeros(len(pairs.dim), int)

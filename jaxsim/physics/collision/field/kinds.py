@@ -1,6 +1,5 @@
 """Which signed distance each geom has: static, from its type, its plugin and its mesh."""
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +8,7 @@ from jaxsim.assets.sdf.shapes import settings
 from jaxsim.enums import GeomType
 from jaxsim.extend.registry import shape_kind, shapes
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 from jaxsim.physics.collision.field.distance import FUNCTIONS, OCTREE, name
 from jaxsim.physics.plugin import config
@@ -29,7 +28,7 @@ def kind_of(s: Structure, geom: int | np.integer) -> str:
     return OCTREE if s.mesh_octnum[s.geom_dataid[geom]] else NONE
 
 
-@functools.lru_cache(maxsize=8)
+@derived
 def meeting(s: Structure, flags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the functions of geoms that meet `sdf` geoms, and of these, in a fixed order."""
     pairs = known_pairs(s, flags).searched(s.geom_type)

@@ -91,7 +91,7 @@ def _budget(s: Structure, entries: Entries, sizes: tuple[int, int]) -> int:
     n = len(entries.pair)
     if sizes[1] == 1:
         return n
-    if "nnear" in s and s.nnear:
+    if s.nnear:
         return min(n, s.nnear)
     most = len(np.unique(entries.second))
     if sizes[0]:
