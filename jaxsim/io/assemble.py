@@ -107,7 +107,7 @@ def _known_later(static: Tables) -> dict[str, Any]:
     room: dict[str, Any] = {"nnear": 0, "nstart": 0}
     room["kind_near"] = np.zeros((len(GeomType), len(GeomType)), np.int32)
     room["body_rest"] = np.zeros(len(static["body_parentid"]), np.int32)
-    return {**room, "refusals": (), "contact_refusals": ()}
+    return {**room, "refusals": (), "contact_refusals": (), "clash_places": ()}
 
 
 def _tables(

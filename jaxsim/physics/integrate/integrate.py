@@ -12,7 +12,6 @@ from jaxsim.enums import DynType, EnableBit, IntegratorType
 from jaxsim.math import select
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
-from jaxsim.model.switch.clashes import SETTINGS, clashes
 from jaxsim.physics.actuator import orientation, plugins
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
@@ -34,7 +33,6 @@ from jaxsim.physics.history.write import recorded
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.plastic import yielded
-from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sleep.asleep import fall_asleep
 from jaxsim.physics.sleep.trees import dof_awake, qpos_awake, report, sleeps
 
@@ -169,11 +167,6 @@ FROM_VELOCITY = (
     *("actuator_force", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
     *("sensordata", "energy", *OF_ROWS),
 )
-
-
-def refusals(m: Model) -> list[Refusal]:
-    """What integrators cannot be used with."""
-    return [Refusal(f"option: {what}") for what in clashes(m.structure, m.opt, SETTINGS)]
 
 
 def _has(m: Model, kind: IntegratorType) -> bool:

@@ -194,5 +194,5 @@ def test_without_the_flag_nothing_is_followed():
 def test_sleep_with_contacts_ahead_is_refused():
     with pytest.warns(UnsupportedWarning):
         _, m = described(BULLET, flag='sleep="enable"')
-    with pytest.raises(UnsupportedError, match=r"speculative with flag sleep"):
+    with pytest.raises(UnsupportedError, match=r"speculative is not supported with sleep"):
         jaxsim.make_data(m)
