@@ -14,7 +14,8 @@ TIED = """<worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
 <tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>
 <equality><tendon name="e" tendon1="t"/></equality>"""
 FLEX = """<worldbody><flexcomp name="f" type="grid" dim="{dim}" count="3 {across} 1" mass="1"
-spacing=".1 .1 .1" radius=".01"><contact selfcollide="none" {contact}/>{more}</flexcomp></worldbody>"""
+spacing=".1 .1 .1" radius=".01"><contact selfcollide="none" {contact}/>{more}</flexcomp>
+</worldbody>"""
 APART = 'contype="0" conaffinity="0"'
 STIFF = FLEX.format(
     dim=2,

@@ -135,11 +135,6 @@ DISCRETE = IntegratorType.DISCRETE
 APART = "keep them apart with contype and conaffinity"
 CLASHES = (
     Clash(
-        lambda m: _integrates(m, IntegratorType.RK4) and _enables(m, EnableBit.SLEEP),
-        "the integrator 'RK4' cannot be used with sleeping, as MuJoCo documents: its stages would "
-        "wake what sleeps; use another integrator or remove sleep='enable'",
-    ),
-    Clash(
         lambda m: (
             _integrates(m, DISCRETE)
             and _enables(m, EnableBit.SLEEP)
