@@ -76,8 +76,8 @@ def _each(m: Any, clash: Clash) -> Iterator[Found]:
     there = clash.there(m)
     if not clash.kind:
         return iter([Found(OF_OPTIONS + clash.what, "", 0)] if there else [])
-    ids = np.flatnonzero(there)
-    return (Found(f"{_named(m, clash.kind, i)}: {clash.what}", clash.kind, int(i)) for i in ids)
+    ids = np.flatnonzero(there).tolist()
+    return (Found(f"{_named(m, clash.kind, i)}: {clash.what}", clash.kind, i) for i in ids)
 
 
 def _named(m: Any, kind: str, i: int) -> str:
@@ -158,10 +158,6 @@ CLASHES = (
     Clash(
         lambda m: _enables(m, EnableBit.IPC, EnableBit.SLEEP),
         "the flag ipc cannot be used with sleep='enable'; remove one of the two",
-    ),
-    Clash(
-        lambda m: _enables(m, EnableBit.SPECULATIVE, EnableBit.SLEEP),
-        "the flag speculative is not supported with sleep='enable'; remove one of the two",
     ),
     Clash(
         lambda m: _enables(m, EnableBit.SPECULATIVE) and m.smooth is not None,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.errors import UnsupportedError, UnsupportedWarning
 from jaxsim.physics.collision.candidates.plan import layout
 
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
@@ -191,8 +190,35 @@ def test_without_the_flag_nothing_is_followed():
     assert not layout(m.replace(opt=flags)).ahead
 
 
-def test_sleep_with_contacts_ahead_is_refused():
-    with pytest.warns(UnsupportedWarning):
-        _, m = described(BULLET, flag='sleep="enable"')
-    with pytest.raises(UnsupportedError, match=r"speculative is not supported with sleep"):
-        jaxsim.make_data(m)
+SLEEPERS = """<mujoco><option timestep="0.01"><flag sleep="enable" speculative="enable"/></option>
+<worldbody>
+  <body pos="0 0 .1" gravcomp="1"><freejoint/><geom size=".1"/></body>
+  <body pos="1 0 .1" sleep="init" gravcomp="1"><freejoint/><geom size=".1"/></body>
+  <body pos="1 0 .2999" sleep="init" gravcomp="1"><freejoint/><geom size=".1"/></body>
+  <body pos="3 0 .13"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_a_contact_ahead_wakes_what_sleeps():
+    """Two balls sleep, touching; a bullet wakes both in the step before it hits one."""
+    mj = mujoco.MjModel.from_xml_string(SLEEPERS)
+    mj.opt.tolerance, mj.opt.iterations = 1e-14, 100
+    mjd = mujoco.MjData(mj)
+    mjd.qvel[18] = -60
+    m = jaxsim.put_model(mj)
+    d = jaxsim.make_data(m)
+    d = d.replace(qvel=jnp.asarray(mjd.qvel))
+    step, history = jit(jaxsim.step), []
+    for i in range(7):
+        mujoco.mj_step(mj, mjd)
+        d = step(m, d)
+        np.testing.assert_array_equal(d.tree_asleep, mjd.tree_asleep, str(i))
+        assert int(d.ncon) == mjd.ncon
+        for name in ("geom", "dist", "pos", "efc_address"):
+            ours = np.asarray(getattr(d.contact, name))[: mjd.ncon]
+            np.testing.assert_allclose(ours, getattr(mjd.contact, name), atol=1e-9, err_msg=name)
+        for name in ("qpos", "qvel"):
+            np.testing.assert_allclose(getattr(d, name), getattr(mjd, name), atol=1e-8)
+        history.append((int(d.tree_asleep[1]) < 0, bool((d.contact.dist[: mjd.ncon] > 0.1).any())))
+    assert (False, False) in history
+    assert (True, True) in history  # woken from afar
