@@ -206,11 +206,6 @@ CLASHES = (
         "flex",
     ),
     Clash(
-        lambda m: _if(_enables(m, EnableBit.SPECULATIVE), _touching, m),
-        f"contacts under the flag speculative are not supported; remove it, or {APART}",
-        "flex",
-    ),
-    Clash(
         lambda m: _if(_enables(m, EnableBit.SLEEP), lambda m: m.eq_type == EqType.TENDON, m),
         "constraints of tendons cannot be used with sleeping, as in MuJoCo; remove it or "
         "sleep='enable'",
