@@ -260,6 +260,7 @@ def _check_names(s: Structure) -> None:
         ("names", (str, tuple)),
         ("refusals", places),
         ("contact_refusals", places),
+        ("clash_places", places),
         ("plugin_keys", (str, int)),
         ("collider_keys", (int, int, int)),
     ):

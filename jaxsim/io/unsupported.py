@@ -4,18 +4,19 @@ A physics module that handles only a part of what MJCF can say has a function `r
 gives one message for each thing it cannot simulate: the element with its name, and the remedy. The
 model keeps them, with their places: it can be looked at, changed and saved, and `make_data` and the
 functions of the physics refuse it. What concerns contacts is kept apart: it stands while the flags
-of the model let it have contacts, as they are at the time of the call.
+of the model let it have contacts, as they are at the time of the call. What clashes with options is
+found at the time of the call too (model/switch/clashes.py); kept are the places of what does when
+the model is made.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from jaxsim.errors import Place
 from jaxsim.model.model import NO_CONTACTS, Model
+from jaxsim.model.switch.clashes import clashing
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
-from jaxsim.physics.constraint import equality
 from jaxsim.physics.flex import refusals as flexes
-from jaxsim.physics.integrate import integrate
 from jaxsim.physics.passive import passive
 from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sensor import sensor, tactile_plan
@@ -34,7 +35,7 @@ def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refus
 
     Returns:
       `refusals`: file, line and message of each; `contact_refusals`: of what would be one with
-      contacts.
+      contacts; `clash_places`: of what clashes with the options.
     """
 
     def placed(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:
@@ -45,7 +46,9 @@ def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refus
 
     touching = m.opt.replace(disableflags=m.opt.disableflags & ~NO_CONTACTS)
     with_contacts = m.converted({"opt": touching}, native=False)
+    clashes = (Refusal(c.message, c.kind, c.number) for c in clashing(m))
     return {
+        "clash_places": tuple(placed(clashes)),
         "refusals": tuple(r for refusals in REFUSALS for r in placed(refusals(m))),
         "contact_refusals": tuple(
             r for refusals in OF_CONTACTS for r in placed(refusals(with_contacts))
@@ -54,12 +57,10 @@ def unsupported(m: Model, places: Places, origin: str | None) -> dict[str, Refus
 
 
 REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
-    integrate.refusals,
     transmission.refusals,
     passive.refusals,
     flexes.refusals,
     actuation.refusals,
-    equality.refusals,
     sensor.refusals,
 )
 OF_CONTACTS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (

@@ -32,7 +32,6 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
 
     Args, raises: see `make_data` (physics/make_data.py).
     """
-    check_supported(m)
     kept = _of_sleep(m, _kept_names(keep))
     values = {n: _empty(m, f) for n, f in Data.fields.items() if n in kept and not f.static}
     for name in SLEEP_STATE & values.keys():

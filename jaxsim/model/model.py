@@ -13,7 +13,7 @@ from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, brief, nested, static
 from jaxsim.model.structure import Structure
-from jaxsim.model.switch.clashes import check_clashes
+from jaxsim.model.switch.clashes import DECIDE, check_clashes, clashing
 from jaxsim.model.switch.switches import check_states, check_switches
 
 NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
@@ -314,10 +314,16 @@ class Model(Record):
         if isinstance(opt, Option):  # an axis of vmap may stand for all of them
             options = {f"opt.{n}": getattr(opt, n) for n in opt.fields}
         changed = {n: v for n, v in {**values, **options}.items() if v is not self._now(n)}
-        if isinstance(opt, Option) and any(n.startswith("opt.") for n in changed):
-            check_clashes(structure, opt, self.smooth is not None)
+        if "structure" not in values and not DECIDE.isdisjoint(changed):
+            self._check_clashes(changed)
         check_switches(structure, changed, self.fields)
         check_states(structure, changed)
+
+    def _check_clashes(self, changed: Mapping[str, Any]) -> None:
+        """Raises ValueError for a change of fields that decide, by which something clashes."""
+        decide = {n: changed[n] for n in sorted(DECIDE & changed.keys())}
+        if isinstance(decide.get("opt", self.opt), Option):  # an axis of vmap may stand for it
+            check_clashes(self, self.converted(decide, self._native), next(iter(decide)))
 
     def _check_smooth(self, value: Any) -> None:
         """Raises ValueError for a length of contacts in a model that was made without."""
@@ -395,11 +401,13 @@ class Model(Record):
 
     @property
     def unsupported(self) -> tuple[tuple[str | None, int | None, str], ...]:
-        """File, line and message of all that it cannot be simulated for, with its flags."""
+        """File, line and message of all that it cannot be simulated for, with its options."""
         s = self.structure
-        return (
-            s.refusals if self.opt.disableflags & NO_CONTACTS else s.refusals + s.contact_refusals
-        )
+        places = {message: (file, line) for file, line, message in s.clash_places}
+        found = (found.message for found in clashing(self))
+        clashes = tuple((*places.get(what, (None, None)), what) for what in found)
+        touching = () if self.opt.disableflags & NO_CONTACTS else s.contact_refusals
+        return clashes + s.refusals + touching
 
     @property
     def names(self) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import SleepPolicy
-from jaxsim.model.allocate import Keep, allocate
+from jaxsim.model.allocate import Keep, allocate, check_supported
 from jaxsim.model.data import WAITING, Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
@@ -26,6 +26,7 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
       m: the model.
       keep: which results a step carries besides the state and the inputs.
     """
+    check_supported(m)
     d = allocate(m, keep)
     if not sleeps(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):
         return d

@@ -48,13 +48,13 @@ def test_a_model_in_a_vacuum_has_no_fluid_forces():
 def test_everything_that_cannot_be_simulated_is_named_at_once(refused):
     xml = """
         <mujoco>
-          <option integrator="RK4"><flag sleep="enable"/></option>
+          <option integrator="discrete"><flag sleep="enable" island="disable"/></option>
           <worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
           <tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>
           <equality><tendon name="e" tendon1="t"/></equality>
         </mujoco>"""
     first, second = refused(lambda: model(xml))
-    assert "the integrator 'RK4' cannot be used with sleeping" in first
+    assert "'discrete' cannot be used with sleeping without islands" in first
     assert "constraints of tendons cannot be used with sleeping, as in MuJoCo; remove it" in second
 
 

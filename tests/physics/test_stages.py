@@ -197,7 +197,7 @@ def test_a_function_made_of_stages_reads_what_it_declares(function):
 
 @pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
 def test_a_loop_reads_what_it_declares_and_carries_the_rest(function):
-    read, written = truth_of_all(function, 5)  # RK4 and sleep do not go together
+    read, written = truth_of_all(function, 5)
     declared = STAGES[function.__name__]
     assert declared.reads <= read
     assert read - declared.reads <= written

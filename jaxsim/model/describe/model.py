@@ -75,8 +75,6 @@ def _of_model(m: Model) -> str:
 
 def bytes_per_world(m: Model, keep: Keep = "default") -> int:
     """Bytes that a step carries from one to the next, for one world."""
-    # a state it has all the same
-    m = m.replace(structure=m.structure.replace(refusals=(), contact_refusals=()))
     d: Data = jax.eval_shape(lambda: allocate(m, keep))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(d))
 

@@ -1,133 +1,214 @@
 """Options that cannot be used together, or with what a model has.
 
-Most are MuJoCo's own, which its documentation names where it describes the option. A model that is
-made so is refused with file and line; one that has been made refuses the option that would clash.
+Most are MuJoCo's own, which its documentation names where it describes the option. What clashes is
+found when it is asked for, of the options and numbers as they are then: a model that was loaded
+with a clash can be simulated as soon as `Model.replace` has mended it, and `Model.replace` refuses
+one that was not there before.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
-from jaxsim.enums import DisableBit, EnableBit, EqType, IntegratorType, SolverType
-from jaxsim.model.structure import Structure
+from jaxsim.enums import DisableBit, EnableBit, EqType, IntegratorType, JointType, SolverType
 
 STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
 
 
+class Found(NamedTuple):
+    """One clash of a model.
+
+    Attributes:
+      message: what clashes, and the remedy.
+      kind: the kind of the object it is about, as in `m.names`; "": the options alone.
+      number: the id of that object.
+    """
+
+    message: str
+    kind: str
+    number: int
+
+
 class Clash(NamedTuple):
-    """What cannot be: whether options `opt` of a model with a structure are so, and a sentence."""
+    """What cannot be.
 
-    there: Callable[[Structure, Any], bool]
+    Attributes:
+      there: of a model whether its options are so, or which of its objects clash with them, [n].
+      what: a sentence with the remedy.
+      kind: the kind of these objects; "": the options alone.
+    """
+
+    there: Callable[[Any], bool | np.ndarray]
     what: str
+    kind: str = ""
 
 
-def clashes(s: Structure, opt: Any, table: Sequence[Clash]) -> Iterator[str]:
-    """What of a table is so, in sentences with a remedy."""
-    return (clash.what for clash in table if clash.there(s, opt))
+def clashing(m: Any) -> tuple[Found, ...]:
+    """All that clashes in a model, as it is now."""
+    return tuple(found for clash in CLASHES for found in _each(m, clash))
 
 
-def check_clashes(s: Structure, opt: Any, smooth: bool) -> None:
-    """Refuses options that a model cannot have.
+def check_clashes(before: Any, after: Any, field: str) -> None:
+    """Refuses a change that makes something clash.
 
     Args:
-      s: structure of the model.
-      opt: its new options.
-      smooth: whether it was made with smooth contacts.
+      before, after: the model before and after it.
+      field: the first field that changes.
 
     Raises:
-      ValueError: the first clash, and its remedy.
+      ValueError: the first clash that was not there before, and its remedy.
     """
-    for what in clashes(s, opt, SETTINGS + OF_MODELS):
-        raise ValueError(f"opt: {what}")
-    if smooth and _enables(opt, EnableBit.SPECULATIVE):
-        raise ValueError("opt: the flag speculative cannot be used with smooth contacts")
+    known = clashing(before)
+    for found in clashing(after):
+        if found not in known:
+            raise ValueError(f"{field}: {found.message.removeprefix(OF_OPTIONS)}")
 
 
-def _integrates(opt: Any, *kinds: IntegratorType) -> bool:
-    return opt.integrator in kinds
+# the fields that decide
+DECIDE = frozenset(("opt", "smooth", "flex_edgestiffness", "flex_edgedamping"))
+OF_OPTIONS = "option: "
 
 
-def _enables(opt: Any, *flags: EnableBit) -> bool:
-    return all(opt.enableflags & flag for flag in flags)
+def _each(m: Any, clash: Clash) -> Iterator[Found]:
+    there = clash.there(m)
+    if not clash.kind:
+        return iter([Found(OF_OPTIONS + clash.what, "", 0)] if there else [])
+    ids = np.flatnonzero(there).tolist()
+    return (Found(f"{_named(m, clash.kind, i)}: {clash.what}", clash.kind, i) for i in ids)
 
 
-def _elastic(s: Structure) -> bool:
-    stretches = (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN)
-    return bool(np.any((stretches | (s.flex_bendingadr >= 0)) & ~np.asarray(s.flex_rigid, bool)))
+def _named(m: Any, kind: str, i: int) -> str:
+    name = m.names[kind][i] if kind in m.names else ""
+    return f"{kind} '{name}'" if name else f"{kind} {i}"
 
 
-def _soft_contacts(s: Structure, opt: Any) -> bool:
-    off = DisableBit.CONTACT | DisableBit.CONSTRAINT
-    return bool(np.any(s.flex_touches)) and not opt.disableflags & off
+def _integrates(m: Any, *kinds: IntegratorType) -> bool:
+    return m.opt.integrator in kinds
 
 
-SETTINGS = (
+def _enables(m: Any, *flags: EnableBit) -> bool:
+    return all(m.opt.enableflags & flag for flag in flags)
+
+
+def _elastic(m: Any) -> np.ndarray:
+    """Which flexes have an elasticity that is no constraint."""
+    stretches = (m.flex_stiffnessadr >= 0) & (m.flex_edgeequality != STRAIN)
+    return (stretches | (m.flex_bendingadr >= 0)) & ~np.asarray(m.flex_rigid, bool)
+
+
+def _touching(m: Any) -> np.ndarray:
+    """Which flexes may touch something."""
+    off = m.opt.disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
+    return np.asarray(m.flex_touches, bool) & (not off)
+
+
+def _springy(m: Any) -> np.ndarray:
+    """Which flexes have springs or dampers along their edges; traced numbers are taken as none."""
+    found = np.zeros(m.nflex, bool)
+    for value in (m.flex_edgestiffness, m.flex_edgedamping):
+        if hasattr(value, "dtype") and not isinstance(value, jax.core.Tracer):
+            found |= (
+                (np.asarray(value) != 0).reshape(math.prod(value.shape[:-1]), m.nflex).any(axis=0)
+            )
+    return found & ~np.asarray(m.flex_rigid, bool)
+
+
+def _carried(m: Any) -> np.ndarray:
+    """Which shells are carried by what moves; MuJoCo takes some that slides may carry."""
+    out = np.zeros(m.nflex, bool)
+    for f in np.flatnonzero((m.flex_dim == 2) & ~np.asarray(m.flex_rigid, bool)):
+        body = m.flex_vertbodyid[m.flex_vertadr[f] :][: m.flex_vertnum[f]]
+        body = np.unique(body[body >= 0])
+        own = np.isin(m.jnt_bodyid, body) & (m.jnt_type != JointType.SLIDE)
+        out[f] = own.any() or (m.body_treeid[m.body_parentid[body]] >= 0).any()
+    return out
+
+
+def _if(condition: bool, which: Callable[[Any], np.ndarray], m: Any) -> np.ndarray | bool:
+    return which(m) if condition else False
+
+
+DISCRETE = IntegratorType.DISCRETE
+APART = "keep them apart with contype and conaffinity"
+CLASHES = (
     Clash(
-        lambda s, o: _integrates(o, IntegratorType.RK4) and _enables(o, EnableBit.SLEEP),
-        "the integrator 'RK4' cannot be used with sleeping, as MuJoCo documents: its stages would "
-        "wake what sleeps; use another integrator or remove sleep='enable'",
-    ),
-    Clash(
-        lambda s, o: (
-            _integrates(o, IntegratorType.DISCRETE)
-            and _enables(o, EnableBit.SLEEP)
-            and bool(o.disableflags & DisableBit.ISLAND)
+        lambda m: (
+            _integrates(m, DISCRETE)
+            and _enables(m, EnableBit.SLEEP)
+            and bool(m.opt.disableflags & DisableBit.ISLAND)
         ),
         "the integrator 'discrete' cannot be used with sleeping without islands, as MuJoCo "
         "documents: enable the flag island, or remove sleep='enable'",
     ),
     Clash(
-        lambda s, o: _enables(o, EnableBit.IPC) and not _integrates(o, IntegratorType.DISCRETE),
+        lambda m: _enables(m, EnableBit.IPC) and not _integrates(m, DISCRETE),
         "the flag ipc needs the integrator 'discrete'; use it, or remove ipc='enable'",
     ),
     Clash(
-        lambda s, o: _enables(o, EnableBit.IPC) and o.solver == SolverType.PGS,
+        lambda m: _enables(m, EnableBit.IPC) and m.opt.solver == SolverType.PGS,
         "the flag ipc cannot be used with solver='PGS'; use 'Newton', or remove ipc='enable'",
     ),
     Clash(
-        lambda s, o: _enables(o, EnableBit.IPC, EnableBit.FWDINV),
+        lambda m: _enables(m, EnableBit.IPC, EnableBit.FWDINV),
         "the flag ipc cannot be used with fwdinv='enable'; remove one of the two",
     ),
     Clash(
-        lambda s, o: _enables(o, EnableBit.IPC, EnableBit.SLEEP),
+        lambda m: _enables(m, EnableBit.IPC, EnableBit.SLEEP),
         "the flag ipc cannot be used with sleep='enable'; remove one of the two",
     ),
-)
-# what is said with names where a model is made (the functions `refusals` of the physics)
-OF_MODELS = (
     Clash(
-        lambda s, o: (
-            _integrates(o, IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST) and _elastic(s)
-        ),
-        "elasticity of flexes cannot be used with the integrators 'implicit' and 'implicitfast'; "
-        "use 'discrete', 'Euler' or 'RK4'",
+        lambda m: _enables(m, EnableBit.SPECULATIVE) and m.smooth is not None,
+        "the flag speculative cannot be used with smooth contacts; remove one of the two",
     ),
     Clash(
-        lambda s, o: (
-            _integrates(o, IntegratorType.DISCRETE)
-            and _elastic(s)
-            and (o.solver == SolverType.PGS or o.noslip_iterations > 0)
+        lambda m: _if(
+            _integrates(m, IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST), _elastic, m
         ),
-        "elasticity of flexes cannot be used with the integrator 'discrete' and solver='PGS' or "
-        "noslip_iterations; use 'Newton' or 'CG' without them",
+        "elasticity cannot be used with the integrators 'implicit' and 'implicitfast', as in "
+        "MuJoCo; use 'discrete', 'Euler' or 'RK4'",
+        "flex",
     ),
     Clash(
-        lambda s, o: _enables(o, EnableBit.SLEEP) and bool(np.any(s.eq_type == EqType.TENDON)),
-        "equality constraints of tendons cannot be used with sleeping; remove sleep='enable'",
+        lambda m: _if(_integrates(m, DISCRETE), _springy, m),
+        "edge stiffness and damping cannot be used with the integrator 'discrete', as in MuJoCo; "
+        "use elasticity, or edge equality='true'",
+        "flex",
     ),
     Clash(
-        lambda s, o: (
-            (_enables(o, EnableBit.SLEEP) or _enables(o, EnableBit.IPC)) and _soft_contacts(s, o)
-        ),
-        "contacts of flexes are not supported with the flags sleep and ipc; remove these",
+        lambda m: _if(_integrates(m, DISCRETE) and m.opt.solver == SolverType.PGS, _elastic, m),
+        "elasticity cannot be used with the integrator 'discrete' and solver='PGS', as in MuJoCo; "
+        "use 'Newton' or 'CG'",
+        "flex",
     ),
     Clash(
-        lambda s, o: (
-            _enables(o, EnableBit.SPECULATIVE)
-            and (_enables(o, EnableBit.SLEEP) or _soft_contacts(s, o))
-        ),
-        "the flag speculative is not supported with sleep='enable' and flexes that may touch; "
-        "remove one of these",
+        lambda m: _if(_integrates(m, DISCRETE) and m.opt.noslip_iterations > 0, _elastic, m),
+        "elasticity cannot be used with the integrator 'discrete' and noslip_iterations, as in "
+        "MuJoCo; set them to 0",
+        "flex",
+    ),
+    Clash(
+        lambda m: _if(_enables(m, EnableBit.IPC), _carried, m),
+        "under the flag ipc its bodies may move by slides of their own only, and what carries them "
+        "not at all; attach it to what is fixed, or remove ipc='enable'",
+        "flex",
+    ),
+    Clash(
+        lambda m: _if(_enables(m, EnableBit.IPC), _touching, m),
+        f"contacts under the flag ipc are not supported; remove ipc='enable', or {APART}",
+        "flex",
+    ),
+    Clash(
+        lambda m: _if(_enables(m, EnableBit.SLEEP), _touching, m),
+        f"contacts with sleeping are not supported; remove sleep='enable', or {APART}",
+        "flex",
+    ),
+    Clash(
+        lambda m: _if(_enables(m, EnableBit.SLEEP), lambda m: m.eq_type == EqType.TENDON, m),
+        "constraints of tendons cannot be used with sleeping, as in MuJoCo; remove it or "
+        "sleep='enable'",
+        "equality",
     ),
 )

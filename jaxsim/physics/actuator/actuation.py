@@ -89,17 +89,11 @@ def controls(m: Model, d: Data) -> Array:
 
 def refusals(m: Model) -> list[Refusal]:
     """What of the actuators is not simulated, named."""
-    found = []
-    motors = m.actuator_gaintype == GainType.DCMOTOR
-    for i in range(m.nactuator):
-        lacks = []
-        if m.actuator_plugin[i] >= 0:
-            what = plugin_lack(m, m.actuator_plugin[i], "actuator")
-            lacks += [f"{what} not supported"] if what else []
-        elif m.actuator_biastype[i] == BiasType.DCMOTOR and not motors[i]:
-            lacks.append("biastype dcmotor with another gain not supported; use gaintype='dcmotor'")
-        found += [refuse(m, "actuator", i, lack) for lack in lacks]
-    return found
+    return [
+        refuse(m, "actuator", int(i), f"{what} not supported")
+        for i in np.flatnonzero(m.actuator_plugin >= 0)
+        if (what := plugin_lack(m, m.actuator_plugin[i], "actuator"))
+    ]
 
 
 def _control(m: Model, d: Data) -> tuple[Data, Array]:

@@ -111,6 +111,13 @@ def _damping(m: Model, d: Data, i: np.ndarray) -> Array:
     return constant + c * take(d.actuator_velocity, i)
 
 
+def _back_emf(m: Model, d: Data, i: np.ndarray) -> Array:
+    """That of motors; what has another gain has only the friction and cogging of one."""
+    owner = output_actuator(m)[i]
+    force = dcmotor.back_emf(m, d, owner)
+    return jnp.where(column(m.actuator_gaintype[owner] == GainType.DCMOTOR, force), force, 0)
+
+
 def _user(m: Model, d: Data, name: str, none: float, i: np.ndarray) -> Array:
     return of_actuators(m, d, name, output_actuator(m)[i], len(i), none)
 
@@ -155,7 +162,7 @@ BIASES = {
     BiasType.NONE: lambda m, d, i: jnp.zeros_like(take(d.actuator_length, i)),
     BiasType.AFFINE: lambda m, d, i: _affine(m, d, m.actuator_biasprm, i),
     BiasType.MUSCLE: _muscle_bias,
-    BiasType.DCMOTOR: lambda m, d, i: dcmotor.back_emf(m, d, output_actuator(m)[i]),
+    BiasType.DCMOTOR: _back_emf,
     BiasType.SO3: _damping,
     BiasType.USER: lambda m, d, i: _user(m, d, "act_bias", 0, i),
 }

@@ -15,7 +15,6 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.callback import has, kept_apart
 from jaxsim.physics.collision.ahead.found import with_ahead
-from jaxsim.physics.collision.ahead.refusals import beyond_following
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose
@@ -120,7 +119,6 @@ def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
     messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
     messages += lacking(m)
-    messages += beyond_following(m)
     plan = layout(m)
     geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
     geoms = geoms[geoms < m.ngeom]

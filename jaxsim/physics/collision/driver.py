@@ -139,7 +139,7 @@ def candidates(
     if layout.soft and flexes is not None:
         none = no_item(flexes[0])
         parts = [
-            (_as_soft(p, g, layout, none), over)
+            (as_soft(p, g, layout, none), over)
             for (p, over), g in zip(parts, layout.groups, strict=True)
         ]
         for group in layout.soft:
@@ -269,7 +269,7 @@ def joined_points(parts: list[Points]) -> Points:
     return points._replace(item=(one, other), rank=joined(ranks, found))
 
 
-def _as_soft(points: Points, group: Group, layout: Layout, none: int) -> Points:
+def as_soft(points: Points, group: Group, layout: Layout, none: int) -> Points:
     """Points of geoms among those of flexes."""
     slot = np.repeat(np.arange(group.slots), group.budget).astype(np.int32)
     rank = points.pair.values(layout.rank_of_pair.astype(np.int32), points.found)

@@ -111,7 +111,7 @@ def _stripped(m: Model, timestep: float) -> Model:
         enableflags=0,
         integrator=int(IntegratorType.EULER),
     )
-    return m.replace(opt=opt, structure=m.structure.replace(refusals=()))
+    return m.replace(opt=opt)
 
 
 def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray, np.ndarray]:

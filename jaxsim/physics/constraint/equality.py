@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import ConstraintType, DisableBit, EnableBit, EqType, ObjType
+from jaxsim.enums import ConstraintType, DisableBit, EqType, ObjType
 from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -111,11 +111,6 @@ def refusals(m: Model) -> list[Refusal]:
         for kind in EqType
         if kind not in SUPPORTED
     }
-    if m.opt.enableflags & EnableBit.SLEEP:
-        lacking[EqType.TENDON] = (
-            "constraints of tendons cannot be used with sleeping, as in MuJoCo; remove it or "
-            "sleep='enable'"
-        )
     return [
         refuse(m, "equality", e, lacking[EqType(kind)])
         for e, kind in enumerate(m.eq_type)

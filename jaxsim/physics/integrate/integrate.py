@@ -12,13 +12,12 @@ from jaxsim.enums import DynType, EnableBit, IntegratorType
 from jaxsim.math import select
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
-from jaxsim.model.switch.clashes import SETTINGS, clashes
 from jaxsim.physics.actuator import orientation, plugins
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import nearest_activation, turns_back
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
 from jaxsim.physics.callback import control, inputs_of
 from jaxsim.physics.forward import (
@@ -34,9 +33,15 @@ from jaxsim.physics.history.write import recorded
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.plastic import yielded
-from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sleep.asleep import fall_asleep
-from jaxsim.physics.sleep.trees import dof_awake, qpos_awake, report, sleeps
+from jaxsim.physics.sleep.trees import (
+    dof_awake,
+    in_trees,
+    qpos_awake,
+    qpos_tree,
+    report,
+    sleeps,
+)
 
 
 def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
@@ -64,14 +69,21 @@ def rk4(m: Model, d: Data) -> Data:
     is what springs that yield go by, in models with such springs or with rods that twist, and so
     are lengths of actuators where a setpoint is turned back by them, and their velocities where a
     DC motor is, whose friction is integrated with them.
+
+    Each stage wakes trees, as a step would: those that sleep have the acceleration that they fell
+    asleep with, so that one other than zero wakes them. Trees fall asleep by the speeds of the
+    start and the islands of the last stage; what is found again then has the poses of that stage,
+    and so has the tree: where it is not in its place the next step wakes it.
     """
     h = m.opt.timestep
-    at_start = {name: getattr(d, name) for name in ("readings", "frames")}
+    at_start = {name: getattr(d, name) for name in AT_START}
+    unseen = dict.fromkeys(FRAMES) if sleeps(m) else {}  # what moves has a speed
+    between = {name: getattr(d, name) for name in BETWEEN} if sleeps(m) else {}
     d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
     first = (d.qvel, d.qacc, d.act_dot)
 
     def stage(carry, part):
-        before, (vel, acc, act_dot), mean = carry
+        before, (vel, acc, act_dot), mean, _ = carry
         fraction, weight = part
         dt = fraction * h
         there = d.replace(
@@ -81,21 +93,22 @@ def rk4(m: Model, d: Data) -> Data:
             act=d.act + dt * act_dot,
             qacc_warmstart=acc,
             warning=before.warning,
+            tree_asleep=before.tree_asleep,
+            **unseen,
             **inputs_of(m, before),
         )
         there = _dynamics(m, there)
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
         mean = jax.tree.map(lambda a, b: a + weight * b, mean, slope)
-        return (_kept(d, there), slope, mean), None
+        made = {name: getattr(there, name) for name in between}
+        return (_kept(d, there), slope, mean, made), None
 
     dtype = d.qpos.dtype
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
-    start = (d, first, jax.tree.map(lambda a: a / 6, first))
-    (last, _, (vel, acc, act_dot)), _ = lax.scan(stage, start, parts)
+    start = (d, first, jax.tree.map(lambda a: a / 6, first), between)
+    (last, _, (vel, acc, act_dot), between), _ = lax.scan(stage, start, parts)
     from_start = d.replace(act_dot=act_dot, **at_start, **inputs_of(m, last))
-    new = advance(m, from_start, acc, vel)
-    end = last.replace(time=new.time, qpos=new.qpos, qvel=new.qvel, act=new.act)
-    end = end.replace(**{n: getattr(new, n) for n in ("history", "plastic", "plugin_state")})
+    new, end = acted(m, from_start), last
     if m.nplastic:
         names = OF_FLEXES + OF_TENDONS if np.any(m.flex_plasticadr >= 0) else OF_TENDONS
         end = end.replace(**{n: getattr(d, n) for n in names})
@@ -105,9 +118,27 @@ def rk4(m: Model, d: Data) -> Data:
         end = end.replace(actuator_length=length)
     if m.na and np.any(m.actuator_dyntype == DynType.DCMOTOR):
         end = end.replace(actuator_velocity=d.actuator_velocity)
+    if sleeps(m):
+        begun = {n: getattr(new, n) for n in ("time", "qpos", "qvel", "act", "history")}
+        end = rest(m, end.replace(**begun, **between)).replace(**dict.fromkeys(BETWEEN))
+        end = _in_place(m, d, last, end)
+        new = new.replace(qvel=end.qvel, tree_asleep=end.tree_asleep)
+    new = moved(m, new, acc, vel)
+    end = end.replace(**{n: getattr(new, n) for n in ADVANCED})
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
+def _in_place(m: Model, start: Data, last: Data, d: Data) -> Data:
+    """Trees that did not move in a step have exactly the frames of its start."""
+    stays = ~in_trees(qpos_tree(m), last.qpos != start.qpos, m.ntree) | (last.tree_asleep >= 0)
+    stays = take(stays, np.maximum(m.body_treeid, 0)) & column(m.body_treeid >= 0, d.qpos)
+    return d.replace(**{n: select(stays, getattr(start, n), getattr(d, n)) for n in FRAMES})
+
+
+FRAMES = ("xpos", "xquat")
+AT_START = ("readings", "frames")  # working values that stages leave
+BETWEEN = tuple(n for n in Data.working if n not in AT_START)
+ADVANCED = ("time", "qpos", "qvel", "act", "history", "plastic", "plugin_state")
 # by which they yield
 OF_FLEXES = ("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos")
 OF_TENDONS = ("ten_length", "ten_J")
@@ -122,11 +153,20 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
       acc: acceleration `[nv, *W]`.
       vel: velocity along which the configuration moves; None: the new velocity.
     """
-    h = m.opt.timestep
+    d = acted(m, d)
+    return moved(m, rest(m, d) if sleeps(m) else d, acc, vel)
+
+
+def acted(m: Model, d: Data) -> Data:
+    """The histories and the activations one time step later."""
     d = d.replace(history=recorded(m, d))
     act = nearest_activation(m, d, next_activation(m, d))
-    d = d.replace(act=orientation.anchored(m, act))
-    d = rest(m, d) if sleeps(m) else d
+    return d.replace(act=orientation.anchored(m, act))
+
+
+def moved(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
+    """The rest of the state one time step later; see `advance`."""
+    h = m.opt.timestep
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)
     if sleeps(m):
@@ -169,11 +209,6 @@ FROM_VELOCITY = (
     *("actuator_force", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "qacc"),
     *("sensordata", "energy", *OF_ROWS),
 )
-
-
-def refusals(m: Model) -> list[Refusal]:
-    """What integrators cannot be used with."""
-    return [Refusal(f"option: {what}") for what in clashes(m.structure, m.opt, SETTINGS)]
 
 
 def _has(m: Model, kind: IntegratorType) -> bool:

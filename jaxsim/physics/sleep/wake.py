@@ -7,7 +7,7 @@ user changed, tendons, contacts (touch.py), equality constraints.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import EqType, SleepPolicy
+from jaxsim.enums import EqType, IntegratorType, SleepPolicy
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -64,13 +64,16 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
 
     A pose that differs from the one in `before` was changed, by the joints or by the body that
     carries the tree. One that was never computed has a zero quaternion; there qpos is compared.
+    After a step of RK4, a tree that fell asleep has the pose of the last stage; any difference to
+    its own counts.
     """
     trees = m.body_treeid
     has_joint = column(m.body_jntnum > 0, d.qpos)
     stirred = ~calm(m, d)
     if before.xpos is not None and before.xquat is not None:
         fresh = before.xquat.dot(before.xquat) == 0
-        moved = _differ(before.xpos, d.xpos) | _differ(before.xquat, d.xquat)
+        slack = 0 if m.opt.integrator == IntegratorType.RK4 else ROUNDING
+        moved = _differ(before.xpos, d.xpos, slack) | _differ(before.xquat, d.xquat, slack)
         stirred = stirred | in_trees(trees, moved & ~fresh & has_joint, m.ntree)
         elsewhere = in_trees(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
         stirred = stirred | (elsewhere & in_trees(trees, fresh, m.ntree))
@@ -145,9 +148,9 @@ def _is_set(a: Array) -> Array:
     return (a != 0) | jnp.signbit(a)
 
 
-def _differ(a: Vec | Quat, b: Vec | Quat) -> Array:
-    """Whether two values differ by more than rounding, `[n, *W]`."""
-    eps = ROUNDING * jnp.finfo(a.parts[0].dtype).eps
+def _differ(a: Vec | Quat, b: Vec | Quat, slack: int) -> Array:
+    """Whether two values differ by more than some units in the last place, `[n, *W]`."""
+    eps = slack * jnp.finfo(a.parts[0].dtype).eps
     out = jnp.zeros(a.shape, bool)
     for x, y in zip(a.parts, b.parts, strict=True):
         out = out | (jnp.abs(x - y) > eps * (1 + jnp.abs(y)))

@@ -115,16 +115,6 @@ def test_many_worlds_are_many_loops(case):
     oracle.assert_worlds_are_a_loop(stage, mj, states, SAME)
 
 
-def test_what_is_not_simulated_is_refused_by_name(refused):
-    mj = build(
-        actuators="""<general name="own" joint="a" biastype="dcmotor"/>
-          <motor name="fine" joint="b"/>"""
-    )
-    messages = refused(lambda: oracle.model(mj))
-    assert any("actuator 'own': biastype dcmotor with another gain" in text for text in messages)
-    assert len(messages) == 1
-
-
 def test_float32_stays_float32():
     mj = build(actuators=KINDS + MUSCLES)
     m, d = single(oracle.pair(mj, random_state(mj, 0)))

@@ -286,7 +286,35 @@ def test_what_decides_the_activations_cannot_be_changed_later():
     m.replace(actuator_dynprm=m.actuator_dynprm * 2)
 
 
-def test_a_bias_without_its_gain_is_refused_by_name(refused):
-    odd = '<general name="odd" joint="a" biastype="dcmotor"/>'
-    (message,) = refused(lambda: oracle.model(build(actuators=odd)))
-    assert "use gaintype='dcmotor'" in message
+BIAS = 'biastype="dcmotor" biasprm=".3 4 .2 .6 .5 .7"'
+HALVES = f"""
+  <motor joint="c"/>
+  <general joint="a" gainprm="2 .5 .01 20 3 .4 1 12" {BIAS} forcerange="-1 1"/>
+  <general joint="b" gaintype="affine" gainprm="1 2 .3" {BIAS} dyntype="filter" dynprm=".1"/>
+  <general joint="c" gainprm="2" {BIAS} dyntype="dcmotor" actearly="true"
+    dynprm=".1 .2 .3 .4 .5 .6 .7 .8 .9 1"/>
+  <general joint="a" gaintype="dcmotor" gainprm="2 .5" biastype="affine" biasprm=".3 -2 -.4"
+    dynprm="0"/>
+  <general joint="b" gaintype="dcmotor" gainprm="2 .5" dyntype="dcmotor" actearly="true"
+    dynprm=".1 0 0 0 0 0 0 0 0 0"/>
+"""
+
+
+@pytest.mark.parametrize(
+    "integrator",
+    ["implicitfast", *(pytest.param(i, marks=pytest.mark.slow) for i in ("discrete",))],
+)
+def test_halves_of_motors(integrator):
+    """The bias of a motor without its gain is cogging and friction; the gain alone its current."""
+    mj = build(actuators=HALVES, integrator=integrator)
+    m, step = put_model(mj), jax.jit(jaxsim.step)
+    for seed in range(3):
+        mjd = moving(mj, seed)
+        d = put_data(mj, mjd)
+        for _ in range(3):
+            d = step(m, d)
+            mujoco.mj_step(mj, mjd)
+            for name in ("act", "act_dot", "qvel", "qacc", "qfrc_actuator", "actuator_force"):
+                scale = 1 + np.abs(getattr(mjd, name)).max()
+                ours, theirs = getattr(d, name) / scale, getattr(mjd, name) / scale
+                np.testing.assert_allclose(ours, theirs, **DYNAMICS, err_msg=name)

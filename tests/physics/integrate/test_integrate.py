@@ -188,7 +188,6 @@ def test_energy_of_a_spinning_body():
 @pytest.mark.parametrize(
     ("option", "flags", "message"),
     [
-        ('integrator="RK4"', 'sleep="enable"', "'RK4' cannot be used with sleeping"),
         (
             'integrator="discrete"',
             'sleep="enable" island="disable"',

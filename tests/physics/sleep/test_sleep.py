@@ -215,6 +215,7 @@ def test_a_ball_that_falls_wakes_what_it_hits(asleep):
         'integrator="discrete"',
         pytest.param('integrator="implicit"', marks=pytest.mark.slow),
         pytest.param('integrator="implicitfast"', marks=pytest.mark.slow),
+        pytest.param('integrator="RK4" timestep=".01"', marks=pytest.mark.slow),
     ],
 )
 def test_other_integrators(option):
@@ -222,6 +223,52 @@ def test_other_integrators(option):
     twins.run(60)
     twins.change("qvel", 6, 0.1)
     twins.run(20)
+
+
+PAIR = """
+<mujoco>
+  <option integrator="RK4" timestep=".01"><flag sleep="enable" energy="enable"/></option>
+  <worldbody>
+    <geom type="plane" size="1 1 .1"/>
+    <body pos="0 0 .0999"><joint type="slide" axis="0 0 1"/><geom size=".1"/></body>
+    <body pos="0 1 1"><joint axis="0 1 0" damping=".05"/><geom size=".1" pos="0 0 -.2"/>
+      <site name="bob" pos="0 0 -.2"/></body>
+    <body pos="0 2 1" sleep="init"><joint type="slide" axis="0 0 1"/><geom size=".1"/></body>
+  </worldbody>
+  <sensor><accelerometer site="bob"/><velocimeter site="bob"/></sensor>
+</mujoco>"""
+
+
+def test_stages_of_rk4_wake_what_has_an_acceleration():
+    """A ball falls asleep and wakes at once, for ever; one held in the air sleeps on."""
+    twins = Twins()
+    twins.mj = mujoco.MjModel.from_xml_string(PAIR)
+    twins.mj.opt.tolerance, twins.mj.opt.iterations = 1e-14, 100
+    twins.m, twins.mjd = jaxsim.put_model(twins.mj), mujoco.MjData(twins.mj)
+    twins.d = jaxsim.make_data(twins.m)
+    history = np.array(twins.run(100))
+    assert 3 < (~history[:, 0]).sum() < 20
+    assert not history[:, 2].any()
+    twins.change("qvel", 1, 0.3)
+    assert np.array(twins.run(10))[:, 1].all()
+
+    def ends(speed):
+        return step(twins.m, twins.d.replace(qvel=twins.d.qvel.at[1].set(speed))).qpos
+
+    _, slope = jax.jvp(ends, (0.3,), (1.0,))
+    differences = (ends(0.3 + 1e-6) - ends(0.3 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(slope, differences, atol=1e-8)
+    worlds = [twins.d, jaxsim.make_data(twins.m), twins.d.replace(qvel=twins.d.qvel + 0.1)]
+    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    many = jax.jit(jax.vmap(jaxsim.step, (None, 0)))
+    for _ in range(15):
+        together, worlds = many(twins.m, together), [step(twins.m, d) for d in worlds]
+        for i, d in enumerate(worlds):
+            np.testing.assert_array_equal(together.tree_asleep[i], d.tree_asleep)
+            for field in (*SHOWN, *COUNTS):
+                np.testing.assert_allclose(
+                    getattr(together, field)[i], getattr(d, field), err_msg=field, **STIFF
+                )
 
 
 def test_without_islands_nothing_with_rows_sleeps():
@@ -442,16 +489,24 @@ def test_all_wake_when_the_flag_goes_off(asleep):
 
 
 @pytest.mark.parametrize(
-    ("option", "more", "message"),
+    ("option", "flag", "more", "message"),
     [
-        ('integrator="RK4"', "", "the integrator 'RK4' cannot be used with sleeping"),
-        ("", "<tendon tendon1='t'/>", "equality 0: constraints of tendons cannot be used with sl"),
+        (
+            *('integrator="discrete"', 'island="disable"', ""),
+            "the integrator 'discrete' cannot be used with sleeping without islands",
+        ),
+        (
+            "",
+            "",
+            "<tendon tendon1='t'/>",
+            "equality 0: constraints of tendons cannot be used with sl",
+        ),
     ],
 )
-def test_what_cannot_be_combined_is_refused(refused, option, more, message):
+def test_what_cannot_be_combined_is_refused(refused, option, flag, more, message):
     text = f"""
         <mujoco>
-          <option {option}><flag sleep="enable"/></option>
+          <option {option}><flag sleep="enable" {flag}/></option>
           <worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
           <tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>
           <equality>{more}</equality>

@@ -70,11 +70,10 @@ def test_normals_are_those_of_the_scene():
     from jaxsim.physics.body.inertia import com_pos
     from jaxsim.physics.body.kinematics import kinematics
     from jaxsim.physics.flex.flex import flex
-    from jaxsim.view.browser.draw.poses import looked_at
     from jaxsim.view.soft.surface import soft_points
 
     mj, m, _ = both()
-    m, plan = looked_at(m), topology(m.structure)
+    plan = topology(m.structure)
 
     def normals(m, d):
         found = soft_points(m, flex(m, com_pos(m, kinematics(m, d))))

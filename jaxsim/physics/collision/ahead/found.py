@@ -25,7 +25,8 @@ from jaxsim.physics.collision.candidates.plan import Group, Layout
 from jaxsim.physics.collision.convex.convex import convex_convex
 from jaxsim.physics.collision.convex.distance import over_plane
 from jaxsim.physics.collision.convex.solid import Assets, assets
-from jaxsim.physics.collision.driver import Points, joined_points
+from jaxsim.physics.collision.driver import Points, as_soft, joined_points
+from jaxsim.physics.collision.flex.item import no_item
 from jaxsim.physics.collision.ids import Fixed
 from jaxsim.physics.collision.params import ContactParams
 from jaxsim.physics.collision.shape import Placed, Touch, slots
@@ -50,6 +51,9 @@ def with_ahead(
     )
     barred = acts | jnp.broadcast_to(reach <= -FAR, acts.shape)
     ahead = [_group_points(m, d, group, every, params, plan, acts, barred) for group in plan.ahead]
+    if plan.soft:
+        none = no_item(m.structure)
+        ahead = [as_soft(p, g, plan, none) for p, g in zip(ahead, plan.ahead, strict=True)]
     meets = jnp.zeros_like(acts)
     for p in ahead:
         meets = meets | _pairs_with(p, p.found, plan)

@@ -48,7 +48,9 @@ def obstacles(m: Model, plan: Layout, geom: np.ndarray, other: np.ndarray, acts:
     """
     first, second = plan.pairs.geom1, plan.pairs.geom2
     pair = np.full((m.ngeom, m.ngeom), -1)
-    pair[first, second] = pair[second, first] = np.arange(len(first))
+    geoms = np.flatnonzero(second < m.ngeom)  # flexes hide nothing
+    first, second = first[geoms], second[geoms]
+    pair[first, second] = pair[second, first] = geoms
     followed = np.isin(m.geom_type, (GeomType.PLANE, *CONVEX))
     known = np.where(followed, pair[geom], -1)
     known[np.arange(len(geom)), other] = -1

@@ -198,8 +198,8 @@ def _layout(s: Structure, options: Options) -> Layout:
     if not soft:
         return layout
     slots = np.zeros(len(pairs.dim), int)
-    for g in groups:
-        slots[g.pairs] = g.slots
+    for g in groups + ahead:
+        slots[g.pairs] = np.maximum(slots[g.pairs], g.slots)
     rank, soft = ranked(s, slots, soft)
     return layout._replace(soft=soft, rank_of_pair=rank)
 

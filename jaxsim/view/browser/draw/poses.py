@@ -52,11 +52,6 @@ class Poses(NamedTuple):
     paths: dict[str, np.ndarray]
 
 
-def looked_at(m: Model) -> Model:
-    """A model that is only looked at: poses are found also where motion cannot be."""
-    return m.replace(structure=m.structure.replace(refusals=(), contact_refusals=()))
-
-
 class Posing:
     """Finds poses of the worlds of a model.
 
@@ -67,7 +62,6 @@ class Posing:
     """
 
     def __init__(self, m: Model):
-        m = looked_at(m)
         self._m, names = m, (*KEPT, *LIGHTS, "flexvert_xpos", *PATHS * bool(m.ntendon))
         start = allocate(m, names)
         self.start = {name: np.asarray(getattr(start, name))[None] for name in STATE}

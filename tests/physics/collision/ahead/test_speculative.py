@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.errors import UnsupportedError, UnsupportedWarning
 from jaxsim.physics.collision.candidates.plan import layout
 
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
@@ -191,8 +190,77 @@ def test_without_the_flag_nothing_is_followed():
     assert not layout(m.replace(opt=flags)).ahead
 
 
-def test_sleep_with_contacts_ahead_is_refused():
-    with pytest.warns(UnsupportedWarning):
-        _, m = described(BULLET, flag='sleep="enable"')
-    with pytest.raises(UnsupportedError, match=r"speculative with flag sleep"):
-        jaxsim.make_data(m)
+SLEEPERS = """<mujoco><option timestep="0.01"><flag sleep="enable" speculative="enable"/></option>
+<worldbody>
+  <body pos="0 0 .1" gravcomp="1"><freejoint/><geom size=".1"/></body>
+  <body pos="1 0 .1" sleep="init" gravcomp="1"><freejoint/><geom size=".1"/></body>
+  <body pos="1 0 .2999" sleep="init" gravcomp="1"><freejoint/><geom size=".1"/></body>
+  <body pos="3 0 .13"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_a_contact_ahead_wakes_what_sleeps():
+    """Two balls sleep, touching; a bullet wakes both in the step before it hits one."""
+    mj = mujoco.MjModel.from_xml_string(SLEEPERS)
+    mj.opt.tolerance, mj.opt.iterations = 1e-14, 100
+    mjd = mujoco.MjData(mj)
+    mjd.qvel[18] = -60
+    m = jaxsim.put_model(mj)
+    d = jaxsim.make_data(m)
+    d = d.replace(qvel=jnp.asarray(mjd.qvel))
+    step, history = jit(jaxsim.step), []
+    for i in range(7):
+        mujoco.mj_step(mj, mjd)
+        d = step(m, d)
+        np.testing.assert_array_equal(d.tree_asleep, mjd.tree_asleep, str(i))
+        assert int(d.ncon) == mjd.ncon
+        for name in ("geom", "dist", "pos", "efc_address"):
+            ours = np.asarray(getattr(d.contact, name))[: mjd.ncon]
+            np.testing.assert_allclose(ours, getattr(mjd.contact, name), atol=1e-9, err_msg=name)
+        for name in ("qpos", "qvel"):
+            np.testing.assert_allclose(getattr(d, name), getattr(mjd, name), atol=1e-8)
+        history.append((int(d.tree_asleep[1]) < 0, bool((d.contact.dist[: mjd.ncon] > 0.1).any())))
+    assert (False, False) in history
+    assert (True, True) in history  # woken from afar
+
+
+BESIDE_CLOTH = """<mujoco>
+<option timestep="0.01" gravity="0 0 0"><flag speculative="enable"/></option>
+<worldbody>
+  <flexcomp name="f" type="grid" dim="2" count="3 3 1" mass="1" spacing=".1 .1 .1" radius=".01"
+    pos="0 0 {}"><contact selfcollide="none"/><edge equality="true"/></flexcomp>
+  <body pos="0 0 1"><freejoint/><geom size=".05"/></body>
+  <body pos=".05 .05 .41"><freejoint/><geom size=".05"/></body>
+  <geom size=".04" pos="0 0 .65"/>
+</worldbody></mujoco>"""
+
+
+def test_flexes_are_not_followed_and_hide_nothing():
+    """A bullet meets a ball from afar, before a cloth or through it; another ball lies on it."""
+    step, touches, m = jit(jaxsim.step), [], None
+    for height in (0.36, 0.8):
+        mj = mujoco.MjModel.from_xml_string(BESIDE_CLOTH.format(height))
+        mj.opt.tolerance, mj.opt.iterations = 1e-14, 100
+        mjd = mujoco.MjData(mj)
+        mjd.qvel[mj.nv - 10] = -60
+        other = jaxsim.put_model(mj)
+        m = (
+            other
+            if m is None
+            else m.replace(**{n: getattr(other, n) for n in ("body_pos", "qpos0")})
+        )
+        d = jaxsim.make_data(m).replace(qpos=jnp.asarray(mjd.qpos), qvel=jnp.asarray(mjd.qvel))
+        for i in range(3):
+            mujoco.mj_step(mj, mjd)
+            d = step(m, d)
+            assert int(d.ncon) == mjd.ncon
+            for name in ("geom", "flex", "elem", "dist", "pos", "efc_address"):
+                ours = np.asarray(getattr(d.contact, name))[: mjd.ncon]
+                theirs = getattr(mjd.contact, name)
+                np.testing.assert_allclose(ours, theirs, atol=1e-9, err_msg=f"{name} {i}")
+            np.testing.assert_allclose(d.qvel, mjd.qvel, atol=1e-7)
+            touches += [
+                (k[0] >= 0, bool(x > 0.1))
+                for k, x in zip(mjd.contact.flex[:, ::-1], mjd.contact.dist, strict=True)
+            ]
+    assert {(True, False), (False, True)} <= set(touches)
