@@ -37,9 +37,7 @@ def _kappa(a: float, b: float, c: float) -> float:
 
     u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the rule above gives the oracle's digits.
     """
-    nodes = np.array(NODES)
-    t = (np.concatenate([-nodes, nodes[:-1]]) + 1) / 2
-    weights = np.array(WEIGHTS + WEIGHTS[:-1]) / 2
+    t, weights = np.array(NODES), np.array(WEIGHTS)
     scale = max(MINVAL, (a**3 * b * c) ** 0.4)
     u = scale * t**3 / (1 - t) ** 2
     slope = u * (3 / t + 2 / (1 - t))
