@@ -32,22 +32,17 @@ def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np
     return row
 
 
-# the nodes in [0, 1]
-_NODES = (np.concatenate([-np.array(NODES), NODES[:-1]]) + 1) / 2
-_WEIGHTS = np.array(WEIGHTS + WEIGHTS[:-1]) / 2
-
-
 def _kappa(a: float, b: float, c: float) -> float:
     """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity.
 
     u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the rule above gives the oracle's digits.
     """
-    t = _NODES
+    t, weights = np.array(NODES), np.array(WEIGHTS)
     scale = max(MINVAL, (a**3 * b * c) ** 0.4)
     u = scale * t**3 / (1 - t) ** 2
     slope = u * (3 / t + 2 / (1 - t))
     root = np.sqrt((a * a + u) ** 3 * (b * b + u) * (c * c + u))
-    return float(a * b * c * _WEIGHTS @ (slope / root))
+    return float(a * b * c * weights @ (slope / root))
 
 
 def _virtual_inertia(volume: float, r: np.ndarray, kappa: np.ndarray, axis: int) -> float:

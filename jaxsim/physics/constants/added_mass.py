@@ -43,9 +43,7 @@ def semiaxes(m: Model, geom: np.ndarray) -> list:
 
 def _kappa(a: Array, b: Array, c: Array) -> Array:
     """The integral of a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity."""
-    nodes, weights = np.array(NODES), np.array(WEIGHTS)
-    t = (np.concatenate([-nodes, nodes[:-1]]) + 1) / 2
-    weight = column(np.concatenate([weights, weights[:-1]]) / 2, a)[:, None]
+    t, weight = np.array(NODES), column(np.array(WEIGHTS), a)[:, None]
     scale = jnp.maximum(MINVAL, (a * a * a * b * c) ** 0.4)
     u = scale[None] * column(t**3 / (1 - t) ** 2, a)[:, None]
     slope = u * column(3 / t + 2 / (1 - t), a)[:, None]

@@ -81,7 +81,6 @@ PARTS = f"""
 """
 
 RTOL = STAGES["rtol"]
-QUADRATURE = {"geom_fluid": 2e-7}  # the oracle's constants for it end after the eighth digit
 
 # numbers to be changed, and by how much; sizes and masses by a factor
 FACTORS = "body_mass body_inertia geom_size dof_armature tendon_armature actuator_armature".split()
@@ -159,7 +158,7 @@ def test_mujocos_constants_after_changes(parts, seed):
         np.testing.assert_allclose(
             value,
             public(mj, name, value),
-            rtol=QUADRATURE.get(name, RTOL),
+            rtol=RTOL,
             atol=STAGE["atol"],
             err_msg=name,
         )
@@ -270,8 +269,7 @@ def test_height_fields_and_meshes():
     m = set_const(m.replace(**{n: jnp.asarray(v) for n, v in changed.items()}))
     for name in ("geom_size", "geom_aabb", "geom_rbound", "geom_fluid", "dof_length"):
         value = getattr(m, name)
-        rtol = QUADRATURE.get(name, RTOL)
-        np.testing.assert_allclose(value, public(mj, name, value), rtol=rtol, err_msg=name)
+        np.testing.assert_allclose(value, public(mj, name, value), rtol=RTOL, err_msg=name)
 
 
 @pytest.mark.parametrize("kind", ['type="grid" count="3 3 1"', 'type="grid" count="3 1 1" dim="1"'])

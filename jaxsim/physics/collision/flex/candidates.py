@@ -16,7 +16,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.compact import deepest, first_true
-from jaxsim.physics.collision.flex.item import Hull, Soft, hulls_of, no_item
+from jaxsim.physics.collision.flex.item import Soft, hulls_of, no_item
 from jaxsim.physics.collision.flex.near import between_elements, between_geoms
 from jaxsim.physics.collision.flex.plan import SoftGroup
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids
@@ -67,9 +67,8 @@ def soft_points(
         lost = jnp.maximum(count - group.budget, 0)
 
     first, second = number.look_up(entries.first), number.look_up(entries.second)
-    a: Placed | Hull = first.take(geoms)
-    if group.sizes[0]:
-        a = hulls_of(s, soft, first, group.sizes[0])
+    of_element = group.sizes[0] > 0
+    a = hulls_of(s, soft, first, group.sizes[0]) if of_element else first.take(geoms)
     b = hulls_of(s, soft, second, group.sizes[1])
     touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
     if touch.lost is not None:
@@ -85,7 +84,7 @@ def soft_points(
         return ids.repeated(slots)
 
     nothing = number.look_up(np.full(len(entries.pair), no_item(s)))
-    item = again(first if group.sizes[0] else nothing), again(second)
+    item = again(first if of_element else nothing), again(second)
     touch = jax.tree.map(flat, touch._replace(tangent=None, lost=None))
     rank = _ranks(number, group)
     return SoftPoints(touch, again(number.look_up(entries.pair)), item, rank, flat(found)), lost

@@ -110,7 +110,7 @@ def test_a_fluid_sees_an_ellipsoid_of_the_size_of_the_mesh():
     text = model(ROCK, 'type="mesh" mesh="m" fluidshape="ellipsoid"')
     ours = compile_string(text).fields["geom_fluid"]
     theirs = mujoco.MjModel.from_xml_string(text).geom_fluid
-    np.testing.assert_allclose(ours, theirs, rtol=2e-7)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
 def test_sites_materials_and_several_meshes():

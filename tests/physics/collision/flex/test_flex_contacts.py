@@ -284,6 +284,21 @@ def test_ropes_touch_each_other_and_themselves():
         near(found.qacc[k], state.qacc, DYNAMICS, "qacc")
 
 
+ALONE = "<mujoco><worldbody>{}</worldbody></mujoco>"
+
+
+def test_a_rope_touches_itself_where_there_are_no_geoms():
+    rope = ALONE.format(flex("whole", 1, "6 1 1", "0 0 .3", self="narrow", contact="", edge=""))
+    mj = mujoco.MjModel.from_xml_string(rope)
+    state = folded(random_state(mj, 1, spread=0.002, speed=0.3))
+    m = jaxsim.load_model(rope)
+    d = jax.tree.map(lambda a: a[0], placed(m, [state]))
+    found = jax.jit(jaxsim.forward, compiler_options=COMPILER)(m, d)
+    assert mj.ngeom == 0
+    assert int(found.ncon) == state.ncon > 0
+    near(found.qacc, state.qacc, DYNAMICS, "qacc")
+
+
 @pytest.mark.slow
 def test_gradient():
     """Along one direction of states and of the contacts' own numbers."""
