@@ -117,10 +117,8 @@ OF_MODELS = (
         "equality constraints of tendons cannot be used with sleeping; remove sleep='enable'",
     ),
     Clash(
-        lambda s, o: (
-            (_enables(o, EnableBit.SLEEP) or _enables(o, EnableBit.IPC)) and _soft_contacts(s, o)
-        ),
-        "contacts of flexes are not supported with the flags sleep and ipc; remove these",
+        lambda s, o: _enables(o, EnableBit.IPC) and _soft_contacts(s, o),
+        "contacts of flexes are not supported with the flag ipc; remove it",
     ),
     Clash(
         lambda s, o: (

@@ -105,8 +105,6 @@ def _touches(m: Model, f: int) -> str:
         return "passive contacts are not supported; remove passive='true', or " + remedy
     if m.opt.enableflags & EnableBit.IPC:
         return "contacts under the flag ipc are not supported; remove ipc='enable', or " + remedy
-    if m.opt.enableflags & EnableBit.SLEEP:
-        return "contacts with sleeping are not supported; remove sleep='enable', or " + remedy
     if _has_box_section(m, f):
         return "contacts of rods with a box section are not supported; give it a round one"
     own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
