@@ -117,8 +117,10 @@ OF_MODELS = (
         "equality constraints of tendons cannot be used with sleeping; remove sleep='enable'",
     ),
     Clash(
-        lambda s, o: _enables(o, EnableBit.IPC) and _soft_contacts(s, o),
-        "contacts of flexes are not supported with the flag ipc; remove it",
+        lambda s, o: (
+            _enables(o, EnableBit.IPC) and _soft_contacts(s, o) and bool(np.any(s.flex_dim == 2))
+        ),
+        "contacts of flexes are not supported with the flag ipc in a model with shells; remove it",
     ),
     Clash(
         lambda s, o: (

