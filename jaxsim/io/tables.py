@@ -120,7 +120,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
         flex_centered flex_nodenum flex_nodeadr flex_vertnum flex_vertadr flex_edgenum flex_edgeadr
         flex_elemnum flex_elemadr flex_elemdataadr flex_elemedgeadr flex_shellnum flex_shelldataadr
         flex_texcoordadr flex_stiffnessadr flex_bendingadr flex_plasticmode flex_plasticadr
-        flex_edgeequality flex_touches flex_prismnum""",
+        flex_edgeequality flex_touches flex_boxed flex_prismnum""",
     ("nflex", 3): "flex_cellnum",
     ("nflexelem",): "flex_matid flex_elemlayer",
     ("nflexvert",): "flex_vertbodyid flex_vertcell",

@@ -13,15 +13,17 @@ from jaxsim.enums import EqType
 
 RECORD = 10  # numbers of a vertex, or a pair, in flex_bending
 NO_TWIST = -1
+SIDE = 9  # place of the side of a box in the record of a vertex
 
 
 def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The tables `rod_*`, one row for each vertex or pair of a rod that bends, and `eq_*`.
 
-    rod_flexid, rod_vert: four vertices of the flex, the last -1: a vertex, not a pair; rod_dof: the
-    twist hinge of the edge after it, or -1; rod_adr: where its numbers begin in flex_bending;
+    rod_flexid, rod_vert: four vertices of the flex, the last -1: a vertex, not a pair; rod_dof: of
+    the twist hinge of the edge after it, or -1; rod_adr: where its numbers begin in flex_bending;
     eq_elemid, eq_modenum: cell or wall that a strain constraint holds, and its modes.
-    flex_touches: which flexes may have contacts, with whatever flags.
+    flex_touches: which flexes may have contacts, with whatever flags; flex_boxed: which are rods
+    with a box section.
     """
     rods = [_rod(fields, f) for f in range(fields["nflex"])]
     parts = zip(_none(), *rods, strict=True)
@@ -29,7 +31,8 @@ def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
     elem, mode = _strains(fields)
     tables: dict[str, Any] = {"rod_flexid": flex, "rod_vert": vert, "rod_dof": dof, "rod_adr": adr}
     tables |= {"nrod": len(flex), "eq_elemid": elem, "eq_modenum": mode}
-    return {**tables, "flex_touches": _touching(fields)}
+    boxed = np.array([_is_boxed(fields, f) for f in range(fields["nflex"])], bool)
+    return {**tables, "flex_touches": _touching(fields), "flex_boxed": boxed}
 
 
 def _touching(fields: Mapping[str, Any]) -> np.ndarray:
@@ -40,6 +43,13 @@ def _touching(fields: Mapping[str, Any]) -> np.ndarray:
     )
     match = [(kind[1][:, None] & affinity[k]) | (affinity[1][:, None] & kind[k]) for k in range(2)]
     return (np.concatenate(match, axis=1) != 0).any(axis=1)
+
+
+def _is_boxed(fields: Mapping[str, Any], f: int) -> bool:
+    """A circle has no side."""
+    if fields["flex_plasticadr"][f] < 0 or not len(_rod(fields, f)[0]):
+        return False
+    return bool(fields["flex_bending"][fields["flex_bendingadr"][f] + 1 + SIDE] != 0)
 
 
 def _none() -> tuple[np.ndarray, ...]:
@@ -54,7 +64,8 @@ def _rod(fields: Mapping[str, Any], f: int) -> tuple[np.ndarray, ...]:
     adr = first + 1 + RECORD * np.arange(n)
     numbers = np.rint(fields["flex_bending"][adr[:, None] + np.arange(RECORD)])
     vert = numbers[:, :4]
-    dof = np.where(vert[:, 3] < 0, numbers[:, 7], NO_TWIST)
+    hinge = np.where(vert[:, 3] < 0, numbers[:, 7], NO_TWIST).astype(int)
+    dof = np.array([fields["jnt_dofadr"][j] if j >= 0 else NO_TWIST for j in hinge], int)
     return np.full(n, f), vert, dof, adr
 
 

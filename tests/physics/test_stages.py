@@ -99,6 +99,7 @@ DRIVES = """<general joint="lift" gaintype="affine" gainprm="1 -5 -3" actearly="
 
 TWISTING = """<flexcomp name="wire" type="grid" count="3 1 1" spacing=".1 .1 .1" dim="1" mass=".3"
   radius=".01"><elasticity young="1e4"/></flexcomp>"""
+BAR = TWISTING.replace(' young="1e4"', ' young="1e4" section="box" sectionsize=".02 .01"')
 
 
 @cache
@@ -130,6 +131,7 @@ def scenes() -> list:
     stepped = stepped.replace('<edge damping=".2"/>', "").replace('stiffness="9" ', "")
     stepped = stepped.replace("</worldbody>", f"{TWISTING}</worldbody>")
     touching = MODELS["soft"].replace('contact="disable" ', "")
+    touching = touching.replace("</worldbody>", f"{BAR}</worldbody>")
     several = [machine, soft, stepped, touching, held, discrete, leaping, FAST, asleep]
     for text in [SLOWED, LATE, *texts, *several]:
         # with few places for pairs the boxes around elements are asked

@@ -196,13 +196,9 @@ CLASHES = (
         "flex",
     ),
     Clash(
-        lambda m: _if(_enables(m, EnableBit.IPC), _touching, m),
-        f"contacts under the flag ipc are not supported; remove ipc='enable', or {APART}",
-        "flex",
-    ),
-    Clash(
-        lambda m: _if(_enables(m, EnableBit.SLEEP), _touching, m),
-        f"contacts with sleeping are not supported; remove sleep='enable', or {APART}",
+        lambda m: _if(_enables(m, EnableBit.IPC) and (m.flex_dim == 2).any(), _touching, m),
+        "contacts under the flag ipc are not supported in a model with shells; remove "
+        f"ipc='enable', or {APART}",
         "flex",
     ),
     Clash(

@@ -19,6 +19,7 @@ from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose
 from jaxsim.physics.collision.field.kinds import lacking
+from jaxsim.physics.collision.flex.bar import bars
 from jaxsim.physics.collision.flex.item import Soft
 from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.listed import listed
@@ -33,8 +34,8 @@ from jaxsim.physics.warning import count
 
 
 @stage(
-    reads="tree_asleep warning qvel subtree_com cdof geom_xpos geom_xmat flexvert_xpos "
-    "flexelem_aabb",
+    reads="qpos plastic tree_asleep warning qvel xquat subtree_com cdof geom_xpos geom_xmat "
+    "flexvert_xpos flexelem_aabb",
     writes="tree_asleep warning contact ncon found",
 )
 def collision(m: Model, d: Data) -> Data:
@@ -106,7 +107,7 @@ def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:
 def placed_flexes(m: Model, d: Data) -> Soft:
     """All flexes in the world."""
     center, half = (Vec(*(d.flexelem_aabb[:, k + j] for j in range(3))) for k in (0, 3))
-    return Soft(d.flexvert_xpos, center, half, m.flex_radius)
+    return Soft(d.flexvert_xpos, center, half, m.flex_radius, bars(m, d))
 
 
 def _boxes(m: Model, d: Data) -> tuple[Vec, Vec]:

@@ -1,5 +1,6 @@
 """Rows of contacts: the Jacobian of each contact's basis, regularization and reference."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -20,6 +21,7 @@ from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
+from jaxsim.physics.collision.flex.levers import item_edge, turning_rows
 from jaxsim.physics.collision.flex.shares import moved_by_flexes
 from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
@@ -67,7 +69,7 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     if len(roots) == 1:
         arm = c.pos - take(d.subtree_com, roots)
         rows = [sign * _along(d.cdof, c.frame.rows[k % 3], arm, turns=k >= 3) for k in range(size)]
-        return jnp.stack(pin(rows, d.qvel))
+        return jnp.stack(pin(_with_rods(m, d, c, rows), d.qvel))
     cdof = d.cdof
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     # velocity of the contact point per unit speed of each dof
@@ -78,7 +80,16 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
     for k in range(size):
         axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
         rows.append(sign * axis.dot(linear if k < 3 else point.rot))
-    return jnp.stack(pin(rows, d.qvel))
+    return jnp.stack(pin(_with_rods(m, d, c, rows), d.qvel))
+
+
+def _with_rods(
+    m: Model, d: Data, c: Contacts, rows: Sequence[Array | np.ndarray]
+) -> Sequence[Array | np.ndarray]:
+    """Rows of the basis with what contacts on edges of rods add, which turn by hinges."""
+    if c.item is None or not (item_edge(m) >= 0).any():
+        return rows
+    return [a + b for a, b in zip(rows, turning_rows(m, d, c, len(rows)), strict=True)]
 
 
 def _along(cdof: Spatial, axis: Vec, arm: Vec, turns: bool) -> Array:

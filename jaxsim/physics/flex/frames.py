@@ -170,7 +170,7 @@ def rest(m: Model, d: Data) -> Rest:
     of_body = take(pose.xquat, table.body)
     start = of_body.rotate(_across(of_body.conj.rotate(tangent)))
     # a box whose first side is the short one begins with the other axis
-    side = jnp.broadcast_to(take(m.flex_bending, _first_record(m) + 9), start.x.shape)
+    side = jnp.broadcast_to(take(m.flex_bending, first_record(m) + 9), start.x.shape)
     start = select(side < 0, tangent.cross(start), start)
     across = propagated(start, tangent, jnp.broadcast_to(column(table.first, side), side.shape))
     return Rest(edge, tangent, across, of_body)
@@ -184,7 +184,7 @@ def _across(t: Vec) -> Vec:
 
 
 @derived
-def _first_record(s: Structure) -> np.ndarray:
+def first_record(s: Structure) -> np.ndarray:
     """[n]: a record of the rod that each edge is of."""
     table = chains(s)
     of_rod = dict(zip(table.flex[table.pair[:, 0]], table.record, strict=True))

@@ -7,8 +7,6 @@ from jaxsim.model.model import Model
 from jaxsim.physics.collision.flex.pairs import NEVER
 from jaxsim.physics.refusal import Refusal, named, refuse
 
-SIDE = 9  # place of the side of a box in the record of a vertex of a rod
-
 
 def refusals(m: Model) -> list[Refusal]:
     """Flexes whose motion is not simulated."""
@@ -49,8 +47,6 @@ def _touches(m: Model, f: int) -> str:
     remedy = "keep them apart with contype and conaffinity"
     if m.flex_passive[f]:
         return "passive contacts are not supported; remove passive='true', or " + remedy
-    if _has_box_section(m, f):
-        return "contacts of rods with a box section are not supported; give it a round one"
     own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
     for g in range(m.ngeom):
         kind = GeomType(m.geom_type[g])
@@ -59,10 +55,3 @@ def _touches(m: Model, f: int) -> str:
             name = kind.name.lower()
             return f"it may touch {named(m, 'geom', g)}, and a flex and a {name} cannot; {remedy}"
     return ""
-
-
-def _has_box_section(m: Model, f: int) -> bool:
-    """Whether a rod has a section that is no circle; see flex.py for its numbers."""
-    if m.flex_dim[f] != 1 or m.flex_plasticadr[f] < 0 or m.flex_bendingadr[f] < 0:
-        return False
-    return bool(np.asarray(m.flex_bending)[m.flex_bendingadr[f] + 1 + SIDE] != 0)

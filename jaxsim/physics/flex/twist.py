@@ -226,6 +226,14 @@ def _angles(m: Model, d: Data, table: Chains) -> Array:
     return jnp.where(column(table.dof >= 0, angle), angle, 0)
 
 
+def material_axis(m: Model, d: Data) -> Vec:
+    """f of each edge: across it, as the material is turned now."""
+    table = chains(m)
+    tangent = tangents(d.flexvert_xpos, table)
+    here = moved(stored(m, d, tangent, rest(m, d)), tangent, table)
+    return turned(here.across, tangent, _angles(m, d, table))
+
+
 def _spins(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
     """Rate of theta; a clamped edge turns with its body."""
     hinge = take(d.qvel, np.maximum(table.dof, 0))

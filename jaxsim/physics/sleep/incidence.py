@@ -99,6 +99,14 @@ def flexes(s: Structure) -> Incidence:
 
 
 @derived
+def surfaces(s: Structure) -> Incidence:
+    """Of geoms, and of flexes after them."""
+    geoms = _things(s, ObjType.GEOM, s.ngeom)
+    several = np.arange(s.ngeom + s.nflex) >= s.ngeom
+    return _table((*geoms, *_things(s, ObjType.FLEX, s.nflex)), several)
+
+
+@derived
 def sensors(s: Structure) -> Incidence:
     """Of sensors: what they are attached to, and the frame or second object.
 

@@ -2,6 +2,9 @@
 
 MuJoCo looks for contacts a second time when some tree has woken. Here the points at which things
 may touch are found once, and only the choice among them is made again.
+
+A flex is awake as soon as one of its trees is, and then all of it may touch. MuJoCo does not wake
+it by a mocap body.
 """
 
 import jax.numpy as jnp
@@ -13,9 +16,10 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.candidates.plan import Layout
 from jaxsim.physics.collision.driver import Found, Points, choose
+from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.params import ContactParams
 from jaxsim.physics.sleep.cycle import woken_by
-from jaxsim.physics.sleep.incidence import bodies
+from jaxsim.physics.sleep.incidence import Incidence, bodies, surfaces
 from jaxsim.physics.sleep.trees import tree_awake
 
 
@@ -42,11 +46,14 @@ def rouse(
 def _awake(m: Model, d: Data, plan: Layout) -> tuple[Array, Array]:
     """Of which pairs one side is awake, and of which none is asleep; `[npairs, *W]` bool."""
     trees = tree_awake(d)
-    sides = [bodies(m).rows(m.geom_bodyid[geom]) for geom in (plan.pairs.geom1, plan.pairs.geom2)]
+    soft = plan.pairs.geom2 >= m.ngeom
+    sides = [surfaces(m).rows(ids) for ids in (plan.pairs.geom1, plan.pairs.geom2)]
+    sides = [Incidence(side.tree, side.always & ~soft) for side in sides]
     first, second = (side.awake(trees) for side in sides)
     # what has no tree does not sleep
     still = [column((side.tree[:, 0] < 0) & ~side.always, trees) for side in sides]
-    return first | second, (first | still[0]) & (second | still[1])
+    one, both = first | second, (first | still[0]) & (second | still[1])
+    return one, jnp.where(column(soft, one), one, both) if soft.any() else both
 
 
 def _only(points: Points, pairs: Array) -> Points:
@@ -57,6 +64,7 @@ def _only(points: Points, pairs: Array) -> Points:
 def _woken(m: Model, d: Data, found: Found) -> Array:
     """`tree_asleep` after contacts with what is awake."""
     c, of = found.contacts, bodies(m)
+    c = c if c.item is None else with_sides(m, c)
     first, second = (body.values(of.tree[:, 0].astype(np.int32), c.dist) for body in c.body)
     moved = [body.values(of.always, c.dist) for body in c.body]
     always = jnp.where(first >= 0, moved[1], moved[0])

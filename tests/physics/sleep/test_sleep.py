@@ -278,6 +278,16 @@ def test_without_islands_nothing_with_rows_sleeps():
     assert twins.awake() == set(range(11))
 
 
+def of_text(text: str) -> Twins:
+    """Another world in both engines."""
+    twins = Twins.__new__(Twins)
+    twins.mj = mujoco.MjModel.from_xml_string(text)
+    twins.mj.opt.tolerance, twins.mj.opt.iterations = 1e-14, 100
+    twins.m, twins.mjd = jaxsim.put_model(twins.mj), mujoco.MjData(twins.mj)
+    twins.d = jaxsim.make_data(twins.m)
+    return twins
+
+
 def test_boxes_fall_asleep_as_one_and_are_woken_by_another():
     """Two boxes begin asleep, in each other; a third falls on them and all come to rest."""
     box = '<body pos="{}" {}><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
@@ -292,11 +302,7 @@ def test_boxes_fall_asleep_as_one_and_are_woken_by_another():
             {box.format(".02 0 .55", 'euler="4 3 0"')}
           </worldbody>
         </mujoco>"""
-    twins = Twins()
-    twins.mj = mujoco.MjModel.from_xml_string(text)
-    twins.mj.opt.tolerance, twins.mj.opt.iterations = 1e-14, 100
-    twins.m, twins.mjd = jaxsim.put_model(twins.mj), mujoco.MjData(twins.mj)
-    twins.d = jaxsim.make_data(twins.m)
+    twins = of_text(text)
     assert twins.d.tree_asleep.tolist() == [1, 0, AWAKE + 1]
     # impacts multiply what the solvers, with and without islands, differ in
     history = twins.run(130, ROUGH_DIFFERENCE)
@@ -513,3 +519,86 @@ def test_what_cannot_be_combined_is_refused(refused, option, flag, more, message
         </mujoco>"""
     (found,) = refused(lambda: jaxsim.load_model(text))
     assert message in found
+
+
+SOFT = """
+<mujoco>
+  <option gravity="0 0 0"><flag sleep="enable" energy="enable"/></option>
+  <worldbody>
+    <geom name="wall" type="plane" size="3 3 .1" pos="0 0 -.2"/>
+    <body name="far" pos="3 0 0"><joint type="slide" axis="0 0 1"/><geom size=".1"/></body>
+    <body name="below" pos=".03 .02 -.065">
+      <joint type="slide" axis="0 0 1"/><geom size=".05" mass=".1"/></body>
+    <body name="hits" pos="-.03 .02 .09"><joint type="slide" axis="0 0 1"/>
+      <geom size=".05" mass=".1"/><site name="feel" size=".06"/></body>
+    <body name="hand" mocap="true" pos="0 0 1"><geom size=".05"/></body>
+    <flexcomp name="sheet" type="grid" dim="2" count="3 3 1" spacing=".08 .08 .08" radius=".01"
+      mass=".3"><edge equality="true"/><contact selfcollide="none"/><pin id="0 1 3"/></flexcomp>
+    <flexcomp name="rope" type="grid" dim="1" count="3 1 1" spacing=".08 .08 .08" radius=".01"
+      mass=".1" pos="-.02 .01 .19">
+      <edge equality="true"/><contact selfcollide="none" condim="1"/></flexcomp>
+  </worldbody>
+  <sensor><touch site="feel"/><contact geom1="wall" data="found force"/></sensor>
+</mujoco>"""
+BELOW, HITS, SHEET, ROPE = 1, 2, slice(3, 9), slice(9, 12)
+
+
+@pytest.mark.slow
+def test_flexes_sleep_and_are_woken_by_what_touches_them():
+    """A hand does not wake a flex; a ball does, and the flex what it then touches."""
+    twins = of_text(SOFT)
+    assert not any(twins.run(14)[-1])
+    twins.change("mocap_pos", 0, (0.08, 0.08, 0.03))
+    assert not any(twins.run(2)[-1])
+    assert twins.mjd.ncon == 0
+    twins.change("mocap_pos", 0, (0, 0, 1))
+    twins.change("qvel", HITS, -3.0)
+    history = twins.run(12)
+    first = [
+        next(i for i, awake in enumerate(history) if all(np.array(awake)[tree]))
+        for tree in ([HITS], SHEET, [BELOW])
+    ]
+    assert first == sorted(first)
+    assert first[0] < first[2]
+    assert not any(history[-1][ROPE])
+    rope = np.flatnonzero(np.isin(twins.m.dof_treeid, np.arange(12)[ROPE]))
+    twins.change("qvel", rope[2::3], -3.0)
+    assert all(twins.run(12)[-1][1:])
+    worlds_differ(twins)
+
+
+def worlds_differ(twins: Twins) -> None:
+    """Batches are a loop: a world of which all sleeps, and one that moves."""
+    m, now = twins.m, twins.d
+    still = jaxsim.make_data(m)
+    for _ in range(14):
+        still = step(m, still)
+    worlds = [now, still]
+    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    together = jax.jit(jax.vmap(jaxsim.step, (None, 0)))(m, together)
+    for i, d in enumerate(worlds):
+        new = step(m, d)
+        for field in ("tree_asleep", "qpos", "qvel", "qacc", "ncon", "nefc", "sensordata"):
+            np.testing.assert_allclose(
+                getattr(together, field)[i], getattr(new, field), err_msg=field, **STIFF
+            )
+
+
+@pytest.mark.slow
+def test_derivatives_where_a_flex_is_woken():
+    """Slopes are differences, and finite, through the step in which a ball wakes it."""
+    twins = of_text(SOFT)
+    twins.run(14)
+    m, d = twins.m, twins.d
+
+    def speeds(speed):
+        new = d.replace(qvel=d.qvel.at[HITS].set(speed))
+        for _ in range(8):
+            new = step(m, new)
+        return new.qvel
+
+    at, small = jnp.array(-2.9), 1e-6
+    slope = jax.jvp(speeds, (at,), (jnp.ones_like(at),))[1]
+    difference = (speeds(at + small) - speeds(at - small)) / (2 * small)
+    assert np.abs(difference[m.dof_treeid == SHEET.start]).max() > 1e-3
+    np.testing.assert_allclose(slope, difference, rtol=1e-4, atol=1e-4)

@@ -31,13 +31,13 @@ def rod_bending(c: Compilation, f: Flex) -> np.ndarray:
     if f.rigid or f.elasticity.get("young") <= 0:
         return np.zeros(0)
     _check_hinges(c, f)
-    chain, dofs = twisted_chain(c, f)
+    chain, hinges = twisted_chain(c, f)
     if f.elasticity.get("section") == "box" and chain is None:
         c.fault(
             f.element, "a box section needs an open rod with hinges for its twist, as of flexcomp"
         )
         return np.zeros(0)
-    records = _twisted(f, chain, dofs) if chain is not None else _twistless(f)
+    records = _twisted(f, chain, hinges) if chain is not None else _twistless(f)
     return np.concatenate([[len(records)], *records]) if records else np.zeros(0)
 
 
@@ -52,9 +52,9 @@ def _check_hinges(c: Compilation, f: Flex) -> None:
 
 
 def twisted_chain(c: Compilation, f: Flex) -> tuple[np.ndarray | None, list[int]]:
-    """The vertices of an open rod whose edges have hinges for their twist, and their dofs.
+    """The vertices of an open rod whose edges have hinges for their twist, and these joints.
 
-    The dof of an edge that is clamped is -1; a rod without any hinge gives None.
+    The joint of an edge that is clamped is -1; a rod without any hinge gives None.
     """
     chain = open_chain(f.elem) if f.dim == 1 and not f.order else None
     if chain is None or len(chain) < 3:
@@ -64,17 +64,17 @@ def twisted_chain(c: Compilation, f: Flex) -> tuple[np.ndarray | None, list[int]
     joints = [c.ids["joint"].get(name, -1) for name in names]
     if max(joints) < 0:
         return None, []
-    return chain, [int(c.fields["jnt_dofadr"][j]) if j >= 0 else -1 for j in joints]
+    return chain, joints
 
 
-def _twisted(f: Flex, chain: np.ndarray, dofs: list[int]) -> list[np.ndarray]:
+def _twisted(f: Flex, chain: np.ndarray, hinges: list[int]) -> list[np.ndarray]:
     weak, strong, torsion, side = _section(f)
     records = []
     for i in range(1, len(chain) - 1):
         before, at, after = chain[i - 1 : i + 2]
         length, curvature = _vertex(f, before, at, after)
         bend = weak / length, (strong - weak) / length
-        tail = (curvature, dofs[i], torsion / length, side)
+        tail = (curvature, hinges[i], torsion / length, side)
         records.append(np.array([before, at, after, -1, *bend, *tail], float))
     return records
 

@@ -16,7 +16,8 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.compact import deepest, first_true
-from jaxsim.physics.collision.flex.item import Soft, hulls_of, no_item
+from jaxsim.physics.collision.flex.bar import bars_of
+from jaxsim.physics.collision.flex.item import Hull, Soft, hulls_of, no_item
 from jaxsim.physics.collision.flex.near import between_elements, between_geoms
 from jaxsim.physics.collision.flex.plan import SoftGroup
 from jaxsim.physics.collision.ids import Chosen, Fixed, Ids
@@ -67,9 +68,8 @@ def soft_points(
         lost = jnp.maximum(count - group.budget, 0)
 
     first, second = number.look_up(entries.first), number.look_up(entries.second)
-    of_element = group.sizes[0] > 0
-    a = hulls_of(s, soft, first, group.sizes[0]) if of_element else first.take(geoms)
-    b = hulls_of(s, soft, second, group.sizes[1])
+    a = _side(s, group, 0, geoms, soft, first)
+    b = _side(s, group, 1, geoms, soft, second)
     touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
@@ -84,10 +84,21 @@ def soft_points(
         return ids.repeated(slots)
 
     nothing = number.look_up(np.full(len(entries.pair), no_item(s)))
-    item = again(first if of_element else nothing), again(second)
+    item = again(first if group.sizes[0] else nothing), again(second)
     touch = jax.tree.map(flat, touch._replace(tangent=None, lost=None))
     rank = _ranks(number, group)
     return SoftPoints(touch, again(number.look_up(entries.pair)), item, rank, flat(found)), lost
+
+
+def _side(
+    s: Structure, group: SoftGroup, k: int, geoms: Placed, soft: Soft, ids: Ids
+) -> Placed | Hull:
+    """What a group has on one side."""
+    if group.bars[k]:
+        return bars_of(s, soft, ids, group.sizes[k])
+    if not group.sizes[k]:
+        return ids.take(geoms)
+    return hulls_of(s, soft, ids, group.sizes[k])
 
 
 def _ranks(number: Ids, group: SoftGroup) -> Ids:

@@ -17,6 +17,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.ids import Ids
 from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.flex.frames import chains
 
 MOST = 4  # vertices of an element
 
@@ -48,6 +49,19 @@ def item_flex(s: Structure) -> np.ndarray:
 
 
 @derived
+def any_edge(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1]: the edge of a rod with twist that an item is of; -1: none."""
+    out, vert = np.full(no_item(s) + 1, -1), chains(s).vert
+    of_ends = {frozenset(ends): k for k, ends in enumerate(vert.tolist())}
+    rods = np.flatnonzero(np.isin(item_flex(s)[: s.nflexelem], chains(s).flex))
+    for item in rods:
+        out[item] = of_ends[frozenset(corners(s)[0][item, :2].tolist())]
+    for end in (1, 0):  # the edge that begins at a vertex comes last
+        out[s.nflexelem + vert[:, end]] = np.arange(len(vert))
+    return out
+
+
+@derived
 def item_ids(s: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each item, and of no item: its flex; its element and its vertex in it, -1 for none."""
     flex = item_flex(s)
@@ -72,12 +86,14 @@ class Soft(NamedTuple):
       xpos: vertices in the world, `[nflexvert, *W]` [m].
       center, half: boxes around the elements, `[nflexelem, *W]` [m].
       radius: of each flex, `[nflex, *W]` [m].
+      bars: edges of rods as boxes (bar.py), `[n, *W]`; None: none has a box section that touches.
     """
 
     xpos: Vec
     center: Vec
     half: Vec
     radius: jax.Array
+    bars: Placed | None = None
 
 
 class Hull(NamedTuple):

@@ -14,7 +14,7 @@ from jaxsim.physics.collision.flex.pairs import (
     geom_entries,
 )
 from jaxsim.physics.collision.flex.table import (
-    PLANE,
+    ON_BARS,
     SoftCollider,
     flex_collider,
     geom_collider,
@@ -23,6 +23,7 @@ from jaxsim.physics.collision.flex.table import (
 FEW = 64  # entries of a group for which a test would cost more than it saves
 NEIGHBORS = {1: 4, 2: 8, 3: 24}  # of an element among those of flexes, by the larger dimension
 ON_BOX = 3  # contacts of a triangle that lies on a box
+ON_BAR = 4  # contacts of an edge that is a box
 BESIDE = 4  # contacts of an element with other elements
 MOST = 1024  # contacts for which there is room if nothing is said
 
@@ -34,6 +35,7 @@ class SoftGroup(NamedTuple):
       collider: the function.
       entries: what may touch.
       sizes: corners of the items on both sides; 0: it is a geom.
+      bars: which sides are taken for boxes (bar.py).
       slots: how many contact points each of them has.
       budget: how many of them go through the narrow phase.
       rank: numbers of the first contact point of each in MuJoCo's order, `[n]`.
@@ -42,6 +44,7 @@ class SoftGroup(NamedTuple):
     collider: SoftCollider
     entries: Entries
     sizes: tuple[int, int]
+    bars: tuple[bool, bool]
     slots: int
     budget: int
     rank: np.ndarray
@@ -59,7 +62,7 @@ class SoftGroup(NamedTuple):
 
 def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
     """The groups of all pairs with a flex, without ranks; `pairs` are those of the whole model."""
-    parts: dict[tuple[SoftCollider, tuple[int, int]], list[Entries]] = {}
+    parts: dict[tuple, list[Entries]] = {}
     for k in np.flatnonzero(pairs.geom2 >= s.ngeom).tolist():
         first, f = int(pairs.geom1[k]), int(pairs.geom2[k] - s.ngeom)
         size = int(s.flex_dim[f]) + 1
@@ -67,21 +70,25 @@ def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
             kind = int(s.geom_type[first])
             if kind in NEVER:
                 continue
-            collider, sizes = geom_collider(kind, size - 1), (0, size)
-            sizes = (0, 1) if collider is PLANE else sizes
+            boxed = bool(s.flex_boxed[f])
+            collider, sizes = geom_collider(kind, size - 1, boxed), (0, size)
+            bars = False, collider in ON_BARS.values()
+            sizes = (0, 1) if kind == GeomType.PLANE else sizes
             entries = geom_entries(s, k, first, f)
         else:
             other = first - s.ngeom
             sizes = int(s.flex_dim[other]) + 1, size
-            collider = flex_collider(sizes[0] - 1, sizes[1] - 1)
+            rods = sizes == (2, 2)
+            bars = rods and bool(s.flex_boxed[other]), rods and bool(s.flex_boxed[f])
+            collider = flex_collider(sizes[0] - 1, sizes[1] - 1, bars)
             entries = flex_entries(s, k, other, f)
         if len(entries.pair):
-            parts.setdefault((collider, sizes), []).append(entries)
+            parts.setdefault((collider, sizes, bars), []).append(entries)
     groups = []
-    for (collider, sizes), some in parts.items():
+    for (collider, sizes, bars), some in parts.items():
         entries = Entries(*(np.concatenate(a) for a in zip(*some, strict=True)))
         budget, slots = _budget(s, entries, sizes), collider.points(s)
-        groups.append(SoftGroup(collider, entries, sizes, slots, budget, np.zeros(0, int)))
+        groups.append(SoftGroup(collider, entries, sizes, bars, slots, budget, np.zeros(0, int)))
     return tuple(groups)
 
 
@@ -106,9 +113,11 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
         first, second = group.entries.first, group.entries.second
         if group.sizes[0]:
             touching = BESIDE * len(np.union1d(first, second))
+            touching *= 2 if all(group.bars) else 1
         else:
             on_box = group.sizes[1] == 3 and (s.geom_type[first] == GeomType.BOX).any()
-            touching = len(np.unique(second)) * (ON_BOX if on_box else 1)
+            each = ON_BAR if group.bars[1] else ON_BOX if on_box else 1
+            touching = len(np.unique(second)) * each
             touching = min(group.points, max(touching, group.slots))
         room += min(group.points, touching)
     return min(room, MOST)

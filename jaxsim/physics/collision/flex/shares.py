@@ -3,7 +3,8 @@
 A vertex is fixed to a body. A point on an element moves with the bodies of its vertices, by the
 barycentric coordinates of the point of the element that is nearest to the contact. Where vertices
 are interpolated, the same coordinates give a place in the reference box, and the shape functions
-there the shares of the nodes, which are fixed to bodies.
+there the shares of the nodes, which are fixed to bodies. Edges of rods that turn by a hinge are in
+levers.py.
 
 MuJoCo's documentation, Changelog 4.0 (contacts with flex elements); flex/lattice.py has the shape
 functions.
@@ -23,6 +24,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import MOST, item_corners, item_flex
+from jaxsim.physics.collision.flex.levers import item_edge
 from jaxsim.physics.collision.flex.triangle import mean, nearest_shares, share_on_segment
 from jaxsim.physics.collision.ids import Ids
 from jaxsim.physics.flex.lattice import inside, lattice, shape
@@ -47,13 +49,15 @@ def moved_by_flexes(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
 def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
     """Shares of the dofs, and the mean weight, on one side; zero where it is a geom."""
     corner, share = _corners(m, d, c, item)
+    turns = item.values(item_edge(m.structure) >= 0, c.dist)
     weight = jnp.zeros_like(c.dist)
     dofs = jnp.zeros((len(c.dist), m.nv, *c.dist.shape[1:]), c.dist.dtype)
     if (np.asarray(m.flex_interp) == 0).any():
         body = _vertex_bodies(m.structure)
         for vertex, part in zip(corner, share, strict=True):
             of_body = vertex.look_up(body)
-            dofs = dofs + part[:, None] * of_body.bits(ancestors(m), c.dist)
+            own = jnp.where(turns, 0, part)
+            dofs = dofs + own[:, None] * of_body.bits(ancestors(m), c.dist)
             weight = weight + part * of_body.take(m.body_invweight0[:, 0])
     if (np.asarray(m.flex_interp) != 0).any():
         node = _node_shares(m, item, corner, share)

@@ -8,7 +8,9 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import item_corners, item_flex
+from jaxsim.physics.collision.flex.levers import item_edge
 from jaxsim.physics.collision.ids import Chosen, Ids
+from jaxsim.physics.flex.frames import chains
 from jaxsim.physics.topology import ancestors
 
 
@@ -22,7 +24,7 @@ def item_moves(s: Structure) -> np.ndarray:
     for f in np.flatnonzero(s.flex_interp):
         node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
         found[item_flex(s) == f] = moving[np.asarray(s.flex_nodebodyid)[node]].any()
-    return np.append(found, False)
+    return np.append(found, False) | (item_edge(s) >= 0)
 
 
 @derived
@@ -42,8 +44,8 @@ def item_body(s: Structure) -> np.ndarray:
 
 @derived
 def item_trees(s: Structure) -> np.ndarray:
-    """[nflexelem + nflexvert + 1, ntree]: 1 where a tree carries a vertex of an item, or a node of
-    its flex; for no item, 0."""
+    """[nflexelem + nflexvert + 1, ntree]: 1 where a tree carries a vertex of an item, its hinge,
+    or a node of its flex; for no item, 0."""
     body = np.asarray(s.flex_vertbodyid)
     tree = np.where(body < 0, -1, s.body_treeid[np.maximum(body, 0)])
     every = np.arange(s.ntree)
@@ -52,7 +54,10 @@ def item_trees(s: Structure) -> np.ndarray:
         node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
         of_node = s.body_treeid[np.asarray(s.flex_nodebodyid)[node]]
         found[item_flex(s) == f] = np.isin(every, of_node)
-    return np.append(1.0 * found, np.zeros((1, s.ntree)), axis=0)
+    found = np.append(1.0 * found, np.zeros((1, s.ntree)), axis=0)
+    turns = np.flatnonzero(item_edge(s) >= 0)
+    found[turns, s.dof_treeid[chains(s).dof[item_edge(s)[turns]]]] = 1
+    return found
 
 
 def with_sides(m: Model, c: Contacts) -> Contacts:

@@ -7,6 +7,15 @@ from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.flex.bar import (
+    LOWEST,
+    bar_segment,
+    box_bar,
+    capsule_bar,
+    plane_bar,
+    segment_bar,
+    sphere_bar,
+)
 from jaxsim.physics.collision.flex.convex import (
     assets,
     element_element,
@@ -94,12 +103,30 @@ BY_KIND: dict[tuple[int, int], SoftCollider] = {
 }
 
 
-def geom_collider(geom_type: int, dim: int) -> SoftCollider:
+# with edges that are boxes; with other kinds they are capsules
+ON_BARS: dict[int, SoftCollider] = {
+    GeomType.PLANE: SoftCollider(plane_bar, LOWEST),
+    GeomType.SPHERE: SoftCollider(sphere_bar, 1),
+    GeomType.CAPSULE: SoftCollider(capsule_bar, 2),
+    GeomType.BOX: SoftCollider(box_bar, 8),
+}
+# of two rods, by which are boxes
+OF_RODS = {
+    (False, False): SEGMENTS,
+    (False, True): SoftCollider(segment_bar, 2),
+    (True, False): SoftCollider(bar_segment, 2),
+    (True, True): ON_BARS[GeomType.BOX],
+}
+
+
+def geom_collider(geom_type: int, dim: int, boxed: bool = False) -> SoftCollider:
     """What collides a geom with a flex; it has a function for every type but those of NEVER."""
+    if boxed and geom_type in ON_BARS:
+        return ON_BARS[geom_type]
     of_any = {GeomType.PLANE: PLANE, GeomType.HFIELD: ON_FIELD}
     return of_any.get(GeomType(geom_type)) or BY_KIND.get((geom_type, dim), CONVEX)
 
 
-def flex_collider(dim1: int, dim2: int) -> SoftCollider:
+def flex_collider(dim1: int, dim2: int, bars: tuple[bool, bool] = (False, False)) -> SoftCollider:
     """What collides elements of flexes with each other."""
-    return SEGMENTS if dim1 == dim2 == 1 else BETWEEN
+    return OF_RODS[bars] if dim1 == dim2 == 1 else BETWEEN

@@ -350,10 +350,28 @@ def test_what_has_no_place_is_counted():
     assert int(new.ncon) == 4
 
 
+def under_ipc(text: str) -> str:
+    return text.replace("<asset>", '<option><flag ipc="enable"/></option><asset>')
+
+
+@pytest.mark.slow
+def test_rods_touch_under_the_flag_ipc():
+    """In a model without shells the flag changes nothing."""
+    content = GROUND + flex("rope", 1, "3 1 1", "0 0 .012", contact="")
+    text = under_ipc(WORLD.format(content=content, sensor="", option='integrator="discrete"'))
+    mj, m = mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text)
+    state, d = mujoco.MjData(mj), jaxsim.make_data(m)
+    step = jax.jit(jaxsim.step, compiler_options=COMPILER)
+    for _ in range(5):
+        mujoco.mj_step(mj, state)
+        d = step(m, d)
+        assert int(d.ncon) == state.ncon > 0
+        near(d.qpos, state.qpos, DYNAMICS, "qpos")
+        near(d.qvel, state.qvel, DYNAMICS, "qvel")
+
+
 REFUSED = {
-    "box section": '<flexcomp name="r" type="grid" dim="1" count="4 1 1" spacing=".1 .1 .1" '
-    'mass="1"><elasticity young="1e5" poisson=".3" section="box" sectionsize=".01 .02"/>'
-    "</flexcomp>",
+    "flag ipc": flex("c", 2, "3 3 1", "0 0 1"),
     "passive contacts": flex("c", 2, "3 3 1", "0 0 1", contact='passive="true"'),
     "a flex and a sdf": flex("c", 2, "3 3 1", "0 0 1")
     + '<body><freejoint/><geom type="sdf" mesh="wedge"/></body>',
@@ -362,8 +380,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_is_refused_says_why(message):
-    option = 'integrator="discrete"' if "passive" in message else ""
+    option = "" if "sdf" in message else 'integrator="discrete"'
     text = WORLD.format(content=REFUSED[message], sensor="", option=option)
+    text = under_ipc(text) if "ipc" in message else text
     with pytest.warns(UnsupportedWarning, match="flex"):
         m = jaxsim.load_model(text)
     with pytest.raises(Exception, match=message):

@@ -1,0 +1,123 @@
+"""How contacts on rods with hinges for their twist feel the turning of their edges.
+
+Such an edge, from x0 to x1, is a body of its own: it turns with its two ends, and about itself with
+its hinge. With e = x1 - x0, t = e / |e|, a point at the share w and the arm r from there to the
+contact,
+
+    omega = t x (v1 - v0) / |e| + t theta'
+    v = (1 - w) v0 + w v1 + omega x r
+
+so that rods roll on surfaces. A vertex on a plane belongs to the edge that begins there, the last
+one to the last edge. An edge whose two vertices are on one body moves with it (shares.py).
+
+MuJoCo's documentation, XML reference: flex/elasticity (per-edge twist joints).
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Vec, safe_divide, safe_sqrt, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import outer_sum
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.item import any_edge, item_flex, no_item
+from jaxsim.physics.collision.flex.triangle import share_on_segment
+from jaxsim.physics.collision.ids import Ids
+from jaxsim.physics.flex.frames import chains
+from jaxsim.physics.topology import ancestors
+
+
+@derived
+def item_edge(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1]: the edge with a hinge (frames.py) that an item moves with; -1:
+    none."""
+    return np.where(chains(s).dof[any_edge(s)] >= 0, any_edge(s), -1) if _some(s) else any_edge(s)
+
+
+def _some(s: Structure) -> bool:
+    return len(chains(s).flex) > 0
+
+
+@derived
+def _place(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1]: share of an edge's end at a vertex, 0 or 1; -1: no vertex."""
+    out, edge = np.full(no_item(s) + 1, -1.0), any_edge(s)
+    vertex = s.nflexelem + np.flatnonzero(edge[s.nflexelem : -1] >= 0)
+    out[vertex] = chains(s).vert[edge[vertex], 1] == vertex - s.nflexelem
+    return out
+
+
+def turning_rows(m: Model, d: Data, c: Contacts, size: int) -> list[Array]:
+    """What rods with twist add to the first `size` rows of the basis, `[ncon, nv, *W]` each."""
+    assert c.item is not None
+    sides = [_side_rows(m, d, c, item, size) for item in c.item]
+    return [second - first for first, second in zip(*sides, strict=True)]
+
+
+def _side_rows(m: Model, d: Data, c: Contacts, item: Ids, size: int) -> list[Array]:
+    """The motion of one side; of others than edges with a hinge zero."""
+    s, table = m.structure, chains(m)
+    number = np.maximum(item_edge(s), 0)
+    end = [item.look_up(table.vert[number, k]) for k in range(2)]
+    first, second = (ids.take(d.flexvert_xpos) for ids in end)
+    edge = second - first
+    square = edge.dot(edge)
+    place = item.values(_place(s), c.dist).astype(c.dist.dtype)
+    share = jnp.where(place < 0, share_on_segment(c.pos, first, second), place)
+    arm = _arm(m, c, item, first + edge.scale(share), place >= 0)
+    bits = [ids.look_up(np.maximum(s.flex_vertbodyid, 0)).bits(ancestors(m), c.dist) for ids in end]
+    hinge = item.bits(_hinges(s), c.dist)
+    here = item.values(item_edge(s) >= 0, c.dist)
+    point = [_point_motion(m, d, x) for x in (first, second)]
+    rows = []
+    for k in range(size):
+        axis = c.frame.rows[k % 3]
+        if k < 3:
+            # axis . (omega x arm) = (arm x axis) . omega
+            along, keep = arm.cross(axis), (1 - share, share)
+        else:
+            along, keep = axis, (0 * share, 0 * share)
+        bend = along.cross(edge).scale(safe_divide(jnp.ones_like(square), square))
+        spin = along.dot(edge.scale(safe_divide(jnp.ones_like(square), safe_sqrt(square))))
+        ends = axis.scale(keep[0]) - bend, axis.scale(keep[1]) + bend
+        row = spin[:, None] * hinge
+        for of_end, moves, motion in zip(ends, bits, point, strict=True):
+            row = row + moves * motion(of_end)
+        rows.append(jnp.where(here[:, None], row, 0))
+    return rows
+
+
+def _arm(m: Model, c: Contacts, item: Ids, start: Vec, vertex: Array) -> Vec:
+    """From the axis of the edge to the contact; at a plane to its own surface: straight down, or
+    to the corner of a box."""
+    to = c.pos - start
+    of_flex = item.look_up(np.append(item_flex(m), 0))
+    normal, radius = c.frame.rows[0], of_flex.take(m.flex_radius)
+    boxed = of_flex.values(np.asarray(m.flex_boxed), c.dist)
+    down = select(boxed, to + normal.scale(0.5 * c.dist), normal.scale(-radius))
+    return select(vertex, down, to)
+
+
+def _point_motion(m: Model, d: Data, point: Vec):
+    """A function of an axis `[n, *W]`: the speed of points along it per unit of each dof."""
+    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
+    turn, shift = d.cdof.rot, d.cdof.lin - d.cdof.rot.cross(origin)
+
+    def along(axis: Vec) -> Array:
+        pairs = list(zip(point.cross(axis).parts, turn.parts, strict=True))
+        return outer_sum(pairs + list(zip(axis.parts, shift.parts, strict=True)))
+
+    return along
+
+
+@derived
+def _hinges(s: Structure) -> np.ndarray:
+    """[nflexelem + nflexvert + 1, nv]: 1 at the hinge of the edge of an item."""
+    out, edge = np.zeros((no_item(s) + 1, s.nv)), item_edge(s)
+    there = np.flatnonzero(edge >= 0)
+    out[there, chains(s).dof[edge[there]]] = 1
+    return out
