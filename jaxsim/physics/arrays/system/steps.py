@@ -1,0 +1,189 @@
+"""A symmetric matrix of many worlds as steps of a stair, for systems too large to be written out.
+
+As `Lower` (lower.py) keeps panels of columns from their diagonal down, this keeps a few steps of
+many columns each. All columns of a step are of one height, so that loops can go through them: the
+program is as long for 60 rows as for 180, where that of `Lower` grows with their square. Blocks of
+columns are subtracted from a later one in turn (left-looking Cholesky); what a loop cuts out of a
+step is pinned, or the cut would be made again, slowly, for each number of the product.
+"""
+
+from dataclasses import replace
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import written_sum
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.select import take
+
+WIDTH = 6  # columns of a block
+STEPS = 3
+
+
+@node("size")
+class Steps:
+    """Columns from the first row of their step down, in blocks, and a row for a right-hand side.
+
+    Rows are filled up to whole blocks with those of a unit matrix.
+
+    Attributes:
+      steps: from the left, `[blocks, height, WIDTH, W]` each.
+      size: rows of the matrix.
+    """
+
+    steps: list[jax.Array]
+    size: int
+
+    @classmethod
+    def of(cls, A: Array) -> Self:
+        """That of a symmetric matrix `[n, n, W]`."""
+        n = len(A)
+        blocks = -(-n // WIDTH)
+        spare = blocks * WIDTH - n
+        A = jnp.pad(A, ((0, spare + 1), (0, spare), (0, 0)))
+        unit = np.arange(n, n + spare)
+        A = A.at[unit, unit].set(1) if spare else A
+        cuts = [round(blocks * k / STEPS) for k in range(STEPS + 1)]
+        steps = []
+        for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+            part = A[start * WIDTH :, start * WIDTH : end * WIDTH]
+            steps.append(part.reshape(len(part), end - start, WIDTH, -1).swapaxes(0, 1))
+        return cls(steps, n)
+
+    def plus_products(self, J: Array, G: Array) -> Self:
+        """With J' G added, which is symmetric; both `[rows, n, W]`."""
+        J, G = (self._filled(a) for a in (J, G))
+        new = []
+        for step, start in self._starts():
+            blocks = len(step)
+            right = G[:, start : start + blocks * WIDTH]
+            right = right.reshape(len(G), blocks, 1, WIDTH, -1)
+
+            def product(r: int, left: Array = J[:, start:], right: Array = right) -> Array:
+                return left[r][None, :, None] * right[r]
+
+            new.append(step + written_sum(product, len(J)))
+        return replace(self, steps=new)
+
+    def plus_diagonal(self, values: Array) -> Self:
+        """With a diagonal `[n, W]` added."""
+        place = np.arange(self.size)
+        return self.plus_entries(place, place, values)
+
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """With numbers `[k, W]` added at constant places, which are symmetric and in order."""
+        new = []
+        for step, start in self._starts():
+            blocks, height, width, _ = step.shape
+            i, j = row - start, column - start
+            own = np.flatnonzero((i >= 0) & (j >= 0) & (j < blocks * width))
+            flat = (j[own] // width * height + i[own]) * width + j[own] % width
+            order = np.argsort(flat)
+            place = step.reshape(-1, step.shape[-1]).at[flat[order]]
+            added = place.add(
+                take(values, own[order]), unique_indices=True, indices_are_sorted=True
+            )
+            new.append(added.reshape(step.shape))
+        return replace(self, steps=new)
+
+    def solve(self, b: Array) -> Array:
+        """x with A x = b, of a positive definite matrix; `[n, W]`."""
+        right = self._filled(b[None])[0]
+        done: list[tuple[Array, int]] = []
+        for step, start in self._starts():
+            own = right[start : start + len(step) * WIDTH].reshape(len(step), WIDTH, -1)
+            done.append((_factored(step.at[:, -1].set(own), start, done), start))
+        x = right[:0]  # no entry yet
+        for step, _ in reversed(done):
+            x = _back(step, x)
+        return x[: self.size]
+
+    def _starts(self) -> list[tuple[Array, int]]:
+        """The steps with their first row."""
+        height = self.steps[0].shape[1]
+        return [(step, height - step.shape[1]) for step in self.steps]
+
+    def _filled(self, a: Array) -> Array:
+        """Rows `[k, n, W]` with the columns that are there beside those of the matrix."""
+        height = self.steps[0].shape[1]
+        return jnp.pad(a, ((0, 0), (0, height - a.shape[1]), (0, 0)))
+
+
+def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
+    """The columns of L in a step that starts at a row, from those to its left."""
+
+    def factor(k: Array, step: Array) -> Array:
+        row = start + k * WIDTH
+        panel = pin(_block(step, k, step.shape[1]), step[0])
+        for before, first in done:
+            panel = _subtracted(before, len(before), first, panel, row)
+        panel = _subtracted(step, k, start, panel, row)
+        corner = pin(lax.dynamic_slice_in_dim(panel, k * WIDTH, WIDTH), step[0])
+        diagonal = pin(jnp.stack(_columns(corner), axis=1), step[0])
+        columns: list[Array] = []
+        for t in range(WIDTH):
+            c = panel[:, t]
+            for u, column in enumerate(columns):
+                c = c - column * diagonal[t, u][None]
+            columns.append(c / diagonal[t, t][None])
+        new = jnp.stack(pin(columns, step[0]), axis=1)
+        return lax.dynamic_update_slice_in_dim(step, new[None], k, axis=0)
+
+    return lax.fori_loop(0, len(step), factor, step)
+
+
+def _subtracted(step: Array, count: Array | int, start: int, panel: Array, row: Array) -> Array:
+    """A panel, its diagonal at `row`, without what the first blocks of a step say in it."""
+
+    def subtract(j: Array, panel: Array) -> Array:
+        left = _block(step, j, len(panel))
+        corner = lax.dynamic_slice_in_dim(_block(step, j, step.shape[1]), row - start, WIDTH)
+        left, corner = pin((left, corner), panel[0])
+        for t in range(WIDTH):
+            panel = panel - left[:, t, None] * corner[None, :, t]
+        return panel
+
+    return lax.fori_loop(0, count, subtract, panel)
+
+
+def _back(step: Array, x: Array) -> Array:
+    """x from L' x = y with the rows of a step before those that are known."""
+    blocks, height, width, worlds = step.shape
+    room = jnp.zeros((blocks * width, worlds), x.dtype)
+
+    def solve(i: Array, x: Array) -> Array:
+        k = blocks - 1 - i
+        columns = pin(_block(step, k, height), x)
+        sums = columns[-1] - written_sum(lambda r: columns[r] * x[r][None], height - 1)
+        corner, sums = pin((lax.dynamic_slice_in_dim(columns, k * width, width), sums), x)
+        out: list = [None] * width
+        for t in reversed(range(width)):
+            v = sums[t]
+            for u in range(t + 1, width):
+                v = v - corner[u, t] * out[u]
+            out[t] = v / corner[t, t]
+        return lax.dynamic_update_slice_in_dim(x, jnp.stack(out), k * width, axis=0)
+
+    return lax.fori_loop(0, blocks, solve, jnp.concatenate([room, x]))
+
+
+def _columns(corner: Array) -> list[Array]:
+    """The columns of the factor of a small matrix; above the diagonal: noise."""
+    columns: list[Array] = []
+    for t in range(len(corner)):
+        c = corner[:, t]
+        for column in columns:
+            c = c - column * column[t][None]
+        columns.append(c * lax.rsqrt(c[t : t + 1]))
+    return columns
+
+
+def _block(step: Array, k: Array, height: int) -> Array:
+    """The last rows of a block of columns, `[height, WIDTH, W]`."""
+    _, whole, width, worlds = step.shape
+    return lax.dynamic_slice(step, (k, whole - height, 0, 0), (1, height, width, worlds))[0]
