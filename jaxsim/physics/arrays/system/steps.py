@@ -8,6 +8,7 @@ step is pinned, or the cut would be made again, slowly, for each number of the p
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Self
 
 import jax
@@ -50,7 +51,7 @@ class Steps:
         A = A.at[unit, unit].set(1) if spare else A
         cuts = [round(blocks * k / STEPS) for k in range(STEPS + 1)]
         steps = []
-        for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+        for start, end in pairwise(cuts):
             part = A[start * WIDTH :, start * WIDTH : end * WIDTH]
             steps.append(part.reshape(len(part), end - start, WIDTH, -1).swapaxes(0, 1))
         return cls(steps, n)
