@@ -21,7 +21,6 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import take, total
 from jaxsim.physics.passive.plastic import rest_lengths, rest_positions
 from jaxsim.physics.tendon.path import tendon_pattern
@@ -39,8 +38,7 @@ def spring_force(m: Model, d: Data) -> Array:
             pieces += [*(-x.scale(_slope(x.norm(), coef))).parts]
         else:
             pieces.append(-x * _slope(x, coef))
-    # of each joint once, not again for each of its dofs
-    force = take(join(pin(pieces, d.qvel)), _dof_order(m))
+    force = take(join(pieces), _dof_order(m))
     if m.ntendon:
         pattern = tendon_pattern(m)
         force = force + pattern.apply_transpose(pattern.entries(d.ten_J), tendon_spring(m, d))

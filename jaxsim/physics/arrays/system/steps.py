@@ -28,12 +28,12 @@ STEPS = 3
 
 @node("size")
 class Steps:
-    """Columns from the first row of their step down, in blocks, and a row for a right-hand side.
+    """Columns from the first row of their step down, in blocks.
 
     Rows are filled up to whole blocks with those of a unit matrix.
 
     Attributes:
-      steps: from the left, `[blocks, height, WIDTH, W]` each.
+      steps: from the left, `[blocks, blocks of rows, WIDTH, WIDTH, W]` each.
       size: rows of the matrix.
     """
 
@@ -46,29 +46,61 @@ class Steps:
         n = len(A)
         blocks = -(-n // WIDTH)
         spare = blocks * WIDTH - n
-        A = jnp.pad(A, ((0, spare + 1), (0, spare), (0, 0)))
+        A = jnp.pad(A, ((0, spare), (0, spare), (0, 0)))
         unit = np.arange(n, n + spare)
         A = A.at[unit, unit].set(1) if spare else A
-        cuts = [round(blocks * k / STEPS) for k in range(STEPS + 1)]
+        cuts = sorted({round(blocks * k / STEPS) for k in range(STEPS + 1)})
         steps = []
         for start, end in pairwise(cuts):
-            part = A[start * WIDTH :, start * WIDTH : end * WIDTH]
-            steps.append(part.reshape(len(part), end - start, WIDTH, -1).swapaxes(0, 1))
+            columns = [A[start * WIDTH :, k * WIDTH : (k + 1) * WIDTH] for k in range(start, end)]
+            steps.append(jnp.stack([c.reshape(-1, WIDTH, *c.shape[1:]) for c in columns]))
         return cls(steps, n)
 
     def plus_products(self, J: Array, G: Array) -> Self:
         """With J' G added, which is symmetric; both `[rows, n, W]`."""
-        J, G = (self._filled(a) for a in (J, G))
+        J, G = (self._filled(a).reshape(len(a), -1, WIDTH, a.shape[-1]) for a in (J, G))
         new = []
         for step, start in self._starts():
-            blocks = len(step)
-            right = G[:, start : start + blocks * WIDTH]
-            right = right.reshape(len(G), blocks, 1, WIDTH, -1)
+            left, right = J[:, start:, :, None], G[:, start : start + len(step), None, None]
 
-            def product(r: int, left: Array = J[:, start:], right: Array = right) -> Array:
-                return left[r][None, :, None] * right[r]
+            def product(r: int, left: Array = left, right: Array = right) -> Array:
+                return left[r][None] * right[r]
 
             new.append(step + written_sum(product, len(J)))
+        return replace(self, steps=new)
+
+    def plus_between(self, trees: tuple[Array, Array], J: Array, weight: list) -> Self:
+        """With J' W J added, of rows that touch one or two blocks of columns each.
+
+        Args:
+          trees: the blocks that a contact touches, -1 for none, int `[ncon, W]` each.
+          J: `[basis, ncon, n, W]`, zero in other blocks.
+          weight: W of each contact, nested lists over the basis of `[ncon, W]`.
+        """
+        size, ncon, n, _ = J.shape
+        number = n // WIDTH
+        low, high = jnp.minimum(*trees), jnp.maximum(*trees)
+        low = jnp.where(low == high, -1, low)
+        parts = J.reshape(size, ncon, number, WIDTH, -1)
+        # the columns of the later block and of the earlier, and the products between them
+        A, B = pin([_chosen(parts, block) for block in (high, low)], J[0, 0])
+        both = [[_weighed(weight, X) for X in (A, B)] for weight in weight]
+        GA, GB = pin([list(part) for part in zip(*both, strict=True)], J[0, 0])
+        AA, AB, BB = pin([_between(A, GA), _between(A, GB), _between(B, GB)], J[0, 0])
+        one, other = (_equal(block, number, J[0, 0]) for block in (high, low))
+        diagonal = pin(_onto(one, AA) + _onto(other, BB), J[0, 0])
+        pair = jnp.where(low < 0, -1, high * number + low)
+        here = _equal(pair, number * number, J[0, 0]).reshape(ncon, number, number, -1)
+        new = []
+        for step, start in self._starts():
+            end = start + len(step)
+            own = here[:, start:, start:end].swapaxes(1, 2)[:, :, :, None, None]
+
+            def part(c: int, own: Array = own) -> Array:
+                return own[c] * AB[c]
+
+            on_diagonal = np.eye(len(step), step.shape[1], dtype=step.dtype)[..., None, None, None]
+            new.append(step + on_diagonal * diagonal[start:end, None] + written_sum(part, ncon))
         return replace(self, steps=new)
 
     def plus_diagonal(self, values: Array) -> Self:
@@ -80,10 +112,10 @@ class Steps:
         """With numbers `[k, W]` added at constant places, which are symmetric and in order."""
         new = []
         for step, start in self._starts():
-            blocks, height, width, _ = step.shape
-            i, j = row - start, column - start
-            own = np.flatnonzero((i >= 0) & (j >= 0) & (j < blocks * width))
-            flat = (j[own] // width * height + i[own]) * width + j[own] % width
+            height = WIDTH * step.shape[1]
+            i, j = row - start * WIDTH, column - start * WIDTH
+            own = np.flatnonzero((i >= 0) & (j >= 0) & (j < WIDTH * len(step)))
+            flat = (j[own] // WIDTH * height + i[own]) * WIDTH + j[own] % WIDTH
             order = np.argsort(flat)
             place = step.reshape(-1, step.shape[-1]).at[flat[order]]
             added = place.add(
@@ -96,23 +128,61 @@ class Steps:
         """x with A x = b, of a positive definite matrix; `[n, W]`."""
         right = self._filled(b[None])[0]
         done: list[tuple[Array, int]] = []
-        for step, start in self._starts():
-            own = right[start : start + len(step) * WIDTH].reshape(len(step), WIDTH, -1)
-            done.append((_factored(step.at[:, -1].set(own), start, done), start))
+        for step, block in self._starts():
+            start, width = block * WIDTH, WIDTH * len(step)
+            own = right[start : start + width].reshape(len(step), 1, WIDTH, -1)
+            # the right-hand side is one more row, which makes forward substitution free
+            whole = jnp.concatenate([step.reshape(len(step), -1, *step.shape[3:]), own], axis=1)
+            done.append((_factored(whole, start, done), start))
         x = right[:0]  # no entry yet
         for step, _ in reversed(done):
             x = _back(step, x)
         return x[: self.size]
 
     def _starts(self) -> list[tuple[Array, int]]:
-        """The steps with their first row."""
-        height = self.steps[0].shape[1]
-        return [(step, height - step.shape[1]) for step in self.steps]
+        """The steps with their first block."""
+        number = self.steps[0].shape[1]
+        return [(step, number - step.shape[1]) for step in self.steps]
 
     def _filled(self, a: Array) -> Array:
         """Rows `[k, n, W]` with the columns that are there beside those of the matrix."""
-        height = self.steps[0].shape[1]
-        return jnp.pad(a, ((0, 0), (0, height - a.shape[1]), (0, 0)))
+        more = WIDTH * self.steps[0].shape[1] - a.shape[1]
+        return jnp.pad(a, ((0, 0), (0, more), (0, 0))) if more else a
+
+
+def _chosen(parts: Array, block: Array) -> Array:
+    """Of columns by blocks `[basis, ncon, blocks, WIDTH, W]` those of one block a contact."""
+    return written_sum(
+        lambda t: jnp.where((block == t)[None, :, None], parts[:, :, t], 0), parts.shape[2]
+    )
+
+
+def _weighed(weight: list, X: Array) -> Array:
+    """A row of W times the rows of contacts, `[ncon, WIDTH, W]`."""
+    return written_sum(lambda k: weight[k][:, None] * X[k], len(X))
+
+
+def _between(X: Array, G: list) -> Array:
+    """X' G of each contact, `[ncon, WIDTH, WIDTH, W]`."""
+    return written_sum(lambda k: X[k][:, :, None] * G[k][:, None], len(G))
+
+
+def _onto(here: Array, values: Array) -> Array:
+    """Sums over contacts onto the block of each, `[number, WIDTH, WIDTH, W]`.
+
+    `here`: 1 where a contact has the block, else 0, `[ncon, number, W]`.
+    """
+    return written_sum(lambda c: here[c][:, None, None] * values[c][None], len(values))
+
+
+def _equal(index: Array, number: int, like: Array) -> Array:
+    """1 where a contact has an index, else 0: `[ncon, W]` -> `[ncon, number, W]`.
+
+    As numbers to multiply by: loops that choose are not vectorized.
+    """
+    equal = index[:, None] == np.arange(number, dtype=index.dtype)[:, None]
+    made: Array = pin(equal.astype(like.dtype), like)
+    return made
 
 
 def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
