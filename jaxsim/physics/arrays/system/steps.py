@@ -20,7 +20,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import written_sum
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.select import column, take
 
 WIDTH = 6  # columns of a block
 STEPS = 3
@@ -97,7 +97,7 @@ class Steps:
             own = here[:, start:, start:end].swapaxes(1, 2)[:, :, :, None, None]
 
             def part(c: int, own: Array = own) -> Array:
-                return own[c] * AB[c]
+                return own[c] * AB[c][None, None]
 
             on_diagonal = np.eye(len(step), step.shape[1], dtype=step.dtype)[..., None, None, None]
             new.append(step + on_diagonal * diagonal[start:end, None] + written_sum(part, ncon))
@@ -180,7 +180,7 @@ def _equal(index: Array, number: int, like: Array) -> Array:
 
     As numbers to multiply by: loops that choose are not vectorized.
     """
-    equal = index[:, None] == np.arange(number, dtype=index.dtype)[:, None]
+    equal = index[:, None] == column(np.arange(number, dtype=index.dtype), index)[None]
     made: Array = pin(equal.astype(like.dtype), like)
     return made
 
@@ -199,8 +199,8 @@ def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
         columns: list[Array] = []
         for t in range(WIDTH):
             c = panel[:, t]
-            for u, column in enumerate(columns):
-                c = c - column * diagonal[t, u][None]
+            for u, before in enumerate(columns):
+                c = c - before * diagonal[t, u][None]
             columns.append(c / diagonal[t, t][None])
         new = jnp.stack(pin(columns, step[0]), axis=1)
         return lax.dynamic_update_slice_in_dim(step, new[None], k, axis=0)
@@ -248,8 +248,8 @@ def _columns(corner: Array) -> list[Array]:
     columns: list[Array] = []
     for t in range(len(corner)):
         c = corner[:, t]
-        for column in columns:
-            c = c - column * column[t][None]
+        for before in columns:
+            c = c - before * before[t][None]
         columns.append(c * lax.rsqrt(c[t : t + 1]))
     return columns
 

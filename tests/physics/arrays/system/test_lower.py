@@ -77,7 +77,9 @@ def test_contacts_by_chunks_are_those_of_all_at_once():
         np.testing.assert_allclose(np.einsum("ijw,jw->iw", expected, x), b, **ROUNDING)
 
 
-@pytest.mark.parametrize(("n", "worlds", "kind"), [(6, 9, Lower), (60, 9, Steps), (6, 2, Whole), (97, 9, Whole)])
+@pytest.mark.parametrize(
+    ("n", "worlds", "kind"), [(6, 9, Lower), (60, 9, Steps), (6, 2, Whole), (97, 9, Whole)]
+)
 def test_where_half_is_kept(n, worlds, kind):
     eye = np.broadcast_to(np.eye(n)[..., None], (n, n, worlds))
     assert type(growing(eye, (), np.ones((n, worlds)))) is kind
