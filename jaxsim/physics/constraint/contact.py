@@ -181,7 +181,8 @@ def _trees(m: Model, c: Contacts) -> tuple[Array, Array] | None:
     if c.item is not None or not np.array_equal(s.dof_treeid, np.arange(s.nv) // WIDTH):
         return None
     first, second = (body.take(column(s.body_treeid, c.dist)) for body in c.body)
-    return tuple(jnp.broadcast_to(tree, c.dist.shape) for tree in (first, second))
+    one, other = (jnp.broadcast_to(tree, c.dist.shape) for tree in (first, second))
+    return one, other
 
 
 def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:

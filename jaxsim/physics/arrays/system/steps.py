@@ -5,6 +5,9 @@ many columns each. All columns of a step are of one height, so that loops can go
 program is as long for 60 rows as for 180, where that of `Lower` grows with their square. Blocks of
 columns are subtracted from a later one in turn (left-looking Cholesky); what a loop cuts out of a
 step is pinned, or the cut would be made again, slowly, for each number of the product.
+
+Where the trees of a model are blocks of columns, a contact touches two of them, which the state
+chooses: its products are added times 1 where it has a pair of blocks, and times 0 elsewhere.
 """
 
 from dataclasses import replace
