@@ -94,7 +94,7 @@ def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
         return (count + here.astype(jnp.int32), found), None
 
     start = jnp.zeros((1, *worlds), jnp.int32), jnp.zeros((size, *worlds), jnp.int32)
-    (count, found), _ = lax.scan(offer, start, jnp.asarray(order, jnp.int32), unroll=4)
+    (count, found), _ = lax.scan(offer, start, jnp.asarray(order, jnp.int32))
     return found, count
 
 
