@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4592, 5544),
-    "humanoid": (14922, 19059),
-    "pile": (10194, 15978),
-    "quadruped": (10332, 13379),
-    "walker": (6395, 8368),
+    "cartpole": (4644, 5596),
+    "humanoid": (14908, 19045),
+    "pile": (13566, 20163),
+    "quadruped": (10516, 13685),
+    "walker": (6371, 8312),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4

@@ -63,7 +63,9 @@ def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array
     return chunks(add, start, used, (J, 1), (f, 0))
 
 
-def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None) -> Any:
+def gram_basis(
+    H: Any, J: Array, weight: list, used: Array | None = None, trees: tuple | None = None
+) -> Any:
     """H + J' W J of contacts.
 
     Args:
@@ -71,7 +73,11 @@ def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None) -> Any
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
       used: as in `chunks`.
+      trees: what each contact touches, if H has `plus_between` (steps.py).
     """
+
+    def add_between(H, _, J, weight, trees):
+        return H.plus_between(trees, *pin((J, weight), J[0, 0]))
 
     def add(H, _, J, weight):
         size = J.shape[0]
@@ -80,6 +86,8 @@ def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None) -> Any
         rows = [sum(weight[j][k][:, None] * J[k] for k in range(size)) for j in range(size)]
         return H.plus_products(_rows(J), jnp.concatenate(pin(rows, J[0, 0])))
 
+    if trees is not None and hasattr(H, "plus_between"):
+        return chunks(add_between, H, used, (J, 1), (weight, 0), (trees, 0))
     return chunks(add, H, used, (J, 1), (weight, 0))
 
 

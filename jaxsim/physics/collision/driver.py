@@ -18,8 +18,12 @@ from jaxsim.math import Rot, Vec, concat
 from jaxsim.model.data import FAR
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import once
+from jaxsim.physics.arrays.pin import few
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.products import CHUNK
 from jaxsim.physics.arrays.select import column, pick, take, total
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import Group, Layout
@@ -160,13 +164,15 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
     """
     item: tuple[Ids, Ids] | None = None
     order = np.arange(layout.points) if layout.soft else layout.order()
-    if layout.all:
+    places = min(layout.capacity, layout.points)
+    moved = not layout.all or _pays(points)
+    if not moved:
         chosen, pair = take(points.touch, order), points.pair.ordered(order)
         exists = take(points.found, order)
         count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
     else:
-        kept = deepest(points.found, points.touch.dist, layout.capacity)
-        index, number = first_true(kept, order, layout.capacity)
+        kept = deepest(points.found, points.touch.dist, places)
+        index, number = first_true(kept, order, places)
         if points.rank is not None:
             index = ascending(index, points.rank.array(points.found), number)
         elif layout.mixes:
@@ -178,13 +184,23 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
             item = one, other
         pair = Chosen(pick(points.pair.array(index), index))
         count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
-        place = column(np.arange(layout.capacity, dtype=np.int32), count)
-        exists = jnp.asarray(place < count)
-        lost = lost + jnp.maximum(count - layout.capacity, 0)
+        exists = jnp.asarray(column(np.arange(places, dtype=np.int32), count) < count)
+        lost = lost + jnp.maximum(count - places, 0)
     contacts = _contacts(chosen, pair, exists, params, layout)
     if item is not None:
         contacts = _of_flexes(contacts, item, pair, layout)
-    return Found(contacts, count, jnp.broadcast_to(lost, count.shape), not layout.all)
+    return Found(contacts, count, jnp.broadcast_to(lost, count.shape), moved)
+
+
+def _pays(points: Points) -> bool:
+    """Whether contacts that exist come first although there is room for every candidate.
+
+    Contacts are taken some at a time, as far as some world has one, and few of many exist: moved to
+    the front they fill one chunk, not each a part of every chunk.
+    """
+    found = points.found
+    chunks = platform().chunks and not few(found) and not differentiated()
+    return chunks and len(found) > CHUNK
 
 
 def near_pairs(

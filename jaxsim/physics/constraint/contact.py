@@ -18,7 +18,8 @@ from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
-from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.system.steps import WIDTH
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.flex.levers import item_edge, turning_rows
@@ -177,12 +178,22 @@ def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactR
     return Block(
         ConstraintType.CONTACT_PYRAMIDAL if pyramids else ConstraintType.CONTACT_ELLIPTIC,
         (),
-        BasisJacobian(parts.J, used),
+        BasisJacobian(parts.J, used, None if used is None else _trees(m, c)),
         (Pyramid if pyramids else Elliptic)(parts.D, parts.mu, flat, used),
         parts.aref,
         parts.soft,
         parts.weight,
     )
+
+
+def _trees(m: Model, c: Contacts) -> tuple[Array, Array] | None:
+    """The trees that each contact touches, where each is a block of the Hessian's columns."""
+    s = m.structure
+    if c.item is not None or not np.array_equal(s.dof_treeid, np.arange(s.nv) // WIDTH):
+        return None
+    first, second = (body.take(column(s.body_treeid, c.dist)) for body in c.body)
+    one, other = (jnp.broadcast_to(tree, c.dist.shape) for tree in (first, second))
+    return one, other
 
 
 def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:

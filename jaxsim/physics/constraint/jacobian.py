@@ -136,10 +136,12 @@ class BasisJacobian:
     Attributes:
       basis: `[size, ncon, nv, *W]`.
       used: contacts up to the last that pushes in any world, int scalar; None: not known.
+      trees: the two that each contact touches, -1 for none, int `[ncon, *W]`; None: not known.
     """
 
     basis: jax.Array
     used: jax.Array | None
+    trees: tuple[jax.Array, jax.Array] | None = None
 
     def times(self, x: Array) -> list:
         """J x, `[nv, *W]` -> list of `[ncon, *W]`."""
@@ -152,4 +154,4 @@ class BasisJacobian:
 
     def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
         """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
-        return gram_basis(H, self.basis, weight, self.used)
+        return gram_basis(H, self.basis, weight, self.used, self.trees)

@@ -21,7 +21,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.elimination import solve_general
-from jaxsim.physics.arrays.system.factor import solve_spd
+from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (
@@ -29,6 +29,7 @@ from jaxsim.physics.integrate.velocity_derivative import (
     diagonal_matrix,
     smooth_derivative,
 )
+from jaxsim.physics.parts import Parts, inertia_parts
 from jaxsim.physics.passive.damper import dof_damping_rate
 
 
@@ -38,18 +39,23 @@ class EffectiveInertia(NamedTuple):
     Attributes:
       matrix: `[nv, nv, *W]`.
       symmetric: whether the matrix is.
+      parts: of a symmetric one: dofs that have to do with each other; empty: all have.
       dofs: constant `[6, k]`: dofs of standalone free bodies, whose rows `own` replaces.
       own: their blocks `[6, 6, k, *W]`, without symmetry; None: no such rows.
     """
 
     matrix: jax.Array
     symmetric: bool
+    parts: Parts = ()
     dofs: np.ndarray | None = None
     own: jax.Array | None = None
 
     def solve(self, force: Array) -> Array:
         """The acceleration `[nv, *W]` of a force."""
-        out = solve_spd(self.matrix, force) if self.symmetric else solve_general(self.matrix, force)
+        if self.symmetric:
+            out = solve_parts(self.matrix, force, self.parts)
+        else:
+            out = solve_general(self.matrix, force)
         return out if self.own is None else self._with_rows(out, solve_general, force)
 
     def multiply(self, acc: Array) -> Array:
@@ -79,9 +85,8 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
     off = m.opt.disableflags & (DisableBit.EULERDAMP | DisableBit.DAMPER)
     if off or not m.flg_damping:
         return None
-    return EffectiveInertia(
-        d.M + m.opt.timestep[None] * diagonal_matrix(dof_damping_rate(m, d)), True
-    )
+    matrix = d.M + m.opt.timestep[None] * diagonal_matrix(dof_damping_rate(m, d))
+    return EffectiveInertia(matrix, True, inertia_parts(m))
 
 
 def _fast(m: Model, d: Data) -> EffectiveInertia:
@@ -95,7 +100,7 @@ def _fast(m: Model, d: Data) -> EffectiveInertia:
     if not dofs.size:
         return EffectiveInertia(matrix, True)
     own = blocks(d.M + D, dofs) + m.opt.timestep[None, None] * bias_derivative(m, d, dofs)
-    return EffectiveInertia(matrix, True, dofs, own)
+    return EffectiveInertia(matrix, True, dofs=dofs, own=own)
 
 
 def _full(m: Model, d: Data) -> EffectiveInertia:

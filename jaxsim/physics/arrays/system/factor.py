@@ -28,10 +28,12 @@ from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import HIGHEST, take
 from jaxsim.physics.arrays.system.lower import Lower, Symmetric
 from jaxsim.physics.arrays.system.normal_kernel import serves, solve_normal
+from jaxsim.physics.arrays.system.steps import Steps
 
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
 BLOCK = 128  # size of the blocks of larger ones
 WRITE_OUT = 48  # largest matrix that is factored by written-out panels
+IN_STEPS = 96  # largest matrix of the solver that is factored by loops over many worlds
 
 
 def solve_spd(A: Array, b: Array) -> Array:
@@ -129,14 +131,18 @@ def growing(A: Array, parts: Sequence[Sequence[int]], like: Array) -> Symmetric:
       parts: as in `solve_parts`.
       like: the right-hand side to come, `[n, *W]`.
     """
-    by_panels = 0 < len(A) <= WRITE_OUT and len(parts) <= 1 and not few(like)
-    if by_panels and platform().recomputes and not differentiated():
-        return _lower(A, like)
-    return Whole(A, parts)
+    halves = 0 < len(A) <= IN_STEPS and len(parts) <= 1 and not few(like)
+    if not halves or not platform().recomputes or differentiated():
+        return Whole(A, parts)
+    return _lower(A, like) if len(A) <= WRITE_OUT else Steps.of(_of_worlds(A, like))
 
 
 def _lower(A: Array, like: Array) -> Lower:
-    return Lower.of(jnp.broadcast_to(A, (*A.shape[:2], *like.shape[1:])))
+    return Lower.of(_of_worlds(A, like))
+
+
+def _of_worlds(A: Array, like: Array) -> Array:
+    return jnp.broadcast_to(A, (*A.shape[:2], *like.shape[1:]))
 
 
 def inverse_spd(A: Array) -> Array:

@@ -8,8 +8,10 @@ from tolerance import ROUNDING
 from jaxsim.physics.arrays.products import gram_basis
 from jaxsim.physics.arrays.system.factor import Whole, growing
 from jaxsim.physics.arrays.system.lower import Lower
+from jaxsim.physics.arrays.system.steps import WIDTH, Steps
 
 WORLDS = 9
+KINDS = {"lower": Lower.of, "steps": Steps.of, "whole": Whole}
 
 
 def parts(n: int):
@@ -23,7 +25,7 @@ def parts(n: int):
 
 
 @pytest.mark.parametrize("n", [1, 3, 4, 13])
-@pytest.mark.parametrize("kind", [Lower.of, Whole])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_sums_and_solutions(n, kind):
     A, J, G, diagonal, b = parts(n)
     whole = A + np.einsum("riw,rjw->ijw", J, G) + np.eye(n)[..., None] * diagonal[:, None]
@@ -38,7 +40,7 @@ def test_sums_and_solutions(n, kind):
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)
 
 
-@pytest.mark.parametrize("kind", [Lower.of, Whole])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_single_entries(kind):
     A, _, _, _, b = parts(9)
     row, column = np.array([[0, 0], [0, 7], [4, 4], [5, 8], [7, 0], [8, 5]]).T
@@ -75,7 +77,41 @@ def test_contacts_by_chunks_are_those_of_all_at_once():
         np.testing.assert_allclose(np.einsum("ijw,jw->iw", expected, x), b, **ROUNDING)
 
 
-@pytest.mark.parametrize(("n", "worlds", "kind"), [(6, 9, Lower), (6, 2, Whole), (60, 9, Whole)])
+@pytest.mark.parametrize(
+    ("n", "worlds", "kind"), [(6, 9, Lower), (60, 9, Steps), (6, 2, Whole), (97, 9, Whole)]
+)
 def test_where_half_is_kept(n, worlds, kind):
     eye = np.broadcast_to(np.eye(n)[..., None], (n, n, worlds))
     assert type(growing(eye, (), np.ones((n, worlds)))) is kind
+
+
+def test_steps_of_many_columns():
+    """Several blocks in a step, of a size that is no multiple of theirs."""
+    A, J, G, diagonal, b = parts(52)
+    whole = A + np.einsum("riw,rjw->ijw", J, G) + np.eye(52)[..., None] * diagonal[:, None]
+    H = jax.jit(lambda A, J, G, v: Steps.of(A).plus_products(J, G).plus_diagonal(v).solve(b))
+    x = H(A, J, G, diagonal)
+    np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)
+
+
+def test_contacts_between_blocks():
+    """Contacts of two trees in either order, of one with itself, with the world, and of none."""
+    rng, size, blocks = np.random.default_rng(5), 3, 4
+    n, used = WIDTH * blocks, np.int32(11)
+    first, second = rng.integers(-1, blocks, (2, 20, WORLDS)).astype(np.int32)
+    first[0], second[0], first[1], second[1], second[2] = 2, 2, -1, -1, -1
+    owner = (np.arange(n) // WIDTH)[:, None]
+    J = rng.standard_normal((size, 20, n, WORLDS))
+    J *= (first[:, None] == owner) | (second[:, None] == owner)
+    W = rng.uniform(size=(size, size, 20, WORLDS))
+    W = (W + W.swapaxes(0, 1)) * (np.arange(20) < used)[:, None]
+    A, _, _, _, b = parts(n)
+    whole = A + np.einsum("kciw,klcw,lcjw->ijw", J, W, J)
+
+    @jax.jit
+    def solve(A, J, W, trees):
+        weight = [list(row) for row in W]
+        return gram_basis(Steps.of(A), J, weight, used, trees).solve(b)
+
+    x = solve(A, J, W, (first, second))
+    np.testing.assert_allclose(x, np.linalg.solve(whole.T, b.T[..., None])[..., 0].T, **ROUNDING)
