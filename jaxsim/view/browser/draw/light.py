@@ -16,7 +16,7 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.shape import Shape
 from jaxsim.view.browser.draw.surface import image_of
-from jaxsim.view.picture.surface import CUBE
+from jaxsim.view.picture.sample import CUBE
 
 SKY = 2  # mjTEXTURE_SKYBOX
 AROUND = 0.4  # strength of the surroundings beside the lights of a model

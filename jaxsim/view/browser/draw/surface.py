@@ -15,7 +15,8 @@ from jaxsim.extra import needed
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.shape import Shape
-from jaxsim.view.picture.surface import CUBE, UNSET
+from jaxsim.view.picture.sample import CUBE
+from jaxsim.view.picture.surface import UNSET
 from jaxsim.view.picture.wrap import WRAPPED
 
 ROUND = (GeomType.CAPSULE, GeomType.CYLINDER)  # their half length is their second size
