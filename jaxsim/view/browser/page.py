@@ -69,6 +69,8 @@ def record(
         for i in records:
             scene.show(posing.of(moving.at(int(i), chosen)))
             film.insert_sleep(1 / rate)
+        if scene.settle():
+            film.insert_sleep(1 / rate)
         html = film.as_html()
     finally:
         close_server(server)

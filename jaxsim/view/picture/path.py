@@ -54,7 +54,7 @@ def colors(
     behind = _behind(m, look, found.way, beam)
     if not (m.ngeom or scene is not None):
         return behind.map(lambda x: x.clip(0, 1))
-    color, painted = _shaded(m, d, scene, look, found, beam, shadows)
+    color, painted = _shaded(m, d, scene, look, found, beam, geoms, shadows)
     color = _hazed(m, d, look, rays[0], found, color, behind)
     if not look.layers:
         return select(found.met, color, behind).map(lambda x: x.clip(0, 1))
@@ -66,7 +66,7 @@ def colors(
         total, weight, mirrored, pos, way, begin, beam, _ = state
         span = Reach(begin, reach.far + jnp.zeros_like(begin))
         new = seen(m, d, scene, (pos, way), span, found.ahead, geoms)
-        light, look_of_it = _shaded(m, d, scene, look, new, beam, shadows)
+        light, look_of_it = _shaded(m, d, scene, look, new, beam, geoms, shadows)
         light = _fogged(m, look, new, light)
         rest = _behind(m, look, way, beam).map(lambda x: jnp.where(mirrored, 0, x))
         total = total + _seen(new, light, look_of_it, rest).scale(weight)
@@ -122,12 +122,19 @@ def _flat(m: Model, d: Data, found: Seen) -> Array:
 
 
 def _shaded(
-    m: Model, d: Data, scene: Soft | None, look: Look, found: Seen, beam: Beam, shadows: bool
+    m: Model,
+    d: Data,
+    scene: Soft | None,
+    look: Look,
+    found: Seen,
+    beam: Beam,
+    geoms: np.ndarray,
+    shadows: bool,
 ) -> tuple[Vec, Surface]:
     painted = surface(m, d, scene, found, beam, look.tex_pyramid, worlds_of(found.depth))
     # MuJoCo draws what lets light through twice
     painted = painted._replace(opacity=1 - (1 - painted.opacity.clip(0, 1)) ** 2)
-    return lit(m, d, scene, look, found, painted, shadows), painted
+    return lit(m, d, scene, look, found, painted, geoms, shadows), painted
 
 
 def _behind(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:

@@ -35,6 +35,7 @@ RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
 SKY = 2  # mjTEXTURE_SKYBOX
 NONE = -1
 PLAIN = (0.5, 0.5, 0.0, 0.0)  # specular, shininess, emission, reflectance without a material
+SHARP = 0.8  # least cosine between the normals of a corner and its face, in MuJoCo's renderer
 ROUND = {  # which of the three sizes is a geom's half length along x, y and z
     GeomType.SPHERE: (0, 0, 0),
     GeomType.CAPSULE: (0, 0, 1),
@@ -180,7 +181,7 @@ def _of_geoms(
     normal, weights, image = seen.normal, None, None
     if plan.smooth:
         weights = _weights(m, plan, seen, local, world)
-        bent = _smooth(m, plan, seen, weights, world)
+        bent = _smooth(m, plan, seen, weights, rot.T @ seen.normal, world)
         is_mesh = jnp.asarray(m.geom_type == GeomType.MESH)[geom]
         normal = select(is_mesh & (seen.geom >= 0), rot @ bent, normal)
     if plan.pictured:
@@ -289,9 +290,26 @@ def _mean(
     return [p * a + q * b + r * c for a, b, c in zip(x, y, z, strict=True)]
 
 
-def _smooth(m: Model, plan: Plan, seen: Seen, weights: tuple[Array, ...], world: Array) -> Vec:
-    """Normal between those of the corners of a face, in the frame of the mesh."""
-    return Vec(*_mean(m.mesh_normal.parts, plan.normal, seen, weights, world)).normalize()
+def _smooth(
+    m: Model,
+    plan: Plan,
+    seen: Seen,
+    weights: tuple[Array, ...],
+    facet: Vec,
+    world: Array,
+) -> Vec:
+    """Normal between those of the corners of a face, in the frame of the mesh.
+
+    A corner whose normal is far from that of the face has that of the face, so that edges are sharp
+    where MuJoCo's are; of a mesh with texture coordinates none is changed.
+    """
+    total = facet.scale(jnp.zeros_like(facet.x))
+    bent = jnp.asarray(plan.texcoord)[jnp.maximum(seen.geom, 0)]
+    for weight, index in zip(weights, plan.normal, strict=True):
+        own = look_up(m.mesh_normal, jnp.asarray(index)[seen.part], world)
+        near = bent | (own.dot(facet) >= SHARP)
+        total = total + select(near, own, facet).scale(weight)
+    return total.normalize()
 
 
 def _image(
