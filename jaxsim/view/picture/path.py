@@ -67,7 +67,7 @@ def colors(
         span = Reach(begin, reach.far + jnp.zeros_like(begin))
         new = seen(m, d, scene, (pos, way), span, found.ahead, geoms)
         light, look_of_it = _shaded(m, d, scene, look, new, beam, geoms, shadows)
-        light = _fogged(m, look, new, light)
+        light = _fogged(m, look, new.depth, light)
         rest = _behind(m, look, way, beam).map(lambda x: jnp.where(mirrored, 0, x))
         total = total + _seen(new, light, look_of_it, rest).scale(weight)
         return _onward(m, d, new, look_of_it, total, weight, mirrored, pos, beam)
@@ -138,16 +138,16 @@ def _shaded(
 
 
 def _behind(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:
-    """What is behind everything."""
+    """What is behind everything; a sky is as far away as one sees."""
     color = sky(m, way, beam, look.tex_pyramid, worlds_of(way.x))
     if color is not None:
-        return color
+        return _fogged(m, look, look.zfar * m.stat.extent + 0 * way.x, color)
     return Vec(*(look.background[k : k + 1] + 0 * way.x for k in range(3)))
 
 
 def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, behind: Vec) -> Vec:
     """Colors with the fog, and planes without end with the haze before their horizon."""
-    color = _fogged(m, look, found, color)
+    color = _fogged(m, look, found.depth, color)
     endless = m.geom_type == GeomType.PLANE
     if not look.haze_part or not endless.any() or plan_of(m.structure).sky == NONE:
         return color
@@ -167,10 +167,10 @@ def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, b
     return select(here, below.scale(1 - share) + haze.scale(share), color)
 
 
-def _fogged(m: Model, look: Look, found: Seen, color: Vec) -> Vec:
-    """Colors with the fog, if there is any: thicker in proportion to the depth."""
+def _fogged(m: Model, look: Look, depth: Array, color: Vec) -> Vec:
+    """Colors with the fog, if there is any: thicker in proportion to the depth [m]."""
     if look.fog is None:
         return color
     begin, end = (x * m.stat.extent for x in (look.fogstart, look.fogend))
-    share = ((found.depth - begin) / (end - begin)).clip(0, 1)
+    share = ((depth - begin) / (end - begin)).clip(0, 1)
     return color.scale(1 - share) + Vec(*(look.fog[k : k + 1] * share for k in range(3)))
