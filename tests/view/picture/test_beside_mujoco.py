@@ -61,7 +61,7 @@ TENDONS = """<mujoco>
 SOFT_VIEW = {"azimuth": 100.0, "elevation": -40.0, "distance": 3.5, "lookat": [0.5, 0.3, 0.5]}
 ENDLESS = CLEAR.replace('size="2 2 .1" material="mirror"', 'size="0 0 .1" rgba=".3 .4 .3 1"')
 ENDLESS = ENDLESS.replace('name="table" rgba=".2 .2 .5 1"', 'name="table" reflectance=".5"')
-FOGGY = CLEAR.replace("<visual>", '<visual><map fogstart="2" fogend="5"/>').replace(
+FOGGY = CLEAR.replace('reflectance=".5"', "").replace("<visual>", '<visual><map fogstart="2" fogend="5"/>').replace(
     "<rgba ", '<rgba fog=".2 .7 .4 1" '
 )
 
