@@ -15,6 +15,20 @@ ARM = """
   </worldbody>
 </mujoco>
 """
+TIED = """
+<mujoco>
+  <option><flag sleep="enable"/></option>
+  <worldbody>
+    <body><joint name="a" axis="0 1 0"/><geom size=".2" rgba="1 0 0 1"/></body>
+    <body pos="1 0 1"><joint name="b" axis="0 1 0"/><geom size=".2"/></body>
+  </worldbody>
+  <tendon>
+    <fixed name="t"><joint joint="a" coef="1"/></fixed>
+    <fixed name="u"><joint joint="b" coef="1"/></fixed>
+  </tendon>
+  <equality><tendon tendon1="t" tendon2="u"/></equality>
+</mujoco>
+"""
 
 
 @pytest.fixture
@@ -84,6 +98,19 @@ def test_mistakes_are_one_line(arm, capsys, given, says):
     told = capsys.readouterr().err
     assert says in told
     assert told.count("\n") == 1
+
+
+def test_a_model_that_cannot_be_simulated_is_drawn_as_it_stands(tmp_path, capsys):
+    pytest.importorskip("PIL", reason="the extra render is not installed")
+    path = tmp_path / "tied.xml"
+    path.write_text(TIED)
+    command = ["render", str(path), "--size", "8x6", "--samples", "1"]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "cannot be simulated, only looked at:" in told
+    assert "8 x 6, 1 picture" in told
+    assert main([*command, "--out", str(tmp_path / "tied.gif")]) == 2
+    assert "a picture of its start or of a motion can be drawn" in capsys.readouterr().err
 
 
 def test_more_worlds_than_the_motion_has(arm, capsys):

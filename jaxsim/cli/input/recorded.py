@@ -10,6 +10,11 @@ def read_motion(path: str) -> Trajectory:
     """Reads a motion; InputProblem says what is wrong with the file."""
     try:
         return load_trajectory(path)
+    except FileNotFoundError:
+        here = Path.cwd()
+        raise InputProblem(
+            f"{path}: there is no such file; the current folder is '{here}'"
+        ) from None
     except (OSError, ValueError) as error:
         raise InputProblem(str(error)) from None
 

@@ -21,7 +21,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.rollout.trajectory import target_of
-from jaxsim.view.browser.draw.poses import STATE
+from jaxsim.view.browser.draw.poses import STATE, looked_at
 from jaxsim.view.browser.motion import Motion, motion_of
 from jaxsim.view.camera import Camera
 from jaxsim.view.picture.look import Look
@@ -39,13 +39,10 @@ def render_file(args: argparse.Namespace) -> int:
     _check_out(out)
     moving = Path(args.file).suffix == ".npz"
     source, motion = _source(args) if moving else (args.file, None)
-    m = load_model(source)
+    m = _seen_at_least(load_model(source), moving or (out.suffix in STILLS and not args.seconds))
     try:
-        check_supported(m)
         recorded = None if motion is None else motion_of(m, motion)
         camera = None if args.camera is None else Camera.fixed(m, _id(args.camera))
-    except UnsupportedError as error:
-        raise InputProblem(str(error)) from None
     except ValueError as error:
         raise InputProblem(f"{args.file}: {error}") from None
     args.size = args.size or _resolution(m, camera)
@@ -57,6 +54,21 @@ def render_file(args: argparse.Namespace) -> int:
     width, height = _whole(args)
     print(f"{'wrote':11} {out}: {width} x {height}, {number} picture{'s' * (number > 1)}")
     return 0
+
+
+def _seen_at_least(m: Model, still: bool) -> Model:
+    """A model whose poses can be drawn; one that cannot be simulated, if that is all there is."""
+    if not m.unsupported:
+        return m
+    try:
+        check_supported(m)
+    except UnsupportedError as error:
+        if not still:
+            raise InputProblem(
+                f"cannot be simulated; a picture of its start or of a motion can be drawn:\n{error}"
+            ) from None
+        print(f"cannot be simulated, only looked at:\n{error}", flush=True)
+    return looked_at(m)
 
 
 def _check_out(out: Path) -> None:

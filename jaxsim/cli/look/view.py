@@ -89,7 +89,9 @@ def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:
 def _write(args: argparse.Namespace, m: Model, motion: Trajectory) -> int:
     try:
         pictures = record(m, motion, args.out, worlds=args.worlds, ghosts=args.ghosts)
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        raise InputProblem(f"{args.file}: {error}") from None
+    except OSError as error:
         raise InputProblem(f"--out: {error}") from None
     size = Path(args.out).stat().st_size / 1e6
     print(f"{'wrote':11} {args.out}: {pictures} pictures, {size:.1f} MB")

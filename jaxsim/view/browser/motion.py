@@ -35,6 +35,16 @@ class Motion:
         """How many worlds there are."""
         return self.state["qpos"].shape[1]
 
+    def shown(self, worlds: int | None, most: int) -> int:
+        """How many worlds are shown: as many as were asked for, else `most` or all that there are.
+
+        Raises:
+          ValueError: there are not so many.
+        """
+        if worlds is not None and not 0 < worlds <= self.worlds:
+            raise ValueError(f"worlds: asked for {worlds}, the motion has {self.worlds}")
+        return min(worlds or most, self.worlds)
+
     def at(self, record: int, worlds: slice = slice(None)) -> dict[str, np.ndarray]:
         """The state of some worlds in a record, (worlds, ...)."""
         return {name: value[record, worlds] for name, value in self.state.items()}

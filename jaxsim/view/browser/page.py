@@ -51,7 +51,7 @@ def record(
     if not rate > 0:
         raise ValueError(f"record: rate: expected pictures a second, got {rate}")
     target, moving = target_of(path), motion_of(m, motion)
-    number = min(worlds or MOST, moving.worlds)
+    number = moving.shown(worlds, MOST)
     times = np.arange(0, moving.time[-1] + 0.5 / rate, 1 / rate)
     records = np.clip(np.searchsorted(moving.time, times + 1e-9, side="right") - 1, 0, None)
     posing = Posing(m)
@@ -68,6 +68,8 @@ def record(
         film = server.get_scene_serializer()
         for i in records:
             scene.show(posing.of(moving.at(int(i), chosen)))
+            film.insert_sleep(1 / rate)
+        if scene.settle():
             film.insert_sleep(1 / rate)
         html = film.as_html()
     finally:

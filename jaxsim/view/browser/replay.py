@@ -50,7 +50,7 @@ class Replay:
         self.motion: Motion = motion_of(m, recorded)
         self.now, self.playing, self.speed = 0.0, True, 1.0
         self._first = 0
-        self._number = min(worlds or MOST, self.motion.worlds)
+        self._number = self.motion.shown(worlds, MOST)
         self._news, self._ending = threading.Event(), False
         self.viewer = Viewer(m, port=port, ghosts=ghosts)
         self._add_controls(self.viewer.server.gui)

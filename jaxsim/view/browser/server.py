@@ -13,6 +13,8 @@ HOST = "127.0.0.1"
 PORT = 8080  # where it is tried first if no port is asked for
 FOVY = 45.0  # of the camera of the page [degrees]
 AZIMUTH, ELEVATION = 120.0, -20.0  # direction of that camera [degrees]
+ABOVE = -40.0  # the second one where there are several worlds, lest they hide each other
+ASPECT = 4 / 3  # least width of a page, in its heights
 AWAY = 1.1  # its distance, in distances at which everything is just seen
 
 
@@ -56,16 +58,29 @@ def address(server: Any) -> str:
     return f"http://{HOST}:{server.get_port()}"
 
 
-def aim(server: Any, center: np.ndarray, radius: float) -> None:
-    """Points the camera of new pages at a ball, of which center (3,) and radius are in meters."""
-    distance = AWAY * radius / np.sin(np.deg2rad(FOVY) / 2)
-    turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(ELEVATION)
-    forward = [np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)]
+def aim(server: Any, center: np.ndarray, radius: np.ndarray) -> None:
+    """Points the camera of new pages at balls, as near as lets it see all of them.
+
+    Args:
+      server: of viser.
+      center, radius: of the balls, (n, 3) and (n,) [m].
+    """
+    turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(ELEVATION if len(center) == 1 else ABOVE)
+    forward = np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
+    right = np.array([np.sin(turn), -np.cos(turn), 0.0])
+    middle = (center.min(axis=0) + center.max(axis=0)) / 2
+    beside = center - middle
+    distance = 0.0
+    for way, wide in ((np.cross(right, forward), 1.0), (right, ASPECT)):
+        half = np.arctan(wide * np.tan(np.deg2rad(FOVY) / 2))
+        reach = np.abs(beside @ way) / np.tan(half) + radius / np.sin(half)
+        distance = max(distance, float((reach - beside @ forward).max()))
+    distance *= AWAY
     camera = server.initial_camera
-    camera.position = center - distance * np.array(forward)
-    camera.look_at = center
+    camera.position = middle - distance * forward
+    camera.look_at = middle
     camera.fov = float(np.deg2rad(FOVY))
-    camera.near, camera.far = 0.01 * radius, 200 * distance
+    camera.near, camera.far = 0.01 * float(radius.max()), 200 * distance
 
 
 def _check_free(port: int) -> None:

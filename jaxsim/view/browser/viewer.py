@@ -18,6 +18,7 @@ from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
 from jaxsim.view.browser.server import address, aim, close_server, open_server
 
+SETTLED = 0.2  # after this time without a new state the last one is shown for good [s]
 RATE = 60.0  # pictures a second at most
 
 
@@ -161,11 +162,16 @@ class Viewer:
     def _wants_contacts(self) -> bool:
         return bool(self.scene.marks.shown & {"contacts", "forces"})
 
+    def _has_news(self) -> bool:
+        return self._next is not None or self._closed
+
     def _draw(self) -> None:
         """Draws the last state that was shown, until the viewer is closed."""
         while True:
             with self._news:
-                self._news.wait_for(lambda: self._next is not None or self._closed)
+                if not self._news.wait_for(self._has_news, timeout=SETTLED):
+                    self.scene.settle()
+                    self._news.wait_for(self._has_news)
                 if self._next is None:
                     return
                 (found, touch), self._next = self._next, None

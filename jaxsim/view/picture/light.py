@@ -54,9 +54,13 @@ def lit(
     look: Look,
     seen: Seen,
     surface: Surface,
+    shown: np.ndarray,
     shadows: bool,
 ) -> Vec:
-    """Colors of surfaces in the light of the camera and of the model's lights."""
+    """Colors of surfaces in the light of the camera and of the model's lights.
+
+    Only geoms that are shown cast shadows.
+    """
     normal = surface.normal
     to_camera = -seen.way.normalize()
 
@@ -66,7 +70,7 @@ def lit(
     color = surface.color.scale(surface.emission) + _of_camera(look, seen, surface, to_camera)
     some = m.light_active & (m.light_type != LightType.IMAGE)  # images give no light here
     casts = np.asarray(m.light_castshadow, bool) & shadows
-    geoms = np.flatnonzero(m.geom_castshadow)
+    geoms = shown[np.asarray(m.geom_castshadow, bool)[shown]]
     for ids, blocking in ((some & casts, geoms), (some & ~casts, None)):
         if ids.any():
             color = _sum(add, color, _lamps(m, d, np.flatnonzero(ids)), blocking)

@@ -12,8 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.node import node
 from jaxsim.spec import Spec
+from jaxsim.view.camera import AZIMUTH, ELEVATION, FOVY, Camera, default_free_camera
+from jaxsim.view.picture.pyramid import Texture, pyramid, textures_of
 
 LAYERS = 4  # surfaces behind the first that are seen through it, and in mirrors
 HAZE = 0.3  # MuJoCo's default
@@ -22,14 +25,21 @@ HEADLIGHT = {"ambient": 0.1, "diffuse": 0.4, "specular": 0.5}  # MuJoCo's defaul
 ZNEAR, ZFAR = 0.01, 50.0
 
 
-@node("znear", "zfar", "haze_part", "fogstart", "fogend", "layers")
+FREE = {"azimuth": AZIMUTH, "elevation": ELEVATION, "fovy": FOVY}  # of visual/global
+STATIC = """
+znear zfar haze_part fogstart fogend layers azimuth elevation fovy orthographic textures
+""".split()
+
+
+@node(*STATIC)
 class Look:
     """A pytree; what it holds may be batched, for pictures of worlds that look different.
 
     Attributes:
       ambient, diffuse, specular: colors of the light that goes with the camera, (3,).
       background: color of what is behind everything where there is no sky, (3,).
-      tex_data: pixels of all textures, (ntexdata,), bytes.
+      tex_pyramid: pixels of all textures, then those of smaller images of them (pyramid.py), bytes;
+        `tex_data` are the first, and `replace(tex_data=...)` makes the others.
       haze: color of planes without end before their horizon, where there is a sky, (3,).
       fog: color of what is far away, (3,); None: there is no fog.
       znear, zfar: how far in front of the camera one sees from and to, in extents of the model
@@ -38,13 +48,16 @@ class Look:
       fogstart, fogend: where the fog begins and hides everything, in extents (static).
       layers: how many surfaces are seen behind what lets light through and in mirrors; 0: all
         surfaces are opaque and none is a mirror, which is faster (static).
+      azimuth, elevation, fovy, orthographic: of the free camera that sees the whole model, as for
+        `default_free_camera` (static).
+      textures: where the pixels of each texture are (static).
     """
 
     ambient: jax.Array
     diffuse: jax.Array
     specular: jax.Array
     background: jax.Array
-    tex_data: jax.Array
+    tex_pyramid: jax.Array
     haze: jax.Array
     fog: jax.Array | None = None
     znear: float = ZNEAR
@@ -53,6 +66,11 @@ class Look:
     fogstart: float = FOG["fogstart"]
     fogend: float = FOG["fogend"]
     layers: int = LAYERS
+    azimuth: float = AZIMUTH
+    elevation: float = ELEVATION
+    fovy: float = FOVY
+    orthographic: bool = False
+    textures: tuple[Texture, ...] = ()
 
     for_all_worlds: ClassVar[bool] = True  # arrays/native.py: worlds may have it in common
 
@@ -65,7 +83,7 @@ class Look:
         Args:
           m: the model.
           source: the file, text or specification that it comes from, for what `<visual>` says of
-            headlight, map and rgba; None: MuJoCo's defaults.
+            headlight, map, rgba and global; None: MuJoCo's defaults.
           fog: whether there is fog. MuJoCo's renderer has it switched off at first.
 
         Whether surfaces are seen through others and in mirrors (`layers`) follows from the
@@ -73,6 +91,7 @@ class Look:
         """
         light = {name: np.full(3, value) for name, value in HEADLIGHT.items()}
         near, far, haze, numbers = ZNEAR, ZFAR, HAZE, dict(FOG)
+        free, flat = dict(FREE), False
         mist = {"haze": np.ones(3), "fog": np.zeros(3)}
         if source is not None:
             spec = source if isinstance(source, Spec) else _read(source)
@@ -85,13 +104,16 @@ class Look:
             numbers = dict(zip(FOG, rest, strict=True))
             for name in mist:
                 mist[name] = np.array(spec.setting("visual", name, child="rgba"), float)[:3]
+            free = {n: float(spec.setting("visual", n, child="global")) for n in FREE}
+            flat = spec.setting("visual", "orthographic", child="global") in ("true", "1")
         dtype = m.qpos0.dtype
         return cls(
             ambient=jnp.asarray(light["ambient"], dtype),
             diffuse=jnp.asarray(light["diffuse"], dtype),
             specular=jnp.asarray(light["specular"], dtype),
             background=jnp.zeros(3, dtype),
-            tex_data=jnp.asarray(m.structure.tex_data),
+            tex_pyramid=jnp.asarray(_pyramid_of(m.structure)),
+            textures=textures_of(m.structure),
             haze=jnp.asarray(mist["haze"], dtype),
             fog=jnp.asarray(mist["fog"], dtype) if fog else None,
             znear=near,
@@ -100,11 +122,31 @@ class Look:
             layers=LAYERS if _may_be_clear(m) else 0,
             fogstart=numbers["fogstart"],
             fogend=numbers["fogend"],
+            **free,
+            orthographic=flat,
         )
 
+    def free_camera(self, m: Model) -> Camera:
+        """The camera that sees the whole model from where its file says."""
+        free = {name: getattr(self, name) for name in FREE}
+        return default_free_camera(m, **free, orthographic=self.orthographic)
+
+    @property
+    def tex_data(self) -> jax.Array:
+        """Pixels of all textures, (ntexdata,), bytes."""
+        return self.tex_pyramid[..., : sum(t.pixels() for t in self.textures)]
+
     def replace(self, **changes) -> "Look":
-        """A changed copy."""
+        """A changed copy; `tex_data` may be changed as well, (..., ntexdata) bytes."""
+        if "tex_data" in changes:
+            made = pyramid(self.textures, changes.pop("tex_data"))
+            changes["tex_pyramid"] = jnp.asarray(made)
         return Look(**(vars(self) | changes))
+
+
+@derived
+def _pyramid_of(s: Structure) -> np.ndarray:
+    return pyramid(textures_of(s), np.asarray(s.tex_data))
 
 
 def _may_be_clear(m: Model) -> bool:

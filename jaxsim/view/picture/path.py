@@ -20,7 +20,7 @@ from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.ray.local import worlds_of
 from jaxsim.view.picture.light import LIFT, lit
 from jaxsim.view.picture.look import Look
-from jaxsim.view.picture.pixels import STEP, Reach, Seen, seen
+from jaxsim.view.picture.pixels import STEP, Beam, Reach, Seen, seen
 from jaxsim.view.picture.soft import Soft
 from jaxsim.view.picture.surface import NONE, Surface, plan_of, sky, surface
 
@@ -34,6 +34,7 @@ def colors(
     scene: Soft | None,
     look: Look,
     rays: tuple[Vec, Vec],
+    beam: Beam,
     reach: Reach,
     found: Seen,
     geoms: np.ndarray,
@@ -45,15 +46,15 @@ def colors(
       m, d: model and data with the poses of geoms and lights.
       scene: flexes, skins and tendons.
       look: light at the camera, images, what is behind; how many surfaces are seen.
-      rays, reach: of the pixels.
+      rays, beam, reach: of the pixels.
       found: what they see first.
       geoms: those that may be seen.
       shadows: whether lights cast them.
     """
-    behind = _behind(m, look, found.way)
+    behind = _behind(m, look, found.way, beam)
     if not (m.ngeom or scene is not None):
         return behind.map(lambda x: x.clip(0, 1))
-    color, painted = _shaded(m, d, scene, look, found, shadows)
+    color, painted = _shaded(m, d, scene, look, found, beam, geoms, shadows)
     color = _hazed(m, d, look, rays[0], found, color, behind)
     if not look.layers:
         return select(found.met, color, behind).map(lambda x: x.clip(0, 1))
@@ -62,18 +63,18 @@ def colors(
         return lax.cond(jnp.any(state[-1]), farther, lambda s: s, state), None
 
     def farther(state: tuple) -> tuple:
-        total, weight, mirrored, pos, way, begin, _ = state
+        total, weight, mirrored, pos, way, begin, beam, _ = state
         span = Reach(begin, reach.far + jnp.zeros_like(begin))
         new = seen(m, d, scene, (pos, way), span, found.ahead, geoms)
-        light, look_of_it = _shaded(m, d, scene, look, new, shadows)
-        light = _fogged(m, look, new, light)
-        rest = _behind(m, look, way).map(lambda x: jnp.where(mirrored, 0, x))
+        light, look_of_it = _shaded(m, d, scene, look, new, beam, geoms, shadows)
+        light = _fogged(m, look, new.depth, light)
+        rest = _behind(m, look, way, beam).map(lambda x: jnp.where(mirrored, 0, x))
         total = total + _seen(new, light, look_of_it, rest).scale(weight)
-        return _onward(m, d, new, look_of_it, total, weight, mirrored, pos)
+        return _onward(m, d, new, look_of_it, total, weight, mirrored, pos, beam)
 
     no = jnp.zeros(found.depth.shape, bool)
     total = _seen(found, color, painted, behind)
-    state = _onward(m, d, found, painted, total, jnp.ones_like(found.depth), no, rays[0])
+    state = _onward(m, d, found, painted, total, jnp.ones_like(found.depth), no, rays[0], beam)
     total, weight, mirrored, *_, going = lax.scan(turn, state, None, length=look.layers)[0]
     # what is still clear ends before what is behind everything
     rest = behind.scale(jnp.where(going & ~mirrored, weight, 0))
@@ -94,6 +95,7 @@ def _onward(
     weight: Array,
     mirrored: Array,
     pos: Vec,
+    beam: Beam,
 ) -> tuple:
     """How rays go on from what they met, in the order of the state of `colors`."""
     through = 1 - surface.opacity
@@ -104,8 +106,9 @@ def _onward(
     pos = select(turns, found.point + n.scale(LIFT * found.depth), pos)
     way = select(turns, way - n.scale(2 * n.dot(way)), way)
     begin = jnp.where(turns, 0, found.depth * (1 + STEP))
+    beam = beam.mirrored(turns, n, found.point, way)
     going = found.met & (weight > FAINT)
-    return total, jnp.where(going, weight, 0), mirrored | turns, pos, way, begin, going
+    return total, jnp.where(going, weight, 0), mirrored | turns, pos, way, begin, beam, going
 
 
 def _flat(m: Model, d: Data, found: Seen) -> Array:
@@ -119,25 +122,32 @@ def _flat(m: Model, d: Data, found: Seen) -> Array:
 
 
 def _shaded(
-    m: Model, d: Data, scene: Soft | None, look: Look, found: Seen, shadows: bool
+    m: Model,
+    d: Data,
+    scene: Soft | None,
+    look: Look,
+    found: Seen,
+    beam: Beam,
+    geoms: np.ndarray,
+    shadows: bool,
 ) -> tuple[Vec, Surface]:
-    painted = surface(m, d, scene, found, look.tex_data, worlds_of(found.depth))
+    painted = surface(m, d, scene, found, beam, look.tex_pyramid, worlds_of(found.depth))
     # MuJoCo draws what lets light through twice
     painted = painted._replace(opacity=1 - (1 - painted.opacity.clip(0, 1)) ** 2)
-    return lit(m, d, scene, look, found, painted, shadows), painted
+    return lit(m, d, scene, look, found, painted, geoms, shadows), painted
 
 
-def _behind(m: Model, look: Look, way: Vec) -> Vec:
-    """What is behind everything."""
-    color = sky(m, way, look.tex_data, worlds_of(way.x))
+def _behind(m: Model, look: Look, way: Vec, beam: Beam) -> Vec:
+    """What is behind everything; a sky is as far away as one sees."""
+    color = sky(m, way, beam, look.tex_pyramid, worlds_of(way.x))
     if color is not None:
-        return color
+        return _fogged(m, look, look.zfar * m.stat.extent + 0 * way.x, color)
     return Vec(*(look.background[k : k + 1] + 0 * way.x for k in range(3)))
 
 
 def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, behind: Vec) -> Vec:
     """Colors with the fog, and planes without end with the haze before their horizon."""
-    color = _fogged(m, look, found, color)
+    color = _fogged(m, look, found.depth, color)
     endless = m.geom_type == GeomType.PLANE
     if not look.haze_part or not endless.any() or plan_of(m.structure).sky == NONE:
         return color
@@ -157,10 +167,10 @@ def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, b
     return select(here, below.scale(1 - share) + haze.scale(share), color)
 
 
-def _fogged(m: Model, look: Look, found: Seen, color: Vec) -> Vec:
-    """Colors with the fog, if there is any: thicker in proportion to the depth."""
+def _fogged(m: Model, look: Look, depth: Array, color: Vec) -> Vec:
+    """Colors with the fog, if there is any: thicker in proportion to the depth [m]."""
     if look.fog is None:
         return color
     begin, end = (x * m.stat.extent for x in (look.fogstart, look.fogend))
-    share = ((found.depth - begin) / (end - begin)).clip(0, 1)
+    share = ((depth - begin) / (end - begin)).clip(0, 1)
     return color.scale(1 - share) + Vec(*(look.fog[k : k + 1] * share for k in range(3)))

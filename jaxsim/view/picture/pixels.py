@@ -19,6 +19,7 @@ from jaxsim.physics.ray.cast import NOTHING, Hits, Rays, cast, cast_again
 from jaxsim.view.picture.soft import NONE, Met, Soft, again, nearest
 
 THROUGH = 8  # surfaces that a ray may leave from inside until it sees nothing
+GRAZING = 0.05  # least slope of a neighbouring ray, in that of a ray
 STEP = 1e-5  # by how much farther it goes on, of the distance so far
 
 
@@ -101,6 +102,58 @@ def rays_of(
     pos = view.pos + beside if parallel else view.pos
     way = view.ahead if parallel else view.ahead + beside
     return jax.tree.map(lambda a: a + like, (pos, way))
+
+
+class Beam(NamedTuple):
+    """How the rays of the next pixels differ from those of some, `[n, *W]`.
+
+    Attributes:
+      begin: where rays begin; behind mirrors the place in them of the camera.
+      right, up: what the next pixel's has in addition: its direction, or its beginning.
+      shift: 1 if it is the beginning, 0 if it is the direction.
+    """
+
+    begin: Vec
+    right: Vec
+    up: Vec
+    shift: jax.Array
+
+    @classmethod
+    def of(cls, view: View, size: tuple[int, int], parallel: bool, begin: Vec) -> "Beam":
+        """Of pixels of a view whose rays begin somewhere."""
+        zero = jnp.zeros_like(begin.x)
+        sides = view.right.scale(view.width / size[0]), view.up.scale(view.height / size[1])
+        right, up = (jax.tree.map(lambda a: a + zero, side) for side in sides)
+        return cls(begin, right, up, zero + (1.0 if parallel else 0.0))
+
+    def near(self, way: Vec, point: Vec, normal: Vec) -> tuple[Vec, Vec]:
+        """Where the next pixels' rays meet the planes that rays meet at points.
+
+        Args:
+          way: directions of the rays.
+          point, normal: of the planes.
+        """
+        facing = normal.dot(way)
+        facing = jnp.where(facing == 0, 1, facing)
+
+        def one(side: Vec) -> Vec:
+            begin, ahead = self.begin + side.scale(self.shift), way + side.scale(1 - self.shift)
+            # a ray beyond the horizon of the plane is taken for one that nearly grazes it
+            slope = jnp.maximum(normal.dot(ahead) / facing, GRAZING) * facing
+            return begin + ahead.scale(normal.dot(point - begin) / slope)
+
+        return one(self.right), one(self.up)
+
+    def mirrored(self, turns: Array, normal: Vec, point: Vec, way: Vec) -> "Beam":
+        """As it is behind mirrors at points, for rays that turn there to the directions `way`."""
+        right, up = (
+            select(turns, side - normal.scale(2 * normal.dot(side)), side)
+            for side in (self.right, self.up)
+        )
+        far = (point - self.begin).norm() / way.norm()
+        return self._replace(
+            begin=select(turns, point - way.scale(far), self.begin), right=right, up=up
+        )
 
 
 class Reach(NamedTuple):

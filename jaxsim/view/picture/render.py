@@ -27,11 +27,11 @@ from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.query.ray import check_seen, given_groups
 from jaxsim.physics.ray.surfaces import geoms_seen
-from jaxsim.view.camera import Camera, default_free_camera
+from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.path import colors
-from jaxsim.view.picture.pixels import Reach, Seen, View, rays_of, seen
+from jaxsim.view.picture.pixels import Beam, Reach, Seen, View, rays_of, seen
 from jaxsim.view.picture.soft import NONE, Soft, soft, thing_of, things
 from jaxsim.view.select import SHOWN
 
@@ -84,7 +84,7 @@ def render(
       m: the model; its colors, materials and lights may differ between worlds.
       d: data, of which qpos (and the poses of mocap bodies) count.
       camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one
-        that sees the whole model.
+        that sees the whole model, from the direction that the look has (`<visual><global>`).
       width, height: of the picture [pixels].
       what: which pictures, of "rgb", "depth", "distance", "segmentation", "normal", "object".
       look: the light at the camera, images and sky; None: `Look.of(m)`.
@@ -103,12 +103,12 @@ def render(
     check_data("render", m, d)
     asked = tuple(name for name in WHAT if name in _asked(what))
     size = _pixels("width", width), _pixels("height", height)
-    camera = _camera(m, camera)
     groups = given_groups("render", tuple(geomgroup))
     check_seen("render", m, geoms_seen(m.structure, groups))
     look = Look.of(m) if look is None else look
     if not isinstance(look, Look):
         raise ValueError(f"render: look: expected a Look, got {type(look).__name__}")
+    camera = _camera(m, camera, look)
     view = _view(m, d, camera, look, size)
     draw = _drawing(size, asked, groups, bool(shadows), is_orthographic(m, camera))
     return Picture(**dict(zip(asked, _in_rows(draw(m, d, view, look), size), strict=True)))
@@ -165,7 +165,8 @@ def _drawing(
                 "object": _objects(m, scene, found),
             }
             if "rgb" in asked:
-                some = colors(m, d, scene, look, rays, reach, found, geoms, shadows)
+                beam = Beam.of(view, size, parallel, rays[0])
+                some = colors(m, d, scene, look, rays, beam, reach, found, geoms, shadows)
                 made["rgb"] = _stacked(some)
             return [made[name] for name in asked]
 
@@ -191,9 +192,9 @@ def _stacked(value: Vec) -> Array:
     return jnp.stack(value.parts, axis=1)
 
 
-def _camera(m: Model, camera: Camera | int | str | None) -> Camera:
+def _camera(m: Model, camera: Camera | int | str | None, look: Look) -> Camera:
     if camera is None:
-        return default_free_camera(m)
+        return look.free_camera(m)
     return camera if isinstance(camera, Camera) else Camera.fixed(m, camera)
 
 

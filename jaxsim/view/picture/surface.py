@@ -2,8 +2,7 @@
 
 Images lie on geoms as MuJoCo's renderer lays them (XML reference, asset/texture and
 asset/material): flat ones by the texture coordinates of a mesh, around primitives (wrap.py), else
-along the z axis of the geom; cubes as seen from its center. Pixels between four are their mean by
-distance.
+along the z axis of the geom; cubes as seen from its center.
 """
 
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
@@ -22,7 +22,9 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick, take
 from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local import look as look_up
-from jaxsim.view.picture.pixels import Seen
+from jaxsim.view.picture.pixels import Beam, Seen
+from jaxsim.view.picture.pyramid import FLAT, textures_of
+from jaxsim.view.picture.sample import Place, of_cube, of_flat
 from jaxsim.view.picture.soft import Soft, thing_of, things
 from jaxsim.view.picture.soft import colors as thing_colors
 from jaxsim.view.picture.wrap import WRAPPED
@@ -30,12 +32,10 @@ from jaxsim.view.soft.topology import topology
 
 UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
 RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
-FLAT, SKY = 0, 2  # mjTEXTURE_2D, mjTEXTURE_SKYBOX
+SKY = 2  # mjTEXTURE_SKYBOX
 NONE = -1
-# of the sides +x -x +y -y +z -z of a cube: signed axes (1 to 3) to the right and down in the image,
-# seen from inside (OpenGL 4.6, table 8.19)
-CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
 PLAIN = (0.5, 0.5, 0.0, 0.0)  # specular, shininess, emission, reflectance without a material
+SHARP = 0.8  # least cosine between the normals of a corner and its face, in MuJoCo's renderer
 ROUND = {  # which of the three sizes is a geom's half length along x, y and z
     GeomType.SPHERE: (0, 0, 0),
     GeomType.CAPSULE: (0, 0, 1),
@@ -132,7 +132,7 @@ def plan_of(s: Structure) -> Plan:
 
 
 def surface(
-    m: Model, d: Data, scene: Soft | None, seen: Seen, pixels: Array, world: Array
+    m: Model, d: Data, scene: Soft | None, seen: Seen, beam: Beam, pixels: Array, world: Array
 ) -> Surface:
     """What surfaces look like where rays meet them.
 
@@ -140,7 +140,8 @@ def surface(
       m, d: model and data with the poses of geoms.
       scene: flexes, skins and tendons.
       seen: what rays meet.
-      pixels: of all textures, `[ntexdata]`, `[ntexdata, 1]` or `[ntexdata, worlds]`.
+      beam: the rays of the next pixels.
+      pixels: of all textures (pyramid.py), `[n]`, `[n, 1]` or `[n, worlds]`.
       world: number of the world, `[1, *W]`.
     """
     plan, which = plan_of(m), jnp.maximum(seen.geom, 0)
@@ -148,12 +149,13 @@ def surface(
         which = jnp.where(seen.piece >= 0, m.ngeom + thing_of(m, scene, seen.piece), which)
     color, opacity, specular, shininess, emission, reflectance = pick(_paint(m, scene), which)
     normal, image = seen.normal, None
+    near = lax.stop_gradient(beam.near(seen.way, seen.point, seen.normal))
     if m.ngeom:
-        normal, image = _of_geoms(m, d, plan, seen, pixels, world)
+        normal, image = _of_geoms(m, d, plan, seen, near, pixels, world)
     if scene is not None and seen.soft is not None:
         here = seen.piece >= 0
         normal = select(here, seen.soft.shade, normal)
-        other = _of_things(m, plan, scene, seen, pixels, world)
+        other = _of_things(m, plan, scene, seen, near, pixels, world)
         if other is not None:
             one = jnp.ones_like(opacity)
             image = select(here, other, (Vec(one, one, one), one) if image is None else image)
@@ -164,7 +166,13 @@ def surface(
 
 
 def _of_geoms(
-    m: Model, d: Data, plan: Plan, seen: Seen, pixels: Array, world: Array
+    m: Model,
+    d: Data,
+    plan: Plan,
+    seen: Seen,
+    near: tuple[Vec, Vec],
+    pixels: Array,
+    world: Array,
 ) -> tuple[Vec, tuple[Vec, Array] | None]:
     """Normals that light sees on geoms, and their images, with opacity; None: there are none."""
     geom = jnp.maximum(seen.geom, 0)
@@ -173,16 +181,23 @@ def _of_geoms(
     normal, weights, image = seen.normal, None, None
     if plan.smooth:
         weights = _weights(m, plan, seen, local, world)
-        bent = _smooth(m, plan, seen, weights, world)
+        bent = _smooth(m, plan, seen, weights, rot.T @ seen.normal, world)
         is_mesh = jnp.asarray(m.geom_type == GeomType.MESH)[geom]
         normal = select(is_mesh & (seen.geom >= 0), rot @ bent, normal)
     if plan.pictured:
-        image = _image(m, plan, seen, local, weights, pixels, world)
+        beside = [rot.T @ (point - pos) for point in near]
+        image = _image(m, plan, seen, local, beside, weights, pixels, world)
     return normal, image
 
 
 def _of_things(
-    m: Model, plan: Plan, scene: Soft, seen: Seen, pixels: Array, world: Array
+    m: Model,
+    plan: Plan,
+    scene: Soft,
+    seen: Seen,
+    near: tuple[Vec, Vec],
+    pixels: Array,
+    world: Array,
 ) -> tuple[Vec, Array] | None:
     """Images on flexes and skins, with opacity: white where there is none."""
     place, soft = topology(m.structure).place, seen.soft
@@ -192,29 +207,38 @@ def _of_things(
     both = m.flex_texcoord, m.skin_texcoord
     table = [jnp.concatenate(_like_each_other(*(x[:, k] for x in both))) for k in range(2)]
     corners = [look_up(table, jnp.asarray(np.maximum(p, 0))[face], world) for p in place]
-    u, v = (
-        sum(
-            (w * c[k] for w, c in zip(soft.weights, corners, strict=True)),
-            jnp.zeros_like(seen.depth),
+    assert scene.points is not None  # what has texture coordinates has triangles
+    corner = [
+        look_up(scene.points.pos, jnp.asarray(c)[face], world) for c in topology(m.structure).corner
+    ]
+
+    def between(weights: tuple[Array, ...]) -> Place:
+        u, v = (
+            weights[0] * x + weights[1] * y + weights[2] * z
+            for x, y, z in zip(*corners, strict=True)
         )
-        for k in range(2)
-    )
+        return u, v
+
+    beside = [between(triangle.weights(*(c - point for c in corner))) for point in near]
     thing = jnp.maximum(thing_of(m, scene, seen.piece), 0)
     texture = jnp.asarray(plan.of_thing)[thing]
     has = (texture != NONE) & (jnp.asarray(place[0])[face] >= 0) & (seen.piece < place.shape[1])
     which = jnp.maximum(texture, 0)
-    color, opacity = _sample(m, which, u, v, jnp.zeros_like(which), False, pixels, world)
-    one = jnp.ones_like(u)
+    at, textures = between(soft.weights), textures_of(m.structure)
+    color, opacity = of_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
+    one = jnp.ones_like(opacity)
     return select(has, color, Vec(one, one, one)), jnp.where(has, opacity, one)
 
 
-def sky(m: Model, way: Vec, pixels: Array, world: Array) -> Vec | None:
+def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | None:
     """Color of the sky in some directions; None: there is none. Its cube has y upwards."""
     texture = plan_of(m).sky
     if texture == NONE:
         return None
     which = jnp.full(way.x.shape, texture, jnp.int32)
-    return _of_cube(m, Vec(way.x, way.z, -way.y), which, pixels, world)[0]
+    ahead = [way, *(way + side.scale(1 - beam.shift) for side in (beam.right, beam.up))]
+    turned, *near = (Vec(v.x, v.z, -v.y) for v in ahead)
+    return of_cube(textures_of(m.structure), which, turned, (near[0], near[1]), pixels, world)[0]
 
 
 def _paint(m: Model, scene: Soft | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
@@ -266,9 +290,26 @@ def _mean(
     return [p * a + q * b + r * c for a, b, c in zip(x, y, z, strict=True)]
 
 
-def _smooth(m: Model, plan: Plan, seen: Seen, weights: tuple[Array, ...], world: Array) -> Vec:
-    """Normal between those of the corners of a face, in the frame of the mesh."""
-    return Vec(*_mean(m.mesh_normal.parts, plan.normal, seen, weights, world)).normalize()
+def _smooth(
+    m: Model,
+    plan: Plan,
+    seen: Seen,
+    weights: tuple[Array, ...],
+    facet: Vec,
+    world: Array,
+) -> Vec:
+    """Normal between those of the corners of a face, in the frame of the mesh.
+
+    A corner whose normal is far from that of the face has that of the face, so that edges are sharp
+    where MuJoCo's are; of a mesh with texture coordinates none is changed.
+    """
+    total = facet.scale(jnp.zeros_like(facet.x))
+    bent = jnp.asarray(plan.texcoord)[jnp.maximum(seen.geom, 0)]
+    for weight, index in zip(weights, plan.normal, strict=True):
+        own = look_up(m.mesh_normal, jnp.asarray(index)[seen.part], world)
+        near = bent | (own.dot(facet) >= SHARP)
+        total = total + select(near, own, facet).scale(weight)
+    return total.normalize()
 
 
 def _image(
@@ -276,6 +317,7 @@ def _image(
     plan: Plan,
     seen: Seen,
     local: Vec,
+    near: list[Vec],
     weights: tuple[Array, ...] | None,
     pixels: Array,
     world: Array,
@@ -292,29 +334,40 @@ def _image(
     half = [jnp.select([of(plan.axes[:, k]) == a for a in range(3)], sizes) for k in range(3)]
     half = [jnp.where(h > 0, h, 1) for h in half]
     plain = Vec(white, white, white), white
-    color = plain
+    color, textures = plain, textures_of(m.structure)
     if plan.flat[plan.texture != NONE].any():
         repeat = [take(m.mat_texrepeat[:, k], np.maximum(m.geom_matid, 0)) for k in range(2)]
         repeat = [pick(r, geom) for r in repeat]
-        u, v = _wrapped(m, plan, geom, local, half, repeat, uniform)
-        if weights is not None and plan.texcoord.any():
-            table = tuple(m.mesh_texcoord[:, k] for k in range(2))
-            place = _mean(table, plan.place, seen, weights, world)
-            u, v = (jnp.where(of(plan.texcoord), a, b) for a, b in zip(place, (u, v), strict=True))
-        color = _sample(m, which, u, v, jnp.zeros_like(which), False, pixels, world)
+        table, has = tuple(m.mesh_texcoord[:, k] for k in range(2)), of(plan.texcoord)
+
+        def place(p: Vec, weights: tuple[Array, ...] | None) -> Place:
+            at = _wrapped(m, plan, geom, p, local, half, repeat, uniform)
+            if weights is None or not plan.texcoord.any():
+                return at
+            own = _mean(table, plan.place, seen, weights, world)
+            u, v = (jnp.where(has, a, b) for a, b in zip(own, at, strict=True))
+            return u, v
+
+        given = plan.texcoord.any() and weights is not None
+        beside = [place(p, _weights(m, plan, seen, p, world) if given else None) for p in near]
+        at = place(local, weights)
+        color = of_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
     if not plan.flat[plan.texture != NONE].all():
         span = [
             jnp.where(formed, jnp.where(uniform, 1 / h, 1), jnp.where(uniform, 1, h)) for h in half
         ]
-        way = Vec(*(x / s for x, s in zip(local.parts, span, strict=True)))
-        color = select(flat, color, _of_cube(m, way, which, pixels, world))
+        way, right, up = (
+            Vec(*(x / s for x, s in zip(p.parts, span, strict=True))) for p in (local, *near)
+        )
+        cube = of_cube(textures, which, way, (right, up), pixels, world)
+        color = select(flat, color, cube)
     return select(texture != NONE, color, plain)
 
 
 def _wrapped(
-    m: Model, plan: Plan, geom: Array, p: Vec, half: list, repeat: list, uniform: Array
-) -> tuple[Array, Array]:
-    """Places in flat images: around primitives, along the z axis of other geoms."""
+    m: Model, plan: Plan, geom: Array, p: Vec, at: Vec, half: list, repeat: list, uniform: Array
+) -> Place:
+    """Places of points near `at` in flat images: around primitives, along z on other geoms."""
     span = [jnp.where(uniform, 1, h) for h in half[:2]]
     u, v = (
         s * 0.5 * r * x / h - 0.5
@@ -326,60 +379,6 @@ def _wrapped(
     for type_ in np.unique(m.geom_type[(plan.texture != NONE) & plan.flat]):
         if type_ in WRAPPED:
             here = (kind == type_) & (ends if type_ == GeomType.PLANE else True)
-            a, b = WRAPPED[type_](p, Vec(*half), p)
+            a, b = WRAPPED[type_](p, Vec(*half), at)
             u, v = jnp.where(here, a * across, u), jnp.where(here, b * down, v)
     return u, v
-
-
-def _of_cube(m: Model, way: Vec, which: Array, pixels: Array, world: Array) -> tuple[Vec, Array]:
-    """Color in some directions of cubes of images."""
-    x, y, z = (jnp.abs(p) for p in way.parts)
-    axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
-    main = jnp.select([axis == 0, axis == 1], way.parts[:2], way.z)
-    side = 2 * axis + (main < 0).astype(jnp.int32)
-    ahead = jnp.maximum(jnp.abs(main), jnp.finfo(main.dtype).tiny)
-    across = jnp.asarray(np.array(CUBE, np.int32))[side]
-    u, v = (0.5 + 0.5 * _signed(way, across[..., k]) / ahead for k in range(2))
-    return _sample(m, which, u, v, side, True, pixels, world)
-
-
-def _signed(way: Vec, axis: Array) -> Array:
-    """The component along a signed axis, 1 to 3."""
-    part = jnp.select([jnp.abs(axis) == 1, jnp.abs(axis) == 2], way.parts[:2], way.z)
-    return jnp.sign(axis).astype(part.dtype) * part
-
-
-def _sample(
-    m: Model, which: Array, u: Array, v: Array, side: Array, cube: bool, pixels: Array, world: Array
-) -> tuple[Vec, Array]:
-    """Color and opacity of images at places, from the left and above; flat ones repeat."""
-    width, height, channels, start = (
-        jnp.asarray(np.asarray(t).astype(np.int32))[which]
-        for t in (m.tex_width, m.tex_height, m.tex_nchannel, m.tex_adr)
-    )
-    if cube:  # a cube of one image has it on all sides
-        one = height == width
-        height = jnp.minimum(height, width)
-        start = start + jnp.where(one, 0, side) * height * width * channels
-    x, y = (p * n.astype(p.dtype) - 0.5 for p, n in ((u, width), (v, height)))
-    x0, y0 = jnp.floor(x), jnp.floor(y)
-    fx, fy = x - x0, y - y0
-
-    def place(k: Array, number: Array) -> Array:
-        k = k.astype(jnp.int32)
-        return jnp.clip(k, 0, number - 1) if cube else k % number
-
-    found = []
-    some = np.asarray(m.tex_nchannel) == 4
-    for c in range(4 if some.any() else 3):
-        channel = jnp.where(channels < 3, 0, jnp.minimum(c, channels - 1))
-        total = jnp.zeros_like(u)
-        for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)):
-            row, col = place(y0 + dy, height), place(x0 + dx, width)
-            byte = look_up(pixels, start + (row * width + col) * channels + channel, world)
-            share = (fx if dx else 1 - fx) * (fy if dy else 1 - fy)
-            total = total + share * byte.astype(u.dtype) / 255
-        found.append(total)
-    one = jnp.ones_like(u)
-    opacity = jnp.where(channels == 4, found[3], one) if len(found) == 4 else one
-    return Vec(*found[:3]), opacity

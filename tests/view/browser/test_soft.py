@@ -1,5 +1,7 @@
 """Flexes, skins, the model's lights and its sky on a page."""
 
+from io import BytesIO
+
 import numpy as np
 import pytest
 from view.soft.models import SOFT
@@ -17,13 +19,13 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
     qpos = np.asarray(m.qpos0)
     with Viewer(m, port=0) as viewer, Visitor(viewer.server) as visitor:
         nodes = visitor.nodes
-        visitor.wait(lambda: {"/flexes/cloth", "/flexes/jelly", "/skins/flag"} <= set(nodes))
-        cloth = nodes["/flexes/cloth"]
-        drawn = corners(cloth)
+        wanted = {"/flexes/cloth", "/flexes/jelly", "/skins/flag", "/flexes/rope"}
+        visitor.wait(lambda: wanted <= set(nodes))
+        drawn = corners(nodes["/flexes/cloth"])
         plan = topology(m.structure)
         before = viewer.scene.poses.soft[0]
         np.testing.assert_allclose(drawn, before[plan.corner[:, plan.owner == 0].T], atol=1e-6)
-        assert tuple(cloth["color"]) != (255, 255, 255)  # the mean of its image
+        assert pictured(nodes["/flexes/cloth"]).baseColorTexture.size == (16, 16)
         assert nodes["/flexes/rope"]["points"].reshape(-1, 2, 3).shape == (3, 2, 3)
         assert nodes["/lights/light 0"]["cast_shadow"]
         assert bytes(nodes["/sky"]["glb_data"][:4]) == b"glTF"
@@ -39,8 +41,17 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
             wanted = points[plan.corner[:, plan.owner == 0].T]
             np.testing.assert_allclose(corners(nodes[path]), wanted, atol=1e-5)
 
+        # an image is read unseen, and seen when it is there
+        moved[0, adr] += 0.05
+        viewer.show_state({"qpos": moved})
+        visitor.wait(lambda: nodes["/flexes/cloth (2)"].get("visible") is True)
+        assert nodes["/flexes/cloth"]["visible"] is False
+        wanted = viewer.scene.poses.soft[0][plan.corner[:, plan.owner == 0].T]
+        np.testing.assert_allclose(corners(nodes["/flexes/cloth (2)"]), wanted, atol=1e-5)
+
         visitor.set("flexes of group 0", False)
-        visitor.wait(lambda: nodes["/flexes/cloth"].get("visible") is False)
+        visitor.wait(lambda: nodes["/flexes/cloth (2)"].get("visible") is False)
+        assert nodes["/flexes/cloth"]["visible"] is False
         visitor.set("lights of the model", False)
         visitor.wait(lambda: "/lights/light 0" not in nodes)
         visitor.set("sky", False)
@@ -53,7 +64,20 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
 
 def corners(node: dict) -> np.ndarray:
     """Triangles of a node, (n, 3, 3)."""
-    return node["vertices"].reshape(-1, 3)[node["faces"].reshape(-1, 3)]
+    mesh = read(node)
+    return mesh.vertices[mesh.faces]
+
+
+def pictured(node: dict):
+    """The material of a node with an image."""
+    return read(node).visual.material
+
+
+def read(node: dict):
+    """A node's file."""
+    trimesh = pytest.importorskip("trimesh")
+    data = BytesIO(bytes(node["glb_data"]))
+    return trimesh.load(data, file_type="glb", process=False).to_geometry()
 
 
 def test_spots_are_turned_along_their_direction():

@@ -35,7 +35,7 @@ def pictures(cases: list[dict]) -> list[Drawn]:
     Args:
       cases: each with xml, width, height, and of a free camera azimuth, elevation, distance,
         lookat, or the name of a `camera`; optionally `images`, a file of all pixels of textures,
-        and `qpos`.
+        and `qpos`, and whether there is `fog`.
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.npz"
@@ -74,6 +74,7 @@ def draw() -> None:
         camera.lookat[:] = case.get("lookat", camera.lookat)
         with mujoco.Renderer(m, case["height"], case["width"]) as renderer:
             renderer.update_scene(d, camera)
+            renderer.scene.flags[mujoco.mjtRndFlag.mjRND_FOG] = case.get("fog", False)
             found[f"rgb{k}"] = renderer.render().astype(float)
             renderer.enable_depth_rendering()
             found[f"depth{k}"] = renderer.render().copy()

@@ -61,6 +61,11 @@ TENDONS = """<mujoco>
 SOFT_VIEW = {"azimuth": 100.0, "elevation": -40.0, "distance": 3.5, "lookat": [0.5, 0.3, 0.5]}
 ENDLESS = CLEAR.replace('size="2 2 .1" material="mirror"', 'size="0 0 .1" rgba=".3 .4 .3 1"')
 ENDLESS = ENDLESS.replace('name="table" rgba=".2 .2 .5 1"', 'name="table" reflectance=".5"')
+FOGGY = (
+    CLEAR.replace('reflectance=".5"', "")
+    .replace("<visual>", '<visual><map fogstart="2" fogend="5"/>')
+    .replace("<rgba ", '<rgba fog=".2 .7 .4 1" ')
+)
 
 
 @cache
@@ -73,6 +78,7 @@ def theirs():
         {"xml": ENDLESS, **FAR, **size},
         {"xml": TENDONS, **VIEW, **size},
         {"xml": plain, **SOFT_VIEW, **size, "qpos": bent().tolist()},
+        {"xml": FOGGY, **FAR, **size, "fog": True},
     ]
     return pictures(cases)
 
@@ -89,7 +95,7 @@ def drawn(xml: str, view: dict, **more):
     if "qpos" in more:
         d = d.replace(qpos=jnp.asarray(more["qpos"]))
     camera = default_free_camera(m).replace(**{k: jnp.asarray(v, float) for k, v in view.items()})
-    look = Look.of(m, xml)
+    look = Look.of(m, xml, fog=more.get("fog", False))
     kinds = ("rgb", "depth", "segmentation", "object")
     draw = jax.jit(lambda d, c, look: jaxsim.render(m, d, c, W, H, what=kinds, look=look))
     return m, look, draw(d, camera, look)
@@ -132,6 +138,21 @@ def test_haze_before_the_horizon():
     assert np.median(off[shown]) < 3
     # the haze itself: within a sixth of its strength
     assert np.percentile(off[shown], 99) < 45
+
+
+def test_fog():
+    their = theirs()[4]
+    m, _, mine = drawn(FOGGY, FAR, fog=True)
+    off, inner = compared(their, mine)
+    assert np.median(off[inner]) < 2
+    sky = inner & (their.number == -1)
+    assert sky.sum() > 500
+    assert off[sky].max() < 2
+    floor = inner & (their.number == jaxsim.name2id(m, "geom", "floor"))
+    assert floor.sum() > 500
+    assert np.percentile(off[floor], 90) < 8
+    clear = drawn(FOGGY, FAR)[2]
+    assert np.abs(np.asarray(clear.rgb) - np.asarray(mine.rgb))[floor].mean() > 0.1
 
 
 def test_tendons():

@@ -2,7 +2,8 @@
 
 MuJoCo's lights have no unit: a diffuse color of one, along the normal, shows a white surface white.
 The page's renderer divides by pi. Light that fades by `attenuation` does so there by its leading
-power of the distance. The light of the page's surroundings stands for the headlight.
+power of the distance. Light from everywhere, and a little of the page's surroundings, stand for the
+headlight.
 """
 
 from typing import Any
@@ -16,10 +17,11 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.shape import Shape
 from jaxsim.view.browser.draw.surface import image_of
-from jaxsim.view.picture.surface import CUBE
+from jaxsim.view.picture.sample import CUBE
 
 SKY = 2  # mjTEXTURE_SKYBOX
-AROUND = 0.4  # strength of the surroundings beside the lights of a model
+AROUND = 0.2  # strength of the surroundings beside the lights of a model
+HEAD = 0.3  # light from everywhere, for the headlight: MuJoCo's on surfaces that face it by half
 FAR = 60.0  # half side of the box of the sky, in extents of the model
 HEIGHT = 5.0  # distance of lamps that shine along parallel rays, in extents of the model
 
@@ -49,7 +51,7 @@ class Lights:
         scene.configure_environment_map(environment_intensity=AROUND if shown else 1.0)
         if shown:
             self._handles = {int(i): self._lamp(int(i)) for i in self.ids}
-            color = np.asarray(self._m.light_ambient)[self.ids].sum(axis=0)
+            color = HEAD + np.asarray(self._m.light_ambient)[self.ids].sum(axis=0)
             self._ambient = scene.add_light_ambient(
                 "/lights/ambient", color=_bytes(color), intensity=np.pi * _strength(color)
             )

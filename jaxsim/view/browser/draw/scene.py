@@ -23,6 +23,7 @@ from jaxsim.view.select import SHOWN
 
 GHOST = 0.25  # strength of the colors of worlds that are shown in the place of the first
 APART = 2.2  # distance of worlds side by side, in radii of a ball around one of them
+AIMED = 100  # worlds that the camera sees at first
 STILL = 1e-7  # a pose that moved less is not sent again
 NOWHERE = np.array([0, 0, 0, 1, 0, 0, 0])  # a pose that stands for one that is not finite
 LINES = 0.85  # of the brightness of a floor without a texture have the lines on it
@@ -76,7 +77,7 @@ class Scene:
         self._taken: set[str] = set()
         self.marks, self.lights = Marks(server, m), Lights(server, m)
         self.sky = add_sky(server, m)
-        _, self._radius = self.around(start)
+        self._radius = float(self.around(start)[1].max())
         self.draw()
         self.show(start)
 
@@ -158,11 +159,17 @@ class Scene:
             if self._on_soft is not None:
                 self._on_soft(handle, soft)
 
-    def around(self, poses: Poses) -> tuple[np.ndarray, float]:
-        """A ball around all worlds that are seen, what stands still only if nothing moves.
+    def settle(self) -> bool:
+        """Shows the last poses where earlier ones are seen still (sheet.py); whether there were."""
+        with self._lock, self._server.atomic():
+            return self.softs.settle()
+
+    def around(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
+        """Balls around worlds, around what stands still only if nothing moves.
 
         Returns:
-          Its center (3,) [m] and radius [m].
+          Their centers (worlds, 3) [m] and radii (worlds,) [m], of the first world and those that
+          stand nearest to it, at most AIMED.
         """
         m = self._m
         seen = {p.id for p in self.parts if p.kind == "geom" and self.groups["geom"][p.group]}
@@ -171,13 +178,16 @@ class Scene:
         geoms = np.flatnonzero((bound > 0) & np.isin(np.arange(m.ngeom), list(seen)))
         geoms = geoms[of_moving[geoms]] if of_moving[geoms].any() else geoms
         point = np.concatenate([poses.geom_xpos[:, geoms], poses.flexvert_xpos, poses.soft], axis=1)
-        point = point + self.offset[:, None]
-        if not point.size or not np.isfinite(point).all():
-            return np.asarray(m.stat.center, float), float(m.stat.extent)
+        near = np.argsort(np.linalg.norm(self.offset, axis=1), kind="stable")[:AIMED]
+        point = (point + self.offset[:, None])[near]
+        point = point[np.isfinite(point).all(axis=(1, 2))]
+        if not point.size:
+            return np.asarray(m.stat.center, float)[None], np.array([float(m.stat.extent)])
         reach = np.concatenate([bound[geoms], np.zeros(point.shape[1] - len(geoms))])[:, None]
-        low, high = (point - reach).min(axis=(0, 1)), (point + reach).max(axis=(0, 1))
+        low, high = (point - reach).min(axis=1), (point + reach).max(axis=1)
         center = (low + high) / 2
-        return center, float((np.linalg.norm(point - center, axis=-1) + reach[:, 0]).max())
+        far = np.linalg.norm(point - center[:, None], axis=-1) + reach[:, 0]
+        return center, far.max(axis=1)
 
     def _moved(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
         """The poses of bodies as they are drawn, (worlds, nbody, 7), and which have changed."""

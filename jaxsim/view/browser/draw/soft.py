@@ -1,6 +1,6 @@
 """Flexes and skins on a server of viser: triangles whose corners move, and rods as lines."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,9 @@ import numpy as np
 from jaxsim.enums import ObjType
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.surface import mean_color, surface_of
+from jaxsim.view.browser.draw.sheet import Drawn, Lines, Pictured, Plain, small
+from jaxsim.view.browser.draw.surface import Surface, image_of, material_of, surface_of
+from jaxsim.view.picture.pyramid import FLAT
 from jaxsim.view.soft.topology import Topology, topology
 
 KINDS = {int(ObjType.FLEX): "flex", int(ObjType.SKIN): "skin"}
@@ -25,10 +27,11 @@ class Soft:
       id: its number.
       name: its name, or its kind and number.
       group: its group, 0 to 5.
-      rgba: color and opacity, (4,).
+      look: color, material and texture.
       vertex: number of each vertex that is drawn, among the points of the model (`Topology`), or
         of a rod among the vertices of flexes; (n,).
       face: three vertices each, counterclockwise from outside, (k, 3); of a rod two, (k, 2).
+      place: of each vertex in its image, from the left and from above, (n, 2); None: without.
       radius: of a rod [m].
     """
 
@@ -36,9 +39,10 @@ class Soft:
     id: int
     name: str
     group: int
-    rgba: np.ndarray
+    look: Surface
     vertex: np.ndarray
     face: np.ndarray
+    place: np.ndarray | None = None
     radius: float = 0.0
 
     @property
@@ -52,24 +56,37 @@ def softs_of(m: Model) -> list[Soft]:
     plan = topology(m.structure)
     found = [_surface(m, plan, k) for k in range(len(plan.type))]
     found += [_rod(m, f) for f in range(m.nflex) if m.flex_dim[f] == 1]
-    return [soft for soft in found if soft.rgba[3] > 0]
+    return [soft for soft in found if soft.look.rgba[3] > 0]
 
 
 def _surface(m: Model, plan: Topology, k: int) -> Soft:
     kind, number = KINDS[int(plan.type[k])], int(plan.id[k])
     own = np.flatnonzero(plan.owner == k)
     corner, flat = plan.corner[:, own].T, plan.flat[own]
+    # a corner that has several places in an image is as many vertices
+    corner = np.stack([corner, plan.place[:, own].T], axis=-1)
     # corners of flat triangles are theirs alone, so that light does not bend around edges
-    shared, face = np.unique(corner[~flat], return_inverse=True)
+    shared, face = np.unique(corner[~flat].reshape(-1, 2), axis=0, return_inverse=True)
     alone = len(shared) + np.arange(3 * flat.sum()).reshape(-1, 3)
-    return _soft(
+    vertex, place = np.concatenate([shared, corner[flat].reshape(-1, 2)]).astype(int).T
+    soft = _soft(
         m,
         kind,
         number,
         int(plan.material[k]),
-        vertex=np.concatenate([shared, corner[flat].ravel()]).astype(int),
+        vertex=vertex,
         face=np.concatenate([face.reshape(-1, 3), alone]),
     )
+    texture = soft.look.texture
+    if texture < 0 or m.tex_type[texture] != FLAT or m.tex_adr[texture] < 0 or place.min() < 0:
+        return soft
+    return replace(soft, place=_texcoord(m)[place])
+
+
+def _texcoord(m: Model) -> np.ndarray:
+    """Places in images of flexes, then of skins, (n, 2)."""
+    both = [np.asarray(x).reshape(-1, 2) for x in (m.flex_texcoord, m.skin_texcoord)]
+    return np.concatenate(both)
 
 
 def _rod(m: Model, f: int) -> Soft:
@@ -85,7 +102,7 @@ def _soft(m: Model, kind: str, number: int, material: int, **form: Any) -> Soft:
     look = surface_of(m, np.asarray(getattr(m, f"{kind}_rgba"), float)[number], material)
     name = dict(m.structure.names)[kind][number] or f"{kind} {number}"
     group = int(np.clip(getattr(m, f"{kind}_group")[number], 0, 5))
-    return Soft(kind, number, name, group, mean_color(m, look), **form)
+    return Soft(kind, number, name, group, look, **form)
 
 
 class Softs:
@@ -96,16 +113,16 @@ class Softs:
     """
 
     def __init__(self, server: Any, m: Model):
-        self._server = server
+        self._server, self._m = server, m
         self.drawn = softs_of(m)
-        self._handles: list[tuple[Soft, bool, Any]] = []
+        self._things: list[tuple[Soft, bool, Drawn]] = []
         self._last: dict[tuple[str, int], np.ndarray] = {}
 
     def remove(self) -> None:
         """Takes everything away; the next poses bring it back."""
-        for _, _, handle in self._handles:
-            handle.remove()
-        self._handles, self._last = [], {}
+        for _, _, thing in self._things:
+            thing.remove()
+        self._things, self._last = [], {}
 
     def show(self, poses: Poses, offset: np.ndarray, look: "Seen") -> list[tuple[Soft, Any]]:
         """Moves everything to the poses of worlds, which stand at `offset`, (worlds, 3).
@@ -131,8 +148,13 @@ class Softs:
 
     def show_groups(self, groups: dict[str, list[bool]]) -> None:
         """Shows or hides them by their groups."""
-        for soft, _, handle in self._handles:
-            handle.visible = groups[soft.kind][soft.group]
+        for soft, _, thing in self._things:
+            thing.show(groups[soft.kind][soft.group])
+
+    def settle(self) -> bool:
+        """Shows the last poses where earlier ones are seen still; whether there were some."""
+        waited = [thing.settle() for _, _, thing in self._things]
+        return any(waited)
 
     def _make(self, soft: Soft, point: np.ndarray, look: "Seen") -> list[tuple[Soft, Any]]:
         found = []
@@ -141,39 +163,30 @@ class Softs:
             if not len(some):
                 continue
             path = f"/worlds/{soft.kind} {name}" if others else f"{PATHS[soft.kind]}/{name}"
-            handle = self._drawn(path, soft, some, look.faint if others else look.opacity)
-            handle.visible = look.groups[soft.kind][soft.group]
-            self._handles.append((soft, bool(others), handle))
-            if not others and not soft.rod:  # lines of viser cannot be clicked on
-                found.append((soft, handle))
+            thing = self._draw(path, soft, some, look.faint if others else look.opacity)
+            thing.show(look.groups[soft.kind][soft.group])
+            self._things.append((soft, bool(others), thing))
+            if not others:
+                found += [(soft, handle) for handle in thing.handles]
         return found
 
-    def _drawn(self, path: str, soft: Soft, point: np.ndarray, opacity: float) -> Any:
-        color = tuple(int(c) for c in np.clip(255 * soft.rgba[:3], 0, 255))
+    def _draw(self, path: str, soft: Soft, point: np.ndarray, opacity: float) -> Drawn:
+        color = tuple(int(c) for c in np.clip(255 * soft.look.rgba[:3], 0, 255))
         if soft.rod:
-            return self._server.scene.add_line_segments(
-                path, _lines(soft, point), color, thickness=2 * soft.radius
-            )
-        number = point.shape[1]
-        face = np.concatenate([soft.face + number * k for k in range(len(point))])
-        alpha = float(soft.rgba[3]) * opacity
-        return self._server.scene.add_mesh_simple(
-            path,
-            _vertices(point),
-            face.astype(np.uint32),
-            color=color,
-            opacity=alpha if alpha < 1 else None,
-            side="double",
-        )
+            thick = 2 * soft.radius
+            return Lines(self._server, path, point, soft.face, colors=color, thickness=thick)
+        if soft.place is not None:
+            image = small(image_of(self._m, soft.look.texture))
+            material = material_of(self._m, soft.look, image, opacity, sides=2)
+            return Pictured(self._server, path, point, soft.face, soft.place, material)
+        alpha = float(soft.look.rgba[3]) * opacity
+        look = {"color": color, "opacity": alpha if alpha < 1 else None}
+        return Plain(self._server, path, point, soft.face, **look)
 
     def _move(self, soft: Soft, point: np.ndarray) -> None:
-        for other, others, handle in self._handles:
+        for other, others, thing in self._things:
             if other is soft:
-                some = point[1:] if others else point[:1]
-                if soft.rod:
-                    handle.points = _lines(soft, some)
-                else:
-                    handle.vertices = _vertices(some)
+                thing.move(point[1:] if others else point[:1])
 
 
 @dataclass(frozen=True)
@@ -221,12 +234,3 @@ def body_at(m: Model, soft: Soft, poses: Poses, point: np.ndarray) -> int:
 def _points(soft: Soft, poses: Poses) -> np.ndarray:
     """Its vertices in some worlds, (worlds, n, 3)."""
     return (poses.flexvert_xpos if soft.rod else poses.soft)[:, soft.vertex]
-
-
-def _lines(soft: Soft, point: np.ndarray) -> np.ndarray:
-    """Begin and end of the edges of a rod in some worlds, (n, 2, 3)."""
-    return point[:, soft.face].reshape(-1, 2, 3).astype(np.float32)
-
-
-def _vertices(point: np.ndarray) -> np.ndarray:
-    return point.reshape(-1, 3).astype(np.float32)

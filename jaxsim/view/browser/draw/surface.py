@@ -15,7 +15,8 @@ from jaxsim.extra import needed
 from jaxsim.math import Vec
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.shape import Shape
-from jaxsim.view.picture.surface import CUBE, UNSET
+from jaxsim.view.picture.sample import CUBE
+from jaxsim.view.picture.surface import UNSET
 from jaxsim.view.picture.wrap import WRAPPED
 
 ROUND = (GeomType.CAPSULE, GeomType.CYLINDER)  # their half length is their second size
@@ -40,14 +41,6 @@ def surface_of(m: Model, rgba: np.ndarray, material: int) -> Surface:
         rgba = np.asarray(m.mat_rgba)[material]
     used = [int(m.mat_texid[material, role]) for role in COLOR_ROLES]
     return Surface(rgba, int(material), max(used))
-
-
-def mean_color(m: Model, look: Surface) -> np.ndarray:
-    """Color and opacity of what is drawn without its image, (4,): that of the image as a whole."""
-    rgba = np.array(look.rgba, float)
-    if look.texture >= 0:
-        rgba[:3] *= image_of(m, look.texture)[..., :3].mean(axis=(0, 1)) / 255
-    return rgba
 
 
 def textured(
@@ -85,14 +78,24 @@ def textured(
         shape.face,
         vertex_normals=shape.normal,
         process=False,
-        visual=visual.TextureVisuals(uv=place, material=_material(m, look, image, opacity, solid)),
+        visual=visual.TextureVisuals(
+            uv=place, material=material_of(m, look, image, opacity, solid)
+        ),
     )
 
 
-def _material(
-    m: Model, look: Surface, image: np.ndarray | None, opacity: float, solid: bool
+def material_of(
+    m: Model,
+    look: Surface,
+    image: np.ndarray | None,
+    opacity: float,
+    solid: bool = False,
+    sides: int = 1,
 ) -> Any:
-    """A material of glTF; its color is linear light, the model's is what a screen is told."""
+    """A material of glTF, seen from one side or from both; `textured` has the other arguments.
+
+    Its color is linear light, the model's is what a screen is told.
+    """
     rgba = np.array(look.rgba, float)
     alpha = float(rgba[3]) * opacity
     shine, metal, rough, glow = 0.5, 0.0, -1.0, 0.0
@@ -111,7 +114,7 @@ def _material(
         metallicFactor=max(metal, 0.0),
         roughnessFactor=rough if rough >= 0 else ROUGH + (SHINY - ROUGH) * shine,
         alphaMode="BLEND" if alpha < 1 or pictured else "OPAQUE",
-        doubleSided=False,
+        doubleSided=sides == 2,
     )
 
 

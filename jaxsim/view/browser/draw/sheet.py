@@ -1,0 +1,177 @@
+"""How the page draws what bends: triangles of one color, triangles with an image, lines.
+
+Each has `handles`, viser's that can be clicked on, and is moved, hidden and removed as a whole. An
+image lies on triangles only in files (glTF), which the page has to read before it can draw them.
+So there are two: while one is seen the other is read, and they change places with the next pose;
+`settle` makes them change places where no pose follows.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from jaxsim.extra import needed
+
+SIDE = 256  # most pixels of the sides of an image, which travels along with each pose
+
+
+class Drawn(Protocol):
+    """Something on a page."""
+
+    @property
+    def handles(self) -> list[Any]:
+        """Viser's handles that can be clicked on."""
+
+    def move(self, point: np.ndarray) -> None:
+        """Moves its vertices to (worlds, n, 3) [m]."""
+
+    def show(self, visible: bool) -> None:
+        """Shows or hides it."""
+
+    def remove(self) -> None:
+        """Takes it away."""
+
+    def settle(self) -> bool:
+        """Shows the last pose if an earlier one is seen; whether it was."""
+
+
+class Plain:
+    """Triangles of one color."""
+
+    def __init__(self, server: Any, path: str, point: np.ndarray, face: np.ndarray, **look: Any):
+        self._handle = server.scene.add_mesh_simple(
+            path, vertices_of(point), faces_of(face, point), side="double", **look
+        )
+        self.handles = [self._handle]
+
+    def move(self, point: np.ndarray) -> None:
+        """As `Drawn`."""
+        self._handle.vertices = vertices_of(point)
+
+    def show(self, visible: bool) -> None:
+        """As `Drawn`."""
+        self._handle.visible = visible
+
+    def remove(self) -> None:
+        """As `Drawn`."""
+        self._handle.remove()
+
+    def settle(self) -> bool:
+        """As `Drawn`."""
+        return False
+
+
+class Lines:
+    """The edges of a rod; lines of viser cannot be clicked on."""
+
+    def __init__(self, server: Any, path: str, point: np.ndarray, edge: np.ndarray, **look: Any):
+        self._edge = edge
+        self._handle = server.scene.add_line_segments(path, self._ends(point), **look)
+        self.handles: list[Any] = []
+
+    def _ends(self, point: np.ndarray) -> np.ndarray:
+        return point[:, self._edge].reshape(-1, 2, 3).astype(np.float32)
+
+    def move(self, point: np.ndarray) -> None:
+        """As `Drawn`."""
+        self._handle.points = self._ends(point)
+
+    def show(self, visible: bool) -> None:
+        """As `Drawn`."""
+        self._handle.visible = visible
+
+    def remove(self) -> None:
+        """As `Drawn`."""
+        self._handle.remove()
+
+    def settle(self) -> bool:
+        """As `Drawn`."""
+        return False
+
+
+class Pictured:
+    """Triangles with an image.
+
+    Args:
+      server: of viser.
+      path: its name in the scene.
+      point: vertices in each world, (worlds, n, 3) [m].
+      face: three vertices each, (k, 3).
+      place: of each vertex in the image, from the left and from above, (n, 2).
+      material: of trimesh, with the image.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        path: str,
+        point: np.ndarray,
+        face: np.ndarray,
+        place: np.ndarray,
+        material: Any,
+    ):
+        trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
+        vertex = vertices_of(point)
+        mesh = trimesh.Trimesh(
+            vertex,
+            faces_of(face, point),
+            process=False,
+            visual=visual.TextureVisuals(
+                uv=np.tile(place * [1, -1] + [0, 1], (len(point), 1)), material=material
+            ),
+        )
+        # viser's page makes normals anew, but without any it would draw flat triangles
+        made = bytes(mesh.export(file_type="glb", include_normals=True))
+        # what follows differs in the vertices only: the image is not written again
+        self._before, _, self._after = made.partition(vertex.tobytes())
+        self.handles = [
+            server.scene.add_glb(path + end, made, visible=not end) for end in ("", " (2)")
+        ]
+        self._seen, self._waits, self._visible = 0, False, True
+
+    def move(self, point: np.ndarray) -> None:
+        """As `Drawn`."""
+        self.settle()
+        back = self.handles[1 - self._seen]
+        back.glb_data = self._before + vertices_of(point).tobytes() + self._after
+        self._waits = True
+
+    def show(self, visible: bool) -> None:
+        """As `Drawn`."""
+        self._visible = visible
+        for k, handle in enumerate(self.handles):
+            handle.visible = visible and k == self._seen
+
+    def remove(self) -> None:
+        """As `Drawn`."""
+        for handle in self.handles:
+            handle.remove()
+
+    def settle(self) -> bool:
+        """As `Drawn`."""
+        waited, self._waits = self._waits, False
+        if waited:
+            self._seen = 1 - self._seen
+            self.show(self._visible)
+        return waited
+
+
+def small(image: np.ndarray) -> np.ndarray:
+    """An image of at most SIDE pixels by side."""
+    height, width = image.shape[:2]
+    part = SIDE / max(height, width)
+    if part >= 1:
+        return image
+    size = max(1, round(width * part)), max(1, round(height * part))
+    return np.asarray(needed("PIL.Image", "view").fromarray(image).resize(size))
+
+
+def vertices_of(point: np.ndarray) -> np.ndarray:
+    """Vertices of all worlds, (worlds * n, 3)."""
+    return point.reshape(-1, 3).astype(np.float32)
+
+
+def faces_of(face: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Triangles of all worlds, from those of one."""
+    worlds, number = point.shape[:2]
+    return np.concatenate([face + number * k for k in range(worlds)]).astype(np.uint32)

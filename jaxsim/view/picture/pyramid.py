@@ -1,0 +1,144 @@
+"""Smaller and smaller images of textures, so that what is far away does not flicker: mip maps.
+
+Each level is half as wide and high as the one before, rounded down, until one pixel is left, and
+its pixels are means of those around them (OpenGL 4.6, 8.14.4). All levels of all textures are one
+array: the pixels as a model has them, then the smaller images.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.structure import Structure
+
+FLAT = 0  # mjTEXTURE_2D; the others are cubes
+SRGB = 2  # mjCOLORSPACE_SRGB
+
+
+class Texture(NamedTuple):
+    """An image, or six of a cube.
+
+    Attributes:
+      start: where its pixels begin.
+      width, height, channels: of each image.
+      sides: how many images there are; 1 of a cube: it has the same one on all sides.
+      srgb: whether its numbers are what a screen is told, and not linear in light.
+    """
+
+    start: int
+    width: int
+    height: int
+    channels: int
+    sides: int
+    srgb: bool
+
+    def pixels(self) -> int:
+        """How many numbers there are."""
+        return self.sides * self.width * self.height * self.channels
+
+
+class Levels(NamedTuple):
+    """Where all levels of all textures are, `[levels, ntex]`; small ones repeat their last level.
+
+    Attributes:
+      start, width, height: of the first image of the level.
+      last: number of the smallest level of each texture, `[ntex]`.
+    """
+
+    start: np.ndarray
+    width: np.ndarray
+    height: np.ndarray
+    last: np.ndarray
+
+
+def textures_of(s: Structure) -> tuple[Texture, ...]:
+    """The textures of a model; what has no pixels has none here either."""
+    found = []
+    names = "tex_adr tex_width tex_height tex_nchannel tex_type tex_colorspace".split()
+    for row in zip(*(np.asarray(getattr(s, n)) for n in names), strict=True):
+        start, width, height, channels, kind, space = map(int, row)
+        flat = kind == FLAT
+        sides = 1 if flat or width == height else 6
+        height = height if flat else min(width, height)
+        there = (width, height) if start >= 0 else (0, 0)
+        found.append(Texture(max(start, 0), *there, channels, sides, flat and space == SRGB))
+    return tuple(found)
+
+
+@functools.cache
+def levels_of(textures: tuple[Texture, ...]) -> Levels:
+    """Where the levels are."""
+    end = max((t.start + t.pixels() for t in textures), default=0)
+    rows = []
+    for t in textures:
+        row = [(t.start, t.width, t.height)]
+        for width, height in _sizes(t):
+            row.append((end, width, height))
+            end += t._replace(width=width, height=height).pixels()
+        rows.append(row)
+    deep = max(map(len, rows), default=1)
+    table = np.array([row + row[-1:] * (deep - len(row)) for row in rows], np.int32)
+    starts, widths, heights = (table.reshape(-1, deep, 3)[..., k].T for k in range(3))
+    return Levels(starts, widths, heights, np.array([len(row) - 1 for row in rows], np.int32))
+
+
+def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
+    """All levels, (..., n) bytes, from the pixels of all textures, (..., ntexdata)."""
+    traced = isinstance(tex_data, jax.core.Tracer)
+    xp: Any = jnp if traced else np
+    data = tex_data if traced else np.asarray(tex_data)
+    parts, lead = [data], data.shape[:-1]
+    for t in textures:
+        image = data[..., t.start : t.start + t.pixels()]
+        image = image.reshape(*lead, t.sides, t.height, t.width, t.channels)
+        for _ in _sizes(t):
+            value = image.astype(np.float32) / np.float32(255)
+            light = light_of(xp, value) if t.srgb else value
+            light = _half(xp, _half(xp, light, -3), -2)
+            told = _told(xp, light) if t.srgb else light
+            image = xp.floor(255 * told + 0.5).astype(np.uint8)
+            parts.append(image.reshape(*lead, -1))
+    return xp.concatenate(parts, axis=-1)
+
+
+def light_of(xp: Any, told: Any) -> Any:
+    """Light of what a screen is told, from 0 to 1; of colors, not of opacity (IEC 61966-2-1)."""
+    curved = xp.where(told <= 0.04045, told / 12.92, ((told + 0.055) / 1.055) ** 2.4)
+    return _colors_only(xp, curved, told)
+
+
+def _told(xp: Any, light: Any) -> Any:
+    """The inverse of `light_of`."""
+    high = 1.055 * xp.maximum(light, 0.0031308) ** (1 / 2.4) - 0.055
+    return _colors_only(xp, xp.where(light <= 0.0031308, 12.92 * light, high), light)
+
+
+def _colors_only(xp: Any, changed: Any, before: Any) -> Any:
+    """Changed colors with the opacity as it was, (..., channels)."""
+    return xp.concatenate([changed[..., :3], before[..., 3:]], axis=-1)
+
+
+def _sizes(t: Texture) -> list[tuple[int, int]]:
+    """Widths and heights of the smaller images."""
+    found, width, height = [], t.width, t.height
+    while max(width, height) > 1:
+        width, height = max(width // 2, 1), max(height // 2, 1)
+        found.append((width, height))
+    return found
+
+
+def _half(xp: Any, image: Any, axis: int) -> Any:
+    """Half as many pixels along an axis: means at the middles of the new ones."""
+    number = image.shape[axis]
+    if number == 1:
+        return image
+    place = (np.arange(number // 2) + 0.5) * number / (number // 2) - 0.5
+    first = np.floor(place).astype(int)
+    shape = [1] * image.ndim
+    shape[axis] = -1
+    share = (place - first).astype(np.float32).reshape(shape)
+    some = [xp.take(image, k, axis=axis) for k in (first, np.minimum(first + 1, number - 1))]
+    return (1 - share) * some[0] + share * some[1]

@@ -1,0 +1,164 @@
+"""Colors of images at places, as OpenGL finds them: between pixels, and between sizes of images.
+
+An image is looked up at the size at which a pixel of the picture is as large as one of its own.
+With the changes of the place (u, v) to the next pixels to the right and up, counted in pixels of
+the image, that is the level
+
+    log2 max(|du/dx|, |du/dy|, |dv/dx|, |dv/dy|)
+
+which is what OpenGL allows (4.6, 8.14.1) and Mesa does; between two levels colors are mixed.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.ray.local import look as look_up
+from jaxsim.view.picture.pyramid import Texture, levels_of, light_of
+
+Place = tuple[Array, Array]
+# of the sides +x -x +y -y +z -z of a cube: signed axes (1 to 3) to the right and down in the image,
+# seen from inside (OpenGL 4.6, table 8.19)
+CUBE = ((-3, -2), (3, -2), (1, 3), (1, -3), (1, -2), (-1, -2))
+LEAST = 1e-9  # how small changes of places count
+
+
+def of_flat(
+    textures: tuple[Texture, ...],
+    which: Array,
+    place: Place,
+    near: tuple[Place, Place],
+    pixels: Array,
+    world: Array,
+) -> tuple[Vec, Array]:
+    """Color and opacity of flat images, which repeat.
+
+    Args:
+      textures: of the model.
+      which: number of the texture of each ray.
+      place: where, from the left and from above, from 0 to 1 before they repeat.
+      near: the places of the next pixels to the right and up.
+      pixels: all levels of all textures, `[n]`, `[n, 1]` or `[n, worlds]`.
+      world: number of the world, `[1, *W]`.
+    """
+    return _mixed(textures, which, place, near, jnp.zeros_like(which), False, pixels, world)
+
+
+def of_cube(
+    textures: tuple[Texture, ...],
+    which: Array,
+    way: Vec,
+    near: tuple[Vec, Vec],
+    pixels: Array,
+    world: Array,
+) -> tuple[Vec, Array]:
+    """Color and opacity of cubes of images in directions, and those of the next pixels."""
+    x, y, z = (jnp.abs(p) for p in way.parts)
+    axis = jnp.where((x >= y) & (x >= z), 0, jnp.where(y >= z, 1, 2)).astype(jnp.int32)
+    main = _along(way, axis + 1)
+    sign = jnp.where(main < 0, -1, 1).astype(main.dtype)
+    side = 2 * axis + (main < 0).astype(jnp.int32)
+    across = jnp.asarray(np.array(CUBE, np.int32))[side]
+
+    def place(to: Vec) -> Place:
+        ahead = sign * _along(to, axis + 1)
+        # a neighbour may be beside the cube's edge, but not behind the camera
+        ahead = jnp.maximum(ahead, jnp.maximum(0.1 * jnp.abs(main), jnp.finfo(main.dtype).tiny))
+        u, v = (0.5 + 0.5 * _along(to, across[..., k]) / ahead for k in range(2))
+        return u, v
+
+    places = place(near[0]), place(near[1])
+    return _mixed(textures, which, place(way), places, side, True, pixels, world)
+
+
+def _along(way: Vec, axis: Array) -> Array:
+    """The component along a signed axis, 1 to 3."""
+    part = jnp.select([jnp.abs(axis) == 1, jnp.abs(axis) == 2], way.parts[:2], way.z)
+    return jnp.sign(axis).astype(part.dtype) * part
+
+
+def _mixed(
+    textures: tuple[Texture, ...],
+    which: Array,
+    place: Place,
+    near: tuple[Place, Place],
+    side: Array,
+    cube: bool,
+    pixels: Array,
+    world: Array,
+) -> tuple[Vec, Array]:
+    """Colors between those of two sizes of images."""
+    table = levels_of(textures)
+    size = [jnp.asarray(x[0])[which].astype(place[0].dtype) for x in (table.width, table.height)]
+    changes = [
+        jnp.abs(a - b) * n for other in near for a, b, n in zip(other, place, size, strict=True)
+    ]
+    most = jnp.maximum(jnp.maximum(*changes[:2]), jnp.maximum(*changes[2:]))
+    last = jnp.asarray(table.last)[which]
+    level = lax.stop_gradient(jnp.log2(jnp.maximum(most, LEAST)))
+    level = level.clip(0, last.astype(level.dtype))
+    lower = jnp.floor(level).astype(jnp.int32)
+    upper = jnp.minimum(lower + 1, last)
+    # both sizes at once: one program of look-ups, not two
+    twice = [jnp.concatenate([x, x]) for x in (which, *place, side)]
+    both = twice[0], (twice[1], twice[2]), jnp.concatenate([lower, upper]), twice[3]
+    color, opacity = _between(textures, *both, cube, pixels, world)
+    share = level - lower.astype(level.dtype)
+    *rgb, a = (_mean(x, share) for x in (*color.parts, opacity))
+    return Vec(*rgb), a
+
+
+def _mean(both: Array, share: Array) -> Array:
+    lower, upper = jnp.split(both, 2)
+    return lower * (1 - share) + upper * share
+
+
+def _between(
+    textures: tuple[Texture, ...],
+    which: Array,
+    place: Place,
+    level: Array,
+    side: Array,
+    cube: bool,
+    pixels: Array,
+    world: Array,
+) -> tuple[Vec, Array]:
+    """Colors between the four nearest pixels of images of a level."""
+    table, (u, v) = levels_of(textures), place
+    channels = jnp.asarray(np.array([t.channels for t in textures], np.int32))[which]
+    start, width, height = (
+        jnp.asarray(x)[level, which] for x in (table.start, table.width, table.height)
+    )
+    if cube:
+        several = jnp.asarray(np.array([t.sides > 1 for t in textures]))[which]
+        start = start + jnp.where(several, side, 0) * height * width * channels
+    x, y = (p * n.astype(p.dtype) - 0.5 for p, n in ((u, width), (v, height)))
+    x0, y0 = jnp.floor(x), jnp.floor(y)
+    fx, fy = x - x0, y - y0
+
+    def index(k: Array, number: Array) -> Array:
+        k = k.astype(jnp.int32)
+        return jnp.clip(k, 0, number - 1) if cube else k % number
+
+    found = []
+    for c in range(4 if any(t.channels == 4 for t in textures) else 3):
+        channel = jnp.where(channels < 3, 0, jnp.minimum(c, channels - 1))
+        total = jnp.zeros_like(u)
+        for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)):
+            row, col = index(y0 + dy, height), index(x0 + dx, width)
+            byte = look_up(pixels, start + (row * width + col) * channels + channel, world)
+            share = (fx if dx else 1 - fx) * (fy if dy else 1 - fy)
+            total = total + share * _light(textures, which, byte.astype(u.dtype) / 255, c)
+        found.append(total)
+    opacity = jnp.where(channels == 4, found[3], 1) if len(found) == 4 else jnp.ones_like(u)
+    return Vec(*found[:3]), opacity
+
+
+def _light(textures: tuple[Texture, ...], which: Array, value: Array, channel: int) -> Array:
+    """Numbers of a channel as they are mixed: linear in light."""
+    if channel == 3 or not any(t.srgb for t in textures):
+        return value
+    srgb = jnp.asarray(np.array([t.srgb for t in textures]))[which]
+    return jnp.where(srgb, light_of(jnp, value[..., None])[..., 0], value)
