@@ -26,6 +26,7 @@ ROWS = (
     "view envs control identify shard mjx",
     "learn",
     "cli",
+    "__main__",
 )
 MOST = 16  # files of a folder, without its __init__
 ROW = {name: i for i, names in enumerate(ROWS) for name in names.split()}

@@ -12,6 +12,7 @@ import numpy as np
 from jaxsim.cli.input.recorded import model_of, read_motion
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import Progress
+from jaxsim.enums import IntegratorType, SolverType
 from jaxsim.errors import UnsupportedError
 from jaxsim.extra import needed
 from jaxsim.io.load import load_model
@@ -21,7 +22,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.rollout.trajectory import target_of
-from jaxsim.view.browser.draw.poses import STATE, looked_at
+from jaxsim.view.browser.draw.poses import STATE
 from jaxsim.view.browser.motion import Motion, motion_of
 from jaxsim.view.camera import Camera
 from jaxsim.view.picture.look import Look
@@ -68,7 +69,15 @@ def _seen_at_least(m: Model, still: bool) -> Model:
                 f"cannot be simulated; a picture of its start or of a motion can be drawn:\n{error}"
             ) from None
         print(f"cannot be simulated, only looked at:\n{error}", flush=True)
-    return looked_at(m)
+    # poses do not depend on options, nor on what is refused
+    opt = m.opt.replace(
+        enableflags=0,
+        integrator=IntegratorType.EULER,
+        solver=SolverType.NEWTON,
+        noslip_iterations=0,
+    )
+    known = m.structure.replace(refusals=(), contact_refusals=())
+    return m.replace(structure=known, opt=opt)
 
 
 def _check_out(out: Path) -> None:
