@@ -1,6 +1,8 @@
 """Names of bodies, joints, geoms and the rest: from a name to an id and back."""
 
+import operator
 from collections.abc import Iterable
+from typing import Any
 
 from jaxsim.enums import CtrlChart, CtrlInput, GainType, ObjType
 from jaxsim.model.model import Model
@@ -55,9 +57,14 @@ def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None
     where there is no such place.
 
     Raises:
-      ValueError: there is no such actuator.
+      ValueError: there is no such actuator, or something is neither a number nor, of the actuator,
+        a name.
     """
-    index = name2id(m, "actuator", actuator) if isinstance(actuator, str) else actuator
+    if isinstance(actuator, str):
+        index = name2id(m, "actuator", actuator)
+    else:
+        index = _number("actuator", "a name or a", actuator)
+    place = _number("place", "a", place)
     if not 0 <= index < m.nactuator:
         raise ValueError(f"actuator: the model has {m.nactuator}, there is no number {index}")
     signature = int(m.actuator_ctrlspec[index])
@@ -73,6 +80,14 @@ CHARTS = {CtrlChart.EXPMAP: ("rx", "ry", "rz"), CtrlChart.QUAT: ("qw", "qx", "qy
 NAMED_INPUTS = [
     (i, name.lower()) for name, i in CtrlInput.__members__.items() if i != CtrlInput.NONE
 ]
+
+
+def _number(argument: str, what: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ValueError(
+            f"actuator_input_name: {argument}: expected {what} whole number, got {value!r}"
+        )
+    return operator.index(value)
 
 
 def _names(m: Model, kind: ObjType | str) -> tuple[str, ...]:

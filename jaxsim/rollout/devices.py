@@ -1,11 +1,12 @@
 """Worlds on all devices, in the programs that users write themselves."""
 
 from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 AXIS = "worlds"
@@ -32,10 +33,12 @@ def over_devices(
       devices: None: all of them. Of these, as many as divide the number of worlds.
 
     Returns:
-      The function, which runs part by part on the devices; its results are on these.
+      The function, which runs part by part on the devices; its results are on these. Arguments on
+      other devices are moved there.
 
     Raises:
-      ValueError: an axis that is not 0 or None; arguments of different numbers of worlds, or none.
+      ValueError: an axis that is not 0 or None; arguments of different numbers of worlds, or none;
+        no devices.
 
     Example:
       >>> many = jax.vmap(jaxsim.step, in_axes=(None, 0))
@@ -43,23 +46,45 @@ def over_devices(
       >>> advance(m, jaxsim.replicate(d, 8)).qpos.shape
       (8, 1)
     """
-    given = jax.devices() if devices is None else devices
+    given = jax.devices() if devices is None else list(devices)
+    if not given:
+        raise ValueError("devices: expected at least one")
 
-    def divided(*args: Any) -> Any:
+    def plan(args: Sequence[Any]) -> tuple[Mesh, tuple[P, ...]]:
         axes = tuple(in_axes) if isinstance(in_axes, Sequence) else (in_axes,) * len(args)
         worlds = _worlds(args, axes)
         mesh = Mesh(np.array(given[: most_devices(worlds, len(given))]), (AXIS,))
-        in_specs = tuple(P() if axis is None else P(AXIS) for axis in axes)
+        return mesh, tuple(P() if axis is None else P(AXIS) for axis in axes)
+
+    @jax.jit
+    def divided(*args: Any) -> Any:
+        mesh, specs = plan(args)
         return jax.shard_map(
-            function, mesh=mesh, in_specs=in_specs, out_specs=P(AXIS), check_vma=False
+            function, mesh=mesh, in_specs=specs, out_specs=P(AXIS), check_vma=False
         )(*args)
 
-    return jax.jit(divided)
+    @wraps(function)
+    def placed(*args: Any) -> Any:
+        mesh, specs = plan(args)
+        where = (NamedSharding(mesh, spec) for spec in specs)
+        return divided(
+            *(jax.tree.map(partial(_on, s), a) for s, a in zip(where, args, strict=True))
+        )
+
+    return placed
 
 
 def most_devices(worlds: int, limit: int) -> int:
     """The largest divisor of a number of worlds that is at most `limit`."""
     return next(k for k in range(min(worlds, limit), 0, -1) if worlds % k == 0)
+
+
+def _on(sharding: NamedSharding, leaf: Any) -> Any:
+    """An array on the devices of a sharding; as it is where `jit` puts it there by itself."""
+    known = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
+    if known and leaf.committed and leaf.sharding.device_set != sharding.device_set:
+        return jax.device_put(leaf, sharding)
+    return leaf
 
 
 def _worlds(args: Sequence[Any], axes: Sequence[int | None]) -> int:

@@ -80,7 +80,10 @@ def rollout(
 def _in_parts(
     advance: Callable, d: Data, ctrl: jax.Array | None, steps: int, size: int
 ) -> tuple[Data, Records]:
-    """A scan over parts of so many steps, the last one shorter, whose insides are not kept."""
+    """A scan over parts of so many steps, the last one shorter, whose insides are not kept.
+
+    What has no steps is left out: the step would stand in the program once more.
+    """
 
     def part(d: Data, ctrl: jax.Array | None, length: int) -> tuple[Data, Records]:
         scan = partial(lax.scan, advance, length=length)
@@ -88,11 +91,15 @@ def _in_parts(
         return found
 
     parts, rest = divmod(steps, size)
-    first = None if ctrl is None else ctrl[: parts * size].reshape(parts, size, ctrl.shape[1])
-    d, records = lax.scan(partial(part, length=size), d, first, length=parts)
-    records = jax.tree.map(lambda a: a.reshape(parts * size, *a.shape[2:]), records)
-    d, last = part(d, None if ctrl is None else ctrl[parts * size :], rest)
-    return d, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), records, last)
+    found: list[Records] = []
+    if parts:
+        first = None if ctrl is None else ctrl[: parts * size].reshape(parts, size, ctrl.shape[1])
+        d, records = lax.scan(partial(part, length=size), d, first, length=parts)
+        found.append(jax.tree.map(lambda a: a.reshape(parts * size, *a.shape[2:]), records))
+    if rest or not parts:
+        d, last = part(d, None if ctrl is None else ctrl[parts * size :], rest)
+        found.append(last)
+    return d, jax.tree.map(lambda *some: jnp.concatenate(some), *found)
 
 
 def check_record(d: Data, record: Sequence[str]) -> None:

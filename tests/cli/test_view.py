@@ -134,8 +134,10 @@ def test_mistakes_are_answered_with_a_sentence(capsys, arm, motion, tmp_path):
     assert "is it the motion of this model?" in err
     code, _, err = answer(capsys, "view", tmp_path / "none.npz")
     assert (code, "none.npz: there is no such file" in err) == (2, True)
-    code, _, err = answer(capsys, "view", motion, "--worlds", "4", "--out", tmp_path / "a.html")
-    assert (code, f"{motion}: worlds: asked for 4, the motion has 3" in err) == (2, True)
+    for where in (("--out", tmp_path / "a.html"), ("--port", "0")):
+        code, _, err = answer(capsys, "view", motion, "--worlds", "4", *where)
+        told = "--worlds: asked for 4, the motion has 3; ask for at most 3" in err
+        assert (code, told) == (2, True)
 
 
 def test_without_the_extra_it_is_named(capsys, arm, monkeypatch):

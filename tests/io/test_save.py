@@ -131,11 +131,12 @@ def test_single_to_double_precision_is_said():
 
 
 def test_what_cannot_be_simulated_stays_so(refused):
-    text = ARM.replace("<option", "<option integrator='RK4'", 1)
-    text = text.replace("</worldbody>", "</worldbody><option><flag sleep='enable'/></option>")
+    text = ARM.replace("<option", "<option integrator='discrete'", 1)
+    flags = "<option><flag sleep='enable' island='disable'/></option>"
+    text = text.replace("</worldbody>", f"</worldbody>{flags}")
     with pytest.warns(UnsupportedWarning):
         data = to_bytes(arm(text))
-    assert "RK4" in refused(lambda: from_bytes(data))[0]
+    assert "discrete" in refused(lambda: from_bytes(data))[0]
 
 
 def test_what_is_no_part_of_a_model_is_refused():
@@ -194,10 +195,10 @@ def test_damaged_files():
 
 def test_other_versions():
     data = to_bytes(arm())
-    newer = data[:8] + struct.pack("<I", 2) + data[12:]
-    assert said(newer).startswith("written in version 2 of the format, this jaxsim reads version 1")
-    older = data[:8] + struct.pack("<I", 0) + data[12:]
-    assert said(older).startswith("damaged, or written in version 0 of the format; compile the mod")
+    newer = data[:8] + struct.pack("<I", 3) + data[12:]
+    assert said(newer).startswith("written in version 3 of the format, this jaxsim reads version 2")
+    older = data[:8] + struct.pack("<I", 1) + data[12:]
+    assert said(older).startswith("damaged, or written in version 1 of the format; compile the mod")
 
 
 def changed_header(change) -> bytes:

@@ -51,7 +51,14 @@ slope = [jax.jit(jax.grad(lambda mass, ctrl, a=a: height(a, m.replace(body_mass=
 for a, b in zip(*slope, strict=True):
     assert np.abs(a).max() > 1e-6
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
-assert len(divided(m, jaxsim.replicate(jaxsim.make_data(m), 5)).qpos.sharding.device_set) == 1
+
+# what lies on two devices, in a call for one of them, and the other way
+both, alone = divided(m, d), jax.tree.map(lambda x: x[:5], two)
+some = divided(m, alone)
+assert len(some.qpos.sharding.device_set) == 1
+np.testing.assert_allclose(some.qpos, many(m, alone).qpos, rtol=1e-12, atol=1e-12)
+other = jax.device_put((m, d), jax.devices()[1])
+np.testing.assert_allclose(divided(*other).qpos, both.qpos, rtol=1e-12, atol=1e-12)
 """
 
 
@@ -77,6 +84,11 @@ def test_arguments_that_do_not_fit(in_axes, message):
     divided = over_devices(jax.vmap(lambda x, y: x + y), in_axes)
     with pytest.raises(ValueError, match=message):
         divided(jnp.ones(2), jnp.ones(3))
+
+
+def test_no_devices():
+    with pytest.raises(ValueError, match="devices: expected at least one"):
+        over_devices(jnp.sin, devices=[])
 
 
 def test_an_argument_without_worlds():

@@ -125,6 +125,16 @@ def test_states_that_are_not_kept_change_nothing(m, d, ctrl):
     np.testing.assert_allclose(a.qpos, b.qpos, **ROUNDING)
 
 
+def test_parts_that_divide_the_steps_have_the_step_once(m, d):
+    def scans(steps, remat):
+        text = str(jax.make_jaxpr(lambda d: rollout(m, d, steps, record=["qpos"], remat=remat))(d))
+        return text.count("remat2[")
+
+    assert [scans(steps, 4) for steps in (12, 13, 3)] == [1, 2, 1]
+    shapes = jax.eval_shape(lambda d: rollout(m, d, 0, record=["qpos"], remat=4)[1], d)
+    assert shapes["qpos"].shape == (0, m.nq)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

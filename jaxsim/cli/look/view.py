@@ -17,6 +17,7 @@ from jaxsim.model.allocate import check_supported
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory
 from jaxsim.view.browser.live import Live
+from jaxsim.view.browser.motion import motion_of
 from jaxsim.view.browser.page import record
 from jaxsim.view.browser.replay import Replay
 from jaxsim.view.browser.server import PortInUse
@@ -63,10 +64,19 @@ def _wait() -> None:
         time.sleep(1)
 
 
+def _check_worlds(args: argparse.Namespace, m: Model, motion: Trajectory) -> None:
+    there = motion_of(m, motion).worlds
+    if args.worlds is not None and args.worlds > there:
+        raise InputProblem(
+            f"--worlds: asked for {args.worlds}, the motion has {there}; ask for at most {there}"
+        )
+
+
 def _page(
     args: argparse.Namespace, m: Model, motion: Trajectory | None
 ) -> AbstractContextManager[Viewer | Live | Replay]:
     if motion is not None:
+        _check_worlds(args, m, motion)
         return Replay(m, motion, port=args.port, ghosts=args.ghosts, worlds=args.worlds)
     try:
         check_supported(m)
@@ -88,6 +98,7 @@ def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:
 
 def _write(args: argparse.Namespace, m: Model, motion: Trajectory) -> int:
     try:
+        _check_worlds(args, m, motion)
         pictures = record(m, motion, args.out, worlds=args.worlds, ghosts=args.ghosts)
     except ValueError as error:
         raise InputProblem(f"{args.file}: {error}") from None

@@ -10,7 +10,7 @@ from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import target_of
 from jaxsim.view.browser.draw.poses import Posing
 from jaxsim.view.browser.draw.scene import Scene
-from jaxsim.view.browser.motion import Recorded, motion_of
+from jaxsim.view.browser.motion import Motion, Recorded, motion_of
 from jaxsim.view.browser.server import aim, close_server, open_server
 
 RATE = 30.0  # pictures a second
@@ -54,10 +54,21 @@ def record(
     number = moving.shown(worlds, MOST)
     times = np.arange(0, moving.time[-1] + 0.5 / rate, 1 / rate)
     records = np.clip(np.searchsorted(moving.time, times + 1e-9, side="right") - 1, 0, None)
-    posing = Posing(m)
+    html = _film(m, moving, number, ghosts, records, rate)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+        written = Path(folder) / target.name
+        written.write_text(html, encoding="utf-8")
+        os.replace(written, target)
+    return len(records)
+
+
+def _film(
+    m: Model, moving: Motion, number: int, ghosts: bool, records: np.ndarray, rate: float
+) -> str:
+    """The page of some records of the first worlds."""
+    posing, chosen = Posing(m), slice(0, number)
     server = open_server(0)  # that nobody visits: viser records what it would send
     try:
-        chosen = slice(0, number)
         start = posing.of(moving.at(0, slice(0, 1)))
         scene = Scene(server, m, start)
         first = posing.of(moving.at(0, chosen))
@@ -71,11 +82,7 @@ def record(
             film.insert_sleep(1 / rate)
         if scene.settle():
             film.insert_sleep(1 / rate)
-        html = film.as_html()
+        html: str = film.as_html()
+        return html
     finally:
         close_server(server)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-        written = Path(folder) / target.name
-        written.write_text(html, encoding="utf-8")
-        os.replace(written, target)
-    return len(records)

@@ -165,13 +165,17 @@ class Viewer:
     def _has_news(self) -> bool:
         return self._next is not None or self._closed
 
+    def _await(self, timeout: float | None) -> bool:
+        with self._news:
+            return self._news.wait_for(self._has_news, timeout)
+
     def _draw(self) -> None:
         """Draws the last state that was shown, until the viewer is closed."""
         while True:
+            if not self._await(SETTLED):
+                self.scene.settle()  # may take its time: `show` does not wait for it
+                self._await(None)
             with self._news:
-                if not self._news.wait_for(self._has_news, timeout=SETTLED):
-                    self.scene.settle()
-                    self._news.wait_for(self._has_news)
                 if self._next is None:
                     return
                 (found, touch), self._next = self._next, None

@@ -137,9 +137,20 @@ class Look:
         return self.tex_pyramid[..., : sum(t.pixels() for t in self.textures)]
 
     def replace(self, **changes) -> "Look":
-        """A changed copy; `tex_data` may be changed as well, (..., ntexdata) bytes."""
+        """A changed copy; `tex_data` may be changed as well, (..., ntexdata) bytes.
+
+        Raises:
+          ValueError: `tex_data` has another size or type.
+        """
         if "tex_data" in changes:
-            made = pyramid(self.textures, changes.pop("tex_data"))
+            data = changes.pop("tex_data")
+            wanted, shape = self.tex_data.shape[-1:], np.shape(data)
+            dtype = getattr(data, "dtype", type(data).__name__)
+            if shape[-1:] != wanted or dtype != np.uint8:
+                raise ValueError(
+                    f"tex_data: expected (..., {wanted[0]}) uint8, got {shape} {dtype}"
+                )
+            made = pyramid(self.textures, data)
             changes["tex_pyramid"] = jnp.asarray(made)
         return Look(**(vars(self) | changes))
 

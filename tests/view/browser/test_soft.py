@@ -1,5 +1,7 @@
 """Flexes, skins, the model's lights and its sky on a page."""
 
+import json
+import struct
 from io import BytesIO
 
 import numpy as np
@@ -10,7 +12,22 @@ from view.visitor import Visitor
 import jaxsim
 from jaxsim.view import Viewer
 from jaxsim.view.browser.draw.light import _towards
+from jaxsim.view.browser.draw.soft import softs_of
 from jaxsim.view.soft.topology import topology
+
+SEAM = """<mujoco>
+  <asset>
+    <texture name="checks" type="2d" builtin="checker" width="16" height="16"/>
+    <material name="checks" texture="checks"/>
+  </asset>
+  <worldbody><body name="a"><freejoint/><geom size=".1"/></body></worldbody>
+  <deformable>
+    <flex name="cloth" dim="2" body="a" vertex="0 0 0  1 0 0  1 1 0  0 1 0" MATERIAL
+      element="0 1 2  0 2 3" texcoord="0 0  1 0  1 1  0 .5  .5 1" elemtexcoord="0 1 2  3 4 0">
+      <contact contype="0" conaffinity="0"/>
+    </flex>
+  </deformable>
+</mujoco>"""
 
 
 @pytest.mark.filterwarnings("ignore:.*contacts of flexes")
@@ -48,6 +65,10 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
         assert nodes["/flexes/cloth"]["visible"] is False
         wanted = viewer.scene.poses.soft[0][plan.corner[:, plan.owner == 0].T]
         np.testing.assert_allclose(corners(nodes["/flexes/cloth (2)"]), wanted, atol=1e-5)
+        # the bounds of the file, outside of which nothing is hit, are those of what moved
+        low, high = bounds(nodes["/flexes/cloth (2)"])
+        np.testing.assert_allclose(low, wanted.min(axis=(0, 1)), atol=1e-5)
+        np.testing.assert_allclose(high, wanted.max(axis=(0, 1)), atol=1e-5)
 
         visitor.set("flexes of group 0", False)
         visitor.wait(lambda: nodes["/flexes/cloth (2)"].get("visible") is False)
@@ -60,6 +81,27 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
         ray = {"ray_origin": (0.0,) * 3, "ray_direction": (1.0, 0, 0), "screen_pos": (0.5, 0.5)}
         visitor.send({**click, **ray, "modifier": None, "owner": ""})
         visitor.wait(lambda: "**jelly** (flex 2, 3 dimensions" in visitor.text())
+
+
+def bounds(node: dict) -> tuple[list[float], list[float]]:
+    """What a node's file says of where its vertices are."""
+    data = bytes(node["glb_data"])
+    size, length = struct.unpack_from("<II", data, 8)
+    assert (size, length % 4) == (len(data), 0)
+    told = json.loads(data[20 : 20 + length])
+    place = told["meshes"][0]["primitives"][0]["attributes"]["POSITION"]
+    return told["accessors"][place]["min"], told["accessors"][place]["max"]
+
+
+def test_corners_are_shared_where_no_image_is_used():
+    plain, imaged = (
+        softs_of(jaxsim.load_model(SEAM.replace("MATERIAL", material)))[0]
+        for material in ("", 'material="checks"')
+    )
+    assert plain.place is None
+    assert len(plain.vertex) == 2 * 4 + 8 * 3  # two sides, and the flat triangles of the rim
+    assert len(imaged.vertex) > len(plain.vertex)  # at the seam
+    np.testing.assert_array_equal(plain.vertex[plain.face], imaged.vertex[imaged.face])
 
 
 def corners(node: dict) -> np.ndarray:

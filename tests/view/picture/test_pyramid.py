@@ -89,3 +89,6 @@ def test_images_may_be_exchanged():
     np.testing.assert_array_equal(other.tex_data, 255 - look.tex_data)
     with pytest.raises(TypeError, match="tex_dat"):
         look.replace(tex_dat=look.tex_data)
+    for wrong in (look.tex_data[1:], look.tex_data / 255, look.tex_pyramid, [1, 2], None):
+        with pytest.raises(ValueError, match=r"tex_data: expected \(\.\.\., \d+\) uint8, got"):
+            look.replace(tex_data=wrong)

@@ -6,6 +6,8 @@ So there are two: while one is seen the other is read, and they change places wi
 `settle` makes them change places where no pose follows.
 """
 
+import json
+import struct
 from typing import Any, Protocol
 
 import numpy as np
@@ -122,8 +124,10 @@ class Pictured:
         )
         # viser's page makes normals anew, but without any it would draw flat triangles
         made = bytes(mesh.export(file_type="glb", include_normals=True))
-        # what follows differs in the vertices only: the image is not written again
-        self._before, _, self._after = made.partition(vertex.tobytes())
+        # what follows differs in the vertices and their bounds: the image is not written again
+        length = int.from_bytes(made[12:16], "little")
+        self._told = json.loads(made[20 : 20 + length])
+        self._before, _, self._after = made[20 + length :].partition(vertex.tobytes())
         self.handles = [
             server.scene.add_glb(path + end, made, visible=not end) for end in ("", " (2)")
         ]
@@ -133,8 +137,19 @@ class Pictured:
         """As `Drawn`."""
         self.settle()
         back = self.handles[1 - self._seen]
-        back.glb_data = self._before + vertices_of(point).tobytes() + self._after
+        back.glb_data = self._file(vertices_of(point))
         self._waits = True
+
+    def _file(self, vertex: np.ndarray) -> bytes:
+        """The file with other vertices (glTF 2.0, 4.4); outside of their bounds nothing is hit."""
+        place = self._told["meshes"][0]["primitives"][0]["attributes"]["POSITION"]
+        bounds = {"min": vertex.min(axis=0).tolist(), "max": vertex.max(axis=0).tolist()}
+        self._told["accessors"][place].update(bounds)
+        text = json.dumps(self._told, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 4)
+        rest = self._before + vertex.tobytes() + self._after
+        size = 20 + len(text) + len(rest)
+        return struct.pack("<4sIII4s", b"glTF", 2, size, len(text), b"JSON") + text + rest
 
     def show(self, visible: bool) -> None:
         """As `Drawn`."""

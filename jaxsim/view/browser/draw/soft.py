@@ -1,6 +1,6 @@
 """Flexes and skins on a server of viser: triangles whose corners move, and rods as lines."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,26 +61,31 @@ def softs_of(m: Model) -> list[Soft]:
 
 def _surface(m: Model, plan: Topology, k: int) -> Soft:
     kind, number = KINDS[int(plan.type[k])], int(plan.id[k])
+    material = int(plan.material[k])
     own = np.flatnonzero(plan.owner == k)
     corner, flat = plan.corner[:, own].T, plan.flat[own]
+    place = plan.place[:, own].T
+    imaged = place.min(initial=0) >= 0 and _has_image(m, _look(m, kind, number, material))
     # a corner that has several places in an image is as many vertices
-    corner = np.stack([corner, plan.place[:, own].T], axis=-1)
+    corner = np.stack([corner, place if imaged else np.zeros_like(place)], axis=-1)
     # corners of flat triangles are theirs alone, so that light does not bend around edges
     shared, face = np.unique(corner[~flat].reshape(-1, 2), axis=0, return_inverse=True)
     alone = len(shared) + np.arange(3 * flat.sum()).reshape(-1, 3)
-    vertex, place = np.concatenate([shared, corner[flat].reshape(-1, 2)]).astype(int).T
-    soft = _soft(
+    vertex, at = np.concatenate([shared, corner[flat].reshape(-1, 2)]).astype(int).T
+    return _soft(
         m,
         kind,
         number,
-        int(plan.material[k]),
+        material,
         vertex=vertex,
         face=np.concatenate([face.reshape(-1, 3), alone]),
+        place=_texcoord(m)[at] if imaged else None,
     )
-    texture = soft.look.texture
-    if texture < 0 or m.tex_type[texture] != FLAT or m.tex_adr[texture] < 0 or place.min() < 0:
-        return soft
-    return replace(soft, place=_texcoord(m)[place])
+
+
+def _has_image(m: Model, look: Surface) -> bool:
+    texture = look.texture
+    return bool(texture >= 0 and m.tex_type[texture] == FLAT and m.tex_adr[texture] >= 0)
 
 
 def _texcoord(m: Model) -> np.ndarray:
@@ -98,8 +103,12 @@ def _rod(m: Model, f: int) -> Soft:
     return _soft(m, "flex", f, material, vertex=vertex, face=face, radius=radius)
 
 
+def _look(m: Model, kind: str, number: int, material: int) -> Surface:
+    return surface_of(m, np.asarray(getattr(m, f"{kind}_rgba"), float)[number], material)
+
+
 def _soft(m: Model, kind: str, number: int, material: int, **form: Any) -> Soft:
-    look = surface_of(m, np.asarray(getattr(m, f"{kind}_rgba"), float)[number], material)
+    look = _look(m, kind, number, material)
     name = dict(m.structure.names)[kind][number] or f"{kind} {number}"
     group = int(np.clip(getattr(m, f"{kind}_group")[number], 0, 5))
     return Soft(kind, number, name, group, look, **form)
