@@ -319,6 +319,16 @@ class Model(Record):
         check_switches(structure, changed, self.fields)
         check_states(structure, changed)
 
+    def replace(self, **values: Any) -> Self:
+        """The same model with other values; what clashed no more is no part of its structure."""
+        new = super().replace(**values)
+        if DECIDE.isdisjoint(values) or not isinstance(new.opt, Option) or new.structure is None:
+            return new
+        if not new.structure.clash_places or clashing(new):
+            return new
+        mended = new.structure.replace(clash_places=())
+        return new.converted({"structure": mended}, new._native)
+
     def _check_clashes(self, changed: Mapping[str, Any]) -> None:
         """Raises ValueError for a change of fields that decide, by which something clashes."""
         decide = {n: changed[n] for n in sorted(DECIDE & changed.keys())}

@@ -56,7 +56,7 @@ def fwd_kinematics(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="qpos qvel eq_active mocap_pos mocap_quat warning",
+    reads="qpos qvel plastic eq_active mocap_pos mocap_quat warning",
     writes=(
         "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat "
         "cam_xpos cam_xmat light_xpos light_xdir subtree_com cdof cinert crb M qLD qLDiagInv "
@@ -212,7 +212,7 @@ def implicit(m: Model, d: Data) -> Data:
 )
 def rungekutta4(m: Model, d: Data) -> Data:
     """The state one time step after `forward`, by the classical Runge-Kutta method."""
-    return rk4(m, d)
+    return rk4(m, _falling_asleep(m, d))
 
 
 def _falling_asleep(m: Model, d: Data) -> Data:

@@ -73,7 +73,7 @@ island = public(_island)
 # what `step` does with a bad state, one check after another
 check_pos = public(_check_pos)
 check_vel = public(_check_vel)
-check_acc = public(_check_acc, stage=Stage(frozenset({"qacc"}), frozenset()))
+check_acc = public(_check_acc, callbacks=True, stage=Stage(frozenset({"qacc"}), frozenset()))
 
 # from the results of a step
 contact_force = public(_contact_force)

@@ -12,6 +12,7 @@ from jaxsim.model.data import WAITING, Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.start.state import neutral_controls
+from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.refusal import named
@@ -86,9 +87,11 @@ def set_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Model:
       >>> jaxsim.set_keyframe(m, d, "here").key_time.tolist()
       [2.5]
     """
-    if jnp.ndim(d.time):
+    if isinstance(d, Data) and jnp.ndim(d.time):
         raise ValueError("set_keyframe: d has many worlds; a key frame is the state of one, d[0]")
-    key, frames = _key(m, key), {n: getattr(m, n) for n in KEY.values()}
+    check_model("set_keyframe", m)
+    check_data("set_keyframe", m, d)
+    key, frames = _key(m, key), {n: jnp.asarray(getattr(m, n)) for n in KEY.values()}
     return m.replace(
         **{n: frames[n].at[key].set(getattr(d, name).astype(frames[n].dtype))
            for name, n in KEY.items()}
@@ -107,6 +110,8 @@ def _key(m: Model, key: int | str | jax.Array) -> int | jax.Array:
     """The number of a key frame."""
     if isinstance(key, str):
         return name2id(m, "key", key)
+    if not isinstance(key, jax.core.Tracer) and not np.issubdtype(np.result_type(key), np.integer):
+        raise ValueError(f"key: expected a name or a number, got {key!r}")
     if isinstance(key, int | np.integer) and not 0 <= key < m.nkey:
         raise ValueError(f"key: the model has {m.nkey} key frames, there is no number {key}")
     return key
@@ -119,6 +124,8 @@ def reset_ctrl(m: Model, d: Data) -> Data:
       m: the model.
       d: one world, or many with leading axes.
     """
+    check_model("reset_ctrl", m)
+    check_data("reset_ctrl", m, d, np.shape(d.time) if isinstance(d, Data) else ())
     neutral = neutral_controls(m).astype(d.ctrl.dtype)
     return d.replace(ctrl=jnp.broadcast_to(neutral, d.ctrl.shape))
 

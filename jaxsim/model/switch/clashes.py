@@ -6,7 +6,6 @@ with a clash can be simulated as soon as `Model.replace` has mended it, and `Mod
 one that was not there before.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -106,13 +105,15 @@ def _touching(m: Any) -> np.ndarray:
 
 
 def _springy(m: Any) -> np.ndarray:
-    """Which flexes have springs or dampers along their edges; traced numbers are taken as none."""
-    found = np.zeros(m.nflex, bool)
-    for value in (m.flex_edgestiffness, m.flex_edgedamping):
-        if hasattr(value, "dtype") and not isinstance(value, jax.core.Tracer):
-            found |= (
-                (np.asarray(value) != 0).reshape(math.prod(value.shape[:-1]), m.nflex).any(axis=0)
-            )
+    """Which flexes have springs or dampers along their edges; of traced numbers: had, if that
+    clashed when the model was loaded."""
+    places = getattr(m.structure, "clash_places", ())  # not yet there while it is made
+    said = {message for *_, message in places}
+    found = np.array([f"{_named(m, 'flex', f)}: {SPRINGS}" in said for f in range(m.nflex)], bool)
+    values = (m.flex_edgestiffness, m.flex_edgedamping)
+    if not any(isinstance(value, jax.core.Tracer) for value in values):
+        numbers = [np.asarray(value) != 0 for value in values if hasattr(value, "dtype")]
+        found = sum((n.any(axis=tuple(range(n.ndim - 1))) for n in numbers), np.zeros(m.nflex)) > 0
     return found & ~np.asarray(m.flex_rigid, bool)
 
 
@@ -132,6 +133,10 @@ def _if(condition: bool, which: Callable[[Any], np.ndarray], m: Any) -> np.ndarr
 
 
 DISCRETE = IntegratorType.DISCRETE
+SPRINGS = (
+    "edge stiffness and damping cannot be used with the integrator 'discrete', as in MuJoCo; use "
+    "elasticity, or edge equality='true'"
+)
 APART = "keep them apart with contype and conaffinity"
 CLASHES = (
     Clash(
@@ -173,8 +178,7 @@ CLASHES = (
     ),
     Clash(
         lambda m: _if(_integrates(m, DISCRETE), _springy, m),
-        "edge stiffness and damping cannot be used with the integrator 'discrete', as in MuJoCo; "
-        "use elasticity, or edge equality='true'",
+        SPRINGS,
         "flex",
     ),
     Clash(

@@ -17,7 +17,7 @@ from jaxsim.physics.callback import has, kept_apart
 from jaxsim.physics.collision.ahead.found import with_ahead
 from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
-from jaxsim.physics.collision.driver import candidates, choose
+from jaxsim.physics.collision.driver import candidates, choose, has_free_places
 from jaxsim.physics.collision.field.kinds import lacking
 from jaxsim.physics.collision.flex.bar import bars
 from jaxsim.physics.collision.flex.item import Soft
@@ -60,7 +60,7 @@ def collision(m: Model, d: Data) -> Data:
     if sleeps(m):
         d, found = rouse(m, d, *points, params, plan)
     else:
-        found = choose(*points, params, plan)
+        found = choose(*points, params, plan, has_free_places(m))
     if plan.soft:
         found = replace(found, contacts=with_sides(m, found.contacts))
     d = count(d, WarningType.CONTACTFULL, found.lost > 0)

@@ -8,6 +8,7 @@ every candidate contact none is moved: all indices are then constants.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,7 @@ import numpy as np
 
 from jaxsim.math import Rot, Vec, concat
 from jaxsim.model.data import FAR
+from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.call import differentiated
@@ -153,7 +155,9 @@ def candidates(
     return joined_points([p for p, _ in parts]), sum(over for _, over in parts)
 
 
-def choose(points: Points, lost: Array | int, params: ContactParams, layout: Layout) -> Found:
+def choose(
+    points: Points, lost: Array | int, params: ContactParams, layout: Layout, free: bool
+) -> Found:
     """The contacts of a state: of the points that are found those that have a place.
 
     Args:
@@ -161,12 +165,13 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
       lost: number of pairs for which there was no place.
       params: parameters of all candidate pairs, `[npairs, *W]`.
       layout: the static plan.
+      free: whether contacts may have other places in another program of the same state.
     """
     item: tuple[Ids, Ids] | None = None
     order = np.arange(layout.points) if layout.soft else layout.order()
     places = min(layout.capacity, layout.points)
-    moved = not layout.all or _pays(points)
-    if not moved:
+    packed = not layout.all or (free and _pays(points))
+    if not packed:
         chosen, pair = take(points.touch, order), points.pair.ordered(order)
         exists = take(points.found, order)
         count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
@@ -189,7 +194,13 @@ def choose(points: Points, lost: Array | int, params: ContactParams, layout: Lay
     contacts = _contacts(chosen, pair, exists, params, layout)
     if item is not None:
         contacts = _of_flexes(contacts, item, pair, layout)
-    return Found(contacts, count, jnp.broadcast_to(lost, count.shape), moved)
+    return Found(contacts, count, jnp.broadcast_to(lost, count.shape), packed)
+
+
+def has_free_places(m: Model) -> bool:
+    """Whether contacts may have other places in another program of the same state: not where a
+    derivative takes the forces of their rows from the program of which it is one."""
+    return not m.solves_for_forces
 
 
 def _pays(points: Points) -> bool:
@@ -200,7 +211,16 @@ def _pays(points: Points) -> bool:
     """
     found = points.found
     chunks = platform().chunks and not few(found) and not differentiated()
-    return chunks and len(found) > CHUNK
+    return chunks and len(found) > CHUNK and not _in_place.value
+
+
+_in_place = jax.make_user_context(default_value=False)
+
+
+def in_place() -> AbstractContextManager:
+    """A context for what is asked by places of contacts: with room for every candidate each has
+    its own, however many worlds ask."""
+    return _in_place(True)
 
 
 def near_pairs(

@@ -189,9 +189,10 @@ def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactR
 def _trees(m: Model, c: Contacts) -> tuple[Array, Array] | None:
     """The trees that each contact touches, where each is a block of the Hessian's columns."""
     s = m.structure
-    if c.item is not None or not np.array_equal(s.dof_treeid, np.arange(s.nv) // WIDTH):
+    blocks = s.nv % WIDTH == 0 and np.array_equal(s.dof_treeid, np.arange(s.nv) // WIDTH)
+    if c.item is not None or not blocks:
         return None
-    first, second = (body.take(column(s.body_treeid, c.dist)) for body in c.body)
+    first, second = (body.values(s.body_treeid, c.dist) for body in c.body)
     one, other = (jnp.broadcast_to(tree, c.dist.shape) for tree in (first, second))
     return one, other
 

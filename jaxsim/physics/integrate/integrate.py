@@ -78,12 +78,11 @@ def rk4(m: Model, d: Data) -> Data:
     h = m.opt.timestep
     at_start = {name: getattr(d, name) for name in AT_START}
     unseen = dict.fromkeys(FRAMES) if sleeps(m) else {}  # what moves has a speed
-    between = {name: getattr(d, name) for name in BETWEEN} if sleeps(m) else {}
     d = d.replace(**dict.fromkeys(Data.working))  # each stage has its own
     first = (d.qvel, d.qacc, d.act_dot)
 
     def stage(carry, part):
-        before, (vel, acc, act_dot), mean, _ = carry
+        before, (vel, acc, act_dot), mean = carry
         fraction, weight = part
         dt = fraction * h
         there = d.replace(
@@ -100,13 +99,13 @@ def rk4(m: Model, d: Data) -> Data:
         there = _dynamics(m, there)
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
         mean = jax.tree.map(lambda a, b: a + weight * b, mean, slope)
-        made = {name: getattr(there, name) for name in between}
-        return (_kept(d, there), slope, mean, made), None
+        left = {name: getattr(there, name) for name in BETWEEN} if sleeps(m) else {}
+        return (_kept(d, there), slope, mean), left
 
     dtype = d.qpos.dtype
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
-    start = (d, first, jax.tree.map(lambda a: a / 6, first), between)
-    (last, _, (vel, acc, act_dot), between), _ = lax.scan(stage, start, parts)
+    start = (d, first, jax.tree.map(lambda a: a / 6, first))
+    (last, _, (vel, acc, act_dot)), left = lax.scan(stage, start, parts)
     from_start = d.replace(act_dot=act_dot, **at_start, **inputs_of(m, last))
     new, end = acted(m, from_start), last
     if m.nplastic:
@@ -120,7 +119,8 @@ def rk4(m: Model, d: Data) -> Data:
         end = end.replace(actuator_velocity=d.actuator_velocity)
     if sleeps(m):
         begun = {n: getattr(new, n) for n in ("time", "qpos", "qvel", "act", "history")}
-        end = rest(m, end.replace(**begun, **between)).replace(**dict.fromkeys(BETWEEN))
+        of_last = jax.tree.map(lambda a: a[-1], left)
+        end = rest(m, end.replace(**begun, **of_last)).replace(**dict.fromkeys(BETWEEN))
         end = _in_place(m, d, last, end)
         new = new.replace(qvel=end.qvel, tree_asleep=end.tree_asleep)
     new = moved(m, new, acc, vel)

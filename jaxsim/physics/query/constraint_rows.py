@@ -11,6 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply, apply_transpose
 from jaxsim.physics.callback import control
+from jaxsim.physics.collision.driver import in_place
 from jaxsim.physics.constraint.row_list import ConstraintRows, listed
 from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.forward import (
@@ -41,7 +42,7 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     that `rows.efc_J[rows.active]` is the matrix that MuJoCo has.
     """
     if m.solves_for_forces:
-        d = fwd_velocity(m, fwd_position(m, d))
+        d = in_places(m, d)
         for part in (control, fwd_actuation, smooth_force, fwd_constraint):
             d = part(m, d)
         return listed(d)
@@ -50,8 +51,14 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
 
 def state_rows(m: Model, d: Data) -> Data:
     """The data with the rows of its state."""
-    d = fwd_velocity(m, fwd_position(m, d))
+    d = in_places(m, d)
     return d.replace(rows=weighed_rows(m, d, unforced_system(m, d).backbone), forces=None)
+
+
+def in_places(m: Model, d: Data) -> Data:
+    """The data with what follows from position and velocity, rows in the places that we promise."""
+    with in_place():
+        return fwd_velocity(m, fwd_position(m, d))
 
 
 def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:

@@ -12,7 +12,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.island import first_of, islands, touched_trees
-from jaxsim.physics.forward import fwd_position, fwd_velocity
+from jaxsim.physics.query.constraint_rows import in_places
 from jaxsim.physics.stage import stage
 
 
@@ -32,13 +32,13 @@ class Island(NamedTuple):
     efc_island: jax.Array
 
 
-@stage(reads="qpos qvel eq_active mocap_pos mocap_quat")
+@stage(reads="qpos qvel plastic eq_active mocap_pos mocap_quat")
 def island(m: Model, d: Data) -> Island:
     """The constraint islands at the state of `d`; without the flag `island` there are none."""
     if d.tree_asleep is None:
         awake = jnp.full((m.ntree, *d.qpos.shape[1:]), AWAKE, jnp.int32)
         d = d.replace(tree_asleep=awake)
-    d = islands(m, fwd_velocity(m, fwd_position(m, d)))
+    d = islands(m, in_places(m, d))
     of_tree = d.tree_island
     return Island(d.nisland, of_tree, take(of_tree, m.dof_treeid), _of_rows(m, d))
 

@@ -15,7 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.collision.candidates.plan import Layout
-from jaxsim.physics.collision.driver import Found, Points, choose
+from jaxsim.physics.collision.driver import Found, Points, choose, has_free_places
 from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.params import ContactParams
 from jaxsim.physics.sleep.cycle import woken_by
@@ -37,10 +37,11 @@ def rouse(
       plan: the plan of the collisions.
     """
     one, both = _awake(m, d, plan)
-    touching = choose(_only(points, one), lost, params, plan)
+    free = has_free_places(m)
+    touching = choose(_only(points, one), lost, params, plan, free)
     d = d.replace(tree_asleep=_woken(m, d, touching))
     one, both = _awake(m, d, plan)
-    return d, choose(_only(points, one & both), lost, params, plan)
+    return d, choose(_only(points, one & both), lost, params, plan, free)
 
 
 def _awake(m: Model, d: Data, plan: Layout) -> tuple[Array, Array]:

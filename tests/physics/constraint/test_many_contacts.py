@@ -88,3 +88,54 @@ def test_contacts_with_a_place_for_each():
     there = np.arange(plan.points) < ncon[:, None]
     np.testing.assert_allclose(np.where(there, found.contact.dist, 0), dist, **STIFF)
     np.testing.assert_allclose(found.qacc, qacc, **STIFF)
+
+
+def test_a_derivative_has_forces_of_its_own_contacts():
+    """With PGS, whose forces a derivative takes from the program that it belongs to."""
+    xml = SLABS.replace("<option ", '<option solver="PGS" ').replace(
+        "</mujoco>",
+        '<sensor><touch site="under"/></sensor></mujoco>',
+    )
+    xml = xml.replace(
+        'type="box" size=".2 .1 .05"/>',
+        'type="box" size=".2 .1 .05"/><site name="under" size="1"/>',
+    )
+    m = jaxsim.load_model(xml)
+    d = jaxsim.make_data(m)
+    height = jnp.array([1, 0.04, 0.045, 0.048, 0.06, 0.03])
+
+    def touch(z):
+        return jaxsim.forward(m, d.replace(qpos=d.qpos.at[2].set(z).at[-1].set(-0.03))).sensordata[
+            0
+        ]
+
+    many = jax.jit(jax.vmap(jax.value_and_grad(touch)))(height)
+    for world, z in enumerate(height[:2]):
+        alone = jax.jit(jax.value_and_grad(touch))(z)
+        np.testing.assert_allclose([a[world] for a in many], alone, rtol=1e-6, atol=1e-9)
+    assert many[1][1] < -1
+
+
+def test_rows_have_their_places_however_many_ask():
+    m = jaxsim.load_model(SLABS)
+    d = jaxsim.make_data(m)
+    d = d.replace(qpos=d.qpos.at[2].set(0.03))
+    rows = jaxsim.constraint_rows(m, d)
+    vel = jnp.asarray(np.random.default_rng(0).standard_normal((6, m.nv)))
+    many = jax.jit(jax.vmap(lambda v: jaxsim.mul_jac_vec(m, d, v)))(vel)
+    expected = jnp.where(rows.active, vel @ rows.efc_J.T, 0)
+    assert rows.active.sum() > 4
+    np.testing.assert_allclose(many, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_trees_of_six_dofs_and_a_smaller_one():
+    """49 dofs: the last block of the Hessian is not whole."""
+    balls = "".join(f'<body pos="{k} 0 .09"><freejoint/><geom size=".1"/></body>' for k in range(8))
+    xml = f"""<mujoco><worldbody><geom type="plane" size="9 9 1"/>{balls}
+      <body pos="0 3 1"><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body>
+    </worldbody></mujoco>"""
+    m = jaxsim.load_model(xml)
+    worlds = jaxsim.replicate(jaxsim.make_data(m), 6)
+    found = jax.eval_shape(jax.vmap(jaxsim.forward, (None, 0)), m, worlds)
+    assert found.qacc.shape == (6, 49)
+    jax.jit(jax.vmap(jaxsim.forward, (None, 0))).lower(m, worlds)

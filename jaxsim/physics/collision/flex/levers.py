@@ -102,7 +102,7 @@ def _arm(m: Model, c: Contacts, item: Ids, start: Vec, vertex: Array) -> Vec:
     return select(vertex, down, to)
 
 
-def _point_motion(m: Model, d: Data, point: Vec):
+def _point_motion(m: Model, d: Data, point: Vec) -> Callable[[Vec], Array]:
     """A function of an axis `[n, *W]`: the speed of points along it per unit of each dof."""
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     turn, shift = d.cdof.rot, d.cdof.lin - d.cdof.rot.cross(origin)
