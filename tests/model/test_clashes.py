@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType
+from jaxsim.enums import EnableBit, IntegratorType, SolverType
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
 
 BALL = "<worldbody><body><freejoint/><geom size='.1'/></body></worldbody>"
@@ -40,10 +40,6 @@ CASES = {
     "elasticity, PGS": (
         *(STIFF, {"integrator": DISCRETE, "solver": int(SolverType.PGS)}),
         {"solver": int(SolverType.NEWTON)},
-    ),
-    "soft contacts, sleep": (
-        *(SOFT, {"enableflags": int(EnableBit.SLEEP)}),
-        {"disableflags": int(DisableBit.CONTACT)},
     ),
 }
 

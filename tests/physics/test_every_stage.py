@@ -110,7 +110,8 @@ BESIDE = set(
     "flex add_m angmom_mat apply_ft factor_m jac_dot jac_point_axis jac_subtree_com mul_jac_t_vec "
     "constraint_update project_constraint mul_jac_vec mul_m2 solve_m2 fwd_position "
     "make_constraint fwd_velocity fwd_acceleration solve sensor_vel sensor_acc "
-    "rne_postconstraint tendon_bias euler implicit rungekutta4".split()
+    "rne_postconstraint tendon_bias euler implicit rungekutta4 fwd_kinematics island "
+    "check_pos check_vel check_acc".split()
 )
 WORLDS = 6  # more than count as few, so that the code of many worlds runs
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times

@@ -104,9 +104,7 @@ def test_capacities_of_contacts_ahead():
 CLASHES = {
     "discrete": {"integrator": IntegratorType.DISCRETE, "solver": SolverType.PGS},
     "implicitfast": {"integrator": IntegratorType.IMPLICITFAST},
-    "speculative": {"enableflags": EnableBit.SPECULATIVE},
     "ipc": {"enableflags": EnableBit.IPC, "integrator": IntegratorType.DISCRETE},
-    "sleep": {"enableflags": EnableBit.SLEEP},
 }
 
 

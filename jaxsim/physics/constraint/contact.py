@@ -18,7 +18,7 @@ from jaxsim.physics.arrays.call import differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.steps import WIDTH
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found

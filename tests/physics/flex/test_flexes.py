@@ -322,7 +322,7 @@ def test_disable_flags(flag):
 
 
 REFUSED = {
-    "sleep": {"free": ROPE.replace(OFF, ""), "h": ".001", "flag": 'sleep="enable"'},
+    "passive": {"free": ROPE.replace(OFF, '<contact passive="true"/>'), "h": ".001"},
 }
 
 

@@ -13,6 +13,8 @@ one to the last edge. An edge whose two vertices are on one body moves with it (
 MuJoCo's documentation, XML reference: flex/elasticity (per-edge twist joints).
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 
