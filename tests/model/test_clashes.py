@@ -24,7 +24,6 @@ STIFF = FLEX.format(
     more='<elasticity young="1e3" thickness=".01" elastic2d="both"/>',
 )
 SPRINGY = FLEX.format(dim=1, across=1, contact=APART, more='<edge stiffness="10"/>')
-SOFT = FLEX.format(dim=2, across=3, contact="", more="")
 IPC_SLEEP = int(EnableBit.IPC | EnableBit.SLEEP)
 DISCRETE, IMPLICIT = int(IntegratorType.DISCRETE), int(IntegratorType.IMPLICIT)
 

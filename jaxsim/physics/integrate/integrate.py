@@ -118,14 +118,25 @@ def rk4(m: Model, d: Data) -> Data:
     if m.na and np.any(m.actuator_dyntype == DynType.DCMOTOR):
         end = end.replace(actuator_velocity=d.actuator_velocity)
     if sleeps(m):
-        begun = {n: getattr(new, n) for n in ("time", "qpos", "qvel", "act", "history")}
-        of_last = jax.tree.map(lambda a: a[-1], left)
-        end = rest(m, end.replace(**begun, **of_last)).replace(**dict.fromkeys(BETWEEN))
-        end = _in_place(m, d, last, end)
+        end = _fallen_asleep(m, d, last, end, new, left)
         new = new.replace(qvel=end.qvel, tree_asleep=end.tree_asleep)
     new = moved(m, new, acc, vel)
     end = end.replace(**{n: getattr(new, n) for n in ADVANCED})
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
+
+
+def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left: dict) -> Data:
+    """The end of a step with the trees that fall asleep, by what the last stage left.
+
+    Args:
+      start, last, end: the start, the last stage, and the results so far.
+      new: the state that the trees have then.
+      left: working values of each stage, with a leading axis of stages.
+    """
+    begun = {n: getattr(new, n) for n in ("time", "qpos", "qvel", "act", "history")}
+    of_last = jax.tree.map(lambda a: a[-1], left)
+    end = rest(m, end.replace(**begun, **of_last)).replace(**dict.fromkeys(BETWEEN))
+    return _in_place(m, start, last, end)
 
 
 def _in_place(m: Model, start: Data, last: Data, d: Data) -> Data:
