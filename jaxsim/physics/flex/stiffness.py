@@ -22,7 +22,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.physics.arrays.select import column, diagonal, groups, sum_groups, take
 from jaxsim.physics.flex.bend import bend_stiffness
 from jaxsim.physics.flex.cell import cell_stiffness, turns
 from jaxsim.physics.flex.flex import nodes
@@ -38,10 +38,17 @@ LAWS = (stretch_stiffness, bend_stiffness, rod_stiffness, cell_stiffness)
 
 
 class Implicit(NamedTuple):
-    """What flexes add to the inertia of a step: h D + h^2 K `[nv, nv, *W]`, and h K qvel."""
+    """What flexes add to the inertia of a step.
+
+    Attributes:
+      matrix: h D + h^2 K, `[nv, nv, *W]`.
+      shift: h K qvel, `[nv, *W]`.
+      hinges: the diagonal of what the hinges of rods add, `[nv, *W]`; None: there are none.
+    """
 
     matrix: Array
     shift: Array
+    hinges: Array | None
 
 
 def implicit_flexes(m: Model, d: Data) -> Implicit | None:
@@ -70,13 +77,15 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
         matrix = matrix + _matrix(m, reach, block.point, k * stiff + c * resists)
         if springs_on:
             shift = shift + h * _force(m, reach, block, velocity)
+    own = None
     if rods is not None:
         hinges = rods[1]
         k, c = (by_flex(a, hinges.flex, xpos.x)[:, None, None] for a in (spring, damper))
-        matrix = matrix + _on_hinges(m, hinges, k * hinges.matrix + c * hinges.damper)
+        twist = _on_hinges(m, hinges, k * hinges.matrix + c * hinges.damper)
+        matrix, own = matrix + twist, diagonal(twist)
         if springs_on:
             shift = shift + h * apply(_on_hinges(m, hinges, hinges.matrix), d.qvel)
-    return Implicit(matrix, shift)
+    return Implicit(matrix, shift, own)
 
 
 @derived

@@ -48,8 +48,8 @@ class Metric(NamedTuple):
 
     Attributes:
       matrix: M + h D + h^2 K, `[nv, nv, *W]`.
-      backbone: the same, of tendons and actuators with the diagonal only, and without flexes: zero
-        where M is.
+      backbone: the same, of tendons, actuators and the hinges of rods with the diagonal only, and
+        else without flexes: zero where M is.
       shift: -h K qvel, `[nv, *W]` [N or N m].
       held: dofs that an implicit tendon, actuator or flex moves, `[nv, *W]` bool.
     """
@@ -86,6 +86,8 @@ def metric(m: Model, d: Data) -> Metric:
     flexes = implicit_flexes(m, d)
     if flexes is not None:
         matrix, shift = matrix + flexes.matrix, shift - flexes.shift
+        if flexes.hinges is not None:
+            backbone = backbone + diagonal_matrix(flexes.hinges)
         held = held | column(moves_flexes(m), d.qvel)
     return Metric(matrix, backbone, shift, held)
 
