@@ -37,18 +37,10 @@ class Drawn(Protocol):
         """Shows the last pose if an earlier one is seen; whether it was."""
 
 
-class Plain:
-    """Triangles of one color."""
+class _Single:
+    """What one handle of viser draws, at once."""
 
-    def __init__(self, server: Any, path: str, point: np.ndarray, face: np.ndarray, **look: Any):
-        self._handle = server.scene.add_mesh_simple(
-            path, vertices_of(point), faces_of(face, point), side="double", **look
-        )
-        self.handles = [self._handle]
-
-    def move(self, point: np.ndarray) -> None:
-        """As `Drawn`."""
-        self._handle.vertices = vertices_of(point)
+    _handle: Any
 
     def show(self, visible: bool) -> None:
         """As `Drawn`."""
@@ -63,7 +55,21 @@ class Plain:
         return False
 
 
-class Lines:
+class Plain(_Single):
+    """Triangles of one color."""
+
+    def __init__(self, server: Any, path: str, point: np.ndarray, face: np.ndarray, **look: Any):
+        self._handle = server.scene.add_mesh_simple(
+            path, vertices_of(point), faces_of(face, point), side="double", **look
+        )
+        self.handles = [self._handle]
+
+    def move(self, point: np.ndarray) -> None:
+        """As `Drawn`."""
+        self._handle.vertices = vertices_of(point)
+
+
+class Lines(_Single):
     """The edges of a rod; lines of viser cannot be clicked on."""
 
     def __init__(self, server: Any, path: str, point: np.ndarray, edge: np.ndarray, **look: Any):
@@ -77,18 +83,6 @@ class Lines:
     def move(self, point: np.ndarray) -> None:
         """As `Drawn`."""
         self._handle.points = self._ends(point)
-
-    def show(self, visible: bool) -> None:
-        """As `Drawn`."""
-        self._handle.visible = visible
-
-    def remove(self) -> None:
-        """As `Drawn`."""
-        self._handle.remove()
-
-    def settle(self) -> bool:
-        """As `Drawn`."""
-        return False
 
 
 class Pictured:

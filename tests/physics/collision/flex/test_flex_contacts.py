@@ -145,6 +145,8 @@ def test_every_output():
             near(getattr(found, name)[k], getattr(state, name), DYNAMICS, name)
         for name in OF_ROWS:
             near(getattr(found, name)[k][:rows], getattr(state, name), DYNAMICS, name)
+        # each by itself: the largest would hide the others
+        np.testing.assert_allclose(found.efc_D[k][:rows], state.efc_D, rtol=1e-8)
         near(found.efc_J[k][:rows], dense_rows(mj, state), DYNAMICS, "efc_J")
 
 
