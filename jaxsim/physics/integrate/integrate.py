@@ -107,22 +107,28 @@ def rk4(m: Model, d: Data) -> Data:
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), left = lax.scan(stage, start, parts)
     from_start = d.replace(act_dot=act_dot, **at_start, **inputs_of(m, last))
-    new, end = acted(m, from_start), last
-    if m.nplastic:
-        names = OF_FLEXES + OF_TENDONS if np.any(m.flex_plasticadr >= 0) else OF_TENDONS
-        end = end.replace(**{n: getattr(d, n) for n in names})
-    back = turns_back(m)
-    if back is not None:
-        length = jnp.where(back, d.actuator_length, last.actuator_length)
-        end = end.replace(actuator_length=length)
-    if m.na and np.any(m.actuator_dyntype == DynType.DCMOTOR):
-        end = end.replace(actuator_velocity=d.actuator_velocity)
+    new, end = acted(m, from_start), _with_start(m, d, last)
     if sleeps(m):
         end = _fallen_asleep(m, d, last, end, new, left)
         new = new.replace(qvel=end.qvel, tree_asleep=end.tree_asleep)
     new = moved(m, new, acc, vel)
     end = end.replace(**{n: getattr(new, n) for n in ADVANCED})
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
+
+
+def _with_start(m: Model, start: Data, last: Data) -> Data:
+    """The results of the last stage, with those of the start that the rest of the step goes by."""
+    end = last
+    if m.nplastic:
+        names = OF_FLEXES + OF_TENDONS if np.any(m.flex_plasticadr >= 0) else OF_TENDONS
+        end = end.replace(**{n: getattr(start, n) for n in names})
+    back = turns_back(m)
+    if back is not None:
+        length = jnp.where(back, start.actuator_length, last.actuator_length)
+        end = end.replace(actuator_length=length)
+    if m.na and np.any(m.actuator_dyntype == DynType.DCMOTOR):
+        end = end.replace(actuator_velocity=start.actuator_velocity)
+    return end
 
 
 def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left: dict) -> Data:
