@@ -51,6 +51,7 @@ from jaxsim.model.data import Data as Data
 from jaxsim.model.data import SolverStat as SolverStat
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
+from jaxsim.model.describe import warning_texts as warning_texts
 from jaxsim.model.fields import Impl as Impl
 from jaxsim.model.lookup import ctrl_index as ctrl_index
 from jaxsim.model.lookup import dof_index as dof_index
