@@ -175,7 +175,9 @@ from jaxsim.physics.query.plugin_params import set_plugin_params as set_plugin_p
 from jaxsim.physics.query.ray import RayHit as RayHit
 from jaxsim.physics.query.ray import multi_ray as multi_ray
 from jaxsim.physics.query.ray import ray as ray
+from jaxsim.physics.query.ray_of_geom import FlexHit as FlexHit
 from jaxsim.physics.query.ray_of_geom import SurfaceHit as SurfaceHit
+from jaxsim.physics.query.ray_of_geom import ray_flex as ray_flex
 from jaxsim.physics.query.ray_of_geom import ray_hfield as ray_hfield
 from jaxsim.physics.query.ray_of_geom import ray_mesh as ray_mesh
 from jaxsim.physics.query.total_mass import get_total_mass as get_total_mass
