@@ -138,6 +138,9 @@ INSTEAD = {
     "mj_versionString": "likewise",
     "mj_getPluginConfig": "the attributes that a plugin's functions are given (`docs/extend.md`)",
     "mjc_getSDF": "`jaxsim.geom_sdf` knows the function of a geom",
+    "mj_encode": "a function for each format: `jaxsim.save_model`, `jaxsim.Spec.to_xml`",
+    "mj_embedAssets": "`<texture embed='true'>`, or no `<compiler passthrough>`, and load again",
+    "mj_printSchema": "`docs/reference/mjcf.md`, made from the schema table",
     "mju_getXMLDependencies": "`jaxsim.Spec.from_file`, then the files that its elements name",
     "mju_zero": "`jnp.zeros(n)`",
     "mju_zero3": "`jnp.zeros(3)`",
@@ -248,8 +251,26 @@ ABSENT = {
         mjv_updateScene mjv_addGeoms mjv_makeLights mjv_updateSkin""",
     "the model stands in no room around it, and is seen by one eye": """
         mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
-    "not yet": """
-        mj_encode mj_embedAssets mj_printSchema""",
+}
+
+# modules of MuJoCo's Python package, and its functions that are not in the header
+PACKAGE = {
+    "batch": "`jax.vmap` of any function; `jaxsim.BatchProgram`, `jaxsim.replicate`",
+    "rollout": "`jaxsim.rollout`, under `jax.vmap`; `jaxsim.BatchProgram`",
+    "minimize": "`jaxsim.identify.levenberg_marquardt`",
+    "sysid": "`jaxsim.identify` (`docs/identify.md`)",
+    "mjx": "`jaxsim.mjx`, whose names are MJX's",
+    "renderer": "`jaxsim.view.camera_images` (`docs/render.md`)",
+    "viewer": "`jaxsim.view.Viewer`, `jaxsim view` (`docs/view.md`)",
+    "msh2obj": "nothing is to be converted: `jaxsim.load_model` reads MSH files",
+    "from_zip": '`jaxsim.register_filesystems("zip")`; `jaxsim.load_model("zip://a.xml::a.zip")`',
+    "to_zip": "`jaxsim.Spec.to_xml`; the files are where they were",
+    "set_mjcb_control": "`jaxsim.Callbacks`, as for all of MuJoCo's `set_mjcb_` functions",
+    "set_mju_user_warning": "`jaxsim.check`, `jaxsim.warning_texts`; memory is JAX's",
+    "introspect": "`docs/reference/fields.md`; `jaxsim.Data` and `jaxsim.Model` have `fields`",
+    "rendering": "OpenGL and Filament: not planned, as `cgl`, `egl`, `glfw`, `osmesa`, `gl_context`, "
+    "`mjrf`",
+    "studio": "an application in C++: not planned",
 }
 
 # the other families of the header
@@ -309,6 +330,8 @@ def reference() -> str:
     instead = [Row(*item) for item in INSTEAD.items()]
     lines += _table("Instead", "here", instead)
     lines += _table("Without a counterpart", "why", absent())
+    package = [Row(f"mujoco.{name}", words) for name, words in PACKAGE.items()]
+    lines += _table("MuJoCo's Python package", "here", package)
     families = [Row(name, words) for name, words in FAMILIES.items()]
     lines += _table("Other families", "here", families)
     return "\n".join(lines).rstrip("\n") + "\n"
