@@ -268,8 +268,7 @@ PACKAGE = {
     "set_mjcb_control": "`jaxsim.Callbacks`, as for all of MuJoCo's `set_mjcb_` functions",
     "set_mju_user_warning": "`jaxsim.check`, `jaxsim.warning_texts`; memory is JAX's",
     "introspect": "`docs/reference/fields.md`; `jaxsim.Data` and `jaxsim.Model` have `fields`",
-    "rendering": "OpenGL and Filament: not planned, as `cgl`, `egl`, `glfw`, `osmesa`, `gl_context`, "
-    "`mjrf`",
+    "rendering": "OpenGL and Filament, as `cgl`, `egl`, `glfw`, `osmesa`, `gl_context`, `mjrf`",
     "studio": "an application in C++: not planned",
 }
 

@@ -59,6 +59,6 @@ def ray_skin(face: np.ndarray, vert: Array, pnt: Array, vec: Array) -> SkinHit:
         for x, to in ((pnt, shape), (vec, shape), (vert, vert.shape))
     )
     tables = [face.astype(np.int32)] if len(face) else []
-    hits = cast_soft(points, jnp.zeros(1, vert.dtype), tables, Rays(begin, way, unseen=()))
+    hits = cast_soft(points, jnp.zeros_like(points.x), tables, Rays(begin, way, unseen=()))
     found = SkinHit(hits.dist, hits.vert, jnp.stack(hits.normal.parts, axis=1))
     return jax.tree.map(lambda x: x[0], found) if len(shape) == 1 else found

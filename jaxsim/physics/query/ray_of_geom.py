@@ -157,7 +157,7 @@ def soft_hits(m: Model, d: Data, flex: int, shown: Shown, pnt: Array, vec: Array
     points = take(d.flexvert_xpos, np.arange(first, first + int(m.flex_vertnum[flex])))
     rays = Rays(in_parts(pnt), in_parts(vec), unseen=())
     tables = drawn(m.structure, flex, shown)
-    return cast_soft(points, take(m.flex_radius, [flex]), tables, rays)
+    return cast_soft(points, take(m.flex_radius, np.full(len(points.x), flex)), tables, rays)
 
 
 def _ask(

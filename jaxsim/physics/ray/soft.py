@@ -82,7 +82,7 @@ def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
 
     Args:
       points: `[npoint, *W]`.
-      radius: of balls and rods, `[1, *W]` [m].
+      radius: of the balls at the points, and of the rods that begin there, `[npoint, *W]` [m].
       tables: numbers of points, as `drawn` gives them.
       rays: the rays; one without direction meets nothing.
     """
@@ -119,10 +119,10 @@ def _search(points: Vec, radius: Array, tables: list, rays: Rays) -> tuple[Array
     best = jnp.full_like(rays.pos.x, NEVER)
     part = row = jnp.zeros(best.shape, jnp.int32)
     begin, way = (v.map(lambda x: x[None]) for v in (rays.pos, rays.vec))
-    radius = radius[None]
     for number, table in enumerate(tables):
         corners = [take(points, c).map(lambda x: x[:, None]) - begin for c in table.T]
-        far = FAR_TO[table.shape[1]](way, radius, *corners)
+        thick = take(radius, table[:, 0])[:, None]
+        far = FAR_TO[table.shape[1]](way, thick, *corners)
         far = jnp.where(far >= 0, far, NEVER)
         index = jnp.argmin(far, axis=0).astype(jnp.int32)
         least = jnp.min(far, axis=0)
@@ -137,7 +137,7 @@ def _hit(points: Vec, radius: Array, rays: Rays, ids: list) -> Hit:
     corners = [pick(points, i) - rays.pos for i in ids]
     if len(ids) == 3:
         return triangle.hit(rays.vec, *corners)
-    far = FAR_TO[len(ids)](rays.vec, radius, *corners)
+    far = FAR_TO[len(ids)](rays.vec, pick(radius, ids[0]), *corners)
     far = jnp.where(jnp.isfinite(far), far, 0)
     at = rays.vec.scale(far)
     return Hit(far, (at - _axis_point(at, *corners)).normalize())
