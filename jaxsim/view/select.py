@@ -78,22 +78,20 @@ def select(
     hit = ray(m, d, begin, way, tuple(geomgroup), flg_static)
     bodies = jnp.asarray(m.geom_bodyid.astype(np.int32)) if m.ngeom else jnp.zeros(1, jnp.int32)
     body = jnp.where(hit.geomid >= 0, bodies[jnp.maximum(hit.geomid, 0)], NOTHING)
-    found = _Taken(hit.dist, body, begin + hit.dist * way, hit.geomid)
-    ids = {"geom": hit.geomid, "flex": NOTHING, "skin": NOTHING}
-    for kind, taken in _soft(m, d, begin, way).items():
-        nearer = (taken.dist >= 0) & ((found.dist < 0) | (taken.dist < found.dist))
-        found = jax.tree.map(
-            lambda new, old, nearer=nearer: jnp.where(nearer, new, old), taken, found
-        )
-        ids = {k: jnp.where(nearer, NOTHING, i) for k, i in ids.items()}
-        ids[kind] = jnp.where(nearer, taken.id, NOTHING)
-    met = found.dist >= 0
-    held = jnp.maximum(found.body, 0)
+    of_geom = _Taken(hit.dist, body, begin + hit.dist * way, hit.geomid)
+    found = {"geom": of_geom} | _soft(m, d, begin, way)
+    dist = jnp.stack([jnp.where(t.dist < 0, jnp.inf, t.dist) for t in found.values()])
+    best, met = jnp.argmin(dist), jnp.min(dist) < jnp.inf
+    taken = jax.tree.map(lambda *each: jnp.stack(each)[best], *found.values())
+    nothing = jnp.full_like(hit.geomid, NOTHING)
+    ids = dict.fromkeys(("geom", "flex", "skin"), nothing)
+    ids |= {kind: jnp.where(best == k, t.id, nothing) for k, (kind, t) in enumerate(found.items())}
+    localpos = in_body(m, d, jnp.maximum(taken.body, 0), taken.point)
     return Selection(
-        body=found.body,
-        **{kind: jnp.asarray(i, jnp.int32) for kind, i in ids.items()},
-        point=jnp.where(met, found.point, 0),
-        localpos=jnp.where(met, in_body(m, d, held, found.point), 0),
+        body=taken.body,
+        **ids,
+        point=jnp.where(met, taken.point, 0),
+        localpos=jnp.where(met, localpos, 0),
     )
 
 
@@ -114,8 +112,8 @@ def _soft(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
 
 def _native(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
     d = flex(m, com_pos(m, kinematics(m, d)))
-    beam = (Vec(*(v[k : k + 1] for k in range(3))) for v in (begin, way))
-    rays = Rays(*beam, unseen=())
+    pos, vec = (Vec(*(v[k : k + 1] for k in range(3))) for v in (begin, way))
+    rays = Rays(pos, vec, unseen=())
     found = {"flex": flex_hit(m, d, rays)} if m.nflex else {}
     found |= {"skin": skin_hit(m, d, rays)} if m.nskin else {}
     return {
