@@ -51,6 +51,7 @@ from jaxsim.model.data import Data as Data
 from jaxsim.model.data import SolverStat as SolverStat
 from jaxsim.model.describe import bytes_per_world as bytes_per_world
 from jaxsim.model.describe import describe as describe
+from jaxsim.model.describe import warning_texts as warning_texts
 from jaxsim.model.fields import Impl as Impl
 from jaxsim.model.lookup import ctrl_index as ctrl_index
 from jaxsim.model.lookup import dof_index as dof_index
@@ -174,7 +175,9 @@ from jaxsim.physics.query.plugin_params import set_plugin_params as set_plugin_p
 from jaxsim.physics.query.ray import RayHit as RayHit
 from jaxsim.physics.query.ray import multi_ray as multi_ray
 from jaxsim.physics.query.ray import ray as ray
+from jaxsim.physics.query.ray_of_geom import FlexHit as FlexHit
 from jaxsim.physics.query.ray_of_geom import SurfaceHit as SurfaceHit
+from jaxsim.physics.query.ray_of_geom import ray_flex as ray_flex
 from jaxsim.physics.query.ray_of_geom import ray_hfield as ray_hfield
 from jaxsim.physics.query.ray_of_geom import ray_mesh as ray_mesh
 from jaxsim.physics.query.total_mass import get_total_mass as get_total_mass

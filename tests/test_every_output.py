@@ -252,6 +252,8 @@ def expected(mj: mujoco.MjModel, mjd: mujoco.MjData, name: str):
         return J.ravel()
     if name == "warning":
         return np.array([w.number for w in mjd.warning])[:7]
+    if name == "warning_lastinfo":
+        return np.array([w.lastinfo for w in mjd.warning])[:7]
     return np.asarray(getattr(mjd, name))
 
 
@@ -325,7 +327,7 @@ def test_every_field_has_numbers_somewhere():
     # a step has inverse dynamics under a flag only (test_inverse.py), nothing goes wrong here,
     # plugins with a state are those of users (tests/extend/test_state.py), and every output of
     # flexes is compared in physics/flex/test_flexes.py
-    absent = {"qfrc_inverse", "solver_fwdinv", "warning", "plugin_state"}
+    absent = {"qfrc_inverse", "solver_fwdinv", "warning", "warning_lastinfo", "plugin_state"}
     absent |= {name for name in Data.fields if name.startswith("flex")}
     assert set(Data.fields) - seen == absent
 

@@ -67,7 +67,7 @@ SAME = {
     "Decompositions": """
         mju_cholFactor mju_cholSolve mju_cholUpdate mju_cholFactorBand mju_cholSolveBand
         mju_band2Dense mju_dense2Band mju_bandMulMatVec mju_bandDiag mju_eig3 mju_boxQP""",
-    "Rays": "mj_ray mj_multiRay mj_rayMesh mj_rayHfield mju_rayGeom",
+    "Rays": "mj_ray mj_multiRay mj_rayMesh mj_rayHfield mj_rayFlex mju_rayGeom mju_raySkin",
     "Curves and numbers": """
         mju_muscleGain mju_muscleBias mju_muscleDynamics mju_encodePyramid mju_decodePyramid
         mju_springDamper mju_sigmoid mju_Halton""",
@@ -114,6 +114,7 @@ RENAMED = {
     "mjv_defaultPerturb": "jaxsim.view.Perturb",
     "mj_getTotalmass": "jaxsim.get_total_mass",
     "mj_setTotalmass": "jaxsim.set_total_mass",
+    "mju_warningText": "jaxsim.warning_texts",
 }
 
 # what takes the place of a function in a program that uses JAX
@@ -132,11 +133,14 @@ INSTEAD = {
     "mj_maxContact": "`m.ncontact`; `jaxsim.suggest_capacities` measures what is needed",
     "mj_referenceConstraint": "`jaxsim.constraint_rows`, then `rows.efc_aref`",
     "mj_setLengthRange": "done when the model is loaded",
-    "mj_warning": "counters in `d.warning`, and `jaxsim.warning_counts(d)`",
+    "mj_warning": "`d.warning`, `d.warning_lastinfo`, and `jaxsim.warning_counts(d)`",
     "mj_version": '`importlib.metadata.version("jaxsim-engine")`',
     "mj_versionString": "likewise",
     "mj_getPluginConfig": "the attributes that a plugin's functions are given (`docs/extend.md`)",
     "mjc_getSDF": "`jaxsim.geom_sdf` knows the function of a geom",
+    "mj_encode": "a function for each format: `jaxsim.save_model`, `jaxsim.Spec.to_xml`",
+    "mj_embedAssets": "`<texture embed='true'>`, or no `<compiler passthrough>`, and load again",
+    "mj_printSchema": "`docs/reference/mjcf.md`, made from the schema table",
     "mju_getXMLDependencies": "`jaxsim.Spec.from_file`, then the files that its elements name",
     "mju_zero": "`jnp.zeros(n)`",
     "mju_zero3": "`jnp.zeros(3)`",
@@ -194,8 +198,7 @@ INSTEAD = {
     "mju_type2Str": "`ObjType(k).name.lower()`",
     "mju_str2Type": "`ObjType[name.upper()]`",
     "mju_writeNumBytes": "an f-string",
-    "mju_warningText": "`jaxsim.warning_counts(d)`",
-    "mju_isBad": "`~(jnp.abs(x) < MAXVAL)`",
+    "mju_isBad": "`~(jnp.abs(x) <= MAXVAL)`",
     "mju_isZero": "`~jnp.any(a)`",
     "mju_standardNormal": "`jax.random.normal(key)`",
     "mju_f2n": "`a.astype(dtype)`",
@@ -243,14 +246,30 @@ ABSENT = {
     "an XML that was last compiled is not kept: `Spec.to_xml` of the Spec": """
         mj_saveLastXML mj_freeLastXML""",
     "for a renderer": """
-        mj_loadTexture mj_printScene mj_printFormattedScene mju_raySkin mjv_defaultOption
+        mj_loadTexture mj_printScene mj_printFormattedScene mjv_defaultOption
         mjv_defaultFigure mjv_initGeom mjv_connector mjv_defaultScene mjv_makeScene mjv_freeScene
         mjv_updateScene mjv_addGeoms mjv_makeLights mjv_updateSkin""",
     "the model stands in no room around it, and is seen by one eye": """
         mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
-    "not yet": """
-        mj_encode mj_embedAssets mj_printSchema
-        mj_rayFlex""",
+}
+
+# modules of MuJoCo's Python package, and its functions that are not in the header
+PACKAGE = {
+    "batch": "`jax.vmap` of any function; `jaxsim.BatchProgram`, `jaxsim.replicate`",
+    "rollout": "`jaxsim.rollout`, under `jax.vmap`; `jaxsim.BatchProgram`",
+    "minimize": "`jaxsim.identify.levenberg_marquardt`",
+    "sysid": "`jaxsim.identify` (`docs/identify.md`)",
+    "mjx": "`jaxsim.mjx`, whose names are MJX's",
+    "renderer": "`jaxsim.view.camera_images` (`docs/render.md`)",
+    "viewer": "`jaxsim.view.Viewer`, `jaxsim view` (`docs/view.md`)",
+    "msh2obj": "nothing is to be converted: `jaxsim.load_model` reads MSH files",
+    "from_zip": '`jaxsim.register_filesystems("zip")`; `jaxsim.load_model("zip://a.xml::a.zip")`',
+    "to_zip": "`jaxsim.Spec.to_xml`; the files are where they were",
+    "set_mjcb_control": "`jaxsim.Callbacks`, as for all of MuJoCo's `set_mjcb_` functions",
+    "set_mju_user_warning": "`jaxsim.check`, `jaxsim.warning_texts`; memory is JAX's",
+    "introspect": "`docs/reference/fields.md`; `jaxsim.Data` and `jaxsim.Model` have `fields`",
+    "rendering": "OpenGL and Filament, as `cgl`, `egl`, `glfw`, `osmesa`, `gl_context`, `mjrf`",
+    "studio": "an application in C++: not planned",
 }
 
 # the other families of the header
@@ -310,6 +329,8 @@ def reference() -> str:
     instead = [Row(*item) for item in INSTEAD.items()]
     lines += _table("Instead", "here", instead)
     lines += _table("Without a counterpart", "why", absent())
+    package = [Row(f"mujoco.{name}", words) for name, words in PACKAGE.items()]
+    lines += _table("MuJoCo's Python package", "here", package)
     families = [Row(name, words) for name, words in FAMILIES.items()]
     lines += _table("Other families", "here", families)
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -6,6 +6,7 @@ import numpy as np
 from jaxsim.cli.progress import thousands
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
+from jaxsim.model.describe import warning_texts
 from jaxsim.model.model import Model
 from jaxsim.model.warning import warning_counts
 
@@ -31,7 +32,7 @@ def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
         ("speed", f"{thousands(worlds * steps / seconds)} world steps/s"),
         *_heights(m, d),
         *_contacts(m, d),
-        *_warnings(d),
+        *_warnings(m, d),
     ]
     return "\n".join(f"{name:11} {text}" for name, text in rows)
 
@@ -51,13 +52,15 @@ def _contacts(m: Model, d: Data):
         yield "contacts", f"{d.ncon.mean():.1f} a world, {most}, room for {m.ncontact}"
 
 
-def _warnings(d: Data):
-    """What went wrong, and how often."""
+def _warnings(m: Model, d: Data):
+    """What went wrong, how often, and what it was in the first worlds."""
     counts = warning_counts(d)
     if not counts:
         yield "warnings", "none: no resets, no overflow"
     for count in counts:
         yield "warning", str(count)
+    for text in warning_texts(m, d):
+        yield "", text
 
 
 def _duration(seconds: float) -> str:

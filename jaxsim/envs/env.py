@@ -183,13 +183,16 @@ class Env:
         """The action as it counts, and the world with it taken.
 
         An action that is not finite counts as zero, in the reward too, and as a BADCTRL in
-        `Data.warning`.
+        `Data.warning`, whose `warning_lastinfo` is -1: which control it would have been is not
+        known.
         """
         bad = ~jnp.isfinite(action).all()
         action = jnp.where(bad, jnp.zeros_like(action), action)
-        driven = self.control(m, d, action)
-        count = driven.warning.at[WarningType.BADCTRL].add(bad.astype(driven.warning.dtype))
-        return action, driven.replace(warning=count)
+        driven, kind = self.control(m, d, action), WarningType.BADCTRL
+        count = driven.warning.at[kind].add(bad.astype(driven.warning.dtype))
+        info = driven.warning_lastinfo
+        info = info.at[kind].set(jnp.where(bad, -1, info[kind]))
+        return action, driven.replace(warning=count, warning_lastinfo=info)
 
     def advance(self, m: Model, d: Data) -> Data:
         """The physics of one action."""

@@ -14,6 +14,7 @@ STATE = frozenset(
     """time qpos qvel act qacc_warmstart tree_asleep tree_start ctrl qfrc_applied xfrc_applied
     eq_active mocap_pos mocap_quat userdata""".split()
 )
+WARNINGS = ("warning", "warning_lastinfo")
 
 
 class State(struct.PyTreeNode):
@@ -52,7 +53,13 @@ def with_state_of(d: Data, other: Data, where: jax.Array) -> Data:
     return d.replace(**changed)
 
 
+def with_warnings_of(d: Data, other: Data) -> Data:
+    """A world that goes on counting what went wrong where another has stopped."""
+    return d.replace(**{name: getattr(other, name) for name in WARNINGS})
+
+
 def state_alone(d: Data) -> Data:
     """A world without its results, so that nobody reads what belongs to another moment."""
-    gone = [n for n, f in Data.fields.items() if n not in STATE | {"warning"} and not f.static]
+    kept = STATE | {*WARNINGS}
+    gone = [n for n, f in Data.fields.items() if n not in kept and not f.static]
     return d.replace(**{name: None for name in gone if getattr(d, name) is not None})

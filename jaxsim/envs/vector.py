@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.envs.env import Env
-from jaxsim.envs.state import State, select
+from jaxsim.envs.state import State, select, with_warnings_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
@@ -138,7 +138,7 @@ class VectorEnv:
         last = {n: told.info[n] for n in ("terminated", "truncated", "diverged")}
         last["final_obs"] = told.obs
         begun = fresh.replace(
-            data=fresh.data.replace(warning=told.data.warning),
+            data=with_warnings_of(fresh.data, told.data),
             reward=told.reward,
             done=told.done,
             metrics=told.metrics,
@@ -152,7 +152,7 @@ class VectorEnv:
         env, over = self.env, state.done > 0
         action, driven = env.take(m, state.data, action)
         after = env.renew(m, driven, fresh, over)
-        before = select(over, fresh.replace(warning=after.warning), state.data)
+        before = select(over, with_warnings_of(fresh, after), state.data)
         told = self._bounded(env.told(m, state, before, after, action))
         zero, no = jnp.zeros_like(told.reward), jnp.zeros((), bool)
         first = {"steps": jnp.zeros((), jnp.int32), "key": key}

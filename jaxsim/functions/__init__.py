@@ -43,6 +43,8 @@ from jaxsim.functions.quaternion import rot_vec_quat as rot_vec_quat
 from jaxsim.functions.quaternion import sub_quat as sub_quat
 from jaxsim.functions.ray import GeomHit as GeomHit
 from jaxsim.functions.ray import ray_geom as ray_geom
+from jaxsim.functions.ray_skin import SkinHit as SkinHit
+from jaxsim.functions.ray_skin import ray_skin as ray_skin
 from jaxsim.functions.rotation import euler_to_quat as euler_to_quat
 from jaxsim.functions.rotation import mat_to_rot as mat_to_rot
 from jaxsim.functions.rotation import quat_z_to_vec as quat_z_to_vec

@@ -144,6 +144,12 @@ class Data(Record):
     userdata = array("nuserdata", doc="user data, not touched by the engine")
     # diagnostics
     warning = array(7, dtype="int", doc="number of times each WarningType occurred")
+    warning_lastinfo = array(
+        7,
+        dtype="int",
+        doc="of the last time: the first bad entry of qpos, qvel, qacc or ctrl (-1: of another "
+        "input); the places for contacts that were wanted",
+    )
     solver_niter = array(dtype="int", doc="solver iterations of the last step")
     solver = nested(SolverStat, "statistics of the solver's iterations", keep=False)
     solver_fwdinv = array(2, unit="N or N m", doc="norms: inverse - forward, under the fwdinv flag")
@@ -336,7 +342,7 @@ INSTEAD = {
 ALWAYS = frozenset(
     "time qpos qvel act history plastic plugin_state qacc_warmstart tree_asleep tree_start "
     "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
-    "warning solver_niter".split()
+    "warning warning_lastinfo solver_niter".split()
 )
 SLEEP_STATE = frozenset(("tree_asleep", "tree_start"))
 OF_SLEEP = SLEEP_STATE | frozenset(

@@ -1,7 +1,8 @@
 """What the counters of `Data.warning` mean, and reading them on the host.
 
 Nothing raises inside a step: what goes wrong there is counted, world by world. `check` raises after
-the fact, `warning_counts` reports.
+the fact, `warning_counts` reports; `warning_texts` (describe/warnings.py) names joints and
+actuators.
 """
 
 from typing import NamedTuple
@@ -47,12 +48,14 @@ class WarningCount(NamedTuple):
       times: how often, in all worlds together.
       worlds: indices of the worlds where it did, over all leading axes counted as one.
       of: number of worlds.
+      last: what the last was about, in each of these worlds (`about`).
     """
 
     type: WarningType
     times: int
     worlds: np.ndarray
     of: int
+    last: np.ndarray
 
     def __str__(self) -> str:
         meaning = MEANINGS[self.type]
@@ -61,16 +64,32 @@ class WarningCount(NamedTuple):
         return f"{times}{where}: {meaning.what}; {meaning.remedy}"
 
 
+# whose first bad entry a warning notes
+ENTRY_OF = {
+    WarningType.BADQPOS: "qpos",
+    WarningType.BADQVEL: "qvel",
+    WarningType.BADQACC: "qacc",
+    WarningType.BADCTRL: "ctrl",
+}
+
+
+def about(kind: WarningType, info: int) -> str:
+    """What `Data.warning_lastinfo` says of a warning: "qvel[7]", "40 wanted"; "" if nothing."""
+    if kind == WarningType.CONTACTFULL:
+        return f"{info} wanted"
+    return f"{ENTRY_OF[kind]}[{info}]" if kind in ENTRY_OF and info >= 0 else ""
+
+
 def warning_counts(d: Data) -> list[WarningCount]:
     """What went wrong in some worlds since `make_data`.
 
     Args:
       d: one world or a batch, outside jit: the counters are read on the host.
     """
-    counts = np.asarray(jax.device_get(d.warning))
-    counts = counts.reshape(-1, counts.shape[-1])
+    both = jax.device_get((d.warning, d.warning_lastinfo))
+    counts, info = (np.asarray(a).reshape(-1, np.shape(a)[-1]) for a in both)
     return [
-        WarningCount(kind, int(n.sum()), np.flatnonzero(n), len(n))
+        WarningCount(kind, int(n.sum()), at := np.flatnonzero(n), len(n), info[at, kind])
         for kind in WarningType
         if (n := counts[:, kind]).any()
     ]
@@ -101,9 +120,15 @@ def check(d: Data) -> None:
 
     Raises:
       RuntimeError: a counter of `d.warning` is not zero; names each, with the first world where
-        it happened and the remedy.
+        it happened, what the last was about there, and the remedy.
     """
     found = warning_counts(d)
     if found:
-        lines = [f"{n.type.name}: {n} (first: world {n.worlds[0]})" for n in found]
+        lines = [f"{n.type.name}: {n} (first: {_first(n)})" for n in found]
         raise RuntimeError("\n".join(["the simulation warns:", *lines]))
+
+
+def _first(n: WarningCount) -> str:
+    """The first world of a warning, and what it was about there."""
+    what = about(n.type, n.last[0])
+    return f"world {n.worlds[0]}{', ' if what else ''}{what}"

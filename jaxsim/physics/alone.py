@@ -56,13 +56,13 @@ def fwd_kinematics(m: Model, d: Data) -> Data:
 
 
 @stage(
-    reads="qpos qvel plastic eq_active mocap_pos mocap_quat warning",
+    reads="qpos qvel plastic eq_active mocap_pos mocap_quat warning warning_lastinfo",
     writes=(
         "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat "
         "cam_xpos cam_xmat light_xpos light_xdir subtree_com cdof cinert crb M qLD qLDiagInv "
         "ten_wrapadr ten_wrapnum wrap_obj wrap_xpos ten_length ten_J "
         "flexvert_xpos flexelem_aabb flexedge_length flexedge_J "
-        "actuator_length actuator_moment contact ncon ne nf nl nefc warning"
+        "actuator_length actuator_moment contact ncon ne nf nl nefc warning warning_lastinfo"
     ),
 )
 def fwd_position(m: Model, d: Data) -> Data:
@@ -205,8 +205,8 @@ def implicit(m: Model, d: Data) -> Data:
 @stage(
     reads=(
         "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied eq_active mocap_pos "
-        "mocap_quat warning xpos xquat xmat subtree_com cdof ten_length ten_J flexvert_xpos "
-        "actuator_length actuator_velocity act_dot qacc readings"
+        "mocap_quat warning warning_lastinfo xpos xquat xmat subtree_com cdof ten_length ten_J "
+        "flexvert_xpos actuator_length actuator_velocity act_dot qacc readings"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )

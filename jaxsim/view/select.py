@@ -7,13 +7,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.body.inertia import com_pos
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.query.ray import ray
+from jaxsim.physics.ray.cast import Rays
 from jaxsim.view.body import in_body
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import pixel_ray
+from jaxsim.view.soft.hit import flex_hit, skin_hit
 
 SHOWN = (True, True, True, False, False, False)  # groups that MuJoCo's viewers show at first
 NOTHING = -1
@@ -25,8 +32,9 @@ class Selection(NamedTuple):
     Attributes:
       body: number of the body, 0 for the world; -1: nothing is there.
       geom: number of the geom, or -1.
-      flex, skin: -1: rays do not meet these.
-      point: where the ray of the pixel meets it, in the world, (3,) [m]; zero for nothing.
+      flex, skin: number of the flex or of the skin, or -1; one of the three is there.
+      point: where the ray of the pixel meets a geom, or the point of a flex or skin that is nearest
+        to that, in the world, (3,) [m]; zero for nothing.
       localpos: the same in the frame of the body, for `init_perturb`.
     """
 
@@ -48,7 +56,11 @@ def select(
     geomgroup: Sequence[bool] = SHOWN,
     flg_static: bool = True,
 ) -> Selection:
-    """The geom under a pixel, its body, and the point there.
+    """The geom, flex or skin under a pixel, its body, and the point there.
+
+    Flexes are met as MuJoCo's viewers draw them at first, edges and faces, whatever their group; of
+    a flex or skin the body is that of the nearest vertex (of an interpolated flex that of its node,
+    of a skin the bone with the largest weight).
 
     Args:
       m: the model.
@@ -64,16 +76,50 @@ def select(
     """
     begin, way = pixel_ray(m, d, camera, aspect, relx, rely)
     hit = ray(m, d, begin, way, tuple(geomgroup), flg_static)
-    met = hit.geomid >= 0
     bodies = jnp.asarray(m.geom_bodyid.astype(np.int32)) if m.ngeom else jnp.zeros(1, jnp.int32)
-    body = bodies[jnp.maximum(hit.geomid, 0)]
-    point = begin + jnp.where(met, hit.dist, 0) * way
-    nothing = jnp.full_like(body, NOTHING)
+    body = jnp.where(hit.geomid >= 0, bodies[jnp.maximum(hit.geomid, 0)], NOTHING)
+    of_geom = _Taken(hit.dist, body, begin + hit.dist * way, hit.geomid)
+    found = {"geom": of_geom} | _soft(m, d, begin, way)
+    dist = jnp.stack([jnp.where(t.dist < 0, jnp.inf, t.dist) for t in found.values()])
+    best, met = jnp.argmin(dist), jnp.min(dist) < jnp.inf
+    taken = jax.tree.map(lambda *each: jnp.stack(each)[best], *found.values())
+    nothing = jnp.full_like(hit.geomid, NOTHING)
+    ids = dict.fromkeys(("geom", "flex", "skin"), nothing)
+    ids |= {kind: jnp.where(best == k, t.id, nothing) for k, (kind, t) in enumerate(found.items())}
+    localpos = in_body(m, d, jnp.maximum(taken.body, 0), taken.point)
     return Selection(
-        body=jnp.where(met, body, nothing),
-        geom=hit.geomid,
-        flex=nothing,
-        skin=nothing,
-        point=jnp.where(met, point, 0),
-        localpos=jnp.where(met, in_body(m, d, body, point), 0),
+        body=taken.body,
+        **ids,
+        point=jnp.where(met, taken.point, 0),
+        localpos=jnp.where(met, localpos, 0),
     )
+
+
+class _Taken(NamedTuple):
+    """What a ray meets of one kind: how far, of which body, the point (3,), and its number."""
+
+    dist: jax.Array
+    body: jax.Array
+    point: jax.Array
+    id: jax.Array
+
+
+def _soft(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
+    """What a ray meets of flexes and of skins, where the model has some."""
+    found = _hits(m, d, begin, way) if m.nflex or m.nskin else {}
+    return {kind: _Taken(t.dist[0], t.body[0], t.point, t.id[0]) for kind, t in found.items()}
+
+
+def _native(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
+    d = flex(m, com_pos(m, kinematics(m, d)))
+    pos, vec = (Vec(*(v[k : k + 1] for k in range(3))) for v in (begin, way))
+    rays = Rays(pos, vec, unseen=())
+    found = {"flex": flex_hit(m, d, rays)} if m.nflex else {}
+    found |= {"skin": skin_hit(m, d, rays)} if m.nskin else {}
+    return {
+        kind: _Taken(hit.dist, hit.body, jnp.concatenate(hit.point.parts), hit.id)
+        for kind, hit in found.items()
+    }
+
+
+_hits = jax.jit(worlds(_native), inline=True)

@@ -1,5 +1,8 @@
 """The reference page of MuJoCo's functions is current, and has every function of its header."""
 
+import importlib
+import importlib.util
+import pkgutil
 import re
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import pytest
 from jaxsim.cli.functions import (
     FAMILIES,
     INSTEAD,
+    PACKAGE,
     absent,
     named,
     pythonic,
@@ -49,9 +53,21 @@ def test_what_is_named_exists_and_says_what_it_is(row):
 
 
 def test_what_takes_the_place_of_a_function_exists():
-    for text in INSTEAD.values():
+    for text in (*INSTEAD.values(), *PACKAGE.values()):
         for dotted in re.findall(r"jaxsim\.[\w.]*\w", text):
+            module = ".".join(dotted.split(".")[:2])
+            if importlib.util.find_spec(module):
+                importlib.import_module(module)
             value_of(dotted)
+
+
+def test_every_module_of_the_package_has_a_row():
+    modules = {m.name for m in pkgutil.iter_modules(mujoco.__path__)}
+    ours = {m for m in modules if not m.startswith("_") and not m.endswith("_test")}
+    functions = {"from_zip", "to_zip", "set_mjcb_control", "set_mju_user_warning"}
+    assert all(hasattr(mujoco, name) for name in functions)
+    assert {m for m in ours if m not in PACKAGE and m not in PACKAGE["rendering"]} == set()
+    assert PACKAGE.keys() - ours == functions
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,7 @@ def test_an_action_that_is_not_finite_counts_as_zero(mode):
     given = jnp.array([[0.5], [jnp.nan], [jnp.inf]])
     bad, good = step(state, given), step(state, jnp.array([[0.5], [0.0], [0.0]]))
     np.testing.assert_array_equal(bad.data.warning[:, WarningType.BADCTRL], [0, 1, 1])
+    np.testing.assert_array_equal(bad.data.warning_lastinfo[:, WarningType.BADCTRL], [0, -1, -1])
     np.testing.assert_array_equal(bad.obs, good.obs)
     np.testing.assert_array_equal(bad.reward, good.reward)
     assert np.isfinite(bad.reward).all()

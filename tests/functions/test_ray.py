@@ -8,7 +8,7 @@ import pytest
 from tolerance import ROUGH_DIFFERENCE, ROUNDING
 
 from jaxsim.enums import GeomType
-from jaxsim.functions import quat_to_mat, ray_geom
+from jaxsim.functions import quat_to_mat, ray_geom, ray_skin
 from jaxsim.functions.ray import SHAPES
 
 NUMBER = 150
@@ -85,3 +85,25 @@ def test_one_and_many():
     assert not nothing.normal.any()
     with pytest.raises(ValueError, match=r"ray_geom: geomtype: expected one of plane, .*'mesh'"):
         ray_geom(np.zeros(3), np.eye(3), np.ones(3), np.zeros(3), np.zeros(3), "mesh")
+
+
+def test_skins_are_met_as_in_mujoco():
+    """From both sides; the vertex is the nearest of the face."""
+    rng = np.random.default_rng(2)
+    vert = rng.normal(size=(9, 3)).astype(np.float32).astype(float)
+    face = np.array([rng.choice(9, 3, replace=False) for _ in range(7)], np.int32)
+    pnt, vec = 2 * rng.normal(size=(80, 3)), rng.normal(size=(80, 3))
+    vec[40:] -= pnt[40:]
+    found = jax.jit(lambda *a: ray_skin(face, *a))(vert, pnt, vec)
+    for k, (p, v) in enumerate(zip(pnt, vec, strict=True)):
+        near = np.full(1, -1, np.int32)
+        far = mujoco.mju_raySkin(
+            7, 9, face.reshape(1, -1), np.float32(vert.reshape(1, -1)), p, v, near
+        )
+        assert found.vertid[k] == (near[0] if far >= 0 else -1)
+        np.testing.assert_allclose(found.dist[k], far, **ROUNDING)
+    assert 0.1 < (found.dist >= 0).mean() < 0.9
+    one = ray_skin(face, vert, pnt[41], vec[41])
+    np.testing.assert_allclose(one.dist, found.dist[41], **ROUNDING)
+    with pytest.raises(ValueError, match="face: there are 5 vertices, got 8"):
+        ray_skin(face, vert[:5], pnt, vec)

@@ -92,6 +92,7 @@ def test_a_batch_and_what_is_wrong_in_it():
     assert not section(good, "not finite")
     assert not section(good, "bodies")
     assert section(good, "warnings")[0].startswith("BADQPOS: 2 times in 1 of 6 worlds: reset")
+    assert section(good, "warnings")[1].startswith("world 2: BADQPOS 2 times, reset: position")
     with pytest.raises(ValueError, match="describe: there is no world 6; the batch has 6"):
         jaxsim.describe(m, every, 6)
 

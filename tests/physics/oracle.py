@@ -32,7 +32,7 @@ def data(mj: mujoco.MjModel, mjd: mujoco.MjData) -> Data:
     values["M"] = jnp.asarray(M)
     values["ten_J"] = jnp.asarray(dense_tendon(mj, mjd))
     values["actuator_moment"] = jnp.asarray(dense_moment(mj, mjd))
-    values["warning"] = jnp.zeros(7, jnp.int32)
+    values["warning"] = values["warning_lastinfo"] = jnp.zeros(7, jnp.int32)
     n = mjd.ncon
     con = mjd.contact
     values["ncon"] = jnp.asarray(n, jnp.int32)

@@ -30,6 +30,8 @@ OF_ISLANDS = {
     "ifrc_smooth": "qfrc_smooth",
     "ifrc_constraint": "qfrc_constraint",
 }
+# what is counted is one structure for each warning there
+OF_WARNINGS = {"warning": "number", "warning_lastinfo": "lastinfo"}
 # what a contact of geoms has in every field that belongs to flexes
 NO_FLEX = {"flex": -1, "elem": -1, "vert": -1}
 
@@ -88,7 +90,8 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         mujoco.mj_referenceConstraint(model, data)
         _row_forces(mujoco, model, data, d)
     for name, field in Data.fields.items():
-        if field.nested is None and getattr(d, name) is not None and hasattr(data, name):
+        known = hasattr(data, name) or name in OF_WARNINGS
+        if field.nested is None and getattr(d, name) is not None and known:
             _write(model, data, name, getattr(d, name))
     for name, own in poses.items():  # rounded otherwise they would wake what sleeps
         body = getattr(model, POSES[name]) if POSES[name] else np.arange(model.nbody)
@@ -213,11 +216,12 @@ def _write(model: Any, data: Any, name: str, value: Any) -> None:
     """Writes one field of a Data."""
     if name in COUNTS:
         return
+    if name in OF_WARNINGS:
+        for warning, number in zip(data.warning, np.asarray(value), strict=False):
+            setattr(warning, OF_WARNINGS[name], int(number))
+        return
     value, into = np.asarray(value), getattr(data, name)
-    if name == "warning":
-        for warning, number in zip(into, value, strict=False):
-            warning.number = int(number)
-    elif name == "solver_niter":
+    if name == "solver_niter":
         into[:] = 0
         into[0] = value
     elif (at := pattern(name, model, data)) is not None:

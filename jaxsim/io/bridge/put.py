@@ -47,7 +47,7 @@ def put_data(
         name: _like(mine, _theirs(name, model, data, mine.shape))
         for name, field in Data.fields.items()
         if field.nested is None and (mine := getattr(d, name)) is not None
-        if hasattr(data, name)
+        if hasattr(data, name) or name == "warning_lastinfo"
     }
     if d.contact is not None:
         given["contact"] = _contacts(d.contact, model, data)
@@ -67,6 +67,8 @@ def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
         return rows(name, model, data, shape)
     if name == "warning":
         return [w.number for w in data.warning][: shape[0]]
+    if name == "warning_lastinfo":
+        return [w.lastinfo for w in data.warning][: shape[0]]
     if name == "solver_niter":  # by islands there, one number here
         return np.max(data.solver_niter, initial=0)
     return getattr(data, name)

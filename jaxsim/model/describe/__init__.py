@@ -2,3 +2,4 @@
 
 from jaxsim.model.describe.model import bytes_per_world as bytes_per_world
 from jaxsim.model.describe.model import describe as describe
+from jaxsim.model.describe.warnings import warning_texts as warning_texts

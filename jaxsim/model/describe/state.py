@@ -11,6 +11,7 @@ from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.describe.batch import all_worlds, leading_axes, not_finite
 from jaxsim.model.describe.lines import AXES, dofs, name_of, number, numbers, shown
+from jaxsim.model.describe.warnings import warning_texts
 from jaxsim.model.model import Model
 from jaxsim.model.warning import warning_counts
 
@@ -44,7 +45,10 @@ def describe_state(m: Model, d: Data, world: int = 0) -> str:
         "bodies": _pushed(m, one),
         "energy": _energy(one),
         "not finite": not_finite(one),
-        "warnings": [f"{w.type.name}: {w}" for w in warning_counts(d)],
+        "warnings": [
+            *(f"{w.type.name}: {w}" for w in warning_counts(d)),
+            *warning_texts(m, d, worlds=1),
+        ],
     }
     return "\n".join(
         f"{'' if k else name:11} {line}".rstrip()

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import (
-    MAXVAL,
     BiasType,
     DisableBit,
     GainType,
@@ -30,22 +29,22 @@ from jaxsim.physics.actuator.setpoint import pursued
 from jaxsim.physics.actuator.transmission import moment_pattern, output_trntype
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import by_kind
-from jaxsim.physics.arrays.select import column, take, total, weighted_sum
+from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.history.read import delayed_ctrl
 from jaxsim.physics.plugin import lack as plugin_lack
 from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sleep.incidence import actuators
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
-from jaxsim.physics.warning import count
+from jaxsim.physics.warning import count, first_bad
 
 
 @stage(
     reads=(
-        "time act history tree_asleep ctrl warning actuator_length actuator_moment "
-        "actuator_velocity act_dot"
+        "time act history tree_asleep ctrl warning warning_lastinfo actuator_length "
+        "actuator_moment actuator_velocity act_dot"
     ),
-    writes="warning act_dot actuator_force qfrc_actuator",
+    writes="warning warning_lastinfo act_dot actuator_force qfrc_actuator",
 )
 def actuation(m: Model, d: Data) -> Data:
     """Activation rates, actuator forces and their sum on the dofs.
@@ -106,8 +105,8 @@ def _control(m: Model, d: Data) -> tuple[Data, Array]:
     if limited.any() and not m.opt.disableflags & DisableBit.CLAMPCTRL:
         clipped = jnp.clip(ctrl, m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1])
         ctrl = clipped if limited.all() else jnp.where(column(limited, ctrl), clipped, ctrl)
-    bad = total((~(jnp.abs(ctrl) <= MAXVAL)).astype(ctrl.dtype)) > 0
-    return count(d, WarningType.BADCTRL, bad), jnp.where(bad, 0, ctrl)
+    bad = first_bad(ctrl)
+    return count(d, WarningType.BADCTRL, bad), jnp.where(bad.where, 0, ctrl)
 
 
 def _electrical(m: Model, d: Data, ctrl: Array) -> Array:

@@ -30,13 +30,13 @@ from jaxsim.physics.refusal import Refusal, named, refuse
 from jaxsim.physics.sleep.touch import rouse
 from jaxsim.physics.sleep.trees import sleeps
 from jaxsim.physics.stage import stage
-from jaxsim.physics.warning import count
+from jaxsim.physics.warning import Trouble, count
 
 
 @stage(
-    reads="qpos plastic tree_asleep warning qvel xquat subtree_com cdof geom_xpos geom_xmat "
-    "flexvert_xpos flexelem_aabb",
-    writes="tree_asleep warning contact ncon found",
+    reads="qpos plastic tree_asleep warning warning_lastinfo qvel xquat subtree_com cdof "
+    "geom_xpos geom_xmat flexvert_xpos flexelem_aabb",
+    writes="tree_asleep warning warning_lastinfo contact ncon found",
 )
 def collision(m: Model, d: Data) -> Data:
     """Finds the contacts; what has no place is counted in `d.warning`.
@@ -63,7 +63,8 @@ def collision(m: Model, d: Data) -> Data:
         found = choose(*points, params, plan, has_free_places(m))
     if plan.soft:
         found = replace(found, contacts=with_sides(m, found.contacts))
-    d = count(d, WarningType.CONTACTFULL, found.lost > 0)
+    wanted = jnp.minimum(found.ncon, plan.capacity) + found.lost
+    d = count(d, WarningType.CONTACTFULL, Trouble(found.lost > 0, wanted))
     moving = surface_velocity(m, d, plan.pairs, found.contacts)
     if moving is not None:
         found = replace(found, contacts=found.contacts._replace(surfacevel=moving))

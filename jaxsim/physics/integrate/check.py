@@ -7,9 +7,9 @@ from jaxsim.enums import DisableBit, WarningType
 from jaxsim.math import select
 from jaxsim.model.data import ALWAYS, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.forward import forward
-from jaxsim.physics.integrate.step import RESULTS, is_bad, reset_where, without_results
+from jaxsim.physics.integrate.step import RESULTS, reset_where, without_results
+from jaxsim.physics.warning import Trouble, first_bad
 
 
 def check_pos(m: Model, d: Data) -> Data:
@@ -17,7 +17,7 @@ def check_pos(m: Model, d: Data) -> Data:
 
     It is as `make_data` gives it. With the flag autoreset disabled it is only counted.
     """
-    return _begun_anew(m, d, is_bad(d.qpos), WarningType.BADQPOS)
+    return _begun_anew(m, d, first_bad(d.qpos), WarningType.BADQPOS)
 
 
 def check_vel(m: Model, d: Data) -> Data:
@@ -25,7 +25,7 @@ def check_vel(m: Model, d: Data) -> Data:
 
     It is as `make_data` gives it. With the flag autoreset disabled it is only counted.
     """
-    return _begun_anew(m, d, is_bad(d.qvel), WarningType.BADQVEL)
+    return _begun_anew(m, d, first_bad(d.qvel), WarningType.BADQVEL)
 
 
 def check_acc(m: Model, d: Data) -> Data:
@@ -34,16 +34,16 @@ def check_acc(m: Model, d: Data) -> Data:
     It is as `forward` finds it at the start, with what `d` keeps of its results. With the flag
     autoreset disabled it is only counted.
     """
-    bad = is_bad(d.qacc)
+    bad = first_bad(d.qacc)
     new = _begun_anew(m, d, bad, WarningType.BADQACC)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return new
     found = forward(m, new)
     names = [n for n in Data.fields if n in {*ALWAYS, *RESULTS} and getattr(d, n) is not None]
     old, now = ({name: getattr(a, name) for name in names} for a in (new, found))
-    return new.replace(**select(bad, now, old))
+    return new.replace(**select(bad.where, now, old))
 
 
-def _begun_anew(m: Model, d: Data, bad: Array, warning: WarningType) -> Data:
+def _begun_anew(m: Model, d: Data, bad: Trouble, warning: WarningType) -> Data:
     d = reset_where(m, bad, d, warning)
-    return d if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad, d)
+    return d if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad.where, d)

@@ -92,6 +92,7 @@ def rk4(m: Model, d: Data) -> Data:
             act=d.act + dt * act_dot,
             qacc_warmstart=acc,
             warning=before.warning,
+            warning_lastinfo=before.warning_lastinfo,
             tree_asleep=before.tree_asleep,
             **unseen,
             **inputs_of(m, before),

@@ -4,18 +4,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import MAXVAL, DisableBit, EnableBit, IntegratorType, WarningType
+from jaxsim.enums import DisableBit, EnableBit, IntegratorType, WarningType
 from jaxsim.math import select
 from jaxsim.model.data import ALWAYS, AWAKE, WAITING, Data, no_contacts
 from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, total
+from jaxsim.physics.arrays.select import column
 from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.integrate.integrate import rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
 from jaxsim.physics.sleep.trees import report, sleeps
-from jaxsim.physics.warning import count
+from jaxsim.physics.warning import Trouble, count, first_bad
 
 RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
 ZERO_AT_START = (
@@ -50,23 +50,17 @@ def checked(m: Model, d: Data) -> Data:
 def advanced(m: Model, d: Data, kind: IntegratorType) -> Data:
     """The state after the forward dynamics, one time step later."""
     d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
-    bad = is_bad(d.qacc)
+    bad = first_bad(d.qacc)
     new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
     new = reset_where(m, bad, new, WarningType.BADQACC)
-    return new if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad, new)
+    return new if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad.where, new)
 
 
 def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
-    return reset_where(m, is_bad(x), d, warning)
+    return reset_where(m, first_bad(x), d, warning)
 
 
-def is_bad(x: Array) -> Array:
-    """Worlds with a number that is not finite or too large, `[1, *W]` bool."""
-    wrong = ~(jnp.abs(x) < MAXVAL)
-    return total(wrong.astype(x.dtype)) > 0
-
-
-def reset_where(m: Model, bad: Array, d: Data, warning: WarningType) -> Data:
+def reset_where(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
     """Counts the bad worlds and puts their state and inputs back to the start."""
     d = count(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
@@ -75,7 +69,7 @@ def reset_where(m: Model, bad: Array, d: Data, warning: WarningType) -> Data:
     constant = {n: a for n, a in start_state(m).items() if isinstance(a, np.ndarray)}
     tables = {name: column(a, d.qpos) for name, a in constant.items()}
     start = zero | start_state(m) | tables | _sleep_at_start(m, d)
-    kept = {name: select(bad, value, getattr(d, name)) for name, value in start.items()}
+    kept = {name: select(bad.where, value, getattr(d, name)) for name, value in start.items()}
     return d.replace(**kept)
 
 

@@ -107,7 +107,7 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)._replace(sees=sees)
     if not (len(geoms) and len(like)):
         return _nothing(like)
-    rays, length = _of_unit_length(rays)
+    rays, length = of_unit_length(rays)
     scene = _scene(m, d, geoms, like)
     if rays.sees is not None:
         scene = scene._replace(visible=jnp.ones_like(scene.visible))
@@ -131,7 +131,7 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     geoms = np.flatnonzero(m.geom_type == type_).astype(np.int32)
     if not (len(geoms) and len(like)):
         return _nothing(like)
-    rays, length = _of_unit_length(rays)
+    rays, length = of_unit_length(rays)
     scene = _scene(m, d, geoms, like)
     geom = jnp.broadcast_to(geom, like.shape)
     of_type = jnp.asarray(m.geom_type == type_)[geom]
@@ -156,14 +156,14 @@ def cast_again(m: Model, d: Data, rays: Rays, geoms: np.ndarray, hits: Hits) -> 
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
     if not (len(geoms) and len(like)):
         return hits
-    rays, length = _of_unit_length(rays)
+    rays, length = of_unit_length(rays)
     far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NEVER))
     found = _Found(far, jnp.maximum(hits.geom, 0), hits.part)
     scene, types = _scene(m, d, geoms, like), np.unique(m.geom_type[geoms])
     return _hits(m, scene, rays, length, types, found)
 
 
-def _of_unit_length(rays: Rays) -> tuple[Rays, Array]:
+def of_unit_length(rays: Rays) -> tuple[Rays, Array]:
     """Rays whose distances are in meters, and how long their vectors were; 0: no direction."""
     x, y, z = rays.vec.map(jnp.abs).parts
     moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
@@ -240,7 +240,7 @@ def _search(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _
             best = _of_type(best, scene, rays, ids, size, nearest)
         return best
 
-    return _by_parts(of_rays, rays, max(1, together))
+    return by_parts(of_rays, rays, max(1, together))
 
 
 def _of_type(
@@ -320,7 +320,7 @@ def _visible(m: Model) -> Array:
     return jnp.where(column(material >= 0, own), painted, own)
 
 
-def _by_parts(function: Callable[[Rays], Tree], rays: Rays, most: int) -> Tree:
+def by_parts(function: Callable[[Rays], Tree], rays: Rays, most: int) -> Tree:
     """`function` of the rays, of some at a time."""
     number = len(rays.pos.x)
     if number <= most:

@@ -18,7 +18,7 @@ from jaxsim.physics.ray.local import NEVER, Hit, Local, first
 
 def sphere(ray: Local) -> Hit:
     """A sphere of radius `size.x`."""
-    t = first(*_crossings(ray.pos, ray.way, ray.size.x))
+    t = first(*crossings(ray.pos, ray.way, ray.size.x))
     return Hit(t, _reached(ray, t).normalize())
 
 
@@ -29,7 +29,7 @@ def ellipsoid(ray: Local) -> Hit:
     def stretched(v: Vec) -> Vec:
         return Vec(v.x / a, v.y / b, v.z / c)
 
-    t = first(*_crossings(stretched(ray.pos), stretched(ray.way), jnp.ones_like(a)))
+    t = first(*crossings(stretched(ray.pos), stretched(ray.way), jnp.ones_like(a)))
     return Hit(t, stretched(stretched(_reached(ray, t))).normalize())
 
 
@@ -39,7 +39,7 @@ def capsule(ray: Local) -> Hit:
     ways = [_on_side(ray)]
     for end in (1.0, -1.0):
         z = ray.pos.z - end * half
-        for t in _crossings(Vec(ray.pos.x, ray.pos.y, z), ray.way, radius):
+        for t in crossings(Vec(ray.pos.x, ray.pos.y, z), ray.way, radius):
             beyond = end * (z + jnp.where(jnp.isfinite(t), t, 0) * ray.way.z) >= 0
             ways.append(jnp.where(beyond, t, NEVER))
     t = first(*ways)
@@ -70,12 +70,12 @@ def _on_side(ray: Local) -> Array:
     """Where a ray first meets the round side about the z axis, between the ends."""
     zero = jnp.zeros_like(ray.pos.z)
     across, way = Vec(ray.pos.x, ray.pos.y, zero), Vec(ray.way.x, ray.way.y, zero)
-    t = first(*_crossings(across, way, ray.size.x))
+    t = first(*crossings(across, way, ray.size.x))
     z = ray.pos.z + jnp.where(jnp.isfinite(t), t, 0) * ray.way.z
     return jnp.where(jnp.abs(z) <= ray.size.y, t, NEVER)
 
 
-def _crossings(p: Vec, u: Vec, radius: Array) -> tuple[Array, Array]:
+def crossings(p: Vec, u: Vec, radius: Array) -> tuple[Array, Array]:
     """Where lines p + t u enter and leave a sphere about the origin; both NEVER if they miss it."""
     a = u.dot(u)
     moves = a >= MINVAL

@@ -31,7 +31,7 @@ STANDING = 0.2  # time between looks at a world that stands still [s]
 SMOOTH = 0.1  # weight of the last turn in the mean pace
 STATE = (
     *("time", "qpos", "qvel", "act", "plugin_state", "qacc_warmstart", "tree_asleep", "tree_start"),
-    *("warning", "mocap_pos", "mocap_quat"),
+    *("warning", "warning_lastinfo", "mocap_pos", "mocap_quat"),
 )
 KEPT = ("contact", "xmat", "xanchor", "xaxis", "subtree_com", "cvel")
 

@@ -35,7 +35,7 @@ class Points(NamedTuple):
 
 def soft_points(m: Model, d: Data) -> Points:
     """The points, from the poses of bodies and the vertices of flexes."""
-    parts = [make(m, d) for make, has in ((_flexes, m.nflex), (_skins, m.nskin)) if has]
+    parts = [make(m, d) for make, has in ((_flexes, m.nflex), (skin_points, m.nskin)) if has]
     return Points(concat([p.pos for p in parts]), concat([p.normal for p in parts]))
 
 
@@ -49,8 +49,9 @@ def _flexes(m: Model, d: Data) -> Points:
     return Points(take(xpos, plan.vert) + normal.scale(take(m.flex_radius, plan.flex)), normal)
 
 
-def _skins(m: Model, d: Data) -> Points:
-    bone, vert, skin, around, corner, meets = _skin_tables(m.structure)
+def skin_points(m: Model, d: Data) -> Points:
+    """Vertices of skins, carried along by their bones."""
+    bone, vert, skin, around, corner, meets = skin_tables(m.structure)
     turn = take(d.xquat, m.skin_bonebodyid) * m.skin_bonebindquat.normalize().conj
     shift = take(d.xpos, m.skin_bonebodyid) - turn.rotate(m.skin_bonebindpos)
     turned = take(turn, bone).rotate(take(m.skin_vert, vert)) + take(shift, bone)
@@ -61,7 +62,7 @@ def _skins(m: Model, d: Data) -> Points:
 
 
 @derived
-def _skin_tables(s: Structure) -> tuple[np.ndarray, ...]:
+def skin_tables(s: Structure) -> tuple[np.ndarray, ...]:
     """Constants of skins.
 
     Returns:

@@ -183,6 +183,7 @@ def test_what_has_no_room_is_counted():
         np.testing.assert_array_equal(out.contact.dist, dist[deepest])
         assert everything.warning[WarningType.CONTACTFULL] == 0
         assert out.warning[WarningType.CONTACTFULL] == 1
+        assert out.warning_lastinfo[WarningType.CONTACTFULL] == everything.ncon
     assert overflows  # in some state the first four are not the deepest
 
 

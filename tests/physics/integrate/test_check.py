@@ -66,6 +66,7 @@ def test_a_bad_world_begins_anew_as_in_mujoco(name):
         theirs(mj, expected)
         counts = np.array([w.number for w in expected.warning])
         np.testing.assert_array_equal(one.warning, counts)
+        np.testing.assert_array_equal(one.warning_lastinfo, [w.lastinfo for w in expected.warning])
         assert counts[kind] == (number != BAD[-1])
         if not counts[kind]:
             for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(world(bad, k)), strict=True):
@@ -100,7 +101,7 @@ def test_without_autoreset_it_is_only_counted(name):
     theirs(mj, expected)
     np.testing.assert_array_equal(found.warning, [w.number for w in expected.warning])
     assert found.warning[kind] == 1
-    same = found.replace(warning=bad.warning)
+    same = found.replace(warning=bad.warning, warning_lastinfo=bad.warning_lastinfo)
     for a, b in zip(jax.tree.leaves(same), jax.tree.leaves(bad), strict=True):
         np.testing.assert_array_equal(a, b)
 

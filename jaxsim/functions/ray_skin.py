@@ -1,0 +1,64 @@
+"""Rays and triangles between given points; MuJoCo's `mju_raySkin`."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.ray.cast import Rays
+from jaxsim.physics.ray.soft import cast_soft
+
+
+class SkinHit(NamedTuple):
+    """Where a ray meets a skin, or each of several.
+
+    Attributes:
+      dist: how far it goes, in lengths of its vector; -1: it misses the skin.
+      vertid: number of the nearest vertex of the face that it meets; -1: none.
+      normal: of the face, by the order of its vertices; zero if the ray misses it.
+    """
+
+    dist: jax.Array
+    vertid: jax.Array
+    normal: jax.Array
+
+
+def ray_skin(face: np.ndarray, vert: Array, pnt: Array, vec: Array) -> SkinHit:
+    """Where rays pnt + x vec, x >= 0, first meet a skin, from either side.
+
+    Differentiable: which face is met is held fixed.
+
+    Args:
+      face: numbers of the vertices of each face, (nface, 3), such as a part of `m.skin_face`. Known
+        when traced.
+      vert: where the vertices are, (nvert, 3) [m].
+      pnt: where a ray begins, (3,), or where each of several does, (n, 3) [m].
+      vec: its direction, (3,) or (n, 3), of any length; zero meets nothing.
+
+    Returns:
+      A SkinHit: dist () or (n,), in lengths of `vec`; vertid () or (n,); normal (3,) or (n, 3).
+
+    Raises:
+      ValueError: a shape is wrong, or a face names a vertex that is not there.
+    """
+    face, vert = np.asarray(face), jnp.asarray(vert)
+    for name, array in (("face", face), ("vert", vert)):
+        if array.ndim != 2 or array.shape[1] != 3:
+            raise ValueError(f"ray_skin: {name}: expected shape (n, 3), got {array.shape}")
+    if face.size and not (face.min() >= 0 and face.max() < len(vert)):
+        raise ValueError(f"ray_skin: face: there are {len(vert)} vertices, got {face.max()}")
+    pnt, vec = (jnp.asarray(x, vert.dtype) for x in (pnt, vec))
+    shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
+    if shape[-1:] != (3,) or len(shape) > 2:
+        raise ValueError(f"ray_skin: pnt, vec: expected shapes (3,) or (n, 3), got {shape}")
+    begin, way, points = (
+        Vec(*jnp.reshape(jnp.broadcast_to(x, to), (-1, 3)).T)
+        for x, to in ((pnt, shape), (vec, shape), (vert, vert.shape))
+    )
+    tables = [face.astype(np.int32)] if len(face) else []
+    hits = cast_soft(points, jnp.zeros_like(points.x), tables, Rays(begin, way, unseen=()))
+    found = SkinHit(hits.dist, hits.vert, jnp.stack(hits.normal.parts, axis=1))
+    return jax.tree.map(lambda x: x[0], found) if len(shape) == 1 else found

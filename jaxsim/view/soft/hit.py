@@ -1,0 +1,103 @@
+"""What a ray meets of flexes and skins, for the mouse, which takes hold of a point and its body.
+
+As in MuJoCo's `mjv_select` flexes are as its viewers show them at first: rods along edges, and
+faces, of solids the outer ones. The point taken is not where the ray ends but the vertex nearest to
+that, or, of an interpolated flex, the node nearest to the vertex; of a skin its body is the bone
+with the largest weight there.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Vec, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import pick, take
+from jaxsim.physics.flex.flex import nodes
+from jaxsim.physics.flex.lattice import lattice
+from jaxsim.physics.ray.cast import Rays
+from jaxsim.physics.ray.soft import Shown, cast_soft, drawn
+from jaxsim.view.soft.surface import skin_points, skin_tables
+
+SHOWN = Shown(layer=0, vert=False, edge=True, face=False, skin=True)
+NOTHING = -1
+
+
+class SoftHit(NamedTuple):
+    """What rays meet first, `[n, *W]`.
+
+    Attributes:
+      dist: how far they go, in lengths of their vectors; -1: they meet nothing.
+      id: number of the flex or skin, or -1.
+      body: the body that is taken.
+      point: the point that is taken, in the world.
+    """
+
+    dist: jax.Array
+    id: jax.Array
+    body: jax.Array
+    point: Vec
+
+
+def flex_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
+    """What rays meet of the flexes of a model that has some; `d` has their vertices."""
+    tables, flex = _flex_tables(m.structure)
+    hits = cast_soft(d.flexvert_xpos, take(m.flex_radius, flex), tables, rays)
+    met, vert = hits.vert >= 0, jnp.maximum(hits.vert, 0)
+    of = jnp.asarray(flex.astype(np.int32))[vert]
+    body = jnp.asarray(m.flex_vertbodyid.astype(np.int32))[vert]
+    point = pick(d.flexvert_xpos, vert)
+    if np.any(m.flex_interp):
+        node = _nearest_node(m, vert, of)
+        by_node = jnp.asarray(m.flex_interp != 0)[of]
+        body = jnp.where(by_node, jnp.asarray(m.flex_nodebodyid.astype(np.int32))[node], body)
+        point = select(by_node, pick(nodes(m, d), node), point)
+    return SoftHit(hits.dist, jnp.where(met, of, NOTHING), jnp.where(met, body, NOTHING), point)
+
+
+def skin_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
+    """What rays meet of the skins of a model that has some; `d` has the poses of bodies."""
+    bone, _, skin, around, corner, _ = skin_tables(m.structure)
+    pos = skin_points(m, d).pos
+    hits = cast_soft(pos, jnp.zeros_like(pos.x), [corner.T.astype(np.int32)], rays)
+    met, vert = hits.vert >= 0, jnp.maximum(hits.vert, 0)
+    of = jnp.asarray(skin.astype(np.int32))[vert]
+    none = jnp.full_like(m.skin_bonevertweight[:1], NOTHING)
+    weights = jnp.concatenate([m.skin_bonevertweight, none])
+    places = jnp.moveaxis(jnp.asarray(around.astype(np.int32))[vert], -1, 0)
+    heaviest = jnp.argmax(jnp.stack([pick(weights, one) for one in places]), axis=0)
+    place = jnp.take_along_axis(places, heaviest[None], axis=0)[0]
+    body = jnp.asarray(m.skin_bonebodyid.astype(np.int32))[
+        jnp.asarray(bone.astype(np.int32))[place]
+    ]
+    none, point = jnp.full_like(of, NOTHING), pick(pos, vert)
+    return SoftHit(hits.dist, jnp.where(met, of, none), jnp.where(met, body, none), point)
+
+
+def _nearest_node(m: Model, vert: Array, flex: Array) -> Array:
+    """The node of its flex that is nearest to a vertex at qpos0; the lower of two."""
+    sizes = np.array([lattice(m.structure, f)[1] for f in range(m.nflex)], np.int32)
+    size = jnp.moveaxis(jnp.asarray(sizes)[flex], -1, 0)
+    place = pick(m.flex_vert0, vert)
+    x, y, z = (
+        jnp.ceil(s * (n - 1).astype(s.dtype) - 0.5).astype(jnp.int32)
+        for s, n in zip(place.parts, size, strict=True)
+    )
+    node = (x * size[1] + y) * size[2] + z
+    return jnp.asarray(m.flex_nodeadr.astype(np.int32))[flex] + jnp.maximum(node, 0)
+
+
+@derived
+def _flex_tables(s: Structure) -> tuple[list, np.ndarray]:
+    """What of all flexes is met, by vertices of the model, and the flex of each vertex."""
+    parts: dict[int, list] = {}
+    for f in range(s.nflex):
+        for table in drawn(s, f, SHOWN):
+            parts.setdefault(table.shape[1], []).append(table + np.int32(s.flex_vertadr[f]))
+    tables = [np.concatenate(some) for some in parts.values()]
+    return tables, np.repeat(np.arange(s.nflex), s.flex_vertnum)
