@@ -149,12 +149,14 @@ def test_worlds_that_look_different():
     states = jnp.stack([d.qpos, d.qpos.at[0].add(0.7)])
     images = jnp.stack([look.tex_data, 255 - look.tex_data])
     lamps = jnp.asarray(rng.uniform(size=(2, 3)))
+    lights = jnp.asarray(rng.uniform(size=(2, m.nlight, 3)))
 
-    def one(color, qpos, image, lamp):
+    def one(color, qpos, image, lamp, light):
         other = look.replace(tex_data=image, diffuse=lamp)
-        return drawn(m.replace(geom_rgba=color), d.replace(qpos=qpos), other)
+        mine = m.replace(geom_rgba=color, light_diffuse=light)
+        return drawn(mine, d.replace(qpos=qpos), other)
 
-    given = colors, states, images, lamps
+    given = colors, states, images, lamps, lights
     many = jax.jit(jax.vmap(one))(*given)
     for k in range(2):
         alone = one(*(x[k] for x in given))
