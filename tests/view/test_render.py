@@ -1,5 +1,6 @@
 """Pictures: what pixels see beside `mj_ray`, colors by hand, many worlds, memory, mistakes."""
 
+import re
 from functools import cache, partial
 
 import jax
@@ -148,12 +149,14 @@ def test_worlds_that_look_different():
     states = jnp.stack([d.qpos, d.qpos.at[0].add(0.7)])
     images = jnp.stack([look.tex_data, 255 - look.tex_data])
     lamps = jnp.asarray(rng.uniform(size=(2, 3)))
+    lights = jnp.asarray(rng.uniform(size=(2, m.nlight, 3)))
 
-    def one(color, qpos, image, lamp):
+    def one(color, qpos, image, lamp, light):
         other = look.replace(tex_data=image, diffuse=lamp)
-        return drawn(m.replace(geom_rgba=color), d.replace(qpos=qpos), other)
+        mine = m.replace(geom_rgba=color, light_diffuse=light)
+        return drawn(mine, d.replace(qpos=qpos), other)
 
-    given = colors, states, images, lamps
+    given = colors, states, images, lamps, lights
     many = jax.jit(jax.vmap(one))(*given)
     for k in range(2):
         alone = one(*(x[k] for x in given))
@@ -185,6 +188,26 @@ def test_memory_does_not_grow_with_the_picture():
 
     output = 8 * (512**2 - 128**2)  # bytes, kept once or twice on their way
     assert memory(512) - memory(128) < 3 * output
+
+
+def test_tables_of_meshes_are_in_a_program_once():
+    """Otherwise it takes long to compile: rays are cast in many places of a program."""
+
+    def bytes_of(side: int) -> int:
+        x, y = (a.ravel() for a in np.meshgrid(*(np.linspace(-1, 1, side),) * 2))
+        vertex = np.stack([x, y, np.cos(x) + np.cos(y)], axis=1)
+        mesh = f'<mesh name="hill" vertex="{" ".join(map(str, vertex.ravel()))}"/>'
+        xml = BALL.replace("<asset>", f"<asset>{mesh}").replace('mesh="block"', 'mesh="hill"')
+        m = jaxsim.load_model(xml)
+        faces.append(m.nmeshface)
+        text = drawn.lower(m, jaxsim.make_data(m), Look.of(m)).as_text()
+        return sum(len(number) // 2 for number in re.findall('dense<"0x([0-9A-F]*)"', text))
+
+    faces: list[int] = []
+    small, large = bytes_of(12), bytes_of(24)
+    # a face: 3 vertices and 3 normals; a leaf and a node above it: 2 ways, its face and 3 vertices
+    leaves = np.diff(2 ** np.ceil(np.log2(faces)))[0]
+    assert large - small < 4 * (6 * np.diff(faces)[0] + 8 * leaves) * 1.1
 
 
 def test_mistakes_are_sentences():

@@ -92,7 +92,7 @@ class _Scene(NamedTuple):
     surfaces: Surfaces
 
 
-def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
+def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray, made: Surfaces | None = None) -> Hits:
     """What rays meet first.
 
     Args:
@@ -101,6 +101,8 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
       rays: the rays; one without direction meets nothing.
       geoms: those that may be met, rising. Geoms that are drawn invisible are not, unless the
         rays say what they see.
+      made: surfaces of these geoms; None: they are made here. Who casts rays in several places of a
+        program makes them once.
     """
     like = jnp.zeros_like(d.qpos, shape=(len(rays.pos.x), *d.qpos.shape[1:]))
     sees, rays = rays.sees, rays._replace(sees=None)
@@ -108,7 +110,7 @@ def cast(m: Model, d: Data, rays: Rays, geoms: np.ndarray) -> Hits:
     if not (len(geoms) and len(like)):
         return _nothing(like)
     rays, length = of_unit_length(rays)
-    scene = _scene(m, d, geoms, like)
+    scene = _scene(m, d, geoms, like, made)
     if rays.sees is not None:
         scene = scene._replace(visible=jnp.ones_like(scene.visible))
     types = np.unique(m.geom_type[geoms])
@@ -145,11 +147,13 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     return _hits(m, scene, rays, length, np.array([type_], np.int32), found)
 
 
-def cast_again(m: Model, d: Data, rays: Rays, geoms: np.ndarray, hits: Hits) -> Hits:
+def cast_again(
+    m: Model, d: Data, rays: Rays, geoms: np.ndarray, hits: Hits, made: Surfaces | None = None
+) -> Hits:
     """What rays were found to meet, as a differentiable function of rays, poses and sizes.
 
     Args:
-      m, d, rays, geoms: as for `cast`.
+      m, d, rays, geoms, made: as for `cast`.
       hits: its result, of the same rays.
     """
     like = hits.dist
@@ -159,7 +163,7 @@ def cast_again(m: Model, d: Data, rays: Rays, geoms: np.ndarray, hits: Hits) -> 
     rays, length = of_unit_length(rays)
     far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NEVER))
     found = _Found(far, jnp.maximum(hits.geom, 0), hits.part)
-    scene, types = _scene(m, d, geoms, like), np.unique(m.geom_type[geoms])
+    scene, types = _scene(m, d, geoms, like, made), np.unique(m.geom_type[geoms])
     return _hits(m, scene, rays, length, types, found)
 
 
@@ -173,11 +177,14 @@ def of_unit_length(rays: Rays) -> tuple[Rays, Array]:
     return rays._replace(vec=vec.scale(1 / length)), jnp.where(moves, length, 0)
 
 
-def _scene(m: Model, d: Data, geoms: np.ndarray, like: Array) -> _Scene:
+def _scene(
+    m: Model, d: Data, geoms: np.ndarray, like: Array, made: Surfaces | None = None
+) -> _Scene:
     body = jnp.asarray(column(m.geom_bodyid.astype(np.int32), like))
     bounded = column(_in_bounded_body(m.structure), like) & (m.geom_rbound > 0)
     reach = jnp.where(bounded, m.geom_rbound, jnp.inf)
-    return _Scene(placed(m, d), _visible(m), body, reach, surfaces(m, geoms))
+    made = surfaces(m, geoms) if made is None else made
+    return _Scene(placed(m, d), _visible(m), body, reach, made)
 
 
 def _in_bounded_body(s: Structure) -> np.ndarray:

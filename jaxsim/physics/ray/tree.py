@@ -8,6 +8,7 @@ A ray goes through a tree without a stack: each node knows the node that follows
 its box, and the one that follows where it does not.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -18,8 +19,8 @@ from jaxsim.enums import GeomType
 from jaxsim.math import Vec, concat
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
-from jaxsim.physics.arrays.select import take
 
 END = -1  # after the last node of a tree
 CORNERS = 3
@@ -79,7 +80,8 @@ def grown(plan: Plan, vertex: Vec) -> Trees:
     def table(x: np.ndarray) -> jax.Array:
         return jnp.asarray(x, jnp.int32)
 
-    low, high = _boxes(vertex, plan)
+    corner = tuple(map(table, plan.corner))
+    low, high = _boxes(vertex, corner, plan.pairs)
     return Trees(
         root=table(plan.root),
         into=table(plan.into),
@@ -87,26 +89,25 @@ def grown(plan: Plan, vertex: Vec) -> Trees:
         low=low,
         high=high,
         face=table(plan.face),
-        corner=tuple(map(table, plan.corner)),
+        corner=corner,
         vertex=vertex,
     )
 
 
-def _boxes(vertex: Vec, plan: Plan) -> tuple[Vec, Vec]:
+def _boxes(vertex: Vec, corner: tuple[Array, ...], pairs: tuple[int, ...]) -> tuple[Vec, Vec]:
     """Corners of the boxes of all nodes."""
+    a, b, c = (vertex.map(lambda x: x.at[k].get(mode="promise_in_bounds")) for k in corner)  # noqa: B023
 
-    def extremes(least: bool) -> Vec:
-        choose = jnp.minimum if least else jnp.maximum
-        a, b, c = (take(vertex, index) for index in plan.corner)
+    def extremes(choose: Callable) -> Vec:
         here = jax.tree.map(choose, jax.tree.map(choose, a, b), c)
         heights = [here]
-        for number in plan.pairs:
+        for number in pairs:
             below = here[: 2 * number]
             here = jax.tree.map(choose, below[::2], below[1::2])
             heights.append(here)
         return concat(heights)
 
-    return extremes(least=True), extremes(least=False)
+    return extremes(jnp.minimum), extremes(jnp.maximum)
 
 
 @derived

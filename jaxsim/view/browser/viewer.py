@@ -18,7 +18,7 @@ from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
 from jaxsim.view.browser.server import address, aim, close_server, open_server
 
-SETTLED = 0.2  # after this time without a new state the last one is shown for good [s]
+SETTLED = 0.05  # after this time without a new state the last one is shown for good [s]
 RATE = 60.0  # pictures a second at most
 
 

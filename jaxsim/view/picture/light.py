@@ -26,7 +26,7 @@ from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.ray.cast import Rays
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.pixels import Seen, first_hits
-from jaxsim.view.picture.soft import Soft
+from jaxsim.view.picture.scene import Scene
 from jaxsim.view.picture.surface import Surface
 
 LIFT = 1e-4  # how far above a surface its shadow rays begin, of the distance seen
@@ -50,7 +50,7 @@ class Lamp(NamedTuple):
 def lit(
     m: Model,
     d: Data,
-    scene: Soft | None,
+    scene: Scene,
     look: Look,
     seen: Seen,
     surface: Surface,
@@ -96,7 +96,7 @@ def _of_camera(look: Look, seen: Seen, surface: Surface, to_camera: Vec) -> Vec:
 def _of_lamp(
     m: Model,
     d: Data,
-    scene: Soft | None,
+    scene: Scene,
     seen: Seen,
     surface: Surface,
     n: Vec,

@@ -3,10 +3,14 @@
 What lets light through is mixed with what is behind it, with the opacity a as if it were there
 twice, front and back: 1 - (1 - a)^2. A plane, or the upper side of a box, with `reflectance` adds
 this part of what a mirror would show there, but the sky, and nothing is mirrored twice. Haze and
-fog mix distant surfaces with a color. All of this is MuJoCo's renderer's (XML reference,
+fog mix distant surfaces with a color; the fog before what a mirror shows is as thick as the whole
+way is long, and no mirror dims it. All of this is MuJoCo's renderer's (XML reference,
 asset/material and visual).
 """
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -21,17 +25,44 @@ from jaxsim.physics.ray.local import worlds_of
 from jaxsim.view.picture.light import LIFT, lit
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.pixels import STEP, Beam, Reach, Seen, seen
-from jaxsim.view.picture.soft import Soft
+from jaxsim.view.picture.scene import Scene
 from jaxsim.view.picture.surface import NONE, Surface, plan_of, sky, surface
 
 FAINT = 1 / 512  # of the color of a pixel: what adds less is not looked for
 EDGE = 0.5**0.5  # where the haze is thickest, in distances to which one sees
 
 
+class _Path(NamedTuple):
+    """Rays on their way, `[n, *W]`.
+
+    Attributes:
+      total: color so far.
+      weight: of what comes in the color of the pixel.
+      dim: the part of this weight that is the mirror's; 1 before it.
+      gone: how far away the mirror is, along the view [m]; 0 before it.
+      mirrored: whether there was a mirror.
+      pos, way: the ray; it begins anew at the mirror.
+      begin: how far it has come from there [m].
+      beam: the rays of the next pixels.
+      going: whether it goes on.
+    """
+
+    total: Vec
+    weight: jax.Array
+    dim: jax.Array
+    gone: jax.Array
+    mirrored: jax.Array
+    pos: Vec
+    way: Vec
+    begin: jax.Array
+    beam: Beam
+    going: jax.Array
+
+
 def colors(
     m: Model,
     d: Data,
-    scene: Soft | None,
+    scene: Scene,
     look: Look,
     rays: tuple[Vec, Vec],
     beam: Beam,
@@ -44,7 +75,7 @@ def colors(
 
     Args:
       m, d: model and data with the poses of geoms and lights.
-      scene: flexes, skins and tendons.
+      scene: what there is.
       look: light at the camera, images, what is behind; how many surfaces are seen.
       rays, beam, reach: of the pixels.
       found: what they see first.
@@ -52,33 +83,34 @@ def colors(
       shadows: whether lights cast them.
     """
     behind = _behind(m, look, found.way, beam)
-    if not (m.ngeom or scene is not None):
+    if not (m.ngeom or scene.soft is not None):
         return behind.map(lambda x: x.clip(0, 1))
     color, painted = _shaded(m, d, scene, look, found, beam, geoms, shadows)
     color = _hazed(m, d, look, rays[0], found, color, behind)
     if not look.layers:
         return select(found.met, color, behind).map(lambda x: x.clip(0, 1))
 
-    def turn(state: tuple, _: None) -> tuple:
-        return lax.cond(jnp.any(state[-1]), farther, lambda s: s, state), None
+    def turn(state: _Path, _: None) -> tuple[_Path, None]:
+        return lax.cond(jnp.any(state.going), farther, lambda s: s, state), None
 
-    def farther(state: tuple) -> tuple:
-        total, weight, mirrored, pos, way, begin, beam, _ = state
-        span = Reach(begin, reach.far + jnp.zeros_like(begin))
-        new = seen(m, d, scene, (pos, way), span, found.ahead, geoms)
-        light, look_of_it = _shaded(m, d, scene, look, new, beam, geoms, shadows)
-        light = _fogged(m, look, new.depth, light)
-        rest = _behind(m, look, way, beam).map(lambda x: jnp.where(mirrored, 0, x))
-        total = total + _seen(new, light, look_of_it, rest).scale(weight)
-        return _onward(m, d, new, look_of_it, total, weight, mirrored, pos, beam)
+    def farther(state: _Path) -> _Path:
+        span = Reach(state.begin, reach.far - state.gone)
+        new = seen(m, d, scene, (state.pos, state.way), span, found.ahead, geoms)
+        light, painted = _shaded(m, d, scene, look, new, state.beam, geoms, shadows)
+        light = _fogged(m, look, state.gone + new.depth, light, state.dim)
+        rest = _behind(m, look, state.way, state.beam)
+        rest = rest.map(lambda x: jnp.where(state.mirrored, 0, x))
+        total = state.total + _seen(new, light, painted, rest).scale(state.weight)
+        return _onward(m, d, new, painted, state._replace(total=total))
 
-    no = jnp.zeros(found.depth.shape, bool)
+    one, no = jnp.ones_like(found.depth), jnp.zeros(found.depth.shape, bool)
     total = _seen(found, color, painted, behind)
-    state = _onward(m, d, found, painted, total, jnp.ones_like(found.depth), no, rays[0], beam)
-    total, weight, mirrored, *_, going = lax.scan(turn, state, None, length=look.layers)[0]
+    state = _Path(total, one, one, 0 * one, no, rays[0], found.way, 0 * one, beam, no)
+    state = _onward(m, d, found, painted, state)
+    state = lax.scan(turn, state, None, length=look.layers)[0]
     # what is still clear ends before what is behind everything
-    rest = behind.scale(jnp.where(going & ~mirrored, weight, 0))
-    return (total + rest).map(lambda x: x.clip(0, 1))
+    rest = behind.scale(jnp.where(state.going & ~state.mirrored, state.weight, 0))
+    return (state.total + rest).map(lambda x: x.clip(0, 1))
 
 
 def _seen(found: Seen, color: Vec, surface: Surface, behind: Vec) -> Vec:
@@ -86,29 +118,27 @@ def _seen(found: Seen, color: Vec, surface: Surface, behind: Vec) -> Vec:
     return select(found.met, color.scale(surface.opacity), behind)
 
 
-def _onward(
-    m: Model,
-    d: Data,
-    found: Seen,
-    surface: Surface,
-    total: Vec,
-    weight: Array,
-    mirrored: Array,
-    pos: Vec,
-    beam: Beam,
-) -> tuple:
-    """How rays go on from what they met, in the order of the state of `colors`."""
+def _onward(m: Model, d: Data, found: Seen, surface: Surface, state: _Path) -> _Path:
+    """How rays go on from what they met."""
     through = 1 - surface.opacity
-    mirror = jnp.where(found.met & ~mirrored & _flat(m, d, found), surface.reflectance, 0)
+    mirror = jnp.where(found.met & ~state.mirrored & _flat(m, d, found), surface.reflectance, 0)
     turns = (mirror > 0) & (through <= 0)
-    weight = weight * jnp.where(turns, mirror, through)
+    weight = state.weight * jnp.where(turns, mirror, through)
     n, way = found.normal, found.way
-    pos = select(turns, found.point + n.scale(LIFT * found.depth), pos)
     way = select(turns, way - n.scale(2 * n.dot(way)), way)
-    begin = jnp.where(turns, 0, found.depth * (1 + STEP))
-    beam = beam.mirrored(turns, n, found.point, way)
     going = found.met & (weight > FAINT)
-    return total, jnp.where(going, weight, 0), mirrored | turns, pos, way, begin, beam, going
+    return _Path(
+        total=state.total,
+        weight=jnp.where(going, weight, 0),
+        dim=jnp.where(turns, mirror, state.dim),
+        gone=jnp.where(turns, found.depth, state.gone),
+        mirrored=state.mirrored | turns,
+        pos=select(turns, found.point + n.scale(LIFT * found.depth), state.pos),
+        way=way,
+        begin=jnp.where(turns, 0, found.depth * (1 + STEP)),
+        beam=state.beam.mirrored(turns, n, found.point, way),
+        going=going,
+    )
 
 
 def _flat(m: Model, d: Data, found: Seen) -> Array:
@@ -124,7 +154,7 @@ def _flat(m: Model, d: Data, found: Seen) -> Array:
 def _shaded(
     m: Model,
     d: Data,
-    scene: Soft | None,
+    scene: Scene,
     look: Look,
     found: Seen,
     beam: Beam,
@@ -167,10 +197,13 @@ def _hazed(m: Model, d: Data, look: Look, begin: Vec, found: Seen, color: Vec, b
     return select(here, below.scale(1 - share) + haze.scale(share), color)
 
 
-def _fogged(m: Model, look: Look, depth: Array, color: Vec) -> Vec:
-    """Colors with the fog, if there is any: thicker in proportion to the depth [m]."""
+def _fogged(m: Model, look: Look, depth: Array, color: Vec, dim: Array | float = 1.0) -> Vec:
+    """Colors with the fog, if there is any: thicker in proportion to the depth [m].
+
+    `dim` is what the color will be dimmed by, and the fog will not.
+    """
     if look.fog is None:
         return color
     begin, end = (x * m.stat.extent for x in (look.fogstart, look.fogend))
     share = ((depth - begin) / (end - begin)).clip(0, 1)
-    return color.scale(1 - share) + Vec(*(look.fog[k : k + 1] * share for k in range(3)))
+    return color.scale(1 - share) + Vec(*(look.fog[k : k + 1] * share / dim for k in range(3)))

@@ -16,7 +16,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.ray.cast import NOTHING, Hits, Rays, cast, cast_again
-from jaxsim.view.picture.soft import NONE, Met, Soft, again, nearest
+from jaxsim.view.picture.scene import Scene
+from jaxsim.view.picture.soft import NONE, Met, again, nearest
 
 THROUGH = 8  # surfaces that a ray may leave from inside until it sees nothing
 GRAZING = 0.05  # least slope of a neighbouring ray, in that of a ray
@@ -166,7 +167,7 @@ class Reach(NamedTuple):
 def seen(
     m: Model,
     d: Data,
-    scene: Soft | None,
+    scene: Scene,
     rays: tuple[Vec, Vec],
     reach: Reach,
     ahead: Vec,
@@ -176,7 +177,7 @@ def seen(
 
     Args:
       m, d: model and data with the poses of geoms.
-      scene: what else there is.
+      scene: what there is.
       rays: where they begin, and their directions, of length 1 along the view.
       reach: from where to where they see.
       ahead: direction of the view.
@@ -186,11 +187,11 @@ def seen(
     near, far = (x + jnp.zeros_like(pos.x) for x in reach)
     start, hits, piece = _outside(*lax.stop_gradient((m, d, scene, rays)), near, geoms)
     begin = pos + way.scale(start)
-    hits = cast_again(m, d, Rays(begin, way, ()), geoms, hits)
+    hits = cast_again(m, d, Rays(begin, way, ()), geoms, hits, scene.solid)
     dist, normal, soft = hits.dist, hits.normal, None
-    if scene is not None:
+    if scene.soft is not None:
         length = way.norm()
-        soft, of_soft = again(m, scene, begin, way.scale(1 / length), piece), piece >= 0
+        soft, of_soft = again(m, scene.soft, begin, way.scale(1 / length), piece), piece >= 0
         dist = jnp.where(of_soft, jnp.where(of_soft, soft.dist, 0) / length, dist)
         normal = select(of_soft, soft.normal, normal)
     depth = start + dist
@@ -210,16 +211,16 @@ def seen(
 
 
 def first_hits(
-    m: Model, d: Data, scene: Soft | None, rays: Rays, geoms: np.ndarray
+    m: Model, d: Data, scene: Scene, rays: Rays, geoms: np.ndarray
 ) -> tuple[Hits, Array]:
     """What rays meet first: a geom, or a piece of what changes its form."""
-    hits = cast(m, d, rays, geoms)
+    hits = cast(m, d, rays, geoms, scene.solid)
     none = jnp.full(hits.dist.shape, NONE, jnp.int32)
-    if scene is None:
+    if scene.soft is None:
         return hits, none
     length = rays.vec.norm()
     limit = jnp.where(hits.geom >= 0, hits.dist * length, jnp.inf)
-    dist, piece = nearest(m, scene, rays.pos, rays.vec.scale(1 / length), limit)
+    dist, piece = nearest(m, scene.soft, rays.pos, rays.vec.scale(1 / length), limit)
     soft = piece >= 0
     dist = jnp.where(soft, jnp.where(soft, dist, 0) / length, hits.dist)
     return hits._replace(dist=dist, geom=jnp.where(soft, NOTHING, hits.geom)), piece
@@ -228,7 +229,7 @@ def first_hits(
 def _outside(
     m: Model,
     d: Data,
-    scene: Soft | None,
+    scene: Scene,
     rays: tuple[Vec, Vec],
     near: Array,
     geoms: np.ndarray,

@@ -32,7 +32,8 @@ from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.path import colors
 from jaxsim.view.picture.pixels import Beam, Reach, Seen, View, rays_of, seen
-from jaxsim.view.picture.soft import NONE, Soft, soft, thing_of, things
+from jaxsim.view.picture.scene import Scene, scene
+from jaxsim.view.picture.soft import NONE, thing_of, things
 from jaxsim.view.select import SHOWN
 
 TOGETHER = 64  # times as many rays are drawn together as lanes are searched together
@@ -145,7 +146,8 @@ def _drawing(
         none = d.xpos[:0]
         d = com_pos(m, kinematics(m, d))
         d = camlight(m, d.replace(light_xpos=none, light_xdir=none))
-        geoms, scene = geoms_seen(m.structure, groups), soft(m, d, groups)
+        geoms = geoms_seen(m.structure, groups)
+        world = scene(m, d, geoms, groups)
         view, number = View.of(rows), size[0] * size[1]
         many = int(np.prod(d.qpos.shape[1:], dtype=int))
         tile = min(number, max(1, TOGETHER * platform().lanes // many))
@@ -156,17 +158,17 @@ def _drawing(
         def some(index: Array) -> list[Array]:
             like = jnp.zeros_like(d.qpos, shape=(len(index), *d.qpos.shape[1:]))
             rays, reach = rays_of(view, index, size, parallel, like), Reach(view.near, view.far)
-            found = seen(m, d, scene, rays, reach, view.ahead, geoms)
+            found = seen(m, d, world, rays, reach, view.ahead, geoms)
             made = {
                 "depth": found.depth,
                 "distance": found.depth * found.way.norm(),
                 "segmentation": found.geom,
                 "normal": _stacked(found.normal),
-                "object": _objects(m, scene, found),
+                "object": _objects(m, world, found),
             }
             if "rgb" in asked:
                 beam = Beam.of(view, size, parallel, rays[0])
-                some = colors(m, d, scene, look, rays, beam, reach, found, geoms, shadows)
+                some = colors(m, d, world, look, rays, beam, reach, found, geoms, shadows)
                 made["rgb"] = _stacked(some)
             return [made[name] for name in asked]
 
@@ -176,12 +178,12 @@ def _drawing(
     return jax.jit(worlds(draw), inline=True)
 
 
-def _objects(m: Model, scene: Soft | None, found: Seen) -> Array:
+def _objects(m: Model, scene: Scene, found: Seen) -> Array:
     """Number and type of what pixels see, `[n, 2, *W]`."""
     geom = jnp.full_like(found.geom, ObjType.GEOM)
     number, kind = found.geom, jnp.where(found.geom >= 0, geom, NONE)
-    if scene is not None:
-        table, thing = things(m.structure), thing_of(m, scene, found.piece)
+    if scene.soft is not None:
+        table, thing = things(m.structure), thing_of(m, scene.soft, found.piece)
         here = thing >= 0
         number = jnp.where(here, jnp.asarray(table.id)[jnp.maximum(thing, 0)], number)
         kind = jnp.where(here, jnp.asarray(table.type)[jnp.maximum(thing, 0)], kind)

@@ -38,11 +38,18 @@ class Soft(NamedTuple):
     Attributes:
       trees: of triangles, one for each flex and skin.
       points: corners of all triangles and normals there.
+      corner, place: of each triangle which points, and which texture coordinates, or NONE, three
+        arrays `[faces]`; no `place` if none has any.
+      owner, flat: of each triangle its thing, and whether it is flat.
       strands: tendons and rods.
     """
 
     trees: Trees | None
     points: Points | None
+    corner: tuple[jax.Array, ...]
+    place: tuple[jax.Array, ...]
+    owner: jax.Array
+    flat: jax.Array
     strands: Strands | None
 
 
@@ -69,14 +76,12 @@ class Things:
     Attributes:
       type, id: `ObjType` and number of each.
       material: of each, or NONE.
-      of_face: the thing of each triangle.
       faces: how many triangles there are.
     """
 
     type: np.ndarray
     id: np.ndarray
     material: np.ndarray
-    of_face: np.ndarray
     faces: int
 
 
@@ -91,7 +96,6 @@ def things(s: Structure) -> Things:
         ).astype(np.int32),
         id=np.concatenate([plan.id, np.arange(s.ntendon), np.arange(s.nflex)]).astype(np.int32),
         material=np.concatenate([plan.material, s.tendon_matid, first]).astype(np.int32),
-        of_face=plan.owner,
         faces=len(plan.owner),
     )
 
@@ -115,7 +119,11 @@ def soft(m: Model, d: Data, groups: tuple[bool, ...]) -> Soft | None:
     if pieces:
         paths = dict.fromkeys(("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos"), none)
         found = _shown(m, strands(m, tendon(m, d.replace(**paths)) if m.ntendon else d), groups)
-    return Soft(trees, points, found)
+    plan = topology(m.structure)
+    corner, place = (tuple(map(jnp.asarray, table)) for table in (plan.corner, plan.place))
+    placed = bool((plan.place >= 0).any())
+    owner, flat = jnp.asarray(plan.owner), jnp.asarray(plan.flat)
+    return Soft(trees, points, corner, place if placed else (), owner, flat, found)
 
 
 def _shown(m: Model, found: Strands, groups: tuple[bool, ...]) -> Strands:
@@ -176,14 +184,14 @@ def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
       m, scene, pos, way: as for `nearest`.
       part: its result; NONE for rays that meet nothing.
     """
-    plan, faces, zero = topology(m.structure), things(m.structure).faces, jnp.zeros_like(pos.x)
+    faces, zero = things(m.structure).faces, jnp.zeros_like(pos.x)
     dist, normal = zero + NEVER, Vec(zero, zero, zero + 1)
     shade, world = normal, worlds_of(part)
     weights: tuple[Array, ...] = (zero, zero, zero)
     if scene.points is not None:
         here = (part >= 0) & (part < faces)
         face = jnp.where(here, part, 0)
-        index = [jnp.asarray(c)[face] for c in plan.corner]
+        index = [c[face] for c in scene.corner]
         a, b, c = (look(scene.points.pos, k, world) - pos for k in index)
         hit = triangle.hit(way, a, b, c)
         dist, normal = jnp.where(here, hit.dist, dist), select(here, hit.normal, normal)
@@ -193,7 +201,7 @@ def again(m: Model, scene: Soft, pos: Vec, way: Vec, part: Array) -> Met:
             look(scene.points.normal, k, world).scale(w)
             for k, w in zip(index, weights, strict=True)
         ]
-        flat = jnp.asarray(plan.flat)[face]
+        flat = scene.flat[face]
         shade = select(flat, hit.normal, (bent[0] + bent[1] + bent[2]).normalize())
     if scene.strands is not None:
         here = part >= faces
@@ -212,7 +220,7 @@ def thing_of(m: Model, scene: Soft, part: Array) -> Array:
     first = len(topology(m.structure).type)
     thing = jnp.full(part.shape, NONE, jnp.int32)
     if scene.points is not None:
-        own = jnp.asarray(table.of_face)[jnp.clip(part, 0, table.faces - 1)]
+        own = scene.owner[jnp.clip(part, 0, table.faces - 1)]
         thing = jnp.where((part >= 0) & (part < table.faces), own, thing)
     if scene.strands is not None:
         owner = pick(scene.strands.owner, jnp.maximum(part - table.faces, 0))

@@ -25,10 +25,10 @@ from jaxsim.physics.ray.local import look as look_up
 from jaxsim.view.picture.pixels import Beam, Seen
 from jaxsim.view.picture.pyramid import FLAT, textures_of
 from jaxsim.view.picture.sample import Place, of_cube, of_flat
+from jaxsim.view.picture.scene import Scene
 from jaxsim.view.picture.soft import Soft, thing_of, things
 from jaxsim.view.picture.soft import colors as thing_colors
 from jaxsim.view.picture.wrap import WRAPPED
-from jaxsim.view.soft.topology import topology
 
 UNSET = (0.5, 0.5, 0.5, 1.0)  # the rgba that leaves the color to the material
 RGB, RGBA = 1, 8  # mjTEXROLE_RGB, mjTEXROLE_RGBA
@@ -73,8 +73,6 @@ class Plan:
       formed: whether the geom has a form of its own: a mesh or height field.
       axes: which of its sizes are its half lengths, `[ngeom, 3]`.
       texcoord: whether its mesh has texture coordinates.
-      corner, normal, place: of all faces of meshes: vertices, normals, and texture coordinates,
-        `[3, nmeshface]`.
       sky: texture of the sky, or NONE.
       pictured, smooth: whether any geom has an image, or is a mesh.
       of_thing: texture of each flex, skin and tendon (soft.py), or NONE; only flat ones are shown.
@@ -86,9 +84,6 @@ class Plan:
     formed: np.ndarray
     axes: np.ndarray
     texcoord: np.ndarray
-    corner: np.ndarray
-    normal: np.ndarray
-    place: np.ndarray
     sky: int
     pictured: bool
     smooth: bool
@@ -103,13 +98,6 @@ def plan_of(s: Structure) -> Plan:
     there = np.append(s.tex_adr >= 0, False)
     images = np.where(there[images], images, NONE)
     texture = images[np.where(material >= 0, material, len(images) - 1)]
-    face = np.asarray(s.mesh_face).reshape(-1, 3)
-    shift = [
-        np.repeat(x, s.mesh_facenum)[:, None]
-        for x in (s.mesh_vertadr, s.mesh_normaladr, np.maximum(s.mesh_texcoordadr, 0))
-    ]
-    tables = face, s.mesh_facenormal.reshape(-1, 3), s.mesh_facetexcoord.reshape(-1, 3)
-    corner, normal, place = ((t + a).T.astype(np.int32) for t, a in zip(tables, shift, strict=True))
     other = things(s)
     of_thing = images[np.where(other.material >= 0, other.material, len(images) - 1)]
     drawn = np.append(s.tex_type, SKY)[of_thing] == FLAT
@@ -121,9 +109,6 @@ def plan_of(s: Structure) -> Plan:
         formed=np.isin(s.geom_type, (GeomType.MESH, GeomType.HFIELD, GeomType.SDF)),
         axes=np.array([ROUND.get(t, (0, 1, 2)) for t in s.geom_type], np.int32).reshape(-1, 3),
         texcoord=np.append(s.mesh_texcoordadr, NONE)[mesh] >= 0,
-        corner=corner,
-        normal=normal,
-        place=place,
         sky=int(skies[0]) if len(skies) else NONE,
         pictured=bool((texture != NONE).any()),
         smooth=bool((mesh != NONE).any()),
@@ -132,30 +117,30 @@ def plan_of(s: Structure) -> Plan:
 
 
 def surface(
-    m: Model, d: Data, scene: Soft | None, seen: Seen, beam: Beam, pixels: Array, world: Array
+    m: Model, d: Data, scene: Scene, seen: Seen, beam: Beam, pixels: Array, world: Array
 ) -> Surface:
     """What surfaces look like where rays meet them.
 
     Args:
       m, d: model and data with the poses of geoms.
-      scene: flexes, skins and tendons.
+      scene: what there is.
       seen: what rays meet.
       beam: the rays of the next pixels.
       pixels: of all textures (pyramid.py), `[n]`, `[n, 1]` or `[n, worlds]`.
       world: number of the world, `[1, *W]`.
     """
-    plan, which = plan_of(m), jnp.maximum(seen.geom, 0)
-    if scene is not None:
-        which = jnp.where(seen.piece >= 0, m.ngeom + thing_of(m, scene, seen.piece), which)
-    color, opacity, specular, shininess, emission, reflectance = pick(_paint(m, scene), which)
+    plan, which, soft = plan_of(m), jnp.maximum(seen.geom, 0), scene.soft
+    if soft is not None:
+        which = jnp.where(seen.piece >= 0, m.ngeom + thing_of(m, soft, seen.piece), which)
+    color, opacity, specular, shininess, emission, reflectance = pick(_paint(m, soft), which)
     normal, image = seen.normal, None
     near = lax.stop_gradient(beam.near(seen.way, seen.point, seen.normal))
     if m.ngeom:
-        normal, image = _of_geoms(m, d, plan, seen, near, pixels, world)
-    if scene is not None and seen.soft is not None:
+        normal, image = _of_geoms(m, d, plan, scene, seen, near, pixels, world)
+    if soft is not None and seen.soft is not None:
         here = seen.piece >= 0
         normal = select(here, seen.soft.shade, normal)
-        other = _of_things(m, plan, scene, seen, near, pixels, world)
+        other = _of_things(m, plan, soft, seen, near, pixels, world)
         if other is not None:
             one = jnp.ones_like(opacity)
             image = select(here, other, (Vec(one, one, one), one) if image is None else image)
@@ -169,6 +154,7 @@ def _of_geoms(
     m: Model,
     d: Data,
     plan: Plan,
+    scene: Scene,
     seen: Seen,
     near: tuple[Vec, Vec],
     pixels: Array,
@@ -179,38 +165,36 @@ def _of_geoms(
     rot, pos = pick((d.geom_xmat, d.geom_xpos), geom)
     local = rot.T @ (seen.point - pos)
     normal, weights, image = seen.normal, None, None
-    if plan.smooth:
-        weights = _weights(m, plan, seen, local, world)
-        bent = _smooth(m, plan, seen, weights, rot.T @ seen.normal, world)
+    if plan.smooth and scene.solid.trees is not None:
+        weights = _weights(m, scene, seen, local, world)
+        bent = _smooth(m, plan, scene, seen, weights, rot.T @ seen.normal, world)
         is_mesh = jnp.asarray(m.geom_type == GeomType.MESH)[geom]
         normal = select(is_mesh & (seen.geom >= 0), rot @ bent, normal)
     if plan.pictured:
         beside = [rot.T @ (point - pos) for point in near]
-        image = _image(m, plan, seen, local, beside, weights, pixels, world)
+        image = _image(m, plan, scene, seen, local, beside, weights, pixels, world)
     return normal, image
 
 
 def _of_things(
     m: Model,
     plan: Plan,
-    scene: Soft,
+    soft: Soft,
     seen: Seen,
     near: tuple[Vec, Vec],
     pixels: Array,
     world: Array,
 ) -> tuple[Vec, Array] | None:
     """Images on flexes and skins, with opacity: white where there is none."""
-    place, soft = topology(m.structure).place, seen.soft
-    if soft is None or not ((plan.of_thing != NONE).any() and (place >= 0).any()):
+    met, number = seen.soft, things(m.structure).faces
+    if met is None or not ((plan.of_thing != NONE).any() and soft.place):
         return None
-    face = jnp.clip(seen.piece, 0, place.shape[1] - 1)
+    face = jnp.clip(seen.piece, 0, number - 1)
     both = m.flex_texcoord, m.skin_texcoord
     table = [jnp.concatenate(_like_each_other(*(x[:, k] for x in both))) for k in range(2)]
-    corners = [look_up(table, jnp.asarray(np.maximum(p, 0))[face], world) for p in place]
-    assert scene.points is not None  # what has texture coordinates has triangles
-    corner = [
-        look_up(scene.points.pos, jnp.asarray(c)[face], world) for c in topology(m.structure).corner
-    ]
+    corners = [look_up(table, jnp.maximum(p[face], 0), world) for p in soft.place]
+    assert soft.points is not None  # what has texture coordinates has triangles
+    corner = [look_up(soft.points.pos, c[face], world) for c in soft.corner]
 
     def between(weights: tuple[Array, ...]) -> Place:
         u, v = (
@@ -220,11 +204,11 @@ def _of_things(
         return u, v
 
     beside = [between(triangle.weights(*(c - point for c in corner))) for point in near]
-    thing = jnp.maximum(thing_of(m, scene, seen.piece), 0)
+    thing = jnp.maximum(thing_of(m, soft, seen.piece), 0)
     texture = jnp.asarray(plan.of_thing)[thing]
-    has = (texture != NONE) & (jnp.asarray(place[0])[face] >= 0) & (seen.piece < place.shape[1])
+    has = (texture != NONE) & (soft.place[0][face] >= 0) & (seen.piece < number)
     which = jnp.maximum(texture, 0)
-    at, textures = between(soft.weights), textures_of(m.structure)
+    at, textures = between(met.weights), textures_of(m.structure)
     color, opacity = of_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
     one = jnp.ones_like(opacity)
     return select(has, color, Vec(one, one, one)), jnp.where(has, opacity, one)
@@ -241,10 +225,10 @@ def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | No
     return of_cube(textures_of(m.structure), which, turned, (near[0], near[1]), pixels, world)[0]
 
 
-def _paint(m: Model, scene: Soft | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
+def _paint(m: Model, soft: Soft | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
     """Color, opacity, specular, shininess, emission and reflectance of geoms, then other things."""
     own, material = [m.geom_rgba[:, k] for k in range(4)], m.geom_matid
-    if scene is not None:
+    if soft is not None:
         pairs = zip(own, thing_colors(m), strict=True)
         own = [jnp.concatenate(_like_each_other(a, b)) for a, b in pairs]
         material = np.concatenate([material, things(m.structure).material])
@@ -271,21 +255,21 @@ def _like_each_other(a: Array, b: Array) -> tuple[Array, Array]:
     return one, other
 
 
-def _weights(m: Model, plan: Plan, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
+def _weights(m: Model, scene: Scene, seen: Seen, p: Vec, world: Array) -> tuple[Array, ...]:
     """How near points of faces are to their three corners; they sum up to one."""
-    corner = (jnp.asarray(c)[seen.part] for c in plan.corner)
+    corner = (c[seen.part] for c in scene.solid.corner)
     return triangle.weights(*(look_up(m.mesh_vert, index, world) - p for index in corner))
 
 
 def _mean(
     table: tuple[Array, ...],
-    corner: np.ndarray,
+    corner: tuple[jax.Array, ...],
     seen: Seen,
     weights: tuple[Array, ...],
     world: Array,
 ) -> list[Array]:
     """Values of a table of corners, by the weights of a point between them."""
-    x, y, z = (look_up(table, jnp.asarray(c)[seen.part], world) for c in corner)
+    x, y, z = (look_up(table, c[seen.part], world) for c in corner)
     p, q, r = weights
     return [p * a + q * b + r * c for a, b, c in zip(x, y, z, strict=True)]
 
@@ -293,6 +277,7 @@ def _mean(
 def _smooth(
     m: Model,
     plan: Plan,
+    scene: Scene,
     seen: Seen,
     weights: tuple[Array, ...],
     facet: Vec,
@@ -305,8 +290,8 @@ def _smooth(
     """
     total = facet.scale(jnp.zeros_like(facet.x))
     bent = jnp.asarray(plan.texcoord)[jnp.maximum(seen.geom, 0)]
-    for weight, index in zip(weights, plan.normal, strict=True):
-        own = look_up(m.mesh_normal, jnp.asarray(index)[seen.part], world)
+    for weight, index in zip(weights, scene.normal, strict=True):
+        own = look_up(m.mesh_normal, index[seen.part], world)
         near = bent | (own.dot(facet) >= SHARP)
         total = total + select(near, own, facet).scale(weight)
     return total.normalize()
@@ -315,6 +300,7 @@ def _smooth(
 def _image(
     m: Model,
     plan: Plan,
+    scene: Scene,
     seen: Seen,
     local: Vec,
     near: list[Vec],
@@ -344,12 +330,12 @@ def _image(
             at = _wrapped(m, plan, geom, p, local, half, repeat, uniform)
             if weights is None or not plan.texcoord.any():
                 return at
-            own = _mean(table, plan.place, seen, weights, world)
+            own = _mean(table, scene.place, seen, weights, world)
             u, v = (jnp.where(has, a, b) for a, b in zip(own, at, strict=True))
             return u, v
 
         given = plan.texcoord.any() and weights is not None
-        beside = [place(p, _weights(m, plan, seen, p, world) if given else None) for p in near]
+        beside = [place(p, _weights(m, scene, seen, p, world) if given else None) for p in near]
         at = place(local, weights)
         color = of_flat(textures, which, at, (beside[0], beside[1]), pixels, world)
     if not plan.flat[plan.texture != NONE].all():
