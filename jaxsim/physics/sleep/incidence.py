@@ -31,6 +31,8 @@ class Incidence(NamedTuple):
     def awake(self, trees: Array) -> Array:
         """Whether things are awake, `[n, *W]` bool, from that of the trees."""
         out = jnp.broadcast_to(column(self.always, trees), (len(self.always), *trees.shape[1:]))
+        if isinstance(trees, np.ndarray) and not trees.any():  # as is known where all sleep
+            return out
         for tree in self.tree.T:
             if (tree >= 0).any():
                 out = out | (take(trees, np.maximum(tree, 0)) & column(tree >= 0, trees))
