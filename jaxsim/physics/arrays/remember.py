@@ -169,7 +169,7 @@ def _scan_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
 
 
 def _branches_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
-    """A choice of branches that gives the ends of all; those of the others than the chosen are 0."""
+    """A choice of branches that gives the ends of all; zeros for those that were not chosen."""
     branches = [recording(b) for b in eqn.params["branches"]]
     avals = [b.out_avals[len(b.out_avals) - number :] for b, number in branches]
     if not any(avals):
