@@ -32,9 +32,9 @@ from jaxsim.physics.parts import solver_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
+from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.sleep.trees import (
     all_awake,
-    all_sleep,
     dof_awake,
     may_stir,
     report,

@@ -27,8 +27,9 @@ from jaxsim.physics.collision.params import ContactParams, contact_params
 from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.refusal import Refusal, named, refuse
+from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.sleep.touch import rouse
-from jaxsim.physics.sleep.trees import all_sleep, sleeps
+from jaxsim.physics.sleep.trees import sleeps
 from jaxsim.physics.stage import stage
 from jaxsim.physics.warning import count
 

@@ -23,7 +23,7 @@ from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.collision.smooth import lengths
-from jaxsim.physics.sleep.trees import all_sleep
+from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.stage import stage
 
 

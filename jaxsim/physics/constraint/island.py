@@ -21,7 +21,7 @@ from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.integrate.ties import flex_ties, metric_ties
 from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
-from jaxsim.physics.sleep.trees import all_sleep
+from jaxsim.physics.sleep.known import all_sleep
 
 # what the rows of each type are of
 OWNERS = {

@@ -17,7 +17,8 @@ from jaxsim.physics.constraint.island import row_trees
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
 from jaxsim.physics.constraint.rows import Rows, SingleRows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
-from jaxsim.physics.sleep.trees import all_sleep, sleeps, tree_awake
+from jaxsim.physics.sleep.known import all_sleep
+from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
 # what builds rows, in the order of the blocks; None where the model has none

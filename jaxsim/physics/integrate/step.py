@@ -15,8 +15,9 @@ from jaxsim.physics.arrays.select import column, total
 from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.integrate.integrate import advance, rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
+from jaxsim.physics.sleep.known import where_all_sleep
 from jaxsim.physics.sleep.still import may_skip, nothing_stirs
-from jaxsim.physics.sleep.trees import report, sleeps, where_all_sleep
+from jaxsim.physics.sleep.trees import report, sleeps
 from jaxsim.physics.warning import count
 
 RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)

@@ -4,11 +4,9 @@ MuJoCo's documentation, Programming: Sleeping islands. The sleep of a world is `
 tree that is awake a number below zero, which says how soon it may sleep; of one that is asleep the
 next of the trees that fell asleep together, which form a cycle. All worlds run the same program:
 what sleeps beside something that is awake is computed too, and the results are put aside. Where
-nothing is awake the stages know it when they are traced (`where_all_sleep`), and leave out what
+nothing is awake the stages know it when they are traced (known.py), and leave out what
 follows from motion.
 """
-
-from contextlib import AbstractContextManager
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +19,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.sleep.incidence import bodies
+from jaxsim.physics.sleep.known import all_sleep
 
 
 def sleeps(m: Model) -> bool:
@@ -37,19 +36,6 @@ def all_awake(m: Model, d: Data) -> Data:
     return awake.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
 
 
-_all_sleep = jax.make_user_context(default_value=False)
-
-
-def where_all_sleep() -> AbstractContextManager:
-    """A context for programs of states in which every tree of every world sleeps, and goes on."""
-    return _all_sleep(True)
-
-
-def all_sleep() -> bool:
-    """Whether what is traced is only run where everything sleeps, see `where_all_sleep`."""
-    return bool(_all_sleep.value)
-
-
 def may_stir(m: Model) -> bool:
     """Whether the trees of a model sleep and wake in what is traced."""
     return sleeps(m) and not all_sleep()
@@ -58,7 +44,7 @@ def may_stir(m: Model) -> bool:
 def tree_awake(d: Data) -> Array:
     """Whether trees are awake, `[ntree, *W]` bool."""
     asleep = tree_asleep(d)
-    return np.zeros(asleep.shape, bool) if all_sleep() else asleep < 0
+    return jnp.zeros(asleep.shape, bool) if all_sleep() else asleep < 0
 
 
 def tree_asleep(d: Data) -> Array:
@@ -107,7 +93,7 @@ def qpos_awake(m: Model, d: Data) -> Array:
 def _of_trees(d: Data, tree: np.ndarray) -> Array:
     """Whether things of one tree each are awake, bool."""
     awake = tree_awake(d)
-    return np.zeros((len(tree), *awake.shape[1:]), bool) if all_sleep() else take(awake, tree)
+    return jnp.zeros((len(tree), *awake.shape[1:]), bool) if all_sleep() else take(awake, tree)
 
 
 def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:

@@ -5,6 +5,7 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from sleepers import Twins, of_text, step
 from tolerance import STIFF
 
@@ -165,6 +166,7 @@ ARM = """
 """
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_the_longer_program():
     twins = of_text(ARM)
     m, d = twins.m, twins.d
