@@ -1,7 +1,8 @@
 """What each feature costs: time and memory of a step, beside MuJoCo C and MJX in one run.
 
     python benchmarks/features.py [--scenes cloth soft rope arm lidar asleep awake servos]
-        [--worlds 1 64] [--engines c mjx jaxsim] [--small] [--seconds 1] [--json benchmarks/results/features.json]
+        [--worlds 1 64] [--engines c mjx jaxsim] [--small] [--seconds 1]
+        [--json benchmarks/results/features.json]
 
 Every (scene, engine, worlds) runs in a process of its own, on one core for C, which steps one world
 after another in double precision; jaxsim and MJX are `jit(vmap(step))` in single precision, on all
