@@ -1,7 +1,8 @@
 """What each feature costs: time and memory of a step, beside MuJoCo C and MJX in one run.
 
-    python benchmarks/features.py [--scenes cloth soft rope arm lidar asleep servos] [--worlds 1 64]
-        [--engines c mjx jaxsim] [--small] [--seconds 1] [--json benchmarks/results/features.json]
+    python benchmarks/features.py [--scenes cloth soft rope arm lidar asleep awake servos]
+        [--worlds 1 64] [--engines c mjx jaxsim] [--small] [--seconds 1]
+        [--json benchmarks/results/features.json]
 
 Every (scene, engine, worlds) runs in a process of its own, on one core for C, which steps one world
 after another in double precision; jaxsim and MJX are `jit(vmap(step))` in single precision, on all
@@ -194,6 +195,11 @@ def lidar(rays: int) -> str:
     <sensor><rangefinder camera="eye"/></sensor></mujoco>"""
 
 
+def awake(boxes: int) -> str:
+    """The same field, where nothing may sleep."""
+    return asleep(boxes).replace('sleep="enable"', 'sleep="disable"')
+
+
 def asleep(boxes: int) -> str:
     """A field of boxes at rest, which sleep."""
     side = int(np.ceil(np.sqrt(boxes)))
@@ -236,6 +242,7 @@ SCENES = {
     "arm": (arm, 80, 10, 50),
     "lidar": (lidar, 1000, 50, 10),
     "asleep": (asleep, 100, 4, 300),
+    "awake": (awake, 100, 4, 300),
     "servos": (servos, 12, 4, 50),
 }
 

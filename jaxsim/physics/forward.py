@@ -32,7 +32,15 @@ from jaxsim.physics.parts import solver_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.sleep.trees import all_awake, dof_awake, report, sleeps, waiting
+from jaxsim.physics.sleep.known import all_sleep
+from jaxsim.physics.sleep.trees import (
+    all_awake,
+    dof_awake,
+    may_stir,
+    report,
+    sleeps,
+    waiting,
+)
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
 from jaxsim.physics.solver.conjugate import conjugate_gradients
 from jaxsim.physics.solver.constraint_force import list_contact_forces
@@ -101,15 +109,18 @@ def from_actuation(m: Model, d: Data, sensors: bool = True) -> Data:
 def fwd_position(m: Model, d: Data) -> Data:
     """What follows from the configuration."""
     moved = kinematics(m, d)
-    d = wake_disturbed(m, d, moved) if sleeps(m) else all_awake(m, moved)
+    if sleeps(m):
+        d = wake_disturbed(m, d, moved) if may_stir(m) else moved
+    else:
+        d = all_awake(m, moved)
     d = com_pos(m, d)
     d = camlight(m, d)
     d = flex(m, d)
     d = tendon(m, d)
-    d = wake_by_tendons(m, d) if sleeps(m) else d
+    d = wake_by_tendons(m, d) if may_stir(m) else d
     d = crb(m, d)
     d = collision(m, d)
-    d = wake_by_equalities(m, d) if sleeps(m) else d
+    d = wake_by_equalities(m, d) if may_stir(m) else d
     d = transmission(m, d)
     return report(m, d) if sleeps(m) else d
 
@@ -193,6 +204,8 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     """
     if not sleeps(m):
         return _constrained(m, d)
+    if all_sleep():
+        return _at_rest(m, d)
     awake = dof_awake(m, d)
     rest = {n: jnp.where(awake, getattr(d, n), 0) for n in ("qfrc_smooth", "qacc_warmstart")}
     new = _constrained(m, d.replace(**rest))
@@ -204,6 +217,14 @@ def fwd_constraint(m: Model, d: Data) -> Data:
 def smooth_acceleration(m: Model, d: Data) -> Array:
     """The acceleration without constraints `[nv, *W]`."""
     return smooth_system(m, d).acceleration()
+
+
+def _at_rest(m: Model, d: Data) -> Data:
+    """The solution where everything sleeps, and there is no row: nothing is asked of the solver."""
+    zero, acc = jnp.zeros_like(d.qvel), d.qacc_smooth
+    none = jnp.zeros((1, *zero.shape[1:]), jnp.int32)
+    d = d.replace(qacc=acc, qfrc_constraint=zero, solver_niter=none)
+    return list_rows(m, d.replace(solver=no_statistics(d.solver)))
 
 
 def _constrained(m: Model, d: Data) -> Data:

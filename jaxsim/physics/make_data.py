@@ -14,6 +14,7 @@ from jaxsim.model.names import name2id
 from jaxsim.model.start.state import neutral_controls
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.platform import QUICK
 from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.refusal import named
 from jaxsim.physics.sleep.asleep import start_asleep
@@ -140,7 +141,17 @@ def _begun(m: Model, d: Data) -> Data:
     return report(m, d.replace(**kept, tree_asleep=number, tree_start=number))
 
 
-_begin_asleep = jax.jit(worlds(_begun))
+_in_a_program = jax.jit(worlds(_begun))
+_for_one_run = jax.jit(worlds(_begun), compiler_options=QUICK)
+
+
+def _begin_asleep(m: Model, d: Data) -> Data:
+    """`_begun` of one world; by a program that is compiled in a hurry, for it runs once."""
+    if any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves((m, d))):
+        return _in_a_program(m, d)
+    with jax.ensure_compile_time_eval():
+        started: Data = _for_one_run(m, d)
+    return started
 
 
 def _warn(m: Model, d: Data) -> None:

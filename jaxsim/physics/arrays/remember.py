@@ -5,8 +5,8 @@ iteration, not the way there. `solution` marks such an end in the program of a c
 a derivative will follow, the call gives it out beside its results (`recording`), and the derivative
 takes it in (`recalling`), so that it does not iterate again.
 
-An end is seen where it stands in the program itself or in its scans, as the stages of RK4 are; in
-another loop it is only a value, and a derivative finds it anew.
+An end is seen where it stands in the program itself, in its branches, or in its scans, as the
+stages of RK4 are; in another loop it is only a value, and a derivative finds it anew.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, Var
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, Var, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jaxsim.physics.arrays.array import Array
@@ -121,6 +121,9 @@ def _recording(jaxpr: Jaxpr) -> Jaxpr:
         elif eqn.primitive is lax.scan_p:
             eqn, more = _scan_recording(eqn)
             ends += more
+        elif eqn.primitive is lax.cond_p:
+            eqn, more = _branches_recording(eqn)
+            ends += more
         eqns.append(eqn)
     return _changed(jaxpr, eqns, jaxpr.invars, [*jaxpr.outvars, *ends])
 
@@ -133,6 +136,9 @@ def _recalling(jaxpr: Jaxpr) -> Jaxpr:
             continue
         if eqn.primitive is lax.scan_p:
             eqn, more = _scan_recalling(eqn)
+            ends += more
+        elif eqn.primitive is lax.cond_p:
+            eqn, more = _branches_recalling(eqn)
             ends += more
         eqns.append(eqn)
     return _changed(jaxpr, eqns, [*jaxpr.invars, *ends], jaxpr.outvars)
@@ -162,9 +168,69 @@ def _scan_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     return eqn.replace(params=params, invars=[*eqn.invars, *ends]), ends
 
 
+def _branches_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+    """A choice of branches that gives the ends of all; zeros for those that were not chosen."""
+    branches = [recording(b) for b in eqn.params["branches"]]
+    avals = [b.out_avals[len(b.out_avals) - number :] for b, number in branches]
+    if not any(avals):
+        return eqn, []
+
+    def with_all(i: int) -> Callable:
+        def run(*leaves: Array) -> list[Array]:
+            found = jaxpr_as_fun(branches[i][0])(*leaves)
+            results = len(found) - len(avals[i])
+            none = [[jnp.zeros(a.shape, a.dtype) for a in of] for of in avals]
+            none[i] = found[results:]
+            return found[:results] + [end for of in none for end in of]
+
+        return run
+
+    params = eqn.params | {"branches": _branches(eqn, with_all, [])}
+    ends = _variables([a for of in avals for a in of])
+    return eqn.replace(params=params, outvars=[*eqn.outvars, *ends]), ends
+
+
+def _branches_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+    """A choice of branches that takes the ends of all."""
+    inner = eqn.params["branches"]
+    branches = [b.replace(jaxpr=_recalling(b.jaxpr)) for b in inner]
+    given = len(inner[0].in_avals)
+    avals = [b.in_avals[given:] for b in branches]
+    if not any(avals):
+        return eqn, []
+
+    def of_all(i: int) -> Callable:
+        first = given + sum(map(len, avals[:i]))
+
+        def run(*leaves: Array) -> list[Array]:
+            own = leaves[first : first + len(avals[i])]
+            return jaxpr_as_fun(branches[i])(*leaves[:given], *own)
+
+        return run
+
+    every = [a for of in avals for a in of]
+    params = eqn.params | {"branches": _branches(eqn, of_all, every)}
+    ends = _variables(every)
+    return eqn.replace(params=params, invars=[*eqn.invars, *ends]), ends
+
+
+def _branches(eqn: JaxprEqn, make: Callable[[int], Callable], more: Sequence) -> tuple:
+    """New branches in the place of those of a choice, which take some more arguments."""
+    old = eqn.params["branches"]
+    avals = [*old[0].in_avals, *more]
+    structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    return tuple(jax.make_jaxpr(make(i))(*structs) for i in range(len(old)))
+
+
 def _stacked(avals: Sequence, length: int) -> list[Var]:
     """New variables for these values of each turn."""
     shapes = [jax.ShapeDtypeStruct((length, *a.shape), a.dtype) for a in avals]
+    return _variables(shapes)
+
+
+def _variables(like: Sequence) -> list[Var]:
+    """New variables for values of these shapes."""
+    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in like]
     new: list[Var] = jax.make_jaxpr(lambda *leaves: leaves)(*shapes).jaxpr.invars
     return new
 

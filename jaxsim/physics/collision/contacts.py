@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
-from jaxsim.model.data import FAR, Data
+from jaxsim.model.data import FAR, Data, no_contacts
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
@@ -27,6 +27,7 @@ from jaxsim.physics.collision.params import ContactParams, contact_params
 from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.refusal import Refusal, named, refuse
+from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.sleep.touch import rouse
 from jaxsim.physics.sleep.trees import sleeps
 from jaxsim.physics.stage import stage
@@ -44,6 +45,8 @@ def collision(m: Model, d: Data) -> Data:
     `d.found` carries them to the constraint rows and the sensors, each contact in the place of its
     rows; `d.contact` lists them for the reader, those that exist first.
     """
+    if all_sleep():
+        return _without_contacts(d)
     plan = layout(m)
     geoms = placed_geoms(m, d, plan)
     makers = [g.collider.assets for g in plan.groups] + [g.collider.assets for g in plan.soft]
@@ -53,8 +56,7 @@ def collision(m: Model, d: Data) -> Data:
     reach = contact_reach(m, d, plan, params)
     points = candidates(geoms, reach, plan, assets, flexes)
     if points is None:
-        none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
-        return d.replace(ncon=none, found=None)
+        return _without_contacts(d)
     if plan.ahead:
         points = with_ahead(m, d, points[0], geoms, reach, params, plan), points[1]
     if sleeps(m):
@@ -73,6 +75,13 @@ def collision(m: Model, d: Data) -> Data:
         contact=None if d.contact is None else listed(m, d, found),
         found=found,
     )
+
+
+def _without_contacts(d: Data) -> Data:
+    """Nothing touches: in a model that cannot have contacts, or where everything sleeps."""
+    none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
+    contact = None if d.contact is None else no_contacts(d.contact)
+    return d.replace(ncon=none, contact=contact, found=None)
 
 
 def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Array:
@@ -102,7 +111,7 @@ def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Arr
 
 def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:
     """All geoms in the world, with the boxes that the plan asks for."""
-    return placed(m, d)._replace(box=_boxes(m, d) if plan.boxes else None)
+    return placed(m, d)._replace(box=placed_boxes(m, d) if plan.boxes else None)
 
 
 def placed_flexes(m: Model, d: Data) -> Soft:
@@ -111,7 +120,7 @@ def placed_flexes(m: Model, d: Data) -> Soft:
     return Soft(d.flexvert_xpos, center, half, m.flex_radius, bars(m, d))
 
 
-def _boxes(m: Model, d: Data) -> tuple[Vec, Vec]:
+def placed_boxes(m: Model, d: Data) -> tuple[Vec, Vec]:
     """Bounding boxes of the geoms: centers in the world, and half sizes."""
     middle, half = (Vec(*(m.geom_aabb[:, k + j] for j in range(3))) for k in (0, 3))
     return d.geom_xpos + d.geom_xmat @ middle, half

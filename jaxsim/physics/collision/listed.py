@@ -23,6 +23,7 @@ from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.collision.smooth import lengths
+from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.stage import stage
 
 
@@ -122,14 +123,14 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
     """The contacts that belong to the results in `d`: those found in this call, or else its list.
 
     Returns:
-      None for a model that cannot have any.
+      None for a model that cannot have any, and where everything sleeps.
 
     Raises:
       ValueError: a stage is called alone, with a Data that does not carry the list.
     """
     if d.found is not None:
         return d.found.contacts
-    if not _may_touch(m):
+    if all_sleep() or not _may_touch(m):
         return None
     if d.contact is None:
         raise ValueError(

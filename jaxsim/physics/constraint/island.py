@@ -21,6 +21,7 @@ from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.integrate.ties import flex_ties, metric_ties
 from jaxsim.physics.sleep.incidence import Incidence, bodies, dofs, equalities, joints, tendons
+from jaxsim.physics.sleep.known import all_sleep
 
 # what the rows of each type are of
 OWNERS = {
@@ -85,9 +86,10 @@ def first_of(touched: Array, label: Array) -> Array:
 def islands(m: Model, d: Data) -> Data:
     """Numbers the islands by their first trees; a tree without a row is in none.
 
-    Needs the rows and contacts of `d`. Without the island flag there are none.
+    Needs the rows and contacts of `d`. Without the island flag there are none, nor among trees that
+    sleep.
     """
-    soft = flex_ties(m, d.tree_asleep < 0)
+    soft = [] if all_sleep() else flex_ties(m, d.tree_asleep < 0)
     alone = soft if is_discrete(m) else []  # which make islands where there is no row
     if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)

@@ -17,6 +17,7 @@ from jaxsim.physics.constraint.island import row_trees
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
 from jaxsim.physics.constraint.rows import Rows, SingleRows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
+from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.sleep.trees import sleeps, tree_awake
 from jaxsim.physics.stage import stage
 
@@ -56,7 +57,7 @@ def make_rows(m: Model, d: Data) -> Data:
 
     Needs the motion axes, the velocities, the tendons and the contacts of `d`.
     """
-    if m.opt.disableflags & DisableBit.CONSTRAINT:
+    if m.opt.disableflags & DisableBit.CONSTRAINT or all_sleep():
         return _count(m, d.replace(rows=Rows()))
     single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
     single = tuple(_awake(m, d, block) for block in single) if sleeps(m) else single

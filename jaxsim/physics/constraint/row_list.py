@@ -63,19 +63,31 @@ def list_rows(m: Model, d: Data) -> Data:
     kept = [name for name in OF_ROWS if getattr(d, name) is not None]
     if not kept:
         return d
+    if d.rows.empty:
+        return d.replace(**{name: _nowhere(getattr(d, name)) for name in kept})
     rows, room = listed(d), m.structure.sizes["nrow"]
     count = len(rows.active)
     index, number = first_true(rows.active, np.arange(count), count)
     filled = column(np.arange(count, dtype=np.int32), number) < number
 
     def packed(a: Array) -> Array:
-        none = np.asarray(-1 if jnp.issubdtype(a.dtype, jnp.integer) else 0, a.dtype)
+        none = _nothing(a)
         real = filled.reshape(count, *(1,) * (a.ndim - filled.ndim), *filled.shape[1:])
         a = jnp.where(real, picked(a, index), none)
         rest = ((0, room - count), *((0, 0),) * (a.ndim - 1))
         return jnp.pad(a, rest, constant_values=none)
 
     return d.replace(**{name: packed(getattr(rows, name)) for name in kept})
+
+
+def _nothing(a: Array) -> np.ndarray:
+    """What stands in a place without a row."""
+    return np.asarray(-1 if jnp.issubdtype(a.dtype, jnp.integer) else 0, a.dtype)
+
+
+def _nowhere(like: Array) -> Array:
+    """A field where there is no row."""
+    return jnp.full_like(like, _nothing(like))
 
 
 def listed(d: Data) -> ConstraintRows:

@@ -37,6 +37,7 @@ from jaxsim.physics.sleep.asleep import fall_asleep
 from jaxsim.physics.sleep.trees import (
     dof_awake,
     in_trees,
+    may_stir,
     qpos_awake,
     qpos_tree,
     report,
@@ -172,7 +173,7 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
       vel: velocity along which the configuration moves; None: the new velocity.
     """
     d = acted(m, d)
-    return moved(m, rest(m, d) if sleeps(m) else d, acc, vel)
+    return moved(m, rest(m, d) if may_stir(m) else d, acc, vel)
 
 
 def acted(m: Model, d: Data) -> Data:

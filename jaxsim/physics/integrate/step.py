@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType, WarningType
 from jaxsim.math import select
@@ -12,8 +13,10 @@ from jaxsim.model.start import start_state
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.forward import FORCES, forward
-from jaxsim.physics.integrate.integrate import rk4, single_step
+from jaxsim.physics.integrate.integrate import advance, rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
+from jaxsim.physics.sleep.known import where_all_sleep
+from jaxsim.physics.sleep.still import may_skip, nothing_stirs
 from jaxsim.physics.sleep.trees import report, sleeps
 from jaxsim.physics.warning import Trouble, count, first_bad
 
@@ -38,7 +41,31 @@ def step(m: Model, d: Data) -> Data:
       >>> round(float(step(m, d).time), 3)
       0.002
     """
+    if not may_skip(m):
+        return _stepped(m, d)
+    still = nothing_stirs(m, d) & ~jnp.any(is_bad(d.qpos) | is_bad(d.qacc_smooth))
+    branches = (lambda d: _like(d, _slept(m, d)), lambda d: _like(d, _stepped(m, d)))
+    slept_or_stepped: Data = lax.cond(still, *branches, d)
+    return slept_or_stepped
+
+
+def _stepped(m: Model, d: Data) -> Data:
+    """A step in which something may move."""
     return advanced(m, forward(m, checked(m, d)), IntegratorType(m.opt.integrator))
+
+
+def _slept(m: Model, d: Data) -> Data:
+    """A step through which everything sleeps: time goes on, and what is no part of a tree."""
+    with where_all_sleep():
+        found = forward(m, d)
+        return advance(m, found, found.qacc).replace(tree_asleep=d.tree_asleep)
+
+
+def _like(d: Data, new: Data) -> Data:
+    """The fields of a new Data that the old one has, with the worlds that it has."""
+    unkept = [n for n in (*Data.fields, *Data.working) if getattr(d, n) is None]
+    kept: Data = new.replace(**dict.fromkeys(unkept))
+    return jax.tree.map(lambda a, old: jnp.broadcast_to(a, old.shape), kept, d)
 
 
 def checked(m: Model, d: Data) -> Data:

@@ -14,6 +14,7 @@ from jaxsim.enums import EqType, ObjType, SensorType, TrnType
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
@@ -31,6 +32,8 @@ class Incidence(NamedTuple):
     def awake(self, trees: Array) -> Array:
         """Whether things are awake, `[n, *W]` bool, from that of the trees."""
         out = jnp.broadcast_to(column(self.always, trees), (len(self.always), *trees.shape[1:]))
+        if all_sleep():
+            return out
         for tree in self.tree.T:
             if (tree >= 0).any():
                 out = out | (take(trees, np.maximum(tree, 0)) & column(tree >= 0, trees))

@@ -3,7 +3,9 @@
 MuJoCo's documentation, Programming: Sleeping islands. The sleep of a world is `tree_asleep`: of a
 tree that is awake a number below zero, which says how soon it may sleep; of one that is asleep the
 next of the trees that fell asleep together, which form a cycle. All worlds run the same program:
-what sleeps is computed too, and the results are put aside.
+what sleeps beside something that is awake is computed too, and the results are put aside. Where
+nothing is awake the stages know it when they are traced (known.py), and leave out what
+follows from motion.
 """
 
 import jax
@@ -17,6 +19,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, take, weighted_sum
 from jaxsim.physics.sleep.incidence import bodies
+from jaxsim.physics.sleep.known import all_sleep
 
 
 def sleeps(m: Model) -> bool:
@@ -33,9 +36,15 @@ def all_awake(m: Model, d: Data) -> Data:
     return awake.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
 
 
+def may_stir(m: Model) -> bool:
+    """Whether the trees of a model sleep and wake in what is traced."""
+    return sleeps(m) and not all_sleep()
+
+
 def tree_awake(d: Data) -> Array:
     """Whether trees are awake, `[ntree, *W]` bool."""
-    return tree_asleep(d) < 0
+    asleep = tree_asleep(d)
+    return jnp.zeros(asleep.shape, bool) if all_sleep() else asleep < 0
 
 
 def tree_asleep(d: Data) -> Array:
@@ -55,7 +64,7 @@ def tree_asleep(d: Data) -> Array:
 
 def dof_awake(m: Model, d: Data) -> Array:
     """Whether dofs are awake, `[nv, *W]` bool."""
-    return take(tree_awake(d), m.dof_treeid)
+    return _of_trees(d, m.dof_treeid)
 
 
 def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
@@ -67,8 +76,10 @@ def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
       d: has the new ones.
       names: fields `[nv, *W]`.
     """
-    awake = dof_awake(m, d)
     olds = {name: old for name in names if (old := getattr(before, name)) is not None}
+    if all_sleep():
+        return d.replace(**olds)
+    awake = dof_awake(m, d)
     return d.replace(
         **{name: jnp.where(awake, getattr(d, name), old) for name, old in olds.items()}
     )
@@ -76,7 +87,13 @@ def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
 
 def qpos_awake(m: Model, d: Data) -> Array:
     """Whether coordinates of the configuration are awake, `[nq, *W]` bool."""
-    return take(tree_awake(d), qpos_tree(m))
+    return _of_trees(d, qpos_tree(m))
+
+
+def _of_trees(d: Data, tree: np.ndarray) -> Array:
+    """Whether things of one tree each are awake, bool."""
+    awake = tree_awake(d)
+    return jnp.zeros((len(tree), *awake.shape[1:]), bool) if all_sleep() else take(awake, tree)
 
 
 def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:

@@ -42,6 +42,12 @@ def twice(x):
     return last + jnp.sum(each, axis=0)
 
 
+def chosen(x):
+    """A root in either branch of a choice that all worlds make together."""
+    small = lambda x: root(x / 4) * 2  # noqa: E731
+    return lax.cond(jnp.sum(x) > 4.5, small, lambda x: root(4 * x) / 2, x)
+
+
 def call(function):
     """One operation of it, `(x) -> y`."""
 
@@ -52,24 +58,28 @@ def call(function):
     return lambda x: Call(run, (False,), 0, lambda size: size)(x)[0]
 
 
-@pytest.mark.parametrize("function", [root, twice])
-def test_program_is_told_what_it_found(function):
+@pytest.mark.parametrize(("function", "ends"), [(root, 1), (twice, 1), (chosen, 2)])
+def test_program_is_told_what_it_found(function, ends):
     program = jax.make_jaxpr(function)(X[0])
     longer, number = recording(program)
-    assert number == 1
-    value, end = jaxpr_as_fun(longer)(X[0])
+    assert number == ends
+    value, *found = jaxpr_as_fun(longer)(X[0])
     recalled = recalling(program)
     assert "while" in str(program)
     assert "while" not in str(recalled)
-    again = jaxpr_as_fun(recalled)(X[0], end)[0]
+    again = jaxpr_as_fun(recalled)(X[0], *found)[0]
     assert np.all(again == value)
 
 
-@pytest.mark.parametrize("function", [root, twice])
+@pytest.mark.parametrize("function", [root, twice, chosen])
 @pytest.mark.parametrize("times", [1, 2])
 def test_derivatives(function, times):
     """Equal to those of the closed form, also the second, in every order."""
-    exact = {root: jnp.sqrt, twice: lambda x: x**0.25 + jnp.sin(x**0.5) + jnp.sin(x**0.25)}
+    exact = {
+        root: jnp.sqrt,
+        chosen: jnp.sqrt,
+        twice: lambda x: x**0.25 + jnp.sin(x**0.5) + jnp.sin(x**0.25),
+    }
     derive = [jax.jacrev, jax.jacfwd][:times]
     found, right = call(function), exact[function]
     for d in derive:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from sleepers import COUNTS, SHOWN, Twins, of_text, step
 from tolerance import ROUGH_DIFFERENCE, STIFF
 
 import jaxsim
@@ -70,12 +71,6 @@ YARD = """
   </sensor>
 </mujoco>
 """
-SHOWN = (
-    *("qpos", "qvel", "act", "act_dot", "qacc", "qacc_smooth", "qacc_warmstart", "sensordata"),
-    *("qfrc_smooth", "qfrc_passive", "qfrc_bias", "qfrc_constraint", "qfrc_actuator", "cvel"),
-    *("actuator_force", "actuator_length", "ten_length", "ten_velocity", "xpos", "energy"),
-)
-COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "nisland", "ntree_awake", "nbody_awake", "nv_awake")
 LOW, HIGH, LONE, ARM, NEVER, CHAIN, DRIVEN, LEFT, RIGHT, BEGINS, HELD = range(11)
 REST = 120  # steps after which all that may sleep does
 
@@ -92,58 +87,18 @@ def ours(option: str = "", flags: str = ""):
     return jaxsim.put_model(theirs(option, flags))
 
 
-step = jax.jit(jaxsim.step)
-
-
 def name(kind: str, text: str, mj: mujoco.MjModel) -> int:
     return mujoco.mj_name2id(mj, getattr(mujoco.mjtObj, f"mjOBJ_{kind}"), text)
 
 
-class Twins:
-    """One world in both engines."""
-
-    def __init__(self, option: str = "", flags: str = ""):
-        self.mj, self.m = theirs(option, flags), ours(option, flags)
-        self.mjd, self.d = mujoco.MjData(self.mj), jaxsim.make_data(self.m)
-
-    def change(self, field: str, index, value) -> None:
-        """Changes one input or state in both."""
-        array = getattr(self.mjd, field)
-        array[index] = value
-        self.d = self.d.replace(**{field: jnp.array(array)})
-
-    def run(self, steps: int, tolerance=STIFF) -> list[tuple[int, ...]]:
-        """Steps both, equal at every step; which trees were awake after each."""
-        history = []
-        for i in range(steps):
-            mujoco.mj_step(self.mj, self.mjd)
-            self.d = step(self.m, self.d)
-            np.testing.assert_array_equal(self.d.tree_asleep, self.mjd.tree_asleep, str(i))
-            for count in COUNTS:
-                assert int(getattr(self.d, count)) == getattr(self.mjd, count), (i, count)
-            np.testing.assert_array_equal(self.d.body_awake, self.mjd.body_awake)
-            np.testing.assert_array_equal(self.d.tree_awake, self.mjd.tree_awake)
-            if self.mjd.nisland:
-                np.testing.assert_array_equal(self.d.tree_island, self.mjd.tree_island)
-            for field in SHOWN:
-                np.testing.assert_allclose(
-                    getattr(self.d, field),
-                    getattr(self.mjd, field),
-                    err_msg=f"{field}, step {i}",
-                    **tolerance,
-                )
-            geoms = np.asarray(self.d.contact.geom)[: self.mjd.ncon]
-            np.testing.assert_array_equal(geoms, self.mjd.contact.geom)
-            history.append(tuple((np.asarray(self.d.tree_asleep) < 0).tolist()))
-        return history
-
-    def awake(self) -> set[int]:
-        return set(np.flatnonzero(np.asarray(self.d.tree_asleep) < 0).tolist())
+def of_yard(option: str = "", flags: str = "") -> Twins:
+    """The yard in both engines."""
+    return Twins(theirs(option, flags), ours(option, flags))
 
 
 @cache
 def rested() -> Twins:
-    twins = Twins()
+    twins = of_yard()
     twins.run(REST)
     return twins
 
@@ -151,7 +106,7 @@ def rested() -> Twins:
 @pytest.fixture
 def asleep() -> Twins:
     """Both worlds when all that may sleep does."""
-    twins = Twins()
+    twins = of_yard()
     twins.d = rested().d
     twins.mjd = copy.copy(rested().mjd)
     return twins
@@ -166,7 +121,7 @@ def test_trees_fall_asleep_when_they_rest(asleep):
 
 
 def test_what_begins_asleep_stays_in_the_air():
-    twins = Twins()
+    twins = of_yard()
     assert int(twins.d.tree_asleep[BEGINS]) == BEGINS
     twins.run(30)
     assert BEGINS not in twins.awake()
@@ -219,7 +174,7 @@ def test_a_ball_that_falls_wakes_what_it_hits(asleep):
     ],
 )
 def test_other_integrators(option):
-    twins = Twins(option)
+    twins = of_yard(option)
     twins.run(60)
     twins.change("qvel", 6, 0.1)
     twins.run(20)
@@ -241,11 +196,7 @@ PAIR = """
 
 def test_stages_of_rk4_wake_what_has_an_acceleration():
     """A ball falls asleep and wakes at once, for ever; one held in the air sleeps on."""
-    twins = Twins()
-    twins.mj = mujoco.MjModel.from_xml_string(PAIR)
-    twins.mj.opt.tolerance, twins.mj.opt.iterations = 1e-14, 100
-    twins.m, twins.mjd = jaxsim.put_model(twins.mj), mujoco.MjData(twins.mj)
-    twins.d = jaxsim.make_data(twins.m)
+    twins = of_text(PAIR)
     history = np.array(twins.run(100))
     assert 3 < (~history[:, 0]).sum() < 20
     assert not history[:, 2].any()
@@ -273,19 +224,9 @@ def test_stages_of_rk4_wake_what_has_an_acceleration():
 
 def test_without_islands_nothing_with_rows_sleeps():
     with pytest.warns(UserWarning, match="'begins': sleep='init', but its tree cannot sleep"):
-        twins = Twins(flags='island="disable"')
+        twins = of_yard(flags='island="disable"')
     twins.run(30)
     assert twins.awake() == set(range(11))
-
-
-def of_text(text: str) -> Twins:
-    """Another world in both engines."""
-    twins = Twins.__new__(Twins)
-    twins.mj = mujoco.MjModel.from_xml_string(text)
-    twins.mj.opt.tolerance, twins.mj.opt.iterations = 1e-14, 100
-    twins.m, twins.mjd = jaxsim.put_model(twins.mj), mujoco.MjData(twins.mj)
-    twins.d = jaxsim.make_data(twins.m)
-    return twins
 
 
 def test_boxes_fall_asleep_as_one_and_are_woken_by_another():
