@@ -1,11 +1,13 @@
 """Passive contacts of flexes beside MuJoCo: springs along normals that a discrete step sees."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import random_state, stack
+from states import INPUTS, inputs, random_state, stack
 from tolerance import DIFFERENCE, DYNAMICS, FLOAT32, STIFF
 
 import jaxsim
@@ -52,7 +54,9 @@ def odd(name: str, x: float, joints: list[str], inside: str = "") -> tuple[str, 
     """A triangle of three bodies, whatever joints they have, over a ball; and its flex."""
     place = [(x, 0), (x + 0.1, 0), (x, 0.1)]
     points = [
-        POINT.format(name=f"{name}{k}", pos=f"{a} {b} 1", joint=j, mass=0.1 + 0.1 * k, inside=inside)
+        POINT.format(
+            name=f"{name}{k}", pos=f"{a} {b} 1", joint=j, mass=0.1 + 0.1 * k, inside=inside
+        )
         for k, ((a, b), j) in enumerate(zip(place, joints, strict=True))
     ]
     bodies = " ".join(f"{name}{k}" for k in range(3))
@@ -96,10 +100,12 @@ SCENES = {
         + flex("e", 2, "2 2 1", ".05 .03 1.135", contact=PASSIVE.replace('"1"', '"4"'))
     ),
     "a shell with itself": world(
-        flex("a", 2, "4 4 1", "0 0 1", contact='passive="true"', self="narrow"), option='cone="elliptic"'
+        flex("a", 2, "4 4 1", "0 0 1", contact='passive="true"', self="narrow"),
+        option='cone="elliptic"',
     ),
-    "shells of quadratic walls": world(
-        flex("a", 3, "3 3 3", "0 0 .065", 'dof="quadratic" cellcount="1 1 2"') + FLOOR
+    "quadratic walls": world(
+        flex("a", 3, "3 3 3", "0 0 .065", 'dof="quadratic" cellcount="1 1 2"',
+             elastic=ELASTIC.format(more='elastic2d="both" thickness=".01"')) + FLOOR
     ),
     "odd bodies": triangles(),
 }  # fmt: skip
@@ -111,7 +117,11 @@ def each_row(ours, theirs, name: str, tolerance=DYNAMICS) -> None:
     np.testing.assert_allclose(np.ravel(ours), np.ravel(theirs), **tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(
+    "scene",
+    [pytest.param(name, marks=pytest.mark.slow) for name in SCENES if name != "odd bodies"]
+    + ["odd bodies"],
+)
 def test_forces_and_acceleration(scene):
     """Of the contacts that the oracle has found."""
     mj = mujoco.MjModel.from_xml_string(SCENES[scene])
@@ -132,3 +142,163 @@ def test_forces_and_acceleration(scene):
         each_row(getattr(new, name), getattr(state, name), name)
     for name in ("qfrc_constraint", "qacc"):
         each_row(getattr(new, name), getattr(state, name), name, STIFF)
+
+
+# contacts on the floor and on balls that stand still are passive, those with the hinged ball not
+STEPS = world(
+    FLOOR
+    + ball("0 0 .1", ".05", '<site name="feel" size=".3"/>', 'name="ball"')
+    + ball(".05 .05 .2", ".04", HINGE)
+    + flex("sheet", 2, "2 3 1", "0 0 .157", pin=PIN,
+           elastic=ELASTIC.format(more='elastic2d="both" thickness=".02"'))
+    + flex("block", 3, "2 2 2", ".5 0 .038", elastic=ELASTIC.format(more=""))
+    + flex("cells", 3, "3 2 2", "1 0 .037", 'dof="trilinear" cellcount="2 1 1"', pin=PIN),
+    more="""<sensor><contact geom1="ball" num="3" data="found force dist pos normal"/>
+      <contact geom1="floor" reduce="netforce" data="found force"/><touch site="feel"/>
+      <accelerometer site="feel"/></sensor>""",
+    flag='energy="enable"',
+)  # fmt: skip
+OF_CONTACTS = "geom flex elem vert dim efc_address exclude dist pos frame includemargin".split()
+AFTER = "qpos qvel qacc_warmstart qacc_smooth qfrc_smooth qfrc_constraint sensordata energy".split()
+
+
+@cache
+def stepped():
+    """States, one of them in the air, and what a step makes of them; with inverse dynamics."""
+    mj = mujoco.MjModel.from_xml_string(STEPS)
+    states = [random_state(mj, k, spread=0.004, speed=0.3) for k in range(3)]
+    states[1].qpos[10::3] += 0.5
+    m = jaxsim.load_model(STEPS)
+    worlds = stack([inputs(m, s, keep="all") for s in states])
+
+    def step(m, d):
+        new = jaxsim.step(m, d)
+        return new, jaxsim.inverse(m, d.replace(qacc=new.qacc)).qfrc_inverse
+
+    run = jax.jit(jax.vmap(step, (None, 0)), compiler_options=COMPILER)
+    return mj, states, m, worlds, run(m, worlds)
+
+
+@pytest.mark.slow
+def test_every_output_of_a_step():
+    mj, states, _, _, (found, back) = stepped()
+    for k, start in enumerate(states):
+        state = mujoco.MjData(mj)
+        for name in INPUTS:
+            setattr(state, name, getattr(start, name))
+        mujoco.mj_step(mj, state)
+        n = state.ncon
+        assert (int(found.ncon[k]), int(found.nefc[k])) == (n, state.nefc)
+        for name in OF_CONTACTS:
+            ours = np.asarray(getattr(found.contact, name))[k][:n]
+            each_row(ours, getattr(state.contact, name), name)
+        for name in (*FORCES, *AFTER):
+            each_row(np.asarray(getattr(found, name))[k], getattr(state, name), name, STIFF)
+        pushed = start.qfrc_applied.copy()
+        for body, wrench in enumerate(start.xfrc_applied):
+            mujoco.mj_applyFT(mj, state, wrench[:3], wrench[3:], start.xipos[body], body, pushed)
+        each_row(back[k], pushed, "qfrc_inverse", STIFF)
+
+
+SMALL = world(
+    FLOOR + flex("cloth", 2, "2 2 1", "0 0 .007") + flex("cells", 3, "2 2 2", ".5 0 .038",
+                                                        'dof="trilinear"')
+)  # fmt: skip
+
+
+@cache
+def small():
+    """A model, a state that touches the floor, and a direction of states and masses."""
+    m = jaxsim.load_model(SMALL)
+    d, rng = jaxsim.make_data(m), np.random.default_rng(1)
+    turn, speed, weight = (jnp.asarray(rng.normal(size=m.nv)) for _ in range(3))
+
+    def moved(t):
+        own = m.replace(body_mass=m.body_mass * (1 + t), flex_radius=m.flex_radius * (1 + 0.1 * t))
+        qpos = jaxsim.integrate_pos(m, d.qpos, turn, 0.002 + 0.01 * t)
+        new = jaxsim.step(own, d.replace(qpos=qpos, qvel=0.1 * speed * (1 + t)))
+        return jnp.sum(new.qvel * weight)
+
+    return m, d, moved
+
+
+def test_gradient():
+    """Along one direction of states, masses and radii."""
+    _, _, moved = small()
+    both = jax.jit(
+        lambda t: (jax.grad(moved)(t), moved(t + 1e-6), moved(t - 1e-6)),
+        compiler_options=COMPILER,
+    )
+    slope, above, below = both(jnp.zeros(()))
+    assert abs(slope) > 0.1
+    np.testing.assert_allclose(slope, (above - below) / 2e-6, **DIFFERENCE | {"rtol": 2e-6})
+
+
+@pytest.mark.slow
+def test_worlds_and_single_precision():
+    """One of the worlds touches, the other does not; the same each by itself."""
+    m, d, _ = small()
+    worlds = stack([d, d.replace(qpos=d.qpos.at[9::3].add(0.3))])
+    run = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)(m, worlds)
+    one = jax.jit(jaxsim.step, compiler_options=COMPILER)
+    for k in range(2):
+        alone = one(m, jax.tree.map(lambda a, k=k: a[k], worlds))
+        each_row(run.qvel[k], alone.qvel, "qvel")
+        each_row(run.contact.dist[k], alone.contact.dist, "dist")
+    assert abs(run.qvel[0] - run.qvel[1]).max() > 1e-3
+    with jax.enable_x64(False):
+        single = jaxsim.load_model(SMALL)
+        given = jaxsim.make_data(single).replace(qpos=jnp.asarray(d.qpos, np.float32))
+        new = one(single, given)
+    assert new.qvel.dtype == np.float32
+    np.testing.assert_allclose(new.qvel, run.qvel[0], **FLOAT32 | {"atol": 1e-3})
+
+
+SLEEPERS = world(
+    FLOOR
+    + flex("low", 2, "2 2 1", "0 0 .0105")
+    + flex("up", 2, "2 2 1", ".05 .05 .031", contact=ASKED)
+    + flex("far", 2, "2 2 1", "1 0 .5"),
+    flag='sleep="enable" gravity="disable"',
+)
+ASLEEP = "tree_asleep nisland tree_island qpos qvel qacc qfrc_passive".split()
+
+
+@pytest.mark.slow
+def test_islands_and_sleep():
+    """Without gravity all comes to rest; then one is pushed."""
+    mj, m = mujoco.MjModel.from_xml_string(SLEEPERS), jaxsim.load_model(SLEEPERS)
+    theirs, d = mujoco.MjData(mj), jaxsim.make_data(m, keep=ASLEEP)
+    step, slept = jax.jit(jaxsim.step, compiler_options=COMPILER), set()
+    for i in range(30):
+        if i == 20:
+            theirs.qvel[-1], d = 0.01, d.replace(qvel=d.qvel.at[-1].set(0.01))
+        mujoco.mj_step(mj, theirs)
+        d = step(m, d)
+        slept |= set(np.flatnonzero(theirs.tree_asleep >= 0))
+        for name in ASLEEP:
+            if name != "tree_island" or theirs.nisland:
+                each_row(getattr(d, name), getattr(theirs, name), f"{name}, step {i}")
+    assert len(slept) > 8
+
+
+ASKS = flex("c", 2, "2 2 1", "0 0 1", contact=PASSIVE)
+REFUSED = {
+    "integrator 'discrete', as in MuJoCo": 'integrator="Euler"',
+    "solver='PGS', as in MuJoCo": 'solver="PGS"',
+    "noslip_iterations, as in MuJoCo": 'noslip_iterations="2"',
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused_says_why(message):
+    """As the oracle refuses it; of rods the attribute says nothing."""
+    text = world(FLOOR + ASKS).replace("<option><flag", f"<option {REFUSED[message]}><flag")
+    with pytest.warns(UnsupportedWarning, match="flex"):
+        m = jaxsim.load_model(text)
+    with pytest.raises(Exception, match=message):
+        jaxsim.make_data(m)
+    with pytest.raises(ValueError, match="flex"):
+        mujoco.MjModel.from_xml_string(text)
+    rod = flex("c", 1, "3 1 1", "0 0 1")
+    jaxsim.make_data(jaxsim.load_model(text.replace(ASKS, rod)))
