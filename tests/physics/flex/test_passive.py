@@ -138,8 +138,10 @@ def test_forces_and_acceleration(scene):
         return jaxsim.solve(m, d)
 
     new = jax.jit(found, compiler_options=COMPILER)(d)
+    # the oracle stops turning a wall at 1e-9 rad
+    near = STIFF if "walls" in scene else DYNAMICS
     for name in (*FORCES, "qacc_smooth"):
-        each_row(getattr(new, name), getattr(state, name), name)
+        each_row(getattr(new, name), getattr(state, name), name, near)
     for name in ("qfrc_constraint", "qacc"):
         each_row(getattr(new, name), getattr(state, name), name, STIFF)
 
@@ -269,6 +271,7 @@ def test_islands_and_sleep():
     """Without gravity all comes to rest; then one is pushed."""
     mj, m = mujoco.MjModel.from_xml_string(SLEEPERS), jaxsim.load_model(SLEEPERS)
     theirs, d = mujoco.MjData(mj), jaxsim.make_data(m, keep=ASLEEP)
+    np.testing.assert_array_equal(m.tree_sleep_policy, mj.tree_sleep_policy)
     step, slept = jax.jit(jaxsim.step, compiler_options=COMPILER), set()
     for i in range(30):
         if i == 20:
