@@ -105,13 +105,15 @@ def implicit(s: Structure) -> np.ndarray:
 @derived
 def trees_of_flexes(s: Structure) -> list[np.ndarray]:
     """The trees that each flex ties together which is implicit in a discrete step."""
-    return [_trees(s, f) for f in np.flatnonzero(implicit(s))]
+    return [_trees(s, f) for f in np.flatnonzero(implicit(s)).tolist()]
 
 
 @derived
 def trees_that_push(s: Structure) -> list[np.ndarray]:
     """The trees of two flexes between which passive contacts may be."""
-    return [np.union1d(_trees(s, one), _trees(s, other)) for one, other in flexes_that_push(s)]
+    return [
+        np.union1d(_trees(s, one), _trees(s, other)) for one, other in flexes_that_push(s).tolist()
+    ]
 
 
 def _trees(s: Structure, f: int) -> np.ndarray:

@@ -104,10 +104,10 @@ def _of_items(m: Model, inertia: Array) -> Array:
     """The least mass of the vertices of each item, and of no item, `[k, *W]`."""
     dof, own = _own_dofs(m, np.asarray(m.flex_vertbodyid))
     of_vertex = jnp.where(column(own, inertia), take(inertia, dof), NO_MASS)
-    table, least = item_corners(m.structure), None
-    for k in range(MOST):
-        mass = take(of_vertex, table[:, k])
-        least = mass if least is None else jnp.minimum(least, mass)
+    table = item_corners(m.structure)
+    least = take(of_vertex, table[:, 0])
+    for k in range(1, MOST):
+        least = jnp.minimum(least, take(of_vertex, table[:, k]))
     return jnp.concatenate([least, jnp.full_like(inertia[:1], NO_MASS)])
 
 

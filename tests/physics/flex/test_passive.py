@@ -11,7 +11,7 @@ from states import INPUTS, inputs, random_state, stack
 from tolerance import DIFFERENCE, DYNAMICS, FLOAT32, STIFF
 
 import jaxsim
-from jaxsim.errors import UnsupportedWarning
+from jaxsim.errors import ModelError, UnsupportedWarning
 
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run once
 WORLD = """<mujoco><option integrator="discrete" tolerance="1e-15" iterations="500"
@@ -287,7 +287,6 @@ def test_islands_and_sleep():
 
 ASKS = flex("c", 2, "2 2 1", "0 0 1", contact=PASSIVE)
 REFUSED = {
-    "integrator 'discrete', as in MuJoCo": 'integrator="Euler"',
     "solver='PGS', as in MuJoCo": 'solver="PGS"',
     "noslip_iterations, as in MuJoCo": 'noslip_iterations="2"',
 }
@@ -305,3 +304,12 @@ def test_what_is_refused_says_why(message):
         mujoco.MjModel.from_xml_string(text)
     rod = flex("c", 1, "3 1 1", "0 0 1")
     jaxsim.make_data(jaxsim.load_model(text.replace(ASKS, rod)))
+
+
+def test_other_integrators_are_refused():
+    text = world(FLOOR + ASKS)
+    m = jaxsim.load_model(text)
+    with pytest.raises(ValueError, match="passive contacts need the integrator 'discrete'"):
+        m.replace(opt=m.opt.replace(integrator=jaxsim.IntegratorType.EULER))
+    with pytest.raises(ModelError, match="passive contacts need integrator='discrete'"):
+        jaxsim.load_model(text.replace('"discrete"', '"RK4"'))
