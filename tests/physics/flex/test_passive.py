@@ -313,3 +313,5 @@ def test_other_integrators_are_refused():
         m.replace(opt=m.opt.replace(integrator=jaxsim.IntegratorType.EULER))
     with pytest.raises(ModelError, match="passive contacts need integrator='discrete'"):
         jaxsim.load_model(text.replace('"discrete"', '"RK4"'))
+    rod = text.replace(ASKS, flex("c", 1, "3 1 1", "0 0 1"))  # of which the attribute says nothing
+    jaxsim.make_data(jaxsim.load_model(rod.replace('"discrete"', '"RK4"')))
