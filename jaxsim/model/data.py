@@ -18,6 +18,7 @@ AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just moved
 
 
 SOFT = ("flex_touches",)  # what only contacts of flexes have
+PASSIVE = ("flex_passive",)  # and those that may have no rows
 
 
 class Contact(Record):
@@ -27,7 +28,7 @@ class Contact(Record):
     What no contact of the model can have, adhesion, a moving surface, a flex, is None; so is the
     force where it follows from `qacc` and `contact_forces` finds it: not with PGS, no-slip
     iterations, RK4, the discrete integrator or the flag diagexact. The property `exclude` says why
-    a contact has no rows: 1, it is in the gap; 3, no dof moves it; else 0.
+    a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive; else 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance of the surfaces; negative: penetration")
@@ -37,6 +38,7 @@ class Contact(Record):
     flex = array("ncontact", 2, dtype="int", doc="ids of the flexes; -1: a geom", only=SOFT)
     elem = array("ncontact", 2, dtype="int", doc="elements in their flexes; -1: none", only=SOFT)
     vert = array("ncontact", 2, dtype="int", doc="vertices in their flexes; -1: none", only=SOFT)
+    passive = array("ncontact", dtype="int", doc="1: it is a passive force, else 0", only=PASSIVE)
     dim = array("ncontact", dtype="int", doc="dimension of the contact force: 1, 3, 4 or 6")
     includemargin = array("ncontact", unit="m", doc="the contact pushes when dist is below this")
     friction = array("ncontact", 5, doc="friction: tangent 1, 2, spin, roll 1, 2")
@@ -87,7 +89,10 @@ class Contact(Record):
         in_gap = self.dist >= self.includemargin
         if self.adhesion is not None:
             in_gap = in_gap & (self.adhesion == 0)
-        return jnp.where(self.efc_address >= 0, 0, jnp.where(in_gap, 1, 3))
+        none = jnp.where(in_gap, 1, 3)
+        if self.passive is not None:
+            none = jnp.where(self.passive > 0, 4, none)
+        return jnp.where(self.efc_address >= 0, 0, none)
 
     def __getattr__(self, name: str) -> Any:
         """Says of MuJoCo's other fields where their numbers are."""

@@ -96,7 +96,7 @@ MADE = (
 @stage(
     reads=(
         "qpos qvel plastic xpos xquat xipos ximat geom_xpos geom_xmat site_xpos subtree_com cdof "
-        "cinert ten_length ten_J flexvert_xpos actuator_moment found"
+        "cinert M ten_length ten_J flexvert_xpos actuator_moment found"
     ),
     writes=(
         "cvel cdof_dot ten_velocity flexedge_velocity actuator_velocity qfrc_bias qfrc_spring "
@@ -115,7 +115,7 @@ def fwd_velocity(m: Model, d: Data) -> Data:
         "geom_xpos geom_xmat subtree_com cdof M ten_length ten_J flexvert_xpos actuator_length "
         "actuator_moment cvel ten_velocity actuator_velocity qfrc_bias qfrc_passive act_dot "
         "actuator_force "
-        "qfrc_actuator"
+        "qfrc_actuator found"
     ),
     writes="qfrc_smooth qacc_smooth",
 )

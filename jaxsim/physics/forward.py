@@ -22,7 +22,7 @@ from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.callback import control
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.constraint.island import islands, touched_trees
+from jaxsim.physics.constraint.island import islands, passive_ties, touched_trees
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.constraint.weigh import weighed_rows
@@ -260,7 +260,8 @@ def _settings(m: Model, d: Data, problem: Problem) -> Settings:
     """How the solver iterates."""
     inertia, islands = diagonal(d.M), None
     if m.opt.solver != SolverType.NEWTON:
-        islands = find_islands(m, problem, touched_trees(m, d), inertia)
+        touched, ties = touched_trees(m, d), passive_ties(m, d)
+        islands = find_islands(m, problem, touched, inertia, ties)
     return Settings(
         warm=None if m.opt.disableflags & DisableBit.WARMSTART else d.qacc_warmstart,
         tolerance=m.opt.tolerance,

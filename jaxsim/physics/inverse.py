@@ -65,7 +65,7 @@ def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
         "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied xpos xquat xipos ximat "
         "geom_xpos geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos "
         "actuator_length actuator_moment nefc cvel cdof_dot ten_velocity actuator_velocity "
-        "qfrc_bias qfrc_passive qfrc_actuator qfrc_constraint qacc qfrc_inverse rows"
+        "qfrc_bias qfrc_passive qfrc_actuator qfrc_constraint qacc qfrc_inverse found rows"
     ),
     writes="solver_fwdinv qfrc_inverse",
 )

@@ -15,7 +15,7 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.collision.candidates.plan import Layout, layout
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.flex.stiffness import trees_of_flexes
+from jaxsim.physics.flex.stiffness import trees_of_flexes, trees_that_push
 from jaxsim.physics.sleep.incidence import equalities, tendons
 
 Parts = tuple[tuple[int, ...], ...]  # the dofs of each part
@@ -33,7 +33,7 @@ def inertia_parts(s: Structure) -> Parts:
 @derived
 def metric_parts(s: Structure) -> Parts:
     """The parts into which the inertia of a discrete step falls (integrate/metric.py)."""
-    return _parts(s, [*tendons(s).tree, *_driven(s), *trees_of_flexes(s)])
+    return _parts(s, [*tendons(s).tree, *_driven(s), *trees_of_flexes(s), *trees_that_push(s)])
 
 
 def solver_parts(m: Model) -> Parts:

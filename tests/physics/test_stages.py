@@ -93,6 +93,11 @@ FAST = """<mujoco><option><flag speculative="enable"/></option><worldbody>
   <geom type="box" size=".1 .1 .01"/><body><freejoint/><geom size=".1" pos=".1 0 0"/></body>
 </worldbody></mujoco>"""
 
+# contacts that are passive forces
+PUSHING = """<mujoco><option integrator="discrete"/><worldbody><geom type="plane" size="1 1 1"/>
+  <flexcomp name="cloth" type="grid" count="2 2 1" spacing=".1 .1 .1" dim="2" mass=".3"
+    radius=".01"><contact selfcollide="none" passive="true"/></flexcomp></worldbody></mujoco>"""
+
 DRIVES = """<general joint="lift" gaintype="affine" gainprm="1 -5 -3" actearly="true"
   dyntype="filter" dynprm=".1"/><muscle joint="turn" lengthrange="-1 1"/></actuator>"""
 
@@ -132,7 +137,7 @@ def scenes() -> list:
     stepped = stepped.replace("</worldbody>", f"{TWISTING}</worldbody>")
     touching = MODELS["soft"].replace('contact="disable" ', "")
     touching = touching.replace("</worldbody>", f"{BAR}</worldbody>")
-    several = [machine, soft, stepped, touching, held, discrete, leaping, FAST, asleep]
+    several = [machine, soft, stepped, touching, held, discrete, leaping, FAST, PUSHING, asleep]
     for text in [SLOWED, LATE, *texts, *several]:
         # with few places for pairs the boxes around elements are asked
         m = jaxsim.load_model(text, pairs=8 if text is touching else None)

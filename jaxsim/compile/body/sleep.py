@@ -39,7 +39,7 @@ def sleep(c: Compilation) -> None:
     for flex in c.flexes:
         # MuJoCo looks for the stiffness of a rod, which an interpolated one does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
-        if not (resists or _held(f, flex.id)):
+        if not (resists or _held(f, flex.id) or _pushes(f, flex.id)):
             awake[_moving(f, flex.bodies)] = True
     policy = np.where(awake, SleepPolicy.AUTO_NEVER, SleepPolicy.AUTO_ALLOWED).astype(np.int32)
     for body in c.bodies[1:]:
@@ -64,6 +64,12 @@ def _held(f: dict, flex: int) -> bool:
     """Whether a constraint keeps the shape of a flex."""
     kinds = np.isin(f["eq_type"], (EqType.FLEX, EqType.FLEXSTRAIN))
     return bool(np.any(kinds & (f["eq_obj1id"] == flex)))
+
+
+def _pushes(f: dict, flex: int) -> bool:
+    """Whether contacts of a flex are passive, which tie all of it in the inertia of a step."""
+    asks = f["flex_passive"][flex] and f["flex_dim"][flex] > 1
+    return bool(asks and not f["flex_rigid"][flex])
 
 
 def _tendon_trees(f: dict, tendon: int) -> np.ndarray:

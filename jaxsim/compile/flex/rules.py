@@ -96,7 +96,8 @@ def check_options(c: Compilation, flex: Flex) -> None:
     springs = flex.edge.get("stiffness") > 0 or flex.edge.get("damping") > 0
     if springs and integrator == IntegratorType.DISCRETE:
         c.fault(e, "springs and dampers of edges do not go with integrator='discrete'")
-    if flex.contact.get("passive") == "true" and integrator != IntegratorType.DISCRETE:
+    asks = flex.contact.get("passive") == "true" and flex.dim > 1 and not flex.rigid
+    if asks and integrator != IntegratorType.DISCRETE:
         c.fault(flex.contact, "passive contacts need integrator='discrete'")
     _check_joints(c, flex)
 

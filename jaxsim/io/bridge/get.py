@@ -166,7 +166,10 @@ def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.exists))
     mujoco._functions._realloc_con_efc(data, count, 0, 0)
     into = data.contact
-    for name in Contact.fields.keys() - {"force"}:  # which follows from the rows there
+    for name in Contact.fields.keys() - {
+        "force",
+        "passive",
+    }:  # which follow from other things there
         values, ours = getattr(into, name), getattr(d.contact, name)
         none = NO_FLEX.get(name, 0)
         values[...] = none if ours is None else np.asarray(ours)[:count].reshape(values.shape)

@@ -88,7 +88,8 @@ def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
         slots = getattr(empty, name)
         if slots is None:
             continue
-        theirs = _forces(model, data) if name == "force" else getattr(found, name)
+        made = OF_CONTACTS.get(name)
+        theirs = getattr(found, name) if made is None else made(model, data)
         values = np.asarray(theirs)[:count].reshape(count, *slots.shape[1:])
         filled[name] = slots.at[:count].set(jnp.asarray(values, dtype=slots.dtype))
     return empty.replace(**filled)
@@ -101,3 +102,12 @@ def _forces(model: Any, data: Any) -> np.ndarray:
     for k, force in enumerate(forces):
         mujoco.mj_contactForce(model, data, k, force)
     return forces
+
+
+def _passive(model: Any, data: Any) -> np.ndarray:
+    """Which of MuJoCo's contacts are passive forces (ncon,)."""
+    return np.asarray(data.contact.exclude) == PASSIVE
+
+
+PASSIVE = 4  # mjContact.exclude
+OF_CONTACTS = {"force": _forces, "passive": _passive}  # what has no such name there

@@ -98,6 +98,12 @@ def _elastic(m: Any) -> np.ndarray:
     return (stretches | (m.flex_bendingadr >= 0)) & ~np.asarray(m.flex_rigid, bool)
 
 
+def _passive(m: Any) -> np.ndarray:
+    """Which flexes ask for passive contacts; of rods and of what is rigid it says nothing."""
+    asks = (np.asarray(m.flex_passive) != 0) & (np.asarray(m.flex_dim) > 1)
+    return asks & ~np.asarray(m.flex_rigid, bool)
+
+
 def _touching(m: Any) -> np.ndarray:
     """Which flexes may touch something."""
     off = m.opt.disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
@@ -191,6 +197,24 @@ CLASHES = (
         lambda m: _if(_integrates(m, DISCRETE) and m.opt.noslip_iterations > 0, _elastic, m),
         "elasticity cannot be used with the integrator 'discrete' and noslip_iterations, as in "
         "MuJoCo; set them to 0",
+        "flex",
+    ),
+    Clash(
+        lambda m: _if(not _integrates(m, DISCRETE), _passive, m),
+        "passive contacts need the integrator 'discrete', as in MuJoCo; use it, or remove "
+        "passive='true'",
+        "flex",
+    ),
+    Clash(
+        lambda m: _if(_integrates(m, DISCRETE) and m.opt.solver == SolverType.PGS, _passive, m),
+        "passive contacts cannot be used with solver='PGS', as in MuJoCo; use 'Newton' or 'CG', "
+        "or remove passive='true'",
+        "flex",
+    ),
+    Clash(
+        lambda m: _if(_integrates(m, DISCRETE) and m.opt.noslip_iterations > 0, _passive, m),
+        "passive contacts cannot be used with noslip_iterations, as in MuJoCo; set them to 0, or "
+        "remove passive='true'",
         "flex",
     ),
     Clash(

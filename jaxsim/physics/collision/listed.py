@@ -19,6 +19,7 @@ from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.flex.item import item_ids, no_item
+from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.flex.sides import with_sides
 from jaxsim.physics.collision.ids import Chosen
 from jaxsim.physics.collision.params import has_adhesion
@@ -55,6 +56,10 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
     }
     if c.item is not None or d.contact.flex is not None:
         values |= _of_flexes(m, c, stack)
+    if d.contact.passive is not None:
+        passive = passive_contacts(m, c)
+        none = jnp.zeros_like(c.dist, jnp.int32)
+        values["passive"] = none if passive is None else passive.astype(np.int32)
     if c.adhesion is not None:
         values["adhesion"] = whole(c.adhesion)
     if c.surfacevel is not None:

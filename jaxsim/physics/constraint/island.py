@@ -15,6 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.flex.sides import item_trees
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import Block, Rows, SingleRows
@@ -46,6 +47,16 @@ def touched_trees(m: Model, d: Data) -> list[Array]:
         trees.append(_of_contacts(m, d.found.contacts))
     pairs = zip(d.rows.blocks, trees, strict=True)
     return [_active(block)[:, None] & of_block for block, of_block in pairs]
+
+
+def passive_ties(m: Model, d: Data) -> list[Array]:
+    """The trees that passive contacts tie, `[ncontact, ntree, *W]` bool; without any: []."""
+    c = None if d.found is None else d.found.contacts
+    passive = None if c is None else passive_contacts(m, c)
+    if c is None or passive is None:
+        return []
+    ties = _of_contacts(m, c) & passive[:, None]
+    return [ties & (jnp.sum(ties, axis=1, keepdims=True) > 1)]
 
 
 def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
@@ -89,7 +100,7 @@ def islands(m: Model, d: Data) -> Data:
     Needs the rows and contacts of `d`. Without the island flag there are none, nor among trees that
     sleep.
     """
-    soft = [] if all_sleep() else flex_ties(m, d.tree_asleep < 0)
+    soft = [] if all_sleep() else [*flex_ties(m, d.tree_asleep < 0), *passive_ties(m, d)]
     alone = soft if is_discrete(m) else []  # which make islands where there is no row
     if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)

@@ -45,8 +45,6 @@ def _touches(m: Model, f: int) -> str:
     if not m.flex_touches[f]:
         return ""
     remedy = "keep them apart with contype and conaffinity"
-    if m.flex_passive[f]:
-        return "passive contacts are not supported; remove passive='true', or " + remedy
     own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
     for g in range(m.ngeom):
         kind = GeomType(m.geom_type[g])

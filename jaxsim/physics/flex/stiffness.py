@@ -23,6 +23,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pattern import Pattern
 from jaxsim.physics.arrays.select import column, diagonal, groups, sum_groups, take
+from jaxsim.physics.collision.flex.passive import flexes_that_push, passive_flexes
 from jaxsim.physics.flex.bend import bend_stiffness
 from jaxsim.physics.flex.cell import cell_stiffness, turns
 from jaxsim.physics.flex.flex import nodes
@@ -96,18 +97,34 @@ def elastic(s: Structure) -> np.ndarray:
 
 
 @derived
+def implicit(s: Structure) -> np.ndarray:
+    """Flexes of which elasticity or contacts are implicit in a discrete step, `[nflex]` bool."""
+    return elastic(s) | passive_flexes(s)
+
+
+@derived
 def trees_of_flexes(s: Structure) -> list[np.ndarray]:
-    """The trees that the elasticity of each flex ties together."""
-    rods, out = chains(s), []
-    for f in np.flatnonzero(elastic(s)):
-        if s.flex_interp[f]:
-            body = s.flex_nodebodyid[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
-        else:
-            body = s.flex_vertbodyid[s.flex_vertadr[f] :][: s.flex_vertnum[f]]
-        hinge = rods.dof[(rods.flex == f) & (rods.dof >= 0)]
-        tree = np.concatenate([s.body_treeid[body[body >= 0]], s.dof_treeid[hinge]])
-        out.append(np.unique(tree[tree >= 0]))
-    return out
+    """The trees that each flex ties together which is implicit in a discrete step."""
+    return [_trees(s, f) for f in np.flatnonzero(implicit(s)).tolist()]
+
+
+@derived
+def trees_that_push(s: Structure) -> list[np.ndarray]:
+    """The trees of two flexes between which passive contacts may be."""
+    return [
+        np.union1d(_trees(s, one), _trees(s, other)) for one, other in flexes_that_push(s).tolist()
+    ]
+
+
+def _trees(s: Structure, f: int) -> np.ndarray:
+    rods = chains(s)
+    if s.flex_interp[f]:
+        body = s.flex_nodebodyid[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
+    else:
+        body = s.flex_vertbodyid[s.flex_vertadr[f] :][: s.flex_vertnum[f]]
+    hinge = rods.dof[(rods.flex == f) & (rods.dof >= 0)]
+    tree = np.concatenate([s.body_treeid[body[body >= 0]], s.dof_treeid[hinge]])
+    return np.unique(tree[tree >= 0])
 
 
 class _Reach(NamedTuple):
@@ -140,8 +157,8 @@ def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     moves = (ancestors(s)[np.maximum(body, 0)] > 0) & (body >= 0)[:, None]
     soft = np.concatenate(
         [
-            np.repeat(elastic(s) & (s.flex_interp == 0), s.flex_vertnum),
-            np.repeat(elastic(s) & (s.flex_interp != 0), s.flex_nodenum),
+            np.repeat(implicit(s) & (s.flex_interp == 0), s.flex_vertnum),
+            np.repeat(implicit(s) & (s.flex_interp != 0), s.flex_nodenum),
         ]
     )
     moves &= soft[:, None]
@@ -151,7 +168,7 @@ def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 @derived
 def moves_flexes(s: Structure) -> np.ndarray:
-    """Dofs that move points of elastic flexes, `[nv]` bool."""
+    """Dofs that move points of flexes that are implicit in a discrete step, `[nv]` bool."""
     dof, real = _dofs(s)
     return np.isin(np.arange(s.nv), dof[real])
 

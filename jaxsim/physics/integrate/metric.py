@@ -8,7 +8,7 @@ step of length h, the acceleration (v' - v) / h of that step follows from
 
 D and K have only what keeps the matrix positive definite: springs and dampers of joints and
 tendons, the length and velocity that actuators feed back, drag, elasticity of flexes
-(flex/stiffness.py); each where it holds back.
+(flex/stiffness.py) and their passive contacts (passive/contact.py); each where it holds back.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
-from jaxsim.physics.flex.stiffness import implicit_flexes, moves_flexes
+from jaxsim.physics.flex.stiffness import implicit, implicit_flexes, moves_flexes
 from jaxsim.physics.integrate.velocity_derivative import (
     along_rows,
     bias_derivative,
@@ -38,6 +38,7 @@ from jaxsim.physics.integrate.velocity_derivative import (
     fluid_derivative,
     has_fluid,
 )
+from jaxsim.physics.passive.contact import contact_springs
 from jaxsim.physics.passive.damper import dof_damping_rate, tendon_damping_rate
 from jaxsim.physics.passive.spring import dof_spring_rate, tendon_spring_rate
 from jaxsim.physics.tendon.path import tendon_pattern
@@ -88,6 +89,11 @@ def metric(m: Model, d: Data) -> Metric:
         matrix, shift = matrix + flexes.matrix, shift - flexes.shift
         if flexes.hinges is not None:
             backbone = backbone + diagonal_matrix(flexes.hinges)
+    contacts = contact_springs(m, d)
+    if contacts is not None:
+        matrix = matrix + h[None] * h[None] * contacts.matrix()
+        shift = shift - h * contacts.along(d.qvel)
+    if implicit(m).any():
         held = held | column(moves_flexes(m), d.qvel)
     return Metric(matrix, backbone, shift, held)
 

@@ -10,6 +10,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply_transpose
+from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.constraint.contact import basis_jacobian
@@ -23,5 +24,7 @@ def adhesion_force(m: Model, d: Data) -> Array:
     c = contacts_of(m, d) if m.nv and has_adhesion(m) else None
     if c is None or c.adhesion is None:
         return jnp.zeros_like(d.qvel)
+    passive = passive_contacts(m, c)  # which do not stick
+    sticks = c.exists if passive is None else c.exists & ~passive
     (normal,) = basis_jacobian(m, d, c, 1)
-    return -apply_transpose(normal, jnp.where(c.exists, c.adhesion, 0))
+    return -apply_transpose(normal, jnp.where(sticks, c.adhesion, 0))

@@ -17,6 +17,7 @@ from jaxsim.physics.callback import has, passive_force
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.flex.force import flex_forces
 from jaxsim.physics.passive.adhesion import adhesion_force
+from jaxsim.physics.passive.contact import contact_springs
 from jaxsim.physics.passive.damper import damper_force
 from jaxsim.physics.passive.fluid import fluid_force
 from jaxsim.physics.passive.spring import spring_force
@@ -28,7 +29,7 @@ from jaxsim.physics.stage import stage
 @stage(
     reads=(
         "qpos qvel plastic xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
-        "ten_velocity xpos xquat flexvert_xpos found"
+        "ten_velocity xpos xquat flexvert_xpos M found"
     ),
     writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive frames",
 )
@@ -43,7 +44,7 @@ def passive(m: Model, d: Data) -> Data:
     if m.opt.disableflags & off == off:  # both together turn all of them off
         parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero)
     else:
-        flexes = flex_forces(m, d)
+        flexes, contacts = flex_forces(m, d), contact_springs(m, d)
         d = d.replace(frames=flexes.frames)
         parts = {
             "spring": spring_force(m, d) + flexes.spring,
@@ -52,6 +53,8 @@ def passive(m: Model, d: Data) -> Data:
             "fluid": fluid_force(m, d),
             "adhesion": adhesion_force(m, d),
         }
+        if contacts is not None:
+            parts["spring"] = parts["spring"] + contacts.force()
     whole = parts["spring"] + parts["damper"] + parts["fluid"]
     if has_adhesion(m):
         whole = whole + parts["adhesion"]

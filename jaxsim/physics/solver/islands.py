@@ -6,6 +6,7 @@ and those against slip (noslip.py) end island by island, as MuJoCo's do.
 MuJoCo's documentation, Computation: Constraint islands.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -74,7 +75,9 @@ def spread(numbers: Array, island: Array) -> Array:
     return numbers if len(numbers) == 1 else pick(numbers, island)
 
 
-def find_islands(m: Model, p: Problem, touched: list[Array], inertia: Array) -> Islands:
+def find_islands(
+    m: Model, p: Problem, touched: list[Array], inertia: Array, more: Sequence[Array] = ()
+) -> Islands:
     """The islands; one for the whole world where the flag `island` is off.
 
     Args:
@@ -82,6 +85,7 @@ def find_islands(m: Model, p: Problem, touched: list[Array], inertia: Array) -> 
       p: the problem.
       touched: the trees that its rows touch, as `touched_trees` gives them.
       inertia: diagonal of M, `[nv, *W]`.
+      more: trees that something else ties together, as `passive_ties` gives them.
     """
     inertia = lax.stop_gradient(inertia)
     if m.ntree == 1 or m.opt.disableflags & DisableBit.ISLAND:
@@ -89,7 +93,7 @@ def find_islands(m: Model, p: Problem, touched: list[Array], inertia: Array) -> 
         number = [jnp.zeros(of.shape[1:], jnp.int32) for of in member]
         return Islands(member, total(inertia), number, jnp.zeros(inertia.shape, jnp.int32))
     soft = flex_ties(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
-    island = connected(p.rows, touched, [*metric_ties(m, inertia), *soft])
+    island = connected(p.rows, touched, [*metric_ties(m, inertia), *soft, *more])
     first = [first_of(trees, island) for trees in touched]
     member = [_numbered(number, m.ntree, inertia) for number in first]
     of_tree = weighted_sum(1.0 * (m.dof_treeid == np.arange(m.ntree)[:, None]), inertia)

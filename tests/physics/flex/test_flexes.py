@@ -11,7 +11,6 @@ from states import random_state
 from tolerance import DIFFERENCE, DYNAMICS, FLOAT32, STIFF
 
 import jaxsim
-from jaxsim.errors import UnsupportedWarning
 
 WORLDS, STEPS = 3, 20
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
@@ -320,24 +319,6 @@ def test_disable_flags(flag):
     )(off, worlds[0])
     for ours, name in zip(fields, ("qfrc_spring", "qfrc_damper", "energy"), strict=True):
         np.testing.assert_allclose(ours, getattr(state, name), **DYNAMICS, err_msg=name)
-
-
-REFUSED = {
-    "passive": {
-        "free": ROPE.replace(OFF, '<contact passive="true"/>').replace(SPRINGS, ""),
-        "h": ".001",
-        "option": 'integrator="discrete"',
-    },
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_is_refused_says_why(message):
-    fill = {"on_arm": "", "more": "", "option": "", "flag": "", **REFUSED[message]}
-    with pytest.warns(UnsupportedWarning, match="flex"):
-        m = jaxsim.load_model(MODEL.format(**fill))
-    with pytest.raises(Exception, match=message):
-        jaxsim.make_data(m)
 
 
 def test_flexes_without_contacts_are_those_of_the_flag():

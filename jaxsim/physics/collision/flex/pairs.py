@@ -40,8 +40,8 @@ def flex_pairs(s: Structure, disableflags: int) -> Pairs:
     if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not s.nflex:
         return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
     f = np.arange(s.nflex)
-    with_geom = np.nonzero(_match(s, "geom", "flex"))
-    with_flex = np.nonzero(np.triu(_match(s, "flex", "flex"), 1))
+    with_geom = np.nonzero(meet(s, "geom", "flex"))
+    with_flex = np.nonzero(np.triu(meet(s, "flex", "flex"), 1))
     alone = f[touches_itself(s)]
     first = np.concatenate([with_geom[0], s.ngeom + with_flex[0], s.ngeom + alone])
     second = s.ngeom + np.concatenate([with_geom[1], with_flex[1], alone])
@@ -49,7 +49,7 @@ def flex_pairs(s: Structure, disableflags: int) -> Pairs:
     return Pairs(*table.astype(np.int32))
 
 
-def _match(s: Structure, one: str, other: str) -> np.ndarray:
+def meet(s: Structure, one: str, other: str) -> np.ndarray:
     """`[n, k]` bool: a bit of the type of one is in the affinity of the other."""
     type1, affinity1, type2, affinity2 = (
         np.asarray(getattr(s, f"{kind}_{what}"))

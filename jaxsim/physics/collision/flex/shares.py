@@ -48,7 +48,7 @@ def moved_by_flexes(m: Model, d: Data, c: Contacts) -> tuple[Array, Array]:
 
 def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
     """Shares of the dofs, and the mean weight, on one side; zero where it is a geom."""
-    corner, share = _corners(m, d, c, item)
+    corner, share = corner_shares(m, d, c, item)
     turns = item.values(item_edge(m.structure) >= 0, c.dist)
     weight = jnp.zeros_like(c.dist)
     dofs = jnp.zeros((len(c.dist), m.nv, *c.dist.shape[1:]), c.dist.dtype)
@@ -60,7 +60,7 @@ def _side(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[Array, Array]:
             dofs = dofs + own[:, None] * of_body.bits(ancestors(m), c.dist)
             weight = weight + part * of_body.take(m.body_invweight0[:, 0])
     if (np.asarray(m.flex_interp) != 0).any():
-        node = _node_shares(m, item, corner, share)
+        node = node_shares(m, item, corner, share)
         moves = jnp.asarray(column(ancestors(m)[m.flex_nodebodyid], c.dist))
         dofs = dofs + jnp.einsum("nk...,kv...->nv...", node, moves)
         of_node = m.body_invweight0[:, 0][np.asarray(m.flex_nodebodyid)]
@@ -74,7 +74,7 @@ def _vertex_bodies(s: Structure) -> np.ndarray:
     return np.append(np.maximum(s.flex_vertbodyid, 0), 0)
 
 
-def _corners(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[list[Ids], list[Array]]:
+def corner_shares(m: Model, d: Data, c: Contacts, item: Ids) -> tuple[list[Ids], list[Array]]:
     """The vertices of the items, and their barycentric shares, which are zero for geoms."""
     table, dim = _corner_table(m.structure), _item_dim(m.structure)
     corner = [item.look_up(table[:, k]) for k in range(MOST)]
@@ -146,7 +146,7 @@ def _in_tetrahedron(point: Vec, corner: Sequence[Vec]) -> tuple[Array, ...]:
 SHARES = {VERTEX: _at_vertex, 1: _on_segment, 2: _on_triangle, 3: _in_tetrahedron}
 
 
-def _node_shares(m: Model, item: Ids, corner: list[Ids], share: list[Array]) -> Array:
+def node_shares(m: Model, item: Ids, corner: list[Ids], share: list[Array]) -> Array:
     """Shares of all nodes `[n, nflexnode, *W]`; of geoms, and of what has none, zero."""
     vert0 = m.flex_vert0.map(lambda a: jnp.concatenate([a, a[:1]]))
     place = mean(tuple(share), tuple(ids.take(vert0) for ids in corner))

@@ -9,6 +9,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import item_corners, item_flex
 from jaxsim.physics.collision.flex.levers import item_edge
+from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.ids import Chosen, Ids
 from jaxsim.physics.flex.frames import chains
 from jaxsim.physics.topology import ancestors
@@ -61,7 +62,8 @@ def item_trees(s: Structure) -> np.ndarray:
 
 
 def with_sides(m: Model, c: Contacts) -> Contacts:
-    """Contacts with the bodies that stand for flexes; active only where some dof moves a side."""
+    """Contacts with the bodies that stand for flexes; active only where some dof moves a side, and
+    where they are no passive ones."""
     assert c.item is not None
     moves = np.append(ancestors(m).astype(bool).any(axis=1), False)
     body: list[Ids] = []
@@ -72,7 +74,9 @@ def with_sides(m: Model, c: Contacts) -> Contacts:
         body.append(Chosen(number))
         of_geom = is_geom & own.values(moves, c.dist)
         moved = moved | of_geom | item.values(item_moves(m.structure), c.dist)
-    return c._replace(active=c.active & moved, body=(body[0], body[1]))
+    c = c._replace(active=c.active & moved, body=(body[0], body[1]))
+    passive = passive_contacts(m, c)
+    return c if passive is None else c._replace(active=c.active & ~passive)
 
 
 def of_geoms(c: Contacts) -> Array | bool:

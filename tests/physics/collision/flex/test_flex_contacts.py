@@ -374,7 +374,6 @@ def test_rods_touch_under_the_flag_ipc():
 
 REFUSED = {
     "flag ipc": flex("c", 2, "3 3 1", "0 0 1"),
-    "passive contacts": flex("c", 2, "3 3 1", "0 0 1", contact='passive="true"'),
     "a flex and a sdf": flex("c", 2, "3 3 1", "0 0 1")
     + '<body><freejoint/><geom type="sdf" mesh="wedge"/></body>',
 }
