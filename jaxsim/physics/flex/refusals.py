@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from jaxsim.enums import GeomType, JointType
+from jaxsim.enums import JointType
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.flex.pairs import NEVER
 from jaxsim.physics.refusal import Refusal, named, refuse
 
 
@@ -47,11 +46,4 @@ def _touches(m: Model, f: int) -> str:
     remedy = "keep them apart with contype and conaffinity"
     if m.flex_passive[f]:
         return "passive contacts are not supported; remove passive='true', or " + remedy
-    own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
-    for g in range(m.ngeom):
-        kind = GeomType(m.geom_type[g])
-        meets = own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other
-        if meets and kind in NEVER and m.flex_dim[f] == 2:
-            name = kind.name.lower()
-            return f"it may touch {named(m, 'geom', g)}, and a flex and a {name} cannot; {remedy}"
     return ""
