@@ -359,8 +359,7 @@ def under_ipc(text: str) -> str:
 MODE = {
     "rods": GROUND + flex("rope", 1, "3 1 1", "0 0 .012", contact=""),
     "shells": body('type="box" size=".08 .08 .08"', "0 0 .02")
-    + flex("sheet", 2, "3 3 1", "0 0 .12", pin='<pin id="0"/>')
-    + flex("rope", 1, "3 1 1", "0 0 .135", contact='contype="1" conaffinity="2"'),
+    + flex("sheet", 2, "3 3 1", "0 0 .12", pin='<pin id="0"/>'),
 }
 
 

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
+from physics.collision.field.fields_of_all import physics
 from physics.collision.flex.test_flex_contacts import (
     COMPILER,
     FOUND,
@@ -20,6 +22,10 @@ from states import random_state
 from tolerance import DYNAMICS, FLOAT32, ROUGH_DIFFERENCE
 
 import jaxsim
+from jaxsim.math import Rot, Vec
+from jaxsim.physics.collision.flex.field import sdf_triangle, shell_fields
+from jaxsim.physics.collision.flex.item import Hull
+from jaxsim.physics.collision.shape import Placed
 
 WORLDS = 3
 SHEET = (
@@ -54,8 +60,13 @@ margin=".003"><plugin instance="t"/></geom><geom size=".05" pos=".3 .1 .13"/>
 
 
 @cache
+def program_models():
+    return mujoco.MjModel.from_xml_string(TEXT), jaxsim.load_model(TEXT)
+
+
+@cache
 def program():
-    mj, m = mujoco.MjModel.from_xml_string(TEXT), jaxsim.load_model(TEXT)
+    mj, m = program_models()
     states = [random_state(mj, k, spread=0.003, speed=0.3) for k in range(WORLDS)]
     worlds = placed(m, states)
     run = jax.jit(jax.vmap(jaxsim.forward, (None, 0)), compiler_options=COMPILER)
@@ -64,7 +75,7 @@ def program():
 
 def test_order_of_the_search():
     """Triangles stand in the order in which MuJoCo's tree of boxes is walked."""
-    mj, m = program()[:2]
+    mj, m = program_models()
     for f in np.flatnonzero(mj.flex_dim == 2):
         span = slice(mj.flex_bvhadr[f], mj.flex_bvhadr[f] + mj.flex_bvhnum[f])
         child, leaf = mj.bvh_child[span], mj.bvh_nodeid[span]
@@ -79,6 +90,7 @@ def test_order_of_the_search():
         np.testing.assert_array_equal(m.flex_elemorder[start:][: len(order)], order)
 
 
+@pytest.mark.slow
 def test_every_output():
     mj, _, states, _, found = program()
     for k, state in enumerate(states):
@@ -103,38 +115,46 @@ def test_every_output():
             near(getattr(found, name)[k], getattr(state, name), DYNAMICS, name)
 
 
+@cache
+def triangles():
+    """The ring of the model and triangles about it, at random."""
+    mj, n = program_models()[0], 60
+    rng = np.random.default_rng(0)
+    (ring,) = np.flatnonzero(mj.geom_plugin >= 0)
+    zero, one = jnp.zeros(n), jnp.ones(n)
+    rot = Rot(one, zero, zero, zero, one, zero, zero, zero, one)
+    geom = Placed(Vec(zero, zero, zero), rot, Vec(zero, zero, zero), jnp.full(n, ring, jnp.int32))
+    turn = rng.uniform(0, 2 * np.pi, n)
+    middle = np.stack([0.35 * np.cos(turn), 0.35 * np.sin(turn), rng.uniform(0.1, 0.2, n)])
+    corner = tuple(Vec(*jnp.asarray(middle + 0.04 * rng.normal(size=(3, n)))) for _ in range(3))
+    return geom, Hull(corner, 0.02 * one), shell_fields(physics(mj)), jnp.zeros(n)
+
+
 def test_derivative():
     """Central differences of the contacts: a found point is fixed to its triangle."""
-    _, m, _, worlds, _ = program()
-    d, way = worlds[0], jnp.asarray(np.random.default_rng(0).normal(size=m.nv))
+    geom, triangle, fields, reach = triangles()
+    way = np.random.default_rng(1).normal(size=(4, 3, len(reach)))
 
     def of(t):
-        there = d.replace(qpos=jaxsim.integrate_pos(m, d.qpos, way, t))
-        new = jaxsim.collision(m, jaxsim.kinematics(m, there))
-        return new.contact.dist, new.contact.frame[:, 0], new.contact.elem, new.contact.geom
+        there = geom._replace(pos=geom.pos + Vec(*jnp.asarray(way[3])).scale(t))
+        corner = (
+            c + Vec(*jnp.asarray(w)).scale(t) for c, w in zip(triangle.corner, way, strict=False)
+        )
+        touch = sdf_triangle(there, triangle._replace(corner=tuple(corner)), fields, reach)
+        return jnp.stack([touch.dist, *touch.pos.parts, *touch.normal.parts])[:, 0]
 
-    def real(t):
-        return of(t)[:2]
-
-    zero, step = jnp.zeros(()), 1e-7
-    both = jax.jit(
-        lambda t: (
-            of(t),
-            jax.jvp(real, (t,), (jnp.ones_like(t),))[1],
-            real(t + step),
-            real(t - step),
-        ),
-        compiler_options=COMPILER,
+    run = jax.jit(
+        lambda t: (of(t), jax.jvp(of, (t,), (jnp.ones_like(t),))[1]), compiler_options=COMPILER
     )
-    (dist, _, elem, geom), slope, above, below = both(zero)
-    here = (np.asarray(elem)[:, 1] >= 0) & (np.asarray(m.geom_type)[geom[:, 0]] == 8) & (dist < 0)
+    value, slope = run(jnp.zeros(()))
+    numeric = (run(jnp.asarray(1e-7))[0] - run(jnp.asarray(-1e-7))[0]) / 2e-7
+    here = np.asarray(value[0] < 0)
     assert here.sum() > 20
-    for ours, up, down in zip(slope, above, below, strict=True):
-        numeric = (up - down) / (2 * step)
-        close = np.isclose(ours[here], numeric[here], **ROUGH_DIFFERENCE)
-        assert close.mean() > 0.9  # the rest: where a step prefers another corner
+    close = np.isclose(slope[:, here], numeric[:, here], **ROUGH_DIFFERENCE)
+    assert close.all(axis=0).mean() > 0.9  # the rest: where a step prefers another corner
 
 
+@pytest.mark.slow
 def test_single_precision():
     _, _, _, worlds, found = program()
     with jax.enable_x64(False):
