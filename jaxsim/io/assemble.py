@@ -13,11 +13,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxsim.assets.mesh.face_order import face_order
-from jaxsim.enums import GeomType, WrapType
+from jaxsim.enums import WrapType
 from jaxsim.errors import Place, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.hulls import hull_tables
+from jaxsim.io.order import mesh_order, shell_order
 from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.room.capacity import with_room
 from jaxsim.io.room.prisms import prisms_under, prisms_under_elements
@@ -104,7 +104,8 @@ def _derived_tables(fields: Tables, reach: float) -> dict[str, Any]:
         "wrap_sideid": _side_sites(fields),
         "geom_prismnum": prisms_under(fields, reach),
         "flex_prismnum": prisms_under_elements(fields, reach),
-        "mesh_faceorder": _face_order(fields),
+        "mesh_faceorder": mesh_order(fields),
+        "flex_elemorder": shell_order(fields),
     }
 
 
@@ -165,25 +166,6 @@ def _side_sites(fields: Tables) -> np.ndarray:
     wraps = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
     side = np.where(wraps, fields["wrap_prm"], -1)
     return np.maximum(np.rint(side), -1).astype(np.int32)
-
-
-def _face_order(fields: Tables) -> np.ndarray:
-    """[nmeshface]: the order in which faces of a mesh are searched for contacts with `sdf` geoms.
-
-    Meshes that can meet no such geom keep the order they have.
-    """
-    spans = list(zip(fields["mesh_faceadr"], fields["mesh_facenum"], strict=True))
-    parts = [np.arange(number, dtype=np.int32) for _, number in spans]
-    touching = (fields["geom_contype"] | fields["geom_conaffinity"]) != 0
-    touching[np.concatenate([fields["pair_geom1"], fields["pair_geom2"]])] = True
-    kind = np.where(touching, fields["geom_type"], -1)
-    if GeomType.SDF in kind:
-        for mesh in np.unique(fields["geom_dataid"][kind == GeomType.MESH]):
-            start, number = spans[mesh]
-            vertex = fields["mesh_vert"].reshape(-1, 3)[fields["mesh_vertadr"][mesh] :]
-            face = fields["mesh_face"].reshape(-1, 3)[start : start + number]
-            parts[mesh] = face_order(vertex, face)
-    return np.concatenate([np.zeros(0, np.int32), *parts])
 
 
 def _real_fields(record: type[Record], given: Tables):

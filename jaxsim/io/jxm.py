@@ -28,7 +28,7 @@ import numpy as np
 from jaxsim.errors import AssetError
 
 MAGIC = b"\x89JXM\r\n\x1a\n"
-VERSION = 2  # 2: where geoms clash and flexes are boxed (clash_places, flex_boxed)
+VERSION = 3  # 3: in which order triangles of shells are searched (flex_elemorder)
 
 _FRONT = struct.Struct("<8sIIQQ")
 _DIGEST = 32

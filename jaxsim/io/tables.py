@@ -122,7 +122,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
         flex_texcoordadr flex_stiffnessadr flex_bendingadr flex_plasticmode flex_plasticadr
         flex_edgeequality flex_touches flex_boxed flex_prismnum""",
     ("nflex", 3): "flex_cellnum",
-    ("nflexelem",): "flex_matid flex_elemlayer",
+    ("nflexelem",): "flex_matid flex_elemlayer flex_elemorder",
     ("nflexvert",): "flex_vertbodyid flex_vertcell",
     ("nflexnode",): "flex_nodebodyid",
     ("nflexelemdata",): "flex_elem flex_elemtexcoord",
@@ -268,6 +268,7 @@ class Local(NamedTuple):
 LOCAL = (
     Local("mesh_face", ("mesh_faceadr", "mesh_facenum"), "mesh_vertnum"),
     Local("mesh_faceorder", ("mesh_faceadr", "mesh_facenum"), "mesh_facenum"),
+    Local("flex_elemorder", ("flex_elemadr", "flex_elemnum"), "flex_elemnum"),
     Local("mesh_facenormal", ("mesh_faceadr", "mesh_facenum"), "mesh_normalnum"),
     Local("skin_face", ("skin_faceadr", "skin_facenum"), "skin_vertnum"),
     Local("flex_edge", ("flex_edgeadr", "flex_edgenum"), "flex_vertnum"),

@@ -145,6 +145,37 @@ def test_nodes_of_empty_cells_hold_nothing(kind, pin, joint):
         assert_agrees(text, skip=("flex_vertcell",))
 
 
+def _point(name, inside="", own='<inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'):
+    slides = "".join(f'<joint type="slide" axis="{axis}"/>' for axis in ("1 0 0", "0 1 0", "0 0 1"))
+    return f'<body name="{name}" pos=".1 .1 .1">{own}{slides}{inside}</body>'
+
+
+_SHELL = (
+    """<deformable><flex name="f" dim="2" body="a b c d" element="0 1 2 1 3 2"/></deformable>"""
+)
+_GEOM = '<geom size=".1"/>'
+
+
+@pytest.mark.parametrize(
+    ("points", "refused"),
+    [
+        ("".join(map(_point, "abcd")), True),
+        (f"<body>{''.join(map(_point, 'abcd'))}</body>", True),
+        (_point("a", own=_GEOM) + "".join(map(_point, "bcd")), False),
+        (_point("a", "".join(map(_point, "bcd"))), False),
+        (_point("a") + _point("b") + f"<body>{_point('c')}{_point('d')}</body>", False),
+    ],
+)
+def test_points_that_hang_on_what_moves(points, refused):
+    """Refused are points without geoms that slide freely in one body."""
+    carrier = f'<body name="p"><joint type="slide"/>{_GEOM}{points}</body>'
+    text = _world(carrier).replace("</mujoco>", f"{_SHELL}</mujoco>")
+    if refused:
+        assert_refused(text, "no point of the flex is fixed to it")
+    else:
+        assert_agrees(text)
+
+
 @pytest.mark.parametrize("young", ["", '<elasticity young="10" poisson=".1"/>'])
 def test_interpolated_rods(young):
     text = f"""<flexcomp name="f" dim="1" type="box" dof="trilinear" count="4 3 3"

@@ -1,5 +1,7 @@
 """Options that clash: refused while they do, wherever they come from, and no longer."""
 
+import warnings
+
 import jax
 import mujoco
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import jaxsim
 from jaxsim.enums import EnableBit, IntegratorType, SolverType
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
+from jaxsim.model.switch import clashes
 
 BALL = "<worldbody><body><freejoint/><geom size='.1'/></body></worldbody>"
 TIED = """<worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
@@ -89,3 +92,58 @@ def test_places_are_kept_while_it_clashes_and_in_a_file(tmp_path):
     assert m.unsupported[0][:2] == ("<string>", 4)
     jaxsim.save_model(m.replace(opt=m.opt.replace(enableflags=0)), tmp_path / "m.jxm")
     assert not jaxsim.load_model(tmp_path / "m.jxm").unsupported
+
+
+def slides(*axes):
+    return "".join(f'<joint type="slide" axis="{axis}"/>' for axis in axes)
+
+
+def carried(joints, inside="", name=""):
+    given = f'name="{name}"' if name else ""
+    return (
+        f'<body {given} pos=".06 .06 .2">{joints}<geom size=".005" mass=".05" contype="0" '
+        f'conaffinity="0"/>{inside}</body>'
+    )
+
+
+SLIDE, XYZ = slides("0 0 1"), slides("1 0 0", "0 1 0", "0 0 1")
+HINGE = "<joint/>"
+UNDER_IPC = """<mujoco><option integrator="discrete"><flag ipc="enable"/></option><worldbody>{}
+</worldbody><deformable><flex name="f" dim="2" radius=".01" body="a b c d" element="0 1 2 1 3 2"
+vertex="0 0 0 0 0 0 0 0 0 0 0 0"><contact contype="0" conaffinity="0"/></flex></deformable>
+</mujoco>"""
+CARRIED = {
+    "fixed": carried("", name="a"),
+    "a slide": carried(SLIDE, name="a"),
+    "on a slide": carried(SLIDE, carried("", name="a")),
+    "slides on a slide": carried(SLIDE, carried(slides("1 0 0", "0 1 0"), name="a")),
+    "free on a slide": carried(SLIDE, carried(XYZ, name="a")),
+    "free on what is fixed on a slide": carried(SLIDE, carried("", carried(XYZ, name="a"))),
+    "free on three slides": carried(XYZ, carried(XYZ, name="a")),
+    "free on free": carried(XYZ, carried(XYZ, name="b"), name="a"),
+    "free on a pinned one": carried(SLIDE, carried(XYZ, name="b"), name="a"),
+    "a hinge": carried(HINGE, name="a"),
+    "two slides and a hinge": carried(slides("1 0 0", "0 1 0") + HINGE, name="a"),
+    "slides on a hinge": carried(HINGE, carried(SLIDE, name="a")),
+    "free on a hinge": carried(HINGE, carried(XYZ, name="a")),
+    "a ball": carried('<joint type="ball"/>', name="a"),
+    "afloat": carried("<freejoint/>", name="a"),
+}
+
+
+@pytest.mark.parametrize("case", CARRIED)
+def test_shells_that_are_carried_under_the_flag_ipc(case):
+    """Refused are those that MuJoCo refuses."""
+    content = CARRIED[case]
+    content += "".join(carried(XYZ, name=n) for n in "bcd" if f'name="{n}"' not in content)
+    text = UNDER_IPC.format(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsupportedWarning)
+        m = jaxsim.load_model(text)
+    ours = any("flag ipc what carries" in found.message for found in clashes.clashing(m))
+    theirs = ""
+    try:
+        mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:
+        theirs = str(error)
+    assert ours == ("IPC mode" in theirs) == bool(theirs)

@@ -25,9 +25,13 @@ def face_order(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
       Numbers of the faces, (nface,).
     """
     corner = np.asarray(vertex, np.float64)[face]
-    low, high, center = corner.min(axis=1), corner.max(axis=1), _circumcenters(corner)
+    return tree_order(corner.min(axis=1), corner.max(axis=1), _circumcenters(corner))
+
+
+def tree_order(low: np.ndarray, high: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """The same of any boxes, by their lower and upper ends and the points that count, (n, 3)."""
     order: list[int] = []
-    waiting = [np.arange(len(face))]
+    waiting = [np.arange(len(low))]
     while waiting:
         here = waiting.pop()
         if len(here) < 2:

@@ -145,7 +145,8 @@ def yield_strains(flex: Flex) -> tuple[float, float]:
 
 
 def _check_hold(c: Compilation, flex: Flex, three: np.ndarray) -> None:
-    """A flex whose points all slide freely must not hang on a body that moves as well.
+    """A flex must not hang on a body that moves by nothing but bodies of its own: by points that
+    slide freely, have no geoms, and are all children of the same body.
 
     The nodes of empty cells are fixed, but hold nothing.
     """
@@ -154,10 +155,10 @@ def _check_hold(c: Compilation, flex: Flex, three: np.ndarray) -> None:
         points = Points(flex.dim, flex.place, flex.elem)
         nodes = active_nodes(points, flex.node_place, flex.cellcount, flex.order)
         bodies = np.unique(flex.nodebody[nodes])
-    if not three[bodies].all():
-        return
     parent = c.fields["body_parentid"]
     above = {int(parent[body]) for body in bodies}
+    if not (three & (c.fields["body_geomnum"] == 0))[bodies].all() or len(above) > 1:
+        return
     while above:
         for body in sorted(above):
             if c.fields["body_jntnum"][body]:

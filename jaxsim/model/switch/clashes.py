@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxsim.enums import DisableBit, EnableBit, EqType, IntegratorType, JointType, SolverType
+from jaxsim.enums import (
+    DisableBit,
+    EnableBit,
+    EqType,
+    GeomType,
+    IntegratorType,
+    JointType,
+    SolverType,
+)
 
 STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
 
@@ -104,10 +112,24 @@ def _passive(m: Any) -> np.ndarray:
     return asks & ~np.asarray(m.flex_rigid, bool)
 
 
-def _touching(m: Any) -> np.ndarray:
-    """Which flexes may touch something."""
-    off = m.opt.disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT)
-    return np.asarray(m.flex_touches, bool) & (not off)
+def _resolved(m: Any) -> np.ndarray:
+    """Which shells have contacts that MuJoCo's mode ipc finds by itself: with what is fixed, with
+    other shells, with themselves. All others are rows, as without the flag."""
+    shell = np.asarray(m.flex_dim) == 2
+    if m.opt.disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not shell.any():
+        return np.zeros(m.nflex, bool)
+    fixed = (m.body_weldid[m.geom_bodyid] == 0) & np.isin(m.geom_type, BY_MODE)
+    alone = np.diag(_meet(m, "flex")) & (np.asarray(m.flex_selfcollide) != 0)
+    alone &= ~np.asarray(m.flex_rigid, bool)
+    others = _meet(m, "flex")[:, shell] & ~np.eye(m.nflex, dtype=bool)[:, shell]
+    return shell & (alone | others.any(axis=1) | _meet(m, "geom")[:, fixed].any(axis=1))
+
+
+def _meet(m: Any, kind: str) -> np.ndarray:
+    """Which flexes and geoms, or flexes, have bits in common `[nflex, n]`."""
+    type1, affinity1 = (np.asarray(a)[:, None] for a in (m.flex_contype, m.flex_conaffinity))
+    type2, affinity2 = (np.asarray(getattr(m, f"{kind}_{a}")) for a in ("contype", "conaffinity"))
+    return ((type1 & affinity2) | (type2 & affinity1)) != 0
 
 
 def _springy(m: Any) -> np.ndarray:
@@ -124,14 +146,40 @@ def _springy(m: Any) -> np.ndarray:
 
 
 def _carried(m: Any) -> np.ndarray:
-    """Which shells are carried by what moves; MuJoCo takes some that slides may carry."""
+    """Which shells are carried by what the mode ipc does not follow, as MuJoCo says it.
+
+    A vertex is free if its body has three slides; what carries it may move only if it carries a
+    free vertex too. All other vertices ride slides, or nothing.
+    """
+    vertices = {f: _bodies(m, f) for f in range(m.nflex) if m.flex_dim[f] == 2}
+    slides = np.bincount(m.jnt_bodyid[m.jnt_type == JointType.SLIDE], minlength=m.nbody)
+    free = np.zeros(m.nbody, bool)
+    for f in vertices:
+        free[vertices[f]] = True
+    free &= (slides == 3) & (m.body_dofnum == 3)
+    odd = slides != m.body_jntnum  # some joint is no slide
     out = np.zeros(m.nflex, bool)
-    for f in np.flatnonzero((m.flex_dim == 2) & ~np.asarray(m.flex_rigid, bool)):
-        body = m.flex_vertbodyid[m.flex_vertadr[f] :][: m.flex_vertnum[f]]
-        body = np.unique(body[body >= 0])
-        own = np.isin(m.jnt_bodyid, body) & (m.jnt_type != JointType.SLIDE)
-        out[f] = own.any() or (m.body_treeid[m.body_parentid[body]] >= 0).any()
+    for f, body in vertices.items():
+        for b in body.tolist():
+            chain = _up(m, b)
+            carriers = [a for a in chain[1:] if m.body_jntnum[a] and not free[a]]
+            out[f] |= bool(carriers) if free[b] else odd[chain].any()
     return out
+
+
+def _bodies(m: Any, f: int) -> np.ndarray:
+    """The bodies of the vertices of a flex; nodes have none."""
+    body = np.unique(m.flex_vertbodyid[m.flex_vertadr[f] :][: m.flex_vertnum[f]])
+    return body[body >= 0]
+
+
+def _up(m: Any, body: int) -> list[int]:
+    """A body and all that carry it, but the world."""
+    chain = []
+    while body:
+        chain.append(body)
+        body = int(m.body_parentid[body])
+    return chain
 
 
 def _if(condition: bool, which: Callable[[Any], np.ndarray], m: Any) -> np.ndarray | bool:
@@ -142,6 +190,15 @@ DISCRETE = IntegratorType.DISCRETE
 SPRINGS = (
     "edge stiffness and damping cannot be used with the integrator 'discrete', as in MuJoCo; use "
     "elasticity, or edge equality='true'"
+)
+BY_MODE = (  # fixed geoms of these types have contacts that MuJoCo's mode ipc finds by itself
+    GeomType.PLANE,
+    GeomType.SPHERE,
+    GeomType.CAPSULE,
+    GeomType.ELLIPSOID,
+    GeomType.CYLINDER,
+    GeomType.BOX,
+    GeomType.MESH,
 )
 APART = "keep them apart with contype and conaffinity"
 CLASHES = (
@@ -219,14 +276,16 @@ CLASHES = (
     ),
     Clash(
         lambda m: _if(_enables(m, EnableBit.IPC), _carried, m),
-        "under the flag ipc its bodies may move by slides of their own only, and what carries them "
-        "not at all; attach it to what is fixed, or remove ipc='enable'",
+        "under the flag ipc what carries vertices may move by slides only, and not at all where "
+        "they have three slides of their own, as in MuJoCo; attach it to what is fixed, or remove "
+        "ipc='enable'",
         "flex",
     ),
     Clash(
-        lambda m: _if(_enables(m, EnableBit.IPC) and (m.flex_dim == 2).any(), _touching, m),
-        "contacts under the flag ipc are not supported in a model with shells; remove "
-        f"ipc='enable', or {APART}",
+        lambda m: _if(_enables(m, EnableBit.IPC), _resolved, m),
+        "contacts of shells with each other, with themselves and with fixed geoms (but height "
+        "fields and sdf geoms) are not supported under the flag ipc, where MuJoCo searches them "
+        f"by a method of its own; remove ipc='enable', or {APART}",
         "flex",
     ),
     Clash(

@@ -2,20 +2,14 @@
 
 import numpy as np
 
-from jaxsim.enums import GeomType, JointType
+from jaxsim.enums import JointType
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.flex.pairs import NEVER
 from jaxsim.physics.refusal import Refusal, named, refuse
 
 
 def refusals(m: Model) -> list[Refusal]:
     """Flexes whose motion is not simulated."""
     return [refuse(m, "flex", f, what) for f in range(m.nflex) if (what := _misplaced(m, f))]
-
-
-def contact_refusals(m: Model) -> list[Refusal]:
-    """Flexes that may touch something."""
-    return [refuse(m, "flex", f, what) for f in range(m.nflex) if (what := _touches(m, f))]
 
 
 def _misplaced(m: Model, f: int) -> str:
@@ -38,18 +32,3 @@ def _slides(m: Model) -> np.ndarray:
     slides = np.bincount(m.jnt_bodyid[m.jnt_type == JointType.SLIDE], minlength=m.nbody)
     good = (slides == 3) & (m.body_dofnum == 3)
     return np.flatnonzero(good[m.jnt_bodyid])
-
-
-def _touches(m: Model, f: int) -> str:
-    """What of the contacts of a flex is not simulated, or ""."""
-    if not m.flex_touches[f]:
-        return ""
-    remedy = "keep them apart with contype and conaffinity"
-    own, other = int(m.flex_contype[f]), int(m.flex_conaffinity[f])
-    for g in range(m.ngeom):
-        kind = GeomType(m.geom_type[g])
-        meets = own & int(m.geom_conaffinity[g]) or int(m.geom_contype[g]) & other
-        if meets and kind in NEVER and m.flex_dim[f] == 2:
-            name = kind.name.lower()
-            return f"it may touch {named(m, 'geom', g)}, and a flex and a {name} cannot; {remedy}"
-    return ""

@@ -11,6 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 from jaxsim.physics.collision.field.distance import FUNCTIONS, OCTREE, name
+from jaxsim.physics.collision.flex.pairs import flex_pairs
 from jaxsim.physics.plugin import config
 from jaxsim.physics.refusal import Refusal, refuse
 
@@ -37,6 +38,16 @@ def meeting(s: Structure, flags: int) -> tuple[tuple[str, ...], tuple[str, ...]]
     return first, second
 
 
+@derived
+def under_shells(s: Structure, flags: int) -> frozenset[int]:
+    """The `sdf` geoms that shells may touch."""
+    pairs = flex_pairs(s, flags)
+    here = pairs.geom1 < s.ngeom
+    geom, flex = pairs.geom1[here], pairs.geom2[here] - s.ngeom
+    here = (s.geom_type[geom] == GeomType.SDF) & (s.flex_dim[flex] == 2)
+    return frozenset(geom[here].tolist())
+
+
 def constants(m: Model, shape: str) -> np.ndarray:
     """Constants of a plugin's shape for each geom, `[ngeom, k]`; those of others are somebody's."""
     s = m.structure
@@ -58,7 +69,7 @@ def lacking(m: Model) -> list[Refusal]:
     """The `sdf` geoms whose contacts are searched, and of which no distance is known."""
     s = m.structure
     pairs = known_pairs(s, m.pair_flags).searched(s.geom_type)
-    geoms = np.union1d(pairs.geom1, pairs.geom2).astype(int)
+    geoms = sorted({*pairs.geom1.tolist(), *pairs.geom2.tolist(), *under_shells(s, m.pair_flags)})
     return [
         refuse(m, "geom", g, _reason(s, g))
         for g in geoms

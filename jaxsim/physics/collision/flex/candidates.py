@@ -71,6 +71,8 @@ def soft_points(
     a = _side(s, group, 0, geoms, soft, first)
     b = _side(s, group, 1, geoms, soft, second)
     touch = once(group.collider.collide, a, b, assets.get(group.collider.assets), reach)
+    if group.collider.among:
+        touch = group.collider.among(touch, number.look_up(entries.pair).array(touch.dist[0]))
     if touch.lost is not None:
         lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
     slots = group.slots

@@ -15,8 +15,6 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import Pairs
 from jaxsim.physics.collision.flex.item import corners
 
-NEVER = (GeomType.SDF,)  # without a function here
-
 
 class Entries(NamedTuple):
     """What may touch in pairs with a flex, integer arrays `[n]`.
@@ -90,8 +88,15 @@ def elements_of(s: Structure, f: int) -> np.ndarray:
 
 
 def geom_entries(s: Structure, pair: int, geom: int, f: int) -> Entries:
-    """A geom with the elements of a flex; a plane with its vertices."""
-    if s.geom_type[geom] == GeomType.PLANE:
+    """A geom with the elements of a flex; a plane with its vertices.
+
+    An `sdf` geom meets a shell only, and that in the order of the visit, whatever it is fixed to.
+    """
+    if s.geom_type[geom] == GeomType.SDF:
+        number = s.flex_elemnum[f] if s.flex_dim[f] == 2 else 0
+        first = s.flex_elemadr[f]
+        item = first + np.asarray(s.flex_elemorder)[first : first + number]
+    elif s.geom_type[geom] == GeomType.PLANE:
         item = s.nflexelem + s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     else:
         item = elements_of(s, f)

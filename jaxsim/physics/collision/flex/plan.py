@@ -8,7 +8,6 @@ from jaxsim.enums import GeomType
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.candidates.pairs import Pairs
 from jaxsim.physics.collision.flex.pairs import (
-    NEVER,
     Entries,
     flex_entries,
     geom_entries,
@@ -68,8 +67,6 @@ def soft_groups(s: Structure, pairs: Pairs) -> tuple[SoftGroup, ...]:
         size = int(s.flex_dim[f]) + 1
         if first < s.ngeom:
             kind = int(s.geom_type[first])
-            if kind in NEVER:
-                continue
             boxed = bool(s.flex_boxed[f])
             collider, sizes = geom_collider(kind, size - 1, boxed), (0, size)
             bars = False, collider in ON_BARS.values()
@@ -123,6 +120,13 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
     return min(room, MOST)
 
 
+def _visit(group: SoftGroup) -> np.ndarray:
+    """Numbers that rise in the order in which the elements of a pair are looked at."""
+    if group.collider.among:
+        return np.arange(len(group.entries.second))
+    return group.entries.second
+
+
 def ranked(
     s: Structure, geom_slots: np.ndarray, groups: tuple[SoftGroup, ...]
 ) -> tuple[np.ndarray, tuple[SoftGroup, ...]]:
@@ -142,7 +146,7 @@ def ranked(
     first = np.concatenate(
         [none, *(g.entries.first if g.sizes[0] else 0 * g.entries.pair for g in groups)]
     )
-    second = np.concatenate([none, *(g.entries.second for g in groups)])
+    second = np.concatenate([none, *(_visit(g) for g in groups)])
     slots = [np.full(len(g.entries.pair), g.slots) for g in groups]
     width = np.concatenate([geom_slots, *slots])
     order = np.lexsort((second, first, pair))

@@ -24,6 +24,7 @@ from jaxsim.physics.collision.flex.convex import (
     fields,
     geom_element,
 )
+from jaxsim.physics.collision.flex.field import first_visits, sdf_triangle, shell_fields
 from jaxsim.physics.collision.flex.item import Hull, as_capsule, as_sphere
 from jaxsim.physics.collision.flex.triangle import box_triangle, capsule_triangle, sphere_triangle
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
@@ -42,11 +43,14 @@ class SoftCollider(NamedTuple):
         is -FAR for what is not asked for.
       slots: number of contact points it gives for two; or a function of the model's tables.
       assets: what it needs of the model; None: nothing.
+      among: what counts of the points of all elements of a pair, in the order of the entries; a
+        function of them and of the numbers of their pairs; None: all, each for itself.
     """
 
     collide: Callable[[Any, Any, Any, Array], Touch]
     slots: int | Callable[[Structure], int]
     assets: Callable[[Model], Any] | None = None
+    among: Callable[[Touch, Array], Touch] | None = None
 
     def points(self, s: Structure) -> int:
         """The number of contact points in a model."""
@@ -89,6 +93,7 @@ def _box_triangle(box: Placed, triangle: Hull, assets: None, reach: Array) -> To
 PLANE = SoftCollider(_plane, 1)
 CONVEX = SoftCollider(geom_element, 1, assets)
 ON_FIELD = SoftCollider(field_element, field_slots, fields)
+SHELL_SDF = SoftCollider(sdf_triangle, 1, shell_fields, first_visits)
 BETWEEN = SoftCollider(element_element, 1, assets)
 SEGMENTS = SoftCollider(_segments, 2)
 
@@ -100,6 +105,7 @@ BY_KIND: dict[tuple[int, int], SoftCollider] = {
     (GeomType.SPHERE, 2): SoftCollider(_sphere_triangle, 1),
     (GeomType.CAPSULE, 2): SoftCollider(_capsule_triangle, 5),
     (GeomType.BOX, 2): SoftCollider(_box_triangle, 11),
+    (GeomType.SDF, 2): SHELL_SDF,
 }
 
 
@@ -120,7 +126,7 @@ OF_RODS = {
 
 
 def geom_collider(geom_type: int, dim: int, boxed: bool = False) -> SoftCollider:
-    """What collides a geom with a flex; it has a function for every type but those of NEVER."""
+    """What collides a geom with a flex; an `sdf` geom has entries with shells only."""
     if boxed and geom_type in ON_BARS:
         return ON_BARS[geom_type]
     of_any = {GeomType.PLANE: PLANE, GeomType.HFIELD: ON_FIELD}

@@ -356,11 +356,19 @@ def under_ipc(text: str) -> str:
     return text.replace("<asset>", '<option><flag ipc="enable"/></option><asset>')
 
 
+MODE = {
+    "rods": GROUND + flex("rope", 1, "3 1 1", "0 0 .012", contact=""),
+    "shells": body('type="box" size=".08 .08 .08"', "0 0 .02")
+    + flex("sheet", 2, "3 3 1", "0 0 .12", pin='<pin id="0"/>'),
+}
+
+
 @pytest.mark.slow
-def test_rods_touch_under_the_flag_ipc():
-    """In a model without shells the flag changes nothing."""
-    content = GROUND + flex("rope", 1, "3 1 1", "0 0 .012", contact="")
-    text = under_ipc(WORLD.format(content=content, sensor="", option='integrator="discrete"'))
+@pytest.mark.parametrize("content", MODE)
+def test_rows_under_the_flag_ipc(content):
+    """Where its mode resolves no contact the flag changes nothing."""
+    fill = {"content": MODE[content], "sensor": "", "option": 'integrator="discrete"'}
+    text = under_ipc(WORLD.format(**fill))
     mj, m = mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text)
     state, d = mujoco.MjData(mj), jaxsim.make_data(m)
     step = jax.jit(jaxsim.step, compiler_options=COMPILER)
@@ -373,16 +381,19 @@ def test_rods_touch_under_the_flag_ipc():
 
 
 REFUSED = {
-    "flag ipc": flex("c", 2, "3 3 1", "0 0 1"),
-    "a flex and a sdf": flex("c", 2, "3 3 1", "0 0 1")
-    + '<body><freejoint/><geom type="sdf" mesh="wedge"/></body>',
+    "on the ground": ("flag ipc", GROUND + flex("c", 2, "3 3 1", "0 0 1")),
+    "with each other": (
+        "flag ipc",
+        flex("c", 2, "3 3 1", "0 0 1") + flex("e", 2, "3 3 1", "0 0 2", contact=""),
+    ),
+    "with itself": ("flag ipc", flex("c", 2, "3 3 1", "0 0 1", self="narrow", contact="")),
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_is_refused_says_why(message):
-    option = "" if "sdf" in message else 'integrator="discrete"'
-    text = WORLD.format(content=REFUSED[message], sensor="", option=option)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_says_why(case):
+    message, content = REFUSED[case]
+    text = WORLD.format(content=content, sensor="", option='integrator="discrete"')
     text = under_ipc(text) if "ipc" in message else text
     with pytest.warns(UnsupportedWarning, match="flex"):
         m = jaxsim.load_model(text)

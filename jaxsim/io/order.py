@@ -1,0 +1,75 @@
+"""In which order meshes and shells are searched for contacts with `sdf` geoms.
+
+MuJoCo walks trees of boxes. That of a mesh has the circles through the corners of its faces; that
+of a shell the boxes around its elements, along the axes of the world, as it was compiled.
+"""
+
+import numpy as np
+
+from jaxsim.assets.mesh.face_order import face_order, tree_order
+from jaxsim.compile.geometry.quaternion import multiply, normalize, rotate
+from jaxsim.enums import GeomType
+from jaxsim.io.hulls import Tables
+
+
+def mesh_order(fields: Tables) -> np.ndarray:
+    """[nmeshface]: the order of the faces of each mesh.
+
+    Meshes that can meet no `sdf` geom keep the order they have.
+    """
+    spans = list(zip(fields["mesh_faceadr"], fields["mesh_facenum"], strict=True))
+    parts = [np.arange(number, dtype=np.int32) for _, number in spans]
+    touching = (fields["geom_contype"] | fields["geom_conaffinity"]) != 0
+    touching[np.concatenate([fields["pair_geom1"], fields["pair_geom2"]])] = True
+    kind = np.where(touching, fields["geom_type"], -1)
+    if GeomType.SDF in kind:
+        for mesh in np.unique(fields["geom_dataid"][kind == GeomType.MESH]):
+            start, number = spans[mesh]
+            vertex = fields["mesh_vert"].reshape(-1, 3)[fields["mesh_vertadr"][mesh] :]
+            face = fields["mesh_face"].reshape(-1, 3)[start : start + number]
+            parts[mesh] = face_order(vertex, face)
+    return np.concatenate([np.zeros(0, np.int32), *parts])
+
+
+def shell_order(fields: Tables) -> np.ndarray:
+    """[nflexelem]: likewise of the elements of shells; other flexes keep the order they have."""
+    searched = GeomType.SDF in fields["geom_type"]
+    parts = [np.zeros(0, np.int32)]
+    for f in range(fields["nflex"]):
+        number, start = int(fields["flex_elemnum"][f]), int(fields["flex_elemdataadr"][f])
+        order = np.arange(number, dtype=np.int32)
+        if searched and fields["flex_dim"][f] == 2:
+            triangles = fields["flex_elem"][start : start + 3 * number].reshape(-1, 3)
+            corner = _vertices(fields, f)[triangles]
+            low, high = corner.min(axis=1), corner.max(axis=1)
+            order = tree_order(low, high, 0.5 * (low + high))
+        parts.append(order)
+    return np.concatenate(parts)
+
+
+def _vertices(fields: Tables, f: int) -> np.ndarray:
+    """Positions of the vertices of a flex in `qpos0`, (n, 3); of an interpolated one up to where
+    its first node is."""
+    here = slice(fields["flex_vertadr"][f], fields["flex_vertadr"][f] + fields["flex_vertnum"][f])
+    pos, quat = _bodies(fields)
+    body = np.asarray(fields["flex_vertbodyid"])[here]
+    if (body >= 0).all():
+        return pos[body] + rotate(quat[body], _rows(fields, "flex_vert")[here])
+    share = _rows(fields, "flex_vert0")[here]
+    node = fields["flex_nodebodyid"][fields["flex_nodeadr"][f]]
+    return rotate(quat[node], 2 * share * _rows(fields, "flex_size")[f])
+
+
+def _bodies(fields: Tables) -> tuple[np.ndarray, np.ndarray]:
+    """Poses of all bodies in `qpos0`."""
+    own = _rows(fields, "body_pos")
+    pos, quat = np.zeros_like(own), normalize(_rows(fields, "body_quat", 4))
+    for body, parent in enumerate(fields["body_parentid"]):
+        if body:
+            pos[body] = pos[parent] + rotate(quat[parent], own[body])
+            quat[body] = multiply(quat[parent], quat[body])
+    return pos, quat
+
+
+def _rows(fields: Tables, name: str, width: int = 3) -> np.ndarray:
+    return np.asarray(fields[name], np.float64).reshape(-1, width)

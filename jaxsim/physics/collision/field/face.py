@@ -1,0 +1,110 @@
+"""The search on one face for the points that are deepest in a geom with a signed distance.
+
+A face that may reach into the geom is searched from several points by the method of Frank and
+Wolfe: each step goes towards the corner in whose direction the distance falls most, the k-th one
+by 2 / (k + 2) of the way. The first step (k = 0) ends in that corner, so that all searches of a
+face follow one of three ways, which are searched once each.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec, safe_divide, safe_sqrt
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.field.distance import Solid, distance, distance_and_slope
+from jaxsim.physics.collision.field.faces import CORNERS
+from jaxsim.physics.collision.field.fields import Fields
+from jaxsim.physics.collision.field.starts import halton
+from jaxsim.physics.collision.shape import choose, per_slot
+
+HEIGHT = 0.1  # of a point above a face, in parts of its distance; and the least height [m]
+
+
+class Searched(NamedTuple):
+    """Searches of faces `[n, *W]`.
+
+    Attributes:
+      x, dist: where the three ways end, `[3, n, *W]`, and the distances there.
+      way: which of them each search goes, `[starts, n, *W]`.
+      hit: whether it ends in the geom, likewise.
+    """
+
+    x: Vec
+    dist: Array
+    way: Array
+    hit: Array
+
+    def first(self, hit: Array) -> list[Array]:
+        """Of each way the first search that goes it and counts, `[1, n, *W]`; or their number."""
+        count = len(self.way)
+        number = jnp.arange(count, dtype=jnp.int32).reshape(-1, *(1,) * (self.way.ndim - 1))
+        return [
+            jnp.min(jnp.where(hit & (self.way == k), number, count), axis=0, keepdims=True)
+            for k in range(CORNERS)
+        ]
+
+
+def searched(corners: tuple[Vec, ...], wanted: Array, solid: Solid, fields: Fields) -> Searched:
+    """Searches faces `[1, n, *W]`, where it is `wanted`."""
+    x, dist = _ways(corners, solid, fields.iterations)
+    way = _steepest(_starts(corners, max(1, fields.starts)), corners, solid)
+    hit = wanted & (choose(way, [dist[k : k + 1] for k in range(CORNERS)]) < 0)
+    return Searched(x, dist, way, hit)
+
+
+def may_reach(corners: tuple[Vec, ...], solid: Solid) -> Array:
+    """Whether a sphere through the corners of a face reaches into a geom, as MuJoCo asks it.
+
+    It is the sphere that goes, too, through a point beside the middle of the face, on the side away
+    from the geom and at a tenth of its distance; near the geom, that around the middle with the
+    radius of the circle through the corners.
+    """
+    a, b, c = corners
+    middle = (a + b + c).scale(1 / 3)
+    near = distance(middle, solid)
+    ab, bc, ca = (v.norm() for v in (b - a, c - b, a - c))
+    half = 0.5 * (ab + bc + ca)
+    area = safe_sqrt(half * (half - ab) * (half - bc) * (half - ca))
+    flat = near < ab * bc * ca / (4 * jnp.maximum(area, MINVAL))
+
+    top = middle + (b - a).cross(c - a).normalize().scale(HEIGHT * near)
+    p, q, r = (corner - top for corner in corners)
+    qr, rp, pq = q.cross(r), r.cross(p), p.cross(q)
+    volume = 2 * p.dot(qr)
+    center = qr.scale(p.dot(p)) + rp.scale(q.dot(q)) + pq.scale(r.dot(r))
+    center = center.scale(safe_divide(1.0, volume))
+    around = distance(top + center, solid) < center.norm()
+    around = jnp.where(jnp.abs(volume) < MINVAL, near < ab, around)
+    return jnp.where(HEIGHT * jnp.abs(near) < HEIGHT, flat, around)
+
+
+def _starts(corners: tuple[Vec, ...], count: int) -> Vec:
+    """Points of a Halton sequence on faces, `[count, n, *W]`."""
+    u, v = (halton(count + 1, base)[1:] for base in (2, 3))
+    over = u + v > 1
+    u, v = abs(over - u), abs(over - v)
+    shares = (per_slot(share, corners[0].x[0]) for share in (1 - u - v, u, v))
+    a, b, c = (corner.scale(share) for corner, share in zip(corners, shares, strict=True))
+    return a + b + c
+
+
+def _ways(corners: tuple[Vec, ...], solid: Solid, iterations: int) -> tuple[Vec, Array]:
+    """Where the searches end that go to each of the corners first, `[3, n, *W]`."""
+    start = Vec(*(jnp.concatenate([c.parts[k] for c in corners]) for k in range(3)))
+
+    def step(k, x: Vec) -> Vec:
+        way = _steepest(x, corners, solid)
+        return x + (choose(way, corners) - x).scale(2 / (k + 2).astype(x.x.dtype))
+
+    x = lax.fori_loop(1, max(1, iterations), step, start)
+    return x, distance(x, solid)
+
+
+def _steepest(x: Vec, corners: tuple[Vec, ...], solid: Solid) -> Array:
+    """The corner in whose direction the distance falls most; of equal ones the first."""
+    slope = distance_and_slope(x, solid)[1]
+    a, b, c = (slope.dot(corner) for corner in corners)
+    return jnp.where((b < a) & (b <= c), 1, jnp.where((c < a) & (c < b), 2, 0)).astype(jnp.int32)

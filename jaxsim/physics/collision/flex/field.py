@@ -1,0 +1,116 @@
+"""Contacts of shells with `sdf` geoms: of each triangle the point that is deepest in the geom.
+
+A triangle is searched as a face of a mesh is (field/face.py), without its thickness. Of its points
+that are in the geom the deepest counts, the first of equal ones. Triangles are visited in the order
+of the shell's tree of boxes, as it was when the model was compiled, until 50 of them have a point;
+a point that several share counts once.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.enums import MINVAL
+from jaxsim.math import Vec, select
+from jaxsim.model.data import FAR
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.collision.field.distance import Solid, distance_and_slope
+from jaxsim.physics.collision.field.face import Searched, may_reach, searched
+from jaxsim.physics.collision.field.fields import Fields, fields_of
+from jaxsim.physics.collision.field.found import Found, in_world
+from jaxsim.physics.collision.field.kinds import NONE, kind_of, under_shells
+from jaxsim.physics.collision.field.mesh import MOST
+from jaxsim.physics.collision.field.pair import unit
+from jaxsim.physics.collision.flex.item import Hull
+from jaxsim.physics.collision.flex.triangle import mean, nearest_shares
+from jaxsim.physics.collision.shape import Placed, Touch, slots
+
+SAME = 16  # points closer than this many roundings of where they are are one
+
+
+def shell_fields(m: Model) -> Fields:
+    """The signed distances of the geoms that shells may touch."""
+    s = m.structure
+    geoms = under_shells(s, m.pair_flags)
+    kinds = [kind_of(s, g) if g in geoms else NONE for g in range(s.ngeom)]
+    return fields_of(m, kinds, (), tuple(sorted({*kinds} - {NONE})))
+
+
+def sdf_triangle(geom: Placed, triangle: Hull, assets: Fields, reach: Array) -> Touch:
+    """One contact of each triangle, from the geom to the shell; how far they reach is not asked.
+
+    To its derivative the found point is fixed to the triangle.
+    """
+    back, origin = geom.rot.T, geom.pos
+    corners = tuple(slots(back @ (corner - origin)) for corner in triangle.corner)
+    solid = assets.solid(geom, assets.second)
+    wanted = slots(reach > -FAR / 2)
+    x, found = lax.stop_gradient(_search(*lax.stop_gradient((corners, wanted, solid)), assets))
+    shares = lax.stop_gradient(nearest_shares(x, corners))
+    x = x + _change(mean(shares, corners))
+    dist, slope = distance_and_slope(x, solid)
+    dist = found + _change(dist)
+    exists = slope.dot(slope) > MINVAL
+    touch = in_world(Found(x, jnp.where(exists, dist, FAR), unit(-slope)), geom)
+    return touch._replace(normal=-touch.normal)
+
+
+def first_visits(touch: Touch, pair: Array) -> Touch:
+    """What counts of the points `[1, n, *W]` of all triangles, which are in the order of the visit.
+
+    Args:
+      touch: their points; FAR where there is none.
+      pair: number of the pair of each triangle `[n, *W]`; those of one stand together.
+    """
+    hit = touch.dist[0] < 0
+    new = jnp.concatenate([jnp.ones_like(pair[:1], bool), pair[1:] != pair[:-1]])
+    number = jnp.cumsum(hit, axis=0, dtype=jnp.int32)
+    before = lax.cummax(jnp.where(new, number - hit.astype(jnp.int32), 0), axis=0)
+    hit = hit & (number - before <= MOST)
+    pos = lax.stop_gradient(touch.pos.map(lambda a: jnp.broadcast_to(a[0], hit.shape)))
+    hit = hit & ~_again(pos, hit, pair)
+    return touch._replace(dist=jnp.where(hit[None], touch.dist, FAR))
+
+
+def _search(
+    corners: tuple[Vec, ...], wanted: Array, solid: Solid, assets: Fields
+) -> tuple[Vec, Array]:
+    """The deepest points of triangles in the frames of the geoms, and the distances there."""
+    search = searched(corners, wanted & may_reach(corners, solid), solid, assets)
+    x, dist = _deepest(search)
+    return x, dist
+
+
+def _deepest(search: Searched) -> tuple[Vec, Array]:
+    """Of the ways that end in the geom the deepest one's end, of equal ones the first's."""
+    first, count = search.first(search.hit), len(search.way)
+    x = search.x.map(lambda a: a[:1])
+    best, since = jnp.full_like(search.dist[:1], FAR), jnp.full_like(first[0], count)
+    for k, start in enumerate(first):
+        dist = jnp.where(start < count, search.dist[k : k + 1], FAR)
+        better = (dist < best) | ((dist == best) & (start < since))
+        x = select(better, search.x.map(lambda a, k=k: a[k : k + 1]), x)
+        best, since = jnp.where(better, dist, best), jnp.where(better, start, since)
+    return x, best
+
+
+def _again(pos: Vec, hit: Array, pair: Array) -> Array:
+    """Whether a point was found before in the same pair, `[n, *W]`."""
+    number = jnp.arange(len(hit), dtype=jnp.int32).reshape(-1, *(1,) * (hit.ndim - 1))
+    near = SAME * jnp.finfo(pos.x.dtype).eps
+
+    def compare(k, again):
+        here, first, of = (
+            jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, k, 1), v) for v in (pos, hit, pair)
+        )
+        gap, size = pos - here, 1 + here.dot(here)
+        close = gap.dot(gap) < near * near * size
+        return again | (first & close & (number > k) & (pair == of))
+
+    return lax.fori_loop(0, len(hit), compare, jnp.zeros_like(hit))
+
+
+def _change(x):
+    """Zero, with the derivative of x."""
+    return jax.tree.map(lambda a: a - lax.stop_gradient(a), x)
