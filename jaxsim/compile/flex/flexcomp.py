@@ -214,7 +214,7 @@ def _pose(c: Compilation, e: SpecElement) -> Pose:
 
     MuJoCo does not normalize it there, so that another length than 1 bends the grid.
     """
-    pose, quat = pose_of(c, e), e.get("quat")
+    pose, quat = pose_of(c, e), e.attrs.get("quat")
     if quat is None or e.holder.tag == "frame":
         return pose
     return Pose(pose.pos, np.array(quat, float))
