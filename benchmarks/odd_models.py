@@ -213,7 +213,7 @@ class OddModel:
             self.set(body, 0.5, user="1 2")
         kinds = draw.choice(
             (("free",), ("ball",), ("hinge",), ("slide",), ("hinge", "hinge"), ("slide", "hinge"),
-             ("slide", "ball"), ("ball", "slide"), ("slide", "slide", "hinge"), ("hinge", "slide", "ball"), ())
+             ("slide", "ball"), ("ball", "slide"), ("slide", "slide", "hinge"), ("slide", "slide", "ball"), ())
         )  # fmt: skip
         if "free" in kinds and not top:
             kinds = ("ball",)
