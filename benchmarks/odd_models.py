@@ -3,7 +3,7 @@
     python benchmarks/odd_models.py 17              # prints model 17
     python benchmarks/odd_models.py 0 40 --check    # models 0 to 39, each here and in MuJoCo
 
-With --check it prints what differs: in the compiled model, and after a step from a random state.
+With --check it prints what differs: who refuses the model, and what a step finds from a random state.
 """
 
 import argparse
@@ -11,12 +11,25 @@ import random
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+import jaxsim
+from jaxsim.errors import ModelError
+
 TETRAHEDRON = "0 0 0  .2 0 0  0 .2 0  0 0 .2"
 WEDGE = "-.1 -.1 -.05  .12 -.1 -.05  -.1 .1 -.05  .1 .1 -.05  -.1 -.08 .1  .1 -.1 .06"
 FLAGS = (
     "constraint equality frictionloss limit contact spring damper gravity clampctrl warmstart "
     "filterparent actuation refsafe sensor midphase eulerdamp autoreset nativeccd island multiccd"
 ).split()
+COMPARED = (
+    "qpos qvel act xpos xquat subtree_com actuator_length ten_length cvel qfrc_bias qfrc_passive "
+    "qfrc_actuator qfrc_constraint qacc sensordata"
+).split()
+RTOL = 1e-4  # what the solvers leave of the solution, seen through stiff constraints
 FRAMES = ("pos", "quat", "xaxis", "yaxis", "zaxis", "linvel", "angvel", "linacc", "angacc")
 
 
@@ -83,10 +96,21 @@ class OddModel:
     def options(self) -> None:
         draw, real = self.draw, self.real
         compiler = ET.SubElement(self.root, "compiler")
-        self.set(compiler, 0.15, angle="radian", autolimits="true", boundmass=lambda: real(0, 1),
-                 balanceinertia="true", inertiafromgeom="true", settotalmass="7", fusestatic="true",
-                 eulerseq=lambda: draw.choice(("XYZ", "zyx", "zxz")), alignfree="true",
-                 discardvisual="true", boundinertia=lambda: real(0, 0.01))  # fmt: skip
+        self.set(
+            compiler,
+            0.15,
+            angle="radian",
+            autolimits="true",
+            boundmass=lambda: real(0, 1),
+            balanceinertia="true",
+            inertiafromgeom="true",
+            settotalmass="7",
+            fusestatic="true",
+            eulerseq=lambda: draw.choice(("XYZ", "zyx", "zxz")),
+            alignfree="true",
+            discardvisual="true",
+            boundinertia=lambda: real(0, 0.01),
+        )
         self.radian = compiler.get("angle") == "radian"
         option = ET.SubElement(self.root, "option", timestep=real(0.001, 0.004))
         kinds = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
@@ -99,18 +123,37 @@ class OddModel:
         option.set("ls_tolerance", "1e-6")
         option.set("ccd_tolerance", "1e-12")
         option.set("ccd_iterations", "200")
-        self.set(option, 0.3, impratio=lambda: real(0.5, 5), magnetic=lambda: real(-1, 1, 3),
-                 gravity=lambda: real(-10, 2, 3))  # fmt: skip
-        self.set(option, 0.1, noslip_iterations="5", o_margin="0.02", o_solref="0.03 0.9",
-                 o_friction="0.7 0.6 0.01 0.002 0.003",
-                 actuatorgroupdisable="1 3", jacobian="sparse")  # fmt: skip
+        self.set(
+            option,
+            0.3,
+            impratio=lambda: real(0.5, 5),
+            magnetic=lambda: real(-1, 1, 3),
+            gravity=lambda: real(-10, 2, 3),
+        )
+        self.set(
+            option,
+            0.1,
+            noslip_iterations="5",
+            o_margin="0.02",
+            o_solref="0.03 0.9",
+            o_friction="0.7 0.6 0.01 0.002 0.003",
+            actuatorgroupdisable="1 3",
+            jacobian="sparse",
+        )
         if self.feature["fluid"]:
-            self.set(option, 0.7, wind=lambda: real(-3, 3, 3), density=lambda: real(0, 500),
-                     viscosity=lambda: real(0, 1))  # fmt: skip
+            self.set(
+                option,
+                0.7,
+                wind=lambda: real(-3, 3, 3),
+                density=lambda: real(0, 500),
+                viscosity=lambda: real(0, 1),
+            )
         flag = ET.SubElement(option, "flag")
         for name in draw.sample(FLAGS, draw.choice((0, 0, 1, 2))):
             flag.set(name, "disable")
-        self.set(flag, 0.2, energy="enable", override="enable", fwdinv="enable", invdiscrete="enable")
+        self.set(
+            flag, 0.2, energy="enable", override="enable", fwdinv="enable", invdiscrete="enable"
+        )
         if self.feature["sleep"] and self.maybe():
             flag.set("sleep", "enable")
         if self.feature["user"]:
@@ -127,22 +170,29 @@ class OddModel:
     def surface(self) -> dict:
         draw, real = self.draw, self.real
         return {
-            "condim": lambda: draw.choice("1346"), "friction": lambda: real(0.01, 1.2, 3),
-            "margin": lambda: real(0, 0.05), "gap": lambda: real(0, 0.05),
-            "priority": lambda: draw.choice("012"), "solmix": lambda: real(0, 3),
-            "solref": self.solref, "solimp": self.impedance,
-        }  # fmt: skip
+            "condim": lambda: draw.choice("1346"),
+            "friction": lambda: real(0.01, 1.2, 3),
+            "margin": lambda: real(0, 0.05),
+            "gap": lambda: real(0, 0.05),
+            "priority": lambda: draw.choice("012"),
+            "solmix": lambda: real(0, 3),
+            "solref": self.solref,
+            "solimp": self.impedance,
+        }
 
     def resistance(self) -> dict:
         real = self.real
         return {
             "damping": lambda: real(0, 2, self.draw.choice((1, 2, 3))),
             "stiffness": lambda: real(0, 20, self.draw.choice((1, 2, 3))),
-            "armature": lambda: real(0, 0.5), "frictionloss": lambda: real(0, 0.5),
-            "solreffriction": self.solref, "solimpfriction": self.impedance,
-            "solreflimit": self.solref, "solimplimit": self.impedance,
+            "armature": lambda: real(0, 0.5),
+            "frictionloss": lambda: real(0, 0.5),
+            "solreffriction": self.solref,
+            "solimpfriction": self.impedance,
+            "solreflimit": self.solref,
+            "solimplimit": self.impedance,
             "margin": lambda: real(0, 0.1),
-        }  # fmt: skip
+        }
 
     def assets(self) -> None:
         asset = ET.SubElement(self.root, "asset")
@@ -150,26 +200,53 @@ class OddModel:
         if self.feature["meshes"]:
             for shape in (TETRAHEDRON, WEDGE):
                 mesh = ET.SubElement(asset, "mesh", name=self.name("mesh"), vertex=shape)
-                self.set(mesh, 0.4, scale=lambda: real(0.5, 1.5, 3), refpos=lambda: real(-0.1, 0.1, 3),
-                         refquat=lambda: real(-1, 1, 4), inertia=lambda: self.draw.choice(
-                             ("convex", "legacy", "shell", "exact")))  # fmt: skip
+                self.set(
+                    mesh,
+                    0.4,
+                    scale=lambda: real(0.5, 1.5, 3),
+                    refpos=lambda: real(-0.1, 0.1, 3),
+                    refquat=lambda: real(-1, 1, 4),
+                    inertia=lambda: self.draw.choice(("convex", "legacy", "shell", "exact")),
+                )
             kind = self.draw.choice(("sphere", "hemisphere", "cone", "supersphere", "wedge"))
-            params = {"sphere": "1", "hemisphere": "2", "cone": "5 0.3", "supersphere": "5 0.7 0.8",
-                      "wedge": "3 3 60 40 0.5"}[kind]  # fmt: skip
-            ET.SubElement(asset, "mesh", name=self.name("mesh"), builtin=kind, params=params,
-                          scale=real(0.1, 0.2, 3))  # fmt: skip
+            params = {
+                "sphere": "1",
+                "hemisphere": "2",
+                "cone": "5 0.3",
+                "supersphere": "5 0.7 0.8",
+                "wedge": "3 3 60 40 0.5",
+            }[kind]
+            ET.SubElement(
+                asset,
+                "mesh",
+                name=self.name("mesh"),
+                builtin=kind,
+                params=params,
+                scale=real(0.1, 0.2, 3),
+            )
         if self.maybe(0.3):
             heights = " ".join(real(0, 1, 4) for _ in range(3))
-            ET.SubElement(asset, "hfield", name=self.name("hfield"), nrow="3", ncol="4",
-                          size="2 2 0.4 0.1", elevation=heights)  # fmt: skip
+            ET.SubElement(
+                asset,
+                "hfield",
+                name=self.name("hfield"),
+                nrow="3",
+                ncol="4",
+                size="2 2 0.4 0.1",
+                elevation=heights,
+            )
 
     def turn(self, element: ET.Element) -> None:
         """Some orientation, in one of the ways to write it."""
         real, half = self.real, 3 if self.radian else 170
         kind = self.draw.choice(("", "", "quat", "euler", "axisangle", "xyaxes", "zaxis"))
-        value = {"quat": lambda: real(-1, 1, 4), "euler": lambda: real(-half, half, 3),
-                 "axisangle": lambda: f"{real(-1, 1, 3)} {real(-half, half)}",
-                 "xyaxes": lambda: real(-1, 1, 6), "zaxis": lambda: real(-1, 1, 3)}  # fmt: skip
+        value = {
+            "quat": lambda: real(-1, 1, 4),
+            "euler": lambda: real(-half, half, 3),
+            "axisangle": lambda: f"{real(-1, 1, 3)} {real(-half, half)}",
+            "xyaxes": lambda: real(-1, 1, 6),
+            "zaxis": lambda: real(-1, 1, 3),
+        }
         if kind:
             element.set(kind, value[kind]())
 
@@ -188,12 +265,16 @@ class OddModel:
             parent = self.draw.choice([world, places[-1], self.draw.choice(places)])
             places.append(self.body(parent, parent is world, len(places)))
         if self.feature["mocap"]:
-            hand = ET.SubElement(world, "body", name=self.name("body"), mocap="true", pos="0.3 0 0.6")
+            hand = ET.SubElement(
+                world, "body", name=self.name("body"), mocap="true", pos="0.3 0 0.6"
+            )
             self.turn(hand)
             ET.SubElement(hand, "geom", name=self.name("geom"), size="0.05")
             self.site(hand)
         if self.feature["replicate"]:
-            many = ET.SubElement(world, "replicate", count="2", offset="0.2 0.3 0.1", euler="0 0 20")
+            many = ET.SubElement(
+                world, "replicate", count="2", offset="0.2 0.3 0.1", euler="0 0 20"
+            )
             body = ET.SubElement(many, "body", pos="-1 -.5 .2")
             ET.SubElement(body, "joint", type=self.draw.choice(("free", "ball", "slide")))
             self.geom(body, named=False)
@@ -212,9 +293,20 @@ class OddModel:
         if self.feature["user"]:
             self.set(body, 0.5, user="1 2")
         kinds = draw.choice(
-            (("free",), ("ball",), ("hinge",), ("slide",), ("hinge", "hinge"), ("slide", "hinge"),
-             ("slide", "ball"), ("ball", "slide"), ("slide", "slide", "hinge"), ("slide", "slide", "ball"), ())
-        )  # fmt: skip
+            (
+                ("free",),
+                ("ball",),
+                ("hinge",),
+                ("slide",),
+                ("hinge", "hinge"),
+                ("slide", "hinge"),
+                ("slide", "ball"),
+                ("ball", "slide"),
+                ("slide", "slide", "hinge"),
+                ("slide", "slide", "ball"),
+                (),
+            )
+        )
         if "free" in kinds and not top:
             kinds = ("ball",)
         for kind in kinds:
@@ -259,10 +351,16 @@ class OddModel:
             joint.set("pos", real(-0.1, 0.1, 3)) if self.maybe(0.5) else None
         if kind in ("hinge", "slide"):
             joint.set("axis", real(-1, 1, 3))
-            self.set(joint, 0.2, ref=lambda: real(-0.3, 0.3), springref=lambda: real(-0.3, 0.3),
-                     actuatorfrcrange=lambda: f"-{real(0.1, 1)} {real(0.1, 1)}",
-                     actuatorgravcomp="true", springdamper=lambda: f"{real(0.05, 0.5)} {real(0.1, 1)}",
-                     springyield=lambda: real(0.01, 0.2))  # fmt: skip
+            self.set(
+                joint,
+                0.2,
+                ref=lambda: real(-0.3, 0.3),
+                springref=lambda: real(-0.3, 0.3),
+                actuatorfrcrange=lambda: f"-{real(0.1, 1)} {real(0.1, 1)}",
+                actuatorgravcomp="true",
+                springdamper=lambda: f"{real(0.05, 0.5)} {real(0.1, 1)}",
+                springyield=lambda: real(0.01, 0.2),
+            )
         turn = 1 if self.radian else 50
         if kind == "ball" and self.maybe(0.4):
             joint.set("range", f"0 {real(0.1 * turn, turn)}")
@@ -283,14 +381,24 @@ class OddModel:
         elif kind in ("capsule", "cylinder") and self.maybe(0.3):
             geom.attrib.update(size=real(0.03, 0.1), fromto=f"{real(-0.2, 0, 3)} {real(0, 0.2, 3)}")
         else:
-            geom.set("size", real(0.04, 0.15, {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)))
+            geom.set(
+                "size", real(0.04, 0.15, {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3))
+            )
         if "fromto" not in geom.attrib:
             geom.set("pos", real(-0.1, 0.1, 3))
             self.turn(geom)
-        self.set(geom, 0.15, **self.surface(), contype=lambda: draw.choice("0123"),
-                 conaffinity=lambda: draw.choice("0123"), group=lambda: draw.choice("012345"),
-                 mass=lambda: real(0.1, 2), surfacevel=lambda: real(-0.3, 0.3, 6),
-                 adhesion=lambda: real(0, 3), shellinertia="true")  # fmt: skip
+        self.set(
+            geom,
+            0.15,
+            **self.surface(),
+            contype=lambda: draw.choice("0123"),
+            conaffinity=lambda: draw.choice("0123"),
+            group=lambda: draw.choice("012345"),
+            mass=lambda: real(0.1, 2),
+            surfacevel=lambda: real(-0.3, 0.3, 6),
+            adhesion=lambda: real(0, 3),
+            shellinertia="true",
+        )
         geom.attrib.pop("shellinertia", None) if kind == "mesh" or "mass" in geom.attrib else None
         if self.feature["fluid"] and kind != "mesh":
             self.set(geom, 0.5, fluidshape="ellipsoid")
@@ -313,35 +421,63 @@ class OddModel:
         if self.maybe(0.3):
             parent = draw.choice(list(parent.iter("body")))
         flex = ET.SubElement(parent, "flexcomp", name=self.name("flex"), type="grid", dim=str(dim))
-        flex.attrib.update(count={1: "4 1 1", 2: "3 3 1", 3: "2 3 2"}[dim], spacing=".1 .12 .1",
-                           pos="0 .3 .3", radius=".02", mass=real(0.1, 1))  # fmt: skip
+        flex.attrib.update(
+            count={1: "4 1 1", 2: "3 3 1", 3: "2 3 2"}[dim],
+            spacing=".1 .12 .1",
+            pos="0 .3 .3",
+            radius=".02",
+            mass=real(0.1, 1),
+        )
         self.turn(flex)
         if self.maybe(0.2) and dim > 1:
             flex.set("dof", draw.choice(("trilinear", "quadratic", "2d", "radial")))
         if self.maybe(0.5):
             edge = ET.SubElement(flex, "edge")
-            self.set(edge, 0.5, equality="strain" if flex.get("dof") else "true",
-                     stiffness=lambda: real(1, 50) if dim == 1 else "0", damping=lambda: real(0, 1),
-                     solref=self.solref)  # fmt: skip
+            self.set(
+                edge,
+                0.5,
+                equality="strain" if flex.get("dof") else "true",
+                stiffness=lambda: real(1, 50) if dim == 1 else "0",
+                damping=lambda: real(0, 1),
+                solref=self.solref,
+            )
         if self.maybe(0.5):
             elastic = ET.SubElement(flex, "elasticity", young=real(100, 5000), poisson=real(0, 0.4))
             elastic.set("thickness", ".02") if dim == 2 else None
             self.set(elastic, 0.5, damping=lambda: real(0, 0.1))
-            self.set(elastic, 0.7 * (dim == 2), elastic2d=lambda: draw.choice(("bend", "stretch", "both")))
+            self.set(
+                elastic,
+                0.7 * (dim == 2),
+                elastic2d=lambda: draw.choice(("bend", "stretch", "both")),
+            )
         if self.maybe(0.5):
             ET.SubElement(flex, "pin", id="0")
         contact = ET.SubElement(flex, "contact")
-        self.set(contact, 0.4, selfcollide=lambda: draw.choice(("none", "auto", "narrow")), condim=lambda: draw.choice("1346"),
-                 margin=lambda: real(0, 0.03), solmix=lambda: real(0, 2))  # fmt: skip
+        self.set(
+            contact,
+            0.4,
+            selfcollide=lambda: draw.choice(("none", "auto", "narrow")),
+            condim=lambda: draw.choice("1346"),
+            margin=lambda: real(0, 0.03),
+            solmix=lambda: real(0, 2),
+        )
 
     def contacts(self) -> None:
         contact = ET.SubElement(self.root, "contact")
         for _ in range(self.draw.choice((0, 0, 1, 2))):
             one, two = self.draw.sample(self.names["geom"], 2)
             pair = ET.SubElement(contact, "pair", geom1=one, geom2=two)
-            self.set(pair, 0.3, condim=lambda: self.draw.choice("1346"), margin=lambda: self.real(0, 0.2),
-                     gap=lambda: self.real(0, 0.02), friction=lambda: self.real(0, 1, 5), solref=self.solref,
-                     solimp=self.impedance, solreffriction=self.solref)  # fmt: skip
+            self.set(
+                pair,
+                0.3,
+                condim=lambda: self.draw.choice("1346"),
+                margin=lambda: self.real(0, 0.2),
+                gap=lambda: self.real(0, 0.02),
+                friction=lambda: self.real(0, 1, 5),
+                solref=self.solref,
+                solimp=self.impedance,
+                solreffriction=self.solref,
+            )
         if self.has("body", 2) and self.maybe():
             one, two = self.draw.sample(self.names["body"], 2)
             ET.SubElement(contact, "exclude", body1=one, body2=two)
@@ -360,9 +496,10 @@ class OddModel:
         tendon = ET.SubElement(self.root, "tendon")
         made = []
         round_geoms = [
-            g.get("name") for g in self.root.iter("geom")
+            g.get("name")
+            for g in self.root.iter("geom")
             if g.get("type") in ("sphere", "cylinder") and g.get("name")
-        ]  # fmt: skip
+        ]
         for _ in range(draw.choice((0, 1, 2))):
             if self.has("site", 3) and self.maybe(0.7):
                 string = ET.SubElement(tendon, "spatial", name=self.name("tendon"))
@@ -385,9 +522,14 @@ class OddModel:
             else:
                 continue
             made.append(string)
-            self.set(string, 0.3, **self.resistance(), springyield=lambda: real(0.01, 0.2),
-                     range=lambda: f"{real(-0.2, 0)} {real(0.1, 0.5)}",
-                     actuatorfrcrange=lambda: f"-{real(0, 1)} {real(0, 1)}")  # fmt: skip
+            self.set(
+                string,
+                0.3,
+                **self.resistance(),
+                springyield=lambda: real(0.01, 0.2),
+                range=lambda: f"{real(-0.2, 0)} {real(0.1, 0.5)}",
+                actuatorfrcrange=lambda: f"-{real(0, 1)} {real(0, 1)}",
+            )
 
     def equalities(self) -> None:
         draw, real = self.draw, self.real
@@ -422,7 +564,9 @@ class OddModel:
                 continue
             self.set(tie, 0.25, solref=self.solref, solimp=self.impedance, active="false")
 
-    def transmission(self, actuator: ET.Element, kinds: str = "joint parent tendon site crank") -> bool:
+    def transmission(
+        self, actuator: ET.Element, kinds: str = "joint parent tendon site crank"
+    ) -> bool:
         """Where an actuator acts; False if the model has no such place."""
         real = self.real
         kind = self.draw.choice(kinds.split())
@@ -453,23 +597,44 @@ class OddModel:
         real = self.real
         part = ET.SubElement(self.root, "actuator")
         own = {
-            "motor": dict, "general": self.general,
+            "motor": dict,
+            "general": self.general,
             "position": lambda: {"kp": real(1, 20), "kv": real(0, 2), "timeconst": real(0, 0.1)},
             "velocity": lambda: {"kv": real(0, 3)},
             "intvelocity": lambda: {"kp": real(1, 9), "kv": real(0, 1), "actrange": "-1 1"},
             "damper": lambda: {"kv": real(0, 2), "ctrlrange": "0 1"},
-            "cylinder": lambda: {"timeconst": real(0.1, 1), "area": real(0.5, 2), "bias": real(-1, 0, 3)},
-            "muscle": lambda: {"timeconst": "0.02 0.05", "tausmooth": real(0, 0.5), "lengthrange": ".1 1",
-                               "force": real(1, 30)},
-            "pid": lambda: {"kp": real(1, 9), "ki": real(0, 2), "kv": real(0, 1), "slewmax": real(0, 3),
-                            "imax": real(0, 2)},
-            "dcmotor": lambda: {"motorconst": real(0.2, 1), "resistance": real(1, 3),
-                                "inductance": self.draw.choice(("0", "0.01")),
-                                "cogging": ".1 6 .2", "lugre": "20 .3 .2 .4 .1"},
-            "orientation": lambda: {"kp": real(1, 5), "kv": real(0, 1),
-                                    "input": self.draw.choice(("expmap", "quat"))},
+            "cylinder": lambda: {
+                "timeconst": real(0.1, 1),
+                "area": real(0.5, 2),
+                "bias": real(-1, 0, 3),
+            },
+            "muscle": lambda: {
+                "timeconst": "0.02 0.05",
+                "tausmooth": real(0, 0.5),
+                "lengthrange": ".1 1",
+                "force": real(1, 30),
+            },
+            "pid": lambda: {
+                "kp": real(1, 9),
+                "ki": real(0, 2),
+                "kv": real(0, 1),
+                "slewmax": real(0, 3),
+                "imax": real(0, 2),
+            },
+            "dcmotor": lambda: {
+                "motorconst": real(0.2, 1),
+                "resistance": real(1, 3),
+                "inductance": self.draw.choice(("0", "0.01")),
+                "cogging": ".1 6 .2",
+                "lugre": "20 .3 .2 .4 .1",
+            },
+            "orientation": lambda: {
+                "kp": real(1, 5),
+                "kv": real(0, 1),
+                "input": self.draw.choice(("expmap", "quat")),
+            },
             "adhesion": lambda: {"gain": real(0.5, 5), "ctrlrange": "0 1"},
-        }  # fmt: skip
+        }
         for _ in range(self.draw.choice((0, 1, 2, 3, 4))):
             tag = self.draw.choice(list(own))
             actuator = ET.Element(tag, own[tag]())
@@ -496,8 +661,11 @@ class OddModel:
     def general(self) -> dict[str, str]:
         draw, real = self.draw, self.real
         dyn = draw.choice(("none", "none", "integrator", "filter", "filterexact", "muscle"))
-        out = {"dyntype": dyn, "gaintype": draw.choice(("fixed", "affine", "muscle")),
-               "biastype": draw.choice(("none", "affine", "muscle"))}  # fmt: skip
+        out = {
+            "dyntype": dyn,
+            "gaintype": draw.choice(("fixed", "affine", "muscle")),
+            "biastype": draw.choice(("none", "affine", "muscle")),
+        }
         out["dynprm"] = ".02 .05 .1" if dyn == "muscle" else real(0.02, 0.2)
         curve = ".75 1.05 20 200 .5 1.6 1.5 1.3 1.2"
         out["gainprm"] = curve if out["gaintype"] == "muscle" else real(-3, 3, 3)
@@ -510,22 +678,32 @@ class OddModel:
             if self.maybe(0.4):
                 out["actearly"] = "true"
             if self.maybe(0.2):
-                out["actdim"] = "2" if dyn in ("integrator",) and False else "1"
+                out["actdim"] = "1"
         return out
 
     def sensors(self) -> None:
         draw, real = self.draw, self.real
         part = ET.SubElement(self.root, "sensor")
-        objects = {"body": "body", "xbody": "body", "geom": "geom", "site": "site", "camera": "camera"}
+        objects = {
+            "body": "body",
+            "xbody": "body",
+            "geom": "geom",
+            "site": "site",
+            "camera": "camera",
+        }
         of = {
             "joint": "jointpos jointvel jointlimitpos jointlimitvel jointlimitfrc jointactuatorfrc",
-            "tendon": "tendonpos tendonvel tendonlimitpos tendonlimitvel tendonlimitfrc tendonactuatorfrc",
+            "tendon": "tendonpos tendonvel tendonlimitpos tendonlimitvel tendonlimitfrc "
+            "tendonactuatorfrc",
             "actuator": "actuatorpos actuatorvel actuatorfrc",
             "site": "touch accelerometer velocimeter gyro force torque magnetometer rangefinder",
-            "body": "subtreecom subtreelinvel subtreeangmom", "": "clock e_potential e_kinetic",
-        }  # fmt: skip
+            "body": "subtreecom subtreelinvel subtreeangmom",
+            "": "clock e_potential e_kinetic",
+        }
         for _ in range(draw.randint(2, 14)):
-            group = draw.choice((*of, "frame", "frame", "contact", "contact", "distance", "inside", "ball"))
+            group = draw.choice(
+                (*of, "frame", "frame", "contact", "contact", "distance", "inside", "ball")
+            )
             if group == "" and self.feature["replicate"]:
                 continue  # MuJoCo doubles what refers to nothing
             if group in of:
@@ -538,12 +716,18 @@ class OddModel:
                 kinds = [k for k, name in objects.items() if self.has(name)]
                 kind = draw.choice(kinds)
                 tag = draw.choice(FRAMES)
-                sensor = ET.SubElement(part, f"frame{tag}", objtype=kind, objname=self.any(objects[kind]))
+                sensor = ET.SubElement(
+                    part, f"frame{tag}", objtype=kind, objname=self.any(objects[kind])
+                )
                 if tag not in ("linacc", "angacc") and self.maybe(0.4):
                     kind = draw.choice(kinds)
                     sensor.attrib.update(reftype=kind, refname=self.any(objects[kind]))
             elif group == "contact":
-                data = [w for w in "found force torque dist pos normal tangent".split() if self.maybe(0.5)]
+                data = [
+                    w
+                    for w in "found force torque dist pos normal tangent".split()
+                    if self.maybe(0.5)
+                ]
                 sensor = ET.SubElement(part, "contact", data=" ".join(data) or "found")
                 sensor.set("reduce", draw.choice(("none", "mindist", "maxforce", "netforce")))
                 sensor.set("num", draw.choice("123"))
@@ -568,10 +752,67 @@ class OddModel:
                 self.set(sensor, 0.15, cutoff=lambda: real(0.1, 2))
             if self.maybe(0.15):
                 sensor.set("nsample", draw.choice("23"))
-                self.set(sensor, 0.6, delay=lambda: real(0, 0.006), interval=lambda: real(0.001, 0.01),
-                         interp=lambda: draw.choice(("zoh", "linear", "cubic")))  # fmt: skip
+                self.set(
+                    sensor,
+                    0.6,
+                    delay=lambda: real(0, 0.006),
+                    interval=lambda: real(0.001, 0.01),
+                    interp=lambda: draw.choice(("zoh", "linear", "cubic")),
+                )
 
     def keys(self) -> None:
         if self.maybe(0.3):
             keyframe = ET.SubElement(self.root, "keyframe")
             ET.SubElement(keyframe, "key", name="first", time="0.5")
+
+
+def differences(text: str, seed: int) -> list[str] | None:
+    """The fields that differ after a step from a random state; None if MuJoCo refuses the model."""
+    try:
+        mj = mujoco.MjModel.from_xml_string(text)
+    except ValueError as refusal:
+        try:
+            m = jaxsim.load_model(text)
+        except ModelError:
+            return None
+        return None if m.unsupported else [f"refused by MuJoCo only: {refusal}"]
+    try:
+        m = jaxsim.load_model(text)
+    except ModelError as refusal:
+        return [f"refused here only: {refusal}"]
+    if m.unsupported:
+        return [f"not simulated: {m.unsupported[0]}"]
+    rng, state = np.random.default_rng(seed), mujoco.MjData(mj)
+    mujoco.mj_integratePos(mj, state.qpos, 0.05 * rng.normal(size=mj.nv), 1.0)
+    state.qvel[:], state.ctrl[:] = rng.normal(size=mj.nv), rng.normal(size=mj.nu)
+    state.act[:] = 0.3 * rng.uniform(size=mj.na)
+    given = {name: jnp.asarray(getattr(state, name)) for name in ("qpos", "qvel", "ctrl", "act")}
+    d = jax.jit(jaxsim.step)(m, jaxsim.make_data(m, keep=COMPARED).replace(**given))
+    mujoco.mj_step(mj, state)
+    return [name for name in COMPARED if not _close(getattr(d, name), getattr(state, name))]
+
+
+def _close(ours: jax.Array, theirs: np.ndarray) -> bool:
+    """Equal row by row: a small number beside large ones counts as much as they do."""
+    size = np.abs(theirs).reshape(len(theirs), -1).max(axis=1, initial=0)
+    rows = np.abs(np.asarray(ours) - theirs).reshape(len(theirs), -1).max(axis=1, initial=0)
+    return bool(np.all(rows <= RTOL * size + RTOL * 1e-3 * (1 + size.max(initial=0))))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("first", type=int, help="seed of the first model")
+    parser.add_argument("last", type=int, nargs="?", help="seed after the last; default: first + 1")
+    parser.add_argument("--check", action="store_true", help="compare with MuJoCo, do not print")
+    args = parser.parse_args()
+    jax.config.update("jax_enable_x64", True)
+    for seed in range(args.first, args.last or args.first + 1):
+        text = OddModel(seed).text
+        if not args.check:
+            print(text)
+        elif (found := differences(text, seed)) is not None:
+            print(f"{seed}: {', '.join(found) or 'equal'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
