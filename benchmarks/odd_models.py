@@ -3,7 +3,7 @@
     python benchmarks/odd_models.py 17              # prints model 17
     python benchmarks/odd_models.py 0 40 --check    # models 0 to 39, each here and in MuJoCo
 
-With --check it prints what differs: who refuses the model, and what a step finds from a random state.
+With --check it prints who refuses the model, or what differs after a step from a random state.
 """
 
 import argparse
@@ -25,6 +25,25 @@ FLAGS = (
     "constraint equality frictionloss limit contact spring damper gravity clampctrl warmstart "
     "filterparent actuation refsafe sensor midphase eulerdamp autoreset nativeccd island multiccd"
 ).split()
+ACTUATORS = {
+    "motor": {},
+    "general": {},
+    "position": {"kp": "1:20", "kv": "0:2", "timeconst": "0:0.1"},
+    "velocity": {"kv": "0:3"},
+    "intvelocity": {"kp": "1:9", "kv": "0:1", "actrange": "-1 1"},
+    "damper": {"kv": "0:2", "ctrlrange": "0 1"},
+    "cylinder": {"timeconst": "0.1:1", "area": "0.5:2", "bias": "-1:0*3"},
+    "muscle": {
+        "timeconst": "0.02 0.05", "tausmooth": "0:0.5", "lengthrange": ".1 1", "force": "1:30"
+    },
+    "pid": {"kp": "1:9", "ki": "0:2", "kv": "0:1", "slewmax": "0:3", "imax": "0:2"},
+    "dcmotor": {
+        "motorconst": "0.2:1", "resistance": "1:3", "inductance": "0|0.01", "cogging": ".1 6 .2",
+        "lugre": "20 .3 .2 .4 .1",
+    },
+    "orientation": {"kp": "1:5", "kv": "0:1", "input": "expmap|quat"},
+    "adhesion": {"gain": "0.5:5", "ctrlrange": "0 1"},
+}  # fmt: skip
 COMPARED = (
     "qpos qvel act xpos xquat subtree_com actuator_length ten_length cvel qfrc_bias qfrc_passive "
     "qfrc_actuator qfrc_constraint qacc sensordata"
@@ -76,10 +95,23 @@ class OddModel:
         return len(self.names.get(kind, ())) >= n
 
     def set(self, element: ET.Element, chance: float, **values: Callable[[], str] | str) -> None:
-        """Sets each attribute with a chance."""
+        """Sets each attribute with a chance.
+
+        A value is a function, or words with one of several "a|b" or n of a range "low:high*n".
+        """
         for name, value in values.items():
             if self.maybe(chance):
-                element.set(name, value if isinstance(value, str) else value())
+                element.set(name, value() if callable(value) else self.drawn(value))
+
+    def drawn(self, value: str) -> str:
+        return " ".join(self.word(word) for word in value.split())
+
+    def word(self, word: str) -> str:
+        low, colon, high = word.partition(":")
+        if colon:
+            high, _, n = high.partition("*")
+            return self.real(float(low), float(high), int(n or 1))
+        return self.draw.choice(word.split("|"))
 
     def impedance(self) -> str:
         low = self.draw.uniform(0.3, 0.9)
@@ -101,15 +133,15 @@ class OddModel:
             0.15,
             angle="radian",
             autolimits="true",
-            boundmass=lambda: real(0, 1),
+            boundmass="0:1",
             balanceinertia="true",
             inertiafromgeom="true",
             settotalmass="7",
             fusestatic="true",
-            eulerseq=lambda: draw.choice(("XYZ", "zyx", "zxz")),
+            eulerseq="XYZ|zyx|zxz",
             alignfree="true",
             discardvisual="true",
-            boundinertia=lambda: real(0, 0.01),
+            boundinertia="0:0.01",
         )
         self.radian = compiler.get("angle") == "radian"
         option = ET.SubElement(self.root, "option", timestep=real(0.001, 0.004))
@@ -123,13 +155,7 @@ class OddModel:
         option.set("ls_tolerance", "1e-6")
         option.set("ccd_tolerance", "1e-12")
         option.set("ccd_iterations", "200")
-        self.set(
-            option,
-            0.3,
-            impratio=lambda: real(0.5, 5),
-            magnetic=lambda: real(-1, 1, 3),
-            gravity=lambda: real(-10, 2, 3),
-        )
+        self.set(option, 0.3, impratio="0.5:5", magnetic="-1:1*3", gravity="-10:2*3")
         self.set(
             option,
             0.1,
@@ -141,13 +167,7 @@ class OddModel:
             jacobian="sparse",
         )
         if self.feature["fluid"]:
-            self.set(
-                option,
-                0.7,
-                wind=lambda: real(-3, 3, 3),
-                density=lambda: real(0, 500),
-                viscosity=lambda: real(0, 1),
-            )
+            self.set(option, 0.7, wind="-3:3*3", density="0:500", viscosity="0:1")
         flag = ET.SubElement(option, "flag")
         for name in draw.sample(FLAGS, draw.choice((0, 0, 1, 2))):
             flag.set(name, "disable")
@@ -168,30 +188,28 @@ class OddModel:
             self.set(ET.SubElement(inner, "site"), 0.5, size="0.03", group="3")
 
     def surface(self) -> dict:
-        draw, real = self.draw, self.real
         return {
-            "condim": lambda: draw.choice("1346"),
-            "friction": lambda: real(0.01, 1.2, 3),
-            "margin": lambda: real(0, 0.05),
-            "gap": lambda: real(0, 0.05),
-            "priority": lambda: draw.choice("012"),
-            "solmix": lambda: real(0, 3),
+            "condim": "1|3|4|6",
+            "friction": "0.01:1.2*3",
+            "margin": "0:0.05",
+            "gap": "0:0.05",
+            "priority": "0|1|2",
+            "solmix": "0:3",
             "solref": self.solref,
             "solimp": self.impedance,
         }
 
     def resistance(self) -> dict:
-        real = self.real
         return {
-            "damping": lambda: real(0, 2, self.draw.choice((1, 2, 3))),
-            "stiffness": lambda: real(0, 20, self.draw.choice((1, 2, 3))),
-            "armature": lambda: real(0, 0.5),
-            "frictionloss": lambda: real(0, 0.5),
+            "damping": "0:2*" + self.drawn("1|2|3"),
+            "stiffness": "0:20*" + self.drawn("1|2|3"),
+            "armature": "0:0.5",
+            "frictionloss": "0:0.5",
             "solreffriction": self.solref,
             "solimpfriction": self.impedance,
             "solreflimit": self.solref,
             "solimplimit": self.impedance,
-            "margin": lambda: real(0, 0.1),
+            "margin": "0:0.1",
         }
 
     def assets(self) -> None:
@@ -203,10 +221,10 @@ class OddModel:
                 self.set(
                     mesh,
                     0.4,
-                    scale=lambda: real(0.5, 1.5, 3),
-                    refpos=lambda: real(-0.1, 0.1, 3),
-                    refquat=lambda: real(-1, 1, 4),
-                    inertia=lambda: self.draw.choice(("convex", "legacy", "shell", "exact")),
+                    scale="0.5:1.5*3",
+                    refpos="-0.1:0.1*3",
+                    refquat="-1:1*4",
+                    inertia="convex|legacy|shell|exact",
                 )
             kind = self.draw.choice(("sphere", "hemisphere", "cone", "supersphere", "wedge"))
             params = {
@@ -238,17 +256,17 @@ class OddModel:
 
     def turn(self, element: ET.Element) -> None:
         """Some orientation, in one of the ways to write it."""
-        real, half = self.real, 3 if self.radian else 170
-        kind = self.draw.choice(("", "", "quat", "euler", "axisangle", "xyaxes", "zaxis"))
-        value = {
-            "quat": lambda: real(-1, 1, 4),
-            "euler": lambda: real(-half, half, 3),
-            "axisangle": lambda: f"{real(-1, 1, 3)} {real(-half, half)}",
-            "xyaxes": lambda: real(-1, 1, 6),
-            "zaxis": lambda: real(-1, 1, 3),
+        half = 3 if self.radian else 170
+        ways = {
+            "quat": "-1:1*4",
+            "euler": f"-{half}:{half}*3",
+            "axisangle": f"-1:1*3 -{half}:{half}",
+            "xyaxes": "-1:1*6",
+            "zaxis": "-1:1*3",
         }
+        kind = self.draw.choice(("", "", *ways))
         if kind:
-            element.set(kind, value[kind]())
+            element.set(kind, self.drawn(ways[kind]))
 
     def bodies(self) -> None:
         world = ET.SubElement(self.root, "worldbody")
@@ -257,7 +275,7 @@ class OddModel:
             floor.attrib.update(type="hfield", hfield="hfield_a")
         else:
             floor.attrib.update(type="plane", size="3 3 .1")
-        self.set(floor, 0.2, **self.surface(), surfacevel=lambda: self.real(-0.5, 0.5, 6))
+        self.set(floor, 0.2, **self.surface(), surfacevel="-0.5:0.5*6")
         for n in range(self.draw.choice((0, 1, 2))):
             self.site(world, f"{n} 0 1")
         places = [world]
@@ -289,7 +307,7 @@ class OddModel:
         pos = f"{real(-0.5, 0.5, 2)} {real(*low)}" if top else f"{real(-0.2, 0.2, 2)} {real(*low)}"
         body = ET.SubElement(parent, "body", name=self.name("body"), pos=pos)
         self.turn(body)
-        self.set(body, 0.15, gravcomp=lambda: real(-0.5, 1.5), childclass="hard")
+        self.set(body, 0.15, gravcomp="-0.5:1.5", childclass="hard")
         if self.feature["user"]:
             self.set(body, 0.5, user="1 2")
         kinds = draw.choice(
@@ -328,14 +346,14 @@ class OddModel:
             camera = ET.SubElement(body, "camera", name=self.name("camera"), pos=real(-0.1, 0.1, 3))
             modes = ["fixed", "track", "trackcom", "targetbody", "targetbodycom"]
             camera.set("mode", draw.choice(modes))
-            self.set(camera, 0.3, fovy=lambda: real(30, 90), resolution="40 30")
+            self.set(camera, 0.3, fovy="30:90", resolution="40 30")
             if camera.get("mode").startswith("target"):
                 camera.set("target", "body_a" if body.get("name") != "body_a" else "world")
             if camera.get("mode") == "fixed":
                 self.turn(camera)
         if self.maybe(0.1):
             light = ET.SubElement(body, "light", name=self.name("light"), pos=real(-0.1, 0.1, 3))
-            self.set(light, 0.5, dir=lambda: real(-1, 1, 3), mode="trackcom")
+            self.set(light, 0.5, dir="-1:1*3", mode="trackcom")
         return body
 
     def joint(self, body: ET.Element, kind: str) -> None:
@@ -354,12 +372,12 @@ class OddModel:
             self.set(
                 joint,
                 0.2,
-                ref=lambda: real(-0.3, 0.3),
-                springref=lambda: real(-0.3, 0.3),
-                actuatorfrcrange=lambda: f"-{real(0.1, 1)} {real(0.1, 1)}",
+                ref="-0.3:0.3",
+                springref="-0.3:0.3",
+                actuatorfrcrange="-1:-0.1 0.1:1",
                 actuatorgravcomp="true",
-                springdamper=lambda: f"{real(0.05, 0.5)} {real(0.1, 1)}",
-                springyield=lambda: real(0.01, 0.2),
+                springdamper="0.05:0.5 0.1:1",
+                springyield="0.01:0.2",
             )
         turn = 1 if self.radian else 50
         if kind == "ball" and self.maybe(0.4):
@@ -391,20 +409,20 @@ class OddModel:
             geom,
             0.15,
             **self.surface(),
-            contype=lambda: draw.choice("0123"),
-            conaffinity=lambda: draw.choice("0123"),
-            group=lambda: draw.choice("012345"),
-            mass=lambda: real(0.1, 2),
-            surfacevel=lambda: real(-0.3, 0.3, 6),
-            adhesion=lambda: real(0, 3),
+            contype="0|1|2|3",
+            conaffinity="0|1|2|3",
+            group="0|1|2|3|4|5",
+            mass="0.1:2",
+            surfacevel="-0.3:0.3*6",
+            adhesion="0:3",
             shellinertia="true",
         )
         geom.attrib.pop("shellinertia", None) if kind == "mesh" or "mass" in geom.attrib else None
         if self.feature["fluid"] and kind != "mesh":
             self.set(geom, 0.5, fluidshape="ellipsoid")
             if "fluidshape" in geom.attrib:
-                self.set(geom, 0.5, fluidcoef=lambda: real(0, 1.5, 5))
-        self.set(geom, 0.1, **{"class": lambda: draw.choice(("soft", "hard"))})
+                self.set(geom, 0.5, fluidcoef="0:1.5*5")
+        self.set(geom, 0.1, **{"class": "soft|hard"})
 
     def site(self, body: ET.Element, pos: str | None = None) -> None:
         kind = self.draw.choice(("sphere", "box", "capsule", "ellipsoid", "cylinder"))
@@ -437,29 +455,25 @@ class OddModel:
                 edge,
                 0.5,
                 equality="strain" if flex.get("dof") else "true",
-                stiffness=lambda: real(1, 50) if dim == 1 else "0",
-                damping=lambda: real(0, 1),
+                stiffness="1:50" if dim == 1 else "0",
+                damping="0:1",
                 solref=self.solref,
             )
         if self.maybe(0.5):
             elastic = ET.SubElement(flex, "elasticity", young=real(100, 5000), poisson=real(0, 0.4))
             elastic.set("thickness", ".02") if dim == 2 else None
-            self.set(elastic, 0.5, damping=lambda: real(0, 0.1))
-            self.set(
-                elastic,
-                0.7 * (dim == 2),
-                elastic2d=lambda: draw.choice(("bend", "stretch", "both")),
-            )
+            self.set(elastic, 0.5, damping="0:0.1")
+            self.set(elastic, 0.7 * (dim == 2), elastic2d="bend|stretch|both")
         if self.maybe(0.5):
             ET.SubElement(flex, "pin", id="0")
         contact = ET.SubElement(flex, "contact")
         self.set(
             contact,
             0.4,
-            selfcollide=lambda: draw.choice(("none", "auto", "narrow")),
-            condim=lambda: draw.choice("1346"),
-            margin=lambda: real(0, 0.03),
-            solmix=lambda: real(0, 2),
+            selfcollide="none|auto|narrow",
+            condim="1|3|4|6",
+            margin="0:0.03",
+            solmix="0:2",
         )
 
     def contacts(self) -> None:
@@ -470,10 +484,10 @@ class OddModel:
             self.set(
                 pair,
                 0.3,
-                condim=lambda: self.draw.choice("1346"),
-                margin=lambda: self.real(0, 0.2),
-                gap=lambda: self.real(0, 0.02),
-                friction=lambda: self.real(0, 1, 5),
+                condim="1|3|4|6",
+                margin="0:0.2",
+                gap="0:0.02",
+                friction="0:1*5",
                 solref=self.solref,
                 solimp=self.impedance,
                 solreffriction=self.solref,
@@ -513,7 +527,7 @@ class OddModel:
                         ET.SubElement(string, "pulley", divisor=real(1, 3))
                         last = self.other_site(string, "")
                     last = self.other_site(string, last)
-                self.set(string, 0.3, springlength=lambda: f"{real(0, 0.2)} {real(0.3, 0.5)}")
+                self.set(string, 0.3, springlength="0:0.2 0.3:0.5")
             elif self.scalar():
                 string = ET.SubElement(tendon, "fixed", name=self.name("tendon"))
                 joints = self.scalar()
@@ -526,9 +540,9 @@ class OddModel:
                 string,
                 0.3,
                 **self.resistance(),
-                springyield=lambda: real(0.01, 0.2),
-                range=lambda: f"{real(-0.2, 0)} {real(0.1, 0.5)}",
-                actuatorfrcrange=lambda: f"-{real(0, 1)} {real(0, 1)}",
+                springyield="0.01:0.2",
+                range="-0.2:0 0.1:0.5",
+                actuatorfrcrange="-1:0 0:1",
             )
 
     def equalities(self) -> None:
@@ -546,18 +560,18 @@ class OddModel:
                     if kind == "connect" or self.maybe():
                         tie.set("anchor", real(-0.1, 0.1, 3))
                     if kind == "weld":
-                        self.set(tie, 0.3, relpose=lambda: real(-0.5, 0.5, 7))
+                        self.set(tie, 0.3, relpose="-0.5:0.5*7")
                 if kind == "weld":
-                    self.set(tie, 0.3, torquescale=lambda: real(0.1, 3))
+                    self.set(tie, 0.3, torquescale="0.1:3")
             elif kind == "joint" and self.scalar():
                 tie = ET.SubElement(equality, kind, joint1=draw.choice(self.scalar()))
-                self.set(tie, 0.5, polycoef=lambda: real(-0.5, 0.5, 5))
+                self.set(tie, 0.5, polycoef="-0.5:0.5*5")
                 others = [j for j in self.scalar() if j != tie.get("joint1")]
                 if others and self.maybe(0.6):
                     tie.set("joint2", draw.choice(others))
             elif kind == "tendon" and self.has("tendon"):
                 tie = ET.SubElement(equality, kind, tendon1="tendon_a")
-                self.set(tie, 0.5, polycoef=lambda: real(-0.5, 0.5, 5))
+                self.set(tie, 0.5, polycoef="-0.5:0.5*5")
                 if self.has("tendon", 2):
                     self.set(tie, 0.6, tendon2="tendon_b")
             else:
@@ -590,54 +604,16 @@ class OddModel:
             n = 1 if "tendon" in actuator.attrib or "cranksite" in actuator.attrib else 6
             actuator.set("gear", real(-2, 2, n))
         if kind in ("joint", "tendon"):
-            self.set(actuator, 0.15, damping=lambda: real(0, 1), armature=lambda: real(0, 0.2))
+            self.set(actuator, 0.15, damping="0:1", armature="0:0.2")
         return True
 
     def actuators(self) -> None:
         real = self.real
         part = ET.SubElement(self.root, "actuator")
-        own = {
-            "motor": dict,
-            "general": self.general,
-            "position": lambda: {"kp": real(1, 20), "kv": real(0, 2), "timeconst": real(0, 0.1)},
-            "velocity": lambda: {"kv": real(0, 3)},
-            "intvelocity": lambda: {"kp": real(1, 9), "kv": real(0, 1), "actrange": "-1 1"},
-            "damper": lambda: {"kv": real(0, 2), "ctrlrange": "0 1"},
-            "cylinder": lambda: {
-                "timeconst": real(0.1, 1),
-                "area": real(0.5, 2),
-                "bias": real(-1, 0, 3),
-            },
-            "muscle": lambda: {
-                "timeconst": "0.02 0.05",
-                "tausmooth": real(0, 0.5),
-                "lengthrange": ".1 1",
-                "force": real(1, 30),
-            },
-            "pid": lambda: {
-                "kp": real(1, 9),
-                "ki": real(0, 2),
-                "kv": real(0, 1),
-                "slewmax": real(0, 3),
-                "imax": real(0, 2),
-            },
-            "dcmotor": lambda: {
-                "motorconst": real(0.2, 1),
-                "resistance": real(1, 3),
-                "inductance": self.draw.choice(("0", "0.01")),
-                "cogging": ".1 6 .2",
-                "lugre": "20 .3 .2 .4 .1",
-            },
-            "orientation": lambda: {
-                "kp": real(1, 5),
-                "kv": real(0, 1),
-                "input": self.draw.choice(("expmap", "quat")),
-            },
-            "adhesion": lambda: {"gain": real(0.5, 5), "ctrlrange": "0 1"},
-        }
         for _ in range(self.draw.choice((0, 1, 2, 3, 4))):
-            tag = self.draw.choice(list(own))
-            actuator = ET.Element(tag, own[tag]())
+            tag = self.draw.choice(list(ACTUATORS))
+            given = {name: self.drawn(value) for name, value in ACTUATORS[tag].items()}
+            actuator = ET.Element(tag, given | (self.general() if tag == "general" else {}))
             if tag == "adhesion":
                 actuator.set("body", self.any("body"))
             elif tag == "orientation":
@@ -649,14 +625,14 @@ class OddModel:
                 continue
             actuator.set("name", self.name("actuator"))
             part.append(actuator)
-            self.set(actuator, 0.2, ctrlrange="-.5 .8", group=lambda: self.draw.choice("0123"))
+            self.set(actuator, 0.2, ctrlrange="-.5 .8", group="0|1|2|3")
             if tag in ("dcmotor", "muscle", "adhesion", "orientation") and tag != "adhesion":
                 actuator.attrib.pop("ctrlrange", None)
             if tag != "dcmotor":
                 self.set(actuator, 0.2, forcerange="-2 3")
             if self.maybe(0.15):
                 actuator.attrib.update(nsample=self.draw.choice("234"), delay=real(0.001, 0.006))
-                self.set(actuator, 0.6, interp=lambda: self.draw.choice(("zoh", "linear", "cubic")))
+                self.set(actuator, 0.6, interp="zoh|linear|cubic")
 
     def general(self) -> dict[str, str]:
         draw, real = self.draw, self.real
@@ -749,15 +725,11 @@ class OddModel:
                 continue
             sensor.set("name", self.name("sensor"))
             if sensor.tag not in ("distance", "normal", "fromto", "contact"):
-                self.set(sensor, 0.15, cutoff=lambda: real(0.1, 2))
+                self.set(sensor, 0.15, cutoff="0.1:2")
             if self.maybe(0.15):
                 sensor.set("nsample", draw.choice("23"))
                 self.set(
-                    sensor,
-                    0.6,
-                    delay=lambda: real(0, 0.006),
-                    interval=lambda: real(0.001, 0.01),
-                    interp=lambda: draw.choice(("zoh", "linear", "cubic")),
+                    sensor, 0.6, delay="0:0.006", interval="0.001:0.01", interp="zoh|linear|cubic"
                 )
 
     def keys(self) -> None:
