@@ -65,6 +65,5 @@ REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
 )
 OF_CONTACTS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     contacts.refusals,
-    flexes.contact_refusals,
     tactile_plan.refusals,
 )

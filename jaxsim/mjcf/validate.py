@@ -68,36 +68,44 @@ def _foreign_root(root: Node) -> str:
 
 def check(node: Node, row: Row, problems: Problems) -> Element:
     """Checks one element and all below it against a row; the typed element."""
-    top = _check_one(node, row, problems)
+    top = _check_one(node, row, problems, row.loose)
     # no recursion, for elements may stand in one another to the depth that the parser allows
-    stack = [(top, _children(node, row, problems))]
+    stack = [(top, _children(node, row, problems), row.loose)]
     while stack:
-        element, below = stack[-1]
+        element, below, loose = stack[-1]
         found = next(below, None)
         if found is None:
             stack.pop()
             continue
-        child = _check_one(*found, problems)
+        loose = loose or found[1].loose
+        child = _check_one(*found, problems, loose)
         element.children.append(child)
-        stack.append((child, _children(*found, problems)))
+        stack.append((child, _children(*found, problems), loose))
     return top
 
 
-def _check_one(node: Node, row: Row, problems: Problems) -> Element:
-    """Checks one element by itself; it has no children yet."""
+def _check_one(node: Node, row: Row, problems: Problems, loose: bool) -> Element:
+    """Checks one element by itself; it has no children yet.
+
+    Args:
+      node, row, problems: as in `check`.
+      loose: whether it is in a loose row or below one, where MuJoCo asks for no attributes.
+    """
     element = Element(node.tag, {}, [], node.place, row)
-    _take_attributes(node, element, row, problems)
+    _take_attributes(node, element, row, problems, loose)
     _check_attributes(node, element, row, problems)
     if row.tag in _SPECIAL:
         _SPECIAL[row.tag](node, element, problems)
     return element
 
 
-def _take_attributes(node: Node, element: Element, row: Row, problems: Problems) -> None:
+def _take_attributes(
+    node: Node, element: Element, row: Row, problems: Problems, loose: bool
+) -> None:
     """Reads the attributes that the row has, as the types it gives them."""
     for name, text in node.attrs.items():
         attr = row.attrs.get(name)
-        if attr is None and _passes(name, row):
+        if attr is None and loose and not is_slip(name, row.attrs):
             _log.warning(
                 "%s: %s: attribute '%s' is ignored, as in MuJoCo", node.place, node.label, name
             )
@@ -153,11 +161,6 @@ def _children(node: Node, row: Row, problems: Problems) -> Iterator[tuple[Node, 
             problems.add(child.place, message)
         first.setdefault(child.tag, child)
         yield child, child_row
-
-
-def _passes(name: str, row: Row) -> bool:
-    """Whether an unknown attribute is passed over: in a loose row, unless it looks like a slip."""
-    return row.loose and not is_slip(name, row.attrs)
 
 
 def _unknown_attribute(name: str, row: Row) -> str:

@@ -273,6 +273,17 @@ def test_slips_in_loose_elements_are_refused():
     assert said == ["arm.xml:2: <replicate> has no attribute 'coutn'; did you mean 'count'?"]
 
 
+@pytest.mark.parametrize("inside", ["<geom size='1' foo='1'/>", "<body foo='1'/>"])
+def test_what_stands_in_a_loose_element_is_loose(inside, caplog):
+    """MuJoCo asks for no attributes inside of frames, nor below."""
+    text = f"<mujoco><worldbody><frame><body>{inside}</body></frame></worldbody></mujoco>"
+    mujoco.MjModel.from_xml_string(text)
+    read_string(text)
+    assert "attribute 'foo' is ignored, as in MuJoCo" in caplog.text
+    around = text.replace("<frame>", "").replace("</frame>", "<frame/>")
+    assert "has no attribute 'foo'" in _problems(around)[0]
+
+
 def test_slips_do_not_shift_lines():
     geom = "<geom\n name='g'a='1'/>"
     text = f"<mujoco model='a & b'>\n<!-- x\n--\n -->\n<worldbody>{geom}</worldbody></mujoco>"

@@ -27,6 +27,7 @@ STIFF = FLEX.format(
     more='<elasticity young="1e3" thickness=".01" elastic2d="both"/>',
 )
 SPRINGY = FLEX.format(dim=1, across=1, contact=APART, more='<edge stiffness="10"/>')
+FWD_INV = int(EnableBit.FWDINV | EnableBit.INVDISCRETE)
 IPC_SLEEP = int(EnableBit.IPC | EnableBit.SLEEP)
 DISCRETE, IMPLICIT = int(IntegratorType.DISCRETE), int(IntegratorType.IMPLICIT)
 
@@ -36,6 +37,10 @@ CASES = {
     "ipc, sleep": (
         *(BALL, {"integrator": DISCRETE, "enableflags": IPC_SLEEP}),
         {"enableflags": int(EnableBit.SLEEP)},
+    ),
+    "fwdinv, RK4": (
+        *(BALL, {"integrator": int(IntegratorType.RK4), "enableflags": FWD_INV}),
+        {"integrator": 0},
     ),
     "tendons, sleep": (TIED, {"enableflags": int(EnableBit.SLEEP)}, {"enableflags": 0}),
     "elasticity, implicit": (STIFF, {"integrator": IMPLICIT}, {"integrator": 0}),

@@ -8,6 +8,7 @@ import pytest
 
 import jaxsim
 from jaxsim.compile.write.unwritten import UNWRITTEN
+from jaxsim.io.bridge import put_model
 from jaxsim.model.switch.switches import FIXED, SWITCHES
 
 # Everything that can be zero is.
@@ -162,3 +163,17 @@ def test_a_gradient_from_zero_is_that_of_the_difference():
     high, low = jax.jit(jax.vmap(height))(jnp.array([1e-5, 0.0]))
     assert abs(slope) > 1e-3
     np.testing.assert_allclose(slope, (high - low) / 1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("gravcomps", [(-0.5, 0), (-0.5, 0.5), (0, 0)])
+def test_only_weight_that_is_taken_away_switches_compensation_on(gravcomps):
+    """MuJoCo leaves compensation out unless some body has a positive one."""
+    bodies = "".join(
+        f'<body pos="{i} 0 0" gravcomp="{g}"><freejoint/><geom size=".1"/></body>'
+        for i, g in enumerate(gravcomps)
+    )
+    xml = f"<mujoco><worldbody>{bodies}</worldbody></mujoco>"
+    mj = mujoco.MjModel.from_xml_string(xml)
+    for m in (jaxsim.load_model(xml), put_model(mj)):
+        assert m.flg_gravcomp == mj.flg_gravcomp
+        assert m.ngravcomp == mj.ngravcomp

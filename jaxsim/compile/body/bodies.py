@@ -40,7 +40,7 @@ def bodies(c: Compilation) -> None:
         body_pos=np.array([pose.pos for pose in poses]),
         body_quat=np.array([pose.quat for pose in poses]),
         body_gravcomp=np.array(gravcomp, np.float64),
-        ngravcomp=int(np.count_nonzero(gravcomp)),
+        ngravcomp=int(np.sum(np.array(gravcomp) > 0)),  # MuJoCo counts no weights that are added
         body_mocapid=np.where(mocap, np.cumsum(mocap) - 1, -1).astype(np.int32),
         body_plugin=np.array([plugin_id(c, e) for e in elements], np.int32),
     )

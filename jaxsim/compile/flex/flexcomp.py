@@ -130,7 +130,7 @@ def _expand(c: Compilation, e: SpecElement, points: Points) -> None:
     held = pinned(c, e, points.dim, len(points.point), lattice)
     used = np.zeros(len(points.point), bool)
     used[points.element] = True
-    placed = pose_of(c, e).point(points.point)
+    placed = _pose(c, e).point(points.point)
     points = _only(points._replace(point=placed), used)
     if not order:
         held = held[used]
@@ -207,6 +207,17 @@ def _only(points: Points, used: np.ndarray) -> Points:
     return points._replace(
         point=points.point[used], element=number[points.element], texcoord=texcoord
     )
+
+
+def _pose(c: Compilation, e: SpecElement) -> Pose:
+    """Where the points are turned and moved to: without a frame by `quat` as it is written.
+
+    MuJoCo does not normalize it there, so that another length than 1 bends the grid.
+    """
+    pose, quat = pose_of(c, e), e.attrs.get("quat")
+    if quat is None or e.holder.tag == "frame":
+        return pose
+    return Pose(pose.pos, np.array(quat, float))
 
 
 def _flex(c: Compilation, e: SpecElement, points: Points) -> SpecElement:

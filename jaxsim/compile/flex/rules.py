@@ -93,6 +93,8 @@ def check_options(c: Compilation, flex: Flex) -> None:
     integrator = c.opt["integrator"]
     if flex.elastic and integrator in _IMPLICIT:
         c.fault(e, "elasticity needs integrator='discrete', or 'Euler' with a small timestep")
+    if flex.edge.get("stiffness") > 0 and _is_tied(c, e):
+        c.fault(e, "an equality holds its edges, as their stiffness does; remove one of them")
     springs = flex.edge.get("stiffness") > 0 or flex.edge.get("damping") > 0
     if springs and integrator == IntegratorType.DISCRETE:
         c.fault(e, "springs and dampers of edges do not go with integrator='discrete'")

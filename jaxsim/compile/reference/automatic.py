@@ -37,7 +37,7 @@ def derive(c: Compilation) -> None:
     c.fields.update(constants.all())
     c.stat.update(statistics(constants))
     c.fields.update(
-        flg_gravcomp=bool(c.fields["body_gravcomp"].any()),
+        flg_gravcomp=c.fields["ngravcomp"] > 0,
         flg_surfacevel=bool(c.fields["geom_surfacevel"].any()),
         flg_adhesion=bool(c.fields["geom_adhesion"].any() or c.fields["pair_adhesion"].any()),
     )

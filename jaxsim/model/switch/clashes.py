@@ -228,6 +228,14 @@ CLASHES = (
         "the flag ipc cannot be used with sleep='enable'; remove one of the two",
     ),
     Clash(
+        lambda m: (
+            _integrates(m, IntegratorType.RK4)
+            and _enables(m, EnableBit.FWDINV, EnableBit.INVDISCRETE)
+        ),
+        "the flags fwdinv and invdiscrete cannot be used together with the integrator 'RK4', where "
+        "MuJoCo stops at the first constraint; use another integrator, or remove one of the two",
+    ),
+    Clash(
         lambda m: _enables(m, EnableBit.SPECULATIVE) and m.smooth is not None,
         "the flag speculative cannot be used with smooth contacts; remove one of the two",
     ),

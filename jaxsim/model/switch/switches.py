@@ -30,6 +30,7 @@ class Switch(NamedTuple):
       lacks: what a program without the flag does not have.
       place: table of addresses; an item that has one, at least 0, has the flag, whatever its
         numbers are.
+      positive: only numbers above zero set the flag, as in MuJoCo.
     """
 
     flag: str
@@ -37,6 +38,7 @@ class Switch(NamedTuple):
     each: bool
     lacks: str
     place: str = ""
+    positive: bool = False
 
 
 DAMPING = ("actuator_damping", "actuator_dampingpoly")
@@ -46,7 +48,7 @@ SWITCHES = (
     Switch("jnt_hasmargin", ("jnt_margin",), True, "a row for each side of the limit"),
     Switch("tendon_hasmargin", ("tendon_margin",), True, "a row for each side of the limit"),
     Switch("tendon_hasarmature", ("tendon_armature",), True, "the tendon's bias force"),
-    Switch("flg_gravcomp", ("body_gravcomp",), False, "gravity compensation"),
+    Switch("flg_gravcomp", ("body_gravcomp",), False, "gravity compensation", positive=True),
     Switch("flg_fluid", ("opt.density", "opt.viscosity"), False, "forces of a medium"),
     Switch(
         "flg_damping",
@@ -143,7 +145,7 @@ def check_switches(
             if not flag.any():
                 raise ValueError(f"{name}: {_lack(switch, name)}")
             continue
-        on = _by_item(value, len(fields[name].shape)) if switch.each else np.any(value)
+        on = _by_item(value, len(fields[name].shape)) if switch.each else _any(switch, value)
         lost = np.flatnonzero(on & ~flag)
         if lost.size:
             items = f" of item {', '.join(map(str, lost[:5]))}" if switch.each else ""
@@ -203,8 +205,12 @@ def _lack(switch: Switch, name: str) -> str:
 
 def _flag(switch: Switch, values: list) -> Any:
     if not switch.each:
-        return any(bool(np.any(v)) for v in values)
+        return any(_any(switch, value) for value in values)
     return np.logical_or.reduce([_by_item(v, np.ndim(v)) for v in values])
+
+
+def _any(switch: Switch, value) -> bool:
+    return bool(np.any(np.asarray(value) > 0 if switch.positive else value))
 
 
 def _by_item(value, rank: int) -> np.ndarray:

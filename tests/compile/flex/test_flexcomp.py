@@ -52,6 +52,13 @@ def test_shapes(shape):
     assert_agrees(scene(flexcomp(f'{shape} mass="3" pos="1 2 3" euler="10 20 30"')))
 
 
+@pytest.mark.parametrize("around", ["{}", '<frame pos="1 2 3" quat="4 1 2 3">{}</frame>'])
+@pytest.mark.parametrize("attrs", ["", 'rigid="true"', 'dof="trilinear"'])
+def test_a_quaternion_of_another_length(attrs, around):
+    grid = f'type="grid" dim="2" count="3 4 1" pos="1 2 3" quat=".2 1 .5 -.3" {attrs}'
+    assert_agrees(scene(around.format(flexcomp(grid))))
+
+
 @pytest.mark.parametrize("shape", ["grid", "box", "cylinder", "ellipsoid", "disc"])
 def test_texture_coordinates_come_with_a_material(shape):
     solid = '3" count="3 3 4' if shape not in ("grid", "disc") else '2" count="3 4 1'
@@ -228,6 +235,7 @@ def test_lines_of_a_file():
         ('dim="1" count="2 1 1"', '<pin grid="0"/>', "for dim 2 and 3"),
         ('type="box" dim="3" count="2 2 2"', '<pin grid="0 0 0"/>', "for type='grid'"),
         ('dim="3" count="2 2 2" dof="trilinear" cellcount="1 0 1"', "", "cellcount"),
+        ('dim="1" count="3 1 1"', '<edge equality="true" stiffness="3"/>', "remove one"),
     ],
 )
 def test_refused(attrs, children, word):
