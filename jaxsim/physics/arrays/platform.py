@@ -6,7 +6,7 @@ A program is made for the platform that it will run on. Unless told otherwise th
     with jaxsim.for_platform("cuda"):
         lowered = jax.jit(jaxsim.step).trace(m, d).lower(lowering_platforms=("cuda",))
 
-    with jaxsim.for_platform("cuda", kernels=True):  # the solver's systems in one kernel each
+    with jaxsim.for_platform("cuda", kernels=True):  # Newton's method as one kernel
         ...
 
 Programs made before are not used again for another platform: the name is part of JAX's caches.
@@ -33,7 +33,7 @@ class Platform(NamedTuple):
         wake threads for each small one (factor.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
       few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
-      kernels: how kernels of our own run (normal_kernel.py): "compiled" for a GPU, or "interpreted"
+      kernels: how kernels of our own run (kernel.py): "compiled" for a GPU, or "interpreted"
         anywhere, for tests; None: what they do is left to XLA.
     """
 

@@ -11,6 +11,7 @@ from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.solver.kernel.newton import newton_in_kernel, serves
 from jaxsim.physics.solver.linesearch import line_search
 from jaxsim.physics.solver.problem import Point, Problem
 from jaxsim.physics.solver.solution import Settings, Solution
@@ -25,9 +26,11 @@ def newton(
     Starts from the warm start or the unconstrained acceleration, whichever costs less.
 
     Turn 0 finds the unconstrained acceleration; it is in the loop because the factorization, the
-    largest piece of the program, then stands there once. Where that is one kernel, turn 0 stands
-    before the loop: a branch inside would wait for the host.
+    largest piece of the program, then stands there once. Where a branch would wait for the host,
+    turn 0 stands before the loop.
     """
+    if platform().kernels and not records and serves(p):
+        return newton_in_kernel(p, settings, iterations, ls_iterations)
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
     start = p.point(x)
 
@@ -64,7 +67,7 @@ def newton(
     none = jnp.zeros_like(p.smooth)
     log = Log.empty(settings.scale + none[:1], iterations) if records else None
     state = (jnp.int32(0), niter, none, start, none, busy, log)
-    if platform().kernels:
+    if not platform().branches:
         state = lax.while_loop(proceed, lambda s: step(s, False), step(state, True))
     else:
         state = lax.while_loop(proceed, lambda s: step(s, s[0] == 0), state)
