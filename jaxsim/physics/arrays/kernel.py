@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 
 LANES = 32  # worlds of one program: the lanes of a warp
@@ -31,7 +31,7 @@ def room(items: tuple[int, ...], like: Array, dtype: Any = None) -> jax.ShapeDty
     return jax.ShapeDtypeStruct((*items, like.shape[-1]), dtype or like.dtype)
 
 
-def over_lanes(kernel: Callable[[Any, Any], None], given: Any, made: Tree, worlds: int) -> Tree:
+def over_lanes(kernel: Callable[[Any, Any], None], given: Any, made: Any, worlds: int) -> Any:
     """Runs a kernel for all worlds, those of a warp at a time.
 
     Args:
@@ -66,8 +66,7 @@ def over_lanes(kernel: Callable[[Any, Any], None], given: Any, made: Tree, world
         interpret=interpret,
         **({} if interpret else _for_gpu()),
     )(*leaves)
-    written: Tree = jax.tree.unflatten(of_made, results)
-    return written
+    return jax.tree.unflatten(of_made, results)
 
 
 def _for_gpu() -> dict[str, Any]:

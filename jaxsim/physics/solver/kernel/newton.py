@@ -82,9 +82,9 @@ def newton_in_kernel(
 ) -> Solution:
     """As `newton`, without a record of the iterations."""
     nv, like = p.smooth.shape[0], p.smooth
-    one = [jnp.reshape(a, (1, -1)) for a in (settings.tolerance, settings.ls_tolerance)]
+    tolerance, ls_tolerance = settings.tolerance, settings.ls_tolerance
     rows = [of_rows.given(block) for block in p.rows.blocks]
-    given = _Given(p.M, like, settings.warm, *one, settings.scale, rows)
+    given = _Given(p.M, like, settings.warm, tolerance, ls_tolerance, settings.scale, rows)
     dofs, full = room((nv,), like), spd_kernel.padded(nv)
     made = _Made(
         *(dofs,) * 4,

@@ -5,6 +5,7 @@ world of a warp are left out: it makes a list of those that do, first of the row
 in each iteration of those that push.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -46,7 +47,7 @@ def given(block: Block) -> Given:
     """What a kernel is given of a block of rows."""
     cost, aref = block.cost, block.aref
     if isinstance(cost, Pyramid | Elliptic):
-        cost = type(cost)(cost.D, cost.mu, cost.flat, None)  # the kernel finds who acts
+        cost = replace(cost, used=None)  # the kernel finds who acts
     else:
         aref = [aref]
     match block.J:
