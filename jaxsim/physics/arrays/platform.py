@@ -29,6 +29,8 @@ class Platform(NamedTuple):
       scans: a scan over items is cheap; elsewhere one sort takes fewer kernels.
       chunks: contacts are taken a few at a time, as far as some world has one (products.py);
         elsewhere all places at once: a loop of unknown length would wait for the host.
+      gathers: each world may choose its own items of a table; a TPU fetches a tile of 1,024 numbers
+        for each, where comparing the choice with all items is one sum (select.py).
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
@@ -42,6 +44,7 @@ class Platform(NamedTuple):
     branches: bool
     scans: bool
     chunks: bool
+    gathers: bool
     blocks: bool
     lanes: int
     few: int
@@ -55,6 +58,7 @@ PLATFORMS = {
         branches=True,
         scans=True,
         chunks=True,
+        gathers=True,
         blocks=True,
         lanes=128,
         few=64,
@@ -66,10 +70,12 @@ ELSEWHERE = Platform(
     branches=False,
     scans=False,
     chunks=False,
+    gathers=True,
     blocks=False,
     lanes=16384,
     few=16384,
 )
+PLATFORMS["tpu"] = ELSEWHERE._replace(gathers=False)
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
 # Options for XLA of a program that runs for less time than it takes to compile.

@@ -26,8 +26,8 @@ def newton(
     Starts from the warm start or the unconstrained acceleration, whichever costs less.
 
     Turn 0 finds the unconstrained acceleration; it is in the loop because the factorization, the
-    largest piece of the program, then stands there once. Where a branch would wait for the host,
-    turn 0 stands before the loop.
+    largest piece of the program, then stands there once. Where that is one kernel, turn 0 stands
+    before the loop: a branch inside would wait for the host.
     """
     if platform().kernels and not records and serves(p):
         return newton_in_kernel(p, settings, iterations, ls_iterations)
@@ -67,7 +67,7 @@ def newton(
     none = jnp.zeros_like(p.smooth)
     log = Log.empty(settings.scale + none[:1], iterations) if records else None
     state = (jnp.int32(0), niter, none, start, none, busy, log)
-    if not platform().branches:
+    if platform().kernels:
         state = lax.while_loop(proceed, lambda s: step(s, False), step(state, True))
     else:
         state = lax.while_loop(proceed, lambda s: step(s, s[0] == 0), state)
