@@ -66,7 +66,10 @@ def both(m: jaxsim.Model, d: jaxsim.Data) -> tuple[jaxsim.Data, jaxsim.Data]:
         return plain, jax.jit(step)(m, d)
 
 
-@pytest.mark.parametrize(("cone", "warmstart"), [("pyramidal", "enable"), ("elliptic", "disable")])
+@pytest.mark.parametrize(
+    ("cone", "warmstart"),
+    [("pyramidal", "enable"), pytest.param("elliptic", "disable", marks=pytest.mark.slow)],
+)
 def test_a_step_is_the_same(cone, warmstart):
     m = jaxsim.load_model(SCENE.format(cone=cone, warmstart=warmstart))
     plain, ours = both(m, started(m, 2 * LANES))
