@@ -4,7 +4,7 @@
         [--forms xla kernels graphs mjx] [--minutes 9] [--json benchmarks/results/gpu.json]
 
   xla      what users get: kernels as XLA makes them
-  kernels  with `for_platform(..., kernels=True)`: the solver's systems in one kernel each
+  kernels  with `for_platform(..., kernels=True)`: the solver in one kernel, and other systems
   graphs   that, with loops and branches in CUDA graphs
   mjx      MuJoCo XLA in JAX, the peer, where it is installed
 

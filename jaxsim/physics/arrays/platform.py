@@ -6,7 +6,7 @@ A program is made for the platform that it will run on. Unless told otherwise th
     with jaxsim.for_platform("cuda"):
         lowered = jax.jit(jaxsim.step).trace(m, d).lower(lowering_platforms=("cuda",))
 
-    with jaxsim.for_platform("cuda", kernels=True):  # the solver's systems in one kernel each
+    with jaxsim.for_platform("cuda", kernels=True):  # Newton's method as one kernel
         ...
 
 Programs made before are not used again for another platform: the name is part of JAX's caches.
@@ -29,11 +29,13 @@ class Platform(NamedTuple):
       scans: a scan over items is cheap; elsewhere one sort takes fewer kernels.
       chunks: contacts are taken a few at a time, as far as some world has one (products.py);
         elsewhere all places at once: a loop of unknown length would wait for the host.
+      gathers: each world may choose its own items of a table; a TPU fetches a tile of 1,024 numbers
+        for each, where comparing the choice with all items is one sum (select.py).
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
       few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
-      kernels: how kernels of our own run (normal_kernel.py): "compiled" for a GPU, or "interpreted"
+      kernels: how kernels of our own run (kernel.py): "compiled" for a GPU, or "interpreted"
         anywhere, for tests; None: what they do is left to XLA.
     """
 
@@ -42,6 +44,7 @@ class Platform(NamedTuple):
     branches: bool
     scans: bool
     chunks: bool
+    gathers: bool
     blocks: bool
     lanes: int
     few: int
@@ -55,6 +58,7 @@ PLATFORMS = {
         branches=True,
         scans=True,
         chunks=True,
+        gathers=True,
         blocks=True,
         lanes=128,
         few=64,
@@ -66,10 +70,12 @@ ELSEWHERE = Platform(
     branches=False,
     scans=False,
     chunks=False,
+    gathers=True,
     blocks=False,
     lanes=16384,
     few=16384,
 )
+PLATFORMS["tpu"] = ELSEWHERE._replace(gathers=False)
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
 # Options for XLA of a program that runs for less time than it takes to compile.

@@ -13,8 +13,10 @@ from jax import lax
 
 from jaxsim.math import Components
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.platform import platform
 
 HIGHEST = lax.Precision.HIGHEST
+COMPARED = 256  # longest table that is gone through where gathers are slow
 
 
 def column(table: np.ndarray, like: Array | Components) -> np.ndarray:
@@ -63,6 +65,8 @@ def _pick(a: Array | np.ndarray, index: Array) -> Array | None:
     a = jnp.asarray(a)
     if index.ndim == 1:
         return a.at[index].get(mode="promise_in_bounds")
+    if not platform().gathers and len(a) <= COMPARED:
+        return _by_comparison(a, index)
     if a.shape[-1] == 1:
         return a[:, 0].at[index].get(mode="promise_in_bounds")
     a = jnp.broadcast_to(a, (a.shape[0], *index.shape[1:]))
@@ -126,6 +130,15 @@ def diagonal(A: Array) -> Array:
     """Diagonal of a square matrix, `[n, n, *W] -> [n, *W]`."""
     n = A.shape[0]
     return take(A.reshape(n * n, *A.shape[2:]), np.arange(n) * (n + 1))
+
+
+def _by_comparison(a: Array, index: Array) -> Array:
+    """Each item is offered to all places: one sum, into which the comparison is fused."""
+    item = np.arange(len(a), dtype=index.dtype).reshape(-1, 1, *(1,) * (index.ndim - 1))
+    offered = jnp.where(index[None] == item, a[:, None], jnp.zeros((), a.dtype))
+    if a.dtype == bool:
+        return jnp.any(offered, axis=0)
+    return jnp.sum(offered, axis=0, dtype=a.dtype)
 
 
 def _rank(like: Array | Components) -> int:

@@ -108,5 +108,5 @@ def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     spare = ((0, max(0, size - n)), *((0, 0),) * (mask.ndim - 1))
     first = jnp.pad(first, spare, constant_values=n)
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
-    found = jnp.asarray(np.append(order, 0).astype(np.int32))  # behind the last: any item
-    return found.at[first].get(mode="promise_in_bounds"), count
+    found = np.append(order, 0).astype(np.int32)  # behind the last: any item
+    return pick(jnp.asarray(column(found, first)), first), count

@@ -107,14 +107,19 @@ class Pyramid:
             out.append(mu * (edges.at(r[0] + mu * r[k]).force + edges.at(r[0] - mu * r[k]).force))
         return out
 
-    def along(self, r: list, v: list) -> Summed:
-        """The cost along r + step v."""
+    def lines(self, r: list, v: list) -> list[OneSidedLine]:
+        """The cost of each contact along r + step v, `[ncon, *W]`, as a sum over its edges."""
         lines = []
         for k in range(1, len(r)):
             both = (self.mu[k], -self.mu[k])
             lines += [self.edges(k).line(r[0] + mu * r[k], v[0] + mu * v[k]) for mu in both]
         if self.normal is not None:
             lines.append(self.normal.line(r[0], v[0]))
+        return lines
+
+    def along(self, r: list, v: list) -> Summed:
+        """The cost along r + step v."""
+        lines = self.lines(r, v)
         rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
         return Summed(pin(EdgesLine(rows), r[0]), 1, self.used)
 
@@ -217,11 +222,11 @@ class Elliptic:
                 weight[j][k] = weight[k][j] = w + quad[j] if j == k else w
         return weight
 
-    def along(self, r: list, v: list) -> Summed:
-        """The cost along r + step v."""
+    def lines(self, r: list, v: list) -> "list[OneSidedLine | ConeLine]":
+        """The cost of each contact along r + step v, `[ncon, *W]`."""
         normal = OneSided(self.D[0]).line(r[0], v[0])
         if len(r) == 1:
-            return Summed(pin(normal, r[0]), 0, self.used)
+            return [normal]
         mu = self.mu[0]
         U = [f * x for f, x in zip(self.mu[1:], r[1:], strict=True)]
         V = [f * y for f, y in zip(self.mu[1:], v[1:], strict=True)]
@@ -238,7 +243,11 @@ class Elliptic:
             Dm=self._stiffness(mu > 0),
             alone=None if self.flat is None else (self.flat, normal),
         )
-        return Summed(pin(line, r[0]), 0, self.used)
+        return [line]
+
+    def along(self, r: list, v: list) -> Summed:
+        """The cost along r + step v."""
+        return Summed(pin(self.lines(r, v)[0], r[0]), 0, self.used)
 
     def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""

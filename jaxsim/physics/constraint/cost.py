@@ -9,6 +9,7 @@ function (dry friction) or the dual of an elliptic cone (cone.py). Forces are -d
 
 The line search asks for derivatives of s(r + step v) again and again: `along` makes the few
 numbers they depend on once for a line, an evaluation then costs a handful of operations a row.
+`lines` is the same row by row, which kernels of our own use (solver/kernel/).
 """
 
 from typing import Any, NamedTuple
@@ -56,7 +57,7 @@ class Summed(NamedTuple):
 
 
 class Parabola(NamedTuple):
-    """A quadratic along a line, summed over rows: its derivatives at step 0, `[1, *W]`."""
+    """A quadratic along a line: its derivatives at step 0, `[1, *W]` where rows are summed."""
 
     slope: jax.Array
     bend: jax.Array
@@ -80,9 +81,13 @@ class Quadratic:
         """Force, cost and curvature at a residual `[n, *W]`."""
         return Piece(-self.D * r, 0.5 * self.D * r * r, self.D)
 
+    def lines(self, r: Array, v: Array) -> list[Parabola]:
+        """The cost of each row along r + step v, `[n, *W]`, as a sum."""
+        return [Parabola(self.D * r * v, self.D * v * v)]
+
     def along(self, r: Array, v: Array) -> Parabola:
         """The cost along r + step v."""
-        return Parabola(total(self.D * r * v), total(self.D * v * v))
+        return Parabola(*map(total, self.lines(r, v)[0]))
 
     def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""
@@ -104,6 +109,10 @@ class OneSided:
     def line(self, r: Array, v: Array) -> "OneSidedLine":
         """The cost of each row along r + step v."""
         return OneSidedLine(r, v, self.D * r * v, self.D * v * v)
+
+    def lines(self, r: Array, v: Array) -> "list[OneSidedLine]":
+        """As of `Quadratic`."""
+        return [self.line(r, v)]
 
     def along(self, r: Array, v: Array) -> Summed:
         """The cost along r + step v."""
@@ -163,10 +172,13 @@ class Huber:
         cost = jnp.where(inside, 0.5 * D * r * r, jnp.where(D > 0, jnp.abs(r) * floss - bend, 0))
         return Piece(force, cost, jnp.where(inside, D, 0))
 
+    def lines(self, r: Array, v: Array) -> "list[HuberLine]":
+        """As of `Quadratic`."""
+        return [HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)]
+
     def along(self, r: Array, v: Array) -> Summed:
         """The cost along r + step v."""
-        line = HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)
-        return Summed(pin(line, r))
+        return Summed(pin(self.lines(r, v)[0], r))
 
     def active(self) -> Array:
         """Rows that take part, `[1, *W]`."""

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.kernel import some
 
 DIGITS = 8  # relative change of the step, in units of rounding, that is none
 
@@ -32,7 +33,7 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
 
     def proceed(state):
         k, *_, busy = state
-        return (k < limit) & jnp.any(busy)
+        return (k < limit) & some(busy)
 
     def newton(state):
         k, best, slope, trial, low, high, busy = state

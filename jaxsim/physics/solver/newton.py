@@ -11,6 +11,7 @@ from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.solver.kernel.newton import newton_in_kernel, serves
 from jaxsim.physics.solver.linesearch import line_search
 from jaxsim.physics.solver.problem import Point, Problem
 from jaxsim.physics.solver.solution import Settings, Solution
@@ -28,6 +29,8 @@ def newton(
     largest piece of the program, then stands there once. Where that is one kernel, turn 0 stands
     before the loop: a branch inside would wait for the host.
     """
+    if platform().kernels and not records and serves(p):
+        return newton_in_kernel(p, settings, iterations, ls_iterations)
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
     start = p.point(x)
 

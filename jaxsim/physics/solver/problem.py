@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxsim.model.data import Data
@@ -16,11 +15,9 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
-from jaxsim.physics.arrays.system.factor import Whole, growing, solve_parts
+from jaxsim.physics.arrays.system.factor import growing, solve_parts
 from jaxsim.physics.arrays.system.lower import AnySymmetric, Symmetric
-from jaxsim.physics.arrays.system.normal_kernel import Contacts, serves, solve_normal
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.cost import Parabola, Piece
 from jaxsim.physics.constraint.rows import Rows
@@ -114,9 +111,6 @@ class Problem:
           r: residual J x - aref, block by block.
           g: gradient `[nv, *W]`.
         """
-        if platform().kernels and serves(g):
-            return -self._by_kernel(first, r, g)
-
         if first is True:
             return -self.solve_inertia(g)
         start = growing(self.M, self.parts, g)
@@ -132,23 +126,6 @@ class Problem:
     def solve_inertia(self, b: Array) -> Array:
         """M^-1 b."""
         return solve_parts(self.M, b, self.inertia_parts)
-
-    def _by_kernel(self, first: Array | bool, r: list, g: Array) -> Array:
-        """H^-1 g; the kernel adds what contacts make of H, the largest part."""
-        if first is True:
-            return solve_normal(self.M, g, None)
-        pieces, most = self.pieces(r), Whole(self.M)
-        for block, piece in zip(self.rows.single, pieces, strict=False):
-            most = block.J.add_gram(most, jnp.where(first, 0, piece.weight))
-        H = most.matrix
-        if self.rows.contact is None:
-            return solve_normal(H, g, None)
-        J, weight = self.rows.contact.J.basis, pieces[-1].weight
-        place = np.arange(1, J.shape[1] + 1, dtype=np.int32)[:, None]
-        bends = (weight[0][0] != 0) & jnp.logical_not(first)
-        last = jnp.max(jnp.where(bends, place, 0), axis=0, keepdims=True)
-        lower = [weight[p][q] for p in range(len(weight)) for q in range(p + 1)]
-        return solve_normal(H, g, Contacts(J, lower, last))
 
     def along(self, at: "Point", move: "Point") -> list:
         """The cost along at + step move, as pieces to be summed; each has `derivatives(step)`."""

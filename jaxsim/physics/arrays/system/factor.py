@@ -21,13 +21,14 @@ from jax.custom_batching import custom_vmap
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.call import differentiated
+from jaxsim.physics.arrays.kernel import serves
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import HIGHEST, take
 from jaxsim.physics.arrays.system.lower import Lower, Symmetric
-from jaxsim.physics.arrays.system.normal_kernel import serves, solve_normal
+from jaxsim.physics.arrays.system.spd_kernel import solve_in_kernel
 from jaxsim.physics.arrays.system.steps import Steps
 
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
@@ -52,7 +53,7 @@ def solve_spd(A: Array, b: Array) -> Array:
     if A.ndim == 2:
         return _solve(A, b)
     if platform().kernels and serves(b):
-        return _linear_solve(A, b) if differentiated() else solve_normal(A, b, None)
+        return _linear_solve(A, b) if differentiated() else solve_in_kernel(A, b)
     if n <= WRITE_OUT and not few(b):
         return _linear_solve(A, b) if differentiated() else _lower(A, b).solve(b)
     size = max(A.shape[-1], b.shape[-1])
@@ -246,7 +247,7 @@ def _linear_solve(A: Array, b: Array) -> Array:
     """Of many worlds; its derivative is that of the solution."""
 
     def solve(_: Callable, y: Array) -> Array:
-        return solve_normal(A, y, None) if platform().kernels else _lower(A, y).solve(y)
+        return solve_in_kernel(A, y) if platform().kernels else _lower(A, y).solve(y)
 
     return lax.custom_linear_solve(lambda x: apply(A, x), b, solve, symmetric=True)
 

@@ -1,0 +1,42 @@
+"""Systems in a kernel of ours: the numbers are those of NumPy.
+
+The kernel is interpreted here, operation by operation, which is what it computes on a device.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tolerance import ROUNDING
+
+from jaxsim.physics.arrays.kernel import LANES, serves
+from jaxsim.physics.arrays.system.spd_kernel import solve_in_kernel
+
+
+def system(n: int, worlds: int):
+    """Positive definite matrices and right-hand sides."""
+    rng = np.random.default_rng(n)
+    root = rng.standard_normal((n, n, worlds))
+    A = np.einsum("ikw,jkw->ijw", root, root) + n * np.eye(n)[:, :, None]
+    return jnp.asarray(A), jnp.asarray(rng.standard_normal((n, worlds)))
+
+
+@pytest.mark.parametrize("n", [1, 6, 11])
+def test_solutions(n):
+    """Sizes that fill blocks and sizes that do not; two programs of 32 worlds."""
+    A, b = system(n, 2 * LANES)
+    x = jax.jit(solve_in_kernel)(A, b)
+    np.testing.assert_allclose(np.einsum("ijw,jw->iw", A, x), b, **ROUNDING)
+
+
+def test_one_matrix_may_serve_all_worlds():
+    A, b = system(4, LANES)
+    x = jax.jit(solve_in_kernel)(A[..., :1], b)
+    np.testing.assert_allclose(np.einsum("ij,jw->iw", A[..., 0], x), b, **ROUNDING)
+
+
+def test_worlds_that_do_not_fill_the_lanes_are_left_to_xla():
+    assert serves(jnp.ones((3, 64)))
+    assert not serves(jnp.ones((3, 33)))
+    assert not serves(jnp.ones(3))
+    assert not serves(jnp.ones((0, 64)))

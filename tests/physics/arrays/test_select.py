@@ -1,0 +1,47 @@
+"""Items that each world chooses: gathered, or, for a TPU, compared with all items."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsim.physics.arrays.platform import for_platform, platform
+from jaxsim.physics.arrays.select import pick
+from jaxsim.physics.collision.compact import first_true
+
+ITEMS, PLACES, WORLDS = 7, 3, 5
+
+
+@pytest.mark.parametrize("worlds", [WORLDS, 1])
+def test_both_forms_pick_the_same(worlds):
+    """Of tables of all types, of each world or of all; an infinite item does not touch others."""
+    rng = np.random.default_rng(0)
+    real = rng.standard_normal((ITEMS, worlds))
+    real[2] = np.inf
+    table = {
+        "real": jnp.asarray(real),
+        "whole": jnp.asarray(rng.integers(-9, 9, real.shape), jnp.int32),
+        "bits": jnp.asarray(rng.integers(0, 2**32, real.shape, np.uint32)),
+        "mask": jnp.asarray(real > 0),
+    }
+    index = jnp.asarray(rng.integers(0, ITEMS, (PLACES, WORLDS)), jnp.int32)
+    gathered = jax.tree.map(np.asarray, pick(table, index))
+    with for_platform("tpu"):
+        assert not platform().gathers
+        assert "gather" not in str(jax.make_jaxpr(lambda t: pick(t, index))(table))
+        compared = pick(table, index)
+    for name, values in gathered.items():
+        assert compared[name].dtype == table[name].dtype
+        np.testing.assert_array_equal(compared[name], values)
+
+
+def test_the_first_true_items_are_the_same():
+    mask = jnp.asarray(np.random.default_rng(1).random((ITEMS, WORLDS)) > 0.5)
+    order = np.random.default_rng(2).permutation(ITEMS)
+    items, count = first_true(mask, order, ITEMS)
+    for name in ("cuda", "tpu"):
+        with for_platform(name):
+            others, number = first_true(mask, order, ITEMS)
+        np.testing.assert_array_equal(number, count)
+        filled = np.arange(ITEMS)[:, None] < np.asarray(count)
+        np.testing.assert_array_equal(np.where(filled, others, -1), np.where(filled, items, -1))

@@ -1,0 +1,100 @@
+"""Newton's method in a kernel of ours: every output of a step is that of the form XLA gets.
+
+The kernel is interpreted here, operation by operation, which is what it computes on a device.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxsim
+from jaxsim.physics.arrays.kernel import LANES
+from jaxsim.physics.arrays.platform import for_platform
+
+# limits, dry friction, an equality, a tendon's limit, a ball joint's limit, contacts of all sizes
+SCENE = """
+<mujoco>
+  <option cone="{cone}" iterations="5" ls_iterations="8"><flag warmstart="{warmstart}"/></option>
+  <worldbody>
+    <geom type="plane" size="5 5 .1"/>
+    <body pos="0 0 1"><joint name="swing" axis="0 1 0" frictionloss=".2" limited="true"
+      range="-20 20"/><geom type="capsule" size=".05" fromto="0 0 0 .4 0 0"/>
+      <body pos=".4 0 0"><joint name="bend" axis="0 1 0"/>
+        <geom size=".06" pos=".2 0 0" condim="1"/></body>
+    </body>
+    <body pos="0 1 .09"><freejoint/><geom type="box" size=".1 .1 .1" condim="4"/></body>
+    <body pos=".3 1 .1"><freejoint/><geom size=".1" condim="6"/></body>
+    <body pos="1 1 1"><joint type="ball" limited="true" range="0 3"/>
+      <geom size=".1" pos="0 0 -.2"/></body>
+  </worldbody>
+  <tendon><fixed limited="true" range="-.02 .02">
+    <joint joint="swing" coef=".5"/><joint joint="bend" coef="1"/></fixed></tendon>
+  <equality><joint joint1="swing" polycoef=".1 0 0 0 0"/></equality>
+</mujoco>
+"""
+
+BALL = """
+<mujoco>
+  <option iterations="4" ls_iterations="8" integrator="implicitfast"/>
+  <worldbody>
+    <geom type="plane" size="5 5 .1" condim="1"/>
+    <body pos="0 0 .1"><joint type="slide" axis="0 0 1" damping="1"/><geom size=".101"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def started(m: jaxsim.Model, worlds: int) -> jaxsim.Data:
+    """Worlds that differ."""
+    d = jaxsim.make_data(m)
+    noise = 0.3 * np.random.default_rng(0).standard_normal((2, worlds, m.nv))
+
+    def one(v, a):
+        qpos = jaxsim.integrate_pos(m, d.qpos, v, 0.05)
+        return d.replace(qvel=v, qpos=qpos, qacc_warmstart=10 * a)
+
+    return jax.vmap(one)(*noise)
+
+
+def both(m: jaxsim.Model, d: jaxsim.Data) -> tuple[jaxsim.Data, jaxsim.Data]:
+    """A step as XLA gets it and with kernels."""
+    step = jax.vmap(jaxsim.step, (None, 0))
+    plain = jax.jit(step)(m, d)
+    with for_platform("cpu", kernels=True):
+        assert str(jax.make_jaxpr(step)(m, d)).count("pallas_call") == 1
+        return plain, jax.jit(step)(m, d)
+
+
+@pytest.mark.parametrize(
+    ("cone", "warmstart"),
+    [("pyramidal", "enable"), pytest.param("elliptic", "disable", marks=pytest.mark.slow)],
+)
+def test_a_step_is_the_same(cone, warmstart):
+    m = jaxsim.load_model(SCENE.format(cone=cone, warmstart=warmstart))
+    plain, ours = both(m, started(m, 2 * LANES))
+    assert plain.ncon.max() > 2
+    for (path, a), b in zip(
+        jax.tree_util.tree_leaves_with_path(ours), jax.tree.leaves(plain), strict=True
+    ):
+        scale = max(1.0, float(jnp.abs(b).max())) if b.size else 1.0
+        np.testing.assert_allclose(
+            a, b, rtol=1e-8, atol=1e-9 * scale, err_msg=jax.tree_util.keystr(path)
+        )
+
+
+def test_gradient_is_the_same():
+    m = jaxsim.load_model(BALL)
+    d = jaxsim.make_data(m)
+    many = jax.vmap(lambda v: d.replace(qvel=v))(
+        0.3 * np.random.default_rng(1).standard_normal((LANES, m.nv))
+    )
+
+    def loss(qvel):
+        new = jax.vmap(jaxsim.step, (None, 0))(m, many.replace(qvel=qvel))
+        return jnp.sum(new.qvel**2) + jnp.sum(new.qpos)
+
+    plain = jax.jit(jax.grad(loss))(many.qvel)
+    with for_platform("cpu", kernels=True):
+        ours = jax.jit(jax.grad(loss))(many.qvel)
+    np.testing.assert_allclose(ours, plain, rtol=1e-8, atol=1e-9 * float(jnp.abs(plain).max()))
