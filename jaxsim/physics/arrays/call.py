@@ -31,7 +31,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.kernel import holds, in_one_kernel
+from jaxsim.physics.arrays.kernel import in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.remember import recalling, recording
 
@@ -284,10 +284,8 @@ def _results(*avals: Any, call: Call, worlds: int | None) -> list:
 
 
 def _lowered(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
-    if worlds is None and platform().whole:
-        program = call.program([jax.typeof(a) for a in leaves], worlds)
-        if holds(program):
-            return in_one_kernel(program, leaves)
+    if platform().whole and (worlds or 1) <= 64:
+        return in_kernels(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
     return call.function(worlds, True)(*leaves)
 
 

@@ -1,25 +1,29 @@
-"""The program of one world as one kernel of a CPU.
+"""Programs in few kernels of a CPU.
 
-XLA:CPU runs a program kernel by kernel. A step of one world has some thousand, each of which takes
-fewer nanoseconds than it takes to begin one. XLA compiles small loops whole, as one kernel with the
-loops and branches inside; it does so with any function whose call bears the same mark. Then a step
-of one world takes a quarter of the time, and compiles no slower.
+XLA:CPU runs a program kernel by kernel. A step has some thousand, each of which takes fewer
+nanoseconds than it takes to begin one, if the worlds are one or as few as fit the cache of a core.
+XLA itself compiles small loops whole, as one kernel with loops and branches inside; it does so with
+any function whose call bears the same mark. So a program is cut into parts of a few hundred
+operations, which are marked: a step of one world takes a quarter of the time, and one of many
+worlds, taken a few at a time, two thirds.
 
-A kernel holds what XLA writes out itself: no calls of a library (factorizations, sorting, products
-of two matrices of any form), no callbacks. What it holds is listed; a program that has anything
-else runs as ever. Where the mark means nothing it changes nothing.
+A kernel holds what XLA writes out itself: no call of a library (factorizations, sorting, products
+of two matrices), no callbacks. What it holds is listed; the rest stands between the kernels. Where
+the mark means nothing it changes nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
 from jaxsim.physics.arrays.array import Array
 
 MARK = {"xla_cpu_small_call": "true", "inlineable": "false"}
+SIZE = 600  # operations of a part: kernels are compiled by several threads, each by one
+LEAST = 8  # fewer are not worth a kernel of their own
 
 HOLDS = frozenset(
     # of each number
@@ -44,13 +48,85 @@ HOLDS = frozenset(
 )
 
 
-def holds(program: ClosedJaxpr) -> bool:
-    """Whether a kernel can hold a program."""
-    return all(map(_is_held, _equations(program.jaxpr)))
+def in_kernels(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """The results of a program, by kernels for the parts that kernels can hold."""
+    jaxpr = program.jaxpr
+    values = dict(zip(jaxpr.invars, leaves, strict=True))
+    consts = dict(zip(jaxpr.constvars, program.consts, strict=True))
+    last = _last_uses(jaxpr)
+    end = 0
+    for part, run in _parts(jaxpr.eqns):
+        end += len(part)
+        piece = _closed(jaxpr, part, consts, {v for v, k in last.items() if k >= end})
+        found = run(piece, [values[v] for v in piece.jaxpr.invars])
+        values |= zip(piece.jaxpr.outvars, found, strict=True)
+    known = values | consts
+    return [jnp.asarray(v.val if isinstance(v, Literal) else known[v]) for v in jaxpr.outvars]
 
 
-def in_one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
-    """The results of a program that a kernel can hold, as one kernel.
+def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
+    """The number of the last operation that uses each value; of a result that of none."""
+    eqns = enumerate(jaxpr.eqns)
+    last = {v: k for k, eqn in eqns for v in eqn.invars if not isinstance(v, Literal)}
+    return last | {v: len(jaxpr.eqns) for v in jaxpr.outvars if not isinstance(v, Literal)}
+
+
+def _parts(eqns: Sequence[JaxprEqn]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
+    """Operations in parts, in order, and how each part is run."""
+    part: list[JaxprEqn] = []
+    size, run = 0, _one_kernel
+    for eqn in eqns:
+        number = 1 + sum(1 for inner in _inside(eqn) for _ in _all(inner))
+        how = _run_of(eqn, number)
+        if part and (how != run or how is _opened or size + number > SIZE):
+            yield part, run if size >= LEAST else _as_it_is
+            part, size = [], 0
+        part.append(eqn)
+        size, run = size + number, how
+    if part:
+        yield part, run if size >= LEAST else _as_it_is
+
+
+def _run_of(eqn: JaxprEqn, number: int) -> Callable:
+    if eqn.primitive.name in ("jit", "pjit") and number > SIZE:
+        return _opened
+    return _one_kernel if _is_held(eqn) else _as_it_is
+
+
+def _as_it_is(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    results: list[Array] = jaxpr_as_fun(program)(*leaves)
+    return results
+
+
+def _opened(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """A function that is called, in kernels of its own."""
+    (call,) = program.jaxpr.eqns
+    known = dict(zip(program.jaxpr.invars, leaves, strict=True))
+    known |= zip(program.jaxpr.constvars, program.consts, strict=True)
+    given = [jnp.asarray(v.val) if isinstance(v, Literal) else known[v] for v in call.invars]
+    found = dict(zip(call.outvars, in_kernels(call.params["jaxpr"], given), strict=True))
+    return [found[v] for v in program.jaxpr.outvars]
+
+
+def _closed(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -> ClosedJaxpr:
+    """Some operations as a program, whose results are what is used later."""
+    own = {v for eqn in part for v in eqn.outvars}
+    used = dict.fromkeys(
+        v for eqn in part for v in eqn.invars if not isinstance(v, Literal) and v not in own
+    )
+    constvars = [v for v in used if v in consts]
+    inner = jaxpr.replace(
+        constvars=constvars,
+        invars=[v for v in used if v not in consts],
+        outvars=[v for eqn in part for v in eqn.outvars if v in later],
+        eqns=part,
+        debug_info=None,
+    )
+    return ClosedJaxpr(inner, [consts[v] for v in constvars])
+
+
+def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """The results of a program that a kernel can hold.
 
     XLA's compiler ends the process where a kernel has an argument without a use. So each one has a
     use that no optimization finds to be needless: in a sum that is a result, which nobody reads.
@@ -69,6 +145,11 @@ def in_one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
 
 
 def _is_held(eqn: JaxprEqn) -> bool:
+    """Whether a kernel can hold an operation and all that it calls."""
+    return _can(eqn) and all(_can(e) for inner in _inside(eqn) for e in _all(inner))
+
+
+def _can(eqn: JaxprEqn) -> bool:
     name = eqn.primitive.name
     if name == "dot_general":
         (left, right), batch = eqn.params["dimension_numbers"]
@@ -78,12 +159,12 @@ def _is_held(eqn: JaxprEqn) -> bool:
     return name in HOLDS
 
 
-def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """All equations, also of the functions that are called."""
+def _all(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """All operations, also of the functions that are called."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in _inside(eqn):
-            yield from _equations(inner)
+            yield from _all(inner)
 
 
 def _inside(eqn: JaxprEqn) -> Iterator[Jaxpr]:

@@ -76,6 +76,8 @@ def weighted_sum(weights: np.ndarray, x: Tree) -> Tree:
 
 def _product(weights: np.ndarray, a: Array) -> Array:
     dims = (((1,), (0,)), ((), ()))
+    if a.ndim == 2:
+        return lax.dot_general(jnp.asarray(weights.T, a.dtype), a, (((0,), (0,)), ((), ())), precision=HIGHEST)
     return lax.dot_general(jnp.asarray(weights, a.dtype), a, dims, precision=HIGHEST)
 
 

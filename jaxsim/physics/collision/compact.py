@@ -84,8 +84,6 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
 
 def _smallest(values: Array, k: int) -> Array:
     """The k-th smallest of `[n, *W]` in each world, `[1, *W]`."""
-    if values.ndim > 1 or not platform().whole:
-        return lax.sort(values, dimension=0)[k - 1 : k]
     # numbers, read as integers, are in the order of their sizes; those of negative ones in the other
     kind = jnp.int32 if values.dtype.itemsize == 4 else jnp.int64
     most = jnp.iinfo(kind).max
@@ -95,13 +93,13 @@ def _smallest(values: Array, k: int) -> Array:
     def halve(_, ends):
         low, high = ends  # the key that is sought is above low, at most high
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        enough = jnp.sum(key <= middle, dtype=jnp.int32) >= k
+        enough = jnp.sum(key <= middle, axis=0, keepdims=True, dtype=jnp.int32) >= k
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
-    ends = jnp.asarray(-most - 1, kind), jnp.asarray(most, kind)
-    found = lax.fori_loop(0, 8 * values.dtype.itemsize, halve, ends)[1]
+    like = jnp.zeros((1, *values.shape[1:]), kind)
+    found = lax.fori_loop(0, 8 * values.dtype.itemsize, halve, (like - most - 1, like + most))[1]
     bits = jnp.where(found < 0, found ^ most, found)
-    return lax.bitcast_convert_type(bits, values.dtype)[None]
+    return lax.bitcast_convert_type(bits, values.dtype)
 
 
 def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
