@@ -284,7 +284,7 @@ def _results(*avals: Any, call: Call, worlds: int | None) -> list:
 
 
 def _lowered(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
-    if platform().whole and (worlds or 1) <= 64:
+    if platform().in_kernels:
         return in_kernels(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
     return call.function(worlds, True)(*leaves)
 
@@ -376,6 +376,9 @@ def _in_columns(
 
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
+    if size == 1 and platform().in_kernels:  # the program of one world is the faster one
+        one = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
+        return [a[None] for a in call(*one)]
     tile = call.tile(size)
     at_once = partial(_at_once, own=own, size=tile, call=call)
     if tile == size:

@@ -43,7 +43,7 @@ HOLDS = frozenset(
     """
     closed_call cond custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call
     jit pjit scan while physics bilinear end_of_iteration solution optimization_barrier
-    stop_gradient
+    stop_gradient reshard pvary
     """.split()
 )
 

@@ -31,7 +31,7 @@ class Platform(NamedTuple):
         elsewhere all places at once: a loop of unknown length would wait for the host.
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
-      whole: the program of one world is one kernel, in which loops cost nothing (kernel.py).
+      in_kernels: programs run as a few large kernels, in which loops cost nothing (kernel.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
       few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
       kernels: how kernels of our own run (normal_kernel.py): "compiled" for a GPU, or "interpreted"
@@ -44,7 +44,7 @@ class Platform(NamedTuple):
     scans: bool
     chunks: bool
     blocks: bool
-    whole: bool
+    in_kernels: bool
     lanes: int
     few: int
     kernels: str | None = None
@@ -58,7 +58,7 @@ PLATFORMS = {
         scans=True,
         chunks=True,
         blocks=True,
-        whole=True,
+        in_kernels=True,
         lanes=128,
         few=64,
     )
@@ -70,7 +70,7 @@ ELSEWHERE = Platform(
     scans=False,
     chunks=False,
     blocks=False,
-    whole=False,
+    in_kernels=False,
     lanes=16384,
     few=16384,
 )

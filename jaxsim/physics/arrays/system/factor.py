@@ -253,7 +253,7 @@ def _linear_solve(A: Array, b: Array) -> Array:
 
 def _cholesky_solve(A: Array, b: Array) -> Array:
     columns = b.reshape(len(b), -1)
-    if len(A) <= IN_STEPS and platform().whole:
+    if len(A) <= IN_STEPS and platform().in_kernels:
         return _step_solve(A, columns).reshape(b.shape)
     solve = _block_solve if len(A) > ALONE and platform().blocks else _whole_solve
     return solve(A, columns).reshape(b.shape)
