@@ -31,7 +31,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.kernel import in_kernels
+from jaxsim.physics.arrays.cpu_kernels import in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.remember import recalling, recording
 
@@ -377,8 +377,8 @@ def _in_columns(
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
     if size == 1 and platform().in_kernels:  # the program of one world is the faster one
-        one = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
-        return [a[None] for a in call(*one)]
+        given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
+        return [a[None] for a in call(*given)]
     tile = call.tile(size)
     at_once = partial(_at_once, own=own, size=tile, call=call)
     if tile == size:

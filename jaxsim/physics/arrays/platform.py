@@ -31,7 +31,7 @@ class Platform(NamedTuple):
         elsewhere all places at once: a loop of unknown length would wait for the host.
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
-      in_kernels: programs run as a few large kernels, in which loops cost nothing (kernel.py).
+      in_kernels: programs run as a few large kernels, in which loops cost nothing (cpu_kernels.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
       few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
       kernels: how kernels of our own run (normal_kernel.py): "compiled" for a GPU, or "interpreted"

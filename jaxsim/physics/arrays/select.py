@@ -75,7 +75,7 @@ def weighted_sum(weights: np.ndarray, x: Tree) -> Tree:
 
 
 def _product(weights: np.ndarray, a: Array) -> Array:
-    # in this form a kernel of a CPU can hold it (kernel.py)
+    # in this form a kernel of a CPU can hold it (cpu_kernels.py)
     dims = (((0,), (0,)), ((), ()))
     return lax.dot_general(jnp.asarray(weights.T, a.dtype), a, dims, precision=HIGHEST)
 

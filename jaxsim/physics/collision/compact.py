@@ -84,7 +84,7 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
 
 def _smallest(values: Array, k: int) -> Array:
     """The k-th smallest of `[n, *W]` in each world, `[1, *W]`."""
-    # numbers, read as integers, are in the order of their sizes; those of negative ones in the other
+    # bits of numbers, read as integers, are in the order of the numbers; of negative ones reversed
     kind = jnp.int32 if values.dtype.itemsize == 4 else jnp.int64
     most = jnp.iinfo(kind).max
     bits = lax.bitcast_convert_type(values + 0, kind)  # -0 + 0 is 0
@@ -104,11 +104,11 @@ def _smallest(values: Array, k: int) -> Array:
 
 def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     """For one world, whose kernel does this in a nanosecond an item."""
-    order = jnp.asarray(order, jnp.int32)
+    items = jnp.asarray(order, jnp.int32)
 
     def offer(place, state):
         count, found = state
-        item = order[place]
+        item = items[place]
         # past the end of the list an item goes to the place behind it
         found = lax.dynamic_update_slice_in_dim(found, item[None], count, 0)
         return count + mask[item].astype(jnp.int32), found

@@ -260,7 +260,7 @@ def _cholesky_solve(A: Array, b: Array) -> Array:
 
 
 def _step_solve(A: Array, b: Array) -> Array:
-    """Elimination row by row, which the kernel of one world can hold (kernel.py).
+    """Elimination row by row, which the kernel of one world can hold (cpu_kernels.py).
 
     After step k row k is that of D L', in A = L D L', and b has L^-1 applied up to it.
     """
@@ -271,7 +271,7 @@ def _step_solve(A: Array, b: Array) -> Array:
         A, b = state
         row = A[k]
         factor = jnp.where(place > k, row / row[k], 0)[:, None]
-        return A - factor * row, b - factor * b[k]
+        return A - factor * row[None], b - factor * b[k][None]
 
     def substitute(turn: Array, b: Array) -> Array:
         k = n - 1 - turn

@@ -120,7 +120,7 @@ def _closed(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -
         invars=[v for v in used if v not in consts],
         outvars=[v for eqn in part for v in eqn.outvars if v in later],
         eqns=part,
-        debug_info=None,
+        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
     )
     return ClosedJaxpr(inner, [consts[v] for v in constvars])
 
@@ -153,7 +153,7 @@ def _can(eqn: JaxprEqn) -> bool:
     name = eqn.primitive.name
     if name == "dot_general":
         (left, right), batch = eqn.params["dimension_numbers"]
-        ranks = [v.aval.ndim for v in eqn.invars]
+        ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
         vector = any(rank == len(axes) for rank, axes in zip(ranks, (left, right), strict=True))
         return not any(batch) and (vector or (left, right) == ((0,), (0,)))
     return name in HOLDS
