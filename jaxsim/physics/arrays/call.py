@@ -31,6 +31,8 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir, partial_eval
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.cpu_kernels import in_kernels
+from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.remember import recalling, recording
 
 Leaves = Sequence[Array]
@@ -282,6 +284,8 @@ def _results(*avals: Any, call: Call, worlds: int | None) -> list:
 
 
 def _lowered(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
+    if platform().in_kernels:
+        return in_kernels(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
     return call.function(worlds, True)(*leaves)
 
 
@@ -372,6 +376,9 @@ def _in_columns(
 
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
+    if size == 1 and platform().in_kernels:  # the program of one world is the faster one
+        given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
+        return [a[None] for a in call(*given)]
     tile = call.tile(size)
     at_once = partial(_at_once, own=own, size=tile, call=call)
     if tile == size:

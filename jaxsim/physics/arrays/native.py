@@ -151,8 +151,8 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
     return jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
 
 
-TILES = (32, 256)  # least and most worlds that a CPU takes at a time
-CACHE = 704 * 1024  # bytes of a core's cache for what the solver reads of all worlds of a tile
+TILES = (32, 64)  # least and most worlds that a CPU takes at a time
+CACHE = 352 * 1024  # bytes of a core's cache for what the solver reads of all worlds of a tile
 ROWS = (
     24  # of the Jacobian of contacts, which are read together (products.py: CHUNK, in 3 directions)
 )

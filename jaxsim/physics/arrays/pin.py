@@ -14,12 +14,10 @@ from jax import lax
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.platform import platform
 
-FEW = 4  # worlds for which a conditional costs more than the repetitions that it avoids
-
 
 def few(like: Array) -> bool:
-    """Whether an array of the physics, `[items]` or `[items, worlds]`, has only a few worlds."""
-    return like.ndim < 2 or like.shape[-1] <= FEW
+    """Whether an array of the physics, `[items]` or `[items, worlds]`, is of one world."""
+    return like.ndim < 2 or like.shape[-1] == 1
 
 
 def pin(tree: Tree, like: Array) -> Tree:

@@ -33,6 +33,7 @@ class Platform(NamedTuple):
         for each, where comparing the choice with all items is one sum (select.py).
       blocks: large systems of equations are solved one after another, by blocks: the library would
         wake threads for each small one (factor.py).
+      in_kernels: programs run as a few large kernels, in which loops cost nothing (cpu_kernels.py).
       lanes: how many pairs of shapes are searched at a time (arrays/lanes.py).
       few: the same where a lane has tables of its own, which on a CPU have to stay in its cache.
       kernels: how kernels of our own run (kernel.py): "compiled" for a GPU, or "interpreted"
@@ -46,6 +47,7 @@ class Platform(NamedTuple):
     chunks: bool
     gathers: bool
     blocks: bool
+    in_kernels: bool
     lanes: int
     few: int
     kernels: str | None = None
@@ -60,6 +62,7 @@ PLATFORMS = {
         chunks=True,
         gathers=True,
         blocks=True,
+        in_kernels=True,
         lanes=128,
         few=64,
     )
@@ -72,6 +75,7 @@ ELSEWHERE = Platform(
     chunks=False,
     gathers=True,
     blocks=False,
+    in_kernels=False,
     lanes=16384,
     few=16384,
 )

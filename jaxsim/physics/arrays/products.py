@@ -27,7 +27,7 @@ def gram(J: Array, G: Array) -> Array:
     """J' G: two `[n, nv, *W]` -> `[nv, nv, *W]`."""
     n = J.shape[0]
     if J.ndim == 2:
-        return jnp.matmul(J.T, G, precision=HIGHEST)
+        return lax.dot_general(J, G, (((0,), (0,)), ((), ())), precision=HIGHEST)
     if n > WRITE_OUT:
         return worlds_dot(J, G, ((0,), (0,)))
     if not platform().recomputes:

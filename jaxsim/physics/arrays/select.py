@@ -79,8 +79,9 @@ def weighted_sum(weights: np.ndarray, x: Tree) -> Tree:
 
 
 def _product(weights: np.ndarray, a: Array) -> Array:
-    dims = (((1,), (0,)), ((), ()))
-    return lax.dot_general(jnp.asarray(weights, a.dtype), a, dims, precision=HIGHEST)
+    # in this form a kernel of a CPU can hold it (cpu_kernels.py)
+    dims = (((0,), (0,)), ((), ()))
+    return lax.dot_general(jnp.asarray(weights.T, a.dtype), a, dims, precision=HIGHEST)
 
 
 def groups(owner: np.ndarray, count: int) -> np.ndarray:

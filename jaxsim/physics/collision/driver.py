@@ -210,7 +210,8 @@ def _pays(points: Points) -> bool:
     the front they fill one chunk, not each a part of every chunk.
     """
     found = points.found
-    chunks = platform().chunks and not few(found) and not differentiated()
+    several = platform().in_kernels if found.ndim == 1 else not few(found)
+    chunks = platform().chunks and several and not differentiated()
     return chunks and len(found) > CHUNK and not _in_place.value
 
 

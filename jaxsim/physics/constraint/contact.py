@@ -41,7 +41,8 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
     c, size = found.contacts, basis_size(m)
-    whole = c.active.ndim == 1 or differentiated() or not platform().chunks
+    of_one = c.active.ndim == 1 and not platform().in_kernels
+    whole = of_one or differentiated() or not platform().chunks
     used = None if whole else _used(c.active)
     if used is not None and found.packed and len(c.active) % CHUNK == 0:
         parts = _by_chunks(m, d, c, size, used)

@@ -254,8 +254,35 @@ def _linear_solve(A: Array, b: Array) -> Array:
 
 def _cholesky_solve(A: Array, b: Array) -> Array:
     columns = b.reshape(len(b), -1)
+    if len(A) <= IN_STEPS and platform().in_kernels:
+        return _step_solve(A, columns).reshape(b.shape)
     solve = _block_solve if len(A) > ALONE and platform().blocks else _whole_solve
     return solve(A, columns).reshape(b.shape)
+
+
+def _step_solve(A: Array, b: Array) -> Array:
+    """Elimination row by row, which the kernel of one world can hold (cpu_kernels.py).
+
+    After step k row k is that of D L', in A = L D L', and b has L^-1 applied up to it.
+    """
+    n = len(A)
+    place = np.arange(n, dtype=np.int32)
+
+    def eliminate(k: Array, state: tuple) -> tuple:
+        A, b = state
+        row = A[k]
+        factor = jnp.where(place > k, row / row[k], 0)[:, None]
+        return A - factor * row[None], b - factor * b[k][None]
+
+    def substitute(turn: Array, b: Array) -> Array:
+        k = n - 1 - turn
+        row = A[k]
+        later = jnp.where(place > k, row, 0)
+        x = (b[k] - jnp.matmul(later, b, precision=HIGHEST)) / row[k]
+        return lax.dynamic_update_slice_in_dim(b, x[None], k, 0)
+
+    A, b = lax.fori_loop(0, n - 1, eliminate, (A, b))
+    return lax.fori_loop(0, n, substitute, b)
 
 
 def _whole_solve(A: Array, b: Array) -> Array:

@@ -1,0 +1,179 @@
+"""Programs in few kernels of a CPU.
+
+XLA:CPU runs a program kernel by kernel. A step has some thousand, each of which takes fewer
+nanoseconds than it takes to begin one, if the worlds are one or as few as fit the cache of a core.
+XLA itself compiles small loops whole, as one kernel with loops and branches inside; it does so with
+any function whose call bears the same mark. So a program is cut into parts of a few hundred
+operations, which are marked: a step of one world takes a quarter of the time, and one of many
+worlds, taken a few at a time, two thirds.
+
+A kernel holds what XLA writes out itself: no call of a library (factorizations, sorting, products
+of two matrices), no callbacks. What it holds is listed; the rest stands between the kernels. Where
+the mark means nothing it changes nothing.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import jax
+import jax.numpy as jnp
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+
+from jaxsim.physics.arrays.array import Array
+
+MARK = {"xla_cpu_small_call": "true", "inlineable": "false"}
+SIZE = 600  # operations of a part: kernels are compiled by several threads, each by one
+LEAST = 8  # fewer are not worth a kernel of their own
+
+HOLDS = frozenset(
+    # of each number
+    """
+    abs add and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type
+    bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow is_finite le log
+    log1p logistic lt max min mul ne neg nextafter not or pow rem round rsqrt select_n
+    shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
+    """
+    # of places
+    """
+    argmax argmin broadcast broadcast_in_dim concatenate copy copy_p cummax cummin cumsum
+    dot_general dynamic_slice dynamic_update_slice expand_dims gather iota pad reduce_and reduce_max
+    reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split squeeze stack tile transpose
+    """
+    # of functions and loops
+    """
+    closed_call cond custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call
+    jit pjit scan while physics bilinear end_of_iteration solution optimization_barrier
+    stop_gradient reshard pvary
+    """.split()
+)
+
+
+def in_kernels(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """The results of a program, by kernels for the parts that kernels can hold."""
+    jaxpr = program.jaxpr
+    values = dict(zip(jaxpr.invars, leaves, strict=True))
+    consts = dict(zip(jaxpr.constvars, program.consts, strict=True))
+    last = _last_uses(jaxpr)
+    end = 0
+    for part, run in _parts(jaxpr.eqns):
+        end += len(part)
+        piece = _closed(jaxpr, part, consts, {v for v, k in last.items() if k >= end})
+        found = run(piece, [values[v] for v in piece.jaxpr.invars])
+        values |= zip(piece.jaxpr.outvars, found, strict=True)
+    known = values | consts
+    return [jnp.asarray(v.val if isinstance(v, Literal) else known[v]) for v in jaxpr.outvars]
+
+
+def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
+    """The number of the last operation that uses each value; of a result that of none."""
+    eqns = enumerate(jaxpr.eqns)
+    last = {v: k for k, eqn in eqns for v in eqn.invars if not isinstance(v, Literal)}
+    return last | {v: len(jaxpr.eqns) for v in jaxpr.outvars if not isinstance(v, Literal)}
+
+
+def _parts(eqns: Sequence[JaxprEqn]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
+    """Operations in parts, in order, and how each part is run."""
+    part: list[JaxprEqn] = []
+    size, run = 0, _one_kernel
+    for eqn in eqns:
+        number = 1 + sum(1 for inner in _inside(eqn) for _ in _all(inner))
+        how = _run_of(eqn, number)
+        if part and (how != run or how is _opened or size + number > SIZE):
+            yield part, run if size >= LEAST else _as_it_is
+            part, size = [], 0
+        part.append(eqn)
+        size, run = size + number, how
+    if part:
+        yield part, run if size >= LEAST else _as_it_is
+
+
+def _run_of(eqn: JaxprEqn, number: int) -> Callable:
+    if eqn.primitive.name in ("jit", "pjit") and number > SIZE:
+        return _opened
+    return _one_kernel if _is_held(eqn) else _as_it_is
+
+
+def _as_it_is(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    results: list[Array] = jaxpr_as_fun(program)(*leaves)
+    return results
+
+
+def _opened(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """A function that is called, in kernels of its own."""
+    (call,) = program.jaxpr.eqns
+    known = dict(zip(program.jaxpr.invars, leaves, strict=True))
+    known |= zip(program.jaxpr.constvars, program.consts, strict=True)
+    given = [jnp.asarray(v.val) if isinstance(v, Literal) else known[v] for v in call.invars]
+    found = dict(zip(call.outvars, in_kernels(call.params["jaxpr"], given), strict=True))
+    return [found[v] for v in program.jaxpr.outvars]
+
+
+def _closed(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -> ClosedJaxpr:
+    """Some operations as a program, whose results are what is used later."""
+    own = {v for eqn in part for v in eqn.outvars}
+    used = dict.fromkeys(
+        v for eqn in part for v in eqn.invars if not isinstance(v, Literal) and v not in own
+    )
+    constvars = [v for v in used if v in consts]
+    inner = jaxpr.replace(
+        constvars=constvars,
+        invars=[v for v in used if v not in consts],
+        outvars=[v for eqn in part for v in eqn.outvars if v in later],
+        eqns=part,
+        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
+    )
+    return ClosedJaxpr(inner, [consts[v] for v in constvars])
+
+
+def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """The results of a program that a kernel can hold.
+
+    XLA's compiler ends the process where a kernel has an argument without a use. So each one has a
+    use that no optimization finds to be needless: in a sum that is a result, which nobody reads.
+    """
+    given = [a for a in leaves if a.size]
+
+    def function(*given: Array) -> tuple[Array, ...]:
+        rest = iter(given)
+        every = (next(rest) if a.size else jnp.zeros(a.shape, a.dtype) for a in leaves)
+        seen = sum(a.ravel()[0].astype(jnp.float32) for a in given)
+        return seen, *jaxpr_as_fun(program)(*every)
+
+    seen, *results = jax.jit(function)(*given)
+    set_xla_metadata(seen, **MARK)
+    return results
+
+
+def _is_held(eqn: JaxprEqn) -> bool:
+    """Whether a kernel can hold an operation and all that it calls."""
+    return _can(eqn) and all(_can(e) for inner in _inside(eqn) for e in _all(inner))
+
+
+def _can(eqn: JaxprEqn) -> bool:
+    name = eqn.primitive.name
+    if name == "dot_general":
+        (left, right), batch = eqn.params["dimension_numbers"]
+        ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
+        vector = any(rank == len(axes) for rank, axes in zip(ranks, (left, right), strict=True))
+        return not any(batch) and (vector or (left, right) == ((0,), (0,)))
+    return name in HOLDS
+
+
+def _all(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """All operations, also of the functions that are called."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in _inside(eqn):
+            yield from _all(inner)
+
+
+def _inside(eqn: JaxprEqn) -> Iterator[Jaxpr]:
+    if eqn.primitive.name == "physics":  # a call inside of a call (call.py)
+        call, worlds = eqn.params["call"], eqn.params["worlds"]
+        yield call.program([v.aval for v in eqn.invars], worlds).jaxpr
+    for value in eqn.params.values():
+        for part in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(part, ClosedJaxpr):
+                yield part.jaxpr
+            elif isinstance(part, Jaxpr):
+                yield part
