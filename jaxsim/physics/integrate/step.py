@@ -43,7 +43,7 @@ def step(m: Model, d: Data) -> Data:
     """
     if not may_skip(m):
         return _stepped(m, d)
-    still = nothing_stirs(m, d) & ~jnp.any(is_bad(d.qpos) | is_bad(d.qacc_smooth))
+    still = nothing_stirs(m, d) & ~jnp.any(first_bad(d.qpos).where | first_bad(d.qacc_smooth).where)
     branches = (lambda d: _like(d, _slept(m, d)), lambda d: _like(d, _stepped(m, d)))
     slept_or_stepped: Data = lax.cond(still, *branches, d)
     return slept_or_stepped
