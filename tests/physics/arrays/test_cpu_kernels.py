@@ -1,0 +1,89 @@
+"""Programs in a few large kernels of a CPU give what the same programs give piece by piece."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxsim
+from jaxsim.physics.arrays import cpu_kernels
+from jaxsim.physics.arrays.cpu_kernels import in_kernels
+
+MARKED = re.compile(r"call @\w+\(.*xla_cpu_small_call")
+
+
+def awkward(x, n, empty, unused, flag):
+    """Loops, branches, libraries' parts, constants, and arguments in all kinds of use."""
+    del unused
+    table = jnp.asarray(np.arange(9.0).reshape(3, 3))
+    y = lax.fori_loop(0, n, lambda k, a: jnp.sin(a) + k.astype(a.dtype), x)
+    z = lax.cond(flag, lambda a: a @ table, lambda a: a * 2, y)
+    L = jnp.linalg.cholesky(jnp.eye(3) + jnp.outer(z, z))  # of a library
+    ordered = lax.sort(z)
+    never = jnp.where(np.zeros(3, bool), n.astype(x.dtype), ordered)
+    return x, 1.0, (L @ never).sum(), never, never, empty.sum(), empty, jnp.cumsum(z)
+
+
+ARGUMENTS = (np.array([0.3, -2.0, 1.0]), np.int32(4), np.zeros((0, 3)), np.arange(2.0), True)
+
+
+@pytest.mark.parametrize("size", [1, 5, 10**6])
+def test_parts_together_are_the_program(size, monkeypatch):
+    monkeypatch.setattr(cpu_kernels, "SIZE", size)
+    monkeypatch.setattr(cpu_kernels, "LEAST", 1)
+    program = jax.make_jaxpr(awkward)(*ARGUMENTS)
+    leaves = tuple(map(jnp.asarray, ARGUMENTS))
+    cut = jax.jit(lambda *a: in_kernels(program, a))
+    assert MARKED.search(cut.lower(*leaves).as_text())
+    expected = jax.tree.leaves(awkward(*leaves))
+    for ours, theirs in zip(cut(*leaves), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_large_functions_are_opened(monkeypatch):
+    monkeypatch.setattr(cpu_kernels, "SIZE", 10)
+
+    def inner(x):
+        for _ in range(30):
+            x = jnp.sin(x) + 1
+        return x
+
+    program = jax.make_jaxpr(lambda x: jax.jit(inner)(x) * 2)(1.0)
+    lowered = jax.jit(lambda x: in_kernels(program, [x])).lower(jnp.float64(1.0))
+    assert len(MARKED.findall(lowered.as_text())) > 5
+    np.testing.assert_allclose(lowered.compile()(1.0)[0], 2 * inner(1.0), rtol=1e-14)
+
+
+@pytest.mark.parametrize("worlds", [None, 1, 6])
+def test_a_step_is_made_of_few_kernels(worlds):
+    m = jaxsim.load_model(
+        "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body>"
+        "<geom type='plane' size='1 1 1'/></worldbody></mujoco>"
+    )
+    d = jaxsim.make_data(m)
+    step = jaxsim.step
+    if worlds:
+        d, step = jaxsim.replicate(d, worlds), jax.vmap(jaxsim.step, (None, 0))
+    kernels = MARKED.findall(jax.jit(step).lower(m, d).as_text())
+    assert 0 < len(kernels) < 20
+    with jaxsim.for_platform("tpu"):
+        assert not MARKED.search(jax.jit(step).lower(m, d).as_text())
+
+
+def test_the_smallest_are_found_without_sorting():
+    from jaxsim.physics.collision.compact import deepest
+
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        dist = rng.normal(size=(40, 7)).astype(dtype)
+        dist[::5] = np.round(dist[::5])  # zeros of both signs, and equals
+        dist[3, 2], mask = np.inf, rng.random((40, 7)) < 0.8
+        kept = np.asarray(deepest(jnp.asarray(mask), jnp.asarray(dist), 9))
+        for w in range(7):
+            limit = np.sort(np.where(mask[:, w], dist[:, w], np.inf))[8]
+            np.testing.assert_array_equal(kept[:, w], mask[:, w] & (dist[:, w] <= limit))
+            one = deepest(jnp.asarray(mask[:, w]), jnp.asarray(dist[:, w]), 9)
+            np.testing.assert_array_equal(one, kept[:, w])
