@@ -153,9 +153,7 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
 
 TILES = (32, 64)  # least and most worlds that a CPU takes at a time
 CACHE = 352 * 1024  # bytes of a core's cache for what the solver reads of all worlds of a tile
-ROWS = (
-    24  # of the Jacobian of contacts, which are read together (products.py: CHUNK, in 3 directions)
-)
+ROWS = 12  # of the Jacobian of contacts that are read together (products.py: CHUNK, 3 directions)
 
 
 def tile_size(m: Model, worlds: int) -> int:

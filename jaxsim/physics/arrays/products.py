@@ -105,13 +105,13 @@ def sum_used(
     return first, second
 
 
-CHUNK = 8  # contacts that are taken together
+CHUNK = 4  # contacts that are taken together
 
 
 def chunks(add: Callable[..., Tree], start: Tree, used: Array | None, *items: tuple) -> Tree:
-    """Goes through the contacts eight at a time, as far as some world has one.
+    """Goes through the contacts four at a time, as far as some world has one.
 
-    So the program is that of eight contacts, and the time follows the contacts that are there, not
+    So the program is that of four contacts, and the time follows the contacts that are there, not
     the room for them. Where a derivative is made `used` is None: a loop of unknown
     length has none backwards.
 
