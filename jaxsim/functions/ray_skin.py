@@ -49,8 +49,12 @@ def ray_skin(face: np.ndarray, vert: Array, pnt: Array, vec: Array) -> SkinHit:
         if array.ndim != 2 or array.shape[1] != 3:
             raise ValueError(f"ray_skin: {name}: expected shape (n, 3), got {array.shape}")
     if face.size and not (face.min() >= 0 and face.max() < len(vert)):
-        raise ValueError(f"ray_skin: face: there are {len(vert)} vertices, got {face.max()}")
-    pnt, vec = (jnp.asarray(x, vert.dtype) for x in (pnt, vec))
+        wrong = face.max() if face.max() >= len(vert) else face.min()
+        raise ValueError(f"ray_skin: face: there are {len(vert)} vertices, got {wrong}")
+    given = [jnp.asarray(x) for x in (vert, pnt, vec)]
+    real = [a.dtype for a in given if jnp.issubdtype(a.dtype, jnp.floating)]
+    kind = np.result_type(*real) if real else jnp.zeros(()).dtype
+    vert, pnt, vec = (a.astype(kind) for a in given)
     shape = jnp.broadcast_shapes(pnt.shape, vec.shape)
     if shape[-1:] != (3,) or len(shape) > 2:
         raise ValueError(f"ray_skin: pnt, vec: expected shapes (3,) or (n, 3), got {shape}")

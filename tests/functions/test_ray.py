@@ -107,3 +107,17 @@ def test_skins_are_met_as_in_mujoco():
     np.testing.assert_allclose(one.dist, found.dist[41], **ROUNDING)
     with pytest.raises(ValueError, match="face: there are 5 vertices, got 8"):
         ray_skin(face, vert[:5], pnt, vec)
+
+
+def test_a_skin_of_many_faces_and_of_whole_numbers():
+    n = 200
+    x, y = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    vert = np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3)
+    first = (x * n + y)[:-1, :-1].ravel()
+    face = np.stack([first, first + n, first + 1], axis=1)  # half of each square
+    assert len(face) > 2**15
+    found = ray_skin(face, vert, [3.2, 5.3, 2], [0, 0, -1])
+    np.testing.assert_allclose(found.dist, 2.0, **ROUNDING)
+    assert found.vertid == 3 * n + 5
+    with pytest.raises(ValueError, match="got -2"):
+        ray_skin([[0, 1, -2]], vert, [3.2, 5.3, 2], [0, 0, -1])

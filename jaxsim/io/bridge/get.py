@@ -161,15 +161,15 @@ def _velocity(model: Any, data: Any, cvel: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(matrix, cvel.ravel(), rcond=None)[0]
 
 
+FOLLOW = {"force", "passive"}  # of contacts: from other things there
+
+
 def _write_contacts(mujoco: Any, data: Any, d: Data) -> None:
     """The contacts of `d`, without rows."""
     count = int(d.ncon) if d.ncon is not None else int(np.sum(d.contact.exists))
     mujoco._functions._realloc_con_efc(data, count, 0, 0)
     into = data.contact
-    for name in Contact.fields.keys() - {
-        "force",
-        "passive",
-    }:  # which follow from other things there
+    for name in Contact.fields.keys() - FOLLOW:
         values, ours = getattr(into, name), getattr(d.contact, name)
         none = NO_FLEX.get(name, 0)
         values[...] = none if ours is None else np.asarray(ours)[:count].reshape(values.shape)

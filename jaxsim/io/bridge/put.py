@@ -104,10 +104,12 @@ def _forces(model: Any, data: Any) -> np.ndarray:
     return forces
 
 
+PASSIVE = 4  # mjContact.exclude
+
+
 def _passive(model: Any, data: Any) -> np.ndarray:
     """Which of MuJoCo's contacts are passive forces (ncon,)."""
     return np.asarray(data.contact.exclude) == PASSIVE
 
 
-PASSIVE = 4  # mjContact.exclude
 OF_CONTACTS = {"force": _forces, "passive": _passive}  # what has no such name there

@@ -24,7 +24,7 @@ def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
       `[1, *W]`, which may exceed `size`.
     """
-    if mask.ndim == 1 and platform().in_kernels:
+    if mask.ndim == 1 and len(order) and platform().in_kernels:
         return _one_by_one(mask, order, size)
     if mask.ndim == 1 or not platform().scans:
         return _by_sort(mask, order, size)
@@ -45,7 +45,7 @@ def deepest(mask: Array, dist: Array, size: int) -> Array:
     """
 
     def cut(mask, dist):
-        return mask & (dist <= _smallest(jnp.where(mask, dist, jnp.inf), size))
+        return mask & (dist <= _smallest(jnp.where(mask & ~jnp.isnan(dist), dist, jnp.inf), size))
 
     if size >= len(mask):
         return mask

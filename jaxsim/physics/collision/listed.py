@@ -110,6 +110,7 @@ def _first(values: dict, exists: Array, places: int) -> dict:
         "dist": jnp.where(filled, moved["dist"], FAR),
         **{name: jnp.where(filled[:, None], a, -1) for name, a in ids.items()},
         "efc_address": jnp.where(filled, moved["efc_address"], -1),
+        **({"passive": jnp.where(filled, moved["passive"], 0)} if "passive" in moved else {}),
     }
 
 

@@ -111,7 +111,7 @@ class OneSided:
         return OneSidedLine(r, v, self.D * r * v, self.D * v * v)
 
     def lines(self, r: Array, v: Array) -> "list[OneSidedLine]":
-        """As of `Quadratic`."""
+        """As `Quadratic.lines`."""
         return [self.line(r, v)]
 
     def along(self, r: Array, v: Array) -> Summed:
@@ -173,7 +173,7 @@ class Huber:
         return Piece(force, cost, jnp.where(inside, D, 0))
 
     def lines(self, r: Array, v: Array) -> "list[HuberLine]":
-        """As of `Quadratic`."""
+        """As `Quadratic.lines`."""
         return [HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)]
 
     def along(self, r: Array, v: Array) -> Summed:

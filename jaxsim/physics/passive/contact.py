@@ -49,16 +49,16 @@ class ContactSprings(NamedTuple):
       normal: J, `[ncontact, nv, *W]`.
       stiffness: k `[ncontact, *W]` [N/m]; 0 of a contact that has rows, or does not exist; of
         smooth contacts (collision/smooth.py) minus the slope of the force.
-      depth: the force over the stiffness, `[ncontact, *W]` [m].
+      push: the force along the normal, `[ncontact, *W]` [N].
     """
 
     normal: jax.Array
     stiffness: jax.Array
-    depth: jax.Array
+    push: jax.Array
 
     def force(self) -> Array:
         """Generalized force `[nv, *W]`."""
-        return apply_transpose(self.normal, self.stiffness * self.depth)
+        return apply_transpose(self.normal, self.push)
 
     def matrix(self) -> Array:
         """J' k J, `[nv, nv, *W]`."""
@@ -82,9 +82,9 @@ def contact_springs(m: Model, d: Data) -> ContactSprings | None:
     stiffness = jnp.where(passive, OMEGA2 * _mass(m, d, c), 0)
     dist = jnp.where(passive, c.dist, 0)
     if c.smooth is None:
-        return ContactSprings(normal, stiffness, jnp.maximum(-dist, 0))
+        return ContactSprings(normal, stiffness, stiffness * jnp.maximum(-dist, 0))
     dist, weight = felt(dist, c.smooth, passive)
-    return ContactSprings(normal, stiffness * weight, jnp.maximum(-dist, 0) / weight)
+    return ContactSprings(normal, stiffness * weight, stiffness * jnp.maximum(-dist, 0))
 
 
 def _mass(m: Model, d: Data, c: Contacts) -> Array:

@@ -90,7 +90,7 @@ def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
     if not tables:
         return _nothing(length)
     worlds = int(np.prod(length.shape[1:], dtype=int))
-    most = TURN * platform().lanes // (worlds * max(len(t) for t in tables))
+    most = max(1, TURN * platform().lanes // (worlds * max(len(t) for t in tables)))
     still = lax.stop_gradient((points, radius))
     found = by_parts(lambda some: _search(*still, tables, some), lax.stop_gradient(rays), most)
     best, part = found[0], found[1]

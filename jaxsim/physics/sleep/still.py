@@ -52,18 +52,20 @@ def _near_mocap(m: Model, d: Data) -> Array:
 
     A flex is not woken by one.
     """
-    plan, always = layout(m), surfaces(m).always
-    pairs, reach = plan.pairs, contact_params(m, plan.pairs).reach
-    moves = (always[pairs.geom1] | always[pairs.geom2]) & (pairs.geom2 < m.ngeom)
-    asked = np.flatnonzero(moves)
+    plan, of = layout(m), surfaces(m)
+    pairs, sleeps = plan.pairs, of.tree[:, 0] >= 0
+    wakes = of.always[pairs.geom1] & sleeps[pairs.geom2]
+    wakes |= of.always[pairs.geom2] & sleeps[pairs.geom1]
+    asked = np.flatnonzero(wakes & (pairs.geom2 < m.ngeom))
     if not len(asked):
         return jnp.zeros((0, *d.qpos.shape[1:]), bool)
+    reach = contact_params(m, pairs).reach
     geoms = placed_geoms(m, d, plan)._replace(box=placed_boxes(m, d))
     types = m.geom_type[np.stack([pairs.geom1, pairs.geom2])[:, asked]]
     parts = []
     for kind in np.unique(types, axis=1).T:
         ids = asked[(types == kind[:, None]).all(axis=0)]
-        known = tuple(kind) if set(kind.tolist()) <= {*EXTENT, GeomType.PLANE} else None
+        known = tuple(kind) if kind[0] == GeomType.PLANE or {*kind.tolist()} <= {*EXTENT} else None
         parts.append(near(known, geoms, pairs.geom1[ids], pairs.geom2[ids], take(reach, ids)))
     worlds = d.qpos.shape[1:]
     return jnp.concatenate([jnp.broadcast_to(a, (len(a), *worlds)) for a in parts])

@@ -26,7 +26,7 @@ def newton(
     Starts from the warm start or the unconstrained acceleration, whichever costs less.
 
     Turn 0 finds the unconstrained acceleration; it is in the loop because the factorization, the
-    largest piece of the program, then stands there once. Where that is one kernel, turn 0 stands
+    largest piece of the program, then stands there once. With kernels of our own turn 0 stands
     before the loop: a branch inside would wait for the host.
     """
     if platform().kernels and not records and serves(p):

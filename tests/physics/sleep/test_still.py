@@ -189,3 +189,28 @@ def test_derivatives_are_those_of_the_longer_program():
 
     for a, b in zip(*map(jax.tree.leaves, (slopes(jaxsim.step), slopes(longer))), strict=True):
         np.testing.assert_allclose(a, b, **STIFF)
+
+
+def test_a_tilted_plane_of_a_mocap_body_is_near():
+    """Its box reaches so far that single precision knows its center to half a kilometer."""
+    with jax.enable_x64(False):
+        m = jaxsim.load_model("""<mujoco>
+          <option><flag sleep="enable"/></option>
+          <asset><mesh name="cube" vertex="-1 -1 -1  1 -1 -1  -1 1 -1  1 1 -1
+            -1 -1 1  1 -1 1  -1 1 1  1 1 1" scale=".1 .1 .1"/></asset>
+          <worldbody>
+            <body mocap="true" pos="0 0 -9"><geom type="plane" size="0 0 1"/></body>
+            <body><freejoint/><geom type="mesh" mesh="cube"/></body>
+          </worldbody></mujoco>""")
+        d = jaxsim.forward(m, jaxsim.make_data(m))
+        d = d.replace(tree_asleep=jnp.zeros_like(d.tree_asleep))
+        assert sleeps_on(m, d)
+        rng = np.random.default_rng(0)
+        for quat in rng.normal(size=(20, 4)).astype(np.float32):
+            quat /= np.linalg.norm(quat)
+            normal = jaxsim.functions.rot_vec_quat(np.float32([0, 0, 1]), quat)
+            reach = 0.1 * np.abs(normal).sum()  # of the cube along the normal
+            for depth in (0.01, -0.01):
+                pos = -(reach - depth) * normal
+                moved = d.replace(mocap_pos=pos[None], mocap_quat=jnp.asarray(quat)[None])
+                assert bool(sleeps_on(m, moved)) == (depth < 0)

@@ -1,7 +1,8 @@
 """Symmetric positive definite systems `[n, n, *W]`: the one place that factors matrices.
 
-Many worlds are factored together by panels of columns, written out. A few worlds, and matrices for
-which that program would be long, go to the platform's library one matrix at a time: XLA:CPU hands
+Many worlds are factored together by panels of columns, written out; on a CPU one world by a loop
+over rows. Matrices for which that program would be long, or the loop slow, go to the
+platform's library one matrix at a time: XLA:CPU hands
 the matrices of one call to all its threads and waits for them in one of these, so that as many
 calls at once as there are threads wait forever (jaxlib 0.10). A large matrix it divides among
 threads of its own, which wait for each other busily: beside other work on the machine 300 dofs took
@@ -268,17 +269,20 @@ def _step_solve(A: Array, b: Array) -> Array:
     n = len(A)
     place = np.arange(n, dtype=np.int32)
 
+    def pivot(row: Array, k: Array) -> Array:  # NaN as the library's, if A is not positive definite
+        return jnp.where(row[k] > 0, row[k], jnp.nan)
+
     def eliminate(k: Array, state: tuple) -> tuple:
         A, b = state
         row = A[k]
-        factor = jnp.where(place > k, row / row[k], 0)[:, None]
+        factor = jnp.where(place > k, row / pivot(row, k), 0)[:, None]
         return A - factor * row[None], b - factor * b[k][None]
 
     def substitute(turn: Array, b: Array) -> Array:
         k = n - 1 - turn
         row = A[k]
         later = jnp.where(place > k, row, 0)
-        x = (b[k] - jnp.matmul(later, b, precision=HIGHEST)) / row[k]
+        x = (b[k] - jnp.matmul(later, b, precision=HIGHEST)) / pivot(row, k)
         return lax.dynamic_update_slice_in_dim(b, x[None], k, 0)
 
     A, b = lax.fori_loop(0, n - 1, eliminate, (A, b))

@@ -23,7 +23,8 @@ def near(
     """Whether pairs may have a contact.
 
     Args:
-      kind: types of the geoms; None: any, told by their bounding boxes.
+      kind: types of the geoms; None: any, told by their bounding boxes. So is what is beside a
+        plane and has no extent of its own; never the plane, whose box has no precise place.
       geoms: all geoms, `[ngeom, *W]`.
       geom1, geom2: constant ids, `[n]`.
       reach: distance up to which contacts are found, `[n, *W]`.
@@ -34,6 +35,8 @@ def near(
     a, b = take(geoms, geom1), take(geoms, geom2)
     if kind is None:
         a, b, kind = _as_box(a), _as_box(b), (GeomType.BOX, GeomType.BOX)
+    elif kind[1] not in EXTENT:
+        b, kind = _as_box(b), (kind[0], GeomType.BOX)
     offset = b.pos - a.pos
     if kind[0] == GeomType.PLANE:
         line = a.axis

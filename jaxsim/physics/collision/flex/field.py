@@ -78,8 +78,7 @@ def _search(
 ) -> tuple[Vec, Array]:
     """The deepest points of triangles in the frames of the geoms, and the distances there."""
     search = searched(corners, wanted & may_reach(corners, solid), solid, assets)
-    x, dist = _deepest(search)
-    return x, dist
+    return _deepest(search)
 
 
 def _deepest(search: Searched) -> tuple[Vec, Array]:
