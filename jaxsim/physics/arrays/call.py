@@ -258,6 +258,14 @@ def differentiated() -> bool:
     return bool(_differentiated.value)
 
 
+def is_in_kernels() -> bool:
+    """Whether the program that is traced will be a few large kernels (cpu_kernels.py).
+
+    Programs of derivatives are not: they have twice the size and gain nothing in proportion.
+    """
+    return platform().in_kernels and not differentiated()
+
+
 def not_differentiated() -> AbstractContextManager:
     """A context for the inside of a function that has a derivative of its own."""
     return _differentiated(False)
@@ -284,7 +292,7 @@ def _results(*avals: Any, call: Call, worlds: int | None) -> list:
 
 
 def _lowered(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
-    if platform().in_kernels:
+    if is_in_kernels() and not call.linear:
         return in_kernels(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
     return call.function(worlds, True)(*leaves)
 
@@ -376,7 +384,7 @@ def _in_columns(
 
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
-    if size == 1 and platform().in_kernels:  # the program of one world is the faster one
+    if size == 1 and is_in_kernels():  # the program of one world is the faster one
         given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
         return [a[None] for a in call(*given)]
     tile = call.tile(size)

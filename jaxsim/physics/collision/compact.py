@@ -5,6 +5,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.call import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, pick
 
@@ -24,7 +25,7 @@ def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
       `[1, *W]`, which may exceed `size`.
     """
-    if mask.ndim == 1 and len(order) and platform().in_kernels:
+    if mask.ndim == 1 and len(order) and is_in_kernels():
         return _one_by_one(mask, order, size)
     if mask.ndim == 1 or not platform().scans:
         return _by_sort(mask, order, size)
@@ -70,7 +71,7 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
     size = len(index)
     place = column(np.arange(size, dtype=np.int32), index)
     rank = jnp.where(place < number, pick(rank, index), np.iinfo(np.int32).max)
-    one = rank.ndim == 1 and platform().in_kernels
+    one = rank.ndim == 1 and is_in_kernels()
     if size > (SOME if one else FEW) and platform().scans:
         return lax.sort((rank, index), dimension=0, num_keys=1)[1]
     # each goes to the place that is the number of those before it

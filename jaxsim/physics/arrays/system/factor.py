@@ -21,7 +21,7 @@ from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.call import differentiated
+from jaxsim.physics.arrays.call import differentiated, is_in_kernels
 from jaxsim.physics.arrays.kernel import serves
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few
@@ -255,7 +255,7 @@ def _linear_solve(A: Array, b: Array) -> Array:
 
 def _cholesky_solve(A: Array, b: Array) -> Array:
     columns = b.reshape(len(b), -1)
-    if len(A) <= IN_STEPS and platform().in_kernels:
+    if len(A) <= IN_STEPS and is_in_kernels():
         return _step_solve(A, columns).reshape(b.shape)
     solve = _block_solve if len(A) > ALONE and platform().blocks else _whole_solve
     return solve(A, columns).reshape(b.shape)
