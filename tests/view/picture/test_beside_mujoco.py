@@ -58,6 +58,32 @@ TENDONS = """<mujoco>
     </spatial>
   </tendon>
 </mujoco>"""
+SITES = """<mujoco>
+  <visual><quality offsamples="0"/></visual>
+  <statistic extent="2" center="0 0 .5"/>
+  <asset>
+    <texture name="squares" type="2d" builtin="checker" width="8" height="8" rgb1="1 .5 0"
+      rgb2="0 .5 1"/>
+    <material name="tiles" texture="squares" texrepeat="2 2"/>
+    <mesh name="wedge" vertex="0 0 0  .3 0 0  0 .3 0  0 0 .4"/>
+  </asset>
+  <worldbody>
+    <light pos="0 0 4" dir="0 0 -1" directional="true"/>
+    <geom name="floor" type="plane" size="2 2 .1"/>
+    <site name="hidden" size=".5" pos="0 0 .5" group="3"/>
+    <site name="gone" size=".5" pos="0 0 .5" rgba="1 0 0 0"/>
+    <site name="ball" size=".15" pos="-.7 .3 .4" rgba=".9 .2 .2 1"/>
+    <body pos="0 0 .5" euler="0 0 30"><freejoint/>
+      <geom name="core" size=".1"/>
+      <site name="rod" type="capsule" size=".08 .2" pos=".3 0 .2" euler="60 0 0" rgba="0 1 0 1"/>
+      <site name="egg" type="ellipsoid" size=".1 .2 .3" pos="-.3 0 0" group="2"/>
+      <site name="tiled" type="box" size=".15 .1 .2" pos="0 -.5 0" material="tiles"/>
+    </body>
+    <site name="veil" type="cylinder" size=".3 .02" pos="0 0 1" euler="30 0 0" group="1"
+      rgba=".2 .2 .9 .4"/>
+    <site name="wedge" type="mesh" mesh="wedge" pos=".6 .6 .3" euler="20 30 200" rgba=".9 .9 .1 1"/>
+  </worldbody>
+</mujoco>"""
 SOFT_VIEW = {"azimuth": 100.0, "elevation": -40.0, "distance": 3.5, "lookat": [0.5, 0.3, 0.5]}
 ENDLESS = CLEAR.replace('size="2 2 .1" material="mirror"', 'size="0 0 .1" rgba=".3 .4 .3 1"')
 ENDLESS = ENDLESS.replace('name="table" rgba=".2 .2 .5 1"', 'name="table" reflectance=".5"')
@@ -77,6 +103,7 @@ def theirs():
         {"xml": TENDONS, **VIEW, **size},
         {"xml": plain, **SOFT_VIEW, **size, "qpos": bent().tolist()},
         {"xml": FOGGY, **FAR, **size, "fog": True},
+        {"xml": SITES, **VIEW, **size},
     ]
     return pictures(cases)
 
@@ -184,3 +211,16 @@ def test_flexes_and_skins():
     assert np.median(off[inner]) < 3
     depth = np.abs(their.depth - np.asarray(mine.depth))[inner] / np.asarray(mine.depth)[inner]
     assert np.percentile(depth, 99) < 2e-3
+
+
+def test_sites():
+    their = theirs()[5]
+    m, _, mine = drawn(SITES, VIEW)
+    number, kind = np.moveaxis(np.asarray(mine.object), -1, 0)
+    seen = set(number[kind == ObjType.SITE].tolist())
+    drawn_ones = ("ball", "rod", "egg", "tiled", "veil", "wedge")
+    assert seen == {jaxsim.name2id(m, "site", name) for name in drawn_ones}
+    assert np.all(np.asarray(mine.segmentation)[kind == ObjType.SITE] == -1)
+    off, inner = compared(their, mine)
+    assert np.median(off[inner]) < 2
+    assert np.mean(off[inner] > 12) < 0.03
