@@ -55,7 +55,7 @@ def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, D
 
 
 def _placed(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
-    """Poses of some sites; of one that is a mesh that of the mesh's own frame, as its points are."""
+    """Poses of some sites; of a mesh that of its own frame, in which its points are."""
     pos, rot = take((d.site_xpos, d.site_xmat), sites)
     is_mesh = m.site_type[sites] == GeomType.MESH
     if not is_mesh.any():
