@@ -54,8 +54,17 @@ def camera_images(
             "resolution, or call jaxsim.render(m, d, camera, width, height)"
         )
     kinds += ["object"] if "segmentation" in kinds else []
-    groups = {"geomgroup": geomgroup, "sitegroup": sitegroup}
-    return render(m, d, number, *size, what=kinds, look=look, shadows=shadows, **groups)
+    return render(
+        m,
+        d,
+        number,
+        *size,
+        what=kinds,
+        look=look,
+        geomgroup=geomgroup,
+        sitegroup=sitegroup,
+        shadows=shadows,
+    )
 
 
 def resolution(m: Model, camera: int) -> tuple[int, int] | None:
