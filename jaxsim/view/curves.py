@@ -4,37 +4,27 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsim.enums import JointType
 from jaxsim.extra import needed
-from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory, target_of
+from jaxsim.view.columns import column_names, column_units, unit_of
 
 MOST = 12  # curves of a panel that have their shades; names in a column beside it
 BAND = (5, 95)  # percentiles of the worlds between which the shade of a curve lies
 HEIGHT, WIDTH = 3.0, 12.0  # of a panel [inches]
 ENDINGS = (".png", ".svg", ".pdf")
 
-# coordinates and velocities of a joint; "" for the only one
-COORDINATES = {
-    "qpos": {
-        JointType.FREE: ("x", "y", "z", "qw", "qx", "qy", "qz"),
-        JointType.BALL: ("qw", "qx", "qy", "qz"),
-        JointType.SLIDE: ("",),
-        JointType.HINGE: ("",),
-    },
-    "qvel": {
-        JointType.FREE: ("vx", "vy", "vz", "wx", "wy", "wz"),
-        JointType.BALL: ("wx", "wy", "wz"),
-        JointType.SLIDE: ("",),
-        JointType.HINGE: ("",),
-    },
-}
-LIKE_QVEL = "qacc qfrc_applied qfrc_actuator qfrc_bias qfrc_passive qfrc_constraint qfrc_smooth"
+
+class _Curves(NamedTuple):
+    """Some numbers of a field: what is written beside the axis and each, (records, worlds, n)."""
+
+    title: str
+    labels: list[str]
+    values: np.ndarray
 
 
 def draw_motion(
@@ -76,9 +66,9 @@ def draw_motion(
     size = (WIDTH, HEIGHT * len(fields))
     figure = needed("matplotlib.figure", "view").Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(fields), 1, sharex=True, squeeze=False)[:, 0]
-    step = float(motion.header.get("timestep", 1.0)) * int(motion.header.get("every", 1))
+    time = _time(motion, world)
     for panel, field in zip(panels, fields, strict=True):
-        _draw(panel, *_chosen(motion, field, m), step, world)
+        _draw(panel, _chosen(motion, field, m), time, world)
     panels[-1].set_xlabel("time [s]")
     of_worlds = f", world {world} of {worlds}" if worlds > 1 else ""
     figure.suptitle(f"{motion.header.get('model', 'motion')}{of_worlds}")
@@ -87,23 +77,37 @@ def draw_motion(
         os.replace(Path(folder) / target.name, target)
 
 
-def _chosen(motion: Trajectory, field: str, m: Model | None) -> tuple[str, list[str], np.ndarray]:
-    """A field, names of its numbers that were chosen, and these, (records, worlds, n)."""
+def _time(motion: Trajectory, world: int) -> np.ndarray:
+    """When the records of a world are from [s]: as they say, or counted where it began anew."""
+    number = len(next(iter(motion.fields.values())))
+    if "time" in motion.fields:
+        told = np.asarray(motion["time"], float).reshape(number, -1)[:, world]
+        if np.all(np.diff(told) > 0):
+            return told
+    step = float(motion.header.get("timestep", 1.0)) * int(motion.header.get("every", 1))
+    return step * np.arange(1, number + 1)
+
+
+def _chosen(motion: Trajectory, field: str, m: Model | None) -> _Curves:
+    """The numbers of a field that were chosen."""
     name, _, part = field.partition(":")
     values = np.asarray(motion[name], float)
     values = values.reshape(*values.shape[:2], -1)
-    labels = column_names(m, name, values.shape[-1])
+    number = values.shape[-1]
+    labels, units = column_names(m, name, number), column_units(m, name, number)
     chosen = [k for k, label in enumerate(labels) if part in label]
     if not chosen:
         raise ValueError(f"no number of {name} has '{part}' in its name: {', '.join(labels)}")
-    return name, [labels[k] for k in chosen], values[..., chosen]
+    labels, units = ([x[k] for k in chosen] for x in (labels, units))
+    unit = units[0] if len(set(units)) == 1 else unit_of(name)
+    if len(set(units)) > 1:
+        labels = [f"{a} ({b})" if b else a for a, b in zip(labels, units, strict=True)]
+    return _Curves(f"{name} [{unit}]" if unit else name, labels, values[..., chosen])
 
 
-def _draw(
-    panel: Any, name: str, labels: list[str], values: np.ndarray, step: float, world: int
-) -> None:
+def _draw(panel: Any, curves: _Curves, time: np.ndarray, world: int) -> None:
     """The curves of one field."""
-    time = step * np.arange(len(values))
+    title, labels, values = curves
     for k, label in enumerate(labels):
         (line,) = panel.plot(time, values[:, world, k], label=label, linewidth=1.2)
         if values.shape[1] > 1 and len(labels) <= MOST:
@@ -112,50 +116,4 @@ def _draw(
     columns = -(-len(labels) // MOST)
     panel.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns)
     panel.grid(alpha=0.3)
-    unit = Data.fields[name].unit if name in Data.fields else ""
-    panel.set_ylabel(f"{name} [{unit}]" if unit else name)
-
-
-def column_names(m: Model | None, name: str, number: int) -> list[str]:
-    """Names of the numbers of a field, such as those of joints, sensors or actuators.
-
-    Args:
-      m: the model; None: they are counted.
-      name: the field.
-      number: how many numbers there are.
-    """
-    found = None if m is None else _named(m, name)
-    if found is not None and len(found) == number:
-        return found
-    return [name] if number == 1 else [f"{name}[{k}]" for k in range(number)]
-
-
-def _named(m: Model, name: str) -> list[str] | None:
-    """The names of all numbers of a field, if they are those of objects."""
-    names = dict(m.structure.names)
-    name = "qvel" if name in LIKE_QVEL.split() else name
-    if name in COORDINATES:
-        kinds = COORDINATES[name]
-        return [
-            " ".join(filter(None, (names["joint"][j] or f"joint {j}", of_joint)))
-            for j, kind in enumerate(m.jnt_type)
-            for of_joint in kinds[JointType(int(kind))]
-        ]
-    if name == "sensordata":
-        return _spread("sensor", names["sensor"], m.sensor_dim)
-    if name == "ctrl":
-        return _spread("actuator", names["actuator"], m.actuator_ctrlnum)
-    if name == "actuator_force":
-        return _spread("actuator", names["actuator"], m.actuator_outnum)
-    if name in ("ten_length", "ten_velocity"):
-        return _spread("tendon", names["tendon"], np.ones(m.ntendon, int))
-    return None
-
-
-def _spread(kind: str, names: Sequence[str], dims: np.ndarray) -> list[str]:
-    """The name of an object for each of its numbers."""
-    return [
-        (name or f"{kind} {i}") + (f"[{k}]" if dim > 1 else "")
-        for i, (name, dim) in enumerate(zip(names, dims, strict=True))
-        for k in range(int(dim))
-    ]
+    panel.set_ylabel(title)

@@ -5,7 +5,8 @@ import pytest
 
 import jaxsim
 from jaxsim.rollout.trajectory import Trajectory
-from jaxsim.view.curves import column_names, draw_motion
+from jaxsim.view.columns import column_names, column_units
+from jaxsim.view.curves import _time, draw_motion
 
 MODEL = """
 <mujoco>
@@ -44,7 +45,18 @@ def test_numbers_have_the_names_of_their_objects(m):
     assert column_names(m, "ctrl", m.nu) == ["push", "actuator 1"]
     assert column_names(m, "sensordata", 4) == ["angle", "place[0]", "place[1]", "place[2]"]
     assert column_names(None, "qpos", 2) == ["qpos[0]", "qpos[1]"]
-    assert column_names(m, "energy", 2) == ["energy[0]", "energy[1]"]
+    assert column_names(m, "energy", 2) == ["potential", "kinetic"]
+    assert column_names(m, "qfrc_applied", m.nv)[-1] == "root rz"
+
+
+def test_numbers_have_their_own_units(m):
+    assert column_units(m, "qpos", m.nq) == ["rad", *[""] * 4, *["m"] * 3, *[""] * 4]
+    assert column_units(m, "qvel", m.nv) == [*["rad/s"] * 4, *["m/s"] * 3, *["rad/s"] * 3]
+    assert column_units(m, "qfrc_bias", m.nv)[3:5] == ["N m", "N"]
+    assert column_units(m, "sensordata", 4) == ["rad", "m", "m", "m"]
+    assert column_units(m, "energy", 2) == ["J", "J"]
+    assert column_units(None, "qpos", 2) == ["m or rad"] * 2
+    assert column_units(m, "something", 1) == [""]
 
 
 def test_a_picture_has_the_curves_names_and_units(m, motion, tmp_path):
@@ -54,7 +66,15 @@ def test_a_picture_has_the_curves_names_and_units(m, motion, tmp_path):
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         draw_motion(motion, ["qpos:root", "sensordata"], path, m=m, world=1)
     text = path.read_text()
-    for part in ("qpos [m or rad]", "root qw", "angle", "place[2]", "time [s]", "world 1 of 3"):
+    for part in (
+        "qpos [m or rad]",
+        "root qw",
+        "root x (m)",
+        "angle (rad)",
+        "place[2] (m)",
+        "time [s]",
+        "world 1 of 3",
+    ):
         assert part in text
     assert "elbow" not in text
 
@@ -69,3 +89,13 @@ def test_what_cannot_be_drawn_is_answered_with_a_sentence(m, motion, tmp_path):
     with pytest.raises(ValueError, match=r"does not end in \.png, \.svg or \.pdf"):
         draw_motion(motion, ["qpos"], tmp_path / "a.gif")
     assert not list(tmp_path.iterdir())
+
+
+def test_records_are_drawn_at_their_times(motion):
+    """The first one is of the end of its step."""
+    np.testing.assert_allclose(_time(motion, 0), 0.2 * np.arange(1, 11))
+    told = np.arange(10.0)[:, None] + [0.0, 0.5, 0.0]
+    told[5:, 2] -= 4  # a world that began anew
+    of = Trajectory(motion.header, {**motion.fields, "time": told})
+    np.testing.assert_allclose(_time(of, 1), np.arange(10) + 0.5)
+    np.testing.assert_allclose(_time(of, 2), 0.2 * np.arange(1, 11))

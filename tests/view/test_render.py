@@ -11,8 +11,12 @@ import pytest
 from view.scene import camera, model, state
 
 import jaxsim
+from jaxsim.enums import ObjType
+from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.view import Camera, Look, pixel_ray
 from jaxsim.view.picture.render import Picture
+from jaxsim.view.picture.sites import with_sites
 
 W, H = 14, 10
 ALL = (True,) * 3 + (False,) * 3
@@ -35,6 +39,8 @@ BALL = """<mujoco>
     <body pos="1 1 .5"><geom name="block" type="mesh" mesh="block" material="glow"/></body>
     <geom name="ghost" size=".3" pos="-1 -1 1" rgba="1 1 1 0"/>
     <geom name="hidden" size=".3" pos="-1 1 1" group="4"/>
+    <site name="veiled" size=".3" pos="-1 1 1" group="3"/>
+    <site name="mark" type="ellipsoid" size=".3 .3 .1" pos="1 -1 1" rgba=".1 .7 .3 1"/>
   </worldbody>
 </mujoco>"""
 SIZE = 16  # pixels of a quarter of a meter
@@ -123,6 +129,11 @@ def test_a_picture_by_hand():
     light = 0.7 + np.array([0.1, 0.2, 0.3])
     for x, paint in ((-0.9, [1, 0, 0]), (0.4, [0, 0, 1])):
         np.testing.assert_allclose(got.rgb[pixel(x, 0.6)], light * paint, rtol=1e-6)
+    # a site is seen as a geom is, and has no number among them
+    mark = pixel(1.1, -1.1)
+    assert got.segmentation[mark] == -1
+    np.testing.assert_array_equal(got.object[mark], [1, ObjType.SITE])
+    np.testing.assert_array_equal(got.object[middle], [got.segmentation[middle], ObjType.GEOM])
     # beyond the floor is the sky
     assert got.segmentation[0, 0] == -1
     assert got.depth[0, 0] == 50 * m.stat.extent
@@ -141,6 +152,19 @@ def test_what_stands_in_the_light_casts_a_shadow():
     np.testing.assert_allclose(lost[channel], 0.2 * 0.8, rtol=1e-6)
 
 
+def test_sites_of_hidden_groups_make_no_program_longer():
+    m, d, _ = ball()
+    for groups, number in (((False,) * 6, 0), (ALL, 1), ((True,) * 6, 2)):
+        own, poses = jax.eval_shape(worlds(partial(_sites_of, groups=groups)), m, d)
+        assert own.shape == (m.ngeom + number, 4)
+        assert poses.shape == (m.ngeom + number, 3)
+
+
+def _sites_of(m, d, groups):
+    m, d = with_sites(m, kinematics(m, d), groups)
+    return m.geom_rgba, d.geom_xpos.to_array(axis=1)
+
+
 def test_worlds_that_look_different():
     m, d, look = ball()
     rng = np.random.default_rng(0)
@@ -150,13 +174,14 @@ def test_worlds_that_look_different():
     images = jnp.stack([look.tex_data, 255 - look.tex_data])
     lamps = jnp.asarray(rng.uniform(size=(2, 3)))
     lights = jnp.asarray(rng.uniform(size=(2, m.nlight, 3)))
+    marks = jnp.asarray(rng.uniform(0.1, 1, size=(2, m.nsite, 4)).round())
 
-    def one(color, qpos, image, lamp, light):
+    def one(color, qpos, image, lamp, light, mark):
         other = look.replace(tex_data=image, diffuse=lamp)
-        mine = m.replace(geom_rgba=color, light_diffuse=light)
+        mine = m.replace(geom_rgba=color, light_diffuse=light, site_rgba=mark)
         return drawn(mine, d.replace(qpos=qpos), other)
 
-    given = colors, states, images, lamps, lights
+    given = colors, states, images, lamps, lights, marks
     many = jax.jit(jax.vmap(one))(*given)
     for k in range(2):
         alone = one(*(x[k] for x in given))
@@ -205,9 +230,10 @@ def test_tables_of_meshes_are_in_a_program_once():
 
     faces: list[int] = []
     small, large = bytes_of(12), bytes_of(24)
-    # a face: 3 vertices and 3 normals; a leaf and a node above it: 2 ways, its face and 3 vertices
+    # a face: 3 vertices and 3 normals; a leaf and a node above it: 2 ways, its face and 3 vertices,
+    # and these once more in the kernel of a CPU that makes the boxes
     leaves = np.diff(2 ** np.ceil(np.log2(faces)))[0]
-    assert large - small < 4 * (6 * np.diff(faces)[0] + 8 * leaves) * 1.1
+    assert large - small < 4 * (6 * np.diff(faces)[0] + 11 * leaves) * 1.1
 
 
 def test_mistakes_are_sentences():
@@ -221,6 +247,7 @@ def test_mistakes_are_sentences():
         ({"what": ()}, "got nothing"),
         ({"look": 3}, "expected a Look"),
         ({"geomgroup": (1, 1)}, "geomgroup"),
+        ({"sitegroup": (1, 1)}, "sitegroup: expected"),
     ):
         with pytest.raises(ValueError, match=says):
             jaxsim.render(m, d, **asked)

@@ -16,7 +16,9 @@ def read_motion(path: str) -> Trajectory:
             f"{path}: there is no such file; the current folder is '{here}'"
         ) from None
     except (OSError, ValueError) as error:
-        raise InputProblem(str(error)) from None
+        record = f"a model; record a motion of it first: jaxsim rollout {path} --out motion.npz"
+        is_model = Path(path).suffix in (".xml", ".urdf", ".mjz")
+        raise InputProblem(f"{path}: {record}" if is_model else str(error)) from None
 
 
 def model_of(path: str, motion: Trajectory, given: str | None) -> str | None:

@@ -195,13 +195,15 @@ def check_seen(name: str, m: Model, geoms: np.ndarray) -> None:
         )
 
 
-def given_groups(name: str, geomgroup: Sequence[bool] | Array | None) -> tuple[bool, ...] | None:
+def given_groups(
+    name: str, groups: Sequence[bool] | Array | None, argument: str = "geomgroup"
+) -> tuple[bool, ...] | None:
     """Which groups are seen, as bools; ValueError if these are not six that are known."""
-    if geomgroup is None:
+    if groups is None:
         return None
-    if isinstance(geomgroup, jax.core.Tracer) or np.shape(geomgroup) != (GROUPS,):
+    if isinstance(groups, jax.core.Tracer) or np.shape(groups) != (GROUPS,):
         raise ValueError(
-            f"{name}: geomgroup: expected None or {GROUPS} numbers that are known when it is "
-            f"traced, got {geomgroup!r}"
+            f"{name}: {argument}: expected None or {GROUPS} numbers that are known when it is "
+            f"traced, got {groups!r}"
         )
-    return tuple(bool(g) for g in np.asarray(geomgroup))
+    return tuple(bool(g) for g in np.asarray(groups))

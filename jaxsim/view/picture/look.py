@@ -162,7 +162,7 @@ def _pyramid_of(s: Structure) -> np.ndarray:
 
 def _may_be_clear(m: Model) -> bool:
     """Whether a model has mirrors or lets light through, as far as its numbers are known."""
-    opacity = [m.geom_rgba, m.mat_rgba, m.flex_rgba, m.skin_rgba, m.tendon_rgba]
+    opacity = [m.geom_rgba, m.site_rgba, m.mat_rgba, m.flex_rgba, m.skin_rgba, m.tendon_rgba]
     if any(isinstance(x, jax.core.Tracer) for x in (*opacity, m.mat_reflectance)):
         return True
     some = [np.asarray(x)[..., 3] for x in opacity]

@@ -4,11 +4,14 @@ MuJoCo only keeps these attributes (XML reference: body/camera); here they are c
 sensor `rangefinder` of a camera reports depth, distance and normals of the same rays as numbers.
 """
 
+from collections.abc import Sequence
+
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.camera import Camera
 from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.render import Picture, render
+from jaxsim.view.select import SHOWN
 
 OUTPUTS = {"rgb": 1, "depth": 2, "distance": 4, "normal": 8, "segmentation": 16}  # mjtCamOutBit
 
@@ -19,6 +22,8 @@ def camera_images(
     camera: int | str,
     *,
     look: Look | None = None,
+    geomgroup: Sequence[bool] = SHOWN,
+    sitegroup: Sequence[bool] = SHOWN,
     shadows: bool = True,
 ) -> Picture:
     """The images of a camera: those that its `output` names, with its `resolution`.
@@ -26,11 +31,11 @@ def camera_images(
     Args:
       m, d: as for `render`.
       camera: name or number of a camera of the model.
-      look, shadows: as for `render`.
+      look, geomgroup, sitegroup, shadows: as for `render`.
 
     Returns:
       The images; what its output does not name is None. `segmentation` gives two, the numbers of
-      geoms and `object`, MuJoCo's segmentation, which has flexes, skins and tendons too.
+      geoms and `object`, MuJoCo's segmentation, which has sites, flexes, skins and tendons too.
 
     Raises:
       ValueError: there is no such camera, it has no output or no resolution, or as for `render`.
@@ -49,7 +54,17 @@ def camera_images(
             "resolution, or call jaxsim.render(m, d, camera, width, height)"
         )
     kinds += ["object"] if "segmentation" in kinds else []
-    return render(m, d, number, *size, what=kinds, look=look, shadows=shadows)
+    return render(
+        m,
+        d,
+        number,
+        *size,
+        what=kinds,
+        look=look,
+        geomgroup=geomgroup,
+        sitegroup=sitegroup,
+        shadows=shadows,
+    )
 
 
 def resolution(m: Model, camera: int) -> tuple[int, int] | None:

@@ -33,6 +33,7 @@ from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.path import colors
 from jaxsim.view.picture.pixels import Beam, Reach, Seen, View, rays_of, seen
 from jaxsim.view.picture.scene import Scene, scene
+from jaxsim.view.picture.sites import sites_seen, with_sites
 from jaxsim.view.picture.soft import NONE, thing_of, things
 from jaxsim.view.select import SHOWN
 
@@ -51,8 +52,8 @@ class Picture(NamedTuple):
       distance: how far along the ray of the pixel, (height, width) [m]; likewise.
       segmentation: numbers of the geoms, (height, width); -1: no geom.
       normal: of the surfaces, outwards, in the world, (height, width, 3); zero: nothing.
-      object: number and `ObjType` of what is seen, a geom, flex, skin or tendon, (height, width,
-        2); -1 and -1: nothing. MuJoCo's segmentation.
+      object: number and `ObjType` of what is seen, a geom, site, flex, skin or tendon, (height,
+        width, 2); -1 and -1: nothing. MuJoCo's segmentation.
     """
 
     rgb: jax.Array | None = None
@@ -73,6 +74,7 @@ def render(
     what: Sequence[str] = WHAT,
     look: Look | None = None,
     geomgroup: Sequence[bool] = SHOWN,
+    sitegroup: Sequence[bool] = SHOWN,
     shadows: bool = True,
 ) -> Picture:
     """A picture of a world; for many worlds use jax.vmap.
@@ -91,6 +93,7 @@ def render(
       look: the light at the camera, images and sky; None: `Look.of(m)`.
       geomgroup: six numbers, which groups are shown, of geoms, flexes, skins and tendons. Known
         when traced.
+      sitegroup: the same of sites.
       shadows: whether lights that cast shadows do.
 
     Returns:
@@ -105,13 +108,14 @@ def render(
     asked = tuple(name for name in WHAT if name in _asked(what))
     size = _pixels("width", width), _pixels("height", height)
     groups = given_groups("render", tuple(geomgroup))
+    sites = given_groups("render", tuple(sitegroup), "sitegroup")
     check_seen("render", m, geoms_seen(m.structure, groups))
     look = Look.of(m) if look is None else look
     if not isinstance(look, Look):
         raise ValueError(f"render: look: expected a Look, got {type(look).__name__}")
     camera = _camera(m, camera, look)
     view = _view(m, d, camera, look, size)
-    draw = _drawing(size, asked, groups, bool(shadows), is_orthographic(m, camera))
+    draw = _drawing(size, asked, groups, sites, bool(shadows), is_orthographic(m, camera))
     return Picture(**dict(zip(asked, _in_rows(draw(m, d, view, look), size), strict=True)))
 
 
@@ -137,6 +141,7 @@ def _drawing(
     size: tuple[int, int],
     asked: tuple[str, ...],
     groups: tuple[bool, ...],
+    sitegroup: tuple[bool, ...],
     shadows: bool,
     parallel: bool,
 ) -> Callable[[Model, Data, Array, Look], list[Array]]:
@@ -146,7 +151,9 @@ def _drawing(
         none = d.xpos[:0]
         d = com_pos(m, kinematics(m, d))
         d = camlight(m, d.replace(light_xpos=none, light_xdir=none))
-        geoms = geoms_seen(m.structure, groups)
+        geoms, sites = geoms_seen(m.structure, groups), sites_seen(m.structure, sitegroup)
+        geoms = np.append(geoms, m.ngeom + np.arange(len(sites)))
+        m, d = with_sites(m, d, sitegroup)
         world = scene(m, d, geoms, groups)
         view, number = View.of(rows), size[0] * size[1]
         many = int(np.prod(d.qpos.shape[1:], dtype=int))
@@ -162,9 +169,9 @@ def _drawing(
             made = {
                 "depth": found.depth,
                 "distance": found.depth * found.way.norm(),
-                "segmentation": found.geom,
+                "segmentation": jnp.where(found.geom < m.ngeom - len(sites), found.geom, NONE),
                 "normal": _stacked(found.normal),
-                "object": _objects(m, world, found),
+                "object": _objects(m, world, found, sites),
             }
             if "rgb" in asked:
                 beam = Beam.of(view, size, parallel, rays[0])
@@ -178,10 +185,13 @@ def _drawing(
     return jax.jit(worlds(draw), inline=True)
 
 
-def _objects(m: Model, scene: Scene, found: Seen) -> Array:
-    """Number and type of what pixels see, `[n, 2, *W]`."""
-    geom = jnp.full_like(found.geom, ObjType.GEOM)
-    number, kind = found.geom, jnp.where(found.geom >= 0, geom, NONE)
+def _objects(m: Model, scene: Scene, found: Seen, sites: np.ndarray) -> Array:
+    """Number and type of what pixels see, `[n, 2, *W]`; the last geoms are some sites."""
+    first = m.ngeom - len(sites)
+    ids = np.concatenate([np.arange(first), sites, [NONE]]).astype(np.int32)
+    kinds = np.repeat([ObjType.GEOM, ObjType.SITE, NONE], [first, len(sites), 1]).astype(np.int32)
+    which = jnp.where(found.geom >= 0, found.geom, m.ngeom)
+    number, kind = jnp.asarray(ids)[which], jnp.asarray(kinds)[which]
     if scene.soft is not None:
         table, thing = things(m.structure), thing_of(m, scene.soft, found.piece)
         here = thing >= 0

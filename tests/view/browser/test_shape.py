@@ -32,9 +32,10 @@ MODEL = """
       <geom name="rod" type="capsule" size="0.1 0.4" rgba="0 1 0 0.5"/>
       <geom name="drum" type="cylinder" size="0.2 0.3" material="skin" rgba="1 1 0 1"/>
       <geom name="crate" type="box" size="0.1 0.2 0.3" material="skin"/>
-      <geom name="wedge" type="mesh" mesh="wedge" pos="1 2 3"/>
+      <geom name="wedge" type="mesh" mesh="wedge" pos="1 2 3" quat="0 1 1 0"/>
       <geom name="unseen" size="0.1" rgba="1 1 1 0"/>
       <site name="ball" size="0.01"/>
+      <site name="wedge" type="mesh" mesh="wedge" pos="1 2 3" quat="0 1 1 0"/>
     </body>
   </worldbody>
 </mujoco>
@@ -151,3 +152,9 @@ def test_a_mesh_is_in_its_own_frame(model, parts):
     part = parts["geom", "wedge"]
     assert shape_of(model, part.type, part.size, -1) is None
     assert np.abs(part.shape.vertex.mean(axis=0)).max() < 0.1
+
+
+def test_the_mesh_of_a_site_is_where_that_of_a_geom_is(parts):
+    site, geom = parts["site", "wedge"], parts["geom", "wedge"]
+    np.testing.assert_allclose(site.pos, geom.pos, atol=1e-7)
+    np.testing.assert_allclose(abs(site.quat @ geom.quat), 1, atol=1e-7)

@@ -36,24 +36,42 @@ CLEAR = """<mujoco>
 </mujoco>"""
 VIEW = {"azimuth": 100.0, "elevation": -30.0, "distance": 3.0, "lookat": [0, 0, 0.4]}
 FAR = {"azimuth": 100.0, "elevation": -12.0, "distance": 8.0, "lookat": [0, 0, 2.0]}
-TENDONS = """<mujoco>
+DECORATED = """<mujoco>
   <visual><quality offsamples="0"/></visual>
-  <statistic extent="2" center="0 0 .7"/>
+  <statistic extent="2" center="0 0 .5"/>
+  <asset>
+    <texture name="squares" type="2d" builtin="checker" width="8" height="8" rgb1="1 .5 0"
+      rgb2="0 .5 1"/>
+    <material name="tiles" texture="squares" texrepeat="2 2"/>
+    <mesh name="wedge" vertex="0 0 0  .3 0 0  0 .3 0  0 0 .4"/>
+  </asset>
   <worldbody>
-    <light pos="0 0 4" dir="0 0 -1" directional="true" castshadow="false"/>
-    <geom type="plane" size="2 2 .1"/>
-    <site name="wall" pos="-.5 0 1"/>
-    <geom name="drum" type="cylinder" size=".15 .2" pos="0 0 .8" euler="90 0 0"/>
-    <site name="side" pos="0 0 1.1"/>
-    <body pos=".5 0 1">
-      <joint axis="0 1 0"/><geom size=".05"/><site name="end" pos=".1 0 -.5"/>
+    <light pos="0 0 4" dir="0 0 -1" directional="true"/>
+    <geom name="floor" type="plane" size="2 2 .1"/>
+    <site name="hidden" size=".5" pos="0 0 .5" group="3"/>
+    <site name="gone" size=".5" pos="0 0 .5" rgba="1 0 0 0"/>
+    <site name="ball" size=".15" pos="-.7 .3 .4" rgba=".9 .2 .2 1"/>
+    <body pos="0 0 .5" euler="0 0 30"><freejoint/>
+      <geom name="core" size=".1"/>
+      <site name="rod" type="capsule" size=".08 .2" pos=".3 0 .2" euler="60 0 0" rgba="0 1 0 1"/>
+      <site name="egg" type="ellipsoid" size=".1 .2 .3" pos="-.3 0 0" group="2"/>
+      <site name="tiled" type="box" size=".15 .1 .2" pos="0 -.5 0" material="tiles"/>
+    </body>
+    <site name="veil" type="cylinder" size=".3 .02" pos="0 0 1" euler="30 0 0" group="1"
+      rgba=".2 .2 .9 .4"/>
+    <site name="wedge" type="mesh" mesh="wedge" pos=".6 .6 .3" euler="20 30 200" rgba=".9 .9 .1 1"/>
+    <site name="wall" size=".06" pos="-.6 1.2 1.2"/>
+    <geom name="drum" type="cylinder" size=".15 .2" pos="-.1 1.2 1" euler="90 0 0"/>
+    <site name="side" size=".03" pos="-.1 1.2 1.3"/>
+    <body pos=".4 1.2 1.2">
+      <joint axis="0 1 0"/><geom size=".05"/><site name="end" size=".06" pos=".1 0 -.5"/>
     </body>
   </worldbody>
   <tendon>
-    <spatial name="hidden" width=".05" group="4">
+    <spatial name="unseen" width=".05" group="4">
       <site site="wall"/><site site="end"/>
     </spatial>
-    <spatial name="belt" width=".03" rgba="1 .2 .2 1">
+    <spatial name="belt" width=".04" rgba="1 .2 .2 1">
       <site site="wall"/><geom geom="drum" sidesite="side"/><site site="end"/>
     </spatial>
   </tendon>
@@ -74,9 +92,11 @@ def theirs():
     cases = [
         {"xml": CLEAR, **VIEW, **size},
         {"xml": ENDLESS, **FAR, **size},
-        {"xml": TENDONS, **VIEW, **size},
+        {"xml": DECORATED, **VIEW, **size},
         {"xml": plain, **SOFT_VIEW, **size, "qpos": bent().tolist()},
         {"xml": FOGGY, **FAR, **size, "fog": True},
+        {"xml": FOGGY, **FAR, **size},
+        {"xml": FOGGY.replace('reflectance=".5"', ""), **FAR, **size, "fog": True},
     ]
     return pictures(cases)
 
@@ -151,24 +171,42 @@ def test_fog():
     assert floor.sum() > 500
     assert np.percentile(off[floor], 90) < 2
     # what stands in it is mirrored there, in the fog of the whole way, which no mirror dims
-    blank = drawn(FOGGY, FAR, fog=True, layers=0)[2]
-    mirrored = floor & (np.abs(np.asarray(mine.rgb - blank.rgb)).max(axis=-1) > 0.2)
+    clear, blank = theirs()[5].rgb, theirs()[6].rgb
+    mirrored = floor & (np.abs(their.rgb - blank).max(axis=-1) > 50)
     assert mirrored.sum() > 100
     assert np.median(off[mirrored]) < 2
     assert np.percentile(off[mirrored], 90) < 12
-    clear = drawn(FOGGY, FAR)[2]
-    assert np.abs(np.asarray(clear.rgb) - np.asarray(mine.rgb))[floor].mean() > 0.1
+    assert np.abs(clear - their.rgb)[floor].mean() > 25
+
+
+@cache
+def decorated():
+    """Numbers and types in our picture of tendons and sites, and differences of colors inside."""
+    _, _, mine = drawn(DECORATED, VIEW)
+    number, kind = np.moveaxis(np.asarray(mine.object), -1, 0)
+    assert np.all((np.asarray(mine.segmentation) == -1) == (kind != ObjType.GEOM))
+    return number, kind, *compared(theirs()[2], mine)
 
 
 def test_tendons():
-    their = theirs()[2]
-    _, _, mine = drawn(TENDONS, VIEW)
-    kind = np.asarray(mine.object)[..., 1]
-    assert (kind == ObjType.TENDON).sum() > 150
-    assert np.all(np.asarray(mine.object)[kind == ObjType.TENDON, 0] == 1)
-    assert np.all(np.asarray(mine.segmentation)[kind == ObjType.TENDON] == -1)
-    off, inner = compared(their, mine)
-    assert np.mean(off[inner] > 12) < 0.02
+    number, kind, off, inner = decorated()
+    belt = kind == ObjType.TENDON
+    assert belt.sum() > 100
+    assert np.all(number[belt] == 1)
+    assert np.median(off[inner & belt]) < 6
+    assert np.mean(off[inner] > 12) < 0.005
+
+
+def test_sites():
+    number, kind, off, inner = decorated()
+    site, m = kind == ObjType.SITE, jaxsim.load_model(DECORATED)
+    names = [jaxsim.id2name(m, "site", i) for i in range(m.nsite)]
+    shown = {names[i] for i in number[site]}
+    assert shown == set(names) - {"hidden", "gone"}
+    assert (inner & site).sum() > 1000
+    assert np.median(off[inner & site]) < 2
+    assert np.mean(off[inner & site] > 12) < 0.02
+    assert np.mean(off[inner] > 12) < 0.005  # shadows of sites among them
 
 
 @pytest.mark.filterwarnings("ignore:.*contacts of flexes")

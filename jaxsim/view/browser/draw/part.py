@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.compile.geometry.quaternion import multiply, rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.shape import Shape, shape_of
@@ -80,6 +81,9 @@ def _of_kind(m: Model, kind: str) -> list[Part]:
         if look.rgba[3] <= 0 or shape is None:
             continue
         place = int(body), int(np.clip(group, 0, NGROUP - 1)), GeomType(int(shape_type))
+        if kind == "site" and shape_type == GeomType.MESH:  # geoms of meshes have this pose already
+            pos = pos + rotate(quat, np.asarray(m.mesh_pos[data]))
+            quat = multiply(quat, np.asarray(m.mesh_quat[data]))
         found.append(
             Part(m, kind, i, names[i] or f"{kind} {i}", *place, size, pos, quat, look, shape)
         )

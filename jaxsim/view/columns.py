@@ -1,0 +1,154 @@
+"""Names and units of the numbers of a field: those of joints, sensors and actuators."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxsim.enums import JointType, SensorType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+
+# coordinates, velocities and forces of a joint; "" for the only one
+ROTATION = ("rx", "ry", "rz")
+COORDINATES = {
+    "qpos": {
+        JointType.FREE: ("x", "y", "z", "qw", "qx", "qy", "qz"),
+        JointType.BALL: ("qw", "qx", "qy", "qz"),
+        JointType.SLIDE: ("",),
+        JointType.HINGE: ("",),
+    },
+    "qvel": {
+        JointType.FREE: ("vx", "vy", "vz", "wx", "wy", "wz"),
+        JointType.BALL: ("wx", "wy", "wz"),
+        JointType.SLIDE: ("",),
+        JointType.HINGE: ("",),
+    },
+    "dof": {
+        JointType.FREE: ("x", "y", "z", *ROTATION),
+        JointType.BALL: ROTATION,
+        JointType.SLIDE: ("",),
+        JointType.HINGE: ("",),
+    },
+}
+# which of the two units of such a field a coordinate has, that of lengths or that of angles
+LENGTHS, ANGLES = ("x", "y", "z", "vx", "vy", "vz"), ("wx", "wy", "wz", *ROTATION)
+SIZES = {"ctrl": "actuator_ctrlnum", "actuator_force": "actuator_outnum"}
+TENDONS = ("ten_length", "ten_velocity")
+ENERGY = ["potential", "kinetic"]
+
+S = SensorType
+SENSOR_UNITS = {
+    "m": (S.FRAMEPOS, S.SUBTREECOM, S.GEOMDIST, S.GEOMFROMTO),
+    "m/s": (S.VELOCIMETER, S.FRAMELINVEL, S.SUBTREELINVEL),
+    "m/s^2": (S.ACCELEROMETER, S.FRAMELINACC),
+    "rad/s": (S.GYRO, S.BALLANGVEL, S.FRAMEANGVEL),
+    "rad/s^2": (S.FRAMEANGACC,),
+    "N": (S.TOUCH, S.FORCE),
+    "N m": (S.TORQUE,),
+    "kg m^2/s": (S.SUBTREEANGMOM,),
+    "J": (S.E_POTENTIAL, S.E_KINETIC),
+    "s": (S.CLOCK,),
+}
+UNIT_OF_SENSOR = {kind: unit for unit, kinds in SENSOR_UNITS.items() for kind in kinds}
+# of a joint: of slides and of hinges
+JOINT_UNITS = {
+    S.JOINTPOS: ("m", "rad"),
+    S.JOINTVEL: ("m/s", "rad/s"),
+    S.JOINTACTFRC: ("N", "N m"),
+    S.JOINTLIMITPOS: ("m", "rad"),
+    S.JOINTLIMITVEL: ("m/s", "rad/s"),
+    S.JOINTLIMITFRC: ("N", "N m"),
+}
+
+
+def column_names(m: Model | None, name: str, number: int) -> list[str]:
+    """Names of the numbers of a field, such as those of joints, sensors or actuators.
+
+    Args:
+      m: the model; None: they are counted.
+      name: the field.
+      number: how many numbers there are.
+    """
+    found = None if m is None else _named(m, name)
+    if found is not None and len(found) == number:
+        return found
+    return [name] if number == 1 else [f"{name}[{k}]" for k in range(number)]
+
+
+def column_units(m: Model | None, name: str, number: int) -> list[str]:
+    """Units of the numbers of a field, as those of `column_names`; "" for one without or unknown.
+
+    A field of lengths and angles, "m or rad", has one of them for each number.
+    """
+    unit = unit_of(name)
+    found = None
+    if m is not None and name == "sensordata":
+        found = _spread([_sensor_unit(m, i) for i in range(m.nsensor)], m.sensor_dim)
+    elif m is not None and " or " in unit and (parts := _coordinates(m, name)):
+        found = [_one_of(unit, kind, part) for _, kind, part in parts]
+    if found is not None and len(found) == number:
+        return found
+    return [unit] * number
+
+
+def unit_of(name: str) -> str:
+    """The unit of a field of a Data, from its table; "" for another name."""
+    return Data.fields[name].unit if name in Data.fields else ""
+
+
+def _one_of(unit: str, kind: JointType, part: str) -> str:
+    of_length, of_angle = unit.split(" or ")
+    if part in LENGTHS or (not part and kind == JointType.SLIDE):
+        return of_length
+    return of_angle if part in ANGLES or not part else ""  # a quaternion has none
+
+
+def _coordinates(m: Model, name: str) -> list[tuple[int, JointType, str]]:
+    """Joint, its type and the coordinate of each number of a field; none if it has no joints."""
+    per_dof = name in Data.fields and Data.fields[name].shape == ("nv",)
+    if not (name in COORDINATES or per_dof):
+        return []
+    kinds = COORDINATES[name if name in COORDINATES else "dof"]
+    types = [JointType(int(kind)) for kind in m.jnt_type]
+    return [(j, kind, part) for j, kind in enumerate(types) for part in kinds[kind]]
+
+
+def _named(m: Model, name: str) -> list[str] | None:
+    """The names of all numbers of a field, if they are those of objects."""
+    names = dict(m.structure.names)
+    if parts := _coordinates(m, name):
+        joints = _called("joint", names["joint"])
+        return [" ".join(filter(None, (joints[j], part))) for j, _, part in parts]
+    if name == "sensordata":
+        return _numbered(_called("sensor", names["sensor"]), m.sensor_dim)
+    if name in SIZES:
+        return _numbered(_called("actuator", names["actuator"]), getattr(m, SIZES[name]))
+    if name in TENDONS:
+        return _called("tendon", names["tendon"])
+    return ENERGY if name == "energy" else None
+
+
+def _sensor_unit(m: Model, sensor: int) -> str:
+    kind = SensorType(int(m.sensor_type[sensor]))
+    if kind in JOINT_UNITS:
+        turns = m.jnt_type[m.sensor_objid[sensor]] == JointType.HINGE
+        return JOINT_UNITS[kind][int(turns)]
+    return UNIT_OF_SENSOR.get(kind, "")
+
+
+def _called(kind: str, names: Sequence[str]) -> list[str]:
+    return [name or f"{kind} {i}" for i, name in enumerate(names)]
+
+
+def _spread(values: Sequence[str], dims: np.ndarray) -> list[str]:
+    """What an object has, for each of its numbers."""
+    return [value for value, dim in zip(values, dims, strict=True) for _ in range(int(dim))]
+
+
+def _numbered(names: Sequence[str], dims: np.ndarray) -> list[str]:
+    """The name of an object for each of its numbers."""
+    return [
+        name + (f"[{k}]" if dim > 1 else "")
+        for name, dim in zip(names, dims, strict=True)
+        for k in range(int(dim))
+    ]

@@ -1,0 +1,88 @@
+"""Sites in pictures: they are drawn like geoms, so they are geoms of the model that is drawn.
+
+MuJoCo's renderer makes of a site what it makes of a geom of its shape, color and material: it stops
+light, mirrors, lets light through and carries images. A picture is therefore one of a model whose
+geoms are followed by the sites that are shown; nothing but the pictures sees this model.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Rot, Vec, concat, select
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, take
+
+NONE = -1
+ALIKE = ("type", "bodyid", "dataid", "matid", "group")  # tables that sites have as well
+OTHERS = {"contype": 0, "conaffinity": 0, "castshadow": 1}  # what they have not
+
+
+def sites_seen(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
+    """Sites of some groups but meshes without faces; a group beyond the last counts as that."""
+    shown = np.array(sitegroup)[np.clip(s.site_group, 0, len(sitegroup) - 1)]
+    mesh = np.where(s.site_type == GeomType.MESH, s.site_dataid, NONE)
+    return np.flatnonzero(shown & ((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0)))
+
+
+def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, Data]:
+    """A model whose last geoms are the sites of some groups, and its poses.
+
+    Only for rays and for what surfaces look like: other fields of its geoms are those of `m`.
+
+    Args:
+      m, d: model and data, unpacked, with the poses of geoms and sites.
+      sitegroup: which groups are shown.
+    """
+    sites = sites_seen(m.structure, sitegroup)
+    if not len(sites):
+        return m, d
+    values = {
+        "structure": _structure(m.structure, sitegroup),
+        "geom_size": _joined(m.geom_size, take(m.site_size, sites)),
+        "geom_rgba": _joined(m.geom_rgba, take(m.site_rgba, sites)),
+        "geom_rbound": _joined(m.geom_rbound, jnp.zeros_like(take(m.site_size, sites)[:, 0])),
+    }
+    pos, rot = _placed(m, d, sites)
+    poses = {
+        "geom_xpos": concat([d.geom_xpos, pos]),
+        "geom_xmat": concat([d.geom_xmat, rot]),
+    }
+    return m.converted(values, native=True), d.converted(poses, native=True)
+
+
+def _placed(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
+    """Poses of some sites; of a mesh that of its own frame, in which its points are."""
+    pos, rot = take((d.site_xpos, d.site_xmat), sites)
+    is_mesh = m.site_type[sites] == GeomType.MESH
+    if not is_mesh.any():
+        return pos, rot
+    mesh = np.where(is_mesh, m.site_dataid[sites], 0)
+    here = column(is_mesh, pos)
+    shift, turn = take((m.mesh_pos, m.mesh_quat), mesh)
+    return select(here, pos + rot @ shift, pos), select(here, rot @ turn.matrix(), rot)
+
+
+@derived
+def _structure(s: Structure, sitegroup: tuple[bool, ...]) -> Structure:
+    sites, tables = sites_seen(s, sitegroup), {}
+    for name in ALIKE:
+        tables[f"geom_{name}"] = getattr(s, f"site_{name}")[sites]
+    for name, value in OTHERS.items():
+        tables[f"geom_{name}"] = np.full(len(sites), value)
+    joined = {}
+    for name, rows in tables.items():
+        own = getattr(s, name)
+        joined[name] = np.concatenate([own, rows.astype(own.dtype)])
+    return s.replace(ngeom=s.ngeom + len(sites), **joined)
+
+
+def _joined(a: Array, b: Array) -> Array:
+    """Rows of two tables, of which one may be the same for all worlds."""
+    rank = max(a.ndim, b.ndim)
+    a, b = (x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in (a, b))
+    shape = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
+    return jnp.concatenate([jnp.broadcast_to(x, (len(x), *shape)) for x in (a, b)])
