@@ -69,7 +69,7 @@ FREE = """nuserdata ncontact nnear nstart ngravcomp nhistory nmocap npluginstate
 nplastic nemax nM nD nB npolygonmax nmeshdegmax nflexelem nhullmost""".split()
 OWN = re.compile(
     "wrap_sideid|kind_near|body_rest|hull_.*|geom_(hullid|prismnum)|mesh_(poly(place|quad)|faceorder)"
-    "|plugin_param(adr|num)|actuator_states|eq_(elemid|modenum)|rod_.*|flex_(touches|boxed|prismnum)"
+    "|plugin_param(adr|num)|actuator_states|eq_(elemid|modenum)|rod_.*|flex_(touches|boxed|prismnum|elemorder)"
 )  # not of mjModel
 
 

@@ -14,7 +14,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, select
 from jaxsim.model.data import FAR
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.collision.field.distance import Solid, distance_and_slope
 from jaxsim.physics.collision.field.face import Searched, may_reach, searched
 from jaxsim.physics.collision.field.fields import Fields, fields_of
@@ -110,6 +110,6 @@ def _again(pos: Vec, hit: Array, pair: Array) -> Array:
     return lax.fori_loop(0, len(hit), compare, jnp.zeros_like(hit))
 
 
-def _change(x):
+def _change(x: Tree) -> Tree:
     """Zero, with the derivative of x."""
     return jax.tree.map(lambda a: a - lax.stop_gradient(a), x)
