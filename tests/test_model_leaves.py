@@ -130,7 +130,9 @@ MODELS = {
       </flexcomp>
     </body>
     <flexcomp name="rope" type="grid" count="3 1 1" spacing=".1 .1 .1" dim="1" mass=".3">
-      <edge stiffness="9" equality="true"/></flexcomp>
+      <edge stiffness="9" damping="0"/></flexcomp>
+    <flexcomp name="held" type="grid" count="3 1 1" spacing=".1 .1 .1" dim="1" mass=".3">
+      <edge equality="true"/></flexcomp>
     <flexcomp name="tight" type="grid" count="2 2 2" spacing=".1 .1 .1" dim="3" mass=".3"
       dof="trilinear"><edge equality="strain"/></flexcomp>
   </worldbody>

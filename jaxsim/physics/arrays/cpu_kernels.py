@@ -8,10 +8,11 @@ operations, which are marked: a step of one world takes a quarter of the time, a
 worlds, taken a few at a time, two thirds.
 
 A kernel holds what XLA writes out itself: no call of a library (factorizations, sorting, products
-of two matrices), no callbacks. What it holds is listed; the rest stands between the kernels. Where
-the mark means nothing it changes nothing.
+of two matrices, long sums), no callbacks. What it holds is listed; the rest stands between the
+kernels. Where the mark means nothing it changes nothing.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import jax
@@ -24,6 +25,7 @@ from jaxsim.physics.arrays.array import Array
 
 MARK = {"xla_cpu_small_call": "true", "inlineable": "false"}
 SIZE = 600  # operations of a part: kernels are compiled by several threads, each by one
+LONG = 4096  # numbers that XLA leaves to a library to sum
 LEAST = 8  # fewer are not worth a kernel of their own
 
 HOLDS = frozenset(
@@ -156,8 +158,11 @@ def _can(eqn: JaxprEqn) -> bool:
     if name == "dot_general":
         (left, right), batch = eqn.params["dimension_numbers"]
         ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
-        vector = any(rank == len(axes) for rank, axes in zip(ranks, (left, right), strict=True))
-        return not any(batch) and (vector or (left, right) == ((0,), (0,)))
+        # of a matrix and a vector, and of two matrices by columns: others become a library's
+        by_columns = (left, right) == ((0,), (0,))
+        return not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
+    if name in ("reduce_sum", "reduce_max", "reduce_min"):
+        return math.prod(eqn.invars[0].aval.shape) < LONG  # type: ignore[attr-defined]
     return name in HOLDS
 
 

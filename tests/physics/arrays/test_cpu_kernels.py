@@ -43,6 +43,28 @@ def test_parts_together_are_the_program(size, monkeypatch):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_a_library_would_take_is_left_out(dtype, monkeypatch):
+    """Sums, products and their like of sizes at which XLA may leave them to a library."""
+    monkeypatch.setattr(cpu_kernels, "LEAST", 1)
+    n = 70
+    square, cube = np.ones((n, n), dtype), np.ones((9, 24, 24), dtype)
+    functions = {
+        "sum": (lambda a: jnp.sum(a * 2, axis=0), square),
+        "sum of some": (lambda a: jnp.sum(a * a[:, :1], axis=2), cube),
+        "least": (lambda a: jnp.min(a + 1, axis=1), square),
+        "product": (lambda a: a @ a, square),
+        "by columns": (lambda a: a.T @ a, square),
+        "of a vector": (lambda a: a @ a[0], square),
+        "of three axes": (lambda a: jnp.tensordot(a[0, :3, :9], a, 1), cube),
+        "so far": (lambda a: jnp.cumsum(a, axis=0), square),
+    }
+    for name, (function, a) in functions.items():
+        program = jax.make_jaxpr(lambda a, f=function: f(jnp.sin(a)) * 2 + 1)(a)
+        (found,) = jax.jit(lambda a, p=program: in_kernels(p, [a]))(a)
+        np.testing.assert_allclose(found, function(np.sin(a)) * 2 + 1, rtol=1e-4, err_msg=name)
+
+
 def test_large_functions_are_opened(monkeypatch):
     monkeypatch.setattr(cpu_kernels, "SIZE", 10)
 
