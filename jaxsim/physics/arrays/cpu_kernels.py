@@ -134,7 +134,8 @@ def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     XLA's compiler ends the process where a kernel has an argument without a use. So each one has a
     use that no optimization finds to be needless: in a sum that is a result, which nobody reads.
     """
-    given = [a for a in leaves if a.size]
+    # behind a barrier, or a constant would be moved into the function, and the argument be left
+    given = lax.optimization_barrier([a for a in leaves if a.size])
 
     def function(*given: Array) -> tuple[Array, ...]:
         rest = iter(given)
