@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4644, 5596),
-    "humanoid": (14908, 19045),
-    "pile": (13566, 20163),
-    "quadruped": (10516, 13685),
-    "walker": (6371, 8312),
+    "cartpole": (4714, 7828),
+    "humanoid": (14453, 22669),
+    "pile": (13489, 23335),
+    "quadruped": (10082, 16412),
+    "walker": (6129, 10350),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4

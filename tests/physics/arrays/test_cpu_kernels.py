@@ -112,7 +112,7 @@ def test_the_smallest_are_found_without_sorting():
 
 
 def test_arguments_may_be_constants(monkeypatch):
-    """XLA moves these into a function whose call is the only one; the kernel keeps its arguments."""
+    """XLA moves these into a function that is called once; a kernel keeps its arguments."""
     monkeypatch.setattr(cpu_kernels, "LEAST", 1)
     leaves = tuple(map(jnp.asarray, ARGUMENTS))
     program = jax.make_jaxpr(awkward)(*leaves)
