@@ -152,7 +152,14 @@ def given(name: str):
 
 
 def reals(tree) -> list:
-    """The real numbers of a tree."""
+    """The real numbers of a tree; of contacts those that there are: other places hold any."""
+    if isinstance(tree, jaxsim.Data) and tree.ncon is not None:
+
+        def there_are(a):
+            place = jnp.arange(len(a)).reshape(-1, *(1,) * (a.ndim - 1))
+            return jnp.where(place < tree.ncon, a, 0)
+
+        tree = tree.replace(contact=jax.tree.map(there_are, tree.contact))
     return [a for a in jax.tree.leaves(tree) if jnp.issubdtype(a.dtype, jnp.floating)]
 
 

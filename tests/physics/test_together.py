@@ -104,7 +104,7 @@ def test_capacities_of_contacts_ahead():
 CLASHES = {
     "discrete": {"integrator": IntegratorType.DISCRETE, "solver": SolverType.PGS},
     "implicitfast": {"integrator": IntegratorType.IMPLICITFAST},
-    "ipc": {"enableflags": EnableBit.IPC, "integrator": IntegratorType.DISCRETE},
+    "ipc": {"enableflags": EnableBit.IPC, "integrator": IntegratorType.EULER},
 }
 
 
