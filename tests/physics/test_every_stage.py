@@ -156,8 +156,8 @@ def reals(tree) -> list:
     if isinstance(tree, jaxsim.Data) and tree.ncon is not None:
 
         def there_are(a):
-            place = jnp.arange(len(a)).reshape(-1, *(1,) * (a.ndim - 1))
-            return jnp.where(place < tree.ncon, a, 0)
+            place = jnp.arange(len(a), dtype=jnp.int32).reshape(-1, *(1,) * (a.ndim - 1))
+            return jnp.where(place < tree.ncon, a, jnp.zeros_like(a))
 
         tree = tree.replace(contact=jax.tree.map(there_are, tree.contact))
     return [a for a in jax.tree.leaves(tree) if jnp.issubdtype(a.dtype, jnp.floating)]
