@@ -160,6 +160,9 @@ def reals(tree) -> list:
             return jnp.where(place < tree.ncon, a, jnp.zeros_like(a))
 
         tree = tree.replace(contact=jax.tree.map(there_are, tree.contact))
+        if (log := tree.solver) is not None:  # where nothing is gained the slope is rounding
+            slope = jnp.where(log.improvement > 1e-12, log.lineslope, jnp.zeros_like(log.lineslope))
+            tree = tree.replace(solver=log.replace(lineslope=slope))
     return [a for a in jax.tree.leaves(tree) if jnp.issubdtype(a.dtype, jnp.floating)]
 
 
