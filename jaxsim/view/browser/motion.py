@@ -68,6 +68,11 @@ def motion_of(m: Model, recorded: Recorded) -> Motion:
     if isinstance(recorded, Trajectory):
         step = float(recorded.header.get("timestep", step)) * int(recorded.header.get("every", 1))
         recorded = recorded.fields
+    if not isinstance(recorded, Mapping):
+        raise ValueError(
+            "the motion: expected a Trajectory, its file or arrays by name, such as "
+            f"{{'qpos': ...}}, got {type(recorded).__name__}"
+        )
     if "qpos" not in recorded:
         listed = ", ".join(recorded) or "nothing"
         raise ValueError(f"the motion has no positions: qpos was not recorded ({listed} was)")

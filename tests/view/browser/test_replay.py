@@ -89,6 +89,8 @@ def test_what_is_no_motion_of_the_model_is_refused(m, motion):
         motion_of(m, {"ctrl": np.zeros((3, 1))})
     with pytest.raises(ValueError, match="is it the motion of this model"):
         motion_of(m, {"qpos": np.zeros((3, 2))})
+    with pytest.raises(ValueError, match=r"arrays by name, .* got ndarray"):
+        motion_of(m, np.zeros((3, m.nq)))
     with pytest.raises(ValueError, match="pictures a second"):
         record(m, motion, "page.html", rate=0)
 
