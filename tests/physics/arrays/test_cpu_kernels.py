@@ -119,3 +119,24 @@ def test_arguments_may_be_constants(monkeypatch):
     found = jax.jit(lambda: in_kernels(program, leaves))()
     for ours, theirs in zip(found, jax.tree.leaves(awkward(*leaves)), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+NUMBERS = """abs acos acosh asin asinh atan atanh cbrt ceil cos cosh erf exp exp2 expm1 floor log
+  log1p logistic neg round rsqrt sign sin sinh sqrt square tan tanh is_finite""".split()
+PAIRS = "add atan2 div eq ge gt le lt max min mul ne nextafter pow rem sub".split()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernels_hold_every_function_of_numbers(dtype, monkeypatch):
+    monkeypatch.setattr(cpu_kernels, "LEAST", 1)
+    x, y = np.random.default_rng(0).uniform(0.1, 0.9, (2, 40)).astype(dtype)
+
+    def function(x, y):
+        found = [getattr(lax, n)(x + 1 if n == "acosh" else x) for n in NUMBERS]
+        return [*found, *(getattr(lax, n)(x, y) for n in PAIRS), lax.argmax(x, 0, np.int32)]
+
+    assert {*NUMBERS, *PAIRS} <= cpu_kernels.HOLDS
+    program = jax.make_jaxpr(function)(x, y)
+    found = jax.jit(lambda x, y: in_kernels(program, [x, y]))(x, y)
+    for name, a, b in zip([*NUMBERS, *PAIRS, "argmax"], found, function(x, y), strict=True):
+        np.testing.assert_allclose(a, b, rtol=50 * np.finfo(dtype).eps, err_msg=name)
