@@ -116,7 +116,8 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
 
     start = jnp.zeros((), jnp.int32), jnp.zeros(size + 1, jnp.int32)
     count, found = lax.fori_loop(0, len(order), offer, start)
-    return found[:size], count[None]
+    # one world and many look alike also past the last true item: see _by_scan
+    return jnp.where(np.arange(size, dtype=np.int32) < count, found[:size], 0), count[None]
 
 
 def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:

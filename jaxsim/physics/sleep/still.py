@@ -50,13 +50,13 @@ def nothing_stirs(m: Model, d: Data) -> Array:
 def _near_mocap(m: Model, d: Data) -> Array:
     """Which geoms may touch one of a mocap body: bool `[n, *W]`; without contacts, they may not.
 
+    Also what is fixed, where a file pairs it with one: it wakes nothing, but there is a contact.
     A flex is not woken by one.
     """
-    plan, of = layout(m), surfaces(m)
-    pairs, sleeps = plan.pairs, of.tree[:, 0] >= 0
-    wakes = of.always[pairs.geom1] & sleeps[pairs.geom2]
-    wakes |= of.always[pairs.geom2] & sleeps[pairs.geom1]
-    asked = np.flatnonzero(wakes & (pairs.geom2 < m.ngeom))
+    plan, always = layout(m), surfaces(m).always
+    pairs = plan.pairs
+    moves = always[pairs.geom1] | always[pairs.geom2]
+    asked = np.flatnonzero(moves & (pairs.geom2 < m.ngeom))
     if not len(asked):
         return jnp.zeros((0, *d.qpos.shape[1:]), bool)
     reach = contact_params(m, pairs).reach
