@@ -41,7 +41,7 @@ def solver_parts(m: Model) -> Parts:
     s, plan = m.structure, layout(m)
     if plan.soft or not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
-    ties = [*tendons(s).tree, *equalities(s).tree, *_touching(s, plan)]
+    ties = [*tendons(s).tree, *equalities(s).tree, *touching(s, plan)]
     more = [*_driven(s), *trees_of_flexes(s)] if is_discrete(m) else []
     return _parts(s, [*ties, *more])
 
@@ -52,8 +52,8 @@ def _driven(s: Structure) -> list[np.ndarray]:
     return [s.dof_treeid[pattern.col[pattern.row == row]] for row in range(pattern.shape[0])]
 
 
-def _touching(s: Structure, plan: Layout) -> np.ndarray:
-    """Trees that may touch, `[n, 2]`."""
+def touching(s: Structure, plan: Layout) -> np.ndarray:
+    """The pairs of trees that may touch, `[n, 2]`; -1: what is fixed."""
     geoms = np.stack([plan.pairs.geom1, plan.pairs.geom2], axis=1)
     return np.unique(s.body_treeid[s.geom_bodyid[geoms]], axis=0)
 

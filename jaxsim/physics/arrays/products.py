@@ -63,9 +63,7 @@ def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array
     return chunks(add, start, used, (J, 1), (f, 0))
 
 
-def gram_basis(
-    H: Any, J: Array, weight: list, used: Array | None = None, trees: tuple | None = None
-) -> Any:
+def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None) -> Any:
     """H + J' W J of contacts.
 
     Args:
@@ -73,11 +71,7 @@ def gram_basis(
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
       used: as in `chunks`.
-      trees: what each contact touches, if H has `plus_between` (steps.py).
     """
-
-    def add_between(H, _, J, weight, trees):
-        return H.plus_between(trees, *pin((J, weight), J[0, 0]))
 
     def add(H, _, J, weight):
         size = J.shape[0]
@@ -86,8 +80,6 @@ def gram_basis(
         rows = [sum(weight[j][k][:, None] * J[k] for k in range(size)) for j in range(size)]
         return H.plus_products(_rows(J), jnp.concatenate(pin(rows, J[0, 0])))
 
-    if trees is not None and hasattr(H, "plus_between"):
-        return chunks(add_between, H, used, (J, 1), (weight, 0), (trees, 0))
     return chunks(add, H, used, (J, 1), (weight, 0))
 
 
@@ -108,7 +100,7 @@ def sum_used(
 CHUNK = 4  # contacts that are taken together
 
 
-def chunks(add: Callable[..., Tree], start: Tree, used: Array | None, *items: tuple) -> Tree:
+def chunks(add: Callable[..., Any], start: Any, used: Array | None, *items: tuple) -> Any:
     """Goes through the contacts four at a time, as far as some world has one.
 
     So the program is that of four contacts, and the time follows the contacts that are there, not

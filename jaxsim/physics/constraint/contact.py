@@ -1,6 +1,6 @@
 """Rows of contacts: the Jacobian of each contact's basis, regularization and reference."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -9,27 +9,22 @@ import numpy as np
 from jax import lax
 
 from jaxsim.enums import ConeType, ConstraintType
-from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import outer_sum
 from jaxsim.physics.arrays.call import differentiated, is_in_kernels
-from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import CHUNK, apply_basis, chunks
-from jaxsim.physics.arrays.select import take
-from jaxsim.physics.arrays.system.steps import WIDTH
+from jaxsim.physics.arrays.products import CHUNK, chunks
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts, Found
-from jaxsim.physics.collision.flex.levers import item_edge, turning_rows
 from jaxsim.physics.collision.flex.shares import moved_by_flexes
 from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.contact_jacobian import contact_jacobian
+from jaxsim.physics.constraint.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.impedance import Law, impedance, law, regularization
 from jaxsim.physics.constraint.jacobian import BasisJacobian
 from jaxsim.physics.constraint.rows import Block, ContactRows
-from jaxsim.physics.topology import ancestors
 
 
 def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
@@ -51,62 +46,16 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     return _block(m, c, parts, used)
 
 
-def rows_at(m: Model, d: Data, c: Contacts, J: Array, velocity: list) -> ContactRows:
-    """Rows of contacts with a given basis Jacobian and velocity along the basis."""
+def rows_at(
+    m: Model, d: Data, c: Contacts, J: BasisJacobian | GroupJacobian, velocity: list
+) -> ContactRows:
+    """Rows of contacts with a given Jacobian and velocity along their basis."""
     return _block(m, c, _parts_at(m, d, c, J, velocity), None)
 
 
 def basis_size(m: Model) -> int:
     """The largest dimension that a contact of the model can have."""
     return int(layout(m).pairs.dim.max())
-
-
-def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
-    """Jacobians of the first `size` basis vectors of contacts, `[size, ncon, nv, *W]`.
-
-    Needs `cdof` and `subtree_com`, and of flexes `flexvert_xpos`.
-    """
-    sign = _sides(m, d, c)
-    roots = np.unique(m.body_rootid[m.dof_bodyid])
-    if len(roots) == 1:
-        arm = c.pos - take(d.subtree_com, roots)
-        rows = [sign * _along(d.cdof, c.frame.rows[k % 3], arm, turns=k >= 3) for k in range(size)]
-        return jnp.stack(pin(_with_rods(m, d, c, rows), d.qvel))
-    cdof = d.cdof
-    origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
-    # velocity of the contact point per unit speed of each dof
-    arm = Vec(*(p[:, None] - o[None] for p, o in zip(c.pos.parts, origin.parts, strict=True)))
-    point = Spatial(*(a[None] for a in cdof.parts))
-    linear = point.at(arm)
-    rows = []
-    for k in range(size):
-        axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
-        rows.append(sign * axis.dot(linear if k < 3 else point.rot))
-    return jnp.stack(pin(_with_rods(m, d, c, rows), d.qvel))
-
-
-def _with_rods(
-    m: Model, d: Data, c: Contacts, rows: Sequence[Array | np.ndarray]
-) -> Sequence[Array | np.ndarray]:
-    """Rows of the basis with what contacts on edges of rods add, which turn by hinges."""
-    if c.item is None or not (item_edge(m) >= 0).any():
-        return rows
-    return [a + b for a, b in zip(rows, turning_rows(m, d, c, len(rows)), strict=True)]
-
-
-def _along(cdof: Spatial, axis: Vec, arm: Vec, turns: bool) -> Array:
-    """Velocity along an axis of each contact per unit speed of each dof, `[ncon, nv, *W]`.
-
-    Args:
-      cdof: motion axes about one point, `[nv, *W]`.
-      axis: of each contact, `[ncon, *W]`.
-      arm: of each contact, from that point.
-      turns: whether it is the angular velocity.
-    """
-    pairs = list(zip((axis if turns else arm.cross(axis)).parts, cdof.rot.parts, strict=True))
-    if not turns:  # axis . (rot x arm) = (arm x axis) . rot
-        pairs += zip(axis.parts, cdof.lin.parts, strict=True)
-    return outer_sum(pairs)
 
 
 def surface_force(c: Contacts, force: list) -> list:
@@ -137,9 +86,9 @@ def with_pull(c: Contacts, D: Array, push: Array, by_edge: bool, times: float = 
 
 
 class _Parts(NamedTuple):
-    """What is computed of the rows: fields of BasisJacobian, of Pyramid or Elliptic, of Block."""
+    """What is computed of the rows: the Jacobian, fields of Pyramid or Elliptic, and of Block."""
 
-    J: jax.Array
+    J: BasisJacobian | GroupJacobian
     D: Any
     aref: list
     mu: list
@@ -161,11 +110,10 @@ def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts
 
     def put(out: _Parts, first: Array, part: Contacts) -> _Parts:
         new = build(part)
-        J = lax.dynamic_update_slice_in_dim(out.J, new.J, first, axis=1)
         rest = jax.tree.map(
             lambda a, b: lax.dynamic_update_slice_in_dim(a, b, first, axis=0), out[1:], new[1:]
         )
-        return _Parts(J, *rest)
+        return _Parts(out.J.with_contacts(new.J, first), *rest)
 
     shapes = jax.eval_shape(build, c)
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
@@ -179,7 +127,7 @@ def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactR
     return Block(
         ConstraintType.CONTACT_PYRAMIDAL if pyramids else ConstraintType.CONTACT_ELLIPTIC,
         (),
-        BasisJacobian(parts.J, used, None if used is None else _trees(m, c)),
+        replace(parts.J, used=used),
         (Pyramid if pyramids else Elliptic)(parts.D, parts.mu, flat, used),
         parts.aref,
         parts.soft,
@@ -187,23 +135,14 @@ def _block(m: Model, c: Contacts, parts: _Parts, used: Array | None) -> ContactR
     )
 
 
-def _trees(m: Model, c: Contacts) -> tuple[Array, Array] | None:
-    """The trees that each contact touches, where each is a block of the Hessian's columns."""
-    s = m.structure
-    blocks = s.nv % WIDTH == 0 and np.array_equal(s.dof_treeid, np.arange(s.nv) // WIDTH)
-    if c.item is not None or not blocks:
-        return None
-    first, second = (body.values(s.body_treeid, c.dist) for body in c.body)
-    one, other = (jnp.broadcast_to(tree, c.dist.shape) for tree in (first, second))
-    return one, other
-
-
 def _parts(m: Model, d: Data, c: Contacts, size: int) -> _Parts:
-    J = pin(basis_jacobian(m, d, c, size), d.qvel)
-    return _parts_at(m, d, c, J, list(apply_basis(J, d.qvel)))
+    J = contact_jacobian(m, d, c, size)
+    return _parts_at(m, d, c, J, J.times(d.qvel))
 
 
-def _parts_at(m: Model, d: Data, c: Contacts, J: Array, velocity: list) -> _Parts:
+def _parts_at(
+    m: Model, d: Data, c: Contacts, J: BasisJacobian | GroupJacobian, velocity: list
+) -> _Parts:
     size = len(velocity)
     if c.surfacevel is not None:  # friction acts on the motion of the surfaces
         driven = zip(velocity[1:4], c.surfacevel, strict=False)
@@ -265,21 +204,6 @@ def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
         used = c.active & (c.dim > k)
         D.append(jnp.where(used, 1 / jnp.where(used, Rt * ratio * ratio, 1.0), 0))
     return D
-
-
-def _sides(m: Model, d: Data, c: Contacts) -> Array | np.ndarray:
-    """+1 where a dof moves the second body only, -1 the first only, 0 both or none.
-
-    Of elements of flexes several bodies move, each by its share.
-    """
-    first, second = (body.bits(ancestors(m), c.dist) for body in c.body)
-    if c.item is None:
-        return second - first
-    first, second = (
-        jnp.where((c.each(geom) >= 0)[:, None], bits, 0)
-        for geom, bits in zip(c.geom, (first, second), strict=True)
-    )
-    return second - first + moved_by_flexes(m, d, c)[0]
 
 
 def _weight(m: Model, d: Data, c: Contacts) -> Array:

@@ -3,9 +3,13 @@
 All of them answer the questions of the solver: J x, J' f and H + J' W J.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply, apply_transpose
@@ -136,12 +140,10 @@ class BasisJacobian:
     Attributes:
       basis: `[size, ncon, nv, *W]`.
       used: contacts up to the last that pushes in any world, int scalar; None: not known.
-      trees: the two that each contact touches, -1 for none, int `[ncon, *W]`; None: not known.
     """
 
     basis: jax.Array
     used: jax.Array | None
-    trees: tuple[jax.Array, jax.Array] | None = None
 
     def times(self, x: Array) -> list:
         """J x, `[nv, *W]` -> list of `[ncon, *W]`."""
@@ -154,4 +156,9 @@ class BasisJacobian:
 
     def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
         """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
-        return gram_basis(H, self.basis, weight, self.used, self.trees)
+        return gram_basis(H, self.basis, weight, self.used)
+
+    def with_contacts(self, new: Any, first: Array) -> "BasisJacobian":
+        """With other rows for the contacts from number `first` on."""
+        basis = lax.dynamic_update_slice_in_dim(self.basis, new.basis, first, axis=1)
+        return replace(self, basis=basis)

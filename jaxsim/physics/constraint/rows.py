@@ -18,6 +18,7 @@ from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
+from jaxsim.physics.constraint.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.impedance import regularization
 from jaxsim.physics.constraint.jacobian import (
     BasisJacobian,
@@ -26,7 +27,8 @@ from jaxsim.physics.constraint.jacobian import (
     SparseJacobian,
 )
 
-Jacobian = TypeVar("Jacobian", bound=DofJacobian | SparseJacobian | DenseJacobian | BasisJacobian)
+OfContacts = BasisJacobian | GroupJacobian
+Jacobian = TypeVar("Jacobian", bound=DofJacobian | SparseJacobian | DenseJacobian | OfContacts)
 Cost = TypeVar("Cost", bound=Quadratic | OneSided | Huber | Pyramid | Elliptic)
 
 
@@ -68,7 +70,7 @@ class Block(Generic[Jacobian, Cost]):
 
 
 SingleRows = Block[DofJacobian | SparseJacobian | DenseJacobian, Quadratic | OneSided | Huber]
-ContactRows = Block[BasisJacobian, Pyramid | Elliptic]
+ContactRows = Block[OfContacts, Pyramid | Elliptic]
 
 
 class Terms(NamedTuple):

@@ -13,7 +13,7 @@ from jaxsim.physics.arrays.bilinear import apply_transpose
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.params import has_adhesion
-from jaxsim.physics.constraint.contact import basis_jacobian
+from jaxsim.physics.constraint.basis import basis_jacobian
 
 
 def adhesion_force(m: Model, d: Data) -> Array:

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.products import apply_basis
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.inertia import motion_axes
 from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.listed import from_list, picked
-from jaxsim.physics.constraint.contact import basis_jacobian, basis_size, rows_at, surface_force
+from jaxsim.physics.constraint.contact import basis_size, rows_at, surface_force
+from jaxsim.physics.constraint.contact_jacobian import contact_jacobian
 from jaxsim.physics.stage import stage
 
 
@@ -67,8 +67,8 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
     d = d.replace(cdof=motion_axes(m, d, take(d.subtree_com, m.body_rootid)))
     size = basis_size(m)
-    J = basis_jacobian(m, d, c, size)
-    velocity = _velocity(m, d, c)[:size] if c.item is None else list(apply_basis(J, d.qvel))
+    J = contact_jacobian(m, d, c, size)
+    velocity = _velocity(m, d, c)[:size] if c.item is None else J.times(d.qvel)
     rows = rows_at(m, d, c, J, velocity)
     residual = rows.minus_reference(rows.J.times(d.qacc))
     force = surface_force(c, rows.cost.at(residual).force)

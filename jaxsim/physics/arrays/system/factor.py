@@ -26,8 +26,10 @@ from jaxsim.physics.arrays.kernel import serves
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import gram
+from jaxsim.physics.arrays.products import chunks, gram
 from jaxsim.physics.arrays.select import HIGHEST, take
+from jaxsim.physics.arrays.system.apart import Apart, by_size
+from jaxsim.physics.arrays.system.between import Between, products
 from jaxsim.physics.arrays.system.lower import Lower, Symmetric
 from jaxsim.physics.arrays.system.spd_kernel import solve_in_kernel
 from jaxsim.physics.arrays.system.steps import Steps
@@ -78,7 +80,7 @@ def solve_parts(A: Array, b: Array, parts: Sequence[Sequence[int]]) -> Array:
         return solve_spd(A, b)
     entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
     found, order = [], []
-    for rows in _by_size(parts):
+    for rows in by_size(parts):
         size = len(rows)
         block = take(entries, (rows[:, None] * n + rows[None]).ravel())
         x = solve_spd(block.reshape(size, size, -1), take(b, rows.ravel()).reshape(size, -1))
@@ -120,6 +122,33 @@ class Whole:
         matrix = place.add(values, unique_indices=True, indices_are_sorted=True)
         return replace(self, matrix=matrix)
 
+    def takes(self, between: Between) -> bool:
+        """Whether each group is a range of rows, of one world."""
+        table = between.table
+        count = table.max(axis=1, keepdims=True) - table[:, :1] + 1
+        place = np.arange(table.shape[1])
+        ranges = table[:, :1] + np.where(place < count, place, 0)
+        is_one = self.matrix.ndim == 2 and between.used is not None
+        return is_one and np.array_equal(ranges, table)
+
+    def plus_between(self, between: Between) -> Self:
+        """With J' W J added, of rows that touch one or two ranges of the matrix each."""
+        start, k = between.table[:, 0].astype(np.int32), between.table.shape[1]
+        starts = [jnp.asarray(start)[jnp.maximum(g, 0)] for g in between.group]
+
+        def add(H: Array, _: Array | int, own: Array, weight: list, starts: list) -> Array:
+            both = products(own, weight)
+            for c, i, j in np.ndindex(len(both), len(starts), len(starts)):
+                value = both[c, i * k : (i + 1) * k, j * k : (j + 1) * k]
+                at = starts[i][c], starts[j][c]
+                H = lax.dynamic_update_slice(H, lax.dynamic_slice(H, at, (k, k)) + value, at)
+            return H
+
+        n, (own, weight, _) = self.size, between.items
+        room = jnp.pad(self.matrix, (0, k))  # for groups that are smaller than the largest
+        H = chunks(add, room, between.used, own, weight, (starts, 0))
+        return replace(self, matrix=H[:n, :n])
+
     def solve(self, b: Array) -> Array:
         """x with A x = b."""
         return solve_parts(self.matrix, b, self.parts)
@@ -133,9 +162,13 @@ def growing(A: Array, parts: Sequence[Sequence[int]], like: Array) -> Symmetric:
       parts: as in `solve_parts`.
       like: the right-hand side to come, `[n, *W]`.
     """
-    halves = 0 < len(A) <= IN_STEPS and len(parts) <= 1 and not few(like)
-    if not halves or not platform().recomputes or differentiated():
+    if differentiated():
         return Whole(A, parts)
+    if len(parts) > 1:
+        return Apart.of(A, tuple(map(tuple, parts)), solve_spd)
+    halves = 0 < len(A) <= IN_STEPS and not few(like)
+    if not halves or not platform().recomputes:
+        return Whole(A)
     return _lower(A, like) if len(A) <= WRITE_OUT else Steps.of(_of_worlds(A, like))
 
 
@@ -220,18 +253,12 @@ def inverse_parts(A: Array, parts: Sequence[Sequence[int]]) -> InverseParts:
       parts: the rows of each, constant; together all.
     """
     n, worlds = len(A), A.shape[2:]
-    entries, groups = A.reshape(n * n, *worlds), _by_size(parts)
+    entries, groups = A.reshape(n * n, *worlds), by_size(parts)
     blocks = []
     for rows in groups:
         block = take(entries, (rows[:, None] * n + rows[None]).ravel())
         blocks.append(inverse_spd(block.reshape(len(rows), len(rows), -1)))
     return InverseParts(groups, blocks)
-
-
-def _by_size(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
-    """The rows of the parts of each size, `[size, parts]`."""
-    sizes = sorted({len(part) for part in parts})
-    return [np.array([part for part in parts if len(part) == size]).T for size in sizes]
 
 
 def _solve(A: Array, b: Array) -> Array:

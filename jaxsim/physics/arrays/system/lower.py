@@ -19,6 +19,7 @@ from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.between import Between
 
 PANEL = 4  # columns
 
@@ -38,6 +39,12 @@ class Symmetric(Protocol):
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """With numbers `[k, *W]` added at constant places, which are symmetric and in order."""
+
+    def takes(self, between: Between) -> bool:
+        """Whether `plus_between` is there for such rows; else `plus_products` is."""
+
+    def plus_between(self, between: Between) -> Self:
+        """With J' W J of rows that touch few blocks added."""
 
     def solve(self, b: Array) -> Array:
         """x with A x = b, of a positive definite matrix; `[n, *W]`."""
@@ -98,6 +105,15 @@ class Lower:
             place = panel.at[i[own], j[own]]
             new.append(place.add(take(values, own), unique_indices=True, indices_are_sorted=True))
         return replace(self, panels=new)
+
+    def takes(self, between: Between) -> bool:
+        """Not: the panels are of all rows."""
+        del between
+        return False
+
+    def plus_between(self, between: Between) -> Self:
+        """Not there."""
+        raise NotImplementedError("Lower.plus_between")
 
     def solve(self, b: Array) -> Array:
         """x with A x = b, of a positive definite matrix; `[n, W]`."""

@@ -23,7 +23,9 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import written_sum
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.products import chunks
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.between import Between, equal, products, spread
 
 WIDTH = 6  # columns of a block
 STEPS = 3
@@ -72,39 +74,16 @@ class Steps:
             new.append(step + written_sum(product, len(J)))
         return replace(self, steps=new)
 
-    def plus_between(self, trees: tuple[Array, Array], J: Array, weight: list) -> Self:
-        """With J' W J added, of rows that touch one or two blocks of columns each.
+    def takes(self, between: Between) -> bool:
+        """Whether the groups are the blocks of columns, and contacts touch two of them."""
+        if self.size % WIDTH or len(between.group) != 2:
+            return False
+        return np.array_equal(between.table, np.arange(self.size).reshape(-1, WIDTH))
 
-        Args:
-          trees: the blocks that a contact touches, -1 for none, int `[ncon, W]` each.
-          J: `[basis, ncon, n, W]`, zero in other blocks.
-          weight: W of each contact, nested lists over the basis of `[ncon, W]`.
-        """
-        size, ncon, n, _ = J.shape
-        number = n // WIDTH
-        low, high = jnp.minimum(*trees), jnp.maximum(*trees)
-        low = jnp.where(low == high, -1, low)
-        parts = J.reshape(size, ncon, number, WIDTH, -1)
-        # the columns of the later block and of the earlier, and the products between them
-        A, B = pin([_chosen(parts, block) for block in (high, low)], J[0, 0])
-        both = [[_weighed(weight, X) for X in (A, B)] for weight in weight]
-        GA, GB = pin([list(part) for part in zip(*both, strict=True)], J[0, 0])
-        AA, AB, BB = pin([_between(A, GA), _between(A, GB), _between(B, GB)], J[0, 0])
-        one, other = (_equal(block, number, J[0, 0]) for block in (high, low))
-        diagonal = pin(_onto(one, AA) + _onto(other, BB), J[0, 0])
-        pair = jnp.where(low < 0, -1, high * number + low)
-        here = _equal(pair, number * number, J[0, 0]).reshape(ncon, number, number, -1)
-        new = []
-        for step, start in self._starts():
-            end = start + len(step)
-            own = here[:, start:, start:end].swapaxes(1, 2)[:, :, :, None, None]
-
-            def part(c: int, own: Array = own) -> Array:
-                return own[c] * AB[c][None, None]
-
-            on_diagonal = np.eye(len(step), step.shape[1], dtype=step.dtype)[..., None, None, None]
-            new.append(step + on_diagonal * diagonal[start:end, None] + written_sum(part, ncon))
-        return replace(self, steps=new)
+    def plus_between(self, between: Between) -> Self:
+        """With J' W J added, of rows that touch one or two blocks of columns each."""
+        out: Self = chunks(_plus_chunk, self, between.used, *between.items)
+        return out
 
     def plus_diagonal(self, values: Array) -> Self:
         """With a diagonal `[n, W]` added."""
@@ -153,39 +132,28 @@ class Steps:
         return jnp.pad(a, ((0, 0), (0, more), (0, 0))) if more else a
 
 
-def _chosen(parts: Array, block: Array) -> Array:
-    """Of columns by blocks `[basis, ncon, blocks, WIDTH, W]` those of one block a contact."""
-    return written_sum(
-        lambda t: jnp.where((block == t)[None, :, None], parts[:, :, t], 0), parts.shape[2]
-    )
+def _plus_chunk(H: Steps, _: Array | int, own: Array, weight: list, group: tuple) -> Steps:
+    """With the products of some contacts added, times 1 where each has its blocks, 0 elsewhere."""
+    own, weight = pin((own, weight), own[0, 0])
+    ncon, number, (high, low) = own.shape[1], H.size // WIDTH, group
+    both = pin(products(own, weight), own[0, 0])
+    ends = (both[:, :WIDTH, :WIDTH], high), (both[:, WIDTH:, WIDTH:], low)
+    one, other = (spread(values, at, number) for values, at in ends)
+    diagonal = pin(one + other, own[0, 0])
+    between = pin(both[:, :WIDTH, WIDTH:], own[0, 0])
+    pair = jnp.where(low < 0, -1, high * number + low)
+    here = equal(pair, number * number, own.dtype).reshape(ncon, number, number, -1)
+    new = []
+    for step, start in H._starts():
+        end = start + len(step)
+        chosen = here[:, start:, start:end].swapaxes(1, 2)[:, :, :, None, None]
 
+        def part(c: int, chosen: Array = chosen) -> Array:
+            return chosen[c] * between[c][None, None]
 
-def _weighed(weight: list, X: Array) -> Array:
-    """A row of W times the rows of contacts, `[ncon, WIDTH, W]`."""
-    return written_sum(lambda k: weight[k][:, None] * X[k], len(X))
-
-
-def _between(X: Array, G: list) -> Array:
-    """X' G of each contact, `[ncon, WIDTH, WIDTH, W]`."""
-    return written_sum(lambda k: X[k][:, :, None] * G[k][:, None], len(G))
-
-
-def _onto(here: Array, values: Array) -> Array:
-    """Sums over contacts onto the block of each, `[number, WIDTH, WIDTH, W]`.
-
-    `here`: 1 where a contact has the block, else 0, `[ncon, number, W]`.
-    """
-    return written_sum(lambda c: here[c][:, None, None] * values[c][None], len(values))
-
-
-def _equal(index: Array, number: int, like: Array) -> Array:
-    """1 where a contact has an index, else 0: `[ncon, W]` -> `[ncon, number, W]`.
-
-    As numbers to multiply by: loops that choose are not vectorized.
-    """
-    equal = index[:, None] == column(np.arange(number, dtype=index.dtype), index)[None]
-    made: Array = pin(equal.astype(like.dtype), like)
-    return made
+        on_diagonal = np.eye(len(step), step.shape[1], dtype=step.dtype)[..., None, None, None]
+        new.append(step + on_diagonal * diagonal[start:end, None] + written_sum(part, ncon))
+    return replace(H, steps=new)
 
 
 def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:

@@ -1,0 +1,144 @@
+"""A symmetric matrix that is zero between parts, of which only the parts are kept.
+
+Robots that cannot touch each other share a model, not a system of equations. Parts of one size are
+worked on together, like more worlds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.products import CHUNK, chunks, gram
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.arrays.system.between import Between, products, spread
+
+Parts = tuple[tuple[int, ...], ...]
+
+
+def by_size(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    """The rows of the parts of each size, `[size, parts]`."""
+    sizes = sorted({len(part) for part in parts})
+    return [np.array([part for part in parts if len(part) == size]).T for size in sizes]
+
+
+@node("parts", "solver")
+class Apart:
+    """The parts of each size.
+
+    Attributes:
+      blocks: `[size, size, parts, *W]` each, in the order of `by_size`.
+      parts: the rows of each part; together all.
+      solver: `(A, b) -> x` with A x = b, `[n, n, W]` and `[n, W]`.
+    """
+
+    blocks: list[jax.Array]
+    parts: Parts
+    solver: Callable[[Array, Array], Array]
+
+    @classmethod
+    def of(cls, A: Array, parts: Parts, solver: Callable[[Array, Array], Array]) -> Self:
+        """That of a symmetric matrix `[n, n, *W]`."""
+        n, worlds = len(A), A.shape[2:]
+        entries = A.reshape(n * n, *worlds)
+        blocks = [
+            take(entries, (rows[:, None] * n + rows[None]).ravel()).reshape(
+                len(rows), len(rows), -1, *worlds
+            )
+            for rows in by_size(parts)
+        ]
+        return cls(blocks, parts, solver)
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return sum(map(len, self.parts))
+
+    def plus_products(self, J: Array, G: Array) -> Self:
+        """With J' G added, which is symmetric and zero between parts; both `[rows, n, *W]`."""
+        new = []
+        for block, rows in self._each():
+            shape = (len(J), *rows.shape, *J.shape[2:])
+            left, right = (
+                jnp.swapaxes(take(jnp.swapaxes(a, 0, 1), rows.ravel()), 0, 1).reshape(shape)
+                for a in (J, G)
+            )
+            left, right = (a.reshape(*shape[:2], -1) for a in (left, right))
+            new.append(block + gram(left, right).reshape(block.shape))
+        return replace(self, blocks=new)
+
+    def plus_diagonal(self, values: Array) -> Self:
+        """With a diagonal `[n, *W]` added."""
+        new = []
+        for block, rows in self._each():
+            own = take(values, rows.ravel()).reshape(1, *rows.shape, *values.shape[1:])
+            eye = np.eye(len(rows), dtype=block.dtype)
+            new.append(block + eye.reshape(*eye.shape, *(1,) * (block.ndim - 2)) * own)
+        return replace(self, blocks=new)
+
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """With numbers `[k, *W]` added at constant places, which are symmetric and in order."""
+        new = []
+        for block, rows in self._each():
+            place = np.full((2, self.size), -1)  # in its part, and which part it is
+            place[:, rows.ravel()] = [a.ravel() for a in np.indices(rows.shape)]
+            (i, part), (j, other) = place[:, row], place[:, column]
+            own = np.flatnonzero((part >= 0) & (part == other))
+            at = block.at[i[own], j[own], part[own]]
+            new.append(at.add(take(values, own), unique_indices=True))
+        return replace(self, blocks=new)
+
+    def takes(self, between: Between) -> bool:
+        """Whether the groups are the parts."""
+        return len(between.group) == 1 and len(between.dofs) == len(self.parts)
+
+    def plus_between(self, between: Between) -> Self:
+        """With J' W J added, of rows that touch one part each."""
+        return chunks(_plus_chunk, self, between.used, *between.items)
+
+    def solve(self, b: Array) -> Array:
+        """x with A x = b, of a positive definite matrix; `[n, *W]`."""
+        worlds, found, order = b.shape[1:], [], []
+        for block, rows in self._each():
+            own = take(b, rows.ravel()).reshape(len(rows), -1)
+            x = self.solver(block.reshape(*block.shape[:2], -1), own)
+            found.append(x.reshape(rows.size, *worlds))
+            order.append(rows.ravel())
+        return take(jnp.concatenate(found), np.argsort(np.concatenate(order)))
+
+    def _each(self) -> list[tuple[Array, np.ndarray]]:
+        return list(zip(self.blocks, by_size(self.parts), strict=True))
+
+
+def _plus_chunk(H: Apart, _: Array | int, own: Array, weight: list, group: tuple) -> Apart:
+    """With the products of some contacts added."""
+    (of_contact,) = group
+    own, weight = pin((own, weight), own[0, 0])
+    both = pin(products(own, weight), own[0, 0])
+    sizes = np.array([len(part) for part in H.parts])
+    new = []
+    for block in H.blocks:
+        size = len(block)
+        number = np.where(sizes == size, np.cumsum(sizes == size) - 1, -1).astype(np.int32)
+        table = jnp.asarray(column(np.append(number, np.int32(-1)), of_contact))
+        index = pick(table, jnp.where(of_contact < 0, len(sizes), of_contact))
+        new.append(_plus(block, both[:, :size, :size], index))
+    return replace(H, blocks=new)
+
+
+def _plus(block: Array, values: Array, index: Array) -> Array:
+    """Blocks `[size, size, parts, *W]` with values `[ncon, size, size, *W]` onto some of them."""
+    if index.ndim > 1 or len(values) > CHUNK:
+        return block + jnp.moveaxis(spread(values, index, block.shape[2]), 0, 2)
+    values = jnp.where((index >= 0)[:, None, None], values, 0)
+    for value, k in zip(values, jnp.maximum(index, 0), strict=True):
+        old = lax.dynamic_slice_in_dim(block, k, 1, axis=2)
+        block = lax.dynamic_update_slice_in_dim(block, old + value[:, :, None], k, axis=2)
+    return block

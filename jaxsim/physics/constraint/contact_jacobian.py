@@ -1,0 +1,89 @@
+"""The Jacobian of the contacts of a state, in the form that suits the model."""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.math import Vec
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.call import differentiated
+from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.between import chosen
+from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.constraint.basis import basis_jacobian
+from jaxsim.physics.constraint.group_jacobian import GroupJacobian
+from jaxsim.physics.constraint.groups import Groups, contact_groups
+from jaxsim.physics.constraint.jacobian import BasisJacobian
+
+
+def contact_jacobian(m: Model, d: Data, c: Contacts, size: int) -> BasisJacobian | GroupJacobian:
+    """Jacobians of the first `size` basis vectors of contacts, in the form that suits the model.
+
+    Needs what `basis_jacobian` needs. Derivatives are made of whole rows.
+    """
+    groups = (
+        None if c.item is not None or differentiated() or platform().kernels else contact_groups(m)
+    )
+    if groups is None:
+        return BasisJacobian(pin(basis_jacobian(m, d, c, size), d.qvel), None)
+    return _group_jacobian(m, d, c, size, groups)
+
+
+def _group_jacobian(m: Model, d: Data, c: Contacts, size: int, groups: Groups) -> GroupJacobian:
+    bodies = [body.values(groups.of_body.astype(np.int32), c.dist) for body in c.body]
+    first, second = (jnp.broadcast_to(group, c.dist.shape) for group in bodies)
+    moves = [body.bits(groups.moves, c.dist) for body in c.body]
+    group = [jnp.maximum(first, second), jnp.minimum(first, second)][: groups.slots]
+    if len(group) == 2:
+        group[1] = jnp.where(first == second, -1, group[1])
+    slots = [_rows_of_group(m, d, c, size, groups, g, (first, second), moves) for g in group]
+    own = [jnp.concatenate(rows, axis=1) for rows in zip(*slots, strict=True)]
+    dofs = tuple(tuple(row) for row in groups.dofs.tolist())
+    return GroupJacobian(dofs, jnp.stack(pin(own, d.qvel)), tuple(group), None)
+
+
+def _rows_of_group(
+    m: Model,
+    d: Data,
+    c: Contacts,
+    size: int,
+    groups: Groups,
+    group: Array,
+    bodies: tuple[Array, Array],
+    moves: Sequence[Array | np.ndarray],
+) -> list[Array]:
+    """The rows of each contact for the dofs of one group, `[ncon, k, *W]` each.
+
+    Args:
+      group: of each contact, -1 for none.
+      bodies: the groups of its two bodies.
+      moves: where the dofs of these groups move the bodies, `[ncon, k, *W]`.
+    """
+    one, other = (
+        jnp.where(((body == group) & (group >= 0))[:, None], moved, 0)
+        for body, moved in zip(bodies, moves, strict=True)
+    )
+    sign = other - one
+    table, dofs = groups.dofs, groups.dofs.ravel()
+    root = m.body_rootid[m.dof_bodyid[table]]
+    if (root == root[:, :1]).all():
+        root = root[:, :1]
+
+    def own(a: Array, width: int) -> Array:
+        return chosen(a.reshape(groups.number, width, *a.shape[1:]), group)
+
+    origin = take(d.subtree_com, root.ravel()).map(lambda a: own(a, root.shape[1]))
+    axes = take(d.cdof, dofs).map(lambda a: own(a, table.shape[1]))
+    origin, axes = pin((origin, axes), d.qvel)
+    arm = Vec(*(p[:, None] - o for p, o in zip(c.pos.parts, origin.parts, strict=True)))
+    linear = axes.at(arm)
+    rows = []
+    for k in range(size):
+        axis = Vec(*(a[:, None] for a in c.frame.rows[k % 3].parts))
+        rows.append(sign * axis.dot(linear if k < 3 else axes.rot))
+    return rows

@@ -1,0 +1,110 @@
+"""Jacobians of contacts that keep the numbers of the dofs which a contact touches.
+
+As `BasisJacobian` (jacobian.py), for models of many trees: 12 balls have 72 dofs, and a contact
+touches 12 of them.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import WRITE_OUT, written_sum
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.pin import few, pin
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.products import CHUNK, chunks, gram_basis
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.system.between import Between, chosen, spread
+from jaxsim.physics.arrays.system.lower import AnySymmetric
+
+
+@node("dofs")
+class GroupJacobian:
+    """Contacts in their basis: normal, two tangents, spin, two rolls.
+
+    Attributes:
+      dofs: the dofs of each group, as in `Groups`.
+      own: `[size, ncon, slots k, *W]`: the entries of the groups that a contact touches, one after
+        another; 0 where it touches none, or where a dof is there again.
+      group: of each slot the group, int `[ncon, *W]`, -1: none. Of two the first is the later one.
+      used: contacts up to the last that pushes in any world, int scalar; None: not known.
+    """
+
+    dofs: tuple[tuple[int, ...], ...]
+    own: jax.Array
+    group: tuple[jax.Array, ...]
+    used: jax.Array | None
+
+    @property
+    def _place(self) -> np.ndarray:
+        """Where each dof is among those of all groups, `[nv]`."""
+        return np.unique(np.array(self.dofs).ravel(), return_index=True)[1]
+
+    def times(self, x: Array) -> list:
+        """J x, `[nv, *W]` -> list of `[ncon, *W]`."""
+        dofs = np.array(self.dofs)
+        groups = take(x, dofs.ravel()).reshape(*dofs.shape, *x.shape[1:])
+
+        def product(own: Array, group: tuple) -> Array:
+            moved = jnp.concatenate([chosen(groups, g) for g in group], axis=1)
+            moved = pin(moved, own[0, 0])
+            if few(own[0, 0]) or own.shape[2] > WRITE_OUT or not platform().recomputes:
+                return jnp.sum(own * moved[None], axis=2)
+            return written_sum(lambda j: own[:, :, j] * moved[None, :, j], own.shape[2])
+
+        def put(out: Array, first: Array, own: Array, group: tuple) -> Array:
+            return lax.dynamic_update_slice_in_dim(out, product(own, group), first, axis=1)
+
+        size, count = self.own.shape[:2]
+        if self.used is None or count <= CHUNK:
+            return list(product(self.own, self.group))
+        start = jnp.zeros((size, count + -count % CHUNK, *self.own.shape[3:]), self.own.dtype)
+        return list(chunks(put, start, self.used, (self.own, 1), (self.group, 0))[:, :count])
+
+    def transposed(self, f: list, nv: int) -> Array:
+        """J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
+        number, k = len(self.dofs), len(self.dofs[0])
+
+        def add(out: Array, _: Array | int, own: Array, f: list, group: tuple) -> Array:
+            push = pin(sum(own[b] * f[b][:, None] for b in range(len(f))), own[0, 0])
+            parts = (push[:, s * k : (s + 1) * k] for s in range(len(group)))
+            return sum((spread(part, g, number) for part, g in zip(parts, group, strict=True)), out)
+
+        start = jnp.zeros((number, k, *self.own.shape[3:]), self.own.dtype)
+        out = chunks(add, start, self.used, (self.own, 1), (f, 0), (self.group, 0))
+        return take(out.reshape(number * k, *out.shape[2:]), self._place[:nv])
+
+    def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
+        """H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
+        between = Between(self.dofs, self.own, self.group, weight, self.used)
+        if H.takes(between):
+            return H.plus_between(between)
+        return gram_basis(H, self.basis, weight, self.used)
+
+    def with_contacts(self, new: Any, first: Array) -> "GroupJacobian":
+        """With other rows for the contacts from number `first` on."""
+        own = lax.dynamic_update_slice_in_dim(self.own, new.own, first, axis=1)
+        group = [
+            lax.dynamic_update_slice_in_dim(a, b, first, axis=0)
+            for a, b in zip(self.group, new.group, strict=True)
+        ]
+        return replace(self, own=own, group=tuple(group))
+
+    @property
+    def basis(self) -> Array:
+        """All numbers of the rows, `[size, ncon, nv, *W]`."""
+        k = len(self.dofs[0])
+        owner = column(self._place // k, self.group[0]).astype(np.int32)
+        columns = jnp.moveaxis(self.own, 2, 0)
+        rows = []
+        for s, group in enumerate(self.group):
+            here = group[:, None] == owner[None]
+            rows.append(
+                jnp.where(here, jnp.moveaxis(take(columns, s * k + self._place % k), 0, 2), 0)
+            )
+        return sum(rows[1:], rows[0])

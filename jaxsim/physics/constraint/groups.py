@@ -1,0 +1,72 @@
+"""Which dofs a contact can move: those of the trees of its two bodies, few of many.
+
+Rows of contacts are kept for these only. What a row has for the other dofs is zero, and takes
+neither memory nor time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.physics.collision.candidates.plan import layout
+from jaxsim.physics.parts import Parts, solver_parts, touching
+from jaxsim.physics.topology import ancestors
+
+GAIN = 2  # times less numbers in a row that groups have to bring: selecting them costs, too
+
+
+class Groups(NamedTuple):
+    """Dofs in groups, of which a contact touches one or two.
+
+    Attributes:
+      dofs: the dofs of each group, constant `[number, k]`; a smaller group has its first one again.
+      slots: how many groups a contact can touch.
+      of_body: the group of each body, -1 for none, `[nbody]`.
+      moves: 1 where a dof of its group moves a body, `[nbody, k]`; 0 where a dof is there again.
+    """
+
+    dofs: np.ndarray
+    slots: int
+    of_body: np.ndarray
+    moves: np.ndarray
+
+    @property
+    def number(self) -> int:
+        """How many groups there are."""
+        return len(self.dofs)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row has."""
+        return self.slots * self.dofs.shape[1]
+
+
+def contact_groups(m: Model) -> Groups | None:
+    """The groups with which rows are shortest; None where whole rows are hardly longer.
+
+    Trees, of which a contact touches two; or the parts into which the Hessian falls, which are
+    made so that a contact touches one.
+    """
+    s, plan = m.structure, layout(m)
+    if plan.soft:
+        return None
+    trees = tuple(tuple(np.flatnonzero(s.dof_treeid == t).tolist()) for t in range(s.ntree))
+    pairs = touching(s, plan)
+    both = bool(np.any((pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])))
+    choices = [_groups(m, trees, 2 if both else 1), _groups(m, solver_parts(m), 1)]
+    best = min(choices, key=lambda groups: groups.width)
+    return best if GAIN * best.width <= s.nv else None
+
+
+def _groups(m: Model, parts: Parts, slots: int) -> Groups:
+    s, most = m.structure, max(map(len, parts))
+    dofs = np.array([[*part, *[part[0]] * (most - len(part))] for part in parts])
+    real = np.arange(most) < np.array([len(part) for part in parts])[:, None]
+    of_dof = np.zeros(s.nv, int)
+    of_dof[dofs[real]] = np.nonzero(real)[0]
+    moved = ancestors(s) > 0
+    of_body = np.where(moved.any(axis=1), of_dof[moved.argmax(axis=1)], -1)
+    own = dofs[np.maximum(of_body, 0)]
+    moves = np.take_along_axis(moved, own, axis=1) & real[np.maximum(of_body, 0)]
+    return Groups(dofs, slots, of_body, 1.0 * moves)
