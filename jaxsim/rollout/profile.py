@@ -103,7 +103,9 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     many = np.ndim(d.time) == 1 if isinstance(d, Data) else False
     check_data("profile", m, d, np.shape(d.time)[:1] if many else ())
     if many:
-        d = d[: tile_size(m, len(d.time))]
+        tile = tile_size(m, len(d.time))
+        d = d[0] if tile == 1 else d[:tile]
+        many = tile > 1
     worlds = len(d.time) if many else 1
     whole = jax.vmap(step, (None, 0)) if many else step
     whole_seconds = _seconds(jax.jit(whole), (m, d), seconds)

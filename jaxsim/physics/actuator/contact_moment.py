@@ -19,7 +19,7 @@ from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.sides import of_geoms
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.smooth import felt
-from jaxsim.physics.constraint.basis import basis_jacobian
+from jaxsim.physics.constraint.contact.basis import basis_jacobian
 from jaxsim.physics.topology import ancestors
 
 

@@ -384,9 +384,6 @@ def _in_columns(
 
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
-    if size == 1 and is_in_kernels():  # the program of one world is the faster one
-        given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
-        return [a[None] for a in call(*given)]
     tile = call.tile(size)
     at_once = partial(_at_once, own=own, size=tile, call=call)
     if tile == size:
@@ -407,6 +404,9 @@ def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> l
 def _at_once(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Worlds first, by worlds last. What all worlds share of a model stays one; the rest is
     repeated, so that everything computed from a state has all worlds."""
+    if size == 1 and is_in_kernels():  # the program of one world is the faster one
+        given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
+        return [a[None] for a in call(*given)]
 
     def last(a: Array, has: bool, shared: bool) -> Array:
         if has:

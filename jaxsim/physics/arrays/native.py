@@ -22,7 +22,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call import Call
+from jaxsim.physics.arrays.call import Call, is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -153,6 +153,7 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
 
 TILES = (32, 64)  # least and most worlds that a CPU takes at a time
 CACHE = 352 * 1024  # bytes of a core's cache for what the solver reads of all worlds of a tile
+LARGE = 96  # dofs of models whose worlds are taken one by one: a tile of them fits no cache
 ROWS = 12  # of the Jacobian of contacts that are read together (products.py: CHUNK, 3 directions)
 
 
@@ -160,8 +161,11 @@ def tile_size(m: Model, worlds: int) -> int:
     """How many worlds are taken at a time.
 
     On a CPU: as many as keep the Hessian of the solver and the rows that it is made of in the cache
-    of a core, and a divisor of the number of worlds, unless there is only a small one.
+    of a core, and a divisor of the number of worlds, unless there is only a small one. Worlds of
+    large models one by one, where a world is a few large kernels.
     """
+    if m.nv > LARGE and platform().tiles and is_in_kernels():
+        return 1
     least, most = TILES
     read = (m.nv + ROWS) * m.nv * m.qpos0.dtype.itemsize
     most = min(max(CACHE // max(read, 1), least), most)

@@ -1,7 +1,7 @@
 """Surfaces that move while their geoms do not: conveyor belts, turntables.
 
 MuJoCo's documentation, XML reference: geom/surfacevel. What a contact feels of it is the reference
-velocity of its friction rows (constraint/contact.py).
+velocity of its friction rows (constraint/contact/rows.py).
 """
 
 import jax

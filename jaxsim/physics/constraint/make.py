@@ -10,7 +10,7 @@ from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.listed import contacts_of
-from jaxsim.physics.constraint.contact import contact_rows
+from jaxsim.physics.constraint.contact.rows import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
 from jaxsim.physics.constraint.flex import flex_lengths, flex_strains
 from jaxsim.physics.constraint.island import row_trees

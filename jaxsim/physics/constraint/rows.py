@@ -17,8 +17,8 @@ from jaxsim.enums import ConstraintType
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
-from jaxsim.physics.constraint.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.impedance import regularization
 from jaxsim.physics.constraint.jacobian import (
     BasisJacobian,

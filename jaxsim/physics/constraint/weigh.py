@@ -20,7 +20,7 @@ from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import diagonal
 from jaxsim.physics.arrays.system.factor import inverse_parts
 from jaxsim.physics.constraint.cone import Pyramid
-from jaxsim.physics.constraint.contact import with_pull
+from jaxsim.physics.constraint.contact.rows import with_pull
 from jaxsim.physics.constraint.impedance import regularization
 from jaxsim.physics.constraint.rows import ContactRows, Rows, SingleRows
 from jaxsim.physics.discrete import is_discrete

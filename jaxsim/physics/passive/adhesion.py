@@ -1,7 +1,7 @@
 """Attraction of adhesive contacts, a passive force.
 
 MuJoCo's documentation, Computation: Constraint model, Adhesion: the other half is the reference of
-the normal rows (constraint/contact.py), which lets them push against this force and no more.
+the normal rows (constraint/contact/rows.py), which lets them push against this force and no more.
 """
 
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from jaxsim.physics.arrays.bilinear import apply_transpose
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.params import has_adhesion
-from jaxsim.physics.constraint.basis import basis_jacobian
+from jaxsim.physics.constraint.contact.basis import basis_jacobian
 
 
 def adhesion_force(m: Model, d: Data) -> Array:

@@ -36,7 +36,7 @@ from jaxsim.physics.collision.flex.shares import corner_shares, node_shares
 from jaxsim.physics.collision.ids import Ids
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.smooth import felt
-from jaxsim.physics.constraint.basis import basis_jacobian
+from jaxsim.physics.constraint.contact.basis import basis_jacobian
 
 OMEGA2 = 5e7  # the square of a frequency [1/s^2]
 NO_MASS = 1e30  # more than any: what has none does not decide

@@ -17,8 +17,8 @@ from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.collision.candidates.plan import layout
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.listed import from_list, picked
-from jaxsim.physics.constraint.contact import basis_size, rows_at, surface_force
-from jaxsim.physics.constraint.contact_jacobian import contact_jacobian
+from jaxsim.physics.constraint.contact.jacobian import contact_jacobian
+from jaxsim.physics.constraint.contact.rows import basis_size, rows_at, surface_force
 from jaxsim.physics.stage import stage
 
 

@@ -18,7 +18,7 @@ from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.collision.flex.sides import of_geoms
 from jaxsim.physics.collision.listed import listed_forces
-from jaxsim.physics.constraint.contact import surface_force
+from jaxsim.physics.constraint.contact.rows import surface_force
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
 from jaxsim.physics.constraint.rows import Block
 from jaxsim.physics.solver.problem import Problem

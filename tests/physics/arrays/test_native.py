@@ -64,3 +64,5 @@ def test_tile_sizes(monkeypatch):
     assert native.tile_size(large, 4096) == 32  # the largest divisor up to 50
     monkeypatch.setattr(native, "CACHE", matrix)
     assert native.tile_size(large, 4096) == 32  # never less
+    larger = jaxsim.load_model(f"<mujoco><worldbody>{17 * body}</worldbody></mujoco>")
+    assert native.tile_size(larger, 4096) == 1  # one after another

@@ -8,7 +8,7 @@ from tolerance import ROUNDING
 from jaxsim.physics.arrays.products import gram_basis
 from jaxsim.physics.arrays.system.factor import Whole, growing
 from jaxsim.physics.arrays.system.lower import Lower
-from jaxsim.physics.arrays.system.steps import WIDTH, Steps
+from jaxsim.physics.arrays.system.steps import Steps
 
 WORLDS = 9
 KINDS = {"lower": Lower.of, "steps": Steps.of, "whole": Whole}
@@ -92,26 +92,3 @@ def test_steps_of_many_columns():
     H = jax.jit(lambda A, J, G, v: Steps.of(A).plus_products(J, G).plus_diagonal(v).solve(b))
     x = H(A, J, G, diagonal)
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)
-
-
-def test_contacts_between_blocks():
-    """Contacts of two trees in either order, of one with itself, with the world, and of none."""
-    rng, size, blocks = np.random.default_rng(5), 3, 4
-    n, used = WIDTH * blocks, np.int32(11)
-    first, second = rng.integers(-1, blocks, (2, 20, WORLDS)).astype(np.int32)
-    first[0], second[0], first[1], second[1], second[2] = 2, 2, -1, -1, -1
-    owner = (np.arange(n) // WIDTH)[:, None]
-    J = rng.standard_normal((size, 20, n, WORLDS))
-    J *= (first[:, None] == owner) | (second[:, None] == owner)
-    W = rng.uniform(size=(size, size, 20, WORLDS))
-    W = (W + W.swapaxes(0, 1)) * (np.arange(20) < used)[:, None]
-    A, _, _, _, b = parts(n)
-    whole = A + np.einsum("kciw,klcw,lcjw->ijw", J, W, J)
-
-    @jax.jit
-    def solve(A, J, W, trees):
-        weight = [list(row) for row in W]
-        return gram_basis(Steps.of(A), J, weight, used, trees).solve(b)
-
-    x = solve(A, J, W, (first, second))
-    np.testing.assert_allclose(x, np.linalg.solve(whole.T, b.T[..., None])[..., 0].T, **ROUNDING)

@@ -15,9 +15,9 @@ from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.between import chosen
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.constraint.basis import basis_jacobian
-from jaxsim.physics.constraint.group_jacobian import GroupJacobian
-from jaxsim.physics.constraint.groups import Groups, contact_groups
+from jaxsim.physics.constraint.contact.basis import basis_jacobian
+from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
+from jaxsim.physics.constraint.contact.groups import Groups, contact_groups
 from jaxsim.physics.constraint.jacobian import BasisJacobian
 
 

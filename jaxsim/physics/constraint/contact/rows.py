@@ -20,8 +20,8 @@ from jaxsim.physics.collision.driver import Contacts, Found
 from jaxsim.physics.collision.flex.shares import moved_by_flexes
 from jaxsim.physics.collision.smooth import felt
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
-from jaxsim.physics.constraint.contact_jacobian import contact_jacobian
-from jaxsim.physics.constraint.group_jacobian import GroupJacobian
+from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
+from jaxsim.physics.constraint.contact.jacobian import contact_jacobian
 from jaxsim.physics.constraint.impedance import Law, impedance, law, regularization
 from jaxsim.physics.constraint.jacobian import BasisJacobian
 from jaxsim.physics.constraint.rows import Block, ContactRows
