@@ -285,6 +285,9 @@ class Data(Record):
     found: Any = work(
         "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
     )
+    inertia: Any = work(
+        "M by its entries (arrays/system/tree.py), where equations are solved so; None: by M"
+    )
     rows: Any = work("constraint rows of the solver (constraint/rows.py)")
     forces: Any = work(
         "forces of the rows that do not follow from qacc (m.lists_row_forces); None: they do"

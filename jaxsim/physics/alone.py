@@ -115,7 +115,7 @@ def fwd_velocity(m: Model, d: Data) -> Data:
         "geom_xpos geom_xmat subtree_com cdof M ten_length ten_J flexvert_xpos actuator_length "
         "actuator_moment cvel ten_velocity actuator_velocity qfrc_bias qfrc_passive act_dot "
         "actuator_force "
-        "qfrc_actuator found"
+        "qfrc_actuator found inertia"
     ),
     writes="qfrc_smooth qacc_smooth",
 )
@@ -136,7 +136,7 @@ def fwd_acceleration(m: Model, d: Data) -> Data:
         "geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos actuator_length "
         "actuator_moment contact cvel cdof_dot ten_velocity actuator_velocity act_dot "
         "actuator_force qfrc_actuator qfrc_smooth "
-        "found rows"
+        "found inertia rows"
     ),
     writes="solver_niter solver contact qacc_smooth qfrc_constraint qacc",
 )
@@ -173,7 +173,8 @@ def tendon_bias(m: Model, d: Data) -> Data:
 @stage(
     reads=(
         "time qpos qvel act history plastic ctrl xpos xquat subtree_com cdof M ten_length ten_J "
-        "flexvert_xpos actuator_velocity act_dot qfrc_smooth qfrc_constraint qacc readings frames"
+        "flexvert_xpos actuator_velocity act_dot qfrc_smooth qfrc_constraint qacc readings frames "
+        "inertia"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )

@@ -182,7 +182,7 @@ def smooth_force(m: Model, d: Data) -> Data:
         "time qpos qvel act history plastic qacc_warmstart ctrl tree_asleep xpos xquat xipos ximat "
         "geom_xpos geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos "
         "actuator_length actuator_moment cvel cdof_dot ten_velocity actuator_velocity act_dot "
-        "actuator_force qfrc_actuator qfrc_smooth contact qacc_smooth found rows"
+        "actuator_force qfrc_actuator qfrc_smooth contact qacc_smooth found inertia rows"
     ),
     writes=(
         "solver_niter solver contact efc_type efc_id efc_J efc_pos efc_margin efc_frictionloss "

@@ -13,10 +13,14 @@ from jaxsim.enums import EqType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.system.factor import WRITE_OUT
+from jaxsim.physics.arrays.system.tree import pairs_of
 from jaxsim.physics.collision.candidates.plan import Layout, layout
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import trees_of_flexes, trees_that_push
 from jaxsim.physics.sleep.incidence import equalities, tendons
+from jaxsim.physics.topology import dof_forest
 
 Parts = tuple[tuple[int, ...], ...]  # the dofs of each part
 
@@ -28,6 +32,24 @@ HOLD = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)  # equalities 
 def inertia_parts(s: Structure) -> Parts:
     """The parts into which the joint-space inertia falls."""
     return _parts(s, tendons(s).tree)
+
+
+def is_sparse(m: Model) -> bool:
+    """Whether the joint-space inertia is solved by the entries between dofs and their ancestors.
+
+    It is where loops are cheap, and where these entries, each of which changes a row of them, are
+    few beside those of the parts, or these too small to gain.
+    """
+    return platform().in_kernels and _is_sparse(m)
+
+
+@derived
+def _is_sparse(s: Structure) -> bool:
+    sizes = np.array([len(part) for part in inertia_parts(s)])
+    if s.ntendon or sizes.max(initial=0) <= WRITE_OUT:
+        return False  # tendons may have inertia
+    pairs = pairs_of(dof_forest(s))
+    return 4 * len(pairs.item) * pairs.width < int(np.sum(sizes**3)) / 6
 
 
 @derived

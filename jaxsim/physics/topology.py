@@ -78,6 +78,35 @@ def dofs_carrying(s: Structure) -> np.ndarray:
     return carry
 
 
+@derived
+def body_forest(s: Structure) -> tuple[int, ...]:
+    """[nbody]: the parent of each body; -1 of the world."""
+    return (-1, *s.body_parentid[1:].tolist())
+
+
+@derived
+def dof_forest(s: Structure) -> tuple[int, ...]:
+    """[nv]: the parent of each dof; -1: none."""
+    return tuple(s.dof_parentid.tolist())
+
+
+@derived
+def moving_dof(s: Structure) -> tuple[int, ...]:
+    """[nbody]: the last dof that moves each body, which with its ancestors is all of `ancestors`;
+    -1: none."""
+    return _last(ancestors(s))
+
+
+@derived
+def carrying_dof(s: Structure) -> tuple[int, ...]:
+    """[nv]: the same for `dofs_before`."""
+    return _last(dofs_before(s))
+
+
+def _last(table: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(np.flatnonzero(row).max(initial=-1)) for row in table)
+
+
 @dataclass(frozen=True)
 class Levels:
     """Bodies by depth, for the recursion of the poses.

@@ -107,6 +107,12 @@ TWISTING = """<flexcomp name="wire" type="grid" count="3 1 1" spacing=".1 .1 .1"
 BAR = TWISTING.replace(' young="1e4"', ' young="1e4" section="box" sectionsize=".02 .01"')
 
 
+# so many dofs that the inertia is kept by its entries: five branches of ten hinges on one body
+HINGES = "".join(f'<body pos=".1 0 {k}"><joint damping="1"/><geom size=".1"/>' for k in range(10))
+BRANCHES = f"""<mujoco><option><flag contact="disable"/></option><worldbody><body><joint/>
+  <geom size=".1"/>{5 * (HINGES + 10 * "</body>")}</body></worldbody></mujoco>"""
+
+
 @cache
 def scenes() -> list:
     """Models with a Data of shapes, with all fields and the working values of a step."""
@@ -137,7 +143,19 @@ def scenes() -> list:
     stepped = stepped.replace("</worldbody>", f"{TWISTING}</worldbody>")
     touching = MODELS["soft"].replace('contact="disable" ', "")
     touching = touching.replace("</worldbody>", f"{BAR}</worldbody>")
-    several = [machine, soft, stepped, touching, held, discrete, leaping, FAST, PUSHING, asleep]
+    several = [
+        machine,
+        soft,
+        stepped,
+        touching,
+        held,
+        discrete,
+        leaping,
+        FAST,
+        PUSHING,
+        BRANCHES,
+        asleep,
+    ]
     for text in [SLOWED, LATE, *texts, *several]:
         # with few places for pairs the boxes around elements are asked
         m = jaxsim.load_model(text, pairs=8 if text is touching else None)

@@ -45,7 +45,7 @@ HOLDS = frozenset(
     # of functions and loops
     """
     closed_call cond custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call
-    jit pjit scan while physics bilinear end_of_iteration solution optimization_barrier
+    jit pjit scan while physics bilinear forest_sums end_of_iteration solution optimization_barrier
     stop_gradient reshard pvary
     """.split()
 )

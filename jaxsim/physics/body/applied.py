@@ -4,9 +4,9 @@ from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.stage import stage
-from jaxsim.physics.topology import descendants
 
 
 @stage(reads="xfrc_applied xipos subtree_com cdof")
@@ -27,5 +27,5 @@ def wrench_force(m: Model, d: Data, force: Vec, torque: Vec, point: Vec) -> Arra
     """Generalized force `[nv, *W]` of one force, torque and point of application per body."""
     arm = point - take(d.subtree_com, m.body_rootid)
     wrench = Spatial.of(torque + arm.cross(force), force)
-    subtree = weighted_sum(descendants(m), wrench)
+    subtree = subtree_sums(m, wrench)
     return d.cdof.dot(take(subtree, m.dof_bodyid))

@@ -12,10 +12,13 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import outer_sum
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
-from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.arrays.select import column, take
 from jaxsim.physics.arrays.system.ldl import ltdl
+from jaxsim.physics.arrays.system.tree import TreeMatrix
+from jaxsim.physics.body.tree_sums import subtree_sums
+from jaxsim.physics.parts import is_sparse
 from jaxsim.physics.stage import stage
-from jaxsim.physics.topology import descendants, dof_ancestors, dof_slot
+from jaxsim.physics.topology import dof_ancestors, dof_forest, dof_slot
 
 
 @stage(reads="xmat xipos ximat xanchor xaxis ", writes="subtree_com cdof cinert")
@@ -27,8 +30,7 @@ def com_pos(m: Model, d: Data) -> Data:
     A massless subtree has no center of mass; it keeps its own `xipos`, as MuJoCo does.
     """
     mass = m.body_mass
-    moment = weighted_sum(descendants(m), d.xipos.scale(mass))
-    subtree = weighted_sum(descendants(m), mass)
+    moment, subtree = subtree_sums(m, (d.xipos.scale(mass), mass))
     heavy = subtree > MINVAL
     inverse = 1 / jnp.where(heavy, subtree, 1.0)
     com = select(heavy, moment.scale(inverse), d.xipos)
@@ -72,7 +74,7 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
     return Spatial.of(rot, lin)
 
 
-@stage(reads="cdof cinert ten_J ", writes="crb M qLD qLDiagInv")
+@stage(reads="cdof cinert ten_J ", writes="crb M qLD qLDiagInv inertia")
 def crb(m: Model, d: Data) -> Data:
     """Joint-space inertia by the composite-rigid-body method (Featherstone, ch. 6).
 
@@ -82,9 +84,9 @@ def crb(m: Model, d: Data) -> Data:
     couple across branches or trees is left out, as in MuJoCo. A Data that keeps `qLD` gets the
     factors of M.
     """
-    # the world has no row: it is no part of any tree
-    moving = descendants(m) * (np.arange(m.nbody) > 0)[:, None]
-    composite = weighted_sum(moving, d.cinert)
+    # the world has no subtree here: it is no part of any tree
+    moving = column(1.0 * (np.arange(m.nbody) > 0), d.cinert)
+    composite = subtree_sums(m, d.cinert).map(lambda a: moving * a)
     force = take(composite, m.dof_bodyid) @ d.cdof
     below = outer_sum(zip(force.parts, d.cdof.parts, strict=True))
     lower = _square(dof_ancestors(m), below)
@@ -94,8 +96,16 @@ def crb(m: Model, d: Data) -> Data:
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(lower | _square(dof_ancestors(m).T, M), along, 0)
-    d = d.replace(crb=composite, M=pin(M, d.qpos))
+    # whichever nobody reads is not computed
+    inertia = _by_entries(m, d, force) if is_sparse(m) else None
+    d = d.replace(crb=composite, M=pin(M, d.qpos), inertia=inertia)
     return d if d.qLD is None and d.qLDiagInv is None else _factors(d)
+
+
+def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix:
+    """The joint-space inertia between each dof and its ancestors."""
+    products = TreeMatrix.of_products(force.parts, d.cdof.parts, dof_forest(m))
+    return products.plus_diagonal(jnp.broadcast_to(dof_armature(m), d.qvel.shape))
 
 
 def _factors(d: Data) -> Data:

@@ -7,10 +7,10 @@ from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.tree_sums import moving_and_carrying_sums, moving_sums, subtree_sums
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.bias import tendon_bias
-from jaxsim.physics.topology import ancestors, descendants, dofs_before
 
 
 @stage(reads="qvel cdof ", writes="cvel cdof_dot")
@@ -21,8 +21,7 @@ def com_vel(m: Model, d: Data) -> Data:
     cdof_dot[i] = v x cdof[i],       v the velocity of what carries axis i
     """
     flow = d.cdof.scale(d.qvel)
-    cvel = weighted_sum(ancestors(m), flow)
-    carrier = weighted_sum(dofs_before(m), flow)
+    cvel, carrier = moving_and_carrying_sums(m, flow)
     return d.replace(cvel=cvel, cdof_dot=carrier.cross_motion(d.cdof))
 
 
@@ -52,8 +51,8 @@ def rne(m: Model, d: Data, qacc: Array | None = None) -> Array:
     drift = d.cdof_dot.scale(d.qvel)
     if qacc is not None:
         drift = drift + d.cdof.scale(qacc)
-    force = body_force(d, base_acceleration(m, weighted_sum(ancestors(m), drift)))
-    subtree = weighted_sum(descendants(m), force)
+    force = body_force(d, base_acceleration(m, moving_sums(m, drift)))
+    subtree = subtree_sums(m, force)
     return d.cdof.dot(take(subtree, m.dof_bodyid))
 
 

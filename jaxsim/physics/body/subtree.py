@@ -7,8 +7,8 @@ from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.stage import stage
-from jaxsim.physics.topology import descendants
 
 
 @stage(reads="subtree_com cinert cvel ", writes="subtree_linvel subtree_angmom")
@@ -19,8 +19,7 @@ def subtree_vel(m: Model, d: Data) -> Data:
     subtree_linvel = P / mass
     subtree_angmom = H - (subtree_com - com of the tree) x P
     """
-    momentum = weighted_sum(descendants(m), d.cinert @ d.cvel)
-    mass = weighted_sum(descendants(m), m.body_mass)
+    momentum, mass = subtree_sums(m, (d.cinert @ d.cvel, m.body_mass))
     offset = d.subtree_com - take(d.subtree_com, m.body_rootid)
     if m.nbody > 1:
         # the world's subtree is of several trees, whose reference points differ

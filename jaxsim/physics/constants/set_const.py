@@ -18,16 +18,17 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype, transmission
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import pack_values, worlds
-from jaxsim.physics.arrays.select import column, largest, take, weighted_sum
+from jaxsim.physics.arrays.select import column, largest, take
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.constants.added_mass import geom_fluid
 from jaxsim.physics.constants.flex_edges import edge_length
 from jaxsim.physics.constants.geom_bounds import geom_bounds
 from jaxsim.physics.constants.inverse_weight import inverse_weights
 from jaxsim.physics.constants.statistics import body_length, dof_length, statistics
 from jaxsim.physics.tendon.tendon import tendon
-from jaxsim.physics.topology import descendants, grouped
+from jaxsim.physics.topology import grouped
 
 
 def set_const(m: Model) -> Model:
@@ -80,7 +81,7 @@ def independent(m: Model) -> dict:
     bounds = geom_bounds(m)
     fluid = {"geom_fluid": geom_fluid(m.replace(**bounds))} if m.geom_hasfluid.any() else {}
     return {
-        "body_subtreemass": weighted_sum(descendants(m), m.body_mass),
+        "body_subtreemass": subtree_sums(m, m.body_mass),
         "body_margin": _body_margin(m),
         **bounds,
         **fluid,

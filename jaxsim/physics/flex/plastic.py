@@ -18,7 +18,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.body.tree_sums import moving_sums
 from jaxsim.physics.flex.bend import ACROSS, CURVED, Hinges, hinges
 from jaxsim.physics.flex.cell import Springs, springs, strain_matrix, strains, turns
 from jaxsim.physics.flex.flex import node_velocity, nodes, vertex_velocity
@@ -26,7 +27,6 @@ from jaxsim.physics.flex.flow import Matrix, flow, inverse, isochoric, product, 
 from jaxsim.physics.flex.lattice import elements
 from jaxsim.physics.flex.push import corners, yielded_numbers
 from jaxsim.physics.flex.stretch import Simplices, simplices
-from jaxsim.physics.topology import ancestors
 
 THICKNESS = 6  # where a shell that yields in bending keeps it, in flex_stiffness
 STEEPEST = 1.3  # rad, by which a hinge is folded at rest at most
@@ -69,7 +69,7 @@ def _yielding(s: Structure) -> list:
 def _end(m: Model, d: Data, qvel: Array) -> Vec:
     """Where vertices and nodes are at the end of a step, `[npoint, *W]`."""
     h = m.opt.timestep
-    d = d.replace(cvel=weighted_sum(ancestors(m), d.cdof.scale(qvel)))
+    d = d.replace(cvel=moving_sums(m, d.cdof.scale(qvel)))
     node = nodes(m, d)
     xpos = concat([d.flexvert_xpos, node])
     return xpos + concat([vertex_velocity(m, d), node_velocity(m, d, node)]).scale(h)

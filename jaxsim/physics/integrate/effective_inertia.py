@@ -22,6 +22,7 @@ from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.arrays.system.factor import solve_parts
+from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (
@@ -42,6 +43,7 @@ class EffectiveInertia(NamedTuple):
       parts: of a symmetric one: dofs that have to do with each other; empty: all have.
       dofs: constant `[6, k]`: dofs of standalone free bodies, whose rows `own` replaces.
       own: their blocks `[6, 6, k, *W]`, without symmetry; None: no such rows.
+      tree: the matrix by its entries, where it is solved so; else None.
     """
 
     matrix: jax.Array
@@ -49,10 +51,13 @@ class EffectiveInertia(NamedTuple):
     parts: Parts = ()
     dofs: np.ndarray | None = None
     own: jax.Array | None = None
+    tree: TreeMatrix | None = None
 
     def solve(self, force: Array) -> Array:
         """The acceleration `[nv, *W]` of a force."""
-        if self.symmetric:
+        if self.tree is not None:
+            out = self.tree.solve(force)
+        elif self.symmetric:
             out = solve_parts(self.matrix, force, self.parts)
         else:
             out = solve_general(self.matrix, force)
@@ -85,8 +90,10 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
     off = m.opt.disableflags & (DisableBit.EULERDAMP | DisableBit.DAMPER)
     if off or not m.flg_damping:
         return None
-    matrix = d.M + m.opt.timestep[None] * diagonal_matrix(dof_damping_rate(m, d))
-    return EffectiveInertia(matrix, True, inertia_parts(m))
+    rate = m.opt.timestep * dof_damping_rate(m, d)
+    matrix = d.M + diagonal_matrix(rate)
+    tree = None if d.inertia is None else d.inertia.plus_diagonal(rate)
+    return EffectiveInertia(matrix, True, inertia_parts(m), tree=tree)
 
 
 def _fast(m: Model, d: Data) -> EffectiveInertia:

@@ -16,6 +16,7 @@ from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.system.factor import solve_parts
+from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.constraint.island import touched_trees
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.integrate.metric import Gyroscopic, Metric, gyroscopic, metric
@@ -32,6 +33,7 @@ class System(NamedTuple):
       parts: dofs that have to do with each other.
       backbone: the inertia that regularization and no-slip iterations see, `[nv, nv, *W]`.
       metric: of a discrete step; else None.
+      tree: the inertia by its entries, where it is solved so; else None.
     """
 
     inertia: jax.Array
@@ -39,9 +41,12 @@ class System(NamedTuple):
     parts: Parts
     backbone: jax.Array
     metric: Metric | None
+    tree: TreeMatrix | None = None
 
     def acceleration(self) -> Array:
         """The acceleration `[nv, *W]`."""
+        if self.tree is not None:
+            return self.tree.solve(self.force)
         return solve_parts(self.inertia, self.force, self.parts)
 
     def for_slip(self, p: Problem, smooth: Array) -> Problem:
@@ -76,7 +81,7 @@ def smooth_system(m: Model, d: Data) -> System:
     Needs `qfrc_smooth`, and for a discrete step all that it is made of.
     """
     if not is_discrete(m) or not m.nv:
-        return System(d.M, d.qfrc_smooth, inertia_parts(m), d.M, None)
+        return System(d.M, d.qfrc_smooth, inertia_parts(m), d.M, None, d.inertia)
     of = metric(m, d)
     return System(of.matrix, d.qfrc_smooth + of.shift, metric_parts(m), of.backbone, of)
 

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.select import take, weighted_sum
+from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.rne import base_acceleration, body_force
+from jaxsim.physics.body.tree_sums import moving_sums, subtree_sums
 from jaxsim.physics.solver.constraint_force import (
     contact_wrench,
     equality_wrench,
@@ -14,7 +15,6 @@ from jaxsim.physics.solver.constraint_force import (
 )
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.force import tendon_wrench
-from jaxsim.physics.topology import ancestors, descendants
 
 
 @stage(reads="qvel cdof cdof_dot qacc ", writes="cacc")
@@ -24,7 +24,7 @@ def body_acceleration(m: Model, d: Data) -> Data:
     cacc[b] = -gravity + sum(cdof_dot[i] qvel[i] + cdof[i] qacc[i]),   i moves b
     """
     drift = d.cdof_dot.scale(d.qvel) + d.cdof.scale(d.qacc)
-    return d.replace(cacc=base_acceleration(m, weighted_sum(ancestors(m), drift)))
+    return d.replace(cacc=base_acceleration(m, moving_sums(m, drift)))
 
 
 @stage(
@@ -46,7 +46,7 @@ def body_forces(m: Model, d: Data) -> Data:
     """
     external = _external(m, d)
     net = body_force(d, d.cacc) - external
-    return d.replace(cfrc_ext=external, cfrc_int=weighted_sum(descendants(m), net))
+    return d.replace(cfrc_ext=external, cfrc_int=subtree_sums(m, net))
 
 
 def _external(m: Model, d: Data) -> Spatial:

@@ -16,8 +16,8 @@ from jaxsim.physics.actuator.reflected import has_drive, tendon_armature
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.object_frame import object_acceleration, object_velocity
+from jaxsim.physics.body.tree_sums import moving_sums
 from jaxsim.physics.tendon.path import Legs, inverse_divisor, legs, tendon_pattern
-from jaxsim.physics.topology import ancestors
 
 
 def tendon_bias(m: Model, d: Data) -> Array | None:
@@ -42,7 +42,7 @@ def tendon_drift(m: Model, d: Data) -> Array | None:
     group = _straight(m)
     if not len(group):
         return None
-    still = d.replace(cacc=weighted_sum(ancestors(m), d.cdof_dot.scale(d.qvel)))
+    still = d.replace(cacc=moving_sums(m, d.cdof_dot.scale(d.qvel)))
     ends = group.site0, group.site1
     x0, x1 = (take(d.site_xpos, site) for site in ends)
     v0, v1 = (object_velocity(m, d, ObjType.SITE, site).lin for site in ends)

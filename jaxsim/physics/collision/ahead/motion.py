@@ -14,9 +14,9 @@ from jaxsim.math.guard import safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.body.tree_sums import moving_sums
 from jaxsim.physics.collision.shape import Placed
-from jaxsim.physics.topology import ancestors
 
 
 class Moving(NamedTuple):
@@ -64,7 +64,7 @@ class Moving(NamedTuple):
 
 def moving(m: Model, d: Data, geoms: Placed) -> Moving:
     """All geoms and how they move, `[ngeom, *W]`, from the velocities before the step."""
-    twist = take(weighted_sum(ancestors(m), d.cdof.scale(d.qvel)), m.geom_bodyid)
+    twist = take(moving_sums(m, d.cdof.scale(d.qvel)), m.geom_bodyid)
     arm = geoms.pos - take(d.subtree_com, m.body_rootid[m.geom_bodyid])
     h = m.opt.timestep
     turns = column(m.geom_type != GeomType.SPHERE, geoms.pos)
