@@ -12,6 +12,7 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import step
 from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
+from jaxsim.model.soft import asks_passive
 
 _POLICIES = {
     "never": SleepPolicy.NEVER,
@@ -68,8 +69,7 @@ def _held(f: dict, flex: int) -> bool:
 
 def _pushes(f: dict, flex: int) -> bool:
     """Whether contacts of a flex are passive, which tie all of it in the inertia of a step."""
-    asks = f["flex_passive"][flex] and f["flex_dim"][flex] > 1
-    return bool(asks and not f["flex_rigid"][flex])
+    return bool(asks_passive(*(f[f"flex_{what}"][flex] for what in ("passive", "dim", "rigid"))))
 
 
 def _tendon_trees(f: dict, tendon: int) -> np.ndarray:

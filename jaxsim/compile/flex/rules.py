@@ -9,6 +9,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, active_nodes
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.enums import IntegratorType, JointType
+from jaxsim.model.soft import asks_passive
 from jaxsim.spec import SpecElement
 
 _CONDIMS = (1, 3, 4, 6)
@@ -98,7 +99,7 @@ def check_options(c: Compilation, flex: Flex) -> None:
     springs = flex.edge.get("stiffness") > 0 or flex.edge.get("damping") > 0
     if springs and integrator == IntegratorType.DISCRETE:
         c.fault(e, "springs and dampers of edges do not go with integrator='discrete'")
-    asks = flex.contact.get("passive") == "true" and flex.dim > 1 and not flex.rigid
+    asks = asks_passive(flex.contact.get("passive") == "true", flex.dim, flex.rigid)
     if asks and integrator != IntegratorType.DISCRETE:
         c.fault(flex.contact, "passive contacts need integrator='discrete'")
     _check_joints(c, flex)

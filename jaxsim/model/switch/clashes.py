@@ -21,6 +21,7 @@ from jaxsim.enums import (
     JointType,
     SolverType,
 )
+from jaxsim.model.soft import asks_passive, meet
 
 STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
 
@@ -107,9 +108,8 @@ def _elastic(m: Any) -> np.ndarray:
 
 
 def _passive(m: Any) -> np.ndarray:
-    """Which flexes ask for passive contacts; of rods and of what is rigid it says nothing."""
-    asks = (np.asarray(m.flex_passive) != 0) & (np.asarray(m.flex_dim) > 1)
-    return asks & ~np.asarray(m.flex_rigid, bool)
+    """Which flexes ask for passive contacts."""
+    return asks_passive(m.flex_passive, m.flex_dim, m.flex_rigid)
 
 
 def _resolved(m: Any) -> np.ndarray:
@@ -119,17 +119,10 @@ def _resolved(m: Any) -> np.ndarray:
     if m.opt.disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not shell.any():
         return np.zeros(m.nflex, bool)
     fixed = (m.body_weldid[m.geom_bodyid] == 0) & np.isin(m.geom_type, BY_MODE)
-    alone = np.diag(_meet(m, "flex")) & (np.asarray(m.flex_selfcollide) != 0)
+    alone = np.diag(meet(m, "flex", "flex")) & (np.asarray(m.flex_selfcollide) != 0)
     alone &= ~np.asarray(m.flex_rigid, bool)
-    others = _meet(m, "flex")[:, shell] & ~np.eye(m.nflex, dtype=bool)[:, shell]
-    return shell & (alone | others.any(axis=1) | _meet(m, "geom")[:, fixed].any(axis=1))
-
-
-def _meet(m: Any, kind: str) -> np.ndarray:
-    """Which flexes and geoms, or flexes, have bits in common `[nflex, n]`."""
-    type1, affinity1 = (np.asarray(a)[:, None] for a in (m.flex_contype, m.flex_conaffinity))
-    type2, affinity2 = (np.asarray(getattr(m, f"{kind}_{a}")) for a in ("contype", "conaffinity"))
-    return ((type1 & affinity2) | (type2 & affinity1)) != 0
+    others = meet(m, "flex", "flex")[:, shell] & ~np.eye(m.nflex, dtype=bool)[:, shell]
+    return shell & (alone | others.any(axis=1) | meet(m, "flex", "geom")[:, fixed].any(axis=1))
 
 
 def _springy(m: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from jaxsim.model.names import name2id
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.collision.convex.distance import (
+from jaxsim.physics.collision.separation import (
     all_meetings,
     lack,
     lack_of,

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.enums import ObjType, SensorType
+from jaxsim.enums import GeomType, ObjType, SensorType
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import FAR, Data
 from jaxsim.model.model import Model
@@ -18,7 +18,13 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, largest, pick, take
-from jaxsim.physics.collision.convex.distance import lack, meetings, segment, separations
+from jaxsim.physics.collision.separation import (
+    family,
+    lack,
+    meetings,
+    segment,
+    separations,
+)
 from jaxsim.physics.collision.shape import Touch, placed
 from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
 
@@ -28,7 +34,7 @@ class Plan:
     """What the sensors of distances of a model ask for.
 
     Attributes:
-      geom1, geom2: pairs of geoms, each once, `[npair]`.
+      geom1, geom2: pairs of geoms, each once, or with a height field once a sensor, `[npair]`.
       pair: pairs of each sensor in MuJoCo's order, filled up with npair, which is none, `[n, k]`.
       sensor: which sensors ask for each pair, by place; the first is repeated, `[npair, k]`.
       rows: of each output its place among distances, normals and segments, number by number.
@@ -77,25 +83,38 @@ def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
 
 
 def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
+    """All pairs `[npair, *W]`, each family of kinds by itself."""
     ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCES))
     reach = largest(take(m.sensor_cutoff, ids), plan.sensor)
     geoms = placed(m, d)
-    a, b = take(geoms, plan.geom1), take(geoms, plan.geom2)
-    types = (m.geom_type[g].tolist() for g in (plan.geom1, plan.geom2))
-    return separations(m, a, b, reach, meetings(zip(*types, strict=True)))
+    kinds = zip(m.geom_type[plan.geom1], m.geom_type[plan.geom2], strict=True)
+    families = np.array([family(*pair) for pair in kinds])
+    parts = [np.flatnonzero(families == k) for k in np.unique(families)]
+    found = []
+    for part in parts:
+        geom1, geom2 = plan.geom1[part], plan.geom2[part]
+        meet = meetings(m.structure, zip(geom1.tolist(), geom2.tolist(), strict=True))
+        a, b = take(geoms, geom1), take(geoms, geom2)
+        found.append(separations(m, a, b, take(reach, part), meet))
+    return take(concat(found), np.argsort(np.concatenate(parts)))
 
 
 @derived
 def _plan(s: Structure) -> Plan:
     ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCES))
-    asked = [_pairs_of(s, int(i)) for i in ids]
+    # of height fields a sensor's cutoff decides which prisms count: these pairs are its own
+    fields = np.flatnonzero(s.geom_type == GeomType.HFIELD)
+    asked = [
+        [(*pair, k if np.isin(pair, fields).any() else -1) for pair in _pairs_of(s, int(i))]
+        for k, i in enumerate(ids)
+    ]
     place = {pair: k for k, pair in enumerate(dict.fromkeys(p for pairs in asked for p in pairs))}
     none = len(place)
     askers: list[list[int]] = [[] for _ in place]
     for k, pairs in enumerate(asked):
         for pair in pairs:
             askers[place[pair]].append(k)
-    geoms = np.array(list(place), int).reshape(none, 2)
+    geoms = np.array(list(place), int).reshape(none, 3)
     rows = [n * len(ids) + k for k, i in enumerate(ids) for n in NUMBERS[s.sensor_type[i]]]
     return Plan(
         geoms[:, 0],

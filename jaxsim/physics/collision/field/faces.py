@@ -57,9 +57,13 @@ class Faces:
 
 
 def faces(m: Model) -> Faces:
-    """The faces of the meshes of a model, which is in the form of the physics."""
+    """The faces of the meshes that meet `sdf` geoms in a model in the form of the physics."""
+    return faces_of(m, _meshes(m.structure, m.pair_flags))
+
+
+def faces_of(m: Model, meshes: np.ndarray) -> Faces:
+    """The faces of some meshes, rising, of a model in the form of the physics."""
     s = m.structure
-    meshes = _meshes(s, m.pair_flags)
     most = int(s.mesh_facenum[meshes].max(initial=1))
     corner = np.zeros((len(meshes), most, CORNERS), np.int32)
     for row, mesh in enumerate(meshes):

@@ -71,13 +71,14 @@ def lacking(m: Model) -> list[Refusal]:
     pairs = known_pairs(s, m.pair_flags).searched(s.geom_type)
     geoms = sorted({*pairs.geom1.tolist(), *pairs.geom2.tolist(), *under_shells(s, m.pair_flags)})
     return [
-        refuse(m, "geom", g, _reason(s, g))
+        refuse(m, "geom", g, reason(s, g))
         for g in geoms
         if s.geom_type[g] == GeomType.SDF and kind_of(s, g) == NONE
     ]
 
 
-def _reason(s: Structure, geom: int) -> str:
+def reason(s: Structure, geom: int) -> str:
+    """Why no distance of an `sdf` geom is known."""
     instance = s.geom_plugin[geom]
     if instance >= 0:
         plugin = s.plugin_keys[instance][0]

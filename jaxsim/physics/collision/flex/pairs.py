@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
+from jaxsim.model.soft import meet
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import Pairs
 from jaxsim.physics.collision.flex.item import corners
@@ -45,16 +46,6 @@ def flex_pairs(s: Structure, disableflags: int) -> Pairs:
     second = s.ngeom + np.concatenate([with_geom[1], with_flex[1], alone])
     table = np.stack([first, second, _dim(s, first, second), np.full(len(first), -1)])
     return Pairs(*table.astype(np.int32))
-
-
-def meet(s: Structure, one: str, other: str) -> np.ndarray:
-    """`[n, k]` bool: a bit of the type of one is in the affinity of the other."""
-    type1, affinity1, type2, affinity2 = (
-        np.asarray(getattr(s, f"{kind}_{what}"))
-        for kind in (one, other)
-        for what in ("contype", "conaffinity")
-    )
-    return ((type1[:, None] & affinity2) | (affinity1[:, None] & type2)) != 0
 
 
 def touches_itself(s: Structure) -> np.ndarray:

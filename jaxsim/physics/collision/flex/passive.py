@@ -11,18 +11,17 @@ import numpy as np
 
 from jaxsim.enums import EnableBit
 from jaxsim.model.model import Model
+from jaxsim.model.soft import asks_passive, meet
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.item import item_flex
-from jaxsim.physics.collision.flex.pairs import meet
 
 
 @derived
 def passive_flexes(s: Structure) -> np.ndarray:
     """[nflex] bool: flexes that ask for passive contacts."""
-    asks = np.asarray(s.flex_passive) != 0
-    return asks & (np.asarray(s.flex_dim) > 1) & ~np.asarray(s.flex_rigid, bool)
+    return asks_passive(s.flex_passive, s.flex_dim, s.flex_rigid)
 
 
 @derived
