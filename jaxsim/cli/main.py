@@ -38,6 +38,7 @@ examples:
 """
 
 MOST_PIXELS = 8192  # of a side of a picture
+MOST_PORT = 65535
 MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 
@@ -265,7 +266,7 @@ def _add_pictures(commands: Any) -> None:
     show.add_argument(
         "--out", metavar="PAGE.html", help="write a page that plays by itself instead"
     )
-    show.add_argument("--port", type=int, help="(default: 8080, or the next free one)")
+    show.add_argument("--port", type=_port, help="(default: 8080, or the next free one)")
     show.add_argument("--open", action="store_true", help="open it in the browser")
     show.add_argument("--float64", action="store_true", help="double precision")
 
@@ -384,6 +385,13 @@ def _limit(text: str) -> tuple[str, int]:
         known = ", ".join(LIMITS)
         raise argparse.ArgumentTypeError(f"there is no limit '{name}'; known are {known}")
     return name, _count(number)
+
+
+def _port(text: str) -> int:
+    """Number of a port."""
+    if not text.isdecimal() or int(text) > MOST_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {MOST_PORT}, got '{text}'")
+    return int(text)
 
 
 def _size(text: str) -> tuple[int, int]:

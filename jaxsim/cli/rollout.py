@@ -87,7 +87,7 @@ def _recorded(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
     """The fields that are recorded: what a motion is, and what was asked for."""
     more = tuple(name.strip() for name in args.record.split(",") if name.strip())
     try:
-        check_record(one, more)
+        check_record(m, one, more)
     except ValueError as error:
         raise InputProblem(f"--record: {str(error).removeprefix('record: ')}") from None
     return tuple(dict.fromkeys((*RECORDED, *(MOCAP if m.nmocap else ()), *more)))

@@ -88,7 +88,7 @@ class BatchProgram:
                 "jaxsim.replicate(d, worlds)"
             )
         check_data("BatchProgram", m, d, leading)
-        check_record(d, record)
+        check_record(m, d, record)
         (worlds,) = leading
         if check_count("BatchProgram: size", size) < 1:
             raise ValueError("BatchProgram: size: a chunk has at least one step, got 0")

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.enums import EnableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
@@ -61,7 +62,7 @@ def rollout(
         steps = np.shape(ctrl)[0] if steps is None and np.ndim(ctrl) else steps
         if np.shape(ctrl) != (steps, m.nu):
             raise ValueError(f"ctrl: expected shape ({steps}, {m.nu}), got {np.shape(ctrl)}")
-    check_record(d, record)
+    check_record(m, d, record)
     if remat is not None and not check_count("rollout: remat", remat):
         raise ValueError("rollout: remat: expected at least one step, or None to keep every state")
 
@@ -102,7 +103,7 @@ def _in_parts(
     return d, jax.tree.map(lambda *some: jnp.concatenate(some), *found)
 
 
-def check_record(d: Data, record: Sequence[str]) -> None:
+def check_record(m: Model, d: Data, record: Sequence[str]) -> None:
     """Raises ValueError if a field cannot be recorded."""
     for name in record:
         if name in Data.fields and Data.fields[name].nested:
@@ -113,3 +114,8 @@ def check_record(d: Data, record: Sequence[str]) -> None:
         if not isinstance(getattr(d, name, None), jax.Array):
             hint = "; keep it: make_data(m, keep=...)" if name in Data.fields else ""
             raise ValueError(f"record: this Data does not carry {name!r}{hint}")
+        if name == "energy" and not m.opt.enableflags & EnableBit.ENERGY:
+            raise ValueError(
+                "record: 'energy' is not computed, as the energy flag of this model is off; "
+                'switch it on: <option><flag energy="enable"/></option>'
+            )

@@ -8,6 +8,7 @@ import pytest
 
 from jaxsim.cli import main
 from jaxsim.cli.look import view
+from jaxsim.view.browser.server import open_server
 
 ARM = """
 <mujoco model="arm">
@@ -140,6 +141,19 @@ def test_mistakes_are_answered_with_a_sentence(capsys, arm, motion, tmp_path):
         assert (code, told) == (2, True)
 
 
+@pytest.mark.parametrize("port", ["99999", "-3", "http"])
+def test_a_port_that_there_is_not_is_refused(capsys, arm, port):
+    with pytest.raises(SystemExit):
+        main(["view", str(arm), f"--port={port}"])
+    assert f"--port: expected a port from 0 to 65535, got '{port}'" in capsys.readouterr().err
+
+
+def test_a_viewer_refuses_a_port_that_there_is_not():
+    pytest.importorskip("viser", reason="the extra view is not installed")
+    with pytest.raises(ValueError, match="port: expected 0 to 65535, got 99999"):
+        open_server(99999)
+
+
 def test_without_the_extra_it_is_named(capsys, arm, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "viser", None)
     code, _, err = answer(capsys, "view", arm)
@@ -167,3 +181,12 @@ def test_a_field_that_cannot_be_recorded_is_refused(capsys, arm, tmp_path):
     )
     assert code == 2
     assert "--record: this Data does not carry 'sensordat'" in err
+
+
+def test_energy_that_is_not_computed_is_not_recorded(capsys, arm, tmp_path):
+    """Without the flag there would be zeros, as if a world had none."""
+    command = ["rollout", arm, "--worlds", "1", "--record", "energy", "--out", tmp_path / "m.npz"]
+    code, _, err = answer(capsys, *command)
+    assert code == 2
+    assert "--record: 'energy' is not computed" in err
+    assert '<flag energy="enable"/>' in err

@@ -1,6 +1,7 @@
 """The controls of a world that runs: play, pause, step, speed, key frames, sliders, pulling."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ from jaxsim.view.perturb import PertBit
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5")
 START = "start"
 TOLD = 0.25  # time between two lines that say how it goes [s]
+HELD = 1.0  # a slider that somebody moved is left alone for this long [s]
 FREE = 1.0  # reach of a slider without a range, in radians or meters
 
 
@@ -80,6 +82,7 @@ class Live:
             s = self.simulation
             self._words.content = told(self._m, s)
             self._plots.draw()
+            self._show_joints()
             if s.fault is not None:
                 return
 
@@ -145,7 +148,9 @@ class Live:
             slider.value = float(np.clip(value, slider.min, slider.max))
 
     def _add_joints(self, gui: Any) -> None:
-        """A slider for each hinge and slide; moving one pauses the world."""
+        """A slider for each hinge and slide; it moves a world that stands still."""
+        self._joints: list[tuple[int, Any]] = []
+        self._moved = -np.inf  # when somebody moved one
         joints = joint_bounds(self._m)
         if not joints:
             return
@@ -156,10 +161,23 @@ class Live:
                     name, min=low, max=high, step=step_of(high - low), initial_value=value
                 )
                 slider.on_update(self._set_joint(adr, slider))
+                self._joints.append((adr, slider))
+
+    def _show_joints(self) -> None:
+        """Moves the sliders of joints to where the joints are."""
+        if time.monotonic() - self._moved < HELD:
+            return
+        qpos = np.asarray(self.simulation.d.qpos)
+        for adr, slider in self._joints:
+            value = float(np.clip(qpos[adr], slider.min, slider.max))
+            # not for less than a step of it, which would be seen by nobody
+            if abs(value - slider.value) >= slider.step:
+                slider.value = value
 
     def _set_joint(self, adr: int, slider: Any) -> Callable[[Any], None]:
         def change(event: Any) -> None:
             if event.client is not None and self.simulation.paused:
+                self._moved = time.monotonic()
                 self.simulation.place(lambda qpos: _with(qpos, adr, slider.value))
 
         return change

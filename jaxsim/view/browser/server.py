@@ -10,6 +10,7 @@ import numpy as np
 from jaxsim.extra import needed
 
 HOST = "127.0.0.1"
+PORTS = 65536  # that there are; 0 stands for any
 PORT = 8080  # where it is tried first if no port is asked for
 FOVY = 45.0  # of the camera of the page [degrees]
 AZIMUTH, ELEVATION = 120.0, -20.0  # direction of that camera [degrees]
@@ -30,10 +31,13 @@ def open_server(port: int | None = None, title: str = "jaxsim") -> Any:
       title: what the page is called.
 
     Raises:
+      ValueError: there is no such port.
       PortInUse: the port is in use; names a remedy.
       MissingExtra: viser is not installed.
     """
     viser = needed("viser", "view")
+    if port is not None and not 0 <= port < PORTS:
+        raise ValueError(f"port: expected 0 to {PORTS - 1}, got {port}")
     if port:
         _check_free(port)
     with _quiet():
@@ -88,7 +92,7 @@ def _check_free(port: int) -> None:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((HOST, port))
-        except (OSError, OverflowError):
+        except OSError:
             raise PortInUse(_in_use(port)) from None
 
 

@@ -45,6 +45,7 @@ class Viewer:
       ghosts: as given.
 
     Raises:
+      ValueError: there is no such port.
       OSError: the port is in use.
       MissingExtra: viser is not installed.
 

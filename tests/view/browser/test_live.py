@@ -59,6 +59,7 @@ def test_a_world_runs_and_is_touched(m):
         visitor.set("from", "hanging")
         visitor.wait(lambda: np.allclose(world.d.qpos, 1.5) and np.allclose(world.ctrl, 0.5))
         visitor.wait(lambda: slider(visitor, "motor") == 0.5)
+        visitor.wait(lambda: slider(visitor, "elbow") == 1.5)
 
         # a curve
         visitor.set("angle", True)
