@@ -38,9 +38,12 @@ def conjugate(q: np.ndarray) -> np.ndarray:
 
 def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Rotates vectors (..., 3) by unit quaternions (..., 4)."""
-    w, *u = _parts(q)
-    t = [2.0 * x for x in _cross(*u, *_parts(v))]
-    return _whole(*(a + w * b + c for a, b, c in zip(_parts(v), t, _cross(*u, *t), strict=True)))
+    w, qx, qy, qz = _parts(q)
+    vx, vy, vz = _parts(v)
+    x, y, z = _cross(qx, qy, qz, vx, vy, vz)
+    tx, ty, tz = 2.0 * x, 2.0 * y, 2.0 * z
+    x, y, z = _cross(qx, qy, qz, tx, ty, tz)
+    return _whole(vx + w * tx + x, vy + w * ty + y, vz + w * tz + z)
 
 
 def to_matrix(q: np.ndarray) -> np.ndarray:

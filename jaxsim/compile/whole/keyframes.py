@@ -82,19 +82,14 @@ def _overlay(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None
 def _normalize(c: Compilation) -> None:
     """Scales the quaternions in positions, and in the plastic rest of springs, to norm 1."""
     f = c.fields
-    joints = zip(f["jnt_type"], f["jnt_qposadr"], f["jnt_plasticadr"], strict=True)
-    for kind, qpos, plastic in joints:
-        if kind == JointType.FREE:
-            _unit(f["key_qpos"], qpos + 3)
-        elif kind == JointType.BALL:
-            _unit(f["key_qpos"], qpos)
-            if plastic >= 0:
-                _unit(f["key_plastic"], plastic)
-    for mocap in range(f["nmocap"]):
-        _unit(f["key_mquat"], 4 * mocap)
+    qpos, plastic = f["jnt_qposadr"], f["jnt_plasticadr"]
+    free, ball = f["jnt_type"] == JointType.FREE, f["jnt_type"] == JointType.BALL
+    _unit(f["key_qpos"], np.concatenate([qpos[free] + 3, qpos[ball]]))
+    _unit(f["key_plastic"], plastic[ball & (plastic >= 0)])
+    _unit(f["key_mquat"], 4 * np.arange(f["nmocap"]))
 
 
-def _unit(table: np.ndarray, first: int) -> None:
-    """Normalizes the quaternions in four columns of a table."""
-    at = slice(first, first + 4)
+def _unit(table: np.ndarray, first: np.ndarray) -> None:
+    """Normalizes the quaternions in a table, each in four columns from one of `first`."""
+    at = first[:, None] + np.arange(4)
     table[:, at] = quaternion.normalize(table[:, at])

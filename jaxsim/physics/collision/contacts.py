@@ -15,7 +15,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.callback import has, kept_apart
 from jaxsim.physics.collision.ahead.found import with_ahead
-from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
+from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, occurring
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose, has_free_places
 from jaxsim.physics.collision.field.kinds import lacking
@@ -131,7 +131,7 @@ def refusals(m: Model) -> list[Refusal]:
     messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
     messages += lacking(m)
     plan = layout(m)
-    geoms = np.union1d(plan.pairs.geom1, plan.pairs.geom2).astype(int)
+    geoms = occurring(plan.pairs.geom1, plan.pairs.geom2)
     geoms = geoms[geoms < m.ngeom]
     is_mesh = np.isin(m.geom_type, (GeomType.MESH, GeomType.SDF))
     messages += [

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
+from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, occurring
 from jaxsim.physics.collision.convex.prisms import most_contacts
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
@@ -39,7 +39,7 @@ def contact_capacity(s: Structure, pairs: Pairs, most: int, starts: int) -> int:
       most: number of all candidate points.
       starts: points from which the contacts of a pair with an `sdf` geom are searched.
     """
-    geoms = np.unique(np.concatenate([pairs.geom1, pairs.geom2]))
+    geoms = occurring(pairs.geom1, pairs.geom2)
     on_field = set(pairs.geom2[s.geom_type[pairs.geom1] == GeomType.HFIELD].tolist())
     found = pairs.searched(s.geom_type)
     searched = np.isin(geoms, np.concatenate([found.geom1, found.geom2]))
@@ -67,7 +67,7 @@ def pair_budget(s: Structure, pairs: Pairs, kinds: tuple[Kind, ...], of_kind: np
         return len(of_kind)
     if s.nnear:
         return min(len(of_kind), s.nnear)
-    geoms = np.union1d(pairs.geom1[of_kind], pairs.geom2[of_kind])
+    geoms = occurring(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(3 if is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
     start = sum(int(s.kind_near[kind]) for kind in kinds)
     return min(len(of_kind), max(FEW, neighbors, start))

@@ -13,6 +13,7 @@ from jaxsim.model.callbacks import FILTERED
 from jaxsim.model.structure import Structure, derived
 
 Kind = tuple[int, int]  # types of the two geoms, the lower one first
+AT_A_TIME = 2**20  # pairs of bodies that are looked at together, which bounds the memory
 
 
 class Pairs(NamedTuple):
@@ -53,7 +54,7 @@ class Pairs(NamedTuple):
         kinds = len(GeomType) * geom_type[self.geom1] + geom_type[self.geom2]
         return {
             (int(k) // len(GeomType), int(k) % len(GeomType)): np.flatnonzero(kinds == k)
-            for k in np.unique(kinds)
+            for k in occurring(kinds)
         }
 
 
@@ -95,6 +96,12 @@ def candidate_pairs(s: Structure, flags: int) -> Pairs:
 known_pairs = derived(candidate_pairs)
 
 
+def occurring(*ids: np.ndarray) -> np.ndarray:
+    """The ids that occur in some arrays, ascending; they are counted, as there are many pairs of
+    few geoms, and sorting takes longer."""
+    return np.flatnonzero(np.bincount(np.concatenate(ids)))
+
+
 def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:
     """One number for each pair, whichever geom is first."""
     low = np.minimum(pairs.geom1, pairs.geom2).astype(np.int64)
@@ -110,34 +117,44 @@ def _named_pairs(s: Structure) -> _Found:
 
 
 def _body_pairs(s: Structure, flags: int) -> _Found:
-    """Pairs of geoms of different bodies that may collide, body by body."""
-    body, bodies = s.geom_bodyid, np.unique(s.geom_bodyid)
+    """Pairs of geoms of different bodies that may collide, for some of the bodies at a time."""
+    bodies = np.flatnonzero(s.body_geomnum)
+    at_a_time = max(1, AT_A_TIME // max(1, len(bodies)))
     parts = [np.zeros((2, 0), int)]
-    for b1 in bodies:
-        others = bodies[bodies > b1]
-        others = others[_bodies_collide(s, b1, others, flags)]
-        geoms = np.flatnonzero(np.isin(body, others))
-        g1, g2 = (a.ravel() for a in np.meshgrid(np.flatnonzero(body == b1), geoms, indexing="ij"))
+    for first in range(0, len(bodies), at_a_time):
+        b1, b2 = (a.ravel() for a in np.meshgrid(bodies[first : first + at_a_time], bodies))
+        b1, b2 = b1[b1 < b2], b2[b1 < b2]
+        collide = _bodies_collide(s, b1, b2, flags)
+        g1, g2 = _of_bodies(s, b1[collide], b2[collide])
         asked = _asked(s, g1, g2) if flags & FILTERED else _compatible(s, g1, g2)
         parts.append(np.stack([g1, g2])[:, asked])
     g1, g2 = np.concatenate(parts, axis=1)
     return _Found(g1, g2, _dim(s, g1, g2), np.full(len(g1), -1))
 
 
-def _bodies_collide(s: Structure, b1: int, others: np.ndarray, flags: int) -> np.ndarray:
+def _of_bodies(s: Structure, b1: np.ndarray, b2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of geoms of pairs of bodies."""
+    n1, n2 = s.body_geomnum[b1], s.body_geomnum[b2]
+    number = n1 * n2
+    which = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
+    adr1, adr2, n2 = (np.repeat(a, number) for a in (s.body_geomadr[b1], s.body_geomadr[b2], n2))
+    return adr1 + which // n2, adr2 + which % n2
+
+
+def _bodies_collide(s: Structure, b1: np.ndarray, b2: np.ndarray, flags: int) -> np.ndarray:
     """Not excluded, not welded to each other, not both without dofs, and not parent and child.
 
     Bodies without joints between them count as one, their `body_weldid`. Children of the world
     collide with it.
     """
-    w1, w2 = s.body_weldid[b1], s.body_weldid[others]
+    w1, w2 = s.body_weldid[b1], s.body_weldid[b2]
     moves = (s.body_dofnum[w1] > 0) | (s.body_dofnum[w2] > 0)
-    excluded = np.isin((int(b1) << 16) + others, np.asarray(s.exclude_signature))
+    excluded = np.isin((b1 << 16) + b2, np.asarray(s.exclude_signature))
     collide = (w1 != w2) & moves & ~excluded
-    if flags & DisableBit.FILTERPARENT or w1 == 0:
+    if flags & DisableBit.FILTERPARENT:
         return collide
     parent1, parent2 = s.body_weldid[s.body_parentid[w1]], s.body_weldid[s.body_parentid[w2]]
-    return collide & ((w2 == 0) | ((w1 != parent2) & (w2 != parent1)))
+    return collide & ((w1 == 0) | (w2 == 0) | ((w1 != parent2) & (w2 != parent1)))
 
 
 def _compatible(s: Structure, g1: np.ndarray, g2: np.ndarray) -> np.ndarray:
