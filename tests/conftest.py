@@ -36,6 +36,10 @@ jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 jax.config.update("jax_platforms", "cpu")
 
+# Tracing makes millions of objects that live: to look through all of them again and again took a
+# tenth of the time.
+gc.set_threshold(100_000, 20, 10)
+
 
 @pytest.fixture(autouse=True, scope="module")
 def programs_of_one_file(request) -> Iterator[None]:
