@@ -6,6 +6,7 @@ Compiled programs are kept in `.cache/jax`, so that a second run of the tests on
 import ctypes
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.platform import QUICK
+from jaxsim.physics.arrays.platform import PLATFORMS, QUICK
 from jaxsim.physics.make_data import make_data
 
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
@@ -23,11 +24,23 @@ TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux
 MEMORY = os.environ.get("TEST_MEMORY")
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 
+# A program in kernels (cpu_kernels.py) takes up to a quarter longer to compile than one without,
+# and saves nothing where it runs a few times. So only these files use kernels: those about them and
+# about code that is written differently for them, whole steps and rollouts of one world and of
+# many, whole models, and what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
+KERNELS = re.compile(
+    r"tests/(test_(configs|transformations|program_size)|rollout/|envs/test_env"
+    r"|physics/(arrays/|collision/test_|constraint/test_many|query/test_object_motion"
+    r"|integrate/test_(step|parted)|test_together))"
+)
+BY_KERNELS = PLATFORMS["cpu"]
+
 # Half of the time of these tests would be XLA's: it optimizes programs that run a few times.
 # TEST_OPTIMIZED=1, which `make test-all` sets, compiles as users do; so do the tests of the narrow
 # phase, whose decisions must not depend on how a program is compiled.
 FAST = " ".join(f"--{name}={value}".lower() for name, value in QUICK.items())
-if not os.environ.get("TEST_OPTIMIZED"):
+OPTIMIZED = bool(os.environ.get("TEST_OPTIMIZED"))
+if not OPTIMIZED:
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST}"
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -36,14 +49,20 @@ jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 jax.config.update("jax_platforms", "cpu")
 
+# Tracing makes millions of objects that live: to look through all of them again and again took a
+# tenth of the time.
+gc.set_threshold(100_000, 20, 10)
+
 
 @pytest.fixture(autouse=True, scope="module")
 def programs_of_one_file(request) -> Iterator[None]:
-    """Drops what a file has compiled: the programs of all files together take many gigabytes.
+    """Says how the programs of a file are made; drops them: of all files they are many gigabytes.
 
     XLA compiles in threads of its own. glibc keeps what these threads free for their next use, a
     gigabyte after a large file, unless it is told to give it back.
     """
+    kernels = OPTIMIZED or bool(KERNELS.search(request.node.nodeid))
+    PLATFORMS["cpu"] = BY_KERNELS._replace(in_kernels=kernels)
     yield
     most = memory("VmHWM") if MEMORY else ""
     jax.clear_caches()
