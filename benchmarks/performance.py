@@ -5,7 +5,8 @@
     python benchmarks/performance.py --measure scale_worlds gradient
 
 Measurements are runs of `throughput.py`, one JSON file each under `benchmarks/results/`; the page
-is `docs/performance.md`, with a picture beside it.
+is `docs/performance.md`, with a picture beside it. What single features cost is measured by
+`features.py`, into `features.json`, and shown here too.
 """
 
 import argparse
@@ -158,6 +159,31 @@ def gradients(rows: list[dict]) -> list[list[str]]:
     return out
 
 
+def features(rows: list[dict]) -> list[list[str]]:
+    """Time and memory of a step of one world, scene by scene."""
+    of_case: dict[tuple[str, int], dict[str, dict]] = {}
+    for row in rows:
+        of_case.setdefault((row["model"], row["worlds"]), {})[row["engine"]] = row
+    out = [["scene", "dofs", "worlds", "MuJoCo C", "jaxsim", "jaxsim / C", "MJX"]]
+    out[0] += ["memory C", "memory jaxsim", "jaxsim made in"]
+    for (scene, worlds), row in of_case.items():
+        c, ours = row["c"], row.get("jaxsim", {})
+        ratio = f"{ours['seconds'] / c['seconds']:,.1f}" if "seconds" in ours else "-"
+        times = [step_time(row.get(engine, {})) for engine in ("c", "jaxsim", "mjx")]
+        memory = [f"{r['bytes'] / 1e3:,.0f} kB" if "bytes" in r else "-" for r in (c, ours)]
+        made = f"{ours['compile_s']:.0f} s" if "compile_s" in ours else "-"
+        cells = [scene, f"{c['nv']:,}", f"{worlds:,}", *times[:2], ratio, times[2], *memory, made]
+        out.append(cells)
+    return out
+
+
+def step_time(row: dict) -> str:
+    """Microseconds of a step of one world, or what went wrong."""
+    if "error" in row:
+        return "; ".join(row["error"].split("\n"))[:60].replace("|", "/")
+    return f"{1e6 * row['seconds']:,.0f} us" if row else "-"
+
+
 def unique(items: Iterable) -> list:
     return list(dict.fromkeys(items))
 
@@ -204,6 +230,15 @@ DOFS = """## Chains and trees
 
 Hinges without contacts, `chain100` one after another, `tree200` each with two on it; 32 worlds."""
 
+FEATURES = """## Features
+
+Made by `benchmarks/features.py`: a cloth of 400 vertices, a soft cube of 125, a rod of 40, an arm
+with 80 muscles whose tendons go around its bones, a robot that sees by 1,000 rays, 100 boxes at
+rest, which sleep and which may not, and 12 joints with late drives and sensors. Time and memory of
+a step of one world: C on one core in double precision, the others on all cores in single precision.
+The machine had other work, before which steps were timed; making a program is in seconds of the
+processor."""
+
 MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
 SECTIONS = (
     ("## Steps a second", MODELS, speed),
@@ -215,6 +250,7 @@ SECTIONS = (
     ("Their programs:", ("scale_bodies",), programs),
     (DOFS, ("scale_dofs",), speed),
     ("Their programs:", ("scale_dofs",), programs),
+    (FEATURES, ("features",), features),
     ("## Worlds", ("scale_worlds", "scale_worlds_mjx"), speed),
 )
 

@@ -1,0 +1,1 @@
+"""Parts of the random models that `odd_models.py` draws and checks."""
