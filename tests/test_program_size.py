@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4714, 7828),
-    "humanoid": (14453, 22669),
-    "pile": (13489, 23335),
-    "quadruped": (10082, 16412),
-    "walker": (6129, 10350),
+    "cartpole": (4734, 7903),
+    "humanoid": (14627, 23101),
+    "pile": (13971, 22514),
+    "quadruped": (10230, 17267),
+    "walker": (6252, 10626),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4

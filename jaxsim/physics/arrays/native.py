@@ -162,9 +162,10 @@ def tile_size(m: Model, worlds: int) -> int:
 
     On a CPU: as many as keep the Hessian of the solver and the rows that it is made of in the cache
     of a core, and a divisor of the number of worlds, unless there is only a small one. Worlds of
-    large models one by one, where a world is a few large kernels.
+    large models whose rows the solver holds one by one, where a world is a few large kernels.
     """
-    if m.nv > LARGE and platform().tiles and is_in_kernels():
+    one_by_one = m.nv > LARGE and m.structure.sizes["nrow"] > 0
+    if one_by_one and platform().tiles and is_in_kernels():
         return 1
     least, most = TILES
     read = (m.nv + ROWS) * m.nv * m.qpos0.dtype.itemsize
