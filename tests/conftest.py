@@ -30,8 +30,8 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 # many, whole models, and what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
 KERNELS = re.compile(
     r"tests/(test_(configs|transformations|program_size)|rollout/|envs/test_env"
-    r"|physics/(arrays/|collision/test_|constraint/test_many|query/test_object_motion"
-    r"|integrate/test_(step|parted)|test_together))"
+    r"|physics/(arrays/|collision/test_|constraint/|solver/|sleep/|integrate/|test_(stages|together)"
+    r"|query/test_object_motion))"
 )
 BY_KERNELS = PLATFORMS["cpu"]
 
