@@ -14,6 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.system.apart import Parts
 from jaxsim.physics.arrays.system.factor import WRITE_OUT
 from jaxsim.physics.arrays.system.tree import pairs_of
 from jaxsim.physics.collision.candidates.plan import Layout, layout
@@ -21,8 +22,6 @@ from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import trees_of_flexes, trees_that_push
 from jaxsim.physics.sleep.incidence import equalities, tendons
 from jaxsim.physics.topology import dof_forest
-
-Parts = tuple[tuple[int, ...], ...]  # the dofs of each part
 
 GAIN = 4  # times less work that dividing has to bring: each size of parts is a program of its own
 HOLD = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)  # equalities of two things
@@ -37,8 +36,8 @@ def inertia_parts(s: Structure) -> Parts:
 def is_sparse(m: Model) -> bool:
     """Whether the joint-space inertia is solved by the entries between dofs and their ancestors.
 
-    It is where loops are cheap, and where these entries, each of which changes a row of them, are
-    few beside those of the parts, or these too small to gain.
+    It is where loops are cheap, the parts too large to be written out, and these entries, each of
+    which changes a row of them, few beside those of the parts.
     """
     return platform().in_kernels and _is_sparse(m)
 

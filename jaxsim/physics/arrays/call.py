@@ -66,7 +66,8 @@ class Call:
         the function it is of by `function(worlds, staged)`.
       shared: of each argument, whether one may serve all worlds, with a last axis of 1.
       linear: in how many of the last arguments it is linear.
-      tile: from a number of worlds to how many of them are best taken at a time.
+      tile: from a number of worlds, and whether a derivative is made of them, to how many of them
+        are best taken at a time.
       results: `(avals, worlds)` of the arguments to the avals of the results, where these are known
         before the call is traced.
     """
@@ -76,7 +77,7 @@ class Call:
         run: Callable,
         shared: Sequence[bool],
         linear: int,
-        tile: Callable[[int], int],
+        tile: Callable[[int, bool], int],
         results: Callable[[Sequence, int | None], list] | None = None,
     ) -> None:
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
@@ -384,7 +385,7 @@ def _in_columns(
 
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
-    tile = call.tile(size)
+    tile = call.tile(size, bool(call.linear))
     at_once = partial(_at_once, own=own, size=tile, call=call)
     if tile == size:
         return at_once(leaves)

@@ -157,14 +157,15 @@ LARGE = 96  # dofs of models whose worlds are taken one by one: a tile of them f
 ROWS = 12  # of the Jacobian of contacts that are read together (products.py: CHUNK, 3 directions)
 
 
-def tile_size(m: Model, worlds: int) -> int:
+def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
     """How many worlds are taken at a time.
 
     On a CPU: as many as keep the Hessian of the solver and the rows that it is made of in the cache
-    of a core, and a divisor of the number of worlds, unless there is only a small one. Worlds of
-    large models whose rows the solver holds one by one, where a world is a few large kernels.
+    of a core, and a divisor of the number of worlds, unless there is only a small one. One at
+    a time where a model is large and can have rows: a world is then a few large kernels,
+    unless it is a derivative (`linear`).
     """
-    one_by_one = m.nv > LARGE and m.structure.sizes["nrow"] > 0
+    one_by_one = m.nv > LARGE and m.structure.sizes["nrow"] > 0 and not linear
     if one_by_one and platform().tiles and is_in_kernels():
         return 1
     least, most = TILES

@@ -99,11 +99,13 @@ def meetings(s: Structure, pairs: Iterable[tuple[int, int]]) -> Meetings:
 
 
 def all_meetings(m: Model) -> Meetings:
-    """Of any two geoms of a model: one of each sort stands for all."""
+    """Of any two geoms that have a distance: one of each sort stands for all."""
     s = m.structure
     mesh = np.where(np.any(s.geom_type == SDF) & (s.geom_type == MESH), s.geom_dataid, -1)
-    sorts = {(s.geom_type[g], kind_of(s, g), mesh[g]): g for g in range(s.ngeom)}
-    return meetings(s, product(sorts.values(), sorts.values()))
+    hull = s.geom_hullid >= 0
+    sorts = {(s.geom_type[g], kind_of(s, g), mesh[g], hull[g]): g for g in range(s.ngeom)}
+    pairs = product(sorts.values(), sorts.values())
+    return meetings(s, [pair for pair in pairs if lack(m, *pair) is None])
 
 
 def _names(s: Structure, geoms: Iterable[int]) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ class SparseJacobian:
 
 @node()
 class DenseJacobian:
-    """Rows with a matrix `[n, nv, *W]`: equalities, tendons, limits of ball joints."""
+    """Rows with a matrix `[n, nv, *W]`, of all worlds: equalities, tendons, limits of balls."""
 
     matrix: jax.Array
 

@@ -1,5 +1,6 @@
 """Dry friction and length limits of tendons."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import ConstraintType, DisableBit
@@ -25,7 +26,8 @@ def tendon_friction(m: Model, d: Data) -> SingleRows | None:
     solref = columns(take(m.tendon_solref_fri, tendon))
     solimp = columns(take(m.tendon_solimp_fri, tendon))
     speed, weight = take(d.ten_velocity, tendon), take(m.tendon_invweight0, tendon)
-    J = DenseJacobian(take(d.ten_J, tendon))
+    J = take(d.ten_J, tendon)  # that of fixed tendons is one for all worlds
+    J = DenseJacobian(jnp.broadcast_to(J, (*J.shape[:2], *d.qvel.shape[1:])))
     terms = friction_terms(m, solref, solimp, floss, speed, weight)
     return block(ConstraintType.FRICTION_TENDON, tendon, J, terms)
 

@@ -177,8 +177,8 @@ class Live:
     def _set_joint(self, adr: int, slider: Any) -> Callable[[Any], None]:
         def change(event: Any) -> None:
             if event.client is not None and self.simulation.paused:
-                self._moved = time.monotonic()
-                self.simulation.place(lambda qpos: _with(qpos, adr, slider.value))
+                self._moved, value = time.monotonic(), slider.value
+                self.simulation.place(lambda qpos: _with(qpos, adr, value))
 
         return change
 

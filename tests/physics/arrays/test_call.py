@@ -29,7 +29,7 @@ class Function:
     def __call__(self, table, x):
         return Call(self.run, (True, False), 0, self.part)(table, x)
 
-    def part(self, size: int) -> int:
+    def part(self, size: int, linear: bool = False) -> int:
         return size if size % self.tile else self.tile
 
     def run(self, worlds, staged, table, x):
@@ -166,7 +166,7 @@ def test_derivatives_are_known_where_they_are_made():
         return [x * x]
 
     def square(x):
-        return Call(run, (False,), 0, lambda size: size)(x)[0].sum()
+        return Call(run, (False,), 0, lambda size, linear: size)(x)[0].sum()
 
     jax.jit(square)(X)
     assert seen == [False]
@@ -184,7 +184,7 @@ def test_a_rollout_keeps_states_alone_for_the_way_back():
 
     def rollout(x, steps):
         def turn(x, _):
-            return Call(run, (False,), 0, lambda size: size)(x)[0], None
+            return Call(run, (False,), 0, lambda size, linear: size)(x)[0], None
 
         return jax.lax.scan(turn, x, None, length=steps)[0].sum()
 

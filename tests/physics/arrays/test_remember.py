@@ -55,7 +55,7 @@ def call(function):
         del worlds, staged
         return [function(x)]
 
-    return lambda x: Call(run, (False,), 0, lambda size: size)(x)[0]
+    return lambda x: Call(run, (False,), 0, lambda size, linear: size)(x)[0]
 
 
 @pytest.mark.parametrize(("function", "ends"), [(root, 1), (twice, 1), (chosen, 2)])

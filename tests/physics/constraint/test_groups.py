@@ -122,3 +122,36 @@ def test_every_output(name, forms):
             for c in range(mjd.ncon):
                 mujoco.mj_contactForce(mj, mjd, c, force[c])
             np.testing.assert_allclose(forces[: mjd.ncon], force, **SOLVER)
+
+
+ROPES = """<mujoco><option integrator="{integrator}"><flag diagexact="{exact}"/></option><worldbody>
+  {arms}</worldbody><tendon>{ropes}</tendon></mujoco>"""
+
+
+@pytest.mark.parametrize(("integrator", "exact"), [("Euler", "disable"), ("discrete", "enable")])
+def test_rows_of_fixed_tendons_are_of_all_worlds(integrator, exact):
+    """Friction of tendons whose Jacobian does not depend on the state, in trees that are apart."""
+    arms = "".join(
+        f'<body pos="0 {k} 1"><joint name="a{k}" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/>'
+        f'<body pos=".3 0 0"><joint name="b{k}" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/>'
+        "</body></body>"
+        for k in range(4)
+    )
+    ropes = "".join(
+        f'<fixed frictionloss=".1"><joint joint="a{k}" coef="1"/><joint joint="b{k}" coef="{k}"/>'
+        "</fixed>"
+        for k in range(4)
+    )
+    mj = mujoco.MjModel.from_xml_string(
+        ROPES.format(integrator=integrator, exact=exact, arms=arms, ropes=ropes)
+    )
+    mj.opt.iterations, mj.opt.tolerance = 100, 1e-16
+    m, mjd = jaxsim.put_model(mj), mujoco.MjData(mj)
+    qvel = np.random.default_rng(0).normal(size=(5, mj.nv))
+    d = jaxsim.make_data(m)
+    many = jax.jit(jax.vmap(lambda m, v: jaxsim.step(m, d.replace(qvel=v)).qvel, (None, 0)))
+    for found, start in zip(many(m, jnp.array(qvel)), qvel, strict=True):
+        mujoco.mj_resetData(mj, mjd)
+        mjd.qvel[:] = start
+        mujoco.mj_step(mj, mjd)
+        np.testing.assert_allclose(found, mjd.qvel, **SOLVER)

@@ -13,7 +13,7 @@ from jaxsim.model.callbacks import FILTERED
 from jaxsim.model.structure import Structure, derived
 
 Kind = tuple[int, int]  # types of the two geoms, the lower one first
-AT_A_TIME = 2**20  # pairs of bodies that are looked at together, which bounds the memory
+AT_A_TIME = 2**20  # pairs of geoms that are looked at together, which bounds the memory
 
 
 class Pairs(NamedTuple):
@@ -119,10 +119,10 @@ def _named_pairs(s: Structure) -> _Found:
 def _body_pairs(s: Structure, flags: int) -> _Found:
     """Pairs of geoms of different bodies that may collide, for some of the bodies at a time."""
     bodies = np.flatnonzero(s.body_geomnum)
-    at_a_time = max(1, AT_A_TIME // max(1, len(bodies)))
+    size = np.cumsum(s.body_geomnum[bodies].astype(np.int64) * len(s.geom_bodyid))
     parts = [np.zeros((2, 0), int)]
-    for first in range(0, len(bodies), at_a_time):
-        b1, b2 = (a.ravel() for a in np.meshgrid(bodies[first : first + at_a_time], bodies))
+    for some in np.split(bodies, np.flatnonzero(np.diff(size // AT_A_TIME)) + 1):
+        b1, b2 = (a.ravel() for a in np.meshgrid(some, bodies))
         b1, b2 = b1[b1 < b2], b2[b1 < b2]
         collide = _bodies_collide(s, b1, b2, flags)
         g1, g2 = _of_bodies(s, b1[collide], b2[collide])

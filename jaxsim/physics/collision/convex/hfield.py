@@ -113,7 +113,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
 
     _, change = jax.jvp(touch, (assets, over), tangents[:2])
     change = jax.tree.map(lambda x: x.reshape(filled.shape), change)
-    change = jax.tree.map(lambda x: jnp.where(filled & jnp.isfinite(x), x, 0), change)
+    change = jax.tree.map(lambda x: jnp.where(filled, x, 0), change)
     no_change = np.zeros(lost.shape, jax.dtypes.float0)
     return (*_placed(kept.touch, filled), lost), (*change, no_change)
 

@@ -1,7 +1,7 @@
 """Jacobians of contacts that keep the numbers of the dofs which a contact touches.
 
-As `BasisJacobian` (jacobian.py), for models of many trees: 12 balls have 72 dofs, and a contact
-touches 12 of them.
+As `BasisJacobian` (constraint/jacobian.py), for models of many trees: 12 balls have 72 dofs, and a
+contact touches 12 of them.
 """
 
 from dataclasses import replace
@@ -84,7 +84,14 @@ class GroupJacobian:
         between = Between(self.dofs, self.own, self.group, weight, self.used)
         if H.takes(between):
             return H.plus_between(between)
-        return gram_basis(H, self.basis, weight, self.used)
+
+        def add(H: Any, _: Array | int, own: Array, weight: list, group: tuple) -> Any:
+            own, weight, group = pin((own, weight, group), own[0, 0])
+            part = replace(self, own=own, group=group, used=None)
+            return gram_basis(H, pin(part.basis, own[0, 0]), weight)
+
+        out: AnySymmetric = chunks(add, H, self.used, *between.items)
+        return out
 
     def with_contacts(self, new: Any, first: Array) -> "GroupJacobian":
         """With other rows for the contacts from number `first` on."""
