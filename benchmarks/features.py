@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ from throughput import in_process, machine
 
 LIMIT = 1200.0  # seconds of one case, with compilation
 PROCESSOR = {"mjx": 120}  # seconds of the processor, for engines that may not come to an end
+OUT_OF_TIME = f"exit -{int(signal.SIGXCPU)}"
 ENGINES = ("c", "mjx", "jaxsim")
 TABLE = ("scene", "nv", "worlds", "engine", "us a step and world", "memory a world", "compiled in")
 
@@ -42,14 +44,14 @@ def main() -> None:
     ap.add_argument("--priority", type=int, default=0, help="real-time priority of timed steps")
     ap.add_argument("--json", help="file for the results")
     args = ap.parse_args()
-    cases = earlier(args.json) if args.json else {}
+    cases = earlier(args.json, args.small) if args.json else {}
     print("| " + " | ".join(TABLE) + " |\n" + "| --- " * len(TABLE) + "|")
     for name in args.scenes:
         for worlds in args.worlds:
             for engine in args.engines:
                 given = (engine, name, worlds, args.small, args.seconds, args.priority)
                 row = in_process(1, LIMIT, measure, *given) | {"worlds": worlds}
-                if engine in PROCESSOR and row.get("error", "").startswith("exit -"):
+                if engine in PROCESSOR and row.get("error", "").startswith(OUT_OF_TIME):
                     row["error"] = f"not made in {PROCESSOR[engine]} s of the processor"
                 row |= {"load": round(os.getloadavg()[0], 1), "priority": args.priority}
                 print(line(row), flush=True)
@@ -60,9 +62,12 @@ def main() -> None:
                     Path(args.json).write_text(json.dumps(found, indent=1) + "\n")
 
 
-def earlier(file: str) -> dict[tuple[str, int, str], dict]:
+def earlier(file: str, small: bool) -> dict[tuple[str, int, str], dict]:
     """Cases that a file has from earlier runs."""
-    rows = json.loads(Path(file).read_text())["rows"] if Path(file).exists() else []
+    found = json.loads(Path(file).read_text()) if Path(file).exists() else {"rows": []}
+    if found.get("small", small) != small:
+        raise SystemExit(f"{file} has scenes of another size; name another file")
+    rows = found["rows"]
     return {(row["model"], row["worlds"], row["engine"]): row for row in rows}
 
 
@@ -90,7 +95,8 @@ def measure(
     import mujoco
 
     if engine in PROCESSOR:
-        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR[engine],) * 2)
+        limit = PROCESSOR[engine]
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10))
 
     make, size, little, before = SCENES[name]
     m = mujoco.MjModel.from_xml_string(make(little if small else size))

@@ -167,12 +167,14 @@ def features(rows: list[dict]) -> list[list[str]]:
     out = [["scene", "dofs", "worlds", "MuJoCo C", "jaxsim", "jaxsim / C", "MJX"]]
     out[0] += ["memory C", "memory jaxsim", "jaxsim made in"]
     for (scene, worlds), row in of_case.items():
-        c, ours = row["c"], row.get("jaxsim", {})
-        ratio = f"{ours['seconds'] / c['seconds']:,.1f}" if "seconds" in ours else "-"
+        c, ours = row.get("c", {}), row.get("jaxsim", {})
+        both = "seconds" in ours and "seconds" in c
+        ratio = f"{ours['seconds'] / c['seconds']:,.1f}" if both else "-"
         times = [step_time(row.get(engine, {})) for engine in ("c", "jaxsim", "mjx")]
         memory = [f"{r['bytes'] / 1e3:,.0f} kB" if "bytes" in r else "-" for r in (c, ours)]
         made = f"{ours['compile_s']:.0f} s" if "compile_s" in ours else "-"
-        cells = [scene, f"{c['nv']:,}", f"{worlds:,}", *times[:2], ratio, times[2], *memory, made]
+        dofs = next((f"{r['nv']:,}" for r in (c, ours) if "nv" in r), "-")
+        cells = [scene, dofs, f"{worlds:,}", *times[:2], ratio, times[2], *memory, made]
         out.append(cells)
     return out
 
@@ -180,7 +182,7 @@ def features(rows: list[dict]) -> list[list[str]]:
 def step_time(row: dict) -> str:
     """Microseconds of a step of one world, or what went wrong."""
     if "error" in row:
-        return "; ".join(row["error"].split("\n"))[:60].replace("|", "/")
+        return "; ".join(row["error"].split("\n"))[:80].replace("|", "/")
     return f"{1e6 * row['seconds']:,.0f} us" if row else "-"
 
 
@@ -236,7 +238,7 @@ Made by `benchmarks/features.py`: a cloth of 400 vertices, a soft cube of 125, a
 with 80 muscles whose tendons go around its bones, a robot that sees by 1,000 rays, 100 boxes at
 rest, which sleep and which may not, and 12 joints with late drives and sensors. Time and memory of
 a step of one world: C on one core in double precision, the others on all cores in single precision.
-The machine had other work, before which steps were timed; making a program is in seconds of the
+Timed steps had priority over other work of the machine; making a program is in seconds of the
 processor."""
 
 MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
