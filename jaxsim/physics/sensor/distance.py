@@ -105,7 +105,11 @@ def _plan(s: Structure) -> Plan:
     # of height fields a sensor's cutoff decides which prisms count: these pairs are its own
     fields = np.flatnonzero(s.geom_type == GeomType.HFIELD)
     asked = [
-        [(*pair, k if np.isin(pair, fields).any() else -1) for pair in _pairs_of(s, int(i))]
+        [
+            (*pair, k if np.isin(pair, fields).any() else -1)
+            for pair in _pairs_of(s, int(i))
+            if family(*s.geom_type[list(pair)]) >= 0
+        ]
         for k, i in enumerate(ids)
     ]
     place = {pair: k for k, pair in enumerate(dict.fromkeys(p for pairs in asked for p in pairs))}

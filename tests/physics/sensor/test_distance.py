@@ -99,7 +99,8 @@ def test_the_program_does_not_grow_with_the_sensors():
         _, d = oracle.pair(mj, random_state(mj))
         return str(jax.make_jaxpr(lambda d: read(m, d))(d)).count(" = ")
 
-    assert size(len(ASKED)) <= size(4) + 10
+    # of the first seven there are pairs of each family, of several geoms on both sides
+    assert size(len(ASKED)) <= size(7) + 10
 
 
 def test_gradients_of_readings():
