@@ -24,11 +24,12 @@ from jaxsim.physics.constraint.jacobian import BasisJacobian
 def contact_jacobian(m: Model, d: Data, c: Contacts, size: int) -> BasisJacobian | GroupJacobian:
     """Jacobians of the first `size` basis vectors of contacts, in the form that suits the model.
 
-    Needs what `basis_jacobian` needs. Derivatives are made of whole rows.
+    Needs what `basis_jacobian` needs. Derivatives are made of whole rows; so are programs that take
+    all contacts at once, where choosing groups is not worth its kernels, and kernels of our own.
     """
-    groups = (
-        None if c.item is not None or differentiated() or platform().kernels else contact_groups(m)
-    )
+    by_chunks = platform().chunks and not platform().kernels
+    whole = c.item is not None or differentiated() or not by_chunks
+    groups = None if whole else contact_groups(m)
     if groups is None:
         return BasisJacobian(pin(basis_jacobian(m, d, c, size), d.qvel), None)
     return _group_jacobian(m, d, c, size, groups)
