@@ -97,9 +97,9 @@ class _Parts(NamedTuple):
 
 
 def _used(active: Array) -> Array:
-    """Contacts up to the last that is active in some world."""
+    """Contacts up to the last that is active in some world: active `[ncon]` or `[ncon, W]`."""
     place = np.arange(1, len(active) + 1, dtype=np.int32)
-    return jnp.max(jnp.where(active.any(axis=-1), place, 0))
+    return jnp.max(jnp.where(active if active.ndim == 1 else active.any(axis=-1), place, 0))
 
 
 def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts:
