@@ -93,9 +93,7 @@ def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
     return [take(padded, np.where(adr >= 0, adr + 1 + k, 0)) for k in range(count)]
 
 
-def generalized(
-    m: Model, d: Data, pushes: list[Push], place: Place
-) -> tuple[Array, Array, Array]:
+def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array, Array]:
     """Generalized force of the springs, of the dampers, and of both, `[nv, *W]` each.
 
     Whichever nobody reads is not computed: a step reads the last.

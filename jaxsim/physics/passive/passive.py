@@ -42,8 +42,9 @@ def passive(m: Model, d: Data) -> Data:
     zero = jnp.zeros_like(d.qvel)
     off = DisableBit.SPRING | DisableBit.DAMPER
     if m.opt.disableflags & off == off:  # both together turn all of them off
-        whole, parts = zero, dict.fromkeys(
-            ("spring", "damper", "gravcomp", "fluid", "adhesion"), zero
+        whole, parts = (
+            zero,
+            dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero),
         )
     else:
         flexes, contacts = flex_forces(m, d), contact_springs(m, d)
