@@ -79,7 +79,8 @@ class Apart:
         for rows in by_size(parts):
             own = [[_of_parts(jnp.broadcast_to(a, shape), rows) for a in v] for v in (f, x)]
             left, right = pin(own, f[0])
-            below = sum(a[:, None] * b[None] for a, b in zip(left, right, strict=True))
+            terms = [a[:, None] * b[None] for a, b in zip(left, right, strict=True)]
+            below = sum(terms[1:], terms[0])
             lower = above[rows[:, None], rows[None]]
             lower = lower.reshape(*lower.shape, *(1,) * (len(shape) - 1))
             other = jnp.where(lower.swapaxes(0, 1), below.swapaxes(0, 1), 0)
