@@ -286,7 +286,7 @@ class Data(Record):
         "contacts (collision/driver.py), each in the place of its rows; None: no pairs"
     )
     inertia: Any = work(
-        "M by its entries (arrays/system/tree.py), where equations are solved so; None: by M"
+        "M without zeros between trees (arrays/system/tree.py, apart.py); None: there are not many"
     )
     rows: Any = work("constraint rows of the solver (constraint/rows.py)")
     forces: Any = work(

@@ -150,11 +150,17 @@ def _rows_of_flexes(s: Structure) -> int:
 
 def _row_room(s: Structure) -> int:
     """The most constraint rows that a state can have, in any cone and with any flags."""
+    dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist(), *s.flex_condim.tolist()))
+    return rows_beside_contacts(s) + s.ncontact * max(1, 2 * (dim - 1))
+
+
+@derived
+def rows_beside_contacts(s: Structure) -> int:
+    """The most rows that are not of contacts."""
     of_equality = {EqType.CONNECT: 3, EqType.WELD: 6}
     rows = sum(of_equality.get(kind, 1) for kind in s.eq_type.tolist())
     rows += _rows_of_flexes(s)
     rows += np.sum(s.dof_hasfriction) + np.sum(s.tendon_hasfriction)
     for limited, both in ((s.jnt_limited, s.jnt_hasmargin), (s.tendon_limited, s.tendon_hasmargin)):
         rows += np.sum(np.where(limited, 1 + both.astype(int), 0))
-    dim = max((1, *s.geom_condim.tolist(), *s.pair_dim.tolist(), *s.flex_condim.tolist()))
-    return int(rows) + s.ncontact * max(1, 2 * (dim - 1))
+    return int(rows)

@@ -65,7 +65,7 @@ def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
         "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied xpos xquat xipos ximat "
         "geom_xpos geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos "
         "actuator_length actuator_moment nefc cvel cdof_dot ten_velocity actuator_velocity "
-        "qfrc_bias qfrc_passive qfrc_actuator qfrc_constraint qacc qfrc_inverse found rows"
+        "qfrc_bias qfrc_passive qfrc_actuator qfrc_constraint qacc qfrc_inverse found inertia rows"
     ),
     writes="solver_fwdinv qfrc_inverse",
 )
@@ -105,9 +105,12 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
     if m.opt.integrator == IntegratorType.RK4:
         raise ValueError("inverse: the flag invdiscrete needs another integrator than RK4")
     inertia = effective_inertia(m, actuation(m, d))
-    return (
-        d.qacc if inertia is None else solve_parts(d.M, inertia.multiply(d.qacc), inertia_parts(m))
-    )
+    if inertia is None:
+        return d.qacc
+    force = inertia.multiply(d.qacc)
+    if d.inertia is not None:
+        return d.inertia.solve(force)
+    return solve_parts(d.M, force, inertia_parts(m))
 
 
 def _force(m: Model, d: Data, system: System) -> Array:

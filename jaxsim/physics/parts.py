@@ -46,9 +46,15 @@ def is_sparse(m: Model) -> bool:
 def _is_sparse(s: Structure) -> bool:
     sizes = np.array([len(part) for part in inertia_parts(s)])
     if s.ntendon or sizes.max(initial=0) <= WRITE_OUT:
-        return False  # tendons may have inertia
+        return False
     pairs = pairs_of(dof_forest(s))
     return 4 * len(pairs.item) * pairs.width < int(np.sum(sizes**3)) / 6
+
+
+@derived
+def falls_apart(s: Structure) -> bool:
+    """Whether the joint-space inertia is kept by its parts."""
+    return not s.ntendon and len(inertia_parts(s)) > 1  # tendons may have inertia
 
 
 @derived

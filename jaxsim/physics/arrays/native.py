@@ -21,6 +21,7 @@ from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model
+from jaxsim.model.structure import rows_beside_contacts
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.call import Call, is_in_kernels
 from jaxsim.physics.arrays.platform import platform
@@ -165,7 +166,9 @@ def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
     a time where a model is large and can have rows: a world is then a few large kernels,
     unless it is a derivative (`linear`).
     """
-    one_by_one = m.nv > LARGE and m.structure.sizes["nrow"] > 0 and not linear
+    # there is room for one contact where nothing can touch
+    rows = rows_beside_contacts(m) > 0 or m.structure.ncontact > 1
+    one_by_one = m.nv > LARGE and rows and not linear
     if one_by_one and platform().tiles and is_in_kernels():
         return 1
     least, most = TILES

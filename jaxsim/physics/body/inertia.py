@@ -13,10 +13,12 @@ from jaxsim.physics.arrays.bilinear import outer_sum
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.system.apart import Apart
+from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.arrays.system.ldl import ltdl
 from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.body.tree_sums import subtree_sums
-from jaxsim.physics.parts import is_sparse
+from jaxsim.physics.parts import falls_apart, inertia_parts, is_sparse
 from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import dof_ancestors, dof_forest, dof_slot
 
@@ -97,14 +99,21 @@ def crb(m: Model, d: Data) -> Data:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(lower | _square(dof_ancestors(m).T, M), along, 0)
     # whichever nobody reads is not computed
-    inertia = _by_entries(m, d, force) if is_sparse(m) else None
+    inertia = _by_entries(m, d, force)
     d = d.replace(crb=composite, M=pin(M, d.qpos), inertia=inertia)
     return d if d.qLD is None and d.qLDiagInv is None else _factors(d)
 
 
-def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix:
-    """The joint-space inertia between each dof and its ancestors."""
-    products = TreeMatrix.of_products(force.parts, d.cdof.parts, dof_forest(m))
+def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:
+    """The joint-space inertia without the zeros between trees; None: there are not many."""
+    f, x = force.parts, d.cdof.parts
+    products: TreeMatrix | Apart
+    if is_sparse(m):
+        products = TreeMatrix.of_products(f, x, dof_forest(m))
+    elif falls_apart(m):
+        products = Apart.of_products(f, x, inertia_parts(m), dof_ancestors(m), solve_spd)
+    else:
+        return None
     return products.plus_diagonal(jnp.broadcast_to(dof_armature(m), d.qvel.shape))
 
 

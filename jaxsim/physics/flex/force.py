@@ -25,10 +25,14 @@ LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces)
 
 
 class Forces(NamedTuple):
-    """Generalized forces `[nv, *W]`, or 0, and the frames that were found on the way, or None."""
+    """Generalized forces `[nv, *W]`, or 0, and the frames that were found on the way, or None.
+
+    `whole` is that of springs and dampers together.
+    """
 
     spring: Array | float = 0.0
     damper: Array | float = 0.0
+    whole: Array | float = 0.0
     frames: Frames | None = None
 
 
@@ -46,12 +50,13 @@ def flex_forces(m: Model, d: Data) -> Forces:
         pushes.append(twisted.push)
     if not pushes:
         return Forces()
-    spring, damper = generalized(m, d, pushes, place)
+    spring, damper, whole = generalized(m, d, pushes, place)
     if twisted is not None:
         spring, damper = spring + twisted.spring, damper + twisted.damper
-    off = m.opt.disableflags
-    return Forces(
-        0.0 if off & DisableBit.SPRING else spring,
-        0.0 if off & DisableBit.DAMPER else damper,
-        None if twisted is None else twisted.frames,
-    )
+        whole = whole + (twisted.spring + twisted.damper)
+    frames, off = None if twisted is None else twisted.frames, m.opt.disableflags
+    if off & DisableBit.SPRING:
+        return Forces(0.0, damper, damper, frames)
+    if off & DisableBit.DAMPER:
+        return Forces(spring, 0.0, spring, frames)
+    return Forces(spring, damper, whole, frames)

@@ -155,11 +155,16 @@ def propagated(start: Vec, tangent: Vec, known: Array) -> Vec:
 
 
 def rest(m: Model, d: Data) -> Rest:
-    """The frames with which the rods were made: those of qpos0."""
+    """The frames with which the rods were made: those of qpos0.
+
+    `[n, 1]` where all worlds have one model.
+    """
     table = chains(m)
     start = start_state(m)
     given = {n: start[n] for n in ("qpos", "mocap_pos", "mocap_quat") if n in start}
     worlds = d.qpos.shape[1:]
+    if worlds and all(a.shape[-1] == 1 for a in jax.tree.leaves(m)):
+        worlds = (1,)
     given = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(a), *worlds)), given)
     pose = kinematics(m, d.replace(**given))
     body = np.maximum(m.flex_vertbodyid, 0)

@@ -93,8 +93,11 @@ def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
     return [take(padded, np.where(adr >= 0, adr + 1 + k, 0)) for k in range(count)]
 
 
-def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array]:
-    """Generalized force of the springs, and of the dampers, `[nv, *W]` each."""
+def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Array, Array, Array]:
+    """Generalized force of the springs, of the dampers, and of both, `[nv, *W]` each.
+
+    Whichever nobody reads is not computed: a step reads the last.
+    """
     body = np.maximum(np.concatenate([m.flex_vertbodyid, m.flex_nodebodyid]), 0)
     on_point = groups(np.concatenate([p.point for p in pushes]), len(body))
     on_body = groups(np.where(m.body_weldid[body] > 0, body, -1), m.nbody)
@@ -113,7 +116,9 @@ def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Ar
         alone = _own_force(m, d, on_bodies(own)[0])
         return alone + wrench_force(m, d, *on_bodies(rest), d.xpos)
 
-    return force([p.spring for p in pushes]), force([p.damper for p in pushes])
+    springs, dampers = [p.spring for p in pushes], [p.damper for p in pushes]
+    both = [s + b for s, b in zip(springs, dampers, strict=True)]
+    return force(springs), force(dampers), force(both)
 
 
 def _direct(m: Model) -> Array | None:

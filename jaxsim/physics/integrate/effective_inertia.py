@@ -20,6 +20,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.arrays.system.tree import TreeMatrix
@@ -27,7 +28,9 @@ from jaxsim.physics.body.configuration import place
 from jaxsim.physics.body.free_body import blocks, free_body_dofs
 from jaxsim.physics.integrate.velocity_derivative import (
     bias_derivative,
+    damping_rate,
     diagonal_matrix,
+    is_diagonal,
     smooth_derivative,
 )
 from jaxsim.physics.parts import Parts, inertia_parts
@@ -43,7 +46,7 @@ class EffectiveInertia(NamedTuple):
       parts: of a symmetric one: dofs that have to do with each other; empty: all have.
       dofs: constant `[6, k]`: dofs of standalone free bodies, whose rows `own` replaces.
       own: their blocks `[6, 6, k, *W]`, without symmetry; None: no such rows.
-      tree: the matrix by its entries, where it is solved so; else None.
+      sparse: the matrix without zeros between trees; None: it is solved as it is.
     """
 
     matrix: jax.Array
@@ -51,12 +54,12 @@ class EffectiveInertia(NamedTuple):
     parts: Parts = ()
     dofs: np.ndarray | None = None
     own: jax.Array | None = None
-    tree: TreeMatrix | None = None
+    sparse: TreeMatrix | Apart | None = None
 
     def solve(self, force: Array) -> Array:
         """The acceleration `[nv, *W]` of a force."""
-        if self.tree is not None:
-            out = self.tree.solve(force)
+        if self.sparse is not None:
+            out = self.sparse.solve(force)
         elif self.symmetric:
             out = solve_parts(self.matrix, force, self.parts)
         else:
@@ -65,7 +68,7 @@ class EffectiveInertia(NamedTuple):
 
     def multiply(self, acc: Array) -> Array:
         """The force `[nv, *W]` of an acceleration."""
-        out = apply(self.matrix, acc)
+        out = apply(self.matrix, acc) if self.sparse is None else self.sparse.times(acc)
         return out if self.own is None else self._with_rows(out, apply, acc)
 
     def _with_rows(self, out: Array, function: Callable, x: Array) -> Array:
@@ -92,8 +95,8 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
         return None
     rate = m.opt.timestep * dof_damping_rate(m, d)
     matrix = d.M + diagonal_matrix(rate)
-    tree = None if d.inertia is None else d.inertia.plus_diagonal(rate)
-    return EffectiveInertia(matrix, True, inertia_parts(m), tree=tree)
+    sparse = None if d.inertia is None else d.inertia.plus_diagonal(rate)
+    return EffectiveInertia(matrix, True, inertia_parts(m), sparse=sparse)
 
 
 def _fast(m: Model, d: Data) -> EffectiveInertia:
@@ -103,11 +106,14 @@ def _fast(m: Model, d: Data) -> EffectiveInertia:
     """
     D = -m.opt.timestep[None] * smooth_derivative(m, d)
     matrix = d.M + 0.5 * (D + D.swapaxes(0, 1))
+    sparse = None
+    if d.inertia is not None and is_diagonal(m):
+        sparse = d.inertia.plus_diagonal(m.opt.timestep * damping_rate(m, d))
     dofs = free_body_dofs(m)
     if not dofs.size:
-        return EffectiveInertia(matrix, True)
+        return EffectiveInertia(matrix, True, sparse=sparse)
     own = blocks(d.M + D, dofs) + m.opt.timestep[None, None] * bias_derivative(m, d, dofs)
-    return EffectiveInertia(matrix, True, dofs=dofs, own=own)
+    return EffectiveInertia(matrix, True, dofs=dofs, own=own, sparse=sparse)
 
 
 def _full(m: Model, d: Data) -> EffectiveInertia:

@@ -15,6 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
+from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.factor import solve_parts
 from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.constraint.island import touched_trees
@@ -33,7 +34,7 @@ class System(NamedTuple):
       parts: dofs that have to do with each other.
       backbone: the inertia that regularization and no-slip iterations see, `[nv, nv, *W]`.
       metric: of a discrete step; else None.
-      tree: the inertia by its entries, where it is solved so; else None.
+      sparse: the inertia without zeros between trees; None: there are not many.
     """
 
     inertia: jax.Array
@@ -41,12 +42,12 @@ class System(NamedTuple):
     parts: Parts
     backbone: jax.Array
     metric: Metric | None
-    tree: TreeMatrix | None = None
+    sparse: TreeMatrix | Apart | None = None
 
     def acceleration(self) -> Array:
         """The acceleration `[nv, *W]`."""
-        if self.tree is not None:
-            return self.tree.solve(self.force)
+        if self.sparse is not None:
+            return self.sparse.solve(self.force)
         return solve_parts(self.inertia, self.force, self.parts)
 
     def for_slip(self, p: Problem, smooth: Array) -> Problem:
@@ -62,7 +63,7 @@ class System(NamedTuple):
 
     def multiply(self, m: Model, d: Data, acc: Array) -> Array:
         """The force `[nv, *W]` of which `acc` follows, the opposite of all of the above."""
-        force = apply(self.inertia, acc)
+        force = apply(self.inertia, acc) if self.sparse is None else self.sparse.times(acc)
         own = self._gyroscopic(m, d)
         return force if own is None else own.multiply(force, acc)
 

@@ -37,9 +37,23 @@ def smooth_derivative(m: Model, d: Data) -> Array:
     if not m.opt.disableflags & DisableBit.DAMPER:
         if m.ntendon:
             out = out - along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
-        out = out - diagonal_matrix(dof_damping_rate(m, d))
+        out = out - diagonal_matrix(damping_rate(m, d))
     out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
     return out + fluid_derivative(m, d) if has_fluid(m) else out
+
+
+def is_diagonal(m: Model) -> bool:
+    """Whether only dampers of dofs are in `smooth_derivative`."""
+    driven = m.nout and not m.opt.disableflags & DisableBit.ACTUATION
+    tied = m.ntendon and not m.opt.disableflags & DisableBit.DAMPER
+    return not (driven or tied or has_fluid(m))
+
+
+def damping_rate(m: Model, d: Data) -> Array:
+    """Minus the derivative of the force of the dampers of dofs, `[nv, *W]`."""
+    if m.opt.disableflags & DisableBit.DAMPER:
+        return jnp.zeros_like(d.qvel)
+    return dof_damping_rate(m, d)
 
 
 def has_fluid(m: Model) -> bool:

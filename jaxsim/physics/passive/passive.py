@@ -42,20 +42,26 @@ def passive(m: Model, d: Data) -> Data:
     zero = jnp.zeros_like(d.qvel)
     off = DisableBit.SPRING | DisableBit.DAMPER
     if m.opt.disableflags & off == off:  # both together turn all of them off
-        parts = dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero)
+        whole, parts = (
+            zero,
+            dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero),
+        )
     else:
         flexes, contacts = flex_forces(m, d), contact_springs(m, d)
         d = d.replace(frames=flexes.frames)
+        springs, dampers = spring_force(m, d), damper_force(m, d)
+        whole = springs + dampers + flexes.whole
         parts = {
-            "spring": spring_force(m, d) + flexes.spring,
-            "damper": damper_force(m, d) + flexes.damper,
+            "spring": springs + flexes.spring,
+            "damper": dampers + flexes.damper,
             "gravcomp": _gravcomp(m, d),
             "fluid": fluid_force(m, d),
             "adhesion": adhesion_force(m, d),
         }
         if contacts is not None:
-            parts["spring"] = parts["spring"] + contacts.force()
-    whole = parts["spring"] + parts["damper"] + parts["fluid"]
+            push = contacts.force()
+            parts["spring"], whole = parts["spring"] + push, whole + push
+    whole = whole + parts["fluid"]
     if has_adhesion(m):
         whole = whole + parts["adhesion"]
     if m.flg_gravcomp:

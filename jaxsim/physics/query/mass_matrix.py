@@ -34,7 +34,7 @@ class MassFactor(NamedTuple):
 
 def full_m(m: Model, d: Data) -> Array:
     """The joint-space inertia M at `d.qpos`, (nv, nv) [kg, kg m, kg m^2]."""
-    return crb(m, tendon(m, com_pos(m, kinematics(m, d)))).M
+    return _with_inertia(m, d).M
 
 
 def add_m(m: Model, d: Data, dst: Array) -> Array:
@@ -44,7 +44,8 @@ def add_m(m: Model, d: Data, dst: Array) -> Array:
 
 def mul_m(m: Model, d: Data, vec: Array) -> Array:
     """M times an acceleration, (nv,): a generalized force."""
-    return apply(full_m(m, d), vec)
+    d = _with_inertia(m, d)
+    return apply(d.M, vec) if d.inertia is None else d.inertia.times(vec)
 
 
 def mul_m2(m: Model, d: Data, vec: Array) -> Array:
@@ -58,7 +59,10 @@ def mul_m2(m: Model, d: Data, vec: Array) -> Array:
 
 def solve_m(m: Model, d: Data, force: Array) -> Array:
     """M^-1 times a generalized force, (nv,): an acceleration."""
-    return solve_parts(full_m(m, d), force, inertia_parts(m))
+    d = _with_inertia(m, d)
+    if d.inertia is not None:
+        return d.inertia.solve(force)
+    return solve_parts(d.M, force, inertia_parts(m))
 
 
 def solve_m2(m: Model, d: Data, force: Array) -> Array:
@@ -83,3 +87,7 @@ def factor_m(m: Model, d: Data) -> MassFactor:
       A MassFactor.
     """
     return MassFactor(*ltdl(full_m(m, d)))
+
+
+def _with_inertia(m: Model, d: Data) -> Data:
+    return crb(m, tendon(m, com_pos(m, kinematics(m, d))))

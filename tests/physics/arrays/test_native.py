@@ -64,5 +64,7 @@ def test_tile_sizes(monkeypatch):
     assert native.tile_size(large, 4096) == 32  # the largest divisor up to 50
     monkeypatch.setattr(native, "CACHE", matrix)
     assert native.tile_size(large, 4096) == 32  # never less
-    larger = jaxsim.load_model(f"<mujoco><worldbody>{17 * body}</worldbody></mujoco>")
-    assert native.tile_size(larger, 4096) == 1  # one after another
+    larger, floor = 17 * body, '<geom type="plane" size="9 9 1" contype="1"/>'
+    for more, tile in (("", 32), (floor, 1)):  # where there are rows one after another
+        m = jaxsim.load_model(f"<mujoco><worldbody>{more}{larger}</worldbody></mujoco>")
+        assert native.tile_size(m, 4096) == tile

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import CHUNK, chunks, gram
@@ -56,10 +57,49 @@ class Apart:
         ]
         return cls(blocks, parts, solver)
 
+    @classmethod
+    def of_products(
+        cls,
+        f: tuple,
+        x: tuple,
+        parts: Parts,
+        above: np.ndarray,
+        solver: Callable[[Array, Array], Array],
+    ) -> Self:
+        """sum_c f_c[i] x_c[j] for a row i and those above it.
+
+        Args:
+          f, x: components, `[n, *W]` each.
+          parts: the rows of each part; together all.
+          above: constant `[n, n]` bool: the column's row is above the row's, or the same.
+          solver: as of the class.
+        """
+        shape = jnp.broadcast_shapes(*(a.shape for a in (*f, *x)))
+        blocks = []
+        for rows in by_size(parts):
+            own = [[_of_parts(jnp.broadcast_to(a, shape), rows) for a in v] for v in (f, x)]
+            left, right = pin(own, f[0])
+            terms = [a[:, None] * b[None] for a, b in zip(left, right, strict=True)]
+            below = sum(terms[1:], terms[0])
+            lower = above[rows[:, None], rows[None]]
+            lower = lower.reshape(*lower.shape, *(1,) * (len(shape) - 1))
+            other = jnp.where(lower.swapaxes(0, 1), below.swapaxes(0, 1), 0)
+            blocks.append(jnp.where(lower, below, other))
+        return cls(blocks, parts, solver)
+
     @property
     def size(self) -> int:
         """The number of rows."""
         return sum(map(len, self.parts))
+
+    def times(self, x: Array) -> Array:
+        """A x, `[n, *W]`."""
+        found = []
+        for block, rows in self._each():
+            own = _of_parts(x, rows).reshape(len(rows), -1)
+            product = apply(block.reshape(*block.shape[:2], -1), own)
+            found.append(product.reshape(*rows.shape, *x.shape[1:]))
+        return _in_order(found, self.parts)
 
     def plus_products(self, J: Array, G: Array) -> Self:
         """With J' G added, which is symmetric and zero between parts; both `[rows, n, *W]`."""
@@ -105,16 +145,31 @@ class Apart:
 
     def solve(self, b: Array) -> Array:
         """x with A x = b, of a positive definite matrix; `[n, *W]`."""
-        worlds, found, order = b.shape[1:], [], []
+        found = []
         for block, rows in self._each():
-            own = take(b, rows.ravel()).reshape(len(rows), -1)
+            own = _of_parts(b, rows).reshape(len(rows), -1)
             x = self.solver(block.reshape(*block.shape[:2], -1), own)
-            found.append(x.reshape(rows.size, *worlds))
-            order.append(rows.ravel())
-        return take(jnp.concatenate(found), np.argsort(np.concatenate(order)))
+            found.append(x.reshape(*rows.shape, *b.shape[1:]))
+        return _in_order(found, self.parts)
 
     def _each(self) -> list[tuple[Array, np.ndarray]]:
         return list(zip(self.blocks, by_size(self.parts), strict=True))
+
+
+def _of_parts(x: Array, rows: np.ndarray) -> Array:
+    """Items `[n, *W]` of the parts of a size, `[size, parts, *W]`."""
+    size, number = rows.shape
+    if np.array_equal(rows.T.ravel(), np.arange(rows.size) + rows[0, 0]):  # one after another
+        own = take(x, rows.T.ravel()).reshape(number, size, *x.shape[1:])
+        return jnp.swapaxes(own, 0, 1)
+    return take(x, rows.ravel()).reshape(*rows.shape, *x.shape[1:])
+
+
+def _in_order(found: list[Array], parts: Parts) -> Array:
+    """The opposite, from all sizes: `[n, *W]`."""
+    flat = [jnp.swapaxes(a, 0, 1).reshape(-1, *a.shape[2:]) for a in found]
+    order = np.concatenate([rows.T.ravel() for rows in by_size(parts)])
+    return take(jnp.concatenate(flat), np.argsort(order))
 
 
 def _plus_chunk(H: Apart, _: Array | int, own: Array, weight: list, group: tuple) -> Apart:
