@@ -23,12 +23,13 @@ from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.callback import control
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, passive_ties, touched_trees
+from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.flex.flex import flex, flex_velocity
 from jaxsim.physics.integrate.system import System, smooth_system
-from jaxsim.physics.parts import solver_parts
+from jaxsim.physics.parts import solver_parts, tied_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -238,7 +239,10 @@ def _constrained(m: Model, d: Data) -> Data:
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
         d = d.replace(solver=no_statistics(d.solver))
         return list_rows(m, system.spinning(m, d))
-    problem = Problem(system.inertia, system.force, d.rows, system.parts, solver_parts(m))
+    parts = system.parts, solver_parts(m), tied_parts(m)
+    tree = system.tree if _keeps_tree(m, d) else None
+    inertia = system.inertia if tree is None else tree
+    problem = Problem(inertia, system.force, d.rows, *parts)
     found = solve(problem, _settings(m, d, problem), _method(m, d))
     d = d.replace(
         qacc_smooth=found.qacc_smooth,
@@ -256,9 +260,16 @@ def _constrained(m: Model, d: Data) -> Data:
     return list_rows(m, d)
 
 
+def _keeps_tree(m: Model, d: Data) -> bool:
+    """Whether the Hessian has entries where M has, if M is kept by these, and Newton's method asks."""
+    iterates = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
+    return iterates and all(isinstance(block.J, DofJacobian) for block in d.rows.blocks)
+
+
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:
     """How the solver iterates."""
-    inertia, islands = diagonal(d.M), None
+    inertia = diagonal(d.M) if d.inertia is None else d.inertia.diagonal
+    islands = None
     if m.opt.solver != SolverType.NEWTON:
         touched, ties = touched_trees(m, d), passive_ties(m, d)
         islands = find_islands(m, problem, touched, inertia, ties)

@@ -1,0 +1,180 @@
+"""A symmetric matrix of one world with few numbers that are not zero, at places the state chooses.
+
+A hundred boxes have six hundred dofs; the Hessian of the solver ties the dofs of a box, and those of
+boxes that touch. Row p of the upper triangle is zero behind its `last` column. Eliminated from the
+first row down, A = L D L', a row is subtracted from those rows alone in which it has a number, as far
+as its last column; these then have their own at least there. So the price follows from the numbers
+that are there, and that of boxes that touch nothing but the floor is the sum of their own prices.
+Jennings, Matrix Computation (1977), ch. 5: variable bandwidth.
+
+Loops of a length that data choose cost nothing in the kernels of a CPU (cpu_kernels.py). Rows are cut
+into pieces of `PIECE` columns, which are vectorized.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.products import chunks, gram
+from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.between import Between, products
+
+PIECE = 128  # columns
+FIRST = np.int32(0)
+
+
+@node()
+class Profile:
+    """The matrix and where its rows end.
+
+    Attributes:
+      matrix: `[n, n + PIECE]`: what is cut out ends within the rows; below the diagonal: noise.
+      last: the last column of each row that may not be zero, int32 `[n]`.
+    """
+
+    matrix: jax.Array
+    last: jax.Array
+
+    @classmethod
+    def of(cls, A: Array, parts: Sequence[Sequence[int]]) -> Self:
+        """That of a symmetric matrix `[n, n]` that is zero between parts."""
+        last = np.zeros(len(A), np.int32)
+        for part in parts:
+            last[list(part)] = max(part)
+        return cls(_wider(A), jnp.asarray(last))
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.matrix)
+
+    def plus_products(self, J: Array, G: Array) -> Self:
+        """With J' G added, which is zero between the parts that there were; both `[rows, n]`."""
+        return replace(self, matrix=self.matrix + _wider(gram(J, G)))
+
+    def plus_diagonal(self, values: Array) -> Self:
+        """With a diagonal `[n]` added."""
+        eye = np.eye(*self.matrix.shape, dtype=self.matrix.dtype)
+        return replace(self, matrix=self.matrix + eye * values[:, None])
+
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """With numbers `[k]` added at constant places, within the parts that there were."""
+        place = self.matrix.at[row, column]
+        return replace(self, matrix=place.add(values, unique_indices=True, indices_are_sorted=True))
+
+    def takes(self, between: Between) -> bool:
+        """Whether each group is a range of rows."""
+        return between.are_ranges
+
+    def plus_between(self, between: Between) -> Self:
+        """With J' W J added, of rows that touch one or two ranges of rows each."""
+        table, n = between.table.astype(np.int32), self.size
+        start, end, k = table[:, 0], table.max(axis=1), table.shape[1]
+        groups = [jnp.maximum(g, 0) for g in between.group]
+        starts = [jnp.asarray(start)[g] for g in groups]
+        # of two groups the first is the later one, where the rows of the other end
+        reach = starts[0] * 0
+        if len(groups) > 1:
+            reach = jnp.where(between.group[1] >= 0, jnp.asarray(end)[groups[0]], 0)
+
+        def add(state: tuple, _: Array | int, own: Array, weight: list, places: tuple) -> tuple:
+            H, last = state
+            starts, reach = places
+            both = products(own, weight)
+            for c in range(len(both)):
+                for i in range(len(starts)):
+                    for j in range(i + 1):  # the upper triangle
+                        value = both[c, i * k : (i + 1) * k, j * k : (j + 1) * k]
+                        at = starts[i][c], starts[j][c]
+                        value = lax.dynamic_slice(H, at, (k, k)) + value
+                        H = lax.dynamic_update_slice(H, value, at)
+                if len(starts) > 1:
+                    at = (starts[1][c],)
+                    longer = jnp.maximum(lax.dynamic_slice(last, at, (k,)), reach[c])
+                    last = lax.dynamic_update_slice(last, longer, at)
+            return H, last
+
+        # room for a group at the end that is smaller than the largest
+        room = max(int(start.max()) + k - n, 0)
+        H, last = self.matrix, self.last
+        if room:
+            H, last = jnp.pad(H, (0, room)), jnp.pad(last, (0, room))
+        own, weight, _ = between.items
+        H, last = chunks(add, (H, last), between.used, own, weight, ((starts, reach), 0))
+        return replace(self, matrix=H[:n, : n + PIECE], last=last[:n])
+
+    def solve(self, b: Array) -> Array:
+        """x with A x = b, of a positive definite matrix; `[n]`."""
+        n = self.size
+        A, b, last = _eliminated(self.matrix, b, self.last)
+        pivot = take(A.ravel(), np.arange(n) * (A.shape[1] + 1))
+        # NaN as the library's, if the matrix is not positive definite
+        inverse = 1 / jnp.where(jnp.all(pivot > 0), pivot, jnp.nan)
+        return _substituted(A, b, last, inverse)
+
+
+def _wider(A: Array) -> Array:
+    return jnp.pad(A, ((0, 0), (0, PIECE)))
+
+
+def _eliminated(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
+    """The upper triangle of D L', and D L^-1 b, and where the rows end then."""
+
+    def pivot(p: Array, state: tuple) -> tuple:
+        A, b, last = state
+        p = jnp.int32(p)
+        end, of_p = last[p], b[p]
+        diagonal = A[p, p]
+
+        def subtract(i: Array, state: tuple) -> tuple:
+            A, b, last = state
+            factor = A[p, i] / diagonal
+            end_of_i = jnp.where(factor != 0, end, i - 1)
+
+            def piece(turn: Array, A: Array) -> Array:
+                at = i + turn * PIECE
+                return lax.dynamic_update_slice(A, _cut(A, i, at) - factor * _cut(A, p, at), (i, at))
+
+            A = lax.fori_loop(FIRST, _pieces(i, end_of_i), piece, A)
+            b = lax.dynamic_update_slice(b, (b[i] - factor * of_p)[None], (i,))
+            longer = jnp.maximum(last[i], end_of_i)
+            return A, b, lax.dynamic_update_slice(last, longer[None], (i,))
+
+        return lax.fori_loop(p + 1, end + 1, subtract, state)
+
+    return lax.fori_loop(0, len(b), pivot, (A, b, last))
+
+
+def _substituted(A: Array, b: Array, last: Array, inverse: Array) -> Array:
+    """x from the last row up: D L' x = b."""
+    n = len(b)
+
+    def row(turn: Array, x: Array) -> Array:
+        p = jnp.int32(n - 1 - turn)
+
+        def piece(turn: Array, total: Array) -> Array:
+            at = p + turn * PIECE  # the number itself is still zero
+            return total + jnp.sum(_cut(A, p, at)[0] * lax.dynamic_slice(x, (at,), (PIECE,)))
+
+        zero = jnp.zeros((), b.dtype)
+        later = lax.fori_loop(FIRST, _pieces(p, last[p]), piece, zero)
+        return lax.dynamic_update_slice(x, ((b[p] - later) * inverse[p])[None], (p,))
+
+    x: Array = lax.fori_loop(0, n, row, jnp.zeros((n + PIECE,), b.dtype))
+    return x[:n]
+
+
+def _pieces(first: Array, last: Array) -> Array:
+    """How many pieces go from a column to the last one."""
+    return (last - first + PIECE) // PIECE
+
+
+def _cut(A: Array, row: Array, column: Array) -> Array:
+    return lax.dynamic_slice(A, (row, column), (1, PIECE))
