@@ -15,6 +15,7 @@ from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import diagonal, total
+from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
@@ -240,7 +241,7 @@ def _constrained(m: Model, d: Data) -> Data:
         d = d.replace(solver=no_statistics(d.solver))
         return list_rows(m, system.spinning(m, d))
     parts = system.parts, solver_parts(m), tied_parts(m)
-    tree = system.tree if _keeps_tree(m, d) else None
+    tree = _tree(m, d, system)
     inertia = system.inertia if tree is None else tree
     problem = Problem(inertia, system.force, d.rows, *parts)
     found = solve(problem, _settings(m, d, problem), _method(m, d))
@@ -260,16 +261,17 @@ def _constrained(m: Model, d: Data) -> Data:
     return list_rows(m, d)
 
 
-def _keeps_tree(m: Model, d: Data) -> bool:
-    """Whether the Hessian has entries where M has, if M is kept by these, and Newton's method asks."""
+def _tree(m: Model, d: Data, system: System) -> TreeMatrix | None:
+    """M by its entries, where it is kept so and Newton's method needs no other ones."""
     iterates = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
-    return iterates and all(isinstance(block.J, DofJacobian) for block in d.rows.blocks)
+    alone = all(isinstance(block.J, DofJacobian) for block in d.rows.blocks)
+    return system.tree if iterates and alone and isinstance(system.tree, TreeMatrix) else None
 
 
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:
     """How the solver iterates."""
-    inertia = diagonal(d.M) if d.inertia is None else d.inertia.diagonal
-    islands = None
+    by_entries = isinstance(problem.M, TreeMatrix)
+    inertia, islands = d.inertia.diagonal if by_entries else diagonal(d.M), None
     if m.opt.solver != SolverType.NEWTON:
         touched, ties = touched_trees(m, d), passive_ties(m, d)
         islands = find_islands(m, problem, touched, inertia, ties)

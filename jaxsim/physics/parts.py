@@ -66,7 +66,7 @@ def solver_parts(m: Model) -> Parts:
 
 
 def tied_parts(m: Model) -> Parts:
-    """The parts into which the Hessian of the solver falls where nothing touches; empty: unknown."""
+    """The parts of the Hessian of the solver where nothing touches; empty: not known."""
     s = m.structure
     if layout(m).soft or not np.isin(s.eq_type, HOLD).all():
         return ()

@@ -42,8 +42,8 @@ class Problem:
     """minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),  with M a0 = smooth.
 
     Attributes:
-      M: joint-space inertia `[nv, nv, *W]`; for Newton's method by its entries between dofs and their
-        ancestors, where rows touch one dof each, so that the Hessian has no others.
+      M: joint-space inertia `[nv, nv, *W]`; or by its entries between dofs and their ancestors,
+        where rows touch one dof each, so that the Hessian has no others.
       smooth: generalized force without constraints `[nv, *W]`.
       rows: constraint rows.
       inertia_parts, parts: dofs that have to do with each other in M, and in the Hessian, see

@@ -37,7 +37,7 @@ from jaxsim.physics.arrays.system.steps import Steps
 
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
 BLOCK = 128  # size of the blocks of larger ones
-WRITE_OUT = 48  # largest matrix that is factored by written-out panels
+WRITE_OUT = 48  # largest matrix that is factored by written-out panels; of one world, in whole
 IN_STEPS = 96  # largest matrix of the solver that is factored by loops over many worlds
 
 
@@ -180,7 +180,7 @@ def growing(
     """
     if differentiated():
         return Whole(A, parts)
-    if len(tied) > 1 and A.ndim == 2 and is_in_kernels():
+    if len(tied) > 1 and A.ndim == 2 and len(A) > WRITE_OUT and is_in_kernels():
         return Profile.of(A, tied)
     if len(parts) > 1:
         return Apart.of(A, tuple(map(tuple, parts)), solve_spd)

@@ -1,14 +1,14 @@
-"""A symmetric matrix of one world with few numbers that are not zero, at places the state chooses.
+"""A symmetric matrix of one world with few numbers that are not 0, at places the state chooses.
 
-A hundred boxes have six hundred dofs; the Hessian of the solver ties the dofs of a box, and those of
-boxes that touch. Row p of the upper triangle is zero behind its `last` column. Eliminated from the
-first row down, A = L D L', a row is subtracted from those rows alone in which it has a number, as far
-as its last column; these then have their own at least there. So the price follows from the numbers
-that are there, and that of boxes that touch nothing but the floor is the sum of their own prices.
-Jennings, Matrix Computation (1977), ch. 5: variable bandwidth.
+A hundred boxes have six hundred dofs; the Hessian of the solver ties the dofs of a box, and those
+of boxes that touch. Row p of the upper triangle is zero behind its `last` column. Eliminated from
+the first row down, A = L D L', a row is subtracted from those rows alone in which it has a number,
+as far as its last column, and these then end there at least. So the price follows from the numbers
+that are there: that of boxes which touch nothing but the floor is the sum of their own prices.
+Jennings, Matrix Computation for Engineers and Scientists (1977), ch. 5: variable bandwidth.
 
-Loops of a length that data choose cost nothing in the kernels of a CPU (cpu_kernels.py). Rows are cut
-into pieces of `PIECE` columns, which are vectorized.
+Loops of a length that data choose cost little in the kernels of a CPU (cpu_kernels.py). What they
+change at a time, `ROWS` times `PIECE` numbers, is vectorized.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from jaxsim.physics.arrays.products import chunks, gram
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.between import Between, products
 
-PIECE = 128  # columns
+ROWS, PIECE = 8, 128  # rows and columns that are changed together
 FIRST = np.int32(0)
 
 
@@ -35,7 +35,7 @@ class Profile:
     """The matrix and where its rows end.
 
     Attributes:
-      matrix: `[n, n + PIECE]`: what is cut out ends within the rows; below the diagonal: noise.
+      matrix: `[n + ROWS, n + PIECE]`, so that what is cut out is within; below the diagonal: noise.
       last: the last column of each row that may not be zero, int32 `[n]`.
     """
 
@@ -53,7 +53,7 @@ class Profile:
     @property
     def size(self) -> int:
         """The number of rows."""
-        return len(self.matrix)
+        return len(self.last)
 
     def plus_products(self, J: Array, G: Array) -> Self:
         """With J' G added, which is zero between the parts that there were; both `[rows, n]`."""
@@ -62,7 +62,7 @@ class Profile:
     def plus_diagonal(self, values: Array) -> Self:
         """With a diagonal `[n]` added."""
         eye = np.eye(*self.matrix.shape, dtype=self.matrix.dtype)
-        return replace(self, matrix=self.matrix + eye * values[:, None])
+        return replace(self, matrix=self.matrix + eye * jnp.pad(values, (0, ROWS))[:, None])
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """With numbers `[k]` added at constant places, within the parts that there were."""
@@ -108,7 +108,7 @@ class Profile:
             H, last = jnp.pad(H, (0, room)), jnp.pad(last, (0, room))
         own, weight, _ = between.items
         H, last = chunks(add, (H, last), between.used, own, weight, ((starts, reach), 0))
-        return replace(self, matrix=H[:n, : n + PIECE], last=last[:n])
+        return replace(self, matrix=H[: n + ROWS, : n + PIECE], last=last[:n])
 
     def solve(self, b: Array) -> Array:
         """x with A x = b, of a positive definite matrix; `[n]`."""
@@ -121,35 +121,46 @@ class Profile:
 
 
 def _wider(A: Array) -> Array:
-    return jnp.pad(A, ((0, 0), (0, PIECE)))
+    return jnp.pad(A, ((0, ROWS), (0, PIECE)))
 
 
 def _eliminated(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
     """The upper triangle of D L', and D L^-1 b, and where the rows end then."""
+    n = len(b)
 
     def pivot(p: Array, state: tuple) -> tuple:
         A, b, last = state
         p = jnp.int32(p)
         end, of_p = last[p], b[p]
-        diagonal = A[p, p]
+        # a copy: what is cut out of A beside the rows that change would make one of all of A
+        row = lax.optimization_barrier(A[p])
+        inverse = 1 / row[p]
 
-        def subtract(i: Array, state: tuple) -> tuple:
+        def subtract(turn: Array, state: tuple) -> tuple:
             A, b, last = state
-            factor = A[p, i] / diagonal
-            end_of_i = jnp.where(factor != 0, end, i - 1)
+            i = p + 1 + turn * ROWS
+            factor = inverse * lax.dynamic_slice(row, (i,), (ROWS,))
+            some = factor != 0
+            end_of_i = jnp.where(jnp.any(some), end, i - 1)
 
             def piece(turn: Array, A: Array) -> Array:
                 at = i + turn * PIECE
-                return lax.dynamic_update_slice(A, _cut(A, i, at) - factor * _cut(A, p, at), (i, at))
+                change = factor[:, None] * lax.dynamic_slice(row, (at,), (PIECE,))[None]
+                left = _cut(A, i, at, ROWS) - change
+                return lax.dynamic_update_slice(A, left, (i, at))
 
             A = lax.fori_loop(FIRST, _pieces(i, end_of_i), piece, A)
-            b = lax.dynamic_update_slice(b, (b[i] - factor * of_p)[None], (i,))
-            longer = jnp.maximum(last[i], end_of_i)
-            return A, b, lax.dynamic_update_slice(last, longer[None], (i,))
+            rest = lax.dynamic_slice(b, (i,), (ROWS,)) - factor * of_p
+            longer = lax.dynamic_slice(last, (i,), (ROWS,))
+            longer = jnp.where(some, jnp.maximum(longer, end), longer)
+            b = lax.dynamic_update_slice(b, rest, (i,))
+            return A, b, lax.dynamic_update_slice(last, longer, (i,))
 
-        return lax.fori_loop(p + 1, end + 1, subtract, state)
+        return lax.fori_loop(FIRST, (end - p + ROWS - 1) // ROWS, subtract, state)
 
-    return lax.fori_loop(0, len(b), pivot, (A, b, last))
+    state = (A, jnp.pad(b, (0, ROWS)), jnp.pad(last, (0, ROWS)))
+    A, b, last = lax.fori_loop(0, n, pivot, state)
+    return A, b[:n], last[:n]
 
 
 def _substituted(A: Array, b: Array, last: Array, inverse: Array) -> Array:
@@ -176,5 +187,5 @@ def _pieces(first: Array, last: Array) -> Array:
     return (last - first + PIECE) // PIECE
 
 
-def _cut(A: Array, row: Array, column: Array) -> Array:
-    return lax.dynamic_slice(A, (row, column), (1, PIECE))
+def _cut(A: Array, row: Array, column: Array, rows: int = 1) -> Array:
+    return lax.dynamic_slice(A, (row, column), (rows, PIECE))

@@ -16,9 +16,7 @@ TIES = {"apart": (), "row": ((1, 0), (2, 1), (6, 5)), "far": ((6, 0), (4, 2), (5
 def groups():
     first = np.cumsum([0, *SIZES])[:-1]
     most = max(SIZES)
-    return tuple(
-        tuple([*range(a, a + n), *[a] * (most - n)]) for a, n in zip(first, SIZES, strict=True)
-    )
+    return tuple((*range(a, a + n), *[a] * (most - n)) for a, n in zip(first, SIZES, strict=True))
 
 
 def contacts(ties, rng):
@@ -70,16 +68,15 @@ def test_the_solution_is_that_of_the_dense_matrix(ties, kernel):
         w = [[weight[:, i, j] for j in range(3)] for i in range(3)]
         between = Between(groups(), own, tuple(group), w, used)
         start = Profile.of(A, parts)
-        assert start.takes(between) and start.size == n
+        assert start.takes(between)
+        assert start.size == n
         H = start.plus_between(between).plus_diagonal(diagonal).plus_products(row, row)
         return H.solve(b), start.solve(b)
 
     given = A, own, group, weight, b, diagonal, np.int32(used)
     program = jax.make_jaxpr(solve)(*given)
     leaves = tuple(map(jnp.asarray, given))
-    found, bare = (
-        jax.jit(lambda *a: in_kernels(program, a))(*leaves) if kernel else solve(*leaves)
-    )
+    found, bare = jax.jit(lambda *a: in_kernels(program, a))(*leaves) if kernel else solve(*leaves)
     H = A + dense(used, own, group, weight) + np.diag(diagonal) + row.T @ row
     np.testing.assert_allclose(found, np.linalg.solve(H, b), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(bare, np.linalg.solve(A, b), rtol=1e-9, atol=1e-11)
