@@ -8,7 +8,7 @@ that are there: that of boxes which touch nothing but the floor is the sum of th
 Jennings, Matrix Computation for Engineers and Scientists (1977), ch. 5: variable bandwidth.
 
 Loops of a length that data choose cost little in the kernels of a CPU (cpu_kernels.py). What they
-change at a time, `ROWS` times `PIECE` numbers, is vectorized.
+change at a time, `ROWS` times `PIECE` numbers by `PIVOTS` rows, is vectorized.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,13 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import written_sum
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.products import chunks, gram
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.between import Between, products
 
+PIVOTS = 6  # rows that are subtracted together: most trees have so many dofs
 ROWS, PIECE = 8, 128  # rows and columns that are changed together
 FIRST = np.int32(0)
 
@@ -128,39 +130,80 @@ def _eliminated(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
     """The upper triangle of D L', and D L^-1 b, and where the rows end then."""
     n = len(b)
 
-    def pivot(p: Array, state: tuple) -> tuple:
+    def pivots(turn: Array, state: tuple) -> tuple:
         A, b, last = state
-        p = jnp.int32(p)
-        end, of_p = last[p], b[p]
-        # a copy: what is cut out of A beside the rows that change would make one of all of A
-        row = lax.optimization_barrier(A[p])
-        inverse = 1 / row[p]
+        p = jnp.int32(turn * PIVOTS)
+        end = jnp.max(lax.dynamic_slice(last, (p,), (PIVOTS,)))
+        A, b, rows, inverse = _among_each_other(A, b, p, end, n)
+        of_p = lax.dynamic_slice(b, (p,), (PIVOTS,))
 
         def subtract(turn: Array, state: tuple) -> tuple:
             A, b, last = state
-            i = p + 1 + turn * ROWS
-            factor = inverse * lax.dynamic_slice(row, (i,), (ROWS,))
-            some = factor != 0
+            i = p + PIVOTS + turn * ROWS
+            factor = inverse[:, None] * lax.dynamic_slice(rows, (FIRST, i), (PIVOTS, ROWS))
+            some = (factor != 0).any(axis=0)
             end_of_i = jnp.where(jnp.any(some), end, i - 1)
 
             def piece(turn: Array, A: Array) -> Array:
                 at = i + turn * PIECE
-                change = factor[:, None] * lax.dynamic_slice(row, (at,), (PIECE,))[None]
-                left = _cut(A, i, at, ROWS) - change
-                return lax.dynamic_update_slice(A, left, (i, at))
+                whole = _cut(rows, FIRST, at, PIVOTS)
+                change = written_sum(lambda k: factor[k][:, None] * whole[k][None], PIVOTS)
+                return lax.dynamic_update_slice(A, _cut(A, i, at, ROWS) - change, (i, at))
 
             A = lax.fori_loop(FIRST, _pieces(i, end_of_i), piece, A)
-            rest = lax.dynamic_slice(b, (i,), (ROWS,)) - factor * of_p
+            share = written_sum(lambda k: factor[k] * of_p[k], PIVOTS)
+            b = lax.dynamic_update_slice(b, lax.dynamic_slice(b, (i,), (ROWS,)) - share, (i,))
             longer = lax.dynamic_slice(last, (i,), (ROWS,))
             longer = jnp.where(some, jnp.maximum(longer, end), longer)
-            b = lax.dynamic_update_slice(b, rest, (i,))
             return A, b, lax.dynamic_update_slice(last, longer, (i,))
 
-        return lax.fori_loop(FIRST, (end - p + ROWS - 1) // ROWS, subtract, state)
+        last = lax.dynamic_update_slice(last, jnp.full(PIVOTS, end), (p,))
+        turns = jnp.maximum(end - p - PIVOTS + ROWS, 0) // ROWS
+        return lax.fori_loop(FIRST, turns, subtract, (A, b, last))
 
     state = (A, jnp.pad(b, (0, ROWS)), jnp.pad(last, (0, ROWS)))
-    A, b, last = lax.fori_loop(0, n, pivot, state)
+    A, b, last = lax.fori_loop(0, -(-n // PIVOTS), pivots, state)
     return A, b[:n], last[:n]
+
+
+def _among_each_other(
+    A: Array, b: Array, p: Array, end: Array, n: int
+) -> tuple[Array, Array, Array, Array]:
+    """The elimination among rows that are pivots together.
+
+    Returns:
+      A and b with these rows changed, the rows as an array of their own, for what is cut out of A
+      beside the rows that change would make a copy of all of it; and 1 / their pivots.
+    """
+    order = np.arange(PIVOTS, dtype=np.int32)
+
+    def by_row(k: Array, state: tuple) -> tuple:
+        X, y, factors, inverse = state
+        k = jnp.int32(k)
+        one = jnp.where(p + k < n, 1 / X[k, k], 0)
+        factor = jnp.where(order > k, X[k, :PIVOTS] * one, 0)
+        factors = lax.dynamic_update_slice(factors, factor[None], (k, FIRST))
+        inverse = lax.dynamic_update_slice(inverse, one[None], (k,))
+        return X - factor[:, None] * X[k][None], y - factor * y[k], factors, inverse
+
+    def again(k: Array, X: Array) -> Array:
+        return X - factors[k][:, None] * X[k][None]
+
+    def put(state: tuple, X: Array, at: Array) -> tuple:
+        A, rows = state
+        A = lax.dynamic_update_slice(A, X, (p, at))
+        return A, lax.dynamic_update_slice(rows, X, (FIRST, at))
+
+    def piece(turn: Array, state: tuple) -> tuple:
+        at = p + turn * PIECE
+        return put(state, lax.fori_loop(0, PIVOTS, again, _cut(state[0], p, at, PIVOTS)), at)
+
+    none = jnp.zeros((PIVOTS, PIVOTS), A.dtype)
+    given = _cut(A, p, p, PIVOTS), lax.dynamic_slice(b, (p,), (PIVOTS,)), none, none[0]
+    X, y, factors, inverse = lax.fori_loop(0, PIVOTS, by_row, given)
+    state = put((A, jnp.zeros((PIVOTS, A.shape[1]), A.dtype)), X, p)
+    A, rows = lax.fori_loop(np.int32(1), _pieces(p, end), piece, state)
+    return A, lax.dynamic_update_slice(b, y, (p,)), rows, inverse
 
 
 def _substituted(A: Array, b: Array, last: Array, inverse: Array) -> Array:
