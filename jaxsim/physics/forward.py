@@ -8,7 +8,7 @@ from functools import partial
 
 import jax.numpy as jnp
 
-from jaxsim.enums import DisableBit, EnableBit, SolverType
+from jaxsim.enums import ConstraintType, DisableBit, EnableBit, SolverType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
@@ -264,8 +264,11 @@ def _constrained(m: Model, d: Data) -> Data:
 def _tree(m: Model, d: Data, system: System) -> TreeMatrix | None:
     """M by its entries, where it is kept so and Newton's method needs no other ones."""
     iterates = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
-    alone = all(isinstance(block.J, DofJacobian) for block in d.rows.blocks)
-    return system.tree if iterates and alone and isinstance(system.tree, TreeMatrix) else None
+    own = all(
+        isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
+        for block in d.rows.blocks
+    )  # of one joint each
+    return system.tree if iterates and own and isinstance(system.tree, TreeMatrix) else None
 
 
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:

@@ -1,5 +1,7 @@
 """Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +12,8 @@ from jaxsim.math import Inertia, Spatial, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
-from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.bilinear import outer_sum, written_sum
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.bilinear import outer_sum
 from jaxsim.physics.arrays.call import is_in_kernels
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.products import gram
@@ -115,15 +117,17 @@ def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
     M = jnp.zeros((n, n, *like.shape[1:]), like.dtype)
     armature = jnp.broadcast_to(dof_armature(m), like.shape)
     trees = [np.flatnonzero(m.dof_treeid == tree) for tree in range(m.ntree)]
-    for rows in by_size([tree for tree in trees if len(tree)]):
-        f, x, more = (_of_rows(a, rows) for a in (force.parts, cdof.parts, armature))
-        below = written_sum(lambda k, f=f, x=x: f[k][:, None] * x[k][None], len(f))
-        blocks = _symmetric(below, dof_ancestors(m)[rows[:, None], rows[None]], more)
+    for rows in by_size([tree.tolist() for tree in trees if len(tree)]):
+        f, x = (_of_rows(value, rows) for value in (force, cdof))
+        pairs = zip(f.parts, x.parts, strict=True)
+        first, *rest = (a[:, None] * b[None] for a, b in pairs)
+        ancestors = dof_ancestors(m)[rows[:, None], rows[None]]
+        blocks = _symmetric(sum(rest, first), ancestors, _of_rows(armature, rows))
         M = _placed(M, jnp.moveaxis(blocks, 2, 0), rows[0])
     return M
 
 
-def _of_rows(x: Tree, rows: np.ndarray) -> Tree:
+def _of_rows(x: Any, rows: np.ndarray) -> Any:
     """Items of a constant table `[n, k]`, `[n, k, *W]`."""
     return jax.tree.map(lambda a: take(a, rows.ravel()).reshape(*rows.shape, *a.shape[1:]), x)
 

@@ -3,7 +3,7 @@
 What concerns a kind of rows is asked of the block (constraint/rows.py); here are the sums.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,7 +51,7 @@ class Problem:
       tied: those that have to do with each other whatever touches; empty: not known.
     """
 
-    M: jax.Array | TreeMatrix
+    M: Any
     smooth: jax.Array
     rows: Rows
     inertia_parts: Parts = ()
@@ -134,9 +134,10 @@ class Problem:
         return growing(self.M, self.parts, like, self._ties())
 
     def _ties(self) -> Parts:
-        """`tied`, where contacts tie pairs of groups of dofs."""
+        """`tied`, where contacts tie pairs of groups of dofs and are taken a few at a time."""
         J = None if self.rows.contact is None else self.rows.contact.J
-        return self.tied if isinstance(J, GroupJacobian) and len(J.group) > 1 else ()
+        pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
+        return self.tied if pairs else ()
 
     def solve_inertia(self, b: Array) -> Array:
         """M^-1 b."""

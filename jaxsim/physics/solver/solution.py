@@ -20,6 +20,7 @@ from jaxsim.physics.arrays.call import not_differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.remember import solution
 from jaxsim.physics.arrays.system.factor import Whole
+from jaxsim.physics.arrays.system.lower import Symmetric
 from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.solver.islands import Islands
 from jaxsim.physics.solver.problem import Problem, RowForces
@@ -78,7 +79,8 @@ def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
 
     _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
     pieces = pin(p.pieces(p.residual(found.qacc)), found.qacc)
-    H = p.hessian(pieces, p.M if isinstance(p.M, TreeMatrix) else Whole(p.M, p.parts))
+    M: Symmetric = p.M if isinstance(p.M, TreeMatrix) else Whole(p.M, p.parts)
+    H = p.hessian(pieces, M)
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
     _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (dp, dx))
     drows = None

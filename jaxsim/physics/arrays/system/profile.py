@@ -98,9 +98,9 @@ class Profile:
                         value = lax.dynamic_slice(H, at, (k, k)) + value
                         H = lax.dynamic_update_slice(H, value, at)
                 if len(starts) > 1:
-                    at = (starts[1][c],)
-                    longer = jnp.maximum(lax.dynamic_slice(last, at, (k,)), reach[c])
-                    last = lax.dynamic_update_slice(last, longer, at)
+                    first = (starts[1][c],)
+                    longer = jnp.maximum(lax.dynamic_slice(last, first, (k,)), reach[c])
+                    last = lax.dynamic_update_slice(last, longer, first)
             return H, last
 
         # room for a group at the end that is smaller than the largest
@@ -230,5 +230,5 @@ def _pieces(first: Array, last: Array) -> Array:
     return (last - first + PIECE) // PIECE
 
 
-def _cut(A: Array, row: Array, column: Array, rows: int = 1) -> Array:
+def _cut(A: Array, row: Array | np.int32, column: Array, rows: int = 1) -> Array:
     return lax.dynamic_slice(A, (row, column), (rows, PIECE))

@@ -24,6 +24,7 @@ from jaxsim.physics.arrays.call import is_in_kernels
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.system.between import Between
 from jaxsim.physics.arrays.system.forest import Forest
 
 FIRST = np.int32(0)  # column
@@ -103,6 +104,25 @@ class TreeMatrix:
         here = np.arange(self.entries.shape[1]) == depth[:, None]
         added = self.entries + column(1.0 * here, values) * values[:, None]
         return replace(self, entries=added)
+
+    def plus_products(self, J: Array, G: Array) -> Self:
+        """With J' G added, symmetric, of rows that touch items with their ancestors only; both
+        `[rows, n, *W]`."""
+        more = type(self).of_products(tuple(J), tuple(G), self.forest)
+        return replace(self, entries=self.entries + more.entries)
+
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """Not there: rows of flexes touch several trees."""
+        raise NotImplementedError("TreeMatrix.plus_entries")
+
+    def takes(self, between: Between) -> bool:
+        """Not: contacts touch items that are no ancestors of each other."""
+        del between
+        return False
+
+    def plus_between(self, between: Between) -> Self:
+        """Not there."""
+        raise NotImplementedError("TreeMatrix.plus_between")
 
     def times(self, x: Array) -> Array:
         """A x, `[n, *W]`."""
