@@ -268,7 +268,8 @@ def _tree(m: Model, d: Data, system: System) -> TreeMatrix | None:
         isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
         for block in d.rows.blocks
     )  # of one joint each
-    return system.tree if iterates and own and isinstance(system.tree, TreeMatrix) else None
+    kept = d.inertia if system.metric is None else None
+    return kept if iterates and own and isinstance(kept, TreeMatrix) else None
 
 
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:
