@@ -8,13 +8,14 @@ from functools import partial
 
 import jax.numpy as jnp
 
-from jaxsim.enums import DisableBit, EnableBit, SolverType
+from jaxsim.enums import ConstraintType, DisableBit, EnableBit, SolverType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import diagonal, total
+from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
@@ -23,12 +24,13 @@ from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.callback import control
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, passive_ties, touched_trees
+from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.constraint.weigh import weighed_rows
 from jaxsim.physics.flex.flex import flex, flex_velocity
 from jaxsim.physics.integrate.system import System, smooth_system
-from jaxsim.physics.parts import solver_parts
+from jaxsim.physics.parts import solver_parts, tied_parts
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
@@ -238,7 +240,10 @@ def _constrained(m: Model, d: Data) -> Data:
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
         d = d.replace(solver=no_statistics(d.solver))
         return list_rows(m, system.spinning(m, d))
-    problem = Problem(system.inertia, system.force, d.rows, system.parts, solver_parts(m))
+    parts = system.parts, solver_parts(m), tied_parts(m)
+    tree = _tree(m, d, system)
+    inertia = system.inertia if tree is None else tree
+    problem = Problem(inertia, system.force, d.rows, *parts)
     found = solve(problem, _settings(m, d, problem), _method(m, d))
     d = d.replace(
         qacc_smooth=found.qacc_smooth,
@@ -256,9 +261,21 @@ def _constrained(m: Model, d: Data) -> Data:
     return list_rows(m, d)
 
 
+def _tree(m: Model, d: Data, system: System) -> TreeMatrix | None:
+    """M by its entries, where it is kept so and Newton's method needs no other ones."""
+    iterates = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
+    own = all(
+        isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
+        for block in d.rows.blocks
+    )  # of one joint each
+    kept = d.inertia if system.metric is None else None
+    return kept if iterates and own and isinstance(kept, TreeMatrix) else None
+
+
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:
     """How the solver iterates."""
-    inertia, islands = diagonal(d.M), None
+    by_entries = isinstance(problem.M, TreeMatrix)
+    inertia, islands = d.inertia.diagonal if by_entries else diagonal(d.M), None
     if m.opt.solver != SolverType.NEWTON:
         touched, ties = touched_trees(m, d), passive_ties(m, d)
         islands = find_islands(m, problem, touched, inertia, ties)

@@ -68,9 +68,22 @@ def solver_parts(m: Model) -> Parts:
     s, plan = m.structure, layout(m)
     if plan.soft or not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
-    ties = [*tendons(s).tree, *equalities(s).tree, *touching(s, plan)]
+    return _parts(s, [*_ties(m), *touching(s, plan)])
+
+
+def tied_parts(m: Model) -> Parts:
+    """The parts of the Hessian of the solver where nothing touches; empty: not known."""
+    s = m.structure
+    if layout(m).soft or not np.isin(s.eq_type, HOLD).all():
+        return ()
+    return _parts(s, _ties(m), gain=0)
+
+
+def _ties(m: Model) -> list[np.ndarray]:
+    """The trees that something else than contacts ties, for the solver."""
+    s = m.structure
     more = [*_driven(s), *trees_of_flexes(s)] if is_discrete(m) else []
-    return _parts(s, [*ties, *more])
+    return [*tendons(s).tree, *equalities(s).tree, *more]
 
 
 def _driven(s: Structure) -> list[np.ndarray]:
@@ -85,7 +98,7 @@ def touching(s: Structure, plan: Layout) -> np.ndarray:
     return np.unique(s.body_treeid[s.geom_bodyid[geoms]], axis=0)
 
 
-def _parts(s: Structure, ties: Iterable[np.ndarray]) -> Parts:
+def _parts(s: Structure, ties: Iterable[np.ndarray], gain: int = GAIN) -> Parts:
     """The dofs of trees that are tied together, each tie a list of trees, -1 for none."""
     label = np.arange(s.ntree)
     for tie in ties:
@@ -93,7 +106,7 @@ def _parts(s: Structure, ties: Iterable[np.ndarray]) -> Parts:
         label[np.isin(label, of_tie)] = of_tie.min(initial=s.ntree)
     of_dof = label[s.dof_treeid]
     parts = [np.flatnonzero(of_dof == k) for k in np.unique(of_dof)]
-    if GAIN * sum(len(p) ** 3 for p in parts) > s.nv**3:
+    if gain * sum(len(p) ** 3 for p in parts) > s.nv**3:
         return _whole(s)
     return tuple(tuple(p.tolist()) for p in parts)
 

@@ -14,6 +14,7 @@ kernels. Where the mark means nothing it changes nothing.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +82,7 @@ def _parts(eqns: Sequence[JaxprEqn]) -> Iterator[tuple[list[JaxprEqn], Callable]
     for eqn in eqns:
         number = 1 + sum(1 for inner in _inside(eqn) for _ in _all(inner))
         how = _run_of(eqn, number)
-        if part and (how != run or how is _opened or size + number > SIZE):
+        if part and (how != run or how in ALONE or size + number > SIZE):
             yield part, run if size >= LEAST else _as_it_is
             part, size = [], 0
         part.append(eqn)
@@ -91,8 +92,8 @@ def _parts(eqns: Sequence[JaxprEqn]) -> Iterator[tuple[list[JaxprEqn], Callable]
 
 
 def _run_of(eqn: JaxprEqn, number: int) -> Callable:
-    if eqn.primitive.name in ("jit", "pjit") and number > SIZE:
-        return _opened
+    if eqn.primitive.name in OPENED and number > SIZE:
+        return OPENED[eqn.primitive.name]
     return _one_kernel if _is_held(eqn) else _as_it_is
 
 
@@ -103,12 +104,34 @@ def _as_it_is(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
 
 def _opened(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """A function that is called, in kernels of its own."""
-    (call,) = program.jaxpr.eqns
+    return _alone(program, leaves, lambda p, given: in_kernels(p["jaxpr"], given))
+
+
+def _branched(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """A large branch that is taken, in kernels of its own."""
+
+    def run(params: dict, given: list[Array]) -> list[Array]:
+        branches = [partial(in_kernels, branch) for branch in params["branches"]]
+        found: list[Array] = lax.switch(given[0].astype(jnp.int32), branches, given[1:])
+        return found
+
+    return _alone(program, leaves, run)
+
+
+def _alone(
+    program: ClosedJaxpr, leaves: Sequence[Array], run: Callable[[dict, list[Array]], list[Array]]
+) -> list[Array]:
+    """The results of a program of one operation: `run` of its parameters and arguments."""
+    (eqn,) = program.jaxpr.eqns
     known = dict(zip(program.jaxpr.invars, leaves, strict=True))
     known |= zip(program.jaxpr.constvars, program.consts, strict=True)
-    given = [jnp.asarray(v.val) if isinstance(v, Literal) else known[v] for v in call.invars]
-    found = dict(zip(call.outvars, in_kernels(call.params["jaxpr"], given), strict=True))
+    given = [jnp.asarray(v.val) if isinstance(v, Literal) else known[v] for v in eqn.invars]
+    found = dict(zip(eqn.outvars, run(eqn.params, given), strict=True))
     return [found[v] for v in program.jaxpr.outvars]
+
+
+OPENED = {"jit": _opened, "pjit": _opened, "cond": _branched}  # if they are large
+ALONE = (_opened, _branched)
 
 
 def _closed(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -> ClosedJaxpr:

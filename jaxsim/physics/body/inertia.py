@@ -1,7 +1,11 @@
 """Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix."""
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.enums import MINVAL, JointType
 from jaxsim.math import Inertia, Spatial, Vec, select
@@ -10,10 +14,11 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import outer_sum
-from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.call import is_in_kernels
+from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.arrays.system.apart import Apart
+from jaxsim.physics.arrays.system.apart import Apart, by_size
 from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.arrays.system.ldl import ltdl
 from jaxsim.physics.arrays.system.tree import TreeMatrix
@@ -90,18 +95,65 @@ def crb(m: Model, d: Data) -> Data:
     moving = column(1.0 * (np.arange(m.nbody) > 0), d.cinert)
     composite = subtree_sums(m, d.cinert).map(lambda a: moving * a)
     force = take(composite, m.dof_bodyid) @ d.cdof
-    below = outer_sum(zip(force.parts, d.cdof.parts, strict=True))
-    lower = _square(dof_ancestors(m), below)
-    above = jnp.swapaxes(below, 0, 1)
-    M = jnp.where(lower, below, jnp.where(_square(dof_ancestors(m).T, below), above, 0))
-    M = M + _square(np.eye(m.nv), M) * dof_armature(m)[:, None]
+    one_by_one = m.ntree > 1 and few(d.qpos) and is_in_kernels()
+    M = _by_trees(m, force, d.cdof) if one_by_one else _of_all(m, force, d.cdof)
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
-        M = M + jnp.where(lower | _square(dof_ancestors(m).T, M), along, 0)
+        M = M + jnp.where(_square(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
     # whichever nobody reads is not computed
     inertia = _by_entries(m, d, force)
     d = d.replace(crb=composite, M=pin(M, d.qpos), inertia=inertia)
     return d if d.qLD is None and d.qLDiagInv is None else _factors(d)
+
+
+def _of_all(m: Model, force: Spatial, cdof: Spatial) -> Array:
+    """M without tendons, as one product of all dofs."""
+    below = outer_sum(zip(force.parts, cdof.parts, strict=True))
+    return _symmetric(below, dof_ancestors(m), dof_armature(m))
+
+
+def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
+    """The same, tree by tree: M is zero between them. Trees of one size are made together."""
+    like, n = cdof.parts[0], m.nv
+    M = jnp.zeros((n, n, *like.shape[1:]), like.dtype)
+    armature = jnp.broadcast_to(dof_armature(m), like.shape)
+    trees = [np.flatnonzero(m.dof_treeid == tree) for tree in range(m.ntree)]
+    for rows in by_size([tree.tolist() for tree in trees if len(tree)]):
+        f, x = (_of_rows(value, rows) for value in (force, cdof))
+        pairs = zip(f.parts, x.parts, strict=True)
+        first, *rest = (a[:, None] * b[None] for a, b in pairs)
+        ancestors = dof_ancestors(m)[rows[:, None], rows[None]]
+        blocks = _symmetric(sum(rest, first), ancestors, _of_rows(armature, rows))
+        M = _placed(M, jnp.moveaxis(blocks, 2, 0), rows[0])
+    return M
+
+
+def _of_rows(x: Any, rows: np.ndarray) -> Any:
+    """Items of a constant table `[n, k]`, `[n, k, *W]`."""
+    return jax.tree.map(lambda a: take(a, rows.ravel()).reshape(*rows.shape, *a.shape[1:]), x)
+
+
+def _placed(M: Array, blocks: Array, first: np.ndarray) -> Array:
+    """M with blocks `[k, n, n, *W]` on its diagonal, each from a constant row on."""
+    start = jnp.asarray(first.astype(np.int32))
+    zeros = (jnp.int32(0),) * (M.ndim - 2)
+
+    def put(k: Array, M: Array) -> Array:
+        return lax.dynamic_update_slice(M, blocks[k], (start[k], start[k], *zeros))
+
+    placed: Array = lax.fori_loop(0, len(first), put, M)
+    return placed
+
+
+def _symmetric(below: Array, ancestors: np.ndarray, armature: Array) -> Array:
+    """A symmetric matrix from its entries with ancestors, `[n, n, ...]`, and an addition `[n, ...]`
+    to its diagonal."""
+    more = (1,) * (below.ndim - ancestors.ndim)
+    lower = ancestors.reshape(*ancestors.shape, *more)
+    upper = np.swapaxes(lower, 0, 1)
+    M = jnp.where(lower, below, jnp.where(upper, jnp.swapaxes(below, 0, 1), 0))
+    eye = np.eye(len(below), dtype=below.dtype).reshape(*below.shape[:1] * 2, *(1,) * (M.ndim - 2))
+    return M + eye * armature[:, None]
 
 
 def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:

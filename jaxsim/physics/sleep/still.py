@@ -22,7 +22,7 @@ from jaxsim.physics.collision.contacts import placed_boxes, placed_geoms
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.sleep.incidence import surfaces
 from jaxsim.physics.sleep.trees import sleeps, tree_asleep
-from jaxsim.physics.sleep.wake import wake_by_equalities, wake_disturbed
+from jaxsim.physics.sleep.wake import disturbed, wake_by_equalities
 
 
 def may_skip(m: Model) -> bool:
@@ -41,8 +41,9 @@ def nothing_stirs(m: Model, d: Data) -> Array:
 
     def undisturbed() -> Array:
         moved = kinematics(m, d)
-        woken = wake_by_equalities(m, wake_disturbed(m, d, moved))
-        return jnp.all(woken.tree_asleep >= 0) & ~jnp.any(_near_mocap(m, moved))
+        woken = wake_by_equalities(m, moved)
+        tied = jnp.any(woken.tree_asleep < 0)
+        return ~(disturbed(m, d, moved) | tied | jnp.any(_near_mocap(m, moved)))
 
     return lax.cond(jnp.all(tree_asleep(d) >= 0), undisturbed, lambda: jnp.zeros((), bool))
 

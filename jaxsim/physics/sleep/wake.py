@@ -43,11 +43,20 @@ def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
         moves = _is_set(d.qvel)
     else:
         moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
-    by_dof = moves | _is_set(d.qfrc_applied)
-    by_body = _is_set(d.xfrc_applied).any(axis=1)
-    stirred = in_trees(m.dof_treeid, by_dof, m.ntree) | in_trees(m.body_treeid, by_body, m.ntree)
-    may = ~np.isin(m.tree_sleep_policy, NEVER) & ~_restless(m)
-    return ~stirred & column(may, d.qvel)
+    by_dof, by_body = _pushed(d)
+    stirred = in_trees(m.dof_treeid, moves | by_dof, m.ntree)
+    stirred = stirred | in_trees(m.body_treeid, by_body, m.ntree)
+    return ~stirred & column(_may_rest(m), d.qvel)
+
+
+def _pushed(d: Data) -> tuple[Array, Array]:
+    """Dofs and bodies on which the user acts, `[nv, *W]` and `[nbody, *W]` bool."""
+    return _is_set(d.qfrc_applied), _is_set(d.xfrc_applied).any(axis=1)
+
+
+def _may_rest(m: Model) -> np.ndarray:
+    """Trees that may sleep."""
+    return ~np.isin(m.tree_sleep_policy, NEVER) & ~_restless(m)
 
 
 def _restless(m: Model) -> np.ndarray:
@@ -68,16 +77,38 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     its own counts.
     """
     trees = m.body_treeid
-    has_joint = column(m.body_jntnum > 0, d.qpos)
     stirred = ~calm(m, d)
     if before.xpos is not None and before.xquat is not None:
-        fresh = before.xquat.dot(before.xquat) == 0
-        slack = 0 if m.opt.integrator == IntegratorType.RK4 else ROUNDING
-        moved = _differ(before.xpos, d.xpos, slack) | _differ(before.xquat, d.xquat, slack)
-        stirred = stirred | in_trees(trees, moved & ~fresh & has_joint, m.ntree)
+        moved, fresh = _elsewhere(m, before, d)
+        stirred = stirred | in_trees(trees, moved, m.ntree)
         elsewhere = in_trees(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
         stirred = stirred | (elsewhere & in_trees(trees, fresh, m.ntree))
     return d.replace(tree_asleep=woken(tree_asleep(d), stirred))
+
+
+def disturbed(m: Model, before: Data, d: Data) -> Array:
+    """Whether `wake_disturbed` may wake a tree of any world where all sleep, one bool.
+
+    Of poses that were never computed it does not ask which qpos belongs to them.
+    """
+    if not _may_rest(m).all():
+        return jnp.ones((), bool)
+    by_dof, by_body = _pushed(d)
+    in_tree = column(m.body_treeid >= 0, d.qpos)
+    found = jnp.any(_is_set(d.qvel) | by_dof) | jnp.any(by_body & in_tree)
+    if before.xpos is not None and before.xquat is not None:
+        moved, fresh = _elsewhere(m, before, d)
+        found = found | jnp.any(moved & in_tree)
+        found = found | (jnp.any(fresh & in_tree) & jnp.any(d.qpos != m.qpos0))
+    return found
+
+
+def _elsewhere(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
+    """Bodies with joints whose pose was changed, and those whose pose was never computed."""
+    fresh = before.xquat.dot(before.xquat) == 0
+    slack = 0 if m.opt.integrator == IntegratorType.RK4 else ROUNDING
+    moved = _differ(before.xpos, d.xpos, slack) | _differ(before.xquat, d.xquat, slack)
+    return moved & ~fresh & column(m.body_jntnum > 0, d.qpos), fresh
 
 
 def wake_by_tendons(m: Model, d: Data) -> Data:

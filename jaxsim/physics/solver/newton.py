@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
@@ -49,7 +48,7 @@ def newton(
             return niter, v, (free if settings.warm is None else p.better(at, free)), busy
 
         def descend(at):
-            move = Point(v, apply(p.M, v), Jv)
+            move = Point(v, p.inertia_times(v), Jv)
             length, goes_on = _descend(p, settings, ls_iterations, at, g, move)
             length = jnp.where(busy, length, 0)
             moved = jax.tree.map(lambda a, b: a + length * b, at, move)

@@ -3,7 +3,7 @@
 What concerns a kind of rows is asked of the block (constraint/rows.py); here are the sums.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,13 +12,14 @@ from jax import lax
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import total
-from jaxsim.physics.arrays.system.factor import growing, solve_parts
+from jaxsim.physics.arrays.system.factor import growing, solve_parts, times_parts
 from jaxsim.physics.arrays.system.lower import AnySymmetric, Symmetric
+from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.constraint.cone import Pyramid
+from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.cost import Parabola, Piece
 from jaxsim.physics.constraint.rows import Rows
 from jaxsim.physics.parts import Parts, inertia_parts, solver_parts
@@ -36,23 +37,26 @@ class RowForces(NamedTuple):
     reach: list | None
 
 
-@node("inertia_parts", "parts")
+@node("inertia_parts", "parts", "tied")
 class Problem:
     """minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),  with M a0 = smooth.
 
     Attributes:
-      M: joint-space inertia `[nv, nv, *W]`.
+      M: joint-space inertia `[nv, nv, *W]`; or by its entries between dofs and their ancestors,
+        where rows touch one dof each, so that the Hessian has no others.
       smooth: generalized force without constraints `[nv, *W]`.
       rows: constraint rows.
       inertia_parts, parts: dofs that have to do with each other in M, and in the Hessian, see
         physics/parts.py; empty: all have.
+      tied: those that have to do with each other whatever touches; empty: not known.
     """
 
-    M: jax.Array
+    M: Any
     smooth: jax.Array
     rows: Rows
     inertia_parts: Parts = ()
     parts: Parts = ()
+    tied: Parts = ()
 
     @classmethod
     def of(cls, m: Model, d: Data, force: Array) -> "Problem":
@@ -113,7 +117,7 @@ class Problem:
         """
         if first is True:
             return -self.solve_inertia(g)
-        start = growing(self.M, self.parts, g)
+        start = self._start(g)
 
         def whole(r: list) -> Symmetric:
             return self.hessian(pin(self.pieces(r), g), start)
@@ -123,9 +127,29 @@ class Problem:
         # the inertia falls into smaller parts, which are solved for a fraction of the price
         return -lax.cond(first, lambda r: self.solve_inertia(g), lambda r: whole(r).solve(g), r)
 
+    def _start(self, like: Array) -> Symmetric:
+        """M, to which the rows are added."""
+        if isinstance(self.M, TreeMatrix):
+            return self.M
+        return growing(self.M, self.parts, like, self._ties())
+
+    def _ties(self) -> Parts:
+        """`tied`, where contacts tie pairs of groups of dofs and are taken a few at a time."""
+        J = None if self.rows.contact is None else self.rows.contact.J
+        pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
+        return self.tied if pairs else ()
+
     def solve_inertia(self, b: Array) -> Array:
         """M^-1 b."""
+        if isinstance(self.M, TreeMatrix):
+            return self.M.solve(b)
         return solve_parts(self.M, b, self.inertia_parts)
+
+    def inertia_times(self, x: Array) -> Array:
+        """M x."""
+        if isinstance(self.M, TreeMatrix):
+            return self.M.times(x)
+        return times_parts(self.M, x, self.inertia_parts)
 
     def along(self, at: "Point", move: "Point") -> list:
         """The cost along at + step move, as pieces to be summed; each has `derivatives(step)`."""
@@ -145,7 +169,7 @@ class Problem:
 
     def point(self, x: Array) -> "Point":
         """An acceleration and what belongs to it."""
-        return Point(x, apply(self.M, x), self.residual(x))
+        return Point(x, self.inertia_times(x), self.residual(x))
 
 
 @node()

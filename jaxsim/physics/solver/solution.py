@@ -16,11 +16,12 @@ from jax import lax
 
 from jaxsim.model.data import SolverStat
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.call import not_differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.remember import solution
 from jaxsim.physics.arrays.system.factor import Whole
+from jaxsim.physics.arrays.system.lower import Symmetric
+from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.solver.islands import Islands
 from jaxsim.physics.solver.problem import Problem, RowForces
 
@@ -73,12 +74,13 @@ def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
     """The change of the solution by that of the problem."""
 
     def gradients(p: Problem) -> tuple[Array, Array]:
-        at_x = apply(p.M, found.qacc) - p.smooth - p.force_at(found.qacc)
-        return at_x, apply(p.M, found.qacc_smooth) - p.smooth
+        at_x = p.inertia_times(found.qacc) - p.smooth - p.force_at(found.qacc)
+        return at_x, p.inertia_times(found.qacc_smooth) - p.smooth
 
     _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
     pieces = pin(p.pieces(p.residual(found.qacc)), found.qacc)
-    H = p.hessian(pieces, Whole(p.M, p.parts))
+    M: Symmetric = p.M if isinstance(p.M, TreeMatrix) else Whole(p.M, p.parts)
+    H = p.hessian(pieces, M)
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
     _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (dp, dx))
     drows = None

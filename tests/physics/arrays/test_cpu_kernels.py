@@ -79,6 +79,26 @@ def test_large_functions_are_opened(monkeypatch):
     np.testing.assert_allclose(lowered.compile()(1.0)[0], 2 * inner(1.0), rtol=1e-14)
 
 
+def test_large_branches_are_opened(monkeypatch):
+    monkeypatch.setattr(cpu_kernels, "SIZE", 10)
+
+    def long(x):
+        for _ in range(30):
+            x = jnp.sin(x) + 1
+        return x, jnp.ones(2)
+
+    def short(x):
+        return jnp.cos(x), jnp.zeros(2)
+
+    program = jax.make_jaxpr(lambda x: lax.cond(x > 0, long, short, x))(1.0)
+    lowered = jax.jit(lambda x: in_kernels(program, [x])).lower(jnp.float64(1.0))
+    assert len(MARKED.findall(lowered.as_text())) > 5
+    run = lowered.compile()
+    for x, branch in ((1.0, long), (-1.0, short)):
+        for ours, theirs in zip(run(x), branch(x), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+
+
 @pytest.mark.parametrize("worlds", [None, 1, 6])
 def test_a_step_is_made_of_few_kernels(worlds):
     m = jaxsim.load_model(

@@ -95,7 +95,7 @@ def solved(m, d):
 
 
 @pytest.mark.parametrize(
-    ("name", "forms"), [("parts", "one many"), ("trees", "one"), ("even", "many")]
+    ("name", "forms"), [("parts", "one many"), ("trees", "one"), ("even", "one many")]
 )
 def test_every_output(name, forms):
     """Of one world and of six: rows, their forces, accelerations, forces of contacts, sensors."""

@@ -11,9 +11,12 @@ from jaxsim.physics.parts import is_sparse
 
 GEOM = '<geom type="capsule" fromto="0 0 0 .2 .05 0" size=".03" contype="0" conaffinity="0"/>'
 HINGE = '<joint axis="0 {a} {b}" damping=".{c}" armature=".0{c}"/>'
+HELD = '<joint axis="0 {a} {b}" damping=".{c}" range="-{c}0 10" frictionloss=".0{c}"/>'
+TURNS = '<joint type="ball" damping=".2" range="0 20"/>'
 BALL = '<joint type="ball" damping=".2"/>'
 TWO = '<joint axis="1 0 0" stiffness="1"/><joint type="slide" axis="0 1 0" damping=".3"/>'
 WORLDS = 3
+OPTION = '<mujoco><option iterations="100" tolerance="1e-16"/>'
 
 
 def _bodies(count: int, parent, joint, start: str = "") -> str:
@@ -33,6 +36,10 @@ def _hinges(k: int) -> str:
     return HINGE
 
 
+def _held(k: int) -> str:
+    return (HELD, HINGE, TURNS)[k % 3]
+
+
 def _mixed(k: int) -> str:
     return (HINGE, BALL, TWO)[k % 3]
 
@@ -40,6 +47,8 @@ def _mixed(k: int) -> str:
 TREES = {
     "binary": _bodies(63, lambda k: (k - 1) // 2, _hinges),
     "free, of all joints": _bodies(40, lambda k: (k - 1) // 3, _mixed, "<freejoint/>"),
+    # with rows, each of one joint
+    "held": _bodies(45, lambda k: (k - 1) // 2, _held),
     # beside trees that are small, one of which stands between the dofs of no body
     "several": _bodies(7, lambda k: k - 1, _mixed)
     + f"<body>{GEOM}</body>"
@@ -50,7 +59,7 @@ TREES = {
 
 @pytest.fixture(scope="module", params=TREES)
 def scene(request):
-    text = f"<mujoco><worldbody>{TREES[request.param]}</worldbody></mujoco>"
+    text = f"{OPTION}<worldbody>{TREES[request.param]}</worldbody></mujoco>"
     mj = mujoco.MjModel.from_xml_string(text)
     m = jaxsim.load_model(text)
     assert is_sparse(m)

@@ -42,6 +42,14 @@ class Between:
         return np.array(self.dofs)
 
     @property
+    def are_ranges(self) -> bool:
+        """Whether each group is a range of rows."""
+        table = self.table
+        count = table.max(axis=1, keepdims=True) - table[:, :1] + 1
+        place = np.arange(table.shape[1])
+        return np.array_equal(table[:, :1] + np.where(place < count, place, 0), table)
+
+    @property
     def items(self) -> tuple:
         """Arrays and the axes that number the contacts, for `chunks`."""
         return (self.own, 1), (self.weight, 0), (self.group, 0)

@@ -31,12 +31,13 @@ from jaxsim.physics.arrays.select import HIGHEST, take
 from jaxsim.physics.arrays.system.apart import Apart, by_size
 from jaxsim.physics.arrays.system.between import Between, products
 from jaxsim.physics.arrays.system.lower import Lower, Symmetric
+from jaxsim.physics.arrays.system.profile import Profile
 from jaxsim.physics.arrays.system.spd_kernel import solve_in_kernel
 from jaxsim.physics.arrays.system.steps import Steps
 
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
 BLOCK = 128  # size of the blocks of larger ones
-WRITE_OUT = 48  # largest matrix that is factored by written-out panels
+WRITE_OUT = 48  # largest matrix that is factored by written-out panels; of one world, in whole
 IN_STEPS = 96  # largest matrix of the solver that is factored by loops over many worlds
 
 
@@ -75,15 +76,27 @@ def solve_parts(A: Array, b: Array, parts: Sequence[Sequence[int]]) -> Array:
       b: right-hand side `[n, *W]`.
       parts: the rows of each, constant; together all.
     """
+    return _by_parts(solve_spd, A, b, parts)
+
+
+def times_parts(A: Array, x: Array, parts: Sequence[Sequence[int]]) -> Array:
+    """A x, of a matrix that is zero between parts; as `solve_parts`."""
+    return _by_parts(apply, A, x, () if differentiated() else parts)
+
+
+def _by_parts(
+    function: Callable[[Array, Array], Array], A: Array, b: Array, parts: Sequence[Sequence[int]]
+) -> Array:
+    """A function of a matrix and a vector, for each part of them."""
     n, worlds = len(b), b.shape[1:]
     if len(parts) <= 1:
-        return solve_spd(A, b)
+        return function(A, b)
     entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
     found, order = [], []
     for rows in by_size(parts):
         size = len(rows)
         block = take(entries, (rows[:, None] * n + rows[None]).ravel())
-        x = solve_spd(block.reshape(size, size, -1), take(b, rows.ravel()).reshape(size, -1))
+        x = function(block.reshape(size, size, -1), take(b, rows.ravel()).reshape(size, -1))
         found.append(x.reshape(rows.size, *worlds))
         order.append(rows.ravel())
     return take(jnp.concatenate(found), np.argsort(np.concatenate(order)))
@@ -124,12 +137,8 @@ class Whole:
 
     def takes(self, between: Between) -> bool:
         """Whether each group is a range of rows, of one world."""
-        table = between.table
-        count = table.max(axis=1, keepdims=True) - table[:, :1] + 1
-        place = np.arange(table.shape[1])
-        ranges = table[:, :1] + np.where(place < count, place, 0)
         is_one = self.matrix.ndim == 2 and between.used is not None
-        return is_one and np.array_equal(ranges, table)
+        return is_one and between.are_ranges
 
     def plus_between(self, between: Between) -> Self:
         """With J' W J added, of rows that touch one or two ranges of the matrix each."""
@@ -154,16 +163,25 @@ class Whole:
         return solve_parts(self.matrix, b, self.parts)
 
 
-def growing(A: Array, parts: Sequence[Sequence[int]], like: Array) -> Symmetric:
+def growing(
+    A: Array,
+    parts: Sequence[Sequence[int]],
+    like: Array,
+    tied: Sequence[Sequence[int]] = (),
+) -> Symmetric:
     """A symmetric matrix to which others are added before a system is solved with it.
 
     Args:
       A: `[n, n, *W]`.
       parts: as in `solve_parts`.
       like: the right-hand side to come, `[n, *W]`.
+      tied: where what is added between other rows comes by `plus_between`, as in `solve_parts`;
+        empty: it does not.
     """
     if differentiated():
         return Whole(A, parts)
+    if len(tied) > 1 and A.ndim == 2 and len(A) > WRITE_OUT and is_in_kernels():
+        return Profile.of(A, tied)
     if len(parts) > 1:
         return Apart.of(A, tuple(map(tuple, parts)), solve_spd)
     halves = 0 < len(A) <= IN_STEPS and not few(like)

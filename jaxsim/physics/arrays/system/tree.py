@@ -24,6 +24,7 @@ from jaxsim.physics.arrays.call import is_in_kernels
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.system.between import Between
 from jaxsim.physics.arrays.system.forest import Forest
 
 FIRST = np.int32(0)  # column
@@ -85,6 +86,18 @@ class TreeMatrix:
         make = _products_in_loop if is_in_kernels() else _products_at_once
         return cls(make(f, x, pairs_of(forest)), forest)
 
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.entries)
+
+    @property
+    def diagonal(self) -> Array:
+        """The entries of items with themselves, `[n, *W]`."""
+        n, width, *worlds = self.entries.shape
+        place = np.arange(n) * width + pairs_of(self.forest).depth
+        return take(self.entries.reshape(n * width, *worlds), place)
+
     def plus_diagonal(self, values: Array) -> Self:
         """With a diagonal `[n, *W]` added."""
         depth = pairs_of(self.forest).depth
@@ -92,9 +105,30 @@ class TreeMatrix:
         added = self.entries + column(1.0 * here, values) * values[:, None]
         return replace(self, entries=added)
 
+    def plus_products(self, J: Array, G: Array) -> Self:
+        """With J' G added, symmetric, of rows that touch items with their ancestors only; both
+        `[rows, n, *W]`."""
+        more = type(self).of_products(tuple(J), tuple(G), self.forest)
+        return replace(self, entries=self.entries + more.entries)
+
+    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+        """Not there: rows of flexes touch several trees."""
+        raise NotImplementedError("TreeMatrix.plus_entries")
+
+    def takes(self, between: Between) -> bool:
+        """Not: contacts touch items that are no ancestors of each other."""
+        del between
+        return False
+
+    def plus_between(self, between: Between) -> Self:
+        """Not there."""
+        raise NotImplementedError("TreeMatrix.plus_between")
+
     def times(self, x: Array) -> Array:
         """A x, `[n, *W]`."""
         pairs = pairs_of(self.forest)
+        if is_in_kernels():
+            return _times_in_loop(self.entries, x, pairs)
         n, width, *worlds = self.entries.shape
         every = take(self.entries.reshape(n * width, *worlds), pairs.item * width + pairs.place)
         below = column(1.0 * (pairs.item != pairs.other), x)
@@ -141,6 +175,26 @@ def _products_in_loop(f: tuple, x: tuple, pairs: Pairs) -> Array:
     none = jnp.zeros((len(left), pairs.width * size), left.dtype)
     entries = lax.fori_loop(0, len(pairs.item), entry, none)
     return entries.reshape(shape[0], pairs.width, *shape[1:])
+
+
+def _times_in_loop(entries: Array, x: Array, pairs: Pairs) -> Array:
+    """A x, one entry a turn: for the item, and for its ancestor."""
+    (n, width), size = entries.shape[:2], prod(x.shape[1:])
+    entries = jnp.broadcast_to(entries, (n, width, *x.shape[1:])).reshape(n, width * size)
+    given = x.reshape(n, size)
+    row, col, place = (jnp.asarray(a) for a in (pairs.item, pairs.other, size * pairs.place))
+    below = jnp.asarray(pairs.item != pairs.other, x.dtype)
+
+    def add(turn: Array, out: Array) -> Array:
+        i, j = row[turn], col[turn]
+        value = _cut(entries, i, (1, size), place[turn])
+        of_item = _cut(out, i, (1, size)) + value * _cut(given, j, (1, size))
+        out = lax.dynamic_update_slice(out, of_item, (i, FIRST))
+        of_other = _cut(out, j, (1, size)) + below[turn] * value * _cut(given, i, (1, size))
+        return lax.dynamic_update_slice(out, of_other, (j, FIRST))
+
+    none = jnp.zeros((n, size), x.dtype)
+    return lax.fori_loop(0, len(pairs.item), add, none).reshape(x.shape)
 
 
 def _solve(entries: Array, b: Array, forest: Forest) -> Array:
