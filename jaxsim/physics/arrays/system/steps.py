@@ -203,7 +203,8 @@ def _plus_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
     shape = *[1] * len(place), *values.shape
     old = lax.dynamic_slice(out, at, shape)
     # times 1 or 0: loops that choose are not vectorized
-    new = old + (here.astype(out.dtype) * values).reshape(shape)
+    times = here.astype(out.dtype).reshape(*[1] * (out.ndim - 1), -1)
+    new = old + times * values.reshape(shape)
     return lax.dynamic_update_slice(out, new, at)
 
 
