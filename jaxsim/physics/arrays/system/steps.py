@@ -2,12 +2,13 @@
 
 As `Lower` (lower.py) keeps panels of columns from their diagonal down, this keeps a few steps of
 many columns each. All columns of a step are of one height, so that loops can go through them: the
-program is as long for 60 rows as for 180, where that of `Lower` grows with their square. Blocks of
-columns are subtracted from a later one in turn (left-looking Cholesky); what a loop cuts out of a
-step is pinned, or the cut would be made again, slowly, for each number of the product.
+program is as long for 60 rows as for 180, where that of `Lower` grows with their square. What the
+columns to its left say is subtracted from a block at once (left-looking Cholesky): with each pass
+over the block less, less memory is gone through, of which this takes most of its time. What a loop
+cuts out of a step is pinned, or the cut would be made again, slowly, for each number of a product.
 
 Where the trees of a model are blocks of columns, a contact touches two of them, which the state
-chooses: its products are added times 1 where it has a pair of blocks, and times 0 elsewhere.
+chooses: its products are added to the pairs of blocks that it has in some world, times 1 or 0.
 """
 
 from collections.abc import Callable
@@ -238,7 +239,7 @@ def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
 
 def _said(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
     """What earlier steps say in a panel, its diagonal at `row`, in one pass."""
-    terms: list[Callable[[], Array]] = []
+    terms: list[tuple[Array, Array, int]] = []
     for step, start in done:
         blocks, rows, width, worlds = step.shape
         at = (0, row - start, 0, 0)
