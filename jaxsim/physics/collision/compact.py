@@ -133,7 +133,7 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
 
 
 def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
-    """One pass over the items; of six ways tried the fastest on a CPU with many worlds.
+    """One pass over the items; outside of kernels the fastest of six ways on a CPU.
 
     Each item is offered to all places, and goes to the one whose number is the count so far.
     """
