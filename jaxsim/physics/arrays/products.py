@@ -140,6 +140,11 @@ def _slice(tree: Tree, first: Array, axis: int) -> Tree:
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, CHUNK, axis), tree)
 
 
+def one_item(tree: Tree, k: Array, axis: int) -> Tree:
+    """Item number k of arrays, as arrays with one item."""
+    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, k, 1, axis), tree)
+
+
 def _apply_rows(J: Array, x: Array) -> Array:
     return apply(_rows(J), x).reshape(*J.shape[:2], *x.shape[1:])
 

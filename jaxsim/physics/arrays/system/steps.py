@@ -2,15 +2,18 @@
 
 As `Lower` (lower.py) keeps panels of columns from their diagonal down, this keeps a few steps of
 many columns each. All columns of a step are of one height, so that loops can go through them: the
-program is as long for 60 rows as for 180, where that of `Lower` grows with their square. Blocks of
-columns are subtracted from a later one in turn (left-looking Cholesky); what a loop cuts out of a
-step is pinned, or the cut would be made again, slowly, for each number of the product.
+program is as long for 60 rows as for 180, where that of `Lower` grows with their square. What the
+columns to its left say is subtracted from a block at once (left-looking Cholesky): with each pass
+over the block less, less memory is gone through, of which this takes most of its time. What a loop
+cuts out of a step is pinned, or the cut would be made again, slowly, for each number of a product.
 
 Where the trees of a model are blocks of columns, a contact touches two of them, which the state
-chooses: its products are added times 1 where it has a pair of blocks, and times 0 elsewhere.
+chooses: its products are added to the pairs of blocks that it has in some world, times 1 or 0.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Self
 
@@ -23,9 +26,9 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import written_sum
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.products import chunks
+from jaxsim.physics.arrays.products import one_item
 from jaxsim.physics.arrays.select import take
-from jaxsim.physics.arrays.system.between import Between, equal, products, spread
+from jaxsim.physics.arrays.system.between import Between, products
 
 WIDTH = 6  # columns of a block
 STEPS = 3
@@ -82,8 +85,19 @@ class Steps:
 
     def plus_between(self, between: Between) -> Self:
         """With J' W J added, of rows that touch one or two blocks of columns each."""
-        out: Self = chunks(_plus_chunk, self, between.used, *between.items)
-        return out
+        items, number = between.items, self.size // WIDTH
+        worlds = self.steps[0].shape[-1]
+        blocks = jnp.zeros((number, WIDTH, WIDTH, worlds), self.steps[0].dtype)
+        starts = [start for _, start in self._starts()]
+
+        def add(c: Array, state: tuple[list[Array], Array]) -> tuple[list[Array], Array]:
+            parts = (one_item(tree, c, axis) for tree, axis in items)
+            return _plus_contact(*state, starts, *parts)
+
+        count = between.own.shape[1] if between.used is None else between.used
+        steps, blocks = lax.fori_loop(0, count, add, (self.steps, blocks))
+        places = zip(steps, starts, strict=True)
+        return replace(self, steps=[_plus_on_diagonal(step, blocks, at) for step, at in places])
 
     def plus_diagonal(self, values: Array) -> Self:
         """With a diagonal `[n, W]` added."""
@@ -132,28 +146,78 @@ class Steps:
         return jnp.pad(a, ((0, 0), (0, more), (0, 0))) if more else a
 
 
-def _plus_chunk(H: Steps, _: Array | int, own: Array, weight: list, group: tuple) -> Steps:
-    """With the products of some contacts added, times 1 where each has its blocks, 0 elsewhere."""
+def _plus_contact(
+    steps: list[Array],
+    diagonal: Array,
+    starts: list[int],
+    own: Array,
+    weight: list,
+    group: tuple[Array, Array],
+) -> tuple[list[Array], Array]:
+    """With the products of one contact: those within a block of columns, and between two.
+
+    Worlds list their contacts in the same order, so that a contact is between few pairs of blocks
+    in all of them: only these are gone through.
+    """
     own, weight = pin((own, weight), own[0, 0])
-    ncon, number, (high, low) = own.shape[1], H.size // WIDTH, group
-    both = pin(products(own, weight), own[0, 0])
-    ends = (both[:, :WIDTH, :WIDTH], high), (both[:, WIDTH:, WIDTH:], low)
-    one, other = (spread(values, at, number) for values, at in ends)
-    diagonal = pin(one + other, own[0, 0])
-    between = pin(both[:, :WIDTH, WIDTH:], own[0, 0])
-    pair = jnp.where(low < 0, -1, high * number + low)
-    here = equal(pair, number * number, own.dtype).reshape(ncon, number, number, -1)
+    both = pin(products(own, weight)[0], own[0, 0])
+    high, low = (g[0] for g in group)
+    number = len(diagonal)
+
+    for index, first in ((high, 0), (low, WIDTH)):
+        values = both[first : first + WIDTH, first : first + WIDTH]
+
+        def within(k: Array, out: Array, index: Array = index, values: Array = values) -> Array:
+            return _plus_block(out, (k,), index == k, values)
+
+        diagonal = _each(within, diagonal, index, 0, number)
+
+    pair = jnp.where(low < 0, -1, low * number + high)
+    values = both[:WIDTH, WIDTH:]
     new = []
-    for step, start in H._starts():
-        end = start + len(step)
-        chosen = here[:, start:, start:end].swapaxes(1, 2)[:, :, :, None, None]
+    for step, start in zip(steps, starts, strict=True):
 
-        def part(c: int, chosen: Array = chosen) -> Array:
-            return chosen[c] * between[c][None, None]
+        def beside(k: Array, out: Array, start: int = start) -> Array:
+            return _plus_block(out, (k // number - start, k % number - start), pair == k, values)
 
-        on_diagonal = np.eye(len(step), step.shape[1], dtype=step.dtype)[..., None, None, None]
-        new.append(step + on_diagonal * diagonal[start:end, None] + written_sum(part, ncon))
-    return replace(H, steps=new)
+        new.append(_each(beside, step, pair, start * number, (start + len(step)) * number))
+    return new, diagonal
+
+
+def _each(add: Callable, out: Array, index: Array, start: int, end: int) -> Array:
+    """`out = add(k, out)` for each k of a range that occurs in an index `[W]`."""
+
+    def after(k: Array) -> Array:
+        return jnp.min(jnp.where(index > k, index, end))
+
+    def turn(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        k, out = state
+        return after(k), add(k, out)
+
+    first = after(jnp.asarray(start - 1, index.dtype))
+    return lax.while_loop(lambda state: state[0] < end, turn, (first, out))[1]
+
+
+def _plus_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
+    """With values `[..., W]` added at a place, in the worlds that are here."""
+    at = *place, *[jnp.zeros_like(place[0])] * (out.ndim - len(place))
+    shape = *[1] * len(place), *values.shape
+    old = lax.dynamic_slice(out, at, shape)
+    # times 1 or 0: loops that choose are not vectorized
+    times = here.astype(out.dtype).reshape(*[1] * (out.ndim - 1), -1)
+    new = old + times * values.reshape(shape)
+    return lax.dynamic_update_slice(out, new, at)
+
+
+def _plus_on_diagonal(step: Array, blocks: Array, start: int) -> Array:
+    """A step with blocks `[blocks, WIDTH, WIDTH, W]` added on the diagonal."""
+
+    def add(k: Array, step: Array) -> Array:
+        block = lax.dynamic_slice_in_dim(blocks, start + k, 1)
+        old = lax.dynamic_slice(step, (k, k, 0, 0, 0), (1, 1, *block.shape[1:]))
+        return lax.dynamic_update_slice(step, old + block[None], (k, k, 0, 0, 0))
+
+    return lax.fori_loop(0, len(step), add, step)
 
 
 def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
@@ -161,36 +225,46 @@ def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
 
     def factor(k: Array, step: Array) -> Array:
         row = start + k * WIDTH
-        panel = pin(_block(step, k, step.shape[1]), step[0])
-        for before, first in done:
-            panel = _subtracted(before, len(before), first, panel, row)
-        panel = _subtracted(step, k, start, panel, row)
+        panel = _block(step, k, step.shape[1])
+        panel = pin(panel - _said(done, row, step.shape[1]) if done else panel, step[0])
+        branches = [partial(_without_first, number) for number in range(len(step))]
+        panel = lax.switch(k, branches, step, panel)
         corner = pin(lax.dynamic_slice_in_dim(panel, k * WIDTH, WIDTH), step[0])
-        diagonal = pin(jnp.stack(_columns(corner), axis=1), step[0])
-        columns: list[Array] = []
-        for t in range(WIDTH):
-            c = panel[:, t]
-            for u, before in enumerate(columns):
-                c = c - before * diagonal[t, u][None]
-            columns.append(c / diagonal[t, t][None])
-        new = jnp.stack(pin(columns, step[0]), axis=1)
+        solved = _inverse_of_factor(corner)
+        new = written_sum(lambda t: panel[:, t, None] * solved[None, t], WIDTH)
         return lax.dynamic_update_slice_in_dim(step, new[None], k, axis=0)
 
     return lax.fori_loop(0, len(step), factor, step)
 
 
-def _subtracted(step: Array, count: Array | int, start: int, panel: Array, row: Array) -> Array:
-    """A panel, its diagonal at `row`, without what the first blocks of a step say in it."""
+def _said(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
+    """What earlier steps say in a panel, its diagonal at `row`, in one pass."""
+    terms: list[tuple[Array, Array, int]] = []
+    for step, start in done:
+        blocks, rows, width, worlds = step.shape
+        at = (0, row - start, 0, 0)
+        corner = pin(lax.dynamic_slice(step, at, (blocks, WIDTH, width, worlds)), step[0])
+        left = step[:, rows - height :]
+        for j, t in np.ndindex(blocks, width):
+            terms.append((left[j], corner[j], t))
+    return written_sum(lambda k: _outer(*terms[k]), len(terms))
 
-    def subtract(j: Array, panel: Array) -> Array:
-        left = _block(step, j, len(panel))
-        corner = lax.dynamic_slice_in_dim(_block(step, j, step.shape[1]), row - start, WIDTH)
-        left, corner = pin((left, corner), panel[0])
-        for t in range(WIDTH):
-            panel = panel - left[:, t, None] * corner[None, :, t]
+
+def _without_first(number: int, step: Array, panel: Array) -> Array:
+    """Panel `number` of a step, without what those before it say in it, in one pass."""
+    if not number:
         return panel
+    corner = pin(step[:number, number * WIDTH : (number + 1) * WIDTH], step[0])
 
-    return lax.fori_loop(0, count, subtract, panel)
+    def product(k: int) -> Array:
+        j, t = divmod(k, WIDTH)
+        return _outer(step[j], corner[j], t)
+
+    return panel - written_sum(product, number * WIDTH)
+
+
+def _outer(left: Array, corner: Array, t: int) -> Array:
+    return left[:, t, None] * corner[None, :, t]
 
 
 def _back(step: Array, x: Array) -> Array:
@@ -214,15 +288,16 @@ def _back(step: Array, x: Array) -> Array:
     return lax.fori_loop(0, blocks, solve, jnp.concatenate([room, x]))
 
 
-def _columns(corner: Array) -> list[Array]:
-    """The columns of the factor of a small matrix; above the diagonal: noise."""
+def _inverse_of_factor(corner: Array) -> Array:
+    """L'^-1 of a small matrix L L': what makes rows of the factor of those below it."""
+    n, _, worlds = corner.shape
+    unit = jnp.broadcast_to(np.eye(n, dtype=corner.dtype)[..., None], (n, n, worlds))
+    rows = jnp.concatenate([corner, unit])
     columns: list[Array] = []
-    for t in range(len(corner)):
-        c = corner[:, t]
-        for before in columns:
-            c = c - before * before[t][None]
-        columns.append(c * lax.rsqrt(c[t : t + 1]))
-    return columns
+    for t in range(n):
+        c = rows[:, t] - sum(before * before[t][None] for before in columns)
+        columns.append(pin(c * lax.rsqrt(c[t : t + 1]), c))
+    return pin(jnp.stack([c[n:] for c in columns], axis=1), columns[0])
 
 
 def _block(step: Array, k: Array, height: int) -> Array:
