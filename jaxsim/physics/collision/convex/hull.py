@@ -16,7 +16,7 @@ Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. Whe
 between worlds, the last axis of S is the worlds, or several times all worlds.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -341,7 +341,6 @@ def _tables(s: Structure) -> Tables:
     of_vertex, of_polygon = np.repeat(mesh, s.mesh_vertnum), np.repeat(mesh, s.mesh_polynum)
     of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
-    end = np.zeros(1, np.int32)  # of the last mesh without hull
     tables = Tables(
         geom=np.where(without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)),
         first=s.mesh_vertadr,
@@ -354,14 +353,19 @@ def _tables(s: Structure) -> Tables:
         candidate=s.hull_vertid,
         around=s.mesh_polymapadr,
         around_num=s.mesh_polymapnum,
-        face=np.concatenate([s.mesh_polymap + s.mesh_polyadr[of_entry], end]),
-        place=np.concatenate([s.mesh_polyplace, end]),
+        face=_ended(s.mesh_polymap + s.mesh_polyadr[of_entry]),
+        place=_ended(s.mesh_polyplace),
         outline=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
         corner=s.mesh_polyvert + s.mesh_vertadr[of_corner],
         quad=tuple(s.mesh_polyquad.T),
     )
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
+
+
+def _ended(entries: Any) -> Any:
+    """Entries of polygons, and one where those of a last mesh without hull would begin."""
+    return np.append(entries, 0)
 
 
 @derived
