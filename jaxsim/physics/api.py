@@ -167,7 +167,7 @@ def geom_distance(
       distance.
 
     Raises:
-      ValueError: there is no such geom, or a mesh of which no hull was made.
+      ValueError: there is no such geom, or one of an `sdf` geom whose signed distance is not known.
     """
     check_model("geom_distance", m)
     return _geom_distance(m, d, *given_geoms(m, geom1, geom2), distmax)

@@ -15,7 +15,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.callback import has, kept_apart
 from jaxsim.physics.collision.ahead.found import with_ahead
-from jaxsim.physics.collision.candidates.pairs import Kind, Pairs, occurring
+from jaxsim.physics.collision.candidates.pairs import Kind, Pairs
 from jaxsim.physics.collision.candidates.plan import Layout, layout, uncollidable
 from jaxsim.physics.collision.driver import candidates, choose, has_free_places
 from jaxsim.physics.collision.field.kinds import lacking
@@ -26,7 +26,7 @@ from jaxsim.physics.collision.listed import listed
 from jaxsim.physics.collision.params import ContactParams, contact_params
 from jaxsim.physics.collision.shape import Placed, placed
 from jaxsim.physics.collision.surface import surface_velocity
-from jaxsim.physics.refusal import Refusal, named, refuse
+from jaxsim.physics.refusal import Refusal, named
 from jaxsim.physics.sleep.known import all_sleep
 from jaxsim.physics.sleep.touch import rouse
 from jaxsim.physics.sleep.trees import sleeps
@@ -129,16 +129,7 @@ def placed_boxes(m: Model, d: Data) -> tuple[Vec, Vec]:
 def refusals(m: Model) -> list[Refusal]:
     """What of the contacts is not simulated, named."""
     messages = [_lacks(m, kind, pairs) for kind, pairs in uncollidable(m).items()]
-    messages += lacking(m)
-    plan = layout(m)
-    geoms = occurring(plan.pairs.geom1, plan.pairs.geom2)
-    geoms = geoms[geoms < m.ngeom]
-    is_mesh = np.isin(m.geom_type, (GeomType.MESH, GeomType.SDF))
-    messages += [
-        refuse(m, "geom", g, "its mesh has no convex hull; give it contype or conaffinity in XML")
-        for g in geoms[(is_mesh & (m.geom_hullid < 0))[geoms]]
-    ]
-    return messages
+    return messages + lacking(m)
 
 
 def _lacks(m: Model, kind: Kind, pairs: Pairs) -> Refusal:

@@ -28,10 +28,10 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.collision.convex.convex import convex_convex
 from jaxsim.physics.collision.convex.distance import over_plane
 from jaxsim.physics.collision.convex.hfield import hfield_convex
-from jaxsim.physics.collision.convex.hull import hulls
+from jaxsim.physics.collision.convex.hull import Hulls, hulls, without_hull
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh
 from jaxsim.physics.collision.convex.prisms import fields, most_contacts
-from jaxsim.physics.collision.convex.solid import CONVEX, Assets, assets
+from jaxsim.physics.collision.convex.solid import CONVEX, Assets, assets_of
 from jaxsim.physics.collision.field.faces import faces_of
 from jaxsim.physics.collision.field.fields import fields_of
 from jaxsim.physics.collision.field.kinds import NONE, kind_of, reason
@@ -51,6 +51,7 @@ class Meetings(NamedTuple):
       kinds: types of the convex geoms.
       first, second: names of the signed distances of geoms that meet `sdf` geoms, and of these.
       meshes: meshes that meet `sdf` geoms, rising.
+      bare: some geom has a mesh without hull.
     """
 
     families: tuple[int, ...]
@@ -58,6 +59,7 @@ class Meetings(NamedTuple):
     first: tuple[str, ...]
     second: tuple[str, ...]
     meshes: tuple[int, ...]
+    bare: bool
 
 
 class _Family(NamedTuple):
@@ -95,6 +97,7 @@ def meetings(s: Structure, pairs: Iterable[tuple[int, int]]) -> Meetings:
         meshes=tuple(
             sorted({int(s.geom_dataid[p[0]]) for p in searched if s.geom_type[p[0]] == MESH})
         ),
+        bare=bool(without_hull(s)[list(geoms)].any()),
     )
 
 
@@ -166,9 +169,12 @@ def segment(touch: Touch) -> tuple[Vec, Vec]:
 
 
 def _table(m: Model, meet: Meetings) -> Assets:
-    every = assets(m)
-    known = tuple(kind for kind in meet.kinds if kind in every.kinds)
-    return replace(every, kinds=known, patches=False)
+    table = assets_of(m, meet.kinds)
+    return replace(table, patches=False, hulls=_hulls(m, meet) if MESH in meet.kinds else None)
+
+
+def _hulls(m: Model, meet: Meetings) -> Hulls:
+    return replace(hulls(m), bare=meet.bare)
 
 
 def _solids(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
@@ -180,7 +186,7 @@ def _over_plane(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) ->
 
 
 def _hull_over_plane(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
-    return plane_mesh(a, b, hulls(m), reach)
+    return plane_mesh(a, b, _hulls(m, meet), reach)
 
 
 def _on_field(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) -> Touch:
@@ -239,6 +245,4 @@ def _lack_beside(m: Model, geom: int, other: int) -> str | None:
     who = f"the distance of {named(m, 'geom', geom)}"
     if kind == SDF and beside_sdf and kind_of(m.structure, geom) == NONE:
         return f"{who} ({reason(m.structure, geom)})"
-    if kind in (MESH, SDF) and not beside_sdf and m.geom_hullid[geom] < 0:
-        return f"{who}, a mesh without convex hull (give it contype or conaffinity in XML),"
     return None

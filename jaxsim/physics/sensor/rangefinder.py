@@ -66,7 +66,8 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     sites, cameras = _of_sites(d, plan), _of_cameras(m, d, plan)
     pos, way = concat([sites, cameras])
     body = jnp.asarray(column(plan.body.astype(np.int32), pos))
-    hits = cast(m, d, Rays(pos, way, (body,)), geoms_seen(m.structure))
+    known = np.setdiff1d(geoms_seen(m.structure), unknown(m.structure))  # see `ray_lack`
+    hits = cast(m, d, Rays(pos, way, (body,)), known)
     met, zero = hits.geom >= 0, jnp.zeros_like(hits.dist)
     point = pos + way.scale(hits.dist)
     # how far in front of the plane of a camera; of a site, how far away
@@ -85,9 +86,12 @@ def rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     return (take(join([every[k] for k in plan.fields]), plan.rows),)
 
 
-def ray_lack(m: Model) -> str | None:
-    """What rays might meet that is not supported."""
+def ray_lack(m: Model, i: int) -> str | None:
+    """What the rays of a sensor might meet that is not supported."""
+    of_camera = m.sensor_objtype[i] == ObjType.CAMERA
+    body = (m.cam_bodyid if of_camera else m.site_bodyid)[m.sensor_objid[i]]
     geoms = unknown(m.structure)
+    geoms = geoms[m.geom_bodyid[geoms] != body]
     return f"{named(m, 'geom', geoms[0])}, whose distance is not known," if len(geoms) else None
 
 

@@ -108,7 +108,7 @@ def refusals(m: Model) -> list[Refusal]:
         elif kind in DISTANCES:
             lack = distance_lack(m, i)
         elif kind == SensorType.RANGEFINDER:
-            lack = ray_lack(m)
+            lack = ray_lack(m, i)
         if lack:
             found.append(refuse(m, "sensor", i, f"{lack} is not supported"))
     return found

@@ -308,10 +308,6 @@ LAND = '<geom name="land" type="hfield" hfield="h" contype="0" conaffinity="0"/>
 def test_what_has_no_distance_is_named():
     m = jaxsim.load_model(FIELD.format(LAND, ""))
     d = jaxsim.make_data(m)
-    with pytest.raises(ValueError, match="geom 'drawn', a mesh without convex hull"):
-        jaxsim.geom_distance(m, d, "drawn", "ball", 1.0)
-    with pytest.raises(ValueError, match=r"drawn.*give both geoms by name"):
-        jax.jit(jaxsim.geom_distance)(m, d, 0, 1, 1.0)
     with pytest.raises(ValueError, match="no geom is named 'bal'; did you mean 'ball'"):
         jaxsim.geom_distance(m, d, "bal", "floor", 1.0)
     with pytest.raises(ValueError, match="geom2: there is no geom 4; the model has 4"):
@@ -324,7 +320,18 @@ def test_what_has_no_distance_is_named():
     assert not fromto.any()
 
 
-def test_sensors_of_what_has_no_distance_are_refused(refused):
-    sensors = '<distance geom1="ball" body2="world"/><fromto geom1="floor" geom2="ball"/>'
-    (message,) = refused(lambda: jaxsim.load_model(FIELD.format("", sensors)))
-    assert "sensor 0: the distance of geom 'drawn', a mesh without convex hull" in message
+def test_sensors_measure_meshes_that_are_only_drawn():
+    """They have no hull."""
+    xml = FIELD.format(
+        "",
+        '<distance geom1="ball" geom2="drawn" cutoff="3"/><fromto geom1="drawn" geom2="floor"/>'
+        '<fromto geom1="drawn" body2="b" cutoff="3"/><normal body1="b" body2="world" cutoff="3"/>',
+    ).replace('<body name="b">', '<body name="b" pos="-.5 -.4 1">')
+    mj = mujoco.MjModel.from_xml_string(xml)
+    assert (mj.mesh_graphadr == -1).all()
+    state = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, state)
+    m = jaxsim.load_model(xml)
+    d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
+    np.testing.assert_allclose(d.sensordata, state.sensordata, rtol=0, atol=1e-6)
+    assert np.count_nonzero(state.sensordata) > 8

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from physics import oracle
 from states import inputs, random_state
-from tolerance import FLOAT32, ROUGH_DIFFERENCE, STAGE
+from tolerance import FLOAT32, ROUGH_DIFFERENCE, ROUNDING, STAGE
 
 import jaxsim
 from jaxsim.io.bridge import put_model
@@ -146,3 +146,22 @@ def test_a_distance_that_is_not_known_is_refused():
     with pytest.warns(jaxsim.errors.UnsupportedWarning, match="not known"):
         m = jaxsim.load_model(xml)
     assert any("geom 'ring', whose distance is not known" in r[2] for r in m.unsupported)
+
+
+def test_what_no_ray_can_see_need_not_be_known():
+    """A geom of the body of the sensor, with a plugin's mesh and without the plugin."""
+    plugin = '<plugin plugin="mujoco.sdf.torus"/>'
+    xml = f"""<mujoco><extension>{plugin}</extension>
+      <asset><mesh name="ring">{plugin}</mesh></asset>
+      <worldbody><geom name="ring" type="sdf" mesh="ring" contype="0" conaffinity="0"/>
+      <site name="eye" pos=".3 0 1" euler="180 0 0"/>
+      <body pos=".3 0 .05"><freejoint/><geom size=".1"/></body></worldbody>
+      <sensor><rangefinder site="eye"/></sensor></mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(xml)
+    state = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, state)
+    m = jaxsim.load_model(xml)
+    assert not m.unsupported
+    d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
+    np.testing.assert_allclose(d.sensordata, state.sensordata, **ROUNDING)
+    assert state.sensordata[0] > 0

@@ -86,7 +86,9 @@ def corners_of(assets: Assets, s: Solid, face: Array) -> Array:
 
 
 def _kinds(assets: Assets, table: dict) -> list[int]:
-    return [kind for kind in assets.kinds if kind in table]
+    """The kinds of a table that there are; meshes without hulls have neither faces nor edges."""
+    flat = assets.hulls is not None and assets.hulls.number > 0
+    return [k for k in assets.kinds if k in table and (flat or k != GeomType.MESH)]
 
 
 def _look(table: Array, index: Array) -> Array:

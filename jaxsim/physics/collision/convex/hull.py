@@ -9,11 +9,14 @@ The tables are those of the mesh that was loaded. Vertices are leaves and may ch
 with the same hull: as long as the same vertices are neighbors and planes stay planes, as under a
 change of size, nothing else changes.
 
+A mesh that nothing could touch when it was compiled has no hull. Of such a mesh all vertices are
+looked at, some at a time, as in MuJoCo (Computation: Convex collisions); it has no faces and edges.
+
 Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. Where vertices differ
 between worlds, the last axis of S is the worlds, or several times all worlds.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +25,7 @@ from jax import lax
 
 from jaxsim.assets.mesh.directions import FACES, POLE_UNIT, SLICES
 from jaxsim.assets.mesh.support_map import GRID
+from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.math.guard import safe_divide
 from jaxsim.model.model import Model
@@ -29,12 +33,15 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 
+MANY = 64  # vertices of meshes without hull that are looked at together
+
 
 class Tables(NamedTuple):
     """Constant integers; those of polygons and vertices count through all meshes.
 
     Attributes:
-      geom: hull of each geom, 0 for those without.
+      geom: hull of each geom; of a mesh without one nhull and its number; 0 for other geoms.
+      first, number: first vertex of each mesh, and how many it has.
       cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure.
       around, around_num: where the polygons at each vertex begin, and how many these are.
       face, place: for each of these the polygon, and where in its outline the vertex is.
@@ -44,6 +51,8 @@ class Tables(NamedTuple):
     """
 
     geom: jax.Array
+    first: jax.Array
+    number: jax.Array
     cell: jax.Array
     part: jax.Array
     pole_u: jax.Array
@@ -60,9 +69,9 @@ class Tables(NamedTuple):
     quad: tuple[jax.Array, jax.Array, jax.Array]
 
 
-@node("most", "most_around", "most_corners")
+@node("most", "most_around", "most_corners", "number", "bare")
 class Hulls:
-    """The hulls of a model.
+    """The hulls of a model, and its meshes without one.
 
     Attributes:
       vertex: vertices of all meshes in their frames, `[nmeshvert, *W]` [m].
@@ -71,6 +80,8 @@ class Hulls:
       most: candidates that are looked at for a direction.
       most_around: most polygons at a vertex.
       most_corners: most corners of a polygon.
+      number: how many hulls there are.
+      bare: some mesh without a hull is asked for.
     """
 
     vertex: Vec
@@ -79,16 +90,40 @@ class Hulls:
     most: int
     most_around: int
     most_corners: int
+    number: int
+    bare: bool
 
 
 def hulls(m: Model) -> Hulls:
-    """The hulls of a model that has some."""
-    tables = jax.tree.map(jnp.asarray, _tables(m))
-    return Hulls(m.mesh_vert, m.mesh_polynormal, tables, m.nhullmost, *_most(m))
+    """The hulls of a model with meshes."""
+    s = m.structure
+    tables, (around, corners) = jax.tree.map(jnp.asarray, _tables(s)), _most(s)
+    return Hulls(
+        vertex=m.mesh_vert,
+        normal=m.mesh_polynormal,
+        tables=tables,
+        most=s.nhullmost,
+        most_around=around,
+        most_corners=corners,
+        number=s.nhull,
+        bare=bool((without_hull(s) & touchable(s)).any()),
+    )
+
+
+def without_hull(s: Structure) -> np.ndarray:
+    """Which geoms have a mesh and of it no hull, `[ngeom]`."""
+    return np.isin(s.geom_type, (GeomType.MESH, GeomType.SDF)) & (s.geom_hullid < 0)
+
+
+def touchable(s: Structure) -> np.ndarray:
+    """Which geoms something may touch, `[ngeom]`."""
+    pairs = np.concatenate([s.pair_geom1, s.pair_geom2])
+    named = np.isin(np.arange(s.ngeom), pairs)
+    return named | (s.geom_contype != 0) | (s.geom_conaffinity != 0)
 
 
 def hull_of(h: Hulls, geom: Array) -> Array:
-    """The hulls of geoms; any hull for a geom without one."""
+    """The hulls of geoms, as in `Tables.geom`."""
     return _look(h.tables.geom, geom)
 
 
@@ -103,9 +138,42 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
     Returns:
       Rows of `mesh_vert`, int32 S.
     """
+    if not h.bare:
+        return _farthest_listed(h, hull, d)
+    mesh = jnp.maximum(hull - h.number, 0)
+    number = jnp.where(hull < h.number, 0, _look(h.tables.number, mesh))
+    of_all = _farthest_of_all(h, _look(h.tables.first, mesh), number, d)
+    if not h.number:
+        return of_all
+    listed = _farthest_listed(h, jnp.minimum(hull, h.number - 1), d)
+    return jnp.where(hull < h.number, listed, of_all)
+
+
+def _farthest_listed(h: Hulls, hull: Array, d: Vec) -> Array:
     start = _candidates(h.tables, hull, d)
     listed = _look(h.tables.candidate, start[None] + _counting(h.most, start))
     return _best(listed, hull_vertex(h, listed).dot(_each(d)))
+
+
+def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
+    """The farthest of so many vertices from the first one on; of equally far ones the first.
+
+    They are looked at MANY at a time, as often as the longest list that there is needs it.
+    """
+
+    def turn(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        place = jnp.minimum(k * MANY + _counting(MANY, first), jnp.maximum(number - 1, 0)[None])
+        listed = first[None] + place
+        chosen = _best(listed, hull_vertex(h, listed).dot(_each(d)))
+        value = hull_vertex(h, chosen).dot(d)
+        farther = value > best[0]
+        return jnp.where(farther, value, best[0]), jnp.where(farther, chosen, best[1])
+
+    shape = jnp.broadcast_shapes(first.shape, d.shape)
+    first, number = jnp.broadcast_to(first, shape), jnp.broadcast_to(number, shape)
+    start = jnp.full(shape, -jnp.inf, d.x.dtype), first
+    turns = (jnp.max(number, initial=0) + MANY - 1) // MANY
+    return lax.fori_loop(0, turns, turn, start)[1]
 
 
 def hull_vertex(h: Hulls, vertex: Array) -> Vec:
@@ -114,8 +182,11 @@ def hull_vertex(h: Hulls, vertex: Array) -> Vec:
 
 
 def hull_faces(h: Hulls, vertex: Array) -> Array:
-    """The polygons at some vertices as MuJoCo lists them, `(most_around, *S)`; the last repeats."""
-    return _look(h.tables.face, _entries(h, vertex))
+    """The polygons at some vertices as MuJoCo lists them, `(most_around, *S)`; the last repeats.
+
+    -1 for a vertex of a mesh without hull.
+    """
+    return _if_any(h, vertex, _look(h.tables.face, _entries(h, vertex)))
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
@@ -145,14 +216,22 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
 def hull_ends(h: Hulls, vertex: Array) -> Array:
     """The other ends of the edges at some vertices, `(most_around, *S)`; the last is repeated.
 
-    In MuJoCo's order: of each polygon at a vertex the corner before it, as it lists them.
+    In MuJoCo's order: of each polygon at a vertex the corner before it, as it lists them. -1 for a
+    vertex of a mesh without hull.
     """
     t = h.tables
     entry = _entries(h, vertex)
     face, place = _look(t.face, entry), _look(t.place, entry)
     first = _look(t.outline, face)
     last = first + _look(t.outline_num, face) - 1
-    return _look(t.corner, jnp.where(place > first, place - 1, last))
+    return _if_any(h, vertex, _look(t.corner, jnp.where(place > first, place - 1, last)))
+
+
+def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:
+    """What is listed at vertices; -1 where no polygon is."""
+    if not h.bare:
+        return listed
+    return jnp.where(_look(h.tables.around_num, vertex) > 0, listed, -1)
 
 
 def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
@@ -263,7 +342,9 @@ def _tables(s: Structure) -> Tables:
     of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
     tables = Tables(
-        geom=np.maximum(s.geom_hullid, 0),
+        geom=np.where(without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)),
+        first=s.mesh_vertadr,
+        number=s.mesh_vertnum,
         cell=s.hull_cell.ravel(),
         part=s.hull_part,
         pole_u=s.hull_pole[:, 0],
@@ -272,8 +353,8 @@ def _tables(s: Structure) -> Tables:
         candidate=s.hull_vertid,
         around=s.mesh_polymapadr,
         around_num=s.mesh_polymapnum,
-        face=s.mesh_polymap + s.mesh_polyadr[of_entry],
-        place=s.mesh_polyplace,
+        face=_ended(s.mesh_polymap + s.mesh_polyadr[of_entry]),
+        place=_ended(s.mesh_polyplace),
         outline=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
         corner=s.mesh_polyvert + s.mesh_vertadr[of_corner],
@@ -282,12 +363,17 @@ def _tables(s: Structure) -> Tables:
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
 
 
+def _ended(entries: Any) -> Any:
+    """Entries of polygons, and one where those of a last mesh without hull would begin."""
+    return np.append(entries, 0)
+
+
 @derived
 def _most(s: Structure) -> tuple[int, int]:
     """Most polygons at a vertex of a hull, and most corners of one of these polygons."""
     around = s.mesh_polymapnum[s.hull_vertid]
-    corners = [
+    corners = [np.zeros(1, int)] + [
         s.mesh_polyvertnum[s.mesh_polyadr[k] : s.mesh_polyadr[k] + s.mesh_polynum[k]]
         for k in np.unique(s.geom_dataid[s.geom_hullid >= 0])
     ]
-    return int(around.max()), int(np.concatenate(corners).max())
+    return int(around.max(initial=1)), int(np.concatenate(corners).max())

@@ -2,8 +2,9 @@
 
 MuJoCo's rule, found by experiment: the lowest vertex, and of the polygon at it that faces the plane
 best those corners that are lower than the center of the geom. Of polygons with more than four
-corners there are four that span much of the area (assets/mesh/outline.py). A geom with a signed
-distance field touches a plane with the hull of its mesh, too.
+corners there are four that span much of the area (assets/mesh/outline.py). A mesh without hull
+touches with its lowest vertex alone. A geom with a signed distance field touches a plane with the
+hull of its mesh, too.
 """
 
 import jax.numpy as jnp
@@ -39,11 +40,14 @@ def plane_mesh(plane: Placed, mesh: Placed, h: Hulls, reach: Array) -> Touch:
 
 def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
     """Four vertices that may touch, and whether each is one of its own, `[4, n, *W]`."""
-    geom = jnp.broadcast_to(geom, down.shape)
+    hull = hull_of(h, jnp.broadcast_to(geom, down.shape))
     t = h.tables
-    lowest = hull_support(h, hull_of(h, geom), down)
+    lowest = hull_support(h, hull, down)
+    if not h.number:
+        none = jnp.zeros(lowest.shape, bool)
+        return jnp.stack([lowest] * SLOTS), jnp.stack([~none, none, none, none])
     corner = hull_corner(h, lowest, down)
     others = [b.at[corner].get(mode="promise_in_bounds") for b in t.quad]
     vertex = [lowest] + [t.corner.at[k].get(mode="promise_in_bounds") for k in others]
-    own = jnp.ones(lowest.shape, bool)
+    own = hull < h.number
     return jnp.stack(vertex), jnp.stack([own, own, own, others[2] != others[1]])

@@ -9,7 +9,7 @@ the direction (`point_on`), which is what derivatives need; which feature it is 
 Arrays end with lanes: pairs, of one world or of many, one after another.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -20,7 +20,14 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import decide
-from jaxsim.physics.collision.convex.hull import Hulls, hull_support, hull_vertex, hulls
+from jaxsim.physics.collision.convex.hull import (
+    Hulls,
+    hull_support,
+    hull_vertex,
+    hulls,
+    touchable,
+    without_hull,
+)
 
 
 @node("kinds", "geom_type", "turns", "patches")
@@ -43,15 +50,20 @@ class Assets:
 
 
 def assets(m: Model) -> Assets:
-    """What the search needs of a model.
+    """What the search needs of a model for what may touch; see `assets_of`."""
+    s = m.structure
+    drawn = without_hull(s) & ~touchable(s)
+    return assets_of(m, set(s.geom_type[~drawn].tolist()))
+
+
+def assets_of(m: Model, types: Iterable[int]) -> Assets:
+    """What the search needs of a model for geoms of some types.
 
     Raises:
       ValueError: vertices of meshes differ between worlds; lanes of all worlds are searched
         together, with the same hulls.
     """
-    s = m.structure
-    drawn = (s.geom_type == GeomType.MESH) & (s.geom_hullid < 0)  # nothing can touch it
-    types = set(s.geom_type[~drawn].tolist())
+    types = set(types)
     if GeomType.MESH in types and m.mesh_vert.x.ndim > 1 and m.mesh_vert.x.shape[-1] > 1:
         raise ValueError(
             "mesh_vert: differs between worlds, and meshes collide with other shapes than planes; "
@@ -59,7 +71,7 @@ def assets(m: Model) -> Assets:
         )
     return Assets(
         kinds=tuple(sorted(types & set(CONVEX))),
-        geom_type=tuple(s.geom_type.tolist()),
+        geom_type=tuple(m.geom_type.tolist()),
         turns=int(m.opt.ccd_iterations),
         patches=not m.opt.disableflags & DisableBit.MULTICCD,
         hulls=hulls(m) if GeomType.MESH in types else None,

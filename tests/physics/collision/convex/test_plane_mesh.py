@@ -260,17 +260,3 @@ def test_a_robot_in_a_plane(file, height):
             np.testing.assert_allclose(mine.ravel(), theirs.ravel(), rtol=0, atol=1e-12)
         total += state.ncon
     assert total > 40
-
-
-def test_a_mesh_without_hull_is_refused(refused):
-    """Nothing could touch it when it was compiled, and so it has none."""
-    mj = mujoco.MjModel.from_xml_string(
-        """<mujoco><asset>
-        <mesh name="a" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 2 0 3 1 0 2 3 1 3 2"/>
-        </asset><worldbody><geom type="plane" size="1 1 1"/><body><freejoint/>
-        <geom name="g" type="mesh" mesh="a" contype="0" conaffinity="0"/></body>
-        </worldbody></mujoco>"""
-    )
-    mj.geom_contype[1] = 1
-    (message,) = refused(lambda: put_model(mj))
-    assert "geom 'g': its mesh has no convex hull" in message
