@@ -103,17 +103,21 @@ class Problem:
             H = block.J.add_gram(H, piece.weight)
         return H
 
-    def newton_step(self, first: Array | bool, r: list, g: Array) -> Array:
+    def inertia(self) -> Symmetric:
+        """M in the form in which a Hessian is added up and solved with."""
+        return growing(self.M, self.parts, self.smooth)
+
+    def newton_step(self, start: Symmetric, first: Array | bool, r: list, g: Array) -> Array:
         """-H^-1 g, with the Hessian at a residual.
 
         Args:
+          start: what `inertia` gives.
           first: bool scalar; where it is true H is M, without the constraints.
           r: residual J x - aref, block by block.
           g: gradient `[nv, *W]`.
         """
         if first is True:
             return -self.solve_inertia(g)
-        start = growing(self.M, self.parts, g)
 
         def whole(r: list) -> Symmetric:
             return self.hessian(pin(self.pieces(r), g), start)
