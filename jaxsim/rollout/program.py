@@ -167,10 +167,12 @@ def _advance(
       tile: worlds that are advanced together.
       record: names of the recorded fields.
     """
-    many = jax.vmap(step, in_axes=(None, 0))
+    # worlds last from the first step to the last, as the physics has them (arrays/native.py): else
+    # each step would turn all its arrays, twice
+    many = jax.vmap(step, in_axes=(None, -1), out_axes=-1)
 
     def advance_tile(arguments):
-        d, ctrl = arguments
+        d, ctrl = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), arguments)
 
         def advance(i, carry):
             d, records = carry
@@ -178,17 +180,19 @@ def _advance(
             return d, {name: x.at[i].set(getattr(d, name)) for name, x in records.items()}
 
         slots = {n: jnp.zeros((size, *getattr(d, n).shape), getattr(d, n).dtype) for n in record}
-        return lax.fori_loop(jnp.zeros_like(count), count, advance, (d, slots))
+        end = lax.fori_loop(jnp.zeros_like(count), count, advance, (d, slots))
+        return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), end)
 
     worlds = d.time.shape[0]
     tiles = worlds // tile
     by_tile = None
     if ctrl is not None:
-        by_tile = jnp.moveaxis(ctrl.reshape(size, tiles, tile, *ctrl.shape[2:]), 1, 0)
+        by_tile = ctrl.reshape(size, tiles, tile, *ctrl.shape[2:])
+        by_tile = jnp.moveaxis(by_tile, (1, 2), (0, 1))
     split = jax.tree.map(lambda x: x.reshape(tiles, tile, *x.shape[1:]), d)
     d, records = lax.map(advance_tile, (split, by_tile))
     d = jax.tree.map(lambda x: x.reshape(worlds, *x.shape[2:]), d)
     records = jax.tree.map(
-        lambda x: jnp.moveaxis(x, 0, 1).reshape(size, worlds, *x.shape[3:]), records
+        lambda x: jnp.moveaxis(x, 2, 0).reshape(size, worlds, *x.shape[3:]), records
     )
     return d, records

@@ -15,6 +15,7 @@ kernels. Where the mark means nothing it changes nothing.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -54,12 +55,13 @@ HOLDS = frozenset(
 
 def in_kernels(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """The results of a program, by kernels for the parts that kernels can hold."""
-    jaxpr = program.jaxpr
+    units = list(_units(program.jaxpr.eqns))
+    jaxpr = program.jaxpr.replace(eqns=[eqn for unit in units for eqn in unit.eqns])
     values = dict(zip(jaxpr.invars, leaves, strict=True))
     consts = dict(zip(jaxpr.constvars, program.consts, strict=True))
     last = _last_uses(jaxpr)
     end = 0
-    for part, run in _parts(jaxpr.eqns):
+    for part, run in _parts(units):
         end += len(part)
         piece = _closed(jaxpr, part, consts, {v for v, k in last.items() if k >= end})
         found = run(piece, [values[v] for v in piece.jaxpr.invars])
@@ -75,17 +77,46 @@ def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
     return last | {v: len(jaxpr.eqns) for v in jaxpr.outvars if not isinstance(v, Literal)}
 
 
-def _parts(eqns: Sequence[JaxprEqn]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
+class _Unit(NamedTuple):
+    """Operations that stay together, how many they are with all inside, and how they are run."""
+
+    eqns: list[JaxprEqn]
+    number: int
+    run: Callable
+
+
+def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
+    """Operations in order, each with the arrays of one number that it is the first to use.
+
+    A loop that fills an array does so in place where the array is made in the same kernel; one that
+    comes from another kernel it would copy first.
+    """
+    waiting: dict[Var, JaxprEqn] = {}
+    for eqn in eqns:
+        if eqn.primitive.name == "broadcast_in_dim" and isinstance(eqn.invars[0], Literal):
+            waiting[eqn.outvars[0]] = eqn
+            continue
+        used = dict.fromkeys(v for v in eqn.invars if not isinstance(v, Literal))
+        arrays = [waiting.pop(v) for v in used if v in waiting]
+        number = 1 + sum(1 for inner in _inside(eqn) for _ in _all(inner))
+        run = _run_of(eqn, number)
+        if arrays and run is not _one_kernel:
+            yield _Unit(arrays, len(arrays), _one_kernel)
+            arrays = []
+        yield _Unit([*arrays, eqn], len(arrays) + number, run)
+    if waiting:  # results
+        yield _Unit(list(waiting.values()), len(waiting), _one_kernel)
+
+
+def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
     """Operations in parts, in order, and how each part is run."""
     part: list[JaxprEqn] = []
     size, run = 0, _one_kernel
-    for eqn in eqns:
-        number = 1 + sum(1 for inner in _inside(eqn) for _ in _all(inner))
-        how = _run_of(eqn, number)
+    for eqns, number, how in units:
         if part and (how != run or how in ALONE or size + number > SIZE):
             yield part, run if size >= LEAST else _as_it_is
             part, size = [], 0
-        part.append(eqn)
+        part += eqns
         size, run = size + number, how
     if part:
         yield part, run if size >= LEAST else _as_it_is

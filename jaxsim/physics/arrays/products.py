@@ -85,7 +85,7 @@ def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None) -> Any
 
 def sum_used(
     numbers: Callable, tree: Any, axis: int, used: Array | None = None
-) -> tuple[Array, Array]:
+) -> tuple[Array, ...]:
     """The sums over contacts of what `numbers(tree)` gives: `[ncon, *W]` each -> `[1, *W]` each."""
 
     def add(out, _, part):
@@ -93,8 +93,8 @@ def sum_used(
 
     shapes = jax.eval_shape(numbers, tree)
     start = tuple(jnp.zeros((1, *s.shape[1:]), s.dtype) for s in shapes)
-    first, second = chunks(add, start, used, (tree, axis))
-    return first, second
+    sums: tuple[Array, ...] = chunks(add, start, used, (tree, axis))
+    return sums
 
 
 CHUNK = 4  # contacts that are taken together

@@ -139,6 +139,11 @@ class EdgesLine(NamedTuple):
         first, second = self.rows.derivatives(step[None])
         return sum(first[1:], first[0]), sum(second[1:], second[0])
 
+    def crossed(self, step: Array) -> Array:
+        """How many edges of each contact begin or cease to push, `[ncon, *W]`."""
+        crossed = self.rows.crossed(step[None])
+        return sum(crossed[1:], crossed[0])
+
     def change(self, step: Array) -> Array:
         """How much the cost of each contact is larger than at step 0, `[ncon, *W]`."""
         change = self.rows.change(step[None])
@@ -303,6 +308,16 @@ class ConeLine(NamedTuple):
         flat, normal = self.alone
         one, two = normal.derivatives(step)
         return jnp.where(flat, one, first), jnp.where(flat, two, second)
+
+    def crossed(self, step: Array) -> Array:
+        """1 where a contact is not free, or below the cone, from step 0 to there, else 0."""
+        start, end = self._place(0 * step), self._place(step)
+        same = (start.free & end.free) | (start.below & end.below)
+        crossed = jnp.where(same, 0, 1).astype(step.dtype)
+        if self.alone is None:
+            return crossed
+        flat, normal = self.alone
+        return jnp.where(flat, normal.crossed(step), crossed)
 
     def change(self, step: Array) -> Array:
         """How much the cost of each contact is larger than at step 0, without cancellation.

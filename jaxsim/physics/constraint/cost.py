@@ -42,7 +42,8 @@ class Summed(NamedTuple):
     """A cost along a line as a sum over rows.
 
     Attributes:
-      rows: has `derivatives(step)`: the first and second with respect to the step, `[n, *W]`.
+      rows: has `derivatives(step)`: the first and second with respect to the step, `[n, *W]`, and
+        `crossed(step)`: 1 where the cost is not one quadratic from step 0 to there, else 0.
       axis: of its arrays that numbers the rows.
       used: rows that can count, int scalar, or None for all.
     """
@@ -53,7 +54,15 @@ class Summed(NamedTuple):
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
         """First and second derivative of the sum, `[1, *W]`."""
-        return sum_used(lambda part: part.derivatives(step), self.rows, self.axis, self.used)
+        first, second = sum_used(
+            lambda part: part.derivatives(step), self.rows, self.axis, self.used
+        )
+        return first, second
+
+    def crossed(self, step: Array) -> Array:
+        """How many rows have another quadratic than at step 0, `[1, *W]`."""
+        (number,) = sum_used(lambda part: (part.crossed(step),), self.rows, self.axis, self.used)
+        return number
 
 
 class Parabola(NamedTuple):
@@ -65,6 +74,10 @@ class Parabola(NamedTuple):
     def derivatives(self, step: Array) -> tuple[Array, Array]:
         """First and second derivative, `[1, *W]`."""
         return self.slope + step * self.bend, self.bend
+
+    def crossed(self, step: Array) -> Array:
+        """None: it is one quadratic."""
+        return jnp.zeros_like(step)
 
     def change(self, step: Array) -> Array:
         """How much the cost is larger than at step 0."""
@@ -139,6 +152,11 @@ class OneSidedLine(NamedTuple):
             jnp.where(pushes, self.bend, 0),
         )
 
+    def crossed(self, step: Array) -> Array:
+        """1 where a row begins or ceases to push, else 0, `[n, *W]`."""
+        changes = (self.r < 0) != (self.r + step * self.v < 0)
+        return jnp.where(changes & (self.bend > 0), 1, 0).astype(self.r.dtype)
+
     def change(self, step: Array) -> Array:
         """How much each row's cost is larger than at step 0, `[n, *W]`, without cancellation."""
         r = self.r + step * self.v
@@ -204,6 +222,11 @@ class HuberLine(NamedTuple):
             jnp.where(inside, self.slope + step * self.bend, beyond),
             jnp.where(inside, self.bend, 0),
         )
+
+    def crossed(self, step: Array) -> Array:
+        """1 where a row comes to its bound or leaves it, else 0, `[n, *W]`."""
+        changes = self._zone(self.r) != self._zone(self.r + step * self.v)
+        return changes.astype(self.r.dtype)
 
     def change(self, step: Array) -> Array:
         """How much each row's cost is larger than at step 0, `[n, *W]`, without cancellation."""

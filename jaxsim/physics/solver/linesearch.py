@@ -56,3 +56,20 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
     none = zero + jnp.inf
     state = (jnp.int32(0), zero, none, zero + 1, zero, none, jnp.ones(zero.shape, bool))
     return lax.while_loop(proceed, newton, state)[1]
+
+
+def remaining(pieces: list, step: Array, gain: Array) -> Array:
+    """How much of the improvement that the quadratic model expects a step may have left.
+
+    Where every row still has the quadratic that the model was made of, the model is the cost: the
+    full step ends at the minimum, and a step of another length leaves the square of what it lacks.
+    Elsewhere nothing is known, and all of it may be left.
+
+    Args:
+      pieces: as in `line_search`; each also has `crossed(step)`, the number of rows that have
+        another quadratic there, `[1, *W]`.
+      step: step length `[1, *W]`.
+      gain: the expected improvement by the full step `[1, *W]`.
+    """
+    crossed = sum(piece.crossed(step) for piece in pieces)
+    return jnp.where(crossed == 0, (1 - step) ** 2, 1) * gain

@@ -11,7 +11,7 @@ from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
 from jaxsim.physics.solver.kernel.newton import newton_in_kernel, serves
-from jaxsim.physics.solver.linesearch import line_search
+from jaxsim.physics.solver.linesearch import line_search, remaining
 from jaxsim.physics.solver.problem import Point, Problem
 from jaxsim.physics.solver.solution import Settings, Solution
 from jaxsim.physics.solver.statistics import Log, along, counted, states
@@ -31,7 +31,7 @@ def newton(
     if platform().kernels and not records and serves(p):
         return newton_in_kernel(p, settings, iterations, ls_iterations)
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
-    start = p.point(x)
+    start, inertia = p.point(x), p.inertia()  # made once, not in each turn
 
     def proceed(state):
         turn, *_, busy, _ = state
@@ -40,7 +40,7 @@ def newton(
     def step(state, first):
         turn, niter, smooth, at, force, busy, log = state
         g = jnp.where(first, 0, at.Mx - force) - p.smooth
-        v = pin(p.newton_step(first, at.r, g), x)
+        v = pin(p.newton_step(inertia, first, at.r, g), x)
         Jv = pin(p.times(v), x)
 
         def choose(at):
@@ -114,7 +114,8 @@ def _descend(
     """Step length along the Newton direction, and whether the world goes on after it."""
     v = move.x
     goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(total(v * v)) / settings.scale
-    length = line_search(p.along(at, move), ls_iterations, goal)
+    pieces = p.along(at, move)
+    length = line_search(pieces, ls_iterations, goal)
     # Newton's decrement: twice the improvement that the quadratic model expects
     gain = settings.scale * 0.5 * -total(g * v)
-    return length, (gain > settings.tolerance) & (length > 0)
+    return length, (remaining(pieces, length, gain) > settings.tolerance) & (length > 0)

@@ -107,17 +107,23 @@ class Problem:
             H = block.J.add_gram(H, piece.weight)
         return H
 
-    def newton_step(self, first: Array | bool, r: list, g: Array) -> Array:
+    def inertia(self) -> Symmetric:
+        """M in the form in which a Hessian is added up and solved with."""
+        if isinstance(self.M, TreeMatrix):
+            return self.M
+        return growing(self.M, self.parts, self.smooth, self._ties())
+
+    def newton_step(self, start: Symmetric, first: Array | bool, r: list, g: Array) -> Array:
         """-H^-1 g, with the Hessian at a residual.
 
         Args:
+          start: what `inertia` gives.
           first: bool scalar; where it is true H is M, without the constraints.
           r: residual J x - aref, block by block.
           g: gradient `[nv, *W]`.
         """
         if first is True:
             return -self.solve_inertia(g)
-        start = self._start(g)
 
         def whole(r: list) -> Symmetric:
             return self.hessian(pin(self.pieces(r), g), start)
@@ -126,12 +132,6 @@ class Problem:
             return -lax.cond(first, lambda r: start, whole, r).solve(g)
         # the inertia falls into smaller parts, which are solved for a fraction of the price
         return -lax.cond(first, lambda r: self.solve_inertia(g), lambda r: whole(r).solve(g), r)
-
-    def _start(self, like: Array) -> Symmetric:
-        """M, to which the rows are added."""
-        if isinstance(self.M, TreeMatrix):
-            return self.M
-        return growing(self.M, self.parts, like, self._ties())
 
     def _ties(self) -> Parts:
         """`tied`, where contacts tie pairs of groups of dofs and are taken a few at a time."""

@@ -29,7 +29,7 @@ from jaxsim.physics.constraint.cost import Parabola
 from jaxsim.physics.solver.kernel import rows as of_rows
 from jaxsim.physics.solver.kernel.hessian import Hessian
 from jaxsim.physics.solver.kernel.rows import Rows
-from jaxsim.physics.solver.linesearch import line_search
+from jaxsim.physics.solver.linesearch import line_search, remaining
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.solver.solution import Settings, Solution
 
@@ -188,8 +188,10 @@ class _Newton(NamedTuple):
         slope, bend, square, decrement = loop(self.nv, sums, (zero,) * 4)
         tolerance, scale = read(given.tolerance, 0), read(given.scale, 0)
         goal = tolerance * read(given.ls_tolerance, 0) * jnp.sqrt(square) / scale
-        length = line_search([Parabola(slope, bend), *self.blocks], ls_iterations, goal)
-        return length, (scale * 0.5 * decrement > tolerance) & (length > 0)
+        pieces = [Parabola(slope, bend), *self.blocks]
+        length = line_search(pieces, ls_iterations, goal)
+        left = remaining(pieces, length, scale * 0.5 * decrement)
+        return length, (left > tolerance) & (length > 0)
 
     def _move(self, length: Array) -> None:
         def along(at: Any, move: Any, k: Array) -> None:

@@ -157,6 +157,16 @@ class Rows(NamedTuple):
         found: tuple = self.each(row, (jnp.zeros_like(step), jnp.zeros_like(step)))
         return found
 
+    def crossed(self, step: Array) -> Array:
+        """How many rows have another quadratic at r + step change than at r."""
+
+        def row(k: Array, number: Array) -> Array:
+            r, v = (self._residual(k, a) for a in (self.own.r, self.own.change))
+            return sum((a.crossed(step) for a in _row(self.given.cost, k).lines(r, v)), number)
+
+        number: Array = self.each(row, jnp.zeros_like(step))
+        return number
+
     def push(self, force: Any, diagonal: Any) -> Array:
         """Adds J' f, and what rows of one dof have for the Hessian; notes what the others have.
 
