@@ -20,7 +20,7 @@ def energy_pos(m: Model, d: Data) -> Data:
     return d.replace(energy=jnp.concatenate([potential_energy(m, d), kinetic]))
 
 
-@stage(reads="qvel M energy inertia", writes="energy")
+@stage(reads="qvel M energy ", writes="energy")
 def energy_vel(m: Model, d: Data) -> Data:
     """d.energy[1] = qvel . M qvel / 2 [J]."""
     potential = jnp.zeros_like(d.time) if d.energy is None else d.energy[:1]
@@ -44,5 +44,4 @@ def kinetic_energy(m: Model, d: Data) -> Array:
     """
     if not m.nv:
         return jnp.zeros_like(d.time)
-    momentum = apply(d.M, d.qvel) if d.inertia is None else d.inertia.times(d.qvel)
-    return 0.5 * total(d.qvel * momentum)
+    return 0.5 * total(d.qvel * apply(d.M, d.qvel))

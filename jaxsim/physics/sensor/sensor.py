@@ -71,7 +71,7 @@ def sensor_pos(m: Model, d: Data) -> Data:
         "time qpos qvel history tree_asleep xpos xipos ximat geom_xpos geom_xmat site_xpos "
         "site_xmat cam_xpos "
         "subtree_com cinert M ten_length cvel ten_velocity actuator_velocity sensordata found "
-        "inertia readings"
+        "readings"
     ),
     writes="subtree_linvel subtree_angmom sensordata readings",
 )
