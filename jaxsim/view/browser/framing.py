@@ -8,7 +8,7 @@ from jaxsim.view.browser.motion import Motion
 from jaxsim.view.browser.server import Balls
 
 RECORDS = 48  # that are looked at, from the first to the last
-LOST = 10.0  # what is farther away than this, in sizes of the first picture, is not waited for
+LOST = 30.0  # what is farther away than this, in sizes of the first picture, is not waited for
 
 
 def around_motion(scene: Scene, posing: Posing, motion: Motion, worlds: slice) -> Balls:

@@ -38,13 +38,14 @@ FIELD = """(() => {
   return b.width ? [b.x + b.width / 2, b.y + b.height / 2, at.value] : null;
 })()"""
 PLACE = """(() => {
-  const at = [...document.querySelectorAll(%s)].find(x => x.innerText.trim() == %s);
+  // what is written is in the innermost element
+  const at = [...document.querySelectorAll(%s)].filter(x => x.innerText.trim() == %s).pop();
   if (!at) return null;
   at.scrollIntoView({block: "nearest"});
   const b = at.getBoundingClientRect();
   return b.width ? [b.x + b.width / 2, b.y + b.height / 2] : null;
 })()"""
-CLICKABLE = "button, .mantine-Paper-root, [role=option], p, div"
+CLICKABLE = "button, [role=option], p, div, span"
 
 
 def program() -> str:
