@@ -25,7 +25,7 @@ FLAGS = """
 --disable-background-networking --disable-component-update --disable-sync --no-first-run
 --disable-quic --hide-scrollbars --remote-debugging-port=0
 """.split()
-LATE = 60.0  # longest time that a slow machine may take [s]
+LATE = 180.0  # longest time that a slow machine may take [s]
 CTRL = 2  # the modifier of mouse events
 FIELD = """(() => {
   const label = [...document.querySelectorAll("label")].find(x => x.innerText == %s);
