@@ -48,4 +48,5 @@ class Recall:
         number = len(state["qpos"])
         start = jax.tree.map(lambda x: jnp.broadcast_to(x, (number, *x.shape)), self._start)
         given = {name: jnp.asarray(x, getattr(start, name).dtype) for name, x in state.items()}
-        return self._program(self._m, start.replace(**given))
+        found: Data = self._program(self._m, start.replace(**given))
+        return found

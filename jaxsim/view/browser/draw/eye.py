@@ -36,6 +36,7 @@ class Eye:
         if self.camera is None:
             return
         pos, mat = poses.cam_xpos[0, self.camera] + offset[0], poses.cam_xmat[0, self.camera]
+        fovy = float(np.asarray(self._m.cam_fovy)[self.camera])
         pose = np.concatenate([pos, mat.reshape(-1)])
         if not np.isfinite(pose).all():
             return
@@ -43,12 +44,12 @@ class Eye:
             seen = self._seen.get(number)
             if seen is None or np.abs(pose - seen).max() > STILL:
                 self._seen[number] = pose
-                self._turn(client, pos, mat)
+                self._turn(client, pos, mat, fovy)
 
-    def _turn(self, client: Any, pos: np.ndarray, mat: np.ndarray) -> None:
-        """Gives a page this view: along -z of the frame `mat`, y up."""
+    def _turn(self, client: Any, pos: np.ndarray, mat: np.ndarray, fovy: float) -> None:
+        """Gives a page this view: along -z of the frame `mat`, y up; `fovy` in degrees."""
         with client.atomic():
             client.camera.up_direction = mat[:, 1]
             client.camera.position = pos
             client.camera.look_at = pos - float(self._m.stat.extent) * mat[:, 2]
-            client.camera.fov = float(np.deg2rad(np.asarray(self._m.cam_fovy)[self.camera]))
+            client.camera.fov = float(np.deg2rad(fovy))
