@@ -33,6 +33,7 @@ class Visitor:
     Attributes:
       nodes: what is in the scene, by name: the properties that it was made with and their changes.
       controls: what is in the panel, by label or name: (uuid, properties).
+      camera: what the camera of the page was told last, but for where it starts.
     """
 
     def __init__(self, server: Any):
@@ -41,6 +42,7 @@ class Visitor:
         self._socket = connect(url, subprotocols=[protocol], max_size=None)
         self.nodes: dict[str, dict] = {}
         self.controls: dict[str, dict] = {}
+        self.camera: dict[str, Any] = {}
         self._send(CAMERA)
 
     def __enter__(self) -> "Visitor":
@@ -96,6 +98,8 @@ class Visitor:
             self.nodes.setdefault(message["name"], {}).update(message)
         elif kind == "SetSceneNodeVisibilityMessage":
             self.nodes.setdefault(message["name"], {})["visible"] = message["visible"]
+        elif kind.startswith("SetCamera") and not message.get("initial", True):
+            self.camera[kind] = message
         elif props is not None and "uuid" in message:
             self.controls[message["uuid"]] = {"label": None, **props}
         elif props is not None and "name" in message:

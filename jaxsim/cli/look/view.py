@@ -82,7 +82,7 @@ def _page(
         check_supported(m)
     except UnsupportedError as error:
         print(f"cannot be simulated, only looked at:\n{error}", flush=True)
-        return Viewer(m, port=args.port)
+        return Viewer(m, port=args.port, contacts=False)
     return Live(m, port=args.port)
 
 

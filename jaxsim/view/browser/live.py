@@ -46,6 +46,7 @@ class Live:
         self.viewer = Viewer(m, port=port, on_part=self._on_part, on_soft=self._on_soft)
         try:
             self.simulation = Simulation(m, self._seen)
+            self.viewer.scene.then.append(self.simulation.look_again)
             gui = self.viewer.server.gui
             self._words = gui.add_markdown("", order=0)
             self._add_time(gui)

@@ -10,6 +10,7 @@ from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory, load_trajectory
 from jaxsim.view.browser.draw.poses import STATE
 
+MORE = ("qvel", "act", "ctrl")  # that forces depend on
 Recorded = Trajectory | Mapping[str, np.ndarray] | str | os.PathLike[str]
 
 
@@ -19,7 +20,8 @@ class Motion:
 
     Attributes:
       time: time of each record since the first one, (records,) [s].
-      state: qpos and, if they were recorded, mocap_pos and mocap_quat, (records, worlds, ...).
+      state: qpos and, if they were recorded, mocap_pos, mocap_quat, and what the forces of
+        contacts depend on besides, (records, worlds, ...).
     """
 
     time: np.ndarray
@@ -84,6 +86,11 @@ def motion_of(m: Model, recorded: Recorded) -> Motion:
         )
     one = qpos.ndim == 2
     state = {name: np.asarray(recorded[name]) for name in STATE if name in recorded}
+    sizes = {"qvel": m.nv, "act": m.na, "ctrl": m.nu}
+    for name in MORE:
+        value = np.asarray(recorded.get(name, ()))
+        if value.shape == (*qpos.shape[:-1], sizes[name]):  # else they are not of these records
+            state[name] = value
     state = {name: value[:, None] if one else value for name, value in state.items()}
     time = step * np.arange(len(qpos))
     if "time" in recorded:

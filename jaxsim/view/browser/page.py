@@ -10,6 +10,7 @@ from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import target_of
 from jaxsim.view.browser.draw.poses import Posing
 from jaxsim.view.browser.draw.scene import Scene
+from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Motion, Recorded, motion_of
 from jaxsim.view.browser.server import aim, close_server, open_server
 
@@ -75,7 +76,7 @@ def _film(
         if number > 1:
             scene.lay_out(number, ghosts)
             scene.show(first)
-        aim(server, *scene.around(first))
+        aim(server, around_motion(scene, posing, moving, chosen), above=number > 1)
         film = server.get_scene_serializer()
         for i in records:
             scene.show(posing.of(moving.at(int(i), chosen)))

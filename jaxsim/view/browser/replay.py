@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 
 from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.poses import Poses
+from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Motion, Recorded, motion_of
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
+from jaxsim.view.browser.recall import Recall
+from jaxsim.view.browser.server import Balls
 from jaxsim.view.browser.viewer import Viewer
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
@@ -52,7 +56,10 @@ class Replay:
         self._first = 0
         self._number = self.motion.shown(worlds, MOST)
         self._news, self._ending = threading.Event(), False
-        self.viewer = Viewer(m, port=port, ghosts=ghosts)
+        self._recall = Recall(m)
+        self.viewer = Viewer(m, port=port, ghosts=ghosts, contacts=self._recall.possible)
+        self.viewer.scene.then.append(self._news.set)
+        self.viewer.start_with(self.motion.at(0, slice(self._number)), self._balls)
         self._add_controls(self.viewer.server.gui)
         add_tables(self.viewer.server.gui, m)
         self._thread = threading.Thread(target=self._run, name="jaxsim replay", daemon=True)
@@ -79,6 +86,11 @@ class Replay:
         """Goes to a time [s]."""
         self.now = float(np.clip(now, 0, self.motion.time[-1]))
         self._news.set()
+
+    def _balls(self, poses: Poses) -> Balls:
+        """What the camera of a new page sees: the worlds that are shown, in all of their motion."""
+        worlds = slice(self._first, self._first + len(poses.xpos))
+        return around_motion(self.viewer.scene, self.viewer.posing, self.motion, worlds)
 
     def _add_controls(self, gui: Any) -> None:
         motion = self.motion
@@ -150,7 +162,11 @@ class Replay:
         record = int(np.searchsorted(motion.time, self.now + 1e-9, side="right")) - 1
         record = max(record, 0)
         worlds = slice(self._first, self._first + self._number)
-        self.viewer.show_state(motion.at(record, worlds))
+        state = motion.at(record, worlds)
+        if self.viewer.wants_contacts():
+            self.viewer.show(self._recall.of(state))
+        else:
+            self.viewer.show_state(state)
         self._line.value = float(self.now)
         self._words.content = (
             f"**{self.now:.3f} s** · record {record + 1} of {motion.records} · "

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,13 @@ AZIMUTH, ELEVATION = 120.0, -20.0  # direction of that camera [degrees]
 ABOVE = -40.0  # the second one where there are several worlds, lest they hide each other
 ASPECT = 4 / 3  # least width of a page, in its heights
 AWAY = 1.1  # its distance, in distances at which everything is just seen
+
+
+class Balls(NamedTuple):
+    """What a camera is to see: centers (n, 3) and radii (n,) [m]."""
+
+    center: np.ndarray
+    radius: np.ndarray
 
 
 class PortInUse(OSError):
@@ -62,14 +69,16 @@ def address(server: Any) -> str:
     return f"http://{HOST}:{server.get_port()}"
 
 
-def aim(server: Any, center: np.ndarray, radius: np.ndarray) -> None:
+def aim(server: Any, balls: Balls, above: bool = False) -> None:
     """Points the camera of new pages at balls, as near as lets it see all of them.
 
     Args:
       server: of viser.
-      center, radius: of the balls, (n, 3) and (n,) [m].
+      balls: at least one.
+      above: whether they are seen from farther above, as several worlds are.
     """
-    turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(ELEVATION if len(center) == 1 else ABOVE)
+    center, radius = balls
+    turn, rise = np.deg2rad(AZIMUTH), np.deg2rad(ABOVE if above else ELEVATION)
     forward = np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
     right = np.array([np.sin(turn), -np.cos(turn), 0.0])
     middle = (center.min(axis=0) + center.max(axis=0)) / 2

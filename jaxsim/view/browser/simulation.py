@@ -58,7 +58,7 @@ class Simulation:
 
     def __init__(self, m: Model, show: Callable[[Data], None]):
         self._m, self._show = m, show
-        self.start = make_data(m, keep=_kept())
+        self.start = make_data(m, keep=kept())
         self.d = self.start
         self.paused, self.speed = True, 1.0
         self.ctrl = np.asarray(self.d.ctrl).copy()
@@ -91,6 +91,10 @@ class Simulation:
         """Has a state changed between two steps; what is seen follows."""
         self._asked.put(change)
         self._news.set()
+
+    def look_again(self) -> None:
+        """Has what is seen shown again, also of a world that stands still."""
+        self.ask(lambda d: d)
 
     def step_once(self) -> None:
         """One step, of a world that stands still."""
@@ -148,8 +152,9 @@ class Simulation:
     def _run(self) -> None:
         try:
             self._show(self.d)
-            jax.block_until_ready(self._advance(self.d, 0))
+            self.d = jax.block_until_ready(self._evaluated(self.d))  # compiles
             self.ready = True
+            self._show(self.d)
             self._turns()
         except BaseException as error:  # noqa: BLE001  (told by who looks at the simulation)
             self.fault = error
@@ -267,6 +272,6 @@ def _nobody(m: Model, d: Data) -> Perturb:
     )
 
 
-def _kept() -> list[str]:
+def kept() -> list[str]:
     """The fields of a world by default, and those that contact forces follow from."""
     return [*(n for n, f in Data.fields.items() if f.keep and not f.static), *KEPT]

@@ -10,13 +10,13 @@ import numpy as np
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import OnPart, Part
-from jaxsim.view.browser.draw.poses import Posing, state_of
+from jaxsim.view.browser.draw.poses import Poses, Posing, state_of
 from jaxsim.view.browser.draw.scene import Scene
 from jaxsim.view.browser.draw.soft import Soft
 from jaxsim.view.browser.draw.touch import Touching
 from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
-from jaxsim.view.browser.server import address, aim, close_server, open_server
+from jaxsim.view.browser.server import Balls, address, aim, close_server, open_server
 
 SETTLED = 0.05  # after this time without a new state the last one is shown for good [s]
 RATE = 60.0  # pictures a second at most
@@ -37,12 +37,14 @@ class Viewer:
       spacing: distance between worlds side by side [m]; None: as their size asks for.
       on_part: called with each handle of viser, its part, and the world of its first instance.
       on_soft: called with each handle of viser of a flex or skin of the first world, and which.
+      contacts: whether the page has switches for contacts, which states that are shown may carry.
 
     Attributes:
       server: the server of viser, for controls of one's own.
       scene: what is drawn.
       selected: what was clicked on.
       ghosts: as given.
+      posing: finds the poses of the worlds that are drawn.
 
     Raises:
       ValueError: there is no such port.
@@ -65,22 +67,24 @@ class Viewer:
         spacing: float | None = None,
         on_part: OnPart | None = None,
         on_soft: Callable[[Any, Soft], None] | None = None,
+        contacts: bool = True,
     ):
         if not isinstance(m, Model):
             raise ValueError(f"Viewer: m: expected a Model, got {type(m).__name__}")
         self._m, self.ghosts, self._spacing = m, ghosts, spacing
         self._also, self._also_soft = on_part, on_soft
-        self._posing, self._touching = Posing(m), Touching(m)
+        self.posing, self._touching = Posing(m), Touching(m)
         self.server: Any = open_server(port)
         try:
             self.selected = Selected(self.server, m)
-            poses = self._posing.of({"qpos": np.asarray(m.qpos0)[None]})
+            poses = self.posing.of({"qpos": np.asarray(m.qpos0)[None]})
             self.scene = Scene(self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft)
-            add_sight(self.server, m, self.scene)
-            aim(self.server, *self.scene.around(poses))
+            add_sight(self.server, m, self.scene, contacts)
+            aim(self.server, self.scene.around(poses))
         except BaseException:
             close_server(self.server)
             raise
+        self._balls: Callable[[Poses], Balls] = self.scene.around
         self._next: tuple[dict, dict | None] | None = None
         self._news = threading.Condition()
         self._closed, self._laid_out = False, True
@@ -110,8 +114,8 @@ class Viewer:
                 f"{d.qpos.shape}"
             )
         # begun here: the caller may give the memory of `d` away to its next step
-        touch = self._touching.find(d) if self._wants_contacts() else None
-        self._put(self._posing.find(state_of(d)), touch)
+        touch = self._touching.find(d) if self.wants_contacts() else None
+        self._put(self.posing.find(state_of(d)), touch)
 
     def show_state(self, state: dict) -> None:
         """Shows worlds by their qpos and, if there are some, mocap_pos and mocap_quat.
@@ -119,12 +123,30 @@ class Viewer:
         Args:
           state: arrays by name, (worlds, ...).
         """
-        self._put(self._posing.find(state), None)
+        self._put(self.posing.find(state), None)
 
     def lay_out(self, ghosts: bool) -> None:
         """Chooses whether the worlds of a batch stand in one place or side by side."""
         if ghosts != self.ghosts:
             self.ghosts, self._laid_out = ghosts, False
+
+    def start_with(self, state: dict, balls: Callable[[Poses], Balls]) -> None:
+        """Draws worlds before anybody visits the page.
+
+        Args:
+          state: as for `show_state`.
+          balls: what the camera of a new page is to see, of worlds with these poses, now and
+            whenever they are laid out anew.
+        """
+        self._balls = balls
+        poses = self.posing.of(state)
+        if len(poses.xpos) > 1:
+            self.scene.lay_out(len(poses.xpos), self.ghosts, self._spacing)
+        self.scene.show(poses)
+        self._aim(poses)
+
+    def _aim(self, poses: Poses) -> None:
+        aim(self.server, self._balls(poses), above=len(poses.xpos) > 1)
 
     def _put(self, found: dict, touch: dict | None) -> None:
         with self._news:
@@ -160,7 +182,8 @@ class Viewer:
     def _repr_html_(self) -> str:
         return f'<iframe src="{self.address}" width="100%" height="480"></iframe>'
 
-    def _wants_contacts(self) -> bool:
+    def wants_contacts(self) -> bool:
+        """Whether somebody wants to see contacts or their forces."""
         return bool(self.scene.marks.shown & {"contacts", "forces"})
 
     def _has_news(self) -> bool:
@@ -180,11 +203,11 @@ class Viewer:
                 if self._next is None:
                     return
                 (found, touch), self._next = self._next, None
-            poses = self._posing.poses(found)
+            poses = self.posing.poses(found)
             if len(poses.xpos) != self.scene.worlds or not self._laid_out:
                 self._laid_out = True
                 self.scene.lay_out(len(poses.xpos), self.ghosts, self._spacing)
-                aim(self.server, *self.scene.around(poses))
+                self._aim(poses)
             self.scene.marks.touch = self._touching.touch(touch)
             self.scene.show(poses)
             with self._news:

@@ -1,73 +1,158 @@
-"""A page in a real browser, without a screen: it loads, draws, and a pose arrives."""
-
-import shutil
-import subprocess
-import time
+"""Pages in a real browser, without a screen: they load, draw, play, and are touched."""
 
 import numpy as np
 import pytest
+from view.browser.chromium import CTRL, Browser, red, wait
 
 import jaxsim
-from jaxsim.view import Viewer
+from jaxsim.rollout.trajectory import Trajectory
+from jaxsim.view import Viewer, record
+from jaxsim.view.browser.live import Live
+from jaxsim.view.browser.replay import Replay
 
 pytest.importorskip("viser", reason="the extra view is not installed")
+pytestmark = pytest.mark.slow
 
+# a red ball on an invisible arm, and a camera from the side that the ball moves to
 MODEL = """
 <mujoco>
+  <option gravity="0 0 0" timestep="0.01"/>
   <worldbody>
-    <body name="ball"><freejoint/><geom name="ball" size="0.5" rgba="1 0 0 1"/></body>
+    <camera name="side" pos="0.6 -5 0.3" xyaxes="1 0 0 0 0 1"/>
+    <body name="arm">
+      <joint name="elbow" axis="0 -1 0" damping="0.1"/>
+      <geom name="ball" size="0.3" pos="1 0 0" rgba="1 0 0 1"/>
+    </body>
   </worldbody>
+  <actuator><motor name="motor" joint="elbow" ctrllimited="true" ctrlrange="-1 1"/></actuator>
+  <sensor><jointpos name="angle" joint="elbow"/></sensor>
+  <keyframe><key name="up" qpos="1.5"/></keyframe>
 </mujoco>
 """
-FLAGS = """
---headless --no-sandbox --disable-gpu --use-gl=angle --use-angle=swiftshader
---enable-unsafe-swiftshader --disable-background-networking --disable-component-update
---disable-sync --no-first-run --disable-quic --window-size=320,240
-""".split()
-LATE = 120.0  # longest time that a slow machine may take [s]
+
+# where the camera sees the ball on a page of 900 x 600, with the arm to the right and upwards
+RIGHT, UP = np.array([508.0, 343.0]), np.array([363.0, 199.0])
+
+
+@pytest.fixture(scope="module")
+def m():
+    return jaxsim.load_model(MODEL)
 
 
 @pytest.fixture
-def browse(tmp_path):
-    """Opens a page."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("chromium is not installed")
-    opened = []
-
-    def visit(address: str) -> None:
-        command = [program, *FLAGS, f"--user-data-dir={tmp_path}", address]
-        quiet = subprocess.DEVNULL
-        opened.append(subprocess.Popen(command, stdout=quiet, stderr=quiet))
-
-    yield visit
-    for process in opened:
-        process.terminate()
-        process.wait(timeout=30)
+def motion():
+    """The ball goes half round in two seconds, from the right over the top to the left."""
+    qpos = np.linspace(0, np.pi, 101)[:, None, None]
+    header = {"model": "arm.xml", "timestep": 0.002, "every": 10, "worlds": 1, "records": 101}
+    return Trajectory(header, {"qpos": qpos})
 
 
-def red(server) -> float:
-    """The part of the picture that is red, once a browser shows one."""
-    clients = list(server.get_clients().values())
-    if not clients:
-        return 0.0
-    r, g, b = np.moveaxis(clients[0].get_render(height=120, width=160)[..., :3].astype(int), -1, 0)
-    return float(np.mean((r > 120) & (g < 90) & (b < 90)))
+def seen(browser) -> np.ndarray:
+    """Where the ball is seen."""
+    return wait(lambda: (found := red(browser.picture())) is not None and (found,), "for red")[0]
 
 
-def wait(until) -> None:
-    end = time.monotonic() + LATE
-    while not until():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.5)
+def near(found, wanted) -> bool:
+    return bool(np.abs(found - wanted).max() < 15)
 
 
-@pytest.mark.slow
-def test_a_browser_draws_what_is_shown(browse):
-    m = jaxsim.load_model(MODEL)
+def moved(browser, away) -> np.ndarray:
+    """Where the ball is seen once it is not where it was."""
+
+    def there():
+        found = red(browser.picture())
+        return found is not None and np.abs(found - away).max() > 40 and (found,)
+
+    return wait(there, "for motion")[0]
+
+
+def test_a_browser_draws_what_is_shown(m, tmp_path):
+    d = jaxsim.make_data(m)
     with Viewer(m, port=0) as viewer:
-        browse(viewer.address)
-        wait(lambda: red(viewer.server) > 0.1)
-        d = jaxsim.make_data(m)
-        viewer.show(d.replace(qpos=d.qpos.at[2].set(100.0)))  # out of sight
-        wait(lambda: red(viewer.server) == 0)
+        with Browser(tmp_path / "first", viewer.address) as browser:
+            before = seen(browser)
+            assert not browser.errors
+        # nobody looks; who comes later sees what is shown then
+        viewer.show(d.replace(qpos=d.qpos + 0.3))
+        with Browser(tmp_path / "second", viewer.address) as browser:
+            moved(browser, before)
+            assert not browser.errors
+
+
+def test_a_world_is_played_and_touched(m, tmp_path):
+    with Live(m, port=0) as live, Browser(tmp_path, live.viewer.address) as browser:
+        world = live.simulation
+        wait(lambda: world.ready or world.fault)
+        wait(lambda: "paused" in browser.text())
+        browser.tick("camera")
+        browser.press("side")
+        wait(lambda: near(seen(browser), RIGHT), "for the camera")
+
+        # a slider moves the joint, and what is seen
+        browser.press("Joints (paused)")
+        browser.fill("elbow", "1.57")
+        wait(lambda: abs(float(world.d.qpos[0]) - 1.57) < 0.01)
+        wait(lambda: near(seen(browser), UP), "for the ball")
+
+        # what it is
+        browser.click(*UP)
+        wait(lambda: "ball (geom 0, sphere, group 0)" in browser.text())
+
+        # it is pulled back, at the place where the mouse holds it
+        browser.mouse("Moved", *UP)
+        browser.mouse("Pressed", *UP, button="left", clickCount=1, modifiers=CTRL)
+        world.run(True)
+        for part in np.linspace(0, 1, 6):
+            here = UP + part * (RIGHT - UP)
+            browser.mouse("Moved", *here, button="left", buttons=1, modifiers=CTRL)
+        wait(lambda: float(world.d.qpos[0]) < 1.2)
+        assert int(world.held.active) == 1
+        browser.mouse("Released", *RIGHT, button="left", modifiers=CTRL)
+        wait(lambda: int(world.held.active) == 0)
+        world.run(False)
+
+        # one step, then the start
+        before = float(world.d.time)
+        browser.press("Step")
+        wait(lambda: abs(float(world.d.time) - before - 0.01) < 1e-6)
+        browser.press("Reset")
+        wait(lambda: float(world.d.time) == 0)
+
+        # time passes where somebody presses Play; a curve is drawn meanwhile
+        browser.press("Sensors")
+        browser.tick("angle")
+        browser.press("Controls")
+        browser.fill("motor", "1")
+        wait(lambda: world.ctrl[0] == 1)
+        browser.press("Play")
+        wait(lambda: float(world.d.qpos[0]) > 0.5)
+        wait(lambda: browser.ask("document.querySelectorAll('.uplot canvas').length") == 1)
+        browser.press("Pause")
+        wait(lambda: world.paused)
+        assert not browser.errors
+
+
+def test_a_motion_plays_and_is_sought_in(m, motion, tmp_path):
+    with Replay(m, motion, port=0) as replay, Browser(tmp_path, replay.viewer.address) as browser:
+        wait(lambda: not replay.playing)
+        left = seen(browser)
+        browser.fill("time [s]", "1.0")
+        wait(lambda: abs(replay.now - 1) < 0.02)
+        assert moved(browser, left)[1] < left[1] - 40  # at the top, within the page
+        wait(lambda: "1.000 s" in browser.text())
+        browser.press("Play")
+        wait(lambda: replay.now > 1.2)
+        wait(lambda: not replay.playing)
+        assert np.abs(wait(lambda: (seen(browser),))[0] - left).max() < 40
+        assert not browser.errors
+
+
+def test_a_page_by_itself_plays_and_asks_no_network(m, motion, tmp_path):
+    page = tmp_path / "arm.html"
+    record(m, motion, page, rate=10)
+    with Browser(tmp_path / "browser", page.as_uri()) as browser:
+        places = [seen(browser)]
+        while len(places) < 3:
+            places.append(moved(browser, places[-1]))
+        assert not browser.errors
+        assert {a.split(":")[0] for a in browser.asked} <= {"file", "data", "blob"}

@@ -14,11 +14,13 @@ import numpy as np
 from jaxsim.compile.geometry.quaternion import multiply, rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.eye import Eye
 from jaxsim.view.browser.draw.light import Lights, add_sky
 from jaxsim.view.browser.draw.marks import Marks
 from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.soft import Seen, Soft, Softs
+from jaxsim.view.browser.server import Balls
 from jaxsim.view.select import SHOWN
 
 GHOST = 0.25  # strength of the colors of worlds that are shown in the place of the first
@@ -48,7 +50,9 @@ class Scene:
       softs: flexes and skins.
       frames: whether the frames of bodies of the first world are seen.
       marks: what is drawn besides.
+      then: called when other marks are wanted, which may need more than is known yet.
       lights: those of the model.
+      eye: the camera of the model that is looked through.
       sky: its handle; None: there is none.
     """
 
@@ -69,6 +73,7 @@ class Scene:
         self.opacity, self.frames = 1.0, False
         self.poses: Poses | None = None
         self._lock = threading.RLock()  # the controls of the page are answered by other threads
+        self.then: list[Callable[[], None]] = []
         self._on_part, self._on_soft = on_part, on_soft
         self._bodies: list[Any] = []
         self._handles: list[tuple[Part, Any]] = []
@@ -76,8 +81,9 @@ class Scene:
         self._last: np.ndarray | None = None
         self._taken: set[str] = set()
         self.marks, self.lights = Marks(server, m), Lights(server, m)
+        self.eye = Eye(server, m)
         self.sky = add_sky(server, m)
-        self._radius = float(self.around(start)[1].max())
+        self._radius = float(self.around(start).radius.max())
         self.draw()
         self.show(start)
 
@@ -122,6 +128,14 @@ class Scene:
             if self.poses is not None:
                 self.show(self.poses)
 
+    def mark(self, name: str) -> None:
+        """Draws marks of a kind that were hidden, or hides them."""
+        with self._lock:
+            self.marks.shown ^= {name}
+            self.again()
+        for act in self.then:
+            act()
+
     def show_groups(self) -> None:
         """Shows or hides the parts by their groups."""
         with self._lock:
@@ -151,6 +165,7 @@ class Scene:
             self._show_softs(poses)
             self.marks.show(poses, self.offset)
             self.lights.show(poses)
+            self.eye.show(poses, self.offset)
 
     def _show_softs(self, poses: Poses) -> None:
         faint = self.opacity * (GHOST if self._ghosts else 1.0)
@@ -164,12 +179,11 @@ class Scene:
         with self._lock, self._server.atomic():
             return self.softs.settle()
 
-    def around(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
+    def around(self, poses: Poses) -> Balls:
         """Balls around worlds, around what stands still only if nothing moves.
 
         Returns:
-          Their centers (worlds, 3) [m] and radii (worlds,) [m], of the first world and those that
-          stand nearest to it, at most AIMED.
+          One for each world, of the first one and those that stand nearest to it, at most AIMED.
         """
         m = self._m
         seen = {p.id for p in self.parts if p.kind == "geom" and self.groups["geom"][p.group]}
@@ -182,12 +196,12 @@ class Scene:
         point = (point + self.offset[:, None])[near]
         point = point[np.isfinite(point).all(axis=(1, 2))]
         if not point.size:
-            return np.asarray(m.stat.center, float)[None], np.array([float(m.stat.extent)])
+            return Balls(np.asarray(m.stat.center, float)[None], np.array([float(m.stat.extent)]))
         reach = np.concatenate([bound[geoms], np.zeros(point.shape[1] - len(geoms))])[:, None]
         low, high = (point - reach).min(axis=1), (point + reach).max(axis=1)
         center = (low + high) / 2
         far = np.linalg.norm(point - center[:, None], axis=-1) + reach[:, 0]
-        return center, far.max(axis=1)
+        return Balls(center, far.max(axis=1))
 
     def _moved(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
         """The poses of bodies as they are drawn, (worlds, nbody, 7), and which have changed."""

@@ -2,27 +2,24 @@
 
 from typing import Any
 
-import numpy as np
-
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.scene import Scene
 from jaxsim.view.browser.draw.soft import Soft
-from jaxsim.view.browser.server import FOVY
 
 MARKS = ("tendons", "contacts", "forces", "centers", "cameras")
 LABELS = {"contacts": "contact points", "forces": "contact forces", "centers": "centers of mass"}
 FREE = "free"
 
 
-def add_sight(server: Any, m: Model, scene: Scene) -> None:
-    """Adds the controls to the panel of a page."""
+def add_sight(server: Any, m: Model, scene: Scene, contacts: bool) -> None:
+    """Adds the controls to the panel of a page, those of contacts where there may be some."""
     gui = server.gui
+    there = {"tendons": m.ntendon, "cameras": m.ncam, "contacts": contacts, "forces": contacts}
     with gui.add_folder("See", expand_by_default=False, order=40):
         for name in MARKS:
-            if (name == "tendons" and not m.ntendon) or (name == "cameras" and not m.ncam):
-                continue
-            _mark(gui, scene, name)
+            if there.get(name, True):
+                _mark(gui, scene, name)
         frames = gui.add_checkbox("frames of bodies", initial_value=False)
         frames.on_update(lambda _: scene.show_frames(frames.value))
         _surroundings(gui, scene)
@@ -36,7 +33,7 @@ def add_sight(server: Any, m: Model, scene: Scene) -> None:
         for kind in scene.groups:
             _groups(gui, scene, kind)
     if m.ncam:
-        _cameras(server, m, scene)
+        _cameras(gui, m, scene)
 
 
 def _surroundings(gui: Any, scene: Scene) -> None:
@@ -60,10 +57,7 @@ def _surroundings(gui: Any, scene: Scene) -> None:
 def _mark(gui: Any, scene: Scene, name: str) -> None:
     box = gui.add_checkbox(LABELS.get(name, name), initial_value=name in scene.marks.shown)
 
-    @box.on_update
-    def _(_: Any) -> None:
-        scene.marks.shown ^= {name}
-        scene.again()
+    box.on_update(lambda _: scene.mark(name))
 
 
 def _groups(gui: Any, scene: Scene, kind: str) -> None:
@@ -81,31 +75,12 @@ def _groups(gui: Any, scene: Scene, kind: str) -> None:
         box.on_update(change)
 
 
-def _cameras(server: Any, m: Model, scene: Scene) -> None:
-    """A choice that moves the camera of the page to one of the model."""
+def _cameras(gui: Any, m: Model, scene: Scene) -> None:
+    """A choice of the camera that the page looks through."""
     names = [name or f"camera {i}" for i, name in enumerate(dict(m.structure.names)["camera"])]
-    choice = server.gui.add_dropdown("camera", (FREE, *names), initial_value=FREE, order=41)
+    choice = gui.add_dropdown("camera", (FREE, *names), initial_value=FREE, order=41)
 
     @choice.on_update
-    def _(event: Any) -> None:
-        client = event.client
-        if client is None or scene.poses is None:
-            return
-        if choice.value == FREE:
-            client.camera.up_direction = (0.0, 0.0, 1.0)
-            client.camera.fov = float(np.deg2rad(FOVY))
-        else:
-            look_through(client, m, scene, names.index(choice.value))
-
-
-def look_through(client: Any, m: Model, scene: Scene, camera: int) -> None:
-    """Moves the camera of a page to where a camera of the model is."""
-    if scene.poses is None:
-        return
-    mat = scene.poses.cam_xmat[0, camera]
-    pos = scene.poses.cam_xpos[0, camera] + scene.offset[0]
-    with client.atomic():
-        client.camera.up_direction = mat[:, 1]
-        client.camera.position = pos
-        client.camera.look_at = pos - float(m.stat.extent) * mat[:, 2]
-        client.camera.fov = float(np.deg2rad(np.asarray(m.cam_fovy)[camera]))
+    def _(_: Any) -> None:
+        scene.eye.choose(None if choice.value == FREE else names.index(choice.value))
+        scene.again()

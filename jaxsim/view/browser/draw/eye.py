@@ -1,0 +1,55 @@
+"""A camera of the model that pages look through, and that they go along with."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.poses import Poses
+from jaxsim.view.browser.server import FOVY
+
+STILL = 1e-6  # a camera that moved less is not followed: the mouse may move the page's from there
+
+
+class Eye:
+    """Which camera of the first world all pages look through.
+
+    Attributes:
+      camera: its number; None: pages have cameras of their own.
+    """
+
+    def __init__(self, server: Any, m: Model):
+        self._server, self._m = server, m
+        self.camera: int | None = None
+        self._seen: dict[int, np.ndarray] = {}  # pose that each page was given last
+
+    def choose(self, camera: int | None) -> None:
+        """Looks through a camera from the next poses on, or sets pages free where they are."""
+        self.camera, self._seen = camera, {}
+        if camera is None:
+            for client in self._server.get_clients().values():
+                client.camera.up_direction = (0.0, 0.0, 1.0)
+                client.camera.fov = float(np.deg2rad(FOVY))
+
+    def show(self, poses: Poses, offset: np.ndarray) -> None:
+        """Moves the cameras of pages along; `offset` is where the worlds stand, (worlds, 3)."""
+        if self.camera is None:
+            return
+        pos, mat = poses.cam_xpos[0, self.camera] + offset[0], poses.cam_xmat[0, self.camera]
+        fovy = float(np.asarray(self._m.cam_fovy)[self.camera])
+        pose = np.concatenate([pos, mat.reshape(-1)])
+        if not np.isfinite(pose).all():
+            return
+        for number, client in self._server.get_clients().items():
+            seen = self._seen.get(number)
+            if seen is None or np.abs(pose - seen).max() > STILL:
+                self._seen[number] = pose
+                self._turn(client, pos, mat, fovy)
+
+    def _turn(self, client: Any, pos: np.ndarray, mat: np.ndarray, fovy: float) -> None:
+        """Gives a page this view: along -z of the frame `mat`, y up; `fovy` in degrees."""
+        with client.atomic():
+            client.camera.up_direction = mat[:, 1]
+            client.camera.position = pos
+            client.camera.look_at = pos - float(self._m.stat.extent) * mat[:, 2]
+            client.camera.fov = float(np.deg2rad(fovy))
