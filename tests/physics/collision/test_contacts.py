@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from optimized import OPTIMIZED
 from physics.collision.two_geoms import random_quat
-from physics.oracle import data
+from physics.oracle import data, unpack
 from tolerance import CONTACT, ROUNDING
 
 import jaxsim
@@ -15,7 +15,7 @@ from jaxsim.enums import WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.native import pack, unpack
+from jaxsim.physics.arrays.native import pack
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import layout

@@ -111,7 +111,7 @@ def test_they_are_derivatives_of_the_kinematics():
         return point, axis, posed.subtree_com, jaxsim.jac(m, there, point, hand)
 
     d = jaxsim.make_data(m, keep="all").replace(qpos=d.qpos, qvel=d.qvel)
-    posed0 = jaxsim.com_pos(m, jaxsim.kinematics(m, d))
+    posed0 = jax.jit(lambda d: jaxsim.com_pos(m, jaxsim.kinematics(m, d)))(d)
     _, rate = jax.jit(lambda: jax.jvp(along, (0.0,), (1.0,)))()
     point, axis, com, columns = rate
     ours = jax.tree.map(lambda a: a[0, hand], found())
@@ -148,7 +148,7 @@ def test_gradients():
         return sum(jnp.vdot(a, w) for a, w in zip(dot, weight, strict=True))
 
     h = 1e-5
-    qpos, qvel = jax.vmap(moved)(jnp.asarray([h, -h, 0.0]))
+    qpos, qvel = jax.jit(jax.vmap(moved))(jnp.asarray([h, -h, 0.0]))
     every = of_all()(m, d.replace(qpos=qpos, qvel=qvel), jnp.arange(m.nbody))["dot"]
     up, down = (
         sum(jnp.vdot(a[k, body], w) for a, w in zip(every, weight, strict=True)) for k in (0, 1)

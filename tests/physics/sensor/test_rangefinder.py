@@ -8,12 +8,12 @@ import mujoco
 import numpy as np
 import pytest
 from physics import oracle
+from physics.oracle import unpack
 from states import inputs, random_state
 from tolerance import FLOAT32, ROUGH_DIFFERENCE, STAGE
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.sensor.sensor import sensor_pos
 
 # The first body has nothing that others see. Each sensor is on a body of its own shape, and inside

@@ -336,7 +336,7 @@ def test_a_key_frame_wakes_what_it_moves():
     m = jaxsim.load_model(text)
     d = jaxsim.reset_data_keyframe(m, jaxsim.make_data(m), 0)
     assert d.tree_asleep.tolist() == [0, 1]
-    assert jaxsim.forward(m, d).tree_asleep.tolist() == [0, AWAKE]
+    assert jax.jit(jaxsim.forward)(m, d).tree_asleep.tolist() == [0, AWAKE]
 
 
 def test_a_state_goes_to_mujoco_and_back_asleep(asleep):

@@ -202,7 +202,7 @@ def test_a_tilted_plane_of_a_mocap_body_is_near():
             <body mocap="true" pos="0 0 -9"><geom type="plane" size="0 0 1"/></body>
             <body><freejoint/><geom type="mesh" mesh="cube"/></body>
           </worldbody></mujoco>""")
-        d = jaxsim.forward(m, jaxsim.make_data(m))
+        d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
         d = d.replace(tree_asleep=jnp.zeros_like(d.tree_asleep))
         assert sleeps_on(m, d)
         rng = np.random.default_rng(0)
