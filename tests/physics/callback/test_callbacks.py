@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.callback.scene import OURS, THEIRS, installed, model
+from states import stack
 from tolerance import DIFFERENCE, FLOAT32, STAGES, STIFF
 
 import jaxsim
@@ -197,7 +198,7 @@ def test_worlds_have_laws_with_numbers_of_their_own():
     """More worlds than count as few, so that the code of many worlds runs."""
     loss = trained()
     scales = np.linspace(0.5, 2, 6)
-    laws = jax.tree.map(lambda *a: jnp.stack(a), *(gain(s) for s in scales))
+    laws = stack([gain(s) for s in scales])
     together, alone = jit(jax.vmap(loss))(laws), jit(loss)
     assert np.ptp(together) > 0.001
     for k, s in enumerate(scales):

@@ -8,6 +8,7 @@ import pytest
 from optimized import OPTIMIZED
 from physics.collision.two_geoms import random_quat
 from physics.oracle import data, unpack
+from states import stack
 from tolerance import CONTACT, ROUNDING
 
 import jaxsim
@@ -210,7 +211,7 @@ def test_worlds_last_equals_a_loop():
         inner = unpack(d, 1)
         return pack(collision(unpack(m, 1), inner), inner)
 
-    stacked = jax.tree.map(lambda *a: jnp.stack(a, -1), *states)
+    stacked = stack(states, -1)
     out = jax.jit(many)(jax.tree.map(lambda a: a[..., None], m), stacked)
     for k, one in enumerate(each):
         n = int(one.ncon)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from states import world
 from tolerance import DIFFERENCE, FLOAT32, ROUNDING, STAGE, STAGES
 
 import jaxsim
@@ -172,7 +173,7 @@ def test_vmap_is_the_loop(parts):
     together = jax.jit(many, compiler_options=COMPILER)(some)
     for k in range(3):
         alone = set_const(parts.replace(**{n: v[k] for n, v in some.items()}))
-        same(jax.tree.map(lambda a, k=k: a[k], together), alone)
+        same(world(together, k), alone)
 
 
 SMALL = """

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import random_state
+from states import random_state, stack
 from tolerance import DIFFERENCE, DYNAMICS, FLOAT32, STIFF
 
 import jaxsim
@@ -119,7 +119,7 @@ def program(case: str):
     d = jaxsim.make_data(m, keep="all")
     names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
     each = [d.replace(**{n: jnp.asarray(getattr(s, n)) for n in names}) for s in states]
-    worlds = jax.tree.map(lambda *a: jnp.stack(a), *each)
+    worlds = stack(each)
 
     many = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)
     first = end = many(m, worlds)

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.oracle import unpack
+from states import stack
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, SAME, STAGE, STAGES
 
 import jaxsim
@@ -99,7 +100,7 @@ def test_many_worlds_are_worlds(integrator):
     mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))
     m = put_model(mj)
     worlds = [put_data(mj, moving(mj, seed), keep=["energy"]) for seed in range(3)]
-    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    together = stack(worlds)
     found = jax.jit(jax.vmap(step, (None, 0)))(m, together)
     for k, d in enumerate(worlds):
         new = stepper()(m, d)

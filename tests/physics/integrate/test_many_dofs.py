@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from states import world
 
 import jaxsim
 from jaxsim.physics.parts import is_sparse
@@ -73,7 +74,7 @@ def test_a_step_is_the_oracles_and_that_of_many_worlds_that_of_each(scene):
     found = jax.jit(jax.vmap(jaxsim.step, (None, 0)))(m, many)
     one = jax.jit(jaxsim.step)
     for k, mjd in enumerate(states):
-        alone = one(m, jax.tree.map(lambda a, k=k: a[k], many))
+        alone = one(m, world(many, k))
         mujoco.mj_step(mj, mjd)
         for name in ("qacc", "qvel", "qpos"):
             expected = getattr(mjd, name)
@@ -87,7 +88,7 @@ def test_a_step_is_the_oracles_and_that_of_many_worlds_that_of_each(scene):
 
 def test_derivatives_of_a_step_are_those_of_finite_differences(scene):
     mj, m, _, many = scene
-    d = jax.tree.map(lambda a: a[0], many)
+    d = world(many, 0)
     rng = np.random.default_rng(3)
     weights = jnp.asarray(rng.standard_normal(mj.nv))
 

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import in_all_worlds, machine
-from states import single
+from states import single, world
 from tolerance import DIFFERENCE, ROUNDING, STAGES
 
 import jaxsim
@@ -85,21 +85,21 @@ def test_beside_mujoco(name):
 
 def test_one_world_is_as_many():
     _, _, m, d = pair()
-    ours = jax.jit(asked)(m, jax.tree.map(lambda a: a[1], d), jnp.asarray(3))
+    ours = jax.jit(asked)(m, world(d, 1), jnp.asarray(3))
     together = jax.tree.map(lambda a: a[1, 3], found())
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **ROUNDING), ours, together)
 
 
 def test_in_single_precision():
     _, _, m, d = pair()
-    shapes = jax.eval_shape(asked, single(m), single(jax.tree.map(lambda a: a[0], d)), 3)
+    shapes = jax.eval_shape(asked, single(m), single(world(d, 0)), 3)
     assert {s.dtype for s in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
 
 
 def test_they_are_derivatives_of_the_kinematics():
     """Along a motion that starts with qvel; a point of the body that moves with it."""
     _, _, m, d = pair()
-    d = jax.tree.map(lambda a: a[0], d)
+    d = world(d, 0)
     hand = 3
 
     def along(t):
@@ -133,7 +133,7 @@ def test_the_angular_momentum_of_subtrees():
 def test_gradients():
     """Of one number made of jac_dot, which needs poses and velocities, beside differences."""
     _, _, m, d = pair()
-    first = jax.tree.map(lambda a: a[0], d)
+    first = world(d, 0)
     rng = np.random.default_rng(1)
     body = 3
     weight = tuple(jnp.asarray(w) for w in rng.normal(size=(2, m.nv, 3)))

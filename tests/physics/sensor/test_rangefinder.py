@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from physics import oracle
 from physics.oracle import unpack
-from states import inputs, random_state
+from states import inputs, random_state, stack
 from tolerance import FLOAT32, ROUGH_DIFFERENCE, STAGE
 
 import jaxsim
@@ -101,7 +101,7 @@ def test_a_step_reads_them():
     mj = model()
     with jax.enable_x64(False):
         m = put_model(mj)
-        d = jax.tree.map(lambda *x: jnp.stack(x), *(inputs(m, state(k)) for k in range(WORLDS)))
+        d = stack([inputs(m, state(k)) for k in range(WORLDS)])
         mine = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, d).sensordata
         assert mine.dtype == jnp.float32
         for k in range(WORLDS):

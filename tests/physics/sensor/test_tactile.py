@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from physics import oracle
 from physics.oracle import unpack
-from states import inputs, random_state
+from states import inputs, random_state, stack
 from tolerance import ROUGH_DIFFERENCE, ROUNDING, STAGE, STAGES
 
 import jaxsim
@@ -135,7 +135,7 @@ def test_many_worlds_and_nothing_kept_but_the_readings():
     mj = model()
     m, states = put_model(mj), [state(seed) for seed in range(4)]
     worlds = [inputs(m, s, keep=["sensordata"]) for s in states]
-    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    together = stack(worlds)
     out = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, together)
     assert out.cvel is None
     for k, one in enumerate(states):
