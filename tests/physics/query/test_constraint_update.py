@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import world
+from states import stack, world
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING
 
 import jaxsim
@@ -46,7 +46,7 @@ def found(cone: str, exact: str):
         mjd.qvel[:] = 0.1 * rng.normal(size=mj.nv)
         mujoco.mj_forward(mj, mjd)
         states.append(mjd)
-    d = jax.tree.map(lambda a: jnp.stack([a] * WORLDS), jaxsim.make_data(m))
+    d = stack([jaxsim.make_data(m)] * WORLDS)
     d = d.replace(
         qpos=jnp.array([s.qpos for s in states]), qvel=jnp.array([s.qvel for s in states])
     )
