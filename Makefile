@@ -12,10 +12,10 @@ demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
 	$(BIN)/jaxsim rollout configs/humanoid.xml --worlds 4096 --steps 500
 
 test: $(VENV)/.test  ## the tests, on two cores; without those marked slow
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: $(VENV)/.test  ## every test, compiled as users compile
-	TEST_OPTIMIZED=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	TEST_OPTIMIZED=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.dev  ## format, lint and types, as the tests expect them
 	$(BIN)/ruff format --check .

@@ -60,16 +60,21 @@ def inputs(m: Model, state: mujoco.MjData, keep: Any = "default") -> Data:
     return d.replace(**{n: jnp.asarray(getattr(state, n), getattr(d, n).dtype) for n in INPUTS})
 
 
+# by numpy: JAX would compile a program for each shape that a record has
+
+
 def stack(worlds: Sequence, axis: int = 0):
     """Records of one world each as one record of many worlds."""
-    return jax.tree.map(lambda *a: jnp.stack(a, axis), *worlds)
+    return jax.tree.map(lambda *a: jnp.asarray(np.stack(a, axis)), *worlds)
 
 
 def world(many, k: int):
     """One world of many."""
-    return jax.tree.map(lambda a: a[k], many)
+    return jax.tree.map(lambda a: jnp.asarray(np.asarray(a)[k]), many)
 
 
 def single(tree):
     """All real numbers in single precision."""
-    return jax.tree.map(lambda a: a.astype(jnp.float32) if a.dtype == jnp.float64 else a, tree)
+    return jax.tree.map(
+        lambda a: jnp.asarray(np.asarray(a, np.float32)) if a.dtype == np.float64 else a, tree
+    )

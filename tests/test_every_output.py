@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.oracle import contact_forces, dense_moment, dense_tendon
+from states import stack
 from tolerance import DYNAMICS, STIFF
 
 import jaxsim
@@ -202,7 +203,7 @@ GIVEN = ("time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied moca
 
 
 def worlds(m: Model, keep, states: list[mujoco.MjData]) -> Data:
-    d = jax.tree.map(lambda a: jnp.stack([a] * len(states)), jaxsim.make_data(m, keep))
+    d = stack([jaxsim.make_data(m, keep)] * len(states))
     given = {
         name: np.array([getattr(s, name) for s in states])
         for name in GIVEN
@@ -350,7 +351,7 @@ def test_what_is_kept_does_not_change_it(kept):
     speeds = jnp.asarray(np.random.default_rng(0).normal(size=(WORLDS, m.nv)))
 
     def after(keep) -> Data:
-        d = jax.tree.map(lambda a: jnp.stack([a] * WORLDS), jaxsim.make_data(m, keep))
+        d = stack([jaxsim.make_data(m, keep)] * WORLDS)
         return _stepper()(m, d.replace(qvel=speeds))
 
     some, every = after(kept), after("all")

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from states import world
 from tolerance import DYNAMICS, ROUNDING
 
 from jaxsim.control import Problem, Term, ilqr, receding
@@ -95,7 +96,7 @@ def test_many_worlds_plan_each_alone(m, d, problem):
     start = jax.vmap(planner.start)(worlds, keys)
     many, _ = jax.jit(jax.vmap(planner.plan))(worlds, start)
     for k in range(2):
-        one = jax.tree.map(lambda a, k=k: a[k], (worlds, start))
+        one = world((worlds, start), k)
         alone, _ = jax.jit(planner.plan)(*one)
         np.testing.assert_allclose(many[k], alone, **ROUNDING)
 

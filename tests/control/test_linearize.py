@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from states import world
 from tolerance import DIFFERENCE, ROUNDING
 
 from jaxsim.control import difference, linearize, moved
@@ -108,7 +109,7 @@ def test_runge_kutta_is_as_the_steps_of_mujoco():
     """`mjd_transitionFD` refuses RK4; central differences of its step."""
     xml = PENDULUM.format(integrator="RK4")
     m = load_model(xml)
-    d = jax.tree.map(lambda a: a[1], states(m, 3))
+    d = world(states(m, 3), 1)
     A, B, _, _ = jax.jit(lambda d: linearize(m, d))(d)
     mj = mujoco.MjModel.from_xml_string(xml)
 
@@ -137,7 +138,7 @@ def test_many_states_are_each_alone():
     one = jax.jit(lambda d: linearize(m, d, sensors=True))
     many = jax.jit(jax.vmap(lambda d: linearize(m, d, sensors=True)))(d)
     for k in range(3):
-        alone = one(jax.tree.map(lambda a, k=k: a[k], d))
+        alone = one(world(d, k))
         jax.tree.map(lambda a, b, k=k: np.testing.assert_allclose(a[k], b, **ROUNDING), many, alone)
 
 
@@ -162,7 +163,7 @@ def test_a_trajectory_of_controls():
 def test_difference_is_the_inverse_of_moved(case):
     m = load_model(CASES[case])
     d = states(m, 1)
-    d = jax.tree.map(lambda a: a[0], d)
+    d = world(d, 0)
     dx = jnp.asarray(np.random.default_rng(1).normal(size=2 * m.nv + m.na))
     back = jax.jit(lambda dx: difference(m, d, moved(m, d, dx)))
     np.testing.assert_allclose(back(dx), dx, **ROUNDING)

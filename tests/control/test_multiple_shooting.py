@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
+from states import world
 from tolerance import DYNAMICS, SOLVER
 
 from jaxsim.control import Problem, Term, difference, ilqr, linearize, multiple_shooting
@@ -175,7 +176,7 @@ def test_a_line_of_states():
     np.testing.assert_allclose(line.qpos[0], d.qpos)
     np.testing.assert_allclose(line.qpos[-1] @ GOAL, 1, rtol=1e-12)
     np.testing.assert_allclose(line.time[-1], 0.5)
-    each = difference(m, jax.tree.map(lambda a: a[3], line), jax.tree.map(lambda a: a[4], line))
+    each = difference(m, world(line, 3), world(line, 4))
     np.testing.assert_allclose(each[:3], line.qvel[3] * 0.05, rtol=1e-9)
 
 

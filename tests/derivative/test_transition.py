@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import inputs, random_state, single, stack
+from states import inputs, random_state, single, stack, world
 from tolerance import DIFFERENCE, ROUGH_DIFFERENCE
 
 from jaxsim.derivative import transition, transition_fd
@@ -96,7 +96,7 @@ def test_a_control_at_its_limit_and_beyond():
 
 def test_without_sensors_and_in_single_precision():
     _, _, m, worlds = model("Euler")
-    d = single(jax.tree.map(lambda a: a[0], worlds))
+    d = single(world(worlds, 0))
     for find in (transition, transition_fd):
         shapes = jax.eval_shape(lambda d: find(single(m), d, sensors=False), d)  # noqa: B023
         assert shapes.C is None

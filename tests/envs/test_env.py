@@ -227,8 +227,9 @@ def test_models_that_differ():
     assert not {"geom_friction", "body_pos", "geom_rbound", "qpos0"} & moved
 
     states = _run(VectorEnv(ENV, length=LENGTH, autoreset=None, model=models, axes=axes))
+    set_const = jax.jit(jaxsim.set_const)
     for w in range(WORLDS):
-        own = jaxsim.set_const(M.replace(body_mass=models.body_mass[w]))
+        own = set_const(M.replace(body_mass=models.body_mass[w]))
         np.testing.assert_allclose(models.dof_invweight0[w], own.dof_invweight0, rtol=1e-12)
         single = _run(
             VectorEnv(Balance(own, repeat=REPEAT), length=LENGTH, autoreset=None),
@@ -282,7 +283,7 @@ def test_results_may_be_those_after_the_action():
     mujoco.mj_step1(mj, d)
     seen = np.r_[d.sensordata, d.xpos.ravel(), d.cvel.ravel(), d.qacc]
     np.testing.assert_allclose(after.obs, seen, **STAGES)
-    found = jaxsim.forward(m, after.data)
+    found = jax.jit(jaxsim.forward)(m, after.data)
     fresh = np.r_[found.xpos.ravel(), found.cvel.ravel()]
     np.testing.assert_allclose(after.obs[5:-2], fresh, **STAGES)
     np.testing.assert_allclose(after.data.xpos, old, **STAGES)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from states import world
 
 import jaxsim
 from jaxsim.enums import GeomType, ObjType, Stage
@@ -132,7 +133,7 @@ def test_one_world_equals_the_same_among_many():
     forward = jax.jit(jaxsim.forward)
     all_at_once = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, many)
     for k in (0, WORLDS - 1):
-        one = forward(m, jax.tree.map(lambda a, k=k: a[k], many))
+        one = forward(m, world(many, k))
         for field in ("sensordata", "qfrc_passive", "actuator_force", "qacc"):
             expected = getattr(all_at_once, field)[k]
             np.testing.assert_allclose(getattr(one, field), expected, rtol=1e-10, atol=1e-12)

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import pytest
 from extend import theirs
+from states import world
 
 import jaxsim
 from jaxsim.enums import Stage
@@ -167,7 +168,7 @@ def test_states_are_of_each_world(ours):
     go = jax.jit(lambda d: jaxsim.rollout(m, d, steps=5)[0])
     many = jax.jit(jax.vmap(lambda d: jaxsim.rollout(m, d, steps=5)[0]))(d)
     for k in (0, 4):
-        one = go(jax.tree.map(lambda a, k=k: a[k], d))
+        one = go(world(d, k))
         for field in ("plugin_state", "act", "qpos", "sensordata"):
             np.testing.assert_allclose(getattr(many, field)[k], getattr(one, field), atol=1e-12)
     assert np.ptp(many.plugin_state[:, 0]) > 0.5

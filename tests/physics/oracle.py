@@ -6,12 +6,16 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+from states import stack
 
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.fields import KINDS, Record
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.native import unpack
+from jaxsim.physics.arrays import native
+
+# as one program: a component of a field by itself would be one of its own
+unpack = jax.jit(native.unpack, static_argnums=1)
 
 
 def compile_xml(xml: str) -> mujoco.MjModel:
@@ -70,9 +74,7 @@ def pair(mj: mujoco.MjModel, mjd: mujoco.MjData) -> tuple[Model, Data]:
 def many(mj: mujoco.MjModel, states: list[mujoco.MjData]) -> tuple[Model, Data]:
     """As `pair`, for several worlds at once, without contacts (their number differs)."""
     each = [data(mj, s).replace(contact=None) for s in states]
-    m = jax.tree.map(lambda a: a[..., None], model(mj))
-    d = jax.tree.map(lambda *a: jnp.stack(a, -1), *each)
-    return unpack(m, 1), unpack(d, 1)
+    return unpack(stack([model(mj)], -1), 1), unpack(stack(each, -1), 1)
 
 
 def assert_worlds_are_a_loop(stage: Callable, mj, states: list, tolerance: dict) -> None:

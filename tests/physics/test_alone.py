@@ -184,9 +184,9 @@ def test_what_depends_on_contacts_asks_for_them():
 def test_the_bias_of_tendons_is_what_the_velocity_adds_to_the_bodies():
     _, m, _, _ = start("Euler")
     d = world(one_by_one("Euler")[0], 0)
-    bodies = d.replace(qfrc_bias=jaxsim.rne(m, d))
+    bodies = d.replace(qfrc_bias=jax.jit(jaxsim.rne)(m, d))
     assert np.abs(d.qfrc_bias - bodies.qfrc_bias).max() > 1e-4
-    close(jaxsim.tendon_bias(m, bodies).qfrc_bias, d.qfrc_bias, STAGES)
+    close(jax.jit(jaxsim.tendon_bias)(m, bodies).qfrc_bias, d.qfrc_bias, STAGES)
 
 
 def test_applied_forces_are_a_generalized_force():
@@ -196,7 +196,7 @@ def test_applied_forces_are_a_generalized_force():
     for body in range(mj.nbody):
         wrench = state.xfrc_applied[body]
         mujoco.mj_applyFT(mj, state, wrench[:3], wrench[3:], state.xipos[body], body, expected)
-    close(jaxsim.xfrc_accumulate(m, d), expected, STAGES)
+    close(jax.jit(jaxsim.xfrc_accumulate)(m, d), expected, STAGES)
 
 
 def test_trees_fall_asleep_in_an_integrator_alone():

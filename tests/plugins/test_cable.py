@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from plugins.make_cable import CABLES, CAPSULE, STEPS, cable
+from states import world
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, STAGE, STIFF
 
 import jaxsim
@@ -38,7 +39,7 @@ def test_forces_and_motion_are_those_of_mujoco_3(name):
     np.testing.assert_allclose(found.qfrc_passive, FIGURES[f"{name}_qfrc_passive"], **STAGE)
     scale = np.abs(FIGURES[f"{name}_qacc"]).max()
     np.testing.assert_allclose(found.qacc / scale, FIGURES[f"{name}_qacc"] / scale, **DYNAMICS)
-    first = jax.tree.map(lambda a: a[0], many)
+    first = world(many, 0)
     end, _ = jax.jit(lambda m, d: jaxsim.rollout(m, d, steps=STEPS))(m, first)
     for field in ("qpos", "qvel"):
         np.testing.assert_allclose(getattr(end, field), FIGURES[f"{name}_{field}_end"], **STIFF)

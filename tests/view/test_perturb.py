@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from states import stack
 from tolerance import DYNAMICS, STAGE, STORED_SINGLE
 from view.scene import BODIES, camera, model, scene_of, state
 
@@ -151,7 +152,7 @@ def test_worlds_in_which_other_bodies_are_held():
         pert = held(d, scene, body, body)
         pert.active = PertBit.TRANSLATE | PertBit.ROTATE
         perts.append(mine_of(pert))
-    every = jax.tree.map(lambda *x: jnp.stack(x), *perts)
+    every = stack(perts)
     each = jax.vmap(force, (None, 0))(data_of(d), every)
     for k, pert in enumerate(perts):
         np.testing.assert_allclose(each[k], force(data_of(d), pert), **STAGE)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 from physics import oracle
+from physics.oracle import unpack
 from states import random_state, single
 from tolerance import DYNAMICS, FLOAT32, ROUGH_DIFFERENCE, ROUNDING, SAME, STAGE
 
@@ -16,7 +17,6 @@ import jaxsim
 from jaxsim.io.bridge import put_data, put_model
 from jaxsim.physics.actuator.actuation import actuation, next_activation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.arrays.native import unpack
 
 WORLD = """
 <mujoco><option integrator="{integrator}" timestep=".002" gravity="0 0 0" {option}/><worldbody>
@@ -253,7 +253,7 @@ def test_a_motor_turns_power_into_work_and_heat():
     m, d = put_model(mj), put_data(mj, moving(mj, 0), keep="all")
     K, R, V, v, T = 0.5, 2.0, 12.0, 3.0, 40.0
     at = {"ctrl": jnp.array([V]), "act": jnp.array([T]), "actuator_velocity": jnp.array([v])}
-    new = jaxsim.fwd_actuation(m, d.replace(**at))
+    new = jax.jit(jaxsim.fwd_actuation)(m, d.replace(**at))
     hot = R * (1 + 0.004 * (T + 30 - 25))
     current = new.actuator_force[0] / K
     np.testing.assert_allclose(V * current, hot * current**2 + new.actuator_force[0] * v, **SAME)
@@ -269,9 +269,10 @@ def test_friction_of_a_motor_is_dry_when_it_turns():
     m, d = put_model(mj), put_data(mj, moving(mj, 0), keep="all")
     m = m.replace(opt=m.opt.replace(timestep=jnp.asarray(5.0)))
     d = d.replace(actuator_velocity=jnp.array([-0.2]), act=jnp.zeros(1))
-    new = jaxsim.fwd_actuation(m, d)
+    fwd_actuation = jax.jit(jaxsim.fwd_actuation)
+    new = fwd_actuation(m, d)
     bristle = next_activation(*(unpack(x, 0) for x in (m, new)))
-    settled = jaxsim.fwd_actuation(m, new.replace(act=bristle))
+    settled = fwd_actuation(m, new.replace(act=bristle))
     np.testing.assert_allclose(settled.act_dot, 0, atol=1e-12)
     np.testing.assert_allclose(settled.actuator_force, 0.2 + 0.2 * np.exp(-4), **ROUNDING)
 

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics import oracle
-from states import random_state
+from states import random_state, stack
 from tolerance import ROUNDING, SAME
 
 import jaxsim
@@ -84,7 +84,7 @@ def test_a_whole_turn_changes_nothing():
 def test_worlds_are_a_loop():
     mj = oracle.compile_xml(XML.format(integrator="Euler"))
     m, start = put_model(mj), [put_data(mj, wound(mj, seed)) for seed in range(5)]
-    worlds = jax.tree.map(lambda *a: jnp.stack(a), *start)
+    worlds = stack(start)
     many = jax.jit(jax.vmap(jaxsim.step, (None, 0)))(m, worlds)
     for k, d in enumerate(start):
         one = jax.jit(jaxsim.step)(m, d)

@@ -61,5 +61,5 @@ def test_a_camera_above_its_target():
     theirs = mujoco.MjData(mj)
     mujoco.mj_forward(mj, theirs)
     m = jaxsim.load_model(xml)
-    d = jaxsim.forward(m, jaxsim.make_data(m))
+    d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
     np.testing.assert_allclose(d.cam_xmat.reshape(-1, 9), theirs.cam_xmat, **ROUNDING)

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.callback.scene import OURS, THEIRS, installed, model
+from states import stack
 from tolerance import DIFFERENCE, FLOAT32, STAGES, STIFF
 
 import jaxsim
@@ -183,11 +184,12 @@ def gain(scale=1.0, dtype=np.float64):
 
 def test_the_numbers_of_a_law_are_differentiated():
     loss, at = trained(), gain()
-    found, value = jit(jax.grad(loss))(at), jit(loss)
+    both = jit(jax.value_and_grad(loss))  # one program
+    found = both(at)[1]
     for name in at:
         for index in np.ndindex(at[name].shape):
             h = 1e-6
-            up, down = (value({**at, name: at[name].at[index].add(s)}) for s in (h, -h))
+            up, down = (both({**at, name: at[name].at[index].add(s)})[0] for s in (h, -h))
             np.testing.assert_allclose(found[name][index], (up - down) / 2 / h, **DIFFERENCE)
     assert np.abs(found["k"]).min() > 1e-4
 
@@ -196,7 +198,7 @@ def test_worlds_have_laws_with_numbers_of_their_own():
     """More worlds than count as few, so that the code of many worlds runs."""
     loss = trained()
     scales = np.linspace(0.5, 2, 6)
-    laws = jax.tree.map(lambda *a: jnp.stack(a), *(gain(s) for s in scales))
+    laws = stack([gain(s) for s in scales])
     together, alone = jit(jax.vmap(loss))(laws), jit(loss)
     assert np.ptp(together) > 0.001
     for k, s in enumerate(scales):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from optimized import OPTIMIZED
 from physics.collision.two_geoms import random_quat
-from physics.oracle import data
+from physics.oracle import data, unpack
+from states import stack
 from tolerance import CONTACT, ROUNDING
 
 import jaxsim
@@ -15,7 +16,7 @@ from jaxsim.enums import WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.native import pack, unpack
+from jaxsim.physics.arrays.native import pack
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import layout
@@ -210,7 +211,7 @@ def test_worlds_last_equals_a_loop():
         inner = unpack(d, 1)
         return pack(collision(unpack(m, 1), inner), inner)
 
-    stacked = jax.tree.map(lambda *a: jnp.stack(a, -1), *states)
+    stacked = stack(states, -1)
     out = jax.jit(many)(jax.tree.map(lambda a: a[..., None], m), stacked)
     for k, one in enumerate(each):
         n = int(one.ncon)

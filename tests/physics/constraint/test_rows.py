@@ -3,11 +3,11 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 from physics.constraint.scene import answer, compile_xml, state, world
+from states import stack
 from tolerance import ROUNDING
 
 import jaxsim
@@ -230,7 +230,7 @@ def test_many_worlds_are_many_loops(xml):
     mj = compile_xml(xml)
     each = [world(mj, state(mj, seed, spread=0.1, settle=20)) for seed in range(3)]
     m = each[0][0]
-    d = jax.tree.map(lambda *a: jnp.stack(a), *(d for _, d in each))
+    d = stack([d for _, d in each])
     together = jax.jit(jax.vmap(jaxsim.constraint_rows, in_axes=(None, 0)))(m, d)
     for w, (_, one) in enumerate(each):
         alone, _ = answer(m, one)
@@ -242,7 +242,7 @@ def test_worlds_with_different_numbers_of_rows_keep_their_own():
     mj = compile_xml(TOSSED.format(**ELLIPTIC))
     each = [world(mj, state(mj, seed, spread=0.1, settle=20)) for seed in range(3)]
     m = each[0][0]
-    d = jax.tree.map(lambda *a: jnp.stack(a), *(d for _, d in each))
+    d = stack([d for _, d in each])
     rows, made = jax.jit(jax.vmap(answer, in_axes=(None, 0)))(m, d)
     assert len(set(np.asarray(made.nefc).tolist())) > 1
     for w in range(len(each)):

@@ -161,7 +161,7 @@ def test_what_sticks_hangs_and_what_lies_on_a_belt_goes_along():
         return jaxsim.forward(m, d)
 
     d = settled(jaxsim.make_data(m))
-    forces = jaxsim.contact_forces(m, d)
+    forces = jax.jit(jaxsim.contact_forces)(m, d)
     light, heavy, goods, top = (
         m.names["body"].index(n) for n in ("light", "heavy", "goods", "top")
     )
@@ -257,7 +257,7 @@ def test_a_contact_force_by_number():
     """One at a time, its number traced; none where there is no contact."""
     m, d = small("elliptic")
     d = jax.jit(jaxsim.forward)(m, d)
-    forces = jaxsim.contact_forces(m, d)
+    forces = jax.jit(jaxsim.contact_forces)(m, d)
     numbers = jnp.arange(-1, m.ncontact + 2)
     one = jax.jit(jax.vmap(partial(jaxsim.contact_force, m, d)))(numbers)
     assert d.ncon == 2 <= m.ncontact

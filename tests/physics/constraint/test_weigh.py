@@ -2,8 +2,6 @@
 
 from functools import cache
 
-import jax
-import jax.numpy as jnp
 import mujoco
 import pytest
 from physics.integrate.test_discrete import (
@@ -16,6 +14,7 @@ from physics.integrate.test_discrete import (
     start,
     stepper,
 )
+from states import stack, world
 
 from jaxsim.io.bridge import put_model
 
@@ -40,13 +39,13 @@ def test_rows_and_forces_beside_mujoco(case, integrator):
     mj = model(case, integrator)
     m = put_model(mj)
     starts = [start(mj, seed) for seed in range(2)]
-    d = jax.tree.map(lambda *a: jnp.stack(a), *(put(m, mjd) for mjd in starts))
+    d = stack([put(m, mjd) for mjd in starts])
     for _ in range(3):
         d = stepper()(m, d)
         for mjd in starts:
             mujoco.mj_step(mj, mjd)
         for k, mjd in enumerate(starts):
-            one = jax.tree.map(lambda a: a[k], d)  # noqa: B023
+            one = world(d, k)
             assert int(one.nefc) == mjd.nefc > 10
             check(OF_DOFS, one, mjd)
             check(OF_ROWS, one, mjd, mjd.nefc)

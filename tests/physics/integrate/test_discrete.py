@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import single
+from states import single, stack, world
 from tolerance import DYNAMICS, FLOAT32, STIFF
 
 import jaxsim
@@ -108,7 +108,7 @@ def test_steps_beside_mujoco(case):
     mj = model(case)
     m = put_model(mj)
     starts = [start(mj, seed) for seed in range(WORLDS)]
-    d = jax.tree.map(lambda *a: jnp.stack(a), *(put(m, mjd) for mjd in starts))
+    d = stack([put(m, mjd) for mjd in starts])
     for n in range(1, 11):
         d = stepper()(m, d)
         for mjd in starts:
@@ -116,7 +116,7 @@ def test_steps_beside_mujoco(case):
         if n not in (1, 10):
             continue
         for k, mjd in enumerate(starts):
-            one = jax.tree.map(lambda a: a[k], d)  # noqa: B023
+            one = world(d, k)
             assert int(one.nefc) == mjd.nefc > 10
             check(OF_DOFS, one, mjd)
             check(OF_ROWS, one, mjd, mjd.nefc)
@@ -203,7 +203,7 @@ def test_gradient_of_a_step_with_rows(flags):
 def test_single_precision():
     mj = model("cones")
     m, mjd = put_model(mj), start(mj, 2)
-    new = stepper()(single(m), jax.tree.map(lambda a: a[None], single(put(m, mjd))))
+    new = stepper()(single(m), stack([single(put(m, mjd))]))
     mujoco.mj_step(mj, mjd)
     assert all(a.dtype != jnp.float64 for a in jax.tree.leaves(new))
     np.testing.assert_allclose(new.qvel[0], mjd.qvel, **FLOAT32)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 from physics.integrate.test_integrate import moving, world
+from physics.oracle import unpack
 from tolerance import DYNAMICS, ROUGH_DIFFERENCE, ROUNDING, SAME, SOLVER, STAGE, STAGES
 
 from jaxsim.io.bridge import put_data, put_model
 from jaxsim.physics.actuator.transmission import transmission
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.arrays.system.elimination import solve_general
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.rne import com_vel, rne

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from states import stack, world
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING
 
 import jaxsim
@@ -45,7 +46,7 @@ def found(cone: str, exact: str):
         mjd.qvel[:] = 0.1 * rng.normal(size=mj.nv)
         mujoco.mj_forward(mj, mjd)
         states.append(mjd)
-    d = jax.tree.map(lambda a: jnp.stack([a] * WORLDS), jaxsim.make_data(m))
+    d = stack([jaxsim.make_data(m)] * WORLDS)
     d = d.replace(
         qpos=jnp.array([s.qpos for s in states]), qvel=jnp.array([s.qvel for s in states])
     )
@@ -102,7 +103,7 @@ def test_beside_mujoco(cone, exact):
 
 def test_force_is_the_slope_of_the_cost():
     _, _, m, d, jar, every = found("elliptic", "disable")
-    d, jar = jax.tree.map(lambda a: a[0], (d, jar))
+    d, jar = world((d, jar), 0)
     slope = jax.jit(
         jax.grad(lambda jar: jaxsim.constraint_update(m, d, jar).cost), compiler_options=COMPILER
     )(jar)
@@ -112,6 +113,6 @@ def test_force_is_the_slope_of_the_cost():
 
 def test_a_residual_for_each_row():
     _, _, m, d, _, _ = found("elliptic", "disable")
-    one = jax.tree.map(lambda a: a[0], d)
+    one = world(d, 0)
     with pytest.raises(ValueError, match=r"constraint_update: jar: expected shape \(\d+,\)"):
         jaxsim.constraint_update(m, one, jnp.zeros(3))

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import in_all_worlds, machine
-from states import single
+from states import single, world
 from tolerance import DIFFERENCE, ROUNDING, STAGES
 
 import jaxsim
@@ -85,21 +85,21 @@ def test_beside_mujoco(name):
 
 def test_one_world_is_as_many():
     _, _, m, d = pair()
-    ours = jax.jit(asked)(m, jax.tree.map(lambda a: a[1], d), jnp.asarray(3))
+    ours = jax.jit(asked)(m, world(d, 1), jnp.asarray(3))
     together = jax.tree.map(lambda a: a[1, 3], found())
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **ROUNDING), ours, together)
 
 
 def test_in_single_precision():
     _, _, m, d = pair()
-    shapes = jax.eval_shape(asked, single(m), single(jax.tree.map(lambda a: a[0], d)), 3)
+    shapes = jax.eval_shape(asked, single(m), single(world(d, 0)), 3)
     assert {s.dtype for s in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
 
 
 def test_they_are_derivatives_of_the_kinematics():
     """Along a motion that starts with qvel; a point of the body that moves with it."""
     _, _, m, d = pair()
-    d = jax.tree.map(lambda a: a[0], d)
+    d = world(d, 0)
     hand = 3
 
     def along(t):
@@ -111,7 +111,7 @@ def test_they_are_derivatives_of_the_kinematics():
         return point, axis, posed.subtree_com, jaxsim.jac(m, there, point, hand)
 
     d = jaxsim.make_data(m, keep="all").replace(qpos=d.qpos, qvel=d.qvel)
-    posed0 = jaxsim.com_pos(m, jaxsim.kinematics(m, d))
+    posed0 = jax.jit(lambda d: jaxsim.com_pos(m, jaxsim.kinematics(m, d)))(d)
     _, rate = jax.jit(lambda: jax.jvp(along, (0.0,), (1.0,)))()
     point, axis, com, columns = rate
     ours = jax.tree.map(lambda a: a[0, hand], found())
@@ -133,7 +133,7 @@ def test_the_angular_momentum_of_subtrees():
 def test_gradients():
     """Of one number made of jac_dot, which needs poses and velocities, beside differences."""
     _, _, m, d = pair()
-    first = jax.tree.map(lambda a: a[0], d)
+    first = world(d, 0)
     rng = np.random.default_rng(1)
     body = 3
     weight = tuple(jnp.asarray(w) for w in rng.normal(size=(2, m.nv, 3)))
@@ -148,7 +148,7 @@ def test_gradients():
         return sum(jnp.vdot(a, w) for a, w in zip(dot, weight, strict=True))
 
     h = 1e-5
-    qpos, qvel = jax.vmap(moved)(jnp.asarray([h, -h, 0.0]))
+    qpos, qvel = jax.jit(jax.vmap(moved))(jnp.asarray([h, -h, 0.0]))
     every = of_all()(m, d.replace(qpos=qpos, qvel=qvel), jnp.arange(m.nbody))["dot"]
     up, down = (
         sum(jnp.vdot(a[k, body], w) for a, w in zip(every, weight, strict=True)) for k in (0, 1)

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import STATES, in_all_worlds, machine, oracle
-from states import single
+from states import single, world
 from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, STAGES
 
 import jaxsim
@@ -51,7 +51,7 @@ def test_beside_mujoco(k):
     mj, states, _, _ = pair()
     state, vec = states[k], VECTORS[k, : mj.nv]
     M, out = full(mj, state), np.zeros(mj.nv)
-    ours = jax.tree.map(lambda a: a[k], found())
+    ours = world(found(), k)
     np.testing.assert_allclose(ours["add_m"], M + 1, **STAGES)
     mujoco.mj_mulM2(mj, state, out, vec)
     np.testing.assert_allclose(ours["mul_m2"], out, **STAGES)
@@ -63,7 +63,7 @@ def test_beside_mujoco(k):
 
 def test_the_factor_of_mujoco():
     mj, states, _, _ = pair()
-    L, D = jax.tree.map(lambda a: a[0], found()["factor_m"])
+    L, D = world(found()["factor_m"], 0)
     assert np.all(np.triu(L, 1) == 0)
     assert np.all(np.diag(L) == 1)
     np.testing.assert_allclose(L.T @ np.diag(D) @ L, full(mj, states[0]), **STAGES)
@@ -77,7 +77,7 @@ def test_halves_are_halves():
     mj, states, _, _ = pair()
     for k, state in enumerate(states):
         M, vec = full(mj, state), VECTORS[k, : mj.nv]
-        out = jax.tree.map(lambda a: a[k], found())  # noqa: B023
+        out = world(found(), k)
         np.testing.assert_allclose(out["mul_m2"] @ out["mul_m2"], vec @ M @ vec, **STAGES)
         expected = vec @ np.linalg.solve(M, vec)
         np.testing.assert_allclose(out["solve_m2"] @ out["solve_m2"], expected, **DYNAMICS)
@@ -87,7 +87,7 @@ def test_products_with_the_constraint_jacobian():
     mj, states, m, d = pair()
     assert {True, False} == {*np.asarray(found()["rows"].active).ravel().tolist()}
     for k, state in enumerate(states):
-        vec, ours = VECTORS[k, : mj.nv], jax.tree.map(lambda a: a[k], found())  # noqa: B023
+        vec, ours = VECTORS[k, : mj.nv], world(found(), k)
         active = np.asarray(ours["rows"].active)
         assert active.sum() == state.nefc
         out = np.zeros(state.nefc)
@@ -98,7 +98,7 @@ def test_products_with_the_constraint_jacobian():
         mujoco.mj_mulJacTVec(mj, state, force, ROWS[k, : len(active)][active])
         np.testing.assert_allclose(ours["mul_jac_t_vec"], force, **STAGES)
     with pytest.raises(ValueError, match=r"mul_jac_t_vec: efc_vec: expected shape \(\d+,\)"):
-        jaxsim.mul_jac_t_vec(m, jax.tree.map(lambda a: a[0], d), jnp.zeros(99))
+        jaxsim.mul_jac_t_vec(m, world(d, 0), jnp.zeros(99))
 
 
 def test_quaternions_of_a_configuration():
@@ -126,9 +126,9 @@ def test_the_factor_has_a_derivative():
         L, D = ltdl(jnp.asarray(A) + t * jnp.asarray(B))
         return jnp.sum(jnp.sin(solve_transposed(L, b)) / D)
 
-    run, h = jax.jit(number), 1e-5
-    slope = jax.jit(jax.grad(number))(0.1)
-    np.testing.assert_allclose(slope, (run(0.1 + h) - run(0.1 - h)) / (2 * h), **DIFFERENCE)
+    both, h = jax.jit(jax.value_and_grad(number)), 1e-5  # one program
+    (below, _), (_, slope), (above, _) = (both(0.1 + k * h) for k in (-1, 0, 1))
+    np.testing.assert_allclose(slope, (above - below) / (2 * h), **DIFFERENCE)
 
 
 def test_total_mass():

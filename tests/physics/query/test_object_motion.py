@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.query.machine import in_all_worlds, machine
-from states import single
+from states import single, world
 from tolerance import DIFFERENCE, DYNAMICS, STAGES
 
 import jaxsim
@@ -70,7 +70,7 @@ def test_by_name_and_number_of_the_kind():
 def test_the_derivative_of_an_acceleration():
     """Of one world, by its velocity and acceleration, beside differences."""
     _, _, m, worlds = pair()
-    d = jax.tree.map(lambda a: a[0], worlds)
+    d = world(worlds, 0)
     dv, da = jnp.asarray(np.random.default_rng(0).normal(size=(2, m.nv)))
 
     def run(t):
@@ -78,10 +78,10 @@ def test_the_derivative_of_an_acceleration():
         return jaxsim.object_acceleration(m, there, "site", "s", True)
 
     local = ("object_acceleration", "site", True)
-    one, h = jax.jit(run), 1e-5
-    expected = (one(h) - one(-h)) / (2 * h)
-    np.testing.assert_allclose(jax.jit(jax.jacfwd(run))(0.0), expected, **DIFFERENCE)
-    np.testing.assert_allclose(one(0.0), found()[0][ASKED.index(local)][0, 1], **STAGES)
+    both, h = jax.jit(lambda t: jax.jvp(run, (t,), (1.0,))), 1e-5  # one program
+    (below, _), (here, slope), (above, _) = (both(k * h) for k in (-1, 0, 1))
+    np.testing.assert_allclose(slope, (above - below) / (2 * h), **DIFFERENCE)
+    np.testing.assert_allclose(here, found()[0][ASKED.index(local)][0, 1], **STAGES)
 
 
 def test_in_single_precision():
@@ -95,7 +95,7 @@ def test_in_single_precision():
 
 def test_what_there_is_not():
     _, _, m, d = pair()
-    d = jax.tree.map(lambda a: a[0], d)
+    d = world(d, 0)
     with pytest.raises(ValueError, match="object_velocity: objtype: expected one of 'body', "):
         jaxsim.object_velocity(m, d, "joint", 0)
     with pytest.raises(ValueError, match="objid: there is no site 7; the model has 2"):

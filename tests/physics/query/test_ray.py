@@ -1,6 +1,6 @@
 """Rays beside MuJoCo's, for every type of geom: from inside and outside, along edges, past them."""
 
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -158,7 +158,8 @@ def test_masks():
         np.testing.assert_allclose(cast(m, d.qpos, pnt, vec, **options), expected, **STAGE)
     several = [floor, box]
     mj.geom_rgba[np.isin(mj.geom_bodyid, several), 3] = 0  # not to be met either
-    mine = jaxsim.ray(m, jaxsim.make_data(m).replace(qpos=d.qpos), pnt, vec, bodyexclude=several)
+    ray = jax.jit(partial(jaxsim.ray, bodyexclude=several))
+    mine = ray(m, jaxsim.make_data(m).replace(qpos=d.qpos), pnt, vec)
     np.testing.assert_allclose(mine.dist, met(mj, d, pnt, vec)[:, 0], **STAGE)
     mj.geom_rgba[:] = rgba
 
@@ -168,11 +169,12 @@ def test_materials_without_opacity_are_not_met():
       <worldbody><geom size=".1" rgba="1 0 0 0" material="paint"/>
       <geom size=".2" material="glass"/><geom size=".3" rgba="0 0 1 0"/></worldbody></mujoco>"""
     m = jaxsim.load_model(xml)
-    hit = jaxsim.ray(m, jaxsim.make_data(m), jnp.array([1.0, 0, 0]), jnp.array([-1.0, 0, 0]))
+    at, way, ray = jnp.array([1.0, 0, 0]), jnp.array([-1.0, 0, 0]), jax.jit(jaxsim.ray)
+    hit = ray(m, jaxsim.make_data(m), at, way)
     assert hit.geomid == 0
     np.testing.assert_allclose(hit.dist, 0.9)
     seen = m.replace(geom_rgba=m.geom_rgba.at[2, 3].set(0.5))
-    hit = jaxsim.ray(seen, jaxsim.make_data(m), jnp.array([1.0, 0, 0]), jnp.array([-1.0, 0, 0]))
+    hit = ray(seen, jaxsim.make_data(m), at, way)
     assert hit.geomid == 2
 
 

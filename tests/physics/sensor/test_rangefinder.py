@@ -8,12 +8,12 @@ import mujoco
 import numpy as np
 import pytest
 from physics import oracle
-from states import inputs, random_state
+from physics.oracle import unpack
+from states import inputs, random_state, stack
 from tolerance import FLOAT32, ROUGH_DIFFERENCE, ROUNDING, STAGE
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.sensor.sensor import sensor_pos
 
 # The first body has nothing that others see. Each sensor is on a body of its own shape, and inside
@@ -101,7 +101,7 @@ def test_a_step_reads_them():
     mj = model()
     with jax.enable_x64(False):
         m = put_model(mj)
-        d = jax.tree.map(lambda *x: jnp.stack(x), *(inputs(m, state(k)) for k in range(WORLDS)))
+        d = stack([inputs(m, state(k)) for k in range(WORLDS)])
         mine = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, d).sensordata
         assert mine.dtype == jnp.float32
         for k in range(WORLDS):

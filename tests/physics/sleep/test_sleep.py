@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 from sleepers import COUNTS, SHOWN, Twins, of_text, step
+from states import stack
 from tolerance import ROUGH_DIFFERENCE, STIFF
 
 import jaxsim
@@ -210,7 +211,7 @@ def test_stages_of_rk4_wake_what_has_an_acceleration():
     differences = (ends(0.3 + 1e-6) - ends(0.3 - 1e-6)) / 2e-6
     np.testing.assert_allclose(slope, differences, atol=1e-8)
     worlds = [twins.d, jaxsim.make_data(twins.m), twins.d.replace(qvel=twins.d.qvel + 0.1)]
-    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    together = stack(worlds)
     many = jax.jit(jax.vmap(jaxsim.step, (None, 0)))
     for _ in range(15):
         together, worlds = many(twins.m, together), [step(twins.m, d) for d in worlds]
@@ -264,7 +265,7 @@ def test_single_precision():
         d = step(m, d)
     np.testing.assert_array_equal(d.tree_asleep, mjd.tree_asleep)
     assert {a.dtype for a in jax.tree.leaves(d)} <= {np.dtype(t) for t in ("f4", "i4", "bool")}
-    again = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, jax.tree.map(lambda a: a[None], d))
+    again = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, stack([d]))
     np.testing.assert_array_equal(again.tree_asleep[0], d.tree_asleep)
 
 
@@ -275,7 +276,7 @@ def test_worlds_sleep_on_their_own(asleep):
     stirred = asleep.d.replace(xfrc_applied=asleep.d.xfrc_applied.at[2, 2].set(1e-3))
     worlds = [asleep.d, start, stirred]
     many = jax.jit(jax.vmap(jaxsim.step, (None, 0)))
-    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    together = stack(worlds)
     for _ in range(12):  # the one that is awake sees its first tree fall asleep
         together = many(m, together)
         worlds = [step(m, d) for d in worlds]
@@ -336,7 +337,7 @@ def test_a_key_frame_wakes_what_it_moves():
     m = jaxsim.load_model(text)
     d = jaxsim.reset_data_keyframe(m, jaxsim.make_data(m), 0)
     assert d.tree_asleep.tolist() == [0, 1]
-    assert jaxsim.forward(m, d).tree_asleep.tolist() == [0, AWAKE]
+    assert jax.jit(jaxsim.forward)(m, d).tree_asleep.tolist() == [0, AWAKE]
 
 
 def test_a_state_goes_to_mujoco_and_back_asleep(asleep):
@@ -515,7 +516,7 @@ def worlds_differ(twins: Twins) -> None:
     for _ in range(14):
         still = step(m, still)
     worlds = [now, still]
-    together = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    together = stack(worlds)
     together = jax.jit(jax.vmap(jaxsim.step, (None, 0)))(m, together)
     for i, d in enumerate(worlds):
         new = step(m, d)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from sleepers import Twins, of_text, step
+from states import stack
 from tolerance import STIFF
 
 import jaxsim
@@ -141,7 +142,7 @@ def test_worlds_that_sleep_together_or_beside_one_that_does_not():
     pushed = resting().replace(xfrc_applied=resting().xfrc_applied.at[2, 2].set(1e-3))
     for other in (resting(), pushed):
         loop = [asleep, other]
-        together = jax.tree.map(lambda *a: jnp.stack(a), *loop)
+        together = stack(loop)
         for _ in range(4):
             together, loop = many(m, together), [step(m, d) for d in loop]
         for i, d in enumerate(loop):
@@ -202,7 +203,7 @@ def test_a_tilted_plane_of_a_mocap_body_is_near():
             <body mocap="true" pos="0 0 -9"><geom type="plane" size="0 0 1"/></body>
             <body><freejoint/><geom type="mesh" mesh="cube"/></body>
           </worldbody></mujoco>""")
-        d = jaxsim.forward(m, jaxsim.make_data(m))
+        d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
         d = d.replace(tree_asleep=jnp.zeros_like(d.tree_asleep))
         assert sleeps_on(m, d)
         rng = np.random.default_rng(0)

@@ -45,7 +45,7 @@ def test_a_world_runs_and_is_touched(m):
         # one step, that of the physics
         visitor.press("Step")
         visitor.wait(lambda: float(world.d.time) > 0)
-        one = jaxsim.step(m, jaxsim.make_data(m))
+        one = jax.jit(jaxsim.step)(m, jaxsim.make_data(m))
         np.testing.assert_allclose(world.d.qpos, one.qpos, rtol=1e-9)
 
         # a joint is posed, and the page is told

@@ -4,10 +4,10 @@ import functools
 
 import mujoco
 import numpy as np
+from physics.oracle import unpack
 
 from jaxsim import Model
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.collision.convex.hull import Hulls, hulls
 
 

@@ -13,12 +13,12 @@ import mujoco
 import numpy as np
 import pytest
 from optimized import OPTIMIZED
+from physics.oracle import unpack
 
 import jaxsim
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.collision.candidates.table import COLLIDERS
 from jaxsim.physics.collision.convex.convex import convex_convex
 from jaxsim.physics.collision.convex.solid import assets

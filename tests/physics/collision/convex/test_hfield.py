@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from optimized import OPTIMIZED
 from physics.collision.two_geoms import random_quat
+from physics.oracle import unpack
 from tolerance import CONTACT, ROUGH_DIFFERENCE, SOLVER, STORED_SINGLE
 
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.prisms import fields
 from jaxsim.physics.collision.shape import Placed

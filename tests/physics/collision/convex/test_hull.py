@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.collision.convex.shapes import SHAPES, loaded, oracle, polygons, vertices
+from physics.oracle import unpack
 from test_program_size import equations
 from tolerance import SAME
 
@@ -17,7 +18,6 @@ from jaxsim.assets.mesh.directions import SLICES
 from jaxsim.assets.mesh.support_map import GRID, ROUNDING
 from jaxsim.io.save import from_bytes, to_bytes
 from jaxsim.math import Vec
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.collision.convex.hull import (
     Hulls,
     face_normal,

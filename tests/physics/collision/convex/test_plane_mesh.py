@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from optimized import OPTIMIZED
 from physics.collision.convex.shapes import SHAPES, loaded, oracle
-from physics.oracle import data
+from physics.oracle import data, unpack
 from tolerance import DIFFERENCE, FLOAT32, ROUNDING, SOLVER
 
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.physics.arrays.native import pack, unpack
+from jaxsim.physics.arrays.native import pack
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.collision.convex.hull import Hulls
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+from physics.oracle import unpack
 
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Rot, Vec
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.native import unpack
 from jaxsim.physics.collision.shape import Placed
 
 SHAPES = ("bolt", "bowl", "gear", "nut", "torus")

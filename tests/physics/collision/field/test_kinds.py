@@ -1,12 +1,11 @@
 """Which geoms have a signed distance; what is refused; and the contacts of whole models."""
 
 import jax
-import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 from physics.collision.field.fields_of_all import all_kinds, compiled
-from states import inputs
+from states import inputs, stack
 from tolerance import STORED_SINGLE
 
 import jaxsim
@@ -93,7 +92,7 @@ def test_worlds_are_a_loop(heap):
     worlds = [inputs(m, state) for state in states]
     step = jax.jit(jaxsim.step)
     alone = [step(m, d) for d in worlds]
-    many = jax.tree.map(lambda *a: jnp.stack(a), *worlds)
+    many = stack(worlds)
     together = jax.jit(jax.vmap(jaxsim.step, in_axes=(None, 0)))(m, many)
     for k, d in enumerate(alone):
         assert together.ncon[k] == d.ncon

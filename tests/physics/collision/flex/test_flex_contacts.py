@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import random_state
+from states import random_state, stack, world
 from tolerance import DIFFERENCE, DYNAMICS, FLOAT32
 
 import jaxsim
@@ -115,7 +115,7 @@ def placed(m, states):
     d = jaxsim.make_data(m, keep="all")
     names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
     each = [d.replace(**{n: jnp.asarray(getattr(s, n)) for n in names}) for s in states]
-    return jax.tree.map(lambda *a: jnp.stack(a), *each)
+    return stack(each)
 
 
 def near(ours, theirs, tolerance, name: str) -> None:
@@ -294,7 +294,7 @@ def test_a_rope_touches_itself_where_there_are_no_geoms():
     mj = mujoco.MjModel.from_xml_string(rope)
     state = folded(random_state(mj, 1, spread=0.002, speed=0.3))
     m = jaxsim.load_model(rope)
-    d = jax.tree.map(lambda a: a[0], placed(m, [state]))
+    d = world(placed(m, [state]), 0)
     found = jax.jit(jaxsim.forward, compiler_options=COMPILER)(m, d)
     assert mj.ngeom == 0
     assert int(found.ncon) == state.ncon > 0

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import random_state
+from states import random_state, stack, world
 from tolerance import DYNAMICS
 
 import jaxsim
@@ -82,7 +82,7 @@ def program(case: str):
     d = jaxsim.make_data(m, keep="all")
     names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
     each = [d.replace(**{n: jnp.asarray(getattr(s, n)) for n in names}) for s in states]
-    worlds = jax.tree.map(lambda *a: jnp.stack(a), *each)
+    worlds = stack(each)
     run = jax.jit(jax.vmap(jaxsim.forward, (None, 0)), compiler_options=COMPILER)
     return states, m, worlds, run(m, worlds)
 
@@ -133,7 +133,7 @@ def test_numbers_of_rods_are_the_oracles():
 def test_gradient():
     """Contacts and their rows along one direction of the states: the same as differences."""
     _, m, worlds, found = program("boxes")
-    d = jax.tree.map(lambda a: a[0], worlds)
+    d = world(worlds, 0)
     turn = jnp.asarray(np.random.default_rng(1).normal(size=m.nv))
     n, rows = int(found.ncon[0]), int(found.nefc[0])
 
