@@ -84,10 +84,9 @@ def _quick(same: Callable, any_: Callable) -> Callable:
     """An operation on components, which are mostly alike: traced in a fifth of the time then."""
 
     def of(a, b):
-        if isinstance(a, jax.Array) and isinstance(b, jax.Array):
-            if a.shape == b.shape and a.dtype == b.dtype:
-                return same(a, b)
-        return any_(a, b)
+        arrays = isinstance(a, jax.Array) and isinstance(b, jax.Array)
+        quick = arrays and a.shape == b.shape and a.dtype == b.dtype
+        return same(a, b) if quick else any_(a, b)
 
     return of
 
@@ -119,7 +118,6 @@ def select(mask, yes, no):
 
 
 def _where(mask, a, b):
-    if all(isinstance(x, jax.Array) for x in (mask, a, b)):
-        if mask.shape == a.shape == b.shape and mask.dtype == bool and a.dtype == b.dtype:
-            return lax.select(mask, a, b)
-    return jnp.where(mask, a, b)
+    alike = all(isinstance(x, jax.Array) for x in (mask, a, b)) and mask.shape == a.shape == b.shape
+    quick = alike and mask.dtype == bool and a.dtype == b.dtype
+    return lax.select(mask, a, b) if quick else jnp.where(mask, a, b)

@@ -70,8 +70,8 @@ class Call:
         are best taken at a time.
       results: `(avals, worlds)` of the arguments to the avals of the results, where these are known
         before the call is traced.
-      needs: `(avals, worlds, used)`, of the results those that are used, to the arguments that these
-        depend on, likewise.
+      needs: `(avals, worlds, used)` to which arguments the results that are used depend on, where
+        this is known without tracing.
       made: `(avals, worlds)` to the traced function, where it is known without tracing.
     """
 
