@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4734, 7903),
-    "humanoid": (14627, 23101),
-    "pile": (15904, 24858),
-    "quadruped": (10230, 17267),
-    "walker": (6252, 10626),
+    "cartpole": (4541, 7304),
+    "humanoid": (12852, 19762),
+    "pile": (13029, 21149),
+    "quadruped": (9374, 15235),
+    "walker": (5843, 9637),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import MINVAL
-from jaxsim.math.components import Components
+from jaxsim.math.components import Components, minus, times
 from jaxsim.math.guard import safe_sqrt
 
 
@@ -21,7 +21,11 @@ class Vec(Components):
         """self x other."""
         ax, ay, az = self.parts
         bx, by, bz = other.parts
-        return Vec(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+        return Vec(
+            minus(times(ay, bz), times(az, by)),
+            minus(times(az, bx), times(ax, bz)),
+            minus(times(ax, by), times(ay, bx)),
+        )
 
     def norm(self):
         """Length; its gradient at the zero vector is zero."""

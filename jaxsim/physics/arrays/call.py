@@ -70,6 +70,9 @@ class Call:
         are best taken at a time.
       results: `(avals, worlds)` of the arguments to the avals of the results, where these are known
         before the call is traced.
+      needs: `(avals, worlds, used)` to which arguments the results that are used depend on, where
+        this is known without tracing.
+      made: `(avals, worlds)` to the traced function, where it is known without tracing.
     """
 
     def __init__(
@@ -79,15 +82,19 @@ class Call:
         linear: int,
         tile: Callable[[int, bool], int],
         results: Callable[[Sequence, int | None], list] | None = None,
+        needs: Callable[[Sequence, int | None, Sequence[bool]], list[bool]] | None = None,
+        made: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
     ) -> None:
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
         self.results = results or self._traced_results
+        self.needs, self.made = needs or self._traced_needs, made or self._made
         self.recording = functools.cache(self._recording)
         self.tangent = functools.cache(self._tangent)
         self.transposed = functools.cache(self._transposed)
         self.columns = functools.cache(self._columns)
         self.part = functools.cache(self._part)
         self._programs: dict[tuple, ClosedJaxpr] = {}
+        self._recalled_programs: dict[int, ClosedJaxpr] = {}
 
     def __call__(self, *leaves: Array, worlds: int | None = None) -> list[Array]:
         """The call as one operation."""
@@ -109,13 +116,21 @@ class Call:
         given = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
         key = worlds, differentiated(), tuple(given)
         if key not in self._programs:
-            traced = jax.make_jaxpr(partial(self.run, worlds, True))(*given)
-            needed, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), True)
-            self._programs[key] = traced.replace(jaxpr=needed)
+            self._programs[key] = self.made(given, worlds)
         return self._programs[key]
+
+    def _made(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
+        traced = jax.make_jaxpr(partial(self.run, worlds, True))(*given)
+        needed, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), True)
+        return traced.replace(jaxpr=needed)
 
     def _traced_results(self, avals: Sequence, worlds: int | None) -> list:
         return [a.strip_weak_type() for a in self.program(avals, worlds).out_avals]
+
+    def _traced_needs(
+        self, avals: Sequence, worlds: int | None, used: Sequence[bool]
+    ) -> list[bool]:
+        return _inputs(self.program(avals, worlds), used)
 
     def __repr__(self) -> str:
         """The programs that it was traced to, as they stand in the text of one that calls it."""
@@ -140,10 +155,17 @@ class Call:
             return self.function(worlds, staged)
 
         def of_program(*leaves: Array) -> list[Array]:
-            program = recalling(self.program([jax.typeof(a) for a in leaves], worlds))
+            program = self._recalled([jax.typeof(a) for a in leaves], worlds)
             return _evaluated(program, staged, (*leaves, *ends))
 
         return of_program
+
+    def _recalled(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
+        """The traced function that takes the ends of its iterations after its arguments."""
+        program = self.program(avals, worlds)
+        if id(program) not in self._recalled_programs:
+            self._recalled_programs[id(program)] = recalling(program)
+        return self._recalled_programs[id(program)]
 
     def _tangent(self, active: tuple[bool, ...], ends: int) -> "Call":
         """The change of the real results by changes of some arguments.
@@ -174,7 +196,17 @@ class Call:
         def results(avals: Sequence, worlds: int | None) -> list:
             return [a for a in self.results(avals[:number], worlds) if is_real(a)]
 
-        return Call(run, (*shared, *[False] * ends, *new), len(new), self.tile, results)
+        def needs(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
+            # what the results do not depend on, their change does not; in a scan, where it is found
+            # out step by step which arguments change, most tangents are asked this alone
+            given, some = avals[:number], iter(used)
+            every = [next(some) if is_real(a) else False for a in self.results(given, worlds)]
+            with _differentiated(True):
+                program = (self._recalled if ends else self.program)(given, worlds)
+            inputs = _inputs(program, every)
+            return inputs + [i for i, a in zip(inputs[:number], active, strict=True) if a]
+
+        return Call(run, (*shared, *[False] * ends, *new), len(new), self.tile, results, needs)
 
     def _transposed(self, like: tuple[Like, ...], given: tuple[bool, ...]) -> "Call":
         """The weights of the linear arguments that weights of some results amount to.
@@ -234,9 +266,37 @@ class Call:
             results = self.function(worlds, staged)(*every)
             return [r for r, o in zip(results, outputs, strict=True) if o]
 
+        def whole(avals: Sequence, worlds: int | None) -> list:
+            some, structs = iter(avals), (a.struct(worlds) for a in like)
+            return [
+                next(some) if i else jax.core.ShapedArray(s.shape, s.dtype)
+                for i, s in zip(inputs, structs, strict=True)
+            ]
+
+        def results(avals: Sequence, worlds: int | None) -> list:
+            every = self.results(whole(avals, worlds), worlds)
+            return [r for r, o in zip(every, outputs, strict=True) if o]
+
+        def needs(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
+            some = iter(used)
+            every = self.needs(whole(avals, worlds), worlds, [o and next(some) for o in outputs])
+            return [n for n, i in zip(every, inputs, strict=True) if i]
+
+        def made(avals: Sequence, worlds: int | None) -> ClosedJaxpr:
+            program = self.program(whole(avals, worlds), worlds)
+            return program.replace(
+                jaxpr=partial_eval.dce_jaxpr(program.jaxpr, list(outputs), list(inputs))[0]
+            )
+
         shared = [s for s, i in zip(self.shared, inputs, strict=True) if i]
         linear = sum(inputs[len(inputs) - self.linear :])
-        return Call(run, shared, linear, self.tile)
+        return Call(run, shared, linear, self.tile, results, needs, made)
+
+
+def _inputs(program: ClosedJaxpr, used: Sequence[bool]) -> list[bool]:
+    """The inputs of a program that some of its results depend on."""
+    inputs: list[bool] = partial_eval.dce_jaxpr(program.jaxpr, list(used))[1]
+    return inputs
 
 
 def _evaluated(program: ClosedJaxpr, staged: bool, leaves: Leaves) -> list[Array]:
@@ -337,7 +397,7 @@ def _needed(used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | Non
     if not any(used):
         return [False] * len(eqn.invars), None
     call, worlds = eqn.params["call"], eqn.params["worlds"]
-    _, inputs = partial_eval.dce_jaxpr(program_of(eqn).jaxpr, used)
+    inputs = call.needs([v.aval for v in eqn.invars], worlds, used)
     if all(used) and all(inputs):
         return inputs, eqn
     like = tuple(Like.of(v.aval, worlds) for v in eqn.invars)

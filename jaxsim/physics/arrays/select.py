@@ -45,7 +45,11 @@ def _take(a: Array, index: np.ndarray) -> Array:
         return a if n == a.shape[0] else lax.slice_in_dim(a, first, first + n)
     if n > 1 and (index == first).all():
         return jnp.broadcast_to(a[first : first + 1], (n, *a.shape[1:]))
-    return a.at[index].get(mode="promise_in_bounds")
+    index = np.where(index < 0, index + a.shape[0], index).astype(np.int32)
+    rest = range(1, a.ndim)
+    numbers = lax.GatherDimensionNumbers(tuple(rest), (0,), (0,))
+    sizes = (1, *a.shape[1:])
+    return lax.gather(a, index[:, None], numbers, sizes, mode="promise_in_bounds")
 
 
 def pick(table: Tree, index: Array) -> Tree:

@@ -293,9 +293,14 @@ def _linear_solve(A: Array, b: Array) -> Array:
     """Of many worlds; its derivative is that of the solution."""
 
     def solve(_: Callable, y: Array) -> Array:
-        return solve_in_kernel(A, y) if platform().kernels else _lower(A, y).solve(y)
+        return solve_in_kernel(A, y) if platform().kernels else _written_out(A, y)
 
     return lax.custom_linear_solve(lambda x: apply(A, x), b, solve, symmetric=True)
+
+
+@jax.jit  # `custom_linear_solve` asks twice: traced once, and lowered to one function
+def _written_out(A: Array, b: Array) -> Array:
+    return _lower(A, b).solve(b)
 
 
 def _cholesky_solve(A: Array, b: Array) -> Array:
