@@ -10,6 +10,7 @@ from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, pick
 
 FEW = 64  # items that are ordered faster by comparing all with all than by sorting
+ROOM = 48  # places from which on many worlds are gone through one by one in kernels
 SOME = 256  # the same of one world, whose kernel holds no sorting
 
 
@@ -29,7 +30,8 @@ def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]
         if mask.ndim == 1:
             found, count = _one_by_one(mask[:, None], order, size)
             return found[:, 0], count[:, 0]
-        return _one_by_one(mask, order, size)
+        if size >= ROOM:
+            return _one_by_one(mask, order, size)
     if mask.ndim == 1 or not platform().scans:
         return _by_sort(mask, order, size)
     return _by_scan(mask, order, size)

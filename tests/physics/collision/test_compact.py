@@ -9,7 +9,7 @@ from jaxsim.physics.collision.compact import ascending, first_true
 
 
 @pytest.mark.parametrize("worlds", [(), (40,)])
-@pytest.mark.parametrize("size", [1, 5, 12, 20])
+@pytest.mark.parametrize("size", [1, 5, 12, 20, 50])
 def test_first_true_items_in_order(worlds, size):
     rng = np.random.default_rng(size)
     n = 12
