@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4541, 7304),
-    "humanoid": (12852, 19762),
-    "pile": (13029, 21149),
-    "quadruped": (9374, 15235),
-    "walker": (5843, 9637),
+    "cartpole": (4619, 7699),
+    "humanoid": (13026, 20971),
+    "pile": (15036, 23515),
+    "quadruped": (9437, 15645),
+    "walker": (5935, 9905),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
 MOST_PER_EQUATION = 4
