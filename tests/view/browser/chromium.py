@@ -26,7 +26,6 @@ FLAGS = """
 --disable-quic --hide-scrollbars --remote-debugging-port=0
 """.split()
 LATE = 180.0  # longest time that a slow machine may take [s]
-CTRL = 2  # the modifier of mouse events
 FIELD = """(() => {
   const label = [...document.querySelectorAll("label")].find(x => x.innerText == %s);
   let at = label && document.getElementById(label.htmlFor);
@@ -39,7 +38,8 @@ FIELD = """(() => {
 })()"""
 PLACE = """(() => {
   // what is written is in the innermost element
-  const at = [...document.querySelectorAll(%s)].filter(x => x.innerText.trim() == %s).pop();
+  const at = [...document.querySelectorAll(%s)].filter(
+    x => x.innerText.trim() == %s && x.getBoundingClientRect().width).pop();
   if (!at) return null;
   at.scrollIntoView({block: "nearest"});
   const b = at.getBoundingClientRect();
@@ -186,6 +186,17 @@ class Browser:
         """Clicks on the field with a label."""
         script = FIELD % (json.dumps(label), "false")
         self.click(*wait(lambda: self.ask(script), f"for '{label}'")[:2])
+
+    def choose(self, label: str, option: str) -> None:
+        """Chooses from a list, which a page that is being laid out may close again."""
+        place = PLACE % (json.dumps("[role=option]"), json.dumps(option))
+
+        def opened():
+            self.tick(label)
+            time.sleep(1)
+            return self.ask(place)
+
+        self.click(*wait(opened, f"for '{option}'"))
 
     def fill(self, label: str, value: str) -> None:
         """Writes a number into the field of a slider."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from view.browser.chromium import CTRL, Browser, red, wait
+from view.browser.chromium import Browser, red, wait
 
 import jaxsim
 from jaxsim.rollout.trajectory import Trajectory
@@ -84,8 +84,7 @@ def test_a_world_is_played_and_touched(m, tmp_path):
         world = live.simulation
         wait(lambda: world.ready or world.fault)
         wait(lambda: "paused" in browser.text())
-        browser.tick("camera")
-        browser.press("side")
+        browser.choose("camera", "side")
         wait(lambda: near(seen(browser), RIGHT), "for the camera")
 
         # a slider moves the joint, and what is seen
@@ -97,19 +96,6 @@ def test_a_world_is_played_and_touched(m, tmp_path):
         # what it is
         browser.click(*UP)
         wait(lambda: "ball (geom 0, sphere, group 0)" in browser.text())
-
-        # it is pulled back, at the place where the mouse holds it
-        browser.mouse("Moved", *UP)
-        browser.mouse("Pressed", *UP, button="left", clickCount=1, modifiers=CTRL)
-        world.run(True)
-        for part in np.linspace(0, 1, 6):
-            here = UP + part * (RIGHT - UP)
-            browser.mouse("Moved", *here, button="left", buttons=1, modifiers=CTRL)
-        wait(lambda: float(world.d.qpos[0]) < 1.2)
-        assert int(world.held.active) == 1
-        browser.mouse("Released", *RIGHT, button="left", modifiers=CTRL)
-        wait(lambda: int(world.held.active) == 0)
-        world.run(False)
 
         # one step, then the start
         before = float(world.d.time)
