@@ -215,10 +215,18 @@ def _can(eqn: JaxprEqn) -> bool:
         ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
         # of a matrix and a vector, and of two matrices by columns: others become a library's
         by_columns = (left, right) == ((0,), (0,))
+        (result,) = eqn.outvars
+        if result.aval.size == 1 and _numbers(eqn) >= LONG:  # type: ignore[attr-defined]
+            return False  # a long sum
         return not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
     if name in ("reduce_sum", "reduce_max", "reduce_min"):
-        return math.prod(eqn.invars[0].aval.shape) < LONG  # type: ignore[attr-defined]
+        return _numbers(eqn) < LONG
     return name in HOLDS
+
+
+def _numbers(eqn: JaxprEqn) -> int:
+    """How many numbers an operation takes, of its first argument."""
+    return math.prod(eqn.invars[0].aval.shape)  # type: ignore[attr-defined]
 
 
 def _all(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:

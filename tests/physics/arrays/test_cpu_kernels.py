@@ -11,6 +11,7 @@ from jax import lax
 import jaxsim
 from jaxsim.physics.arrays import cpu_kernels
 from jaxsim.physics.arrays.cpu_kernels import in_kernels
+from jaxsim.physics.arrays.select import total
 
 MARKED = re.compile(r"call @\w+\(.*xla_cpu_small_call")
 
@@ -56,6 +57,8 @@ def test_what_a_library_would_take_is_left_out(dtype, monkeypatch):
         "product": (lambda a: a @ a, square),
         "by columns": (lambda a: a.T @ a, square),
         "of a vector": (lambda a: a @ a[0], square),
+        "of two long vectors": (lambda a: a.ravel() @ a.ravel(), square),
+        "of a column of ones": (lambda a: total(a.ravel()), square),
         "of three axes": (lambda a: jnp.tensordot(a[0, :3, :9], a, 1), cube),
         "so far": (lambda a: jnp.cumsum(a, axis=0), square),
     }
