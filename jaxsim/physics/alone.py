@@ -188,7 +188,7 @@ def euler(m: Model, d: Data) -> Data:
         "time qpos qvel act history plastic ctrl xpos xquat xipos ximat geom_xpos geom_xmat "
         "subtree_com cdof cinert M ten_length ten_J flexvert_xpos actuator_length "
         "actuator_moment cvel cdof_dot ten_velocity actuator_velocity act_dot actuator_force "
-        "qfrc_actuator qfrc_smooth qfrc_constraint qacc readings frames"
+        "qfrc_actuator qfrc_smooth qfrc_constraint qacc readings frames inertia"
     ),
     writes="time qpos qvel act history plastic qacc_warmstart",
 )

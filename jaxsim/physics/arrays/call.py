@@ -284,13 +284,16 @@ class Call:
 
         def made(avals: Sequence, worlds: int | None) -> ClosedJaxpr:
             program = self.program(whole(avals, worlds), worlds)
-            return program.replace(
-                jaxpr=partial_eval.dce_jaxpr(program.jaxpr, list(outputs), list(inputs))[0]
-            )
+            jaxpr, used = partial_eval.dce_jaxpr(program.jaxpr, list(outputs), list(inputs))
+            if list(used) != list(inputs):
+                # by name this form has more inputs than the one that was asked; zeros do for them
+                return part._made(avals, worlds)
+            return program.replace(jaxpr=jaxpr)
 
         shared = [s for s, i in zip(self.shared, inputs, strict=True) if i]
         linear = sum(inputs[len(inputs) - self.linear :])
-        return Call(run, shared, linear, self.tile, results, needs, made)
+        part = Call(run, shared, linear, self.tile, results, needs, made)
+        return part
 
 
 def _inputs(program: ClosedJaxpr, used: Sequence[bool]) -> list[bool]:

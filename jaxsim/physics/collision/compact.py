@@ -115,6 +115,7 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
 
     def of_world(world: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         counts, found = state
+        world = world.astype(jnp.int32)  # of the type of the counts
 
         def offer(place: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
             count, found = state
@@ -128,8 +129,7 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
         return lax.dynamic_update_slice(counts, count[None, None], (jnp.int32(0), world)), found
 
     start = jnp.zeros((1, worlds), jnp.int32), jnp.zeros((size + 1, worlds), jnp.int32)
-    zero, end = jnp.int32(0), jnp.int32(worlds)  # of the type of the counts
-    count, found = lax.fori_loop(zero, end, of_world, start)
+    count, found = lax.fori_loop(0, worlds, of_world, start)
     # what is past the last true item looks alike whichever way it is found: see _by_scan
     return jnp.where(np.arange(size, dtype=np.int32)[:, None] < count, found[:size], 0), count
 

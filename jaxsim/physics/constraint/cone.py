@@ -312,7 +312,7 @@ class ConeLine(NamedTuple):
     def crossed(self, step: Array) -> Array:
         """1 where a contact is not free, or below the cone, from step 0 to there, else 0."""
         start, end = self._place(0 * step), self._place(step)
-        same = (start.free & end.free) | (start.below & end.below)
+        same = (start.free & end.free) | (start.below & end.below) | (self.Dm == 0)
         crossed = jnp.where(same, 0, 1).astype(step.dtype)
         if self.alone is None:
             return crossed

@@ -17,7 +17,6 @@ from jax import lax
 
 from jaxsim.enums import MINVAL
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.system.factor import InverseParts, inverse_parts
 from jaxsim.physics.constraint.cost import Parabola, Quadratic
@@ -71,7 +70,7 @@ def conjugate_gradients(
 
     def step(s: _State) -> _State:
         v = pin(s.v, s.v)
-        move = Point(v, apply(p.M, v), pin(p.times(v), v))
+        move = Point(v, p.inertia_times(v), pin(p.times(v), v))
         length = jnp.sqrt(inner(v, v))
         line = _search(p, settings, ls_iterations, s.at, move, length)
         size = jnp.where(s.busy & (length >= MINVAL), line.end.step, 0)

@@ -86,6 +86,10 @@ def motion_of(m: Model, recorded: Recorded) -> Motion:
         )
     one = qpos.ndim == 2
     state = {name: np.asarray(recorded[name]) for name in STATE if name in recorded}
+    for name, size in (("mocap_pos", 3), ("mocap_quat", 4)):
+        expected = (*qpos.shape[:-1], m.nmocap, size)
+        if name in state and state[name].shape != expected:
+            raise ValueError(f"{name}: expected shape {expected}, got {state[name].shape}")
     sizes = {"qvel": m.nv, "act": m.na, "ctrl": m.nu}
     for name in MORE:
         value = np.asarray(recorded.get(name, ()))

@@ -20,6 +20,7 @@ from jaxsim.view.browser.viewer import Viewer
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
 MOST = 64  # worlds that are shown at first
 TURN = 1 / 60  # time between pictures [s]
+LONG = 0.25  # longest time that passes in a turn [s]: one that compiles takes longer
 
 
 class Replay:
@@ -58,10 +59,14 @@ class Replay:
         self._news, self._ending = threading.Event(), False
         self._recall = Recall(m)
         self.viewer = Viewer(m, port=port, ghosts=ghosts, contacts=self._recall.possible)
-        self.viewer.scene.then.append(self._news.set)
-        self.viewer.start_with(self.motion.at(0, slice(self._number)), self._balls)
-        self._add_controls(self.viewer.server.gui)
-        add_tables(self.viewer.server.gui, m)
+        try:
+            self.viewer.scene.then.append(self._news.set)
+            self.viewer.start_with(self.motion.at(0, slice(self._number)), self._balls)
+            self._add_controls(self.viewer.server.gui)
+            add_tables(self.viewer.server.gui, m)
+        except BaseException:
+            self.viewer.close()
+            raise
         self._thread = threading.Thread(target=self._run, name="jaxsim replay", daemon=True)
 
     def __enter__(self) -> "Replay":
@@ -89,7 +94,10 @@ class Replay:
 
     def _balls(self, poses: Poses) -> Balls:
         """What the camera of a new page sees: the worlds that are shown, in all of their motion."""
-        worlds = slice(self._first, self._first + len(poses.xpos))
+        number = len(poses.xpos)
+        # another first world may have been chosen since these were drawn
+        first = min(self._first, self.motion.worlds - number)
+        worlds = slice(first, first + number)
         return around_motion(self.viewer.scene, self.viewer.posing, self.motion, worlds)
 
     def _add_controls(self, gui: Any) -> None:
@@ -141,7 +149,7 @@ class Replay:
         begun = time.perf_counter()
         while not self._ending:
             now = time.perf_counter()
-            passed, begun = now - begun, now
+            passed, begun = min(now - begun, LONG), now
             if self.playing:
                 self.now += self.speed * passed
                 if self.now >= self.motion.time[-1]:

@@ -81,6 +81,8 @@ class Viewer:
             self.scene = Scene(self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft)
             add_sight(self.server, m, self.scene, contacts)
             aim(self.server, self.scene.around(poses))
+            # a page that opens while nothing moves is turned to the camera that is looked through
+            self.server.on_client_connect(lambda _: self.scene.again())
         except BaseException:
             close_server(self.server)
             raise

@@ -7,6 +7,7 @@ import pytest
 from view.visitor import Visitor
 
 import jaxsim
+from jaxsim.enums import State
 from jaxsim.view.browser.live import Live, control_bounds, joint_bounds
 from jaxsim.view.browser.panel.tables import markdown, tables
 
@@ -159,6 +160,23 @@ def test_steps_do_not_depend_on_how_many_are_taken_at_once(m):
     for _ in range(7):
         d = step(m, d)
     np.testing.assert_allclose(many.qpos, d.qpos, rtol=1e-9)
+
+
+def test_a_world_that_is_looked_at_stays_as_it_is():
+    """Its forces and sensors are found without a change of its state."""
+    from jaxsim.view.browser.simulation import Simulation
+
+    late = MODEL.replace(
+        "</worldbody>",
+        """</worldbody>
+      <sensor><jointpos joint="elbow" nsample="4" interval="0.01"/></sensor>""",
+    )
+    m = jaxsim.load_model(late)
+    world = Simulation(m, lambda d: None)
+    seen = world._evaluated(world.start)
+    assert seen.history.size
+    before, after = (jaxsim.get_state(m, d, State.INTEGRATION) for d in (world.start, seen))
+    np.testing.assert_array_equal(after, before)
 
 
 def slider(visitor, label):

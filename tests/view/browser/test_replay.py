@@ -13,6 +13,7 @@ from jaxsim.rollout.trajectory import Trajectory
 from jaxsim.view import record
 from jaxsim.view.browser.motion import motion_of
 from jaxsim.view.browser.replay import Replay
+from jaxsim.view.browser.viewer import Viewer
 
 MODEL = """
 <mujoco>
@@ -93,6 +94,26 @@ def test_what_is_no_motion_of_the_model_is_refused(m, motion):
         motion_of(m, np.zeros((3, m.nq)))
     with pytest.raises(ValueError, match="pictures a second"):
         record(m, motion, "page.html", rate=0)
+    with pytest.raises(ValueError, match=r"mocap_pos: expected shape \(3, 0, 3\), got \(3, 1, 3\)"):
+        motion_of(m, {"qpos": np.zeros((3, m.nq)), "mocap_pos": np.zeros((3, 1, 3))})
+
+
+def test_what_cannot_be_shown_leaves_no_server_behind(m, motion, monkeypatch):
+    ended, close = [], Viewer.close
+    monkeypatch.setattr(Viewer, "close", lambda viewer: ended.append(close(viewer)))
+    monkeypatch.setattr(Viewer, "start_with", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Replay(m, motion, port=0)
+    assert len(ended) == 1
+
+
+def test_the_camera_bears_that_other_worlds_are_chosen_meanwhile(m, motion):
+    replay = Replay(m, motion, port=0)
+    with replay.viewer:
+        poses = replay.viewer.posing.of(motion_of(m, motion).at(0, slice(3)))
+        replay.viewer.scene.lay_out(3)
+        replay._first = 2
+        assert len(replay._balls(poses).center) % 3 == 0
 
 
 def test_a_page_plays_by_itself(m, motion, tmp_path):

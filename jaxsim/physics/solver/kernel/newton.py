@@ -9,6 +9,7 @@ of the processor.
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -36,7 +37,8 @@ from jaxsim.physics.solver.solution import Settings, Solution
 
 def serves(p: Problem) -> bool:
     """Whether the kernel has a form for a problem."""
-    return worlds.serves(p.smooth) and all(map(of_rows.serves, p.rows.blocks))
+    dense = isinstance(p.M, jax.Array)  # not by entries (arrays/system/tree.py)
+    return dense and worlds.serves(p.smooth) and all(map(of_rows.serves, p.rows.blocks))
 
 
 class _Given(NamedTuple):

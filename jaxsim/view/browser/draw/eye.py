@@ -40,7 +40,9 @@ class Eye:
         pose = np.concatenate([pos, mat.reshape(-1)])
         if not np.isfinite(pose).all():
             return
-        for number, client in self._server.get_clients().items():
+        clients = self._server.get_clients()
+        self._seen = {number: seen for number, seen in self._seen.items() if number in clients}
+        for number, client in clients.items():
             seen = self._seen.get(number)
             if seen is None or np.abs(pose - seen).max() > STILL:
                 self._seen[number] = pose

@@ -52,7 +52,7 @@ class Scene:
       marks: what is drawn besides.
       then: called when other marks are wanted, which may need more than is known yet.
       lights: those of the model.
-      eye: the camera of the model that is looked through.
+      eye: the camera of the model that is looked through; `look_through` chooses it.
       sky: its handle; None: there is none.
     """
 
@@ -127,6 +127,12 @@ class Scene:
         with self._lock:
             if self.poses is not None:
                 self.show(self.poses)
+
+    def look_through(self, camera: int | None) -> None:
+        """Has all pages look through a camera of the first world; None: sets them free."""
+        with self._lock:
+            self.eye.choose(camera)
+            self.again()
 
     def mark(self, name: str) -> None:
         """Draws marks of a kind that were hidden, or hides them."""

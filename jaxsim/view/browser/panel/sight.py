@@ -82,5 +82,4 @@ def _cameras(gui: Any, m: Model, scene: Scene) -> None:
 
     @choice.on_update
     def _(_: Any) -> None:
-        scene.eye.choose(None if choice.value == FREE else names.index(choice.value))
-        scene.again()
+        scene.look_through(None if choice.value == FREE else names.index(choice.value))
