@@ -14,6 +14,7 @@ from jaxsim.assets.mesh.directions import FACES, SLICES
 from jaxsim.assets.mesh.outline import places_in_outlines, quads
 from jaxsim.assets.mesh.support_map import GRID, SupportMap, support_map
 from jaxsim.enums import GeomType, ObjType, SensorType
+from jaxsim.physics.collision.convex.hull import touchable
 
 Tables = Mapping[str, Any]
 
@@ -32,18 +33,10 @@ def hull_tables(fields: Tables) -> dict[str, Any]:
 def _has_hull(fields: Tables) -> np.ndarray:
     """Which geoms are meshes that something touches or measures, and have a hull, (ngeom,)."""
     is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
-    asked = can_touch(fields) | _measured(fields)
+    asked = touchable(fields.__getitem__) | _measured(fields)
     some = is_mesh & asked & (fields["geom_dataid"] >= 0)
     some[some] = fields["mesh_graphadr"][fields["geom_dataid"][some]] >= 0
     return some
-
-
-def can_touch(fields: Tables) -> np.ndarray:
-    """Which geoms something may touch, (ngeom,)."""
-    paired = np.zeros(len(fields["geom_type"]), bool)
-    for name in ("pair_geom1", "pair_geom2"):
-        paired[fields[name]] = True
-    return paired | (fields["geom_contype"] != 0) | (fields["geom_conaffinity"] != 0)
 
 
 def _measured(fields: Tables) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.io.hulls import can_touch
+from jaxsim.physics.collision.convex.hull import touchable
 
 STRETCH = 1.25  # of elements, for which there is room
 NEVER = (GeomType.PLANE, GeomType.HFIELD, GeomType.SDF)
@@ -28,7 +28,7 @@ def prisms_under(fields: Mapping[str, Any], farther: float = 0) -> np.ndarray:
     Returns:
       int32 (ngeom,); 0 for geoms that touch no height field.
     """
-    kind, touches = np.asarray(fields["geom_type"]), can_touch(fields)
+    kind, touches = np.asarray(fields["geom_type"]), touchable(fields.__getitem__)
     most = np.zeros(len(kind))
     around = np.asarray(fields["geom_margin"]) + np.asarray(fields["geom_gap"])
     for geom in np.flatnonzero((kind == GeomType.HFIELD) & touches):

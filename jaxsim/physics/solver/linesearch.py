@@ -62,8 +62,9 @@ def remaining(pieces: list, step: Array, gain: Array) -> Array:
     """How much of the improvement that the quadratic model expects a step may have left.
 
     Where every row still has the quadratic that the model was made of, the model is the cost: the
-    full step ends at the minimum, and a step of another length leaves the square of what it lacks.
-    Elsewhere nothing is known, and all of it may be left.
+    full step ends at the minimum, up to the rounding of the solution that it comes from, and a step
+    of another length leaves the square of what it lacks. Elsewhere nothing is known, and all of it
+    may be left.
 
     Args:
       pieces: as in `line_search`; each also has `crossed(step)`, the number of rows that have

@@ -152,7 +152,7 @@ class Problem:
         return times_parts(self.M, x, self.inertia_parts)
 
     def along(self, at: "Point", move: "Point") -> list:
-        """The cost along at + step move, as pieces to be summed; each has `derivatives(step)`."""
+        """The cost along at + step move, as pieces to be summed (linesearch.py)."""
         slope, bend = total((at.Mx - self.smooth) * move.x), total(move.x * move.Mx)
         rows = zip(self.rows.blocks, at.r, move.r, strict=True)
         return [Parabola(slope, bend), *(block.cost.along(r, v) for block, r, v in rows)]

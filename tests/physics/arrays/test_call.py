@@ -9,6 +9,7 @@ import pytest
 from tolerance import ROUNDING
 
 from jaxsim.physics.arrays.call import CALL, Call, differentiated
+from jaxsim.physics.arrays.pin import pin
 
 X = np.random.default_rng(0).normal(size=(6, 3))
 TABLE = np.random.default_rng(1).normal(size=3)
@@ -155,6 +156,28 @@ def test_what_is_not_used_is_not_computed():
     )
     np.testing.assert_allclose(
         many(X), jax.vmap(jax.grad(lambda x: total(formula, TABLE, x)))(X), **ROUNDING
+    )
+
+
+@pytest.mark.parametrize("again", [lambda f: f, jax.checkpoint])
+def test_many_worlds_may_depend_by_name_on_more_than_one(again):
+    """`pin` of many worlds has branches that change the places of its values."""
+
+    def run(worlds, staged, a, b):
+        x, y = pin([jnp.sin(a), jnp.cos(b)], a)
+        return [x * a, y * b]
+
+    def loss(function, a, b):
+        def turn(a, _):
+            return function(a, b)[0], None
+
+        return jnp.sum(jax.lax.scan(turn, a, None, length=3)[0])
+
+    call = Call(run, (False, False), 0, lambda size, linear: size)
+    found = jax.vmap(jax.grad(again(partial(loss, call))))(X, X + 1)
+    plain = partial(run, None, False)
+    np.testing.assert_allclose(
+        found, jax.vmap(jax.grad(partial(loss, plain)))(X, X + 1), **ROUNDING
     )
 
 

@@ -320,6 +320,24 @@ def test_what_has_no_distance_is_named():
     assert not fromto.any()
 
 
+def test_what_a_plugin_would_measure_is_refused_without_it(refused):
+    plugin = '<plugin plugin="mujoco.sdf.torus"/>'
+    xml = f"""<mujoco><extension>{plugin}</extension>
+      <asset><mesh name="ring">{plugin}</mesh></asset>
+      <worldbody><geom name="ring" type="sdf" mesh="ring" contype="0" conaffinity="0"/>
+      <body pos=".3 0 .05"><freejoint/><geom name="ball" size=".1"/></body></worldbody>
+      <sensor>{{}}</sensor></mujoco>"""
+    m = jaxsim.load_model(xml.format(""))
+    d = jaxsim.make_data(m)
+    with pytest.raises(ValueError, match=r"the distance of geom 'ring'.* is not supported$"):
+        jaxsim.geom_distance(m, d, "ring", "ball", 1.0)
+    with pytest.raises(ValueError, match=r"'ring'.*give both geoms by name"):
+        jax.jit(jaxsim.geom_distance)(m, d, 0, 1, 1.0)
+    sensor = '<distance geom1="ball" geom2="ring"/>'
+    (message,) = refused(lambda: jaxsim.load_model(xml.format(sensor)))
+    assert "sensor 0: the distance of geom 'ring'" in message
+
+
 def test_sensors_measure_meshes_that_are_only_drawn():
     """They have no hull."""
     xml = FIELD.format(

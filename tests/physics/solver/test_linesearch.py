@@ -10,6 +10,8 @@ import pytest
 from states import inputs, random_state, single
 
 import jaxsim
+from jaxsim.physics.constraint.cone import Elliptic, Pyramid
+from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.solver.linesearch import line_search
 
 WORLDS = 40
@@ -49,6 +51,45 @@ def test_the_slope_is_zero_at_the_end(limit, dtype):
         piece, rest = springs(seed, dtype)
         found = line_search([piece], limit, jnp.zeros((1, WORLDS), dtype))
         np.testing.assert_allclose(found, rest, rtol=100 * float(jnp.finfo(dtype).eps))
+
+
+def rows(kind: str) -> tuple:
+    """A row, or a contact, of each of many worlds, a quarter of them not active; where it is on a
+    line, `[1, worlds]` or three of these, and how far the line goes."""
+    rng, size = np.random.default_rng(3), (1, 4000)
+    D = jnp.asarray(rng.uniform(0.5, 2, size) * (rng.uniform(size=size) > 0.25))
+    r, v = ([jnp.asarray(x) for x in rng.normal(size=(3, *size))] for _ in range(2))
+    step = jnp.asarray(rng.uniform(0, 1.5, size))
+    mu, rub = rng.uniform(0.3, 1, size), rng.uniform(0.3, 1, (2, *size))
+    flat = jnp.asarray(rng.uniform(size=size) < 0.2)
+    if kind == "one-sided":
+        return OneSided(D), r[0], v[0], step
+    if kind == "friction":
+        return Huber(D, jnp.where(D > 0, 0.8, 0)), r[0], v[0], step
+    rub = [jnp.asarray(np.where(flat, 0, x)) for x in rub]
+    if kind == "pyramid":
+        return Pyramid(D, [0 * D, *rub], flat, None), r, v, step
+    own = [D, *(D * x * x / mu**2 for x in rub)]
+    return Elliptic(own, [jnp.asarray(mu), *rub], flat, None), r, v, step
+
+
+@pytest.mark.parametrize("kind", ["one-sided", "friction", "pyramid", "elliptic"])
+def test_a_row_that_has_crossed_nothing_is_one_quadratic(kind):
+    """Newton's method ends at a full step that no row says anything against."""
+    cost, r, v, step = rows(kind)
+    line = cost.along(r, v)
+
+    end = jax.tree.map(lambda a, b: a + step * b, r, v)
+    change = cost.at(end).cost - cost.at(r).cost
+    slope, bend = line.derivatives(0 * step)
+    crossed = np.asarray(line.crossed(step))
+    none = crossed == 0
+    lacks = np.abs(change - (slope + 0.5 * step * bend) * step)
+    np.testing.assert_allclose(np.asarray(lacks)[none], 0, atol=1e-13)
+    assert (np.asarray(lacks)[~none] > 1e-9).mean() > 0.5  # it is not said of every row
+    active = np.asarray(cost.D[0] if kind == "elliptic" else cost.D) > 0
+    assert none[~active].all()
+    assert 0.2 < none[active].mean() < 0.9
 
 
 def test_a_slope_within_the_tolerance_ends_it():

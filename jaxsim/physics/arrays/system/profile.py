@@ -37,7 +37,8 @@ class Profile:
     """The matrix and where its rows end.
 
     Attributes:
-      matrix: `[n + ROWS, n + PIECE]`, so that what is cut out is within; below the diagonal: noise.
+      matrix: `[n + ROWS, n + PIECE]`, so that what is cut out is within; below the diagonal it is
+        not read.
       last: the last column of each row that may not be zero, int32 `[n]`.
     """
 
@@ -72,8 +73,8 @@ class Profile:
         return replace(self, matrix=place.add(values, unique_indices=True, indices_are_sorted=True))
 
     def takes(self, between: Between) -> bool:
-        """Whether each group is a range of rows."""
-        return between.are_ranges
+        """Whether each group is a range of rows, and contacts are taken a few at a time."""
+        return between.are_ranges and between.used is not None
 
     def plus_between(self, between: Between) -> Self:
         """With J' W J added, of rows that touch one or two ranges of rows each."""

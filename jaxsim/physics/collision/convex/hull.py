@@ -16,6 +16,8 @@ Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. Whe
 between worlds, the last axis of S is the worlds, or several times all worlds.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -106,7 +108,7 @@ def hulls(m: Model) -> Hulls:
         most_around=around,
         most_corners=corners,
         number=s.nhull,
-        bare=bool((without_hull(s) & touchable(s)).any()),
+        bare=bool((without_hull(s) & touchable(partial(getattr, s))).any()),
     )
 
 
@@ -115,11 +117,11 @@ def without_hull(s: Structure) -> np.ndarray:
     return np.isin(s.geom_type, (GeomType.MESH, GeomType.SDF)) & (s.geom_hullid < 0)
 
 
-def touchable(s: Structure) -> np.ndarray:
-    """Which geoms something may touch, `[ngeom]`."""
-    pairs = np.concatenate([s.pair_geom1, s.pair_geom2])
-    named = np.isin(np.arange(s.ngeom), pairs)
-    return named | (s.geom_contype != 0) | (s.geom_conaffinity != 0)
+def touchable(field: Callable[[str], np.ndarray]) -> np.ndarray:
+    """Which geoms something may touch, `[ngeom]`; `field` gives those of MuJoCo's mjModel."""
+    pairs = np.concatenate([field("pair_geom1"), field("pair_geom2")])
+    named = np.isin(np.arange(len(field("geom_type"))), pairs)
+    return named | (field("geom_contype") != 0) | (field("geom_conaffinity") != 0)
 
 
 def hull_of(h: Hulls, geom: Array) -> Array:

@@ -10,6 +10,7 @@ Arrays end with lanes: pairs, of one world or of many, one after another.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -52,7 +53,7 @@ class Assets:
 def assets(m: Model) -> Assets:
     """What the search needs of a model for what may touch; see `assets_of`."""
     s = m.structure
-    drawn = without_hull(s) & ~touchable(s)
+    drawn = without_hull(s) & ~touchable(partial(getattr, s))
     return assets_of(m, set(s.geom_type[~drawn].tolist()))
 
 
@@ -66,8 +67,8 @@ def assets_of(m: Model, types: Iterable[int]) -> Assets:
     types = set(types)
     if GeomType.MESH in types and m.mesh_vert.x.ndim > 1 and m.mesh_vert.x.shape[-1] > 1:
         raise ValueError(
-            "mesh_vert: differs between worlds, and meshes collide with other shapes than planes; "
-            "give all worlds the same vertices"
+            "mesh_vert: differs between worlds, and meshes are searched for what is nearest or "
+            "farthest: only planes touch them without; give all worlds the same vertices"
         )
     return Assets(
         kinds=tuple(sorted(types & set(CONVEX))),

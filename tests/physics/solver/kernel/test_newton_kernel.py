@@ -83,6 +83,20 @@ def test_a_step_is_the_same(cone, warmstart):
         )
 
 
+def test_a_tree_kept_by_its_entries_is_left_to_xla():
+    limb = """<body pos=".1 0 0"><joint axis="0 1 0" range="-20 20"/><geom size=".05"/>{}</body>"""
+    limbs = limb.format(limb.format(limb.format(""))) * 20
+    contact = '<flag contact="disable"/>'
+    m = jaxsim.load_model(
+        f"<mujoco><option>{contact}</option><worldbody><body><freejoint/><geom size='.1'/>{limbs}"
+        "</body></worldbody></mujoco>"
+    )
+    d = jax.vmap(lambda _: jaxsim.make_data(m))(jnp.arange(LANES))
+    with for_platform("cpu", kernels=True):
+        program = jax.make_jaxpr(jax.vmap(jaxsim.step, (None, 0)))(m, d)
+    assert "pallas_call" not in str(program)
+
+
 def test_gradient_is_the_same():
     m = jaxsim.load_model(BALL)
     d = jaxsim.make_data(m)
