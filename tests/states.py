@@ -69,8 +69,13 @@ def stack(worlds: Sequence, axis: int = 0):
 
 
 def world(many, k: int):
-    """One world of many."""
-    return jax.tree.map(lambda a: jnp.asarray(np.asarray(a)[k]), many)
+    """One world of many; keys of random numbers may be in it, which numpy does not know."""
+
+    def one(a):
+        is_key = jnp.issubdtype(a.dtype, jax.dtypes.prng_key)
+        return a[k] if is_key else jnp.asarray(np.asarray(a)[k])
+
+    return jax.tree.map(one, many)
 
 
 def single(tree):
