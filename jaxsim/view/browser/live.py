@@ -206,8 +206,9 @@ class Live:
             if body > 0:
                 self.simulation.hold(body, point, int(active))
 
+        # `async`, here and below, keeps the order of what comes from a page; threads would not
         @handle.on_drag("left", modifier="cmd/ctrl")
-        def _(event: Any) -> None:
+        async def _(event: Any) -> None:
             if event.phase == "start":
                 begin(event, PertBit.TRANSLATE)
             elif event.phase == "update":
@@ -225,7 +226,7 @@ class Live:
         last = np.zeros(2)
 
         @handle.on_drag("right", modifier=modifier)
-        def _(event: Any) -> None:
+        async def _(event: Any) -> None:
             here = np.array(event.end_screen_pos)
             if event.phase == "start":
                 begin(event, PertBit.ROTATE)

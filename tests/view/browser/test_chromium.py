@@ -118,6 +118,24 @@ def test_a_world_is_played_and_touched(m, tmp_path):
         assert not browser.errors
 
 
+def test_a_body_is_pulled_to_where_the_mouse_goes(m, tmp_path):
+    with Live(m, port=0) as live, Browser(tmp_path, live.viewer.address) as browser:
+        world = live.simulation
+        wait(lambda: world.ready or world.fault)
+        browser.choose("camera", "side")
+        wait(lambda: near(seen(browser), RIGHT), "for the camera")
+        # what answers to a click can be dragged; elsewhere the camera would be moved
+        wait(lambda: browser.click(*RIGHT) or "ball (geom 0" in browser.text(), "for the click")
+        browser.drag(RIGHT, UP)
+        wait(lambda: int(world.held.active) == 1, "for the hold")
+        world.run(True)
+        wait(lambda: float(world.d.qpos[0]) > 1.2, "for the arm")
+        wait(lambda: near(seen(browser), UP), "for the ball")
+        browser.drop(UP)
+        wait(lambda: int(world.held.active) == 0)
+        assert not browser.errors
+
+
 def test_a_motion_plays_and_is_sought_in(m, motion, tmp_path):
     with Replay(m, motion, port=0) as replay, Browser(tmp_path, replay.viewer.address) as browser:
         wait(lambda: not replay.playing)

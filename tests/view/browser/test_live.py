@@ -1,5 +1,7 @@
 """A world that runs on a page: play, pause, step, key frames, sliders, pulling, curves."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +28,11 @@ MODEL = """
   <keyframe><key name="hanging" qpos="1.5" ctrl="0.5"/></keyframe>
 </mujoco>
 """
+
+DRAG = {
+    "type": "SceneNodeDragMessage", "instance_index": None, "start_screen_pos": (0.5, 0.5),
+    "end_screen_pos": (0.6, 0.5), "button": "left", "modifier": "cmd/ctrl", "owner": "",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +94,40 @@ def test_a_world_runs_and_is_touched(m):
     assert not world.fault
 
 
+def test_a_mouse_that_hurries_pulls_and_lets_go(m, monkeypatch):
+    """What is asked for while a hold is still being taken, which compiles, comes after it."""
+    from jaxsim.view.browser import simulation
+
+    def slow(*args, take=simulation._take_hold):
+        time.sleep(0.5)
+        return take(*args)
+
+    monkeypatch.setattr(simulation, "_take_hold", slow)
+    tip, there = (0.5, 0.0, 1.0), (5.0, 0.0, 1.0)
+    with Live(m, port=0) as live, Visitor(live.viewer.server) as visitor:
+        world, seen = live.simulation, []
+        visitor.wait(lambda: world.ready or world.fault)
+        visitor.wait(lambda: "/bodies/arm/arm" in visitor.nodes)
+        drag = {**DRAG, "name": "/bodies/arm/arm", "start_position": tip, "end_position": there}
+        for phase in ("start", "update"):
+            visitor.send({**drag, "phase": phase})
+        visitor.wait(lambda: int(world.held.active) == 1)
+        visitor.wait(lambda: np.allclose(world.held.refselpos, there))
+        for phase in ("end", "start", "end"):
+            visitor.send({**drag, "phase": phase})
+        visitor.wait(lambda: int(world.held.active) == 0)
+        # the second hold is taken and let go
+        time.sleep(1.5)
+        world.ask(lambda d: (seen.append(d), d)[1])
+        visitor.wait(lambda: seen)
+        assert int(world.held.active) == 0
+    assert not world.fault
+
+
 def pull_and_turn(visitor, world, at):
     """Somebody drags the tip with both buttons of a mouse."""
     # somebody pulls the tip to the side of x
-    drag = {
-        "type": "SceneNodeDragMessage", "name": f"{at}/arm", "instance_index": None,
-        "start_screen_pos": (0.5, 0.5), "end_screen_pos": (0.6, 0.5), "button": "left",
-        "modifier": "cmd/ctrl", "owner": "",
-    }  # fmt: skip
+    drag = {**DRAG, "name": f"{at}/arm"}
     tip = tuple(float(x) for x in world.d.site_xpos[0])
     visitor.send({**drag, "phase": "start", "start_position": tip, "end_position": tip})
     visitor.wait(lambda: int(world.held.active) == 1)
