@@ -9,7 +9,9 @@ import pytest
 from view.visitor import Visitor
 
 import jaxsim
+from jaxsim.view import Viewer
 from jaxsim.view.browser.live import Live, control_bounds, joint_bounds
+from jaxsim.view.browser.panel.plots import SensorPlots
 from jaxsim.view.browser.panel.tables import markdown, tables
 
 MODEL = """
@@ -70,7 +72,7 @@ def test_a_world_runs_and_is_touched(m):
 
         # a curve
         visitor.set("angle", True)
-        visitor.wait(lambda: any(c.get("title") == "angle" for c in visitor.controls.values()))
+        visitor.wait(lambda: drawn(visitor, "angle"))
 
         # time passes, the control acts
         visitor.set("motor", 3.0)
@@ -164,11 +166,42 @@ def test_a_fault_is_told(m, monkeypatch):
         visitor.wait(lambda: "no more memory" in visitor.text())
 
 
+def test_every_sensor_can_be_drawn():
+    """Also those for which there is no box at first."""
+    sensors = "".join(f'<jointpos name="s{k}" joint="elbow"/>' for k in range(20))
+    m = jaxsim.load_model(MODEL.replace("<sensor>", f"<sensor>{sensors}"))
+    with Viewer(m, port=0) as viewer, Visitor(viewer.server) as visitor:
+        SensorPlots(viewer.server.gui, m)
+        for name in ("12: s12", "19: s19", "21: sensor 21"):
+            visitor.set("sensor", name)
+            visitor.wait(lambda name=name: drawn(visitor, name.split(": ")[1]))
+        visitor.set("s19", False)
+        visitor.wait(lambda: not drawn(visitor, "s19"))
+        assert drawn(visitor, "s12")
+        # one that has a box is not in the list any more
+        choices = next(c for c in visitor.controls.values() if c["label"] == "sensor")["options"]
+        assert len(choices) == 1 + 22 - 12 - 3
+
+
+def drawn(visitor, name) -> bool:
+    return any(c.get("title") == name for c in visitor.controls.values())
+
+
 def test_sliders_have_the_ranges_of_the_model(m):
     assert control_bounds(m) == [("motor", -2.0, 3.0)]
     ((name, adr, low, high),) = joint_bounds(m)
     assert (name, adr) == ("elbow", 0)
     np.testing.assert_allclose([low, high], [-np.pi, np.pi])
+
+
+def test_controls_of_one_actuator_have_their_own_ranges():
+    """A limit belongs to a control, not to the actuator of the same number."""
+    several = '<pid name="servo" joint="elbow" kp="1" ki="1" kv="1" input="pos vel ff"/>'
+    m = jaxsim.load_model(MODEL.replace("<motor", f"{several}<motor").replace(' ctrl="0.5"', ""))
+    assert (m.nactuator, m.nu) == (2, 4)
+    found = control_bounds(m)
+    assert [name for name, *_ in found] == ["servo 0", "servo 1", "servo 2", "motor"]
+    assert found[3][1:] == (-2.0, 3.0)
 
 
 def test_tables_say_what_the_model_has(m):
