@@ -91,6 +91,7 @@ def test_a_film_for_a_player(tmp_path):
         (["--out", "x.bmp"], "ends in none of"),
         (["--key", "home"], "home"),
         (["--out", "/nowhere/x.png"], "create it first"),
+        (["--model", "x.xml"], "--model: goes with a motion"),
     ],
 )
 def test_mistakes_are_one_line(arm, capsys, given, says):
@@ -98,6 +99,13 @@ def test_mistakes_are_one_line(arm, capsys, given, says):
     told = capsys.readouterr().err
     assert says in told
     assert told.count("\n") == 1
+
+
+def test_a_folder_is_not_drawn(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (".", str(tmp_path)):
+        assert main(["render", folder]) == 2
+        assert f"{folder}: this is a folder" in capsys.readouterr().err
 
 
 def test_a_model_that_cannot_be_simulated_is_drawn_as_it_stands(tmp_path, capsys):

@@ -128,6 +128,11 @@ def test_mistakes_are_answered_with_a_sentence(capsys, arm, motion, tmp_path):
     assert (code, "record one with `jaxsim rollout --out`" in err) == (2, True)
     code, _, err = answer(capsys, "view", arm, "--model", arm)
     assert (code, "--model: goes with a motion" in err) == (2, True)
+    for more in (["--worlds", "3"], ["--ghosts"]):
+        code, _, err = answer(capsys, "view", arm, *more)
+        assert (code, f"{more[0]}: goes with a motion" in err) == (2, True)
+    code, _, err = answer(capsys, "plot", tmp_path)
+    assert (code, "this is a folder; give the .npz file inside it" in err) == (2, True)
     other = tmp_path / "other.xml"
     other.write_text(CLOTH)
     code, _, err = answer(capsys, "view", motion, "--model", other, "--port", "0")

@@ -15,6 +15,8 @@ def read_motion(path: str) -> Trajectory:
         raise InputProblem(
             f"{path}: there is no such file; the current folder is '{here}'"
         ) from None
+    except IsADirectoryError:
+        raise InputProblem(f"{path}: this is a folder; give the .npz file inside it") from None
     except (OSError, ValueError) as error:
         record = f"a model; record a motion of it first: jaxsim rollout {path} --out motion.npz"
         is_model = Path(path).suffix in (".xml", ".urdf", ".mjz")

@@ -36,9 +36,13 @@ SECONDS = 4.0  # of a film of a model that is not told how long
 
 def render_file(args: argparse.Namespace) -> int:
     """Writes a picture or a film."""
+    moving = Path(args.file).suffix == ".npz"
+    if Path(args.file).is_dir():
+        raise InputProblem(f"{args.file}: this is a folder; give the file inside it")
+    if not moving and args.model is not None:
+        raise InputProblem("--model: goes with a motion; the model to draw is the first argument")
     out = Path(args.out or Path(args.file).with_suffix(".png"))
     _check_out(out)
-    moving = Path(args.file).suffix == ".npz"
     source, motion = _source(args) if moving else (args.file, None)
     m = _seen_at_least(load_model(source), moving or (out.suffix in STILLS and not args.seconds))
     try:

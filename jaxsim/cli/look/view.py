@@ -28,12 +28,8 @@ def view(args: argparse.Namespace) -> int:
     """Shows a model or a motion until it is interrupted, or writes a page."""
     needed("viser", "view")  # before the work, not after it
     moving = Path(args.file).suffix == ".npz"
-    if not moving and args.model is not None:
-        raise InputProblem(
-            "--model: goes with a motion; the model to look at is the first argument"
-        )
-    if not moving and args.out is not None:
-        raise InputProblem("--out: a page plays a motion; record one with `jaxsim rollout --out`")
+    if not moving:
+        _check_model_only(args)
     motion = read_motion(args.file) if moving else None
     m = load_model(args.file if motion is None else _model_of(args, motion))
     if args.out is not None and motion is not None:
@@ -57,6 +53,18 @@ def view(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         os._exit(130)  # a thread that compiles cannot be ended in another way
     return 0
+
+
+def _check_model_only(args: argparse.Namespace) -> None:
+    """Nothing is asked for that only a motion has."""
+    for asked, told in (
+        (args.model, "--model: goes with a motion; the model to look at is the first argument"),
+        (args.out, "--out: a page plays a motion; record one with `jaxsim rollout --out`"),
+        (args.worlds, "--worlds: goes with a motion; a model runs as one world"),
+        (args.ghosts or None, "--ghosts: goes with a motion; a model runs as one world"),
+    ):
+        if asked is not None:
+            raise InputProblem(told)
 
 
 def _wait() -> None:

@@ -14,6 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.soft import Soft, body_at
+from jaxsim.view.browser.panel.fault import stopped
 from jaxsim.view.browser.panel.plots import SensorPlots
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
@@ -206,8 +207,9 @@ class Live:
             if body > 0:
                 self.simulation.hold(body, point, int(active))
 
+        # `async`, here and below, keeps the order of what comes from a page; threads would not
         @handle.on_drag("left", modifier="cmd/ctrl")
-        def _(event: Any) -> None:
+        async def _(event: Any) -> None:
             if event.phase == "start":
                 begin(event, PertBit.TRANSLATE)
             elif event.phase == "update":
@@ -225,7 +227,7 @@ class Live:
         last = np.zeros(2)
 
         @handle.on_drag("right", modifier=modifier)
-        def _(event: Any) -> None:
+        async def _(event: Any) -> None:
             here = np.array(event.end_screen_pos)
             if event.phase == "start":
                 begin(event, PertBit.ROTATE)
@@ -243,7 +245,7 @@ class Live:
 def told(m: Model, s: Simulation) -> str:
     """How a world is, in a line of Markdown."""
     if s.fault is not None:
-        return f"**stopped**: {s.fault}"
+        return stopped(s.fault)
     if not s.ready:
         return "compiling the step ..."
     parts = [f"**{float(s.d.time):.3f} s**"]
@@ -262,7 +264,7 @@ def control_bounds(m: Model) -> list[tuple[str, float, float]]:
     for a in range(m.nactuator):
         for k in range(int(m.actuator_ctrlnum[a])):
             i = int(m.actuator_ctrladr[a]) + k
-            low, high = ranges[i] if m.actuator_ctrllimited[a] else (-FREE, FREE)
+            low, high = ranges[i] if m.actuator_ctrllimited[i] else (-FREE, FREE)
             name = names[a] or f"actuator {a}"
             name = name if m.actuator_ctrlnum[a] == 1 else f"{name} {k}"
             found.append((name, float(low), float(max(high, low + 1e-6))))

@@ -11,6 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Motion, Recorded, motion_of
+from jaxsim.view.browser.panel.fault import stopped
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.recall import Recall
@@ -38,6 +39,7 @@ class Replay:
       now: time in the motion [s].
       playing: whether it plays; it does at first.
       speed: time that passes in it for each second.
+      fault: why it has ended by itself; None: it has not.
 
     Raises:
       ValueError: this is no motion of the model.
@@ -54,6 +56,7 @@ class Replay:
     ):
         self.motion: Motion = motion_of(m, recorded)
         self.now, self.playing, self.speed = 0.0, True, 1.0
+        self.fault: BaseException | None = None
         self._first = 0
         self._number = self.motion.shown(worlds, MOST)
         self._news, self._ending = threading.Event(), False
@@ -146,6 +149,13 @@ class Replay:
             control.on_update(change)
 
     def _run(self) -> None:
+        try:
+            self._turns()
+        except BaseException as error:  # noqa: BLE001  (told by the page)
+            self.fault = error
+            self._words.content = stopped(error)
+
+    def _turns(self) -> None:
         begun = time.perf_counter()
         while not self._ending:
             now = time.perf_counter()

@@ -121,15 +121,17 @@ class Simulation:
 
     def hold(self, body: int, point: np.ndarray, active: int) -> None:
         """Takes hold of a point of a body, in the world (3,) [m]; bits of `PertBit` say how."""
-        self.held = _take_hold(self._m, self.d, jnp.int32(body), jnp.asarray(point), active)
-        self._news.set()
+        place = jnp.asarray(point)
+        self._grasp(lambda d, _: _take_hold(self._m, d, jnp.int32(body), place, active))
 
     def pull(self, point: np.ndarray) -> None:
         """Wants the point that is held elsewhere in the world, (3,) [m]."""
-        held = self.held
-        way = jnp.asarray(point, held.refpos.dtype) - held.refselpos
-        self.held = held._replace(refselpos=held.refselpos + way, refpos=held.refpos + way)
-        self._news.set()
+
+        def pulled(_: Data, held: Perturb) -> Perturb:
+            way = jnp.asarray(point, held.refpos.dtype) - held.refselpos
+            return held._replace(refselpos=held.refselpos + way, refpos=held.refpos + way)
+
+        self._grasp(pulled)
 
     def turn(self, azimuth: float, x: float, y: float, action: Mouse = Mouse.ROTATE_V) -> None:
         """Wants the body that is held turned.
@@ -139,15 +141,30 @@ class Simulation:
           x, y: how far the mouse moves, to the right and down, in heights of the window.
           action: ROTATE_V or ROTATE_H, as for `move_perturb`.
         """
-        numbers = (jnp.asarray(v, self.held.scale.dtype) for v in (azimuth, x, y))
-        self.held = _turn(self._m, self.d, self.held, *numbers, action)
-        self._news.set()
+
+        def turned(d: Data, held: Perturb) -> Perturb:
+            numbers = (jnp.asarray(v, held.scale.dtype) for v in (azimuth, x, y))
+            return _turn(self._m, d, held, *numbers, action)
+
+        self._grasp(turned)
 
     def let_go(self) -> None:
         """Holds nothing any more."""
-        self.held = self.nobody
+        self._grasp(lambda *_: self.nobody)
         # a world that stands still is not to keep the force
         self.ask(lambda d: d.replace(xfrc_applied=jnp.zeros_like(d.xfrc_applied)))
+
+    def _grasp(self, change: Callable[[Data, Perturb], Perturb]) -> None:
+        """Has the hold changed between two steps, in the order in which it was asked for.
+
+        To take hold may compile; who pulls meanwhile must find the new hold, not the last one.
+        """
+
+        def changed(d: Data) -> Data:
+            self.held = change(d, self.held)
+            return d
+
+        self.ask(changed)
 
     def _run(self) -> None:
         try:

@@ -14,6 +14,7 @@ from jaxsim.view.browser.draw.poses import Poses, Posing, state_of
 from jaxsim.view.browser.draw.scene import Scene
 from jaxsim.view.browser.draw.soft import Soft
 from jaxsim.view.browser.draw.touch import Touching
+from jaxsim.view.browser.panel.fault import stopped
 from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
 from jaxsim.view.browser.server import Balls, address, aim, close_server, open_server
@@ -90,6 +91,7 @@ class Viewer:
         self._next: tuple[dict, dict | None] | None = None
         self._news = threading.Condition()
         self._closed, self._laid_out = False, True
+        self._fault: BaseException | None = None
         self._drawing = threading.Thread(target=self._draw, name="jaxsim viewer", daemon=True)
         self._drawing.start()
 
@@ -107,6 +109,7 @@ class Viewer:
 
         Raises:
           ValueError: this is not a Data of the model, or the viewer is closed.
+          RuntimeError: what was shown before could not be drawn.
         """
         if not isinstance(d, Data):
             raise ValueError(f"show: d: expected a Data, got {type(d).__name__}")
@@ -154,6 +157,8 @@ class Viewer:
         with self._news:
             if self._closed:
                 raise ValueError("show: the viewer is closed")
+            if self._fault is not None:
+                raise RuntimeError(f"show: drawing has stopped: {self._fault}") from self._fault
             self._next = found, touch
             self._news.notify()
 
@@ -196,6 +201,13 @@ class Viewer:
             return self._news.wait_for(self._has_news, timeout)
 
     def _draw(self) -> None:
+        try:
+            self._turns()
+        except BaseException as error:  # noqa: BLE001  (told by the page, and who shows more)
+            self._fault = error
+            self.server.gui.add_markdown(stopped(error), order=-1)
+
+    def _turns(self) -> None:
         """Draws the last state that was shown, until the viewer is closed."""
         while True:
             if not self._await(SETTLED):

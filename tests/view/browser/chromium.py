@@ -45,6 +45,7 @@ PLACE = """(() => {
   const b = at.getBoundingClientRect();
   return b.width ? [b.x + b.width / 2, b.y + b.height / 2] : null;
 })()"""
+CTRL = 2  # the modifier of mouse events
 CLICKABLE = "button, [role=option], p, div, span"
 
 
@@ -171,6 +172,18 @@ class Browser:
         self.mouse("Moved", x, y)
         for kind in ("Pressed", "Released"):
             self.mouse(kind, x, y, button="left", clickCount=1)
+
+    def drag(self, start: np.ndarray, end: np.ndarray) -> None:
+        """Moves the mouse from one place to another, with Ctrl and the left button held."""
+        self.mouse("Moved", *start, modifiers=CTRL)
+        self.mouse("Pressed", *start, button="left", buttons=1, clickCount=1, modifiers=CTRL)
+        for part in np.linspace(0, 1, 6):
+            here = start + part * (end - start)
+            self.mouse("Moved", *here, button="left", buttons=1, modifiers=CTRL)
+
+    def drop(self, place: np.ndarray) -> None:
+        """Lets go of the left button."""
+        self.mouse("Released", *place, button="left", clickCount=1, modifiers=CTRL)
 
     def press(self, name: str) -> None:
         """Clicks on a button, the head of a folder or an option, by what is written on it."""

@@ -79,6 +79,32 @@ def test_a_browser_draws_what_is_shown(m, tmp_path):
             assert not browser.errors
 
 
+def test_no_lamp_shines_on_the_sky(tmp_path):
+    """A sky of one color is seen in one color, whatever the lights are."""
+    m = jaxsim.load_model("""
+      <mujoco>
+        <asset>
+          <texture type="skybox" builtin="flat" rgb1=".2 .3 .5" width="8" height="48"/>
+        </asset>
+        <worldbody>
+          <light dir="0 1 0" type="directional" diffuse="1 1 1"/>
+          <geom size=".1" rgba="1 0 0 1"/>
+        </worldbody>
+      </mujoco>""")
+    with Viewer(m, port=0) as viewer, Browser(tmp_path, viewer.address) as browser:
+        seen(browser)
+        corners = wait(lambda: lower_corners(browser))
+        np.testing.assert_allclose(corners, np.tile(corners[0], (4, 1)), atol=2)
+        assert not browser.errors
+
+
+def lower_corners(browser) -> list | None:
+    """The colors of the lower corners of a page; None: they are still white."""
+    picture = browser.picture()[-100:]
+    found = np.array([picture[-1, 5], picture[-1, -5], picture[0, 5], picture[0, -5]], int)
+    return None if (found == 255).all() else found.tolist()
+
+
 def test_a_world_is_played_and_touched(m, tmp_path):
     with Live(m, port=0) as live, Browser(tmp_path, live.viewer.address) as browser:
         world = live.simulation
@@ -115,6 +141,24 @@ def test_a_world_is_played_and_touched(m, tmp_path):
         wait(lambda: browser.ask("document.querySelectorAll('.uplot canvas').length") == 1)
         browser.press("Pause")
         wait(lambda: world.paused)
+        assert not browser.errors
+
+
+def test_a_body_is_pulled_to_where_the_mouse_goes(m, tmp_path):
+    with Live(m, port=0) as live, Browser(tmp_path, live.viewer.address) as browser:
+        world = live.simulation
+        wait(lambda: world.ready or world.fault)
+        browser.choose("camera", "side")
+        wait(lambda: near(seen(browser), RIGHT), "for the camera")
+        # what answers to a click can be dragged; elsewhere the camera would be moved
+        wait(lambda: browser.click(*RIGHT) or "ball (geom 0" in browser.text(), "for the click")
+        browser.drag(RIGHT, UP)
+        wait(lambda: int(world.held.active) == 1, "for the hold")
+        world.run(True)
+        wait(lambda: float(world.d.qpos[0]) > 1.2, "for the arm")
+        wait(lambda: near(seen(browser), UP), "for the ball")
+        browser.drop(UP)
+        wait(lambda: int(world.held.active) == 0)
         assert not browser.errors
 
 

@@ -1,5 +1,7 @@
 """A world that runs on a page: play, pause, step, key frames, sliders, pulling, curves."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,9 @@ from view.visitor import Visitor
 
 import jaxsim
 from jaxsim.enums import State
+from jaxsim.view import Viewer
 from jaxsim.view.browser.live import Live, control_bounds, joint_bounds
+from jaxsim.view.browser.panel.plots import SensorPlots
 from jaxsim.view.browser.panel.tables import markdown, tables
 
 MODEL = """
@@ -27,6 +31,11 @@ MODEL = """
   <keyframe><key name="hanging" qpos="1.5" ctrl="0.5"/></keyframe>
 </mujoco>
 """
+
+DRAG = {
+    "type": "SceneNodeDragMessage", "instance_index": None, "start_screen_pos": (0.5, 0.5),
+    "end_screen_pos": (0.6, 0.5), "button": "left", "modifier": "cmd/ctrl", "owner": "",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +73,7 @@ def test_a_world_runs_and_is_touched(m):
 
         # a curve
         visitor.set("angle", True)
-        visitor.wait(lambda: any(c.get("title") == "angle" for c in visitor.controls.values()))
+        visitor.wait(lambda: drawn(visitor, "angle"))
 
         # time passes, the control acts
         visitor.set("motor", 3.0)
@@ -88,14 +97,40 @@ def test_a_world_runs_and_is_touched(m):
     assert not world.fault
 
 
+def test_a_mouse_that_hurries_pulls_and_lets_go(m, monkeypatch):
+    """What is asked for while a hold is still being taken, which compiles, comes after it."""
+    from jaxsim.view.browser import simulation
+
+    def slow(*args, take=simulation._take_hold):
+        time.sleep(0.5)
+        return take(*args)
+
+    monkeypatch.setattr(simulation, "_take_hold", slow)
+    tip, there = (0.5, 0.0, 1.0), (5.0, 0.0, 1.0)
+    with Live(m, port=0) as live, Visitor(live.viewer.server) as visitor:
+        world, seen = live.simulation, []
+        visitor.wait(lambda: world.ready or world.fault)
+        visitor.wait(lambda: "/bodies/arm/arm" in visitor.nodes)
+        drag = {**DRAG, "name": "/bodies/arm/arm", "start_position": tip, "end_position": there}
+        for phase in ("start", "update"):
+            visitor.send({**drag, "phase": phase})
+        visitor.wait(lambda: int(world.held.active) == 1)
+        visitor.wait(lambda: np.allclose(world.held.refselpos, there))
+        for phase in ("end", "start", "end"):
+            visitor.send({**drag, "phase": phase})
+        visitor.wait(lambda: int(world.held.active) == 0)
+        # the second hold is taken and let go
+        time.sleep(1.5)
+        world.ask(lambda d: (seen.append(d), d)[1])
+        visitor.wait(lambda: seen)
+        assert int(world.held.active) == 0
+    assert not world.fault
+
+
 def pull_and_turn(visitor, world, at):
     """Somebody drags the tip with both buttons of a mouse."""
     # somebody pulls the tip to the side of x
-    drag = {
-        "type": "SceneNodeDragMessage", "name": f"{at}/arm", "instance_index": None,
-        "start_screen_pos": (0.5, 0.5), "end_screen_pos": (0.6, 0.5), "button": "left",
-        "modifier": "cmd/ctrl", "owner": "",
-    }  # fmt: skip
+    drag = {**DRAG, "name": f"{at}/arm"}
     tip = tuple(float(x) for x in world.d.site_xpos[0])
     visitor.send({**drag, "phase": "start", "start_position": tip, "end_position": tip})
     visitor.wait(lambda: int(world.held.active) == 1)
@@ -132,11 +167,42 @@ def test_a_fault_is_told(m, monkeypatch):
         visitor.wait(lambda: "no more memory" in visitor.text())
 
 
+def test_every_sensor_can_be_drawn():
+    """Also those for which there is no box at first."""
+    sensors = "".join(f'<jointpos name="s{k}" joint="elbow"/>' for k in range(20))
+    m = jaxsim.load_model(MODEL.replace("<sensor>", f"<sensor>{sensors}"))
+    with Viewer(m, port=0) as viewer, Visitor(viewer.server) as visitor:
+        SensorPlots(viewer.server.gui, m)
+        for name in ("12: s12", "19: s19", "21: sensor 21"):
+            visitor.set("sensor", name)
+            visitor.wait(lambda name=name: drawn(visitor, name.split(": ")[1]))
+        visitor.set("s19", False)
+        visitor.wait(lambda: not drawn(visitor, "s19"))
+        assert drawn(visitor, "s12")
+        # one that has a box is not in the list any more
+        choices = next(c for c in visitor.controls.values() if c["label"] == "sensor")["options"]
+        assert len(choices) == 1 + 22 - 12 - 3
+
+
+def drawn(visitor, name) -> bool:
+    return any(c.get("title") == name for c in visitor.controls.values())
+
+
 def test_sliders_have_the_ranges_of_the_model(m):
     assert control_bounds(m) == [("motor", -2.0, 3.0)]
     ((name, adr, low, high),) = joint_bounds(m)
     assert (name, adr) == ("elbow", 0)
     np.testing.assert_allclose([low, high], [-np.pi, np.pi])
+
+
+def test_controls_of_one_actuator_have_their_own_ranges():
+    """A limit belongs to a control, not to the actuator of the same number."""
+    several = '<pid name="servo" joint="elbow" kp="1" ki="1" kv="1" input="pos vel ff"/>'
+    m = jaxsim.load_model(MODEL.replace("<motor", f"{several}<motor").replace(' ctrl="0.5"', ""))
+    assert (m.nactuator, m.nu) == (2, 4)
+    found = control_bounds(m)
+    assert [name for name, *_ in found] == ["servo 0", "servo 1", "servo 2", "motor"]
+    assert found[3][1:] == (-2.0, 3.0)
 
 
 def test_tables_say_what_the_model_has(m):

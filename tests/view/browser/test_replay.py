@@ -45,6 +45,20 @@ def turned(angle: float) -> np.ndarray:
     return np.array([np.cos(angle / 2), 0, np.sin(angle / 2), 0])
 
 
+def test_a_fault_is_told(m, motion, monkeypatch):
+    """A page that stands still says why."""
+
+    def broken(*_):
+        raise RuntimeError("no more memory")
+
+    with Replay(m, motion, port=0) as replay, Visitor(replay.viewer.server) as visitor:
+        visitor.wait(lambda: "record" in visitor.text())
+        monkeypatch.setattr(type(replay.motion), "at", broken)
+        replay.play(True)
+        visitor.wait(lambda: "**stopped**: no more memory" in visitor.text())
+        assert str(replay.fault) == "no more memory"
+
+
 def test_a_motion_plays_to_its_end_and_is_sought_in(m, motion):
     with Replay(m, motion, port=0) as replay, Visitor(replay.viewer.server) as visitor:
         visitor.wait(lambda: not replay.playing)

@@ -131,6 +131,24 @@ def test_a_page_gets_the_parts_and_their_poses(m, d):
         visitor.wait(lambda: viewer.scene.opacity == 0.5)
 
 
+def test_a_floor_without_end_is_drawn_as_far_as_one_sees():
+    """Also where it ends in the other direction."""
+    model = """<mujoco><statistic extent="2"/><worldbody>
+      <geom name="all" type="plane" size="0 0 1"/>
+      <geom name="strip" type="plane" size="0 3 1"/>
+      <geom name="mat" type="plane" size="2 3 1"/>
+    </worldbody></mujoco>"""
+    with Viewer(jaxsim.load_model(model), port=0) as viewer, Visitor(viewer.server) as visitor:
+        visitor.wait(lambda: "/bodies/world/mat" in visitor.nodes)
+        all_of_it, strip, mat = (
+            visitor.nodes[f"/bodies/world/{name}"] for name in ("all", "strip", "mat")
+        )
+        seen = all_of_it["fade_distance"]
+        assert seen > 20
+        assert all_of_it["width"] == all_of_it["height"] == strip["width"] > 2 * seen
+        assert (strip["height"], mat["width"], mat["height"]) == (6, 4, 6)
+
+
 def test_worlds_of_a_batch_stand_side_by_side(m, d):
     heights = jnp.linspace(0.1, 0.5, 5)
     many = jax.vmap(lambda z: d.replace(qpos=d.qpos.at[2].set(z)))(heights)
@@ -176,6 +194,20 @@ def test_it_listens_on_this_machine_only_and_ends(m):
         socket.create_connection(("127.0.0.1", port), timeout=1)
     with pytest.raises(ValueError, match="closed"):
         viewer.show(jaxsim.make_data(m))
+
+
+def test_a_fault_is_told(m, d, monkeypatch):
+    """A page that stands still says why, and so does `show`."""
+
+    def broken(*_):
+        raise RuntimeError("no more memory")
+
+    with Viewer(m, port=0) as viewer, Visitor(viewer.server) as visitor:
+        monkeypatch.setattr(viewer.scene, "show", broken)
+        viewer.show(d)
+        visitor.wait(lambda: "**stopped**: no more memory" in visitor.text())
+        with pytest.raises(RuntimeError, match="drawing has stopped: no more memory"):
+            viewer.show(d)
 
 
 def test_wrong_arguments_are_answered_with_a_sentence(m, d):

@@ -22,6 +22,7 @@ from jaxsim.view.picture.sample import CUBE
 SKY = 2  # mjTEXTURE_SKYBOX
 AROUND = 0.2  # strength of the surroundings beside the lights of a model
 HEAD = 0.3  # light from everywhere, for the headlight: MuJoCo's on surfaces that face it by half
+UNLIT = "KHR_materials_unlit"
 FAR = 60.0  # half side of the box of the sky, in extents of the model
 HEIGHT = 5.0  # distance of lamps that shine along parallel rays, in extents of the model
 
@@ -98,20 +99,25 @@ def add_sky(server: Any, m: Model) -> Any:
     shape, place = _box(image.shape[0] == image.shape[1])
     trimesh, visual = needed("trimesh", "view"), needed("trimesh.visual", "view")
     material = needed("trimesh.visual.material", "view").PBRMaterial(
-        baseColorFactor=[0, 0, 0, 1],
-        emissiveFactor=[1.0, 1.0, 1.0],
-        emissiveTexture=needed("PIL.Image", "view").fromarray(image),
-        metallicFactor=0.0,
-        roughnessFactor=1.0,
+        baseColorTexture=needed("PIL.Image", "view").fromarray(image)
     )
     uv = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)
     looks = visual.TextureVisuals(uv=uv, material=material)
     mesh = trimesh.Trimesh(
         FAR * float(m.stat.extent) * shape.vertex, shape.face, process=False, visual=looks
     )
-    return server.scene.add_glb(
-        "/sky", bytes(mesh.export(file_type="glb")), cast_shadow=False, receive_shadow=False
-    )
+    data = bytes(mesh.export(file_type="glb", tree_postprocessor=_unlit))
+    return server.scene.add_glb("/sky", data, cast_shadow=False, receive_shadow=False)
+
+
+def _unlit(tree: dict[str, Any]) -> None:
+    """Has the images of a glTF file seen as they are: a black box shines in the light of a lamp.
+
+    The extension KHR_materials_unlit, https://github.com/KhronosGroup/glTF.
+    """
+    tree["extensionsUsed"] = [*tree.get("extensionsUsed", ()), UNLIT]
+    for material in tree["materials"]:
+        material["extensions"] = {UNLIT: {}}
 
 
 def _box(one: bool) -> tuple[Shape, np.ndarray]:

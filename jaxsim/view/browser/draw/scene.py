@@ -28,6 +28,7 @@ APART = 2.2  # distance of worlds side by side, in radii of a ball around one of
 AIMED = 100  # worlds that the camera sees at first
 STILL = 1e-7  # a pose that moved less is not sent again
 NOWHERE = np.array([0, 0, 0, 1, 0, 0, 0])  # a pose that stands for one that is not finite
+FADED = 50.0  # where a floor is not seen any more, in extents of the model
 LINES = 0.85  # of the brightness of a floor without a texture have the lines on it
 
 
@@ -267,19 +268,22 @@ class Scene:
         extent = float(self._m.stat.extent)
         color = np.clip(part.look.rgba[:3], 0, 1)
         line = color * LINES if color.mean() > 0.3 else 1 - LINES * (1 - color)
-        width, height = 2 * part.size[:2]
+        # what has no end ends where nothing is seen of it, from wherever a world is looked at
+        reach = FADED * extent
+        endless = (part.size[:2] <= 0) | (self.worlds > 1 and self._once(part))
+        far = 2 * (2 * reach + float(np.abs(self.offset).max()))
+        width, height = np.where(endless, far, 2 * part.size[:2])
         return self._server.scene.add_grid(
             path,
             float(width),
             float(height),
-            infinite_grid=part.endless or (self.worlds > 1 and self._once(part)),
             plane_color=_bytes(color),
             plane_opacity=float(part.look.rgba[3]),
             cell_color=_bytes(line),
             section_color=_bytes(line),
             cell_size=_round(extent / 10),
             section_size=_round(extent / 2),
-            fade_distance=50 * extent,
+            fade_distance=reach,
             **how,
         )
 

@@ -11,7 +11,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
 LONGEST = 400  # states that a curve has
-MOST = 12  # sensors that are listed
+MOST = 12  # sensors that have a box at first
+MORE = "more ..."  # what a list of the others says
 COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
 
 
@@ -25,24 +26,46 @@ class SensorPlots:
         self._plots: dict[int, Any] = {}
         if not m.nsensor:
             return
-        with gui.add_folder("Sensors", expand_by_default=False, order=20) as folder:
-            self._folder = folder
-            for i in range(min(m.nsensor, MOST)):
-                self._add_choice(i)
-            if m.nsensor > MOST:
-                gui.add_markdown(f"and {m.nsensor - MOST} more")
+        self._folder = gui.add_folder("Sensors", expand_by_default=False, order=20)
+        for i in range(min(m.nsensor, MOST)):
+            self._add_box(i)
+        if m.nsensor > MOST:
+            self._add_list(list(range(MOST, m.nsensor)))
 
-    def _add_choice(self, sensor: int) -> None:
-        name = dict(self._m.structure.names)["sensor"][sensor] or f"sensor {sensor}"
-        box = self._gui.add_checkbox(name, initial_value=False)
+    def _name(self, sensor: int) -> str:
+        return dict(self._m.structure.names)["sensor"][sensor] or f"sensor {sensor}"
+
+    def _add_box(self, sensor: int) -> Any:
+        """A box that shows the curve of a sensor."""
+        name = self._name(sensor)
+        with self._folder:
+            box = self._gui.add_checkbox(name, initial_value=False)
 
         @box.on_update
         def _(_: Any) -> None:
             with self._lock:
-                if box.value:
+                if box.value and sensor not in self._plots:
                     self._plots[sensor] = self._plot(sensor, name)
-                elif sensor in self._plots:
+                elif not box.value and sensor in self._plots:
                     self._plots.pop(sensor).remove()
+
+        return box
+
+    def _add_list(self, rest: list[int]) -> None:
+        """A list of sensors, which get a box where they are chosen."""
+        chosen = {f"{i}: {self._name(i)}": i for i in rest}
+        with self._folder:
+            choice = self._gui.add_dropdown("sensor", (MORE, *chosen), initial_value=MORE)
+
+        @choice.on_update
+        def _(_: Any) -> None:
+            with self._lock:  # two pages may choose at once
+                sensor = chosen.pop(choice.value, None)
+                box = None if sensor is None else self._add_box(sensor)
+            if box is not None:
+                choice.options = (MORE, *chosen)
+                choice.value = MORE
+                box.value = True
 
     def _plot(self, sensor: int, name: str) -> Any:
         dim = int(self._m.sensor_dim[sensor])
