@@ -68,6 +68,19 @@ def stack(worlds: Sequence, axis: int = 0):
     return jax.tree.map(lambda *a: jnp.asarray(np.stack(a, axis)), *worlds)
 
 
+def pushed(mj, number: int) -> tuple[list, dict]:
+    """Random states of the oracle, with forces on the dofs; and their fields, worlds first."""
+    rng, states = np.random.default_rng(0), []
+    for _ in range(number):
+        mjd = mujoco.MjData(mj)
+        mujoco.mj_integratePos(mj, mjd.qpos, 0.5 * rng.standard_normal(mj.nv), 1)
+        for field in (mjd.qvel, mjd.qfrc_applied):
+            field[:] = rng.standard_normal(mj.nv)
+        states.append(mjd)
+    fields = ("qpos", "qvel", "qfrc_applied")
+    return states, {n: jnp.asarray(np.stack([getattr(s, n) for s in states])) for n in fields}
+
+
 def world(many, k: int):
     """One world of many; keys of random numbers may be in it, which numpy does not know."""
 

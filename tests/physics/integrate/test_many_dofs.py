@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from states import world
+from states import pushed, world
 
 import jaxsim
 from jaxsim.physics.parts import is_sparse
@@ -64,16 +64,7 @@ def scene(request):
     mj = mujoco.MjModel.from_xml_string(text)
     m = jaxsim.load_model(text)
     assert is_sparse(m)
-    rng = np.random.default_rng(0)
-    states = []
-    for _ in range(WORLDS):
-        mjd = mujoco.MjData(mj)
-        mujoco.mj_integratePos(mj, mjd.qpos, 0.5 * rng.standard_normal(mj.nv), 1)
-        mjd.qvel[:] = rng.standard_normal(mj.nv)
-        mjd.qfrc_applied[:] = rng.standard_normal(mj.nv)
-        states.append(mjd)
-    fields = ("qpos", "qvel", "qfrc_applied")
-    given = {n: jnp.asarray(np.stack([getattr(s, n) for s in states])) for n in fields}
+    states, given = pushed(mj, WORLDS)
     many = jax.vmap(lambda v: jaxsim.make_data(m, keep=["qacc", "M"]).replace(**v))(given)
     return mj, m, states, many
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from states import pushed
 
 import jaxsim
 from jaxsim.physics.parts import falls_apart, is_sparse
@@ -38,16 +39,7 @@ def test_a_step_and_its_inverse_are_the_oracles(integrator, free, flag):
     mj, m = mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text)
     assert falls_apart(m)
     assert not is_sparse(m)
-    rng = np.random.default_rng(0)
-    states = []
-    for _ in range(WORLDS):
-        mjd = mujoco.MjData(mj)
-        mujoco.mj_integratePos(mj, mjd.qpos, 0.5 * rng.standard_normal(mj.nv), 1)
-        mjd.qvel[:] = rng.standard_normal(mj.nv)
-        mjd.qfrc_applied[:] = rng.standard_normal(mj.nv)
-        states.append(mjd)
-    fields = ("qpos", "qvel", "qfrc_applied")
-    given = {n: jnp.asarray(np.stack([getattr(s, n) for s in states])) for n in fields}
+    states, given = pushed(mj, WORLDS)
     start = jaxsim.make_data(m, keep=["qacc", "energy"])
     many = jax.vmap(lambda v: start.replace(**v))(given)
     found = jax.jit(jax.vmap(jaxsim.step, (None, 0)))(m, many)
