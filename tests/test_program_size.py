@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxsim
-from jaxsim.physics.arrays.call import CALL, program_of
+from jaxsim.physics.arrays.call.call import CALL, program_of
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 WORLDS = 64

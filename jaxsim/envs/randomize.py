@@ -12,7 +12,7 @@ import jax
 import jax.extend.core
 
 from jaxsim.model.model import Model
-from jaxsim.physics.arrays.call import CALL, program_of
+from jaxsim.physics.arrays.call.call import CALL, program_of
 from jaxsim.physics.constants.set_const import set_const
 
 # primitives that run a program, and how it is found in the equation

@@ -23,7 +23,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call import differentiated
+from jaxsim.physics.arrays.call.differentiated import differentiated
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import HIGHEST

@@ -23,7 +23,8 @@ from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model
 from jaxsim.model.structure import rows_beside_contacts
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call import Call, is_in_kernels
+from jaxsim.physics.arrays.call.call import Call
+from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)

@@ -14,7 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import outer_sum
-from jaxsim.physics.arrays.call import is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take

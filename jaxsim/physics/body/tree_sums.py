@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Tree
-from jaxsim.physics.arrays.call import is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.arrays.system.forest import ancestor_sums, descendant_sums

@@ -5,7 +5,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call import is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, pick
 

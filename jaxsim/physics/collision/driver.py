@@ -20,7 +20,7 @@ from jaxsim.model.data import FAR
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call import differentiated, is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.pin import few

@@ -16,9 +16,9 @@ from jax import lax
 
 from jaxsim.model.data import SolverStat
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call import not_differentiated
+from jaxsim.physics.arrays.call.differentiated import not_differentiated
+from jaxsim.physics.arrays.call.remember import solution
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.remember import solution
 from jaxsim.physics.arrays.system.factor import Whole
 from jaxsim.physics.arrays.system.lower import Symmetric
 from jaxsim.physics.arrays.system.tree import TreeMatrix

@@ -21,7 +21,7 @@ from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.call import differentiated, is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
 from jaxsim.physics.arrays.kernel import serves
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few

@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call import is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import column, take

@@ -12,7 +12,7 @@ from jaxsim.enums import ConeType, ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call import differentiated, is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import CHUNK, chunks
 from jaxsim.physics.collision.candidates.plan import layout

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from jaxsim.physics.arrays.call import is_in_kernels, not_differentiated
+from jaxsim.physics.arrays.call.differentiated import (
+    for_derivative,
+    is_in_kernels,
+    not_differentiated,
+)
 from jaxsim.physics.arrays.system.tree import TreeMatrix, pairs_of
 
 FORESTS = {
@@ -64,7 +68,7 @@ def test_derivatives_are_those_of_finite_differences():
     @jax.jit
     def solution(*given):
         f, x, b = map(jnp.asarray, given)
-        with _for_derivatives():
+        with for_derivative():
             more = TreeMatrix.of_products(tuple(f), tuple(x), forest)
             return TreeMatrix(tree.entries + more.entries, forest).solve(b)
 
@@ -78,10 +82,3 @@ def test_derivatives_are_those_of_finite_differences():
             rtol=0,
             atol=1e-14,
         )
-
-
-def _for_derivatives():
-    """The context in which a call makes its derivative."""
-    from jaxsim.physics.arrays import call
-
-    return call._differentiated(True)

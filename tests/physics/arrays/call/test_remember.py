@@ -9,8 +9,8 @@ from jax.extend.core import jaxpr_as_fun
 from tolerance import ROUGH_DIFFERENCE, ROUNDING
 
 import jaxsim
-from jaxsim.physics.arrays.call import Call
-from jaxsim.physics.arrays.remember import recalling, recording, solution
+from jaxsim.physics.arrays.call.call import Call
+from jaxsim.physics.arrays.call.remember import recalling, recording, solution
 
 X = np.random.default_rng(0).uniform(1, 2, (5, 3))
 BALL = """

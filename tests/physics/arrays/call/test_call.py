@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING
 
-from jaxsim.physics.arrays.call import CALL, Call, differentiated
+from jaxsim.physics.arrays.call.call import CALL, Call
+from jaxsim.physics.arrays.call.differentiated import differentiated
 from jaxsim.physics.arrays.pin import pin
 
 X = np.random.default_rng(0).normal(size=(6, 3))

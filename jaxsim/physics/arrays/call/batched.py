@@ -1,0 +1,104 @@
+"""How calls are batched: many worlds at once, a tile of them at a time, their axis the last."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.interpreters import batching
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.call.call import CALL, Call, Leaves
+from jaxsim.physics.arrays.call.derived import columns
+from jaxsim.physics.arrays.call.differentiated import is_in_kernels
+
+
+def _batched(leaves: Leaves, axes: Sequence, *, call: Call, worlds: int | None) -> tuple:
+    size = next(a.shape[axis] for a, axis in zip(leaves, axes, strict=True) if axis is not None)
+    first = [
+        a if axis is None else jnp.moveaxis(a, axis, 0)
+        for a, axis in zip(leaves, axes, strict=True)
+    ]
+    own = [axis is not None for axis in axes]
+    if call.linear and not any(own[: -call.linear]):
+        results = _in_columns(first, own, size, call, worlds)
+    elif worlds is None:
+        results = _in_worlds(first, own, size, call)
+    else:
+        results = _in_more_worlds(first, own, size, call, worlds)
+    return results, [0] * len(results)
+
+
+batching.primitive_batchers[CALL] = _batched
+
+
+def _in_columns(
+    leaves: list[Array], own: list[bool], size: int, call: Call, worlds: int | None
+) -> list[Array]:
+    """Results for several values of the linear arguments, in the first axis."""
+    number = len(leaves) - call.linear
+    several = [
+        a if has else jnp.broadcast_to(a, (size, *a.shape))
+        for a, has in zip(leaves[number:], own[number:], strict=True)
+    ]
+    return call.derived(columns)(*leaves[:number], *several, worlds=worlds)
+
+
+def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
+    """Results of many worlds, which are the first axis of those arguments that have their own."""
+    tile = call.tile(size, bool(call.linear))
+    at_once = partial(_at_once, own=own, size=tile, call=call)
+    if tile == size:
+        return at_once(leaves)
+    parts = [
+        a.reshape(size // tile, tile, *a.shape[1:])
+        for a, has in zip(leaves, own, strict=True)
+        if has
+    ]
+
+    def one(parts: list[Array]) -> list[Array]:
+        rest = iter(parts)
+        return at_once([next(rest) if has else a for a, has in zip(leaves, own, strict=True)])
+
+    return [a.reshape(size, *a.shape[2:]) for a in lax.map(one, parts)]
+
+
+def _at_once(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
+    """Worlds first, by worlds last. What all worlds share of a model stays one; the rest is
+    repeated, so that everything computed from a state has all worlds."""
+    if size == 1 and is_in_kernels():  # the program of one world is the faster one
+        given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
+        return [a[None] for a in call(*given)]
+
+    def last(a: Array, has: bool, shared: bool) -> Array:
+        if has:
+            return jnp.moveaxis(a, 0, -1)
+        return jnp.broadcast_to(a[..., None], (*a.shape, 1 if shared else size))
+
+    given = [last(*x) for x in zip(leaves, own, call.shared, strict=True)]
+    return [jnp.moveaxis(a, -1, 0) for a in call(*given, worlds=size)]
+
+
+def _in_more_worlds(
+    leaves: list[Array], own: list[bool], size: int, call: Call, worlds: int
+) -> list[Array]:
+    """Many times many worlds, as one set of worlds."""
+    one = [a.shape[-1] != worlds for a in leaves]
+    if any(o and not shared for o, shared in zip(one, call.shared, strict=True)):
+        # something that all worlds share is differentiated by: their changes are to be summed
+        axes = tuple(0 if has else None for has in own)
+        each: list[Array] = jax.vmap(call.function(worlds, True), axes)(*leaves)
+        return each
+
+    def first(a: Array, has: bool, is_one: bool) -> tuple[Array, bool]:
+        """The argument with all worlds first, or one that serves all."""
+        if is_one and not has:
+            return a[..., 0], False
+        a = a if has else a[None]
+        a = jnp.moveaxis(jnp.broadcast_to(a, (size, *a.shape[1:-1], worlds)), -1, 1)
+        return a.reshape(size * worlds, *a.shape[2:]), True
+
+    given, has_own = zip(*(first(*x) for x in zip(leaves, own, one, strict=True)), strict=True)
+    found = _in_worlds(list(given), list(has_own), size * worlds, call)
+    return [jnp.moveaxis(a.reshape(size, worlds, *a.shape[1:]), 1, -1) for a in found]

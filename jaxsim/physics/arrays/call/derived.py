@@ -1,0 +1,159 @@
+"""The calls that are made of a call: what its derivatives run, some of its results, its columns.
+
+Each is a call as well, so that it is batched and differentiated by the same rules.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr
+from jax.interpreters import partial_eval
+
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.call import remember
+from jaxsim.physics.arrays.call.call import Call, Like, evaluated, inputs_of
+from jaxsim.physics.arrays.call.differentiated import for_derivative, is_real
+
+
+def with_ends(call: Call) -> Call:
+    """The call that returns the ends of its iterations, too."""
+
+    def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
+        program, _ = remember.recording(call.program([jax.typeof(a) for a in leaves], worlds))
+        return evaluated(program, staged, leaves)
+
+    return Call(run, call.shared, call.linear, call.tile)
+
+
+def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
+    """The change of the real results by changes of some arguments.
+
+    Args:
+      active: which arguments change. The changes follow the arguments and the ends.
+      ends: how many ends of iterations follow the arguments.
+    """
+    number = len(active)
+
+    def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
+        given, changes = leaves[:number], leaves[number + ends :]
+        function = call.recalling(worlds, staged, leaves[number : number + ends])
+
+        def of_active(*chosen: Array) -> list[Array]:
+            rest = iter(chosen)
+            every = (next(rest) if a else x for a, x in zip(active, given, strict=True))
+            return [x for x in function(*every) if is_real(x)]
+
+        chosen = tuple(x for a, x in zip(active, given, strict=True) if a)
+        with for_derivative():
+            changed: list[Array] = jax.jvp(of_active, chosen, changes)[1]
+        return changed
+
+    shared = [s and not a for s, a in zip(call.shared, active, strict=True)]
+    new = [False] * sum(active)
+
+    def results(avals: Sequence, worlds: int | None) -> list:
+        return [a for a in call.results(avals[:number], worlds) if is_real(a)]
+
+    def needs(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
+        # what the results do not depend on, their change does not; in a scan, where it is found
+        # out step by step which arguments change, most tangents are asked this alone
+        given, some = avals[:number], iter(used)
+        every = [next(some) if is_real(a) else False for a in call.results(given, worlds)]
+        with for_derivative():
+            program = (call.recalled if ends else call.program)(given, worlds)
+        inputs = inputs_of(program, every)
+        return inputs + [i for i, a in zip(inputs[:number], active, strict=True) if a]
+
+    return Call(run, (*shared, *[False] * ends, *new), len(new), call.tile, results, needs)
+
+
+def transposed(call: Call, like: tuple[Like, ...], given: tuple[bool, ...]) -> Call:
+    """The weights of the linear arguments that weights of some results amount to.
+
+    Args:
+      like: the linear arguments.
+      given: which results have weights, which stand in the place of the linear arguments.
+    """
+
+    def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
+        rest, weights = leaves[: -sum(given)], iter(leaves[-sum(given) :])
+        function = partial(call.function(worlds, staged), *rest)
+        changes = [a.struct(worlds) for a in like]
+        results = jax.eval_shape(function, *changes)
+        every = [
+            next(weights) if g else jnp.zeros(r.shape, r.dtype)
+            for g, r in zip(given, results, strict=True)
+        ]
+        return list(jax.linear_transpose(function, *changes)(every))
+
+    new = [False] * sum(given)
+
+    def results(avals: Sequence, worlds: int | None) -> list:
+        del avals
+        structs = [a.struct(worlds) for a in like]
+        return [jax.core.ShapedArray(s.shape, s.dtype) for s in structs]
+
+    return Call(run, (*call.shared[: -call.linear], *new), len(new), call.tile, results)
+
+
+def columns(call: Call) -> Call:
+    """The call for several values of its linear arguments, which have an axis of them first."""
+    axes = (None,) * (len(call.shared) - call.linear) + (0,) * call.linear
+
+    def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
+        columns: list[Array] = jax.vmap(call.function(worlds, staged), axes)(*leaves)
+        return columns
+
+    return Call(run, call.shared, call.linear, call.tile)
+
+
+def part(
+    call: Call, like: tuple[Like, ...], inputs: tuple[bool, ...], outputs: tuple[bool, ...]
+) -> Call:
+    """Some results, of the arguments that these need.
+
+    Args:
+      like: all arguments.
+      inputs, outputs: which arguments are needed, and which results are wanted.
+    """
+
+    def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
+        some = iter(leaves)
+        structs = (a.struct(worlds) for a in like)
+        every = [
+            next(some) if i else jnp.zeros(s.shape, s.dtype)
+            for i, s in zip(inputs, structs, strict=True)
+        ]
+        results = call.function(worlds, staged)(*every)
+        return [r for r, o in zip(results, outputs, strict=True) if o]
+
+    def whole(avals: Sequence, worlds: int | None) -> list:
+        some, structs = iter(avals), (a.struct(worlds) for a in like)
+        return [
+            next(some) if i else jax.core.ShapedArray(s.shape, s.dtype)
+            for i, s in zip(inputs, structs, strict=True)
+        ]
+
+    def results(avals: Sequence, worlds: int | None) -> list:
+        every = call.results(whole(avals, worlds), worlds)
+        return [r for r, o in zip(every, outputs, strict=True) if o]
+
+    def needs(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
+        some = iter(used)
+        every = call.needs(whole(avals, worlds), worlds, [o and next(some) for o in outputs])
+        return [n for n, i in zip(every, inputs, strict=True) if i]
+
+    def made(avals: Sequence, worlds: int | None) -> ClosedJaxpr:
+        program = call.program(whole(avals, worlds), worlds)
+        jaxpr, used = partial_eval.dce_jaxpr(program.jaxpr, list(outputs), list(inputs))
+        if list(used) != list(inputs):
+            # by name this form has more inputs than the one that was asked; zeros do for them
+            return some_results._made(avals, worlds)
+        return program.replace(jaxpr=jaxpr)
+
+    shared = [s for s, i in zip(call.shared, inputs, strict=True) if i]
+    linear = sum(inputs[len(inputs) - call.linear :])
+    some_results = Call(run, shared, linear, call.tile, results, needs, made)
+    return some_results

@@ -1,0 +1,63 @@
+"""How calls are differentiated, forwards and backwards, and what is left out of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import JaxprEqn
+from jax.interpreters import ad, partial_eval
+
+from jaxsim.physics.arrays.call.call import CALL, Call, Leaves, Like
+from jaxsim.physics.arrays.call.derived import part, tangent, transposed, with_ends
+from jaxsim.physics.arrays.call.differentiated import is_real
+
+
+def _change(primals: Leaves, tangents: Sequence, *, call: Call, worlds: int | None) -> tuple:
+    ends = call.ends([jax.typeof(a) for a in primals], worlds)
+    known = (call.derived(with_ends) if ends else call)(*primals, worlds=worlds)
+    results, found = known[: len(known) - ends], known[len(known) - ends :]
+    active = tuple(not isinstance(t, ad.Zero) for t in tangents)
+    some = [t for t in tangents if not isinstance(t, ad.Zero)]
+    changes = iter(call.derived(tangent, active, ends)(*primals, *found, *some, worlds=worlds))
+    none = (ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results)
+    return results, [next(changes) if is_real(r) else z for r, z in zip(results, none, strict=True)]
+
+
+ad.primitive_jvps[CALL] = _change
+
+
+def _weights(weights: Sequence, *leaves: Any, call: Call, worlds: int | None) -> list:
+    rest, changes = leaves[: -call.linear], leaves[-call.linear :]
+    given = tuple(not isinstance(w, ad.Zero) for w in weights)
+    if not any(given):
+        return [None] * len(leaves)
+    some = [w for w in weights if not isinstance(w, ad.Zero)]
+    like = tuple(
+        Like.of(c.aval if ad.is_undefined_primal(c) else jax.typeof(c), worlds) for c in changes
+    )
+    found = call.derived(transposed, like, given)(*rest, *some, worlds=worlds)
+    wanted = [w if ad.is_undefined_primal(c) else None for c, w in zip(changes, found, strict=True)]
+    return [None] * len(rest) + wanted
+
+
+ad.primitive_transposes[CALL] = _weights
+
+
+def _needed(used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+    """The call without the results that nobody uses, and without what these alone need."""
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    call, worlds = eqn.params["call"], eqn.params["worlds"]
+    inputs = call.needs([v.aval for v in eqn.invars], worlds, used)
+    if all(used) and all(inputs):
+        return inputs, eqn
+    like = tuple(Like.of(v.aval, worlds) for v in eqn.invars)
+    rest = eqn.replace(
+        invars=[v for v, i in zip(eqn.invars, inputs, strict=True) if i],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        params={"call": call.derived(part, like, tuple(inputs), tuple(used)), "worlds": worlds},
+    )
+    return inputs, rest
+
+
+partial_eval.dce_rules[CALL] = _needed
