@@ -60,4 +60,9 @@ def _needed(used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | Non
     return inputs, rest
 
 
-partial_eval.dce_rules[CALL] = _needed
+def _needed_beside(used: list[bool], live: list[bool], eqn: JaxprEqn) -> tuple:
+    del live  # says which references are read later; a call has none
+    return _needed(used, eqn)
+
+
+partial_eval.dce_rules[CALL] = _needed if jax.__version_info__ < (0, 12) else _needed_beside
