@@ -65,4 +65,7 @@ def _needed_beside(used: list[bool], live: list[bool], eqn: JaxprEqn) -> tuple:
     return _needed(used, eqn)
 
 
-partial_eval.dce_rules[CALL] = _needed if jax.__version_info__ < (0, 12) else _needed_beside
+_rule: Any = (
+    _needed if jax.__version_info__ < (0, 12) else _needed_beside
+)  # jax's type names one form
+partial_eval.dce_rules[CALL] = _rule
