@@ -5,6 +5,7 @@ from functools import partial, wraps
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -59,9 +60,10 @@ def over_devices(
     @jax.jit
     def divided(*args: Any) -> Any:
         mesh, specs = plan(args)
-        return jax.shard_map(
-            function, mesh=mesh, in_specs=specs, out_specs=P(AXIS), check_vma=False
-        )(*args)
+        part, leaves, axes = _without_empty(function, args, specs, mesh.size)
+        return jax.shard_map(part, mesh=mesh, in_specs=axes, out_specs=P(AXIS), check_vma=False)(
+            *leaves
+        )
 
     @wraps(function)
     def placed(*args: Any) -> Any:
@@ -72,6 +74,32 @@ def over_devices(
         )
 
     return placed
+
+
+def _without_empty(
+    function: Callable[..., Any], args: Sequence[Any], specs: Sequence[P], parts: int
+) -> tuple[Callable[..., Any], list[Any], tuple[P, ...]]:
+    """A function of some worlds, by those of its leaves that are not empty, these, and their axes.
+
+    XLA's compiler dies of a divided function that reads an empty argument (jaxlib 0.11 and 0.12).
+    """
+    leaves, form = jax.tree.flatten(args)
+    axes = [spec for spec, a in zip(specs, args, strict=True) for _ in jax.tree.leaves(a)]
+    kept = [i for i, leaf in enumerate(leaves) if np.size(leaf)]
+
+    def local_shape(i: int) -> tuple[int, ...]:
+        first, *rest = np.shape(leaves[i])
+        return (first // parts if axes[i] == P(AXIS) else first, *rest)
+
+    def part(*given: Any) -> Any:
+        known = dict(zip(kept, given, strict=True))
+        complete = [
+            known[i] if i in known else jnp.zeros(local_shape(i), leaf.dtype)
+            for i, leaf in enumerate(leaves)
+        ]
+        return function(*jax.tree.unflatten(form, complete))
+
+    return part, [leaves[i] for i in kept], tuple(axes[i] for i in kept)
 
 
 def most_devices(worlds: int, limit: int) -> int:

@@ -52,6 +52,14 @@ for a, b in zip(*slope, strict=True):
     assert np.abs(a).max() > 1e-6
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
+# arguments without a number, of all worlds and of each
+def shapes(every, each):
+    assert (every.shape, each.shape) == ((4, 0), (3, 0))
+    return jnp.zeros(3) + each.sum() + every.sum()
+
+empty = jaxsim.over_devices(shapes, in_axes=(None, 0))(jnp.ones((4, 0)), jnp.ones((6, 0)))
+assert empty.shape == (6,)
+
 # what lies on two devices, in a call for one of them, and the other way
 both, alone = divided(m, d), jax.tree.map(lambda x: x[:5], two)
 some = divided(m, alone)
