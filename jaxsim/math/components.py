@@ -76,6 +76,11 @@ class Components:
 
     def to_array(self, axis: int = 1):
         """The inverse of `from_array`."""
+        first = self.parts[0]
+        if all(part is first for part in self.parts):  # one value for all, which need not be copied
+            shape = list(jnp.shape(first))
+            shape.insert(axis, len(self.parts))
+            return jnp.broadcast_to(jnp.expand_dims(first, axis), shape)
         # parts that follow from the model alone have one world where others have many
         return jnp.stack(jnp.broadcast_arrays(*self.parts), axis=axis)
 

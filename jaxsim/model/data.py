@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import MINAWAKE
+from jaxsim.math.components import Components
 from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, work
 
@@ -365,7 +366,14 @@ NO_CONTACT = {"dist": FAR, "geom": -1, "efc_address": -1}  # a place without one
 
 def no_contacts(like: Contact) -> Contact:
     """As many places as `like` has, without a contact."""
-    empty: Contact = jax.tree.map(jnp.zeros_like, like)
+
+    def zero(a):
+        if not isinstance(a, Components):
+            return jnp.zeros_like(a)
+        one = jnp.zeros_like(a.parts[0])
+        return a.map(lambda _: one)
+
+    empty: Contact = jax.tree.map(zero, like, is_leaf=lambda a: isinstance(a, Components))
     return empty.replace(
         **{name: jnp.full_like(getattr(like, name), value) for name, value in NO_CONTACT.items()}
     )

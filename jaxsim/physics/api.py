@@ -36,6 +36,7 @@ from jaxsim.physics.integrate.parted import forward_skip as forward_skip
 from jaxsim.physics.integrate.parted import inverse_skip as inverse_skip
 from jaxsim.physics.integrate.parted import step1 as step1
 from jaxsim.physics.integrate.parted import step2 as step2
+from jaxsim.physics.integrate.step import WHERE_ALL_SLEEP
 from jaxsim.physics.integrate.step import step as _step
 from jaxsim.physics.inverse import compare_fwd_inv as _compare_fwd_inv
 from jaxsim.physics.inverse import inv_constraint as _inv_constraint
@@ -63,7 +64,7 @@ from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
 from jaxsim.physics.stage import Stage, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
-step = public(_step, callbacks=True)
+step = public(_step, callbacks=True, short=WHERE_ALL_SLEEP)
 forward = public(_forward, callbacks=True)
 inverse = public(_inverse, callbacks=True)
 compare_fwd_inv = public(_compare_fwd_inv)

@@ -15,12 +15,18 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_array, check_callbacks, check_data, check_model
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.native import Short, worlds
 from jaxsim.physics.resume import missing, resumed
 from jaxsim.physics.stage import STAGES, Stage
 
 
-def public(core: Callable, *, callbacks: bool = False, stage: Stage | None = None) -> Callable:
+def public(
+    core: Callable,
+    *,
+    callbacks: bool = False,
+    stage: Stage | None = None,
+    short: Short | None = None,
+) -> Callable:
     """The public form of a function of the physics.
 
     What it reads and writes is declared at the function itself (stage.py); `carries` of the public
@@ -30,6 +36,7 @@ def public(core: Callable, *, callbacks: bool = False, stage: Stage | None = Non
       core: takes unpacked records and arrays `[items, *W]`.
       callbacks: whether it takes those of its caller, who may also give them with the model.
       stage: what it reads; None: as declared.
+      short: a shorter function for some states; None: there is none.
     """
     signature, stage = inspect.signature(core), stage or STAGES.get(core.__name__, NO_STAGE)
     names, name = tuple(signature.parameters), core.__name__.lstrip("_")
@@ -38,7 +45,7 @@ def public(core: Callable, *, callbacks: bool = False, stage: Stage | None = Non
     def alone(m, *rest):
         return core(m, *(resumed(m, a, stage.reads) if isinstance(a, Data) else a for a in rest))
 
-    native = worlds(alone)
+    native = worlds(alone, short)
 
     @functools.wraps(core)
     def function(*args, **named):

@@ -13,7 +13,7 @@ kernels. Where the mark means nothing it changes nothing.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -89,23 +89,32 @@ def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
     """Operations in order, each with the arrays of one number that it is the first to use.
 
     A loop that fills an array does so in place where the array is made in the same kernel; one that
-    comes from another kernel it would copy first.
+    comes from another kernel it would copy first. Those that are results need no kernel: XLA writes
+    them once, in the order of axes that is asked for.
     """
     waiting: dict[Var, JaxprEqn] = {}
+    one_number: set[Var] = set()
+
+    def awaited(values: Iterable) -> list[JaxprEqn]:
+        found = (waiting.pop(v, None) for v in values if not isinstance(v, Literal))
+        return [e for eqn in found if eqn for e in (*awaited(eqn.invars), eqn)]
+
     for eqn in eqns:
-        if eqn.primitive.name == "broadcast_in_dim" and isinstance(eqn.invars[0], Literal):
+        of_one = all(isinstance(v, Literal) or v in one_number for v in eqn.invars)
+        if eqn.primitive.name in ("broadcast_in_dim", "reshape") and of_one:
             waiting[eqn.outvars[0]] = eqn
+            one_number.add(eqn.outvars[0])
             continue
-        used = dict.fromkeys(v for v in eqn.invars if not isinstance(v, Literal))
-        arrays = [waiting.pop(v) for v in used if v in waiting]
+        arrays = awaited(eqn.invars)
         number = 1 + sum(1 for inner in _inside(eqn) for _ in _all(inner))
         run = _run_of(eqn, number)
         if arrays and run is not _one_kernel:
             yield _Unit(arrays, len(arrays), _one_kernel)
             arrays = []
         yield _Unit([*arrays, eqn], len(arrays) + number, run)
-    if waiting:  # results
-        yield _Unit(list(waiting.values()), len(waiting), _one_kernel)
+    if waiting:
+        arrays = awaited(list(waiting))
+        yield _Unit(arrays, len(arrays), _as_it_is)
 
 
 def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:

@@ -12,7 +12,7 @@ world as one item) and arrays `[items, *W]`. `worlds` makes the public function 
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model
 from jaxsim.model.structure import rows_beside_contacts
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call.call import Call
+from jaxsim.physics.arrays.call.call import Call, Shortcut
 from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 
@@ -93,11 +93,26 @@ def _pack(field: Field, value: Any, like: Any) -> Any:
     return value if field.shape else value[0]
 
 
-def worlds(core: Callable) -> Callable:
+class Short(NamedTuple):
+    """A shorter function that does in some states, for worlds that are else taken one by one.
+
+    Attributes:
+      serves: whether there is one for a model.
+      holds: takes what the function takes; whether all worlds are in such a state, one bool.
+      function: the shorter one.
+    """
+
+    serves: Callable[[Model], bool]
+    holds: Callable
+    function: Callable
+
+
+def worlds(core: Callable, short: Short | None = None) -> Callable:
     """Makes the public function `(m, d, *arrays) -> Data or arrays` of a physics function.
 
     Args:
       core: takes unpacked records and arrays `[items, *W]`, returns a record or arrays.
+      short: a shorter function for some states; None: there is none.
 
     Returns:
       The function for one world; under `vmap` it runs `core` with the worlds last.
@@ -109,7 +124,9 @@ def worlds(core: Callable) -> Callable:
         shared = [_may_be_shared(a) for a in args for _ in jax.tree.leaves(a)]
         results: list = []  # their form, known when the function has been traced
 
-        def run(number: int | None, staged: bool, *leaves: Array) -> list[Array]:
+        def run(
+            core: Callable, results: list, number: int | None, staged: bool, *leaves: Array
+        ) -> list[Array]:
             del staged
             given = jax.tree.unflatten(form, leaves)
             rank = 0 if number is None else 1
@@ -120,8 +137,13 @@ def worlds(core: Callable) -> Callable:
                 return values
             return [jnp.broadcast_to(a, (*a.shape[:-1], number)) for a in values]
 
+        shortcut = None
+        if short is not None and short.serves(args[0]):
+            runs = (functools.partial(run, f, []) for f in (short.holds, short.function))
+            shortcut = Shortcut(*(Call(run, shared, 0, _tile_of_short) for run in runs))
         tile = functools.partial(tile_size, args[0])
-        values = Call(run, shared, 0, tile)(*map(jnp.asarray, leaves))
+        call = Call(functools.partial(run, core, results), shared, 0, tile, shortcut=shortcut)
+        values = call(*map(jnp.asarray, leaves))
         return jax.tree.unflatten(results[0], values)
 
     return public
@@ -174,7 +196,16 @@ def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
         return 1
     least, most = TILES
     read = (m.nv + ROWS) * m.nv * m.qpos0.dtype.itemsize
-    most = min(max(CACHE // max(read, 1), least), most)
+    return _tile(worlds, min(max(CACHE // max(read, 1), least), most))
+
+
+def _tile_of_short(worlds: int, linear: bool) -> int:
+    """The same of a function that does nothing with rows."""
+    del linear
+    return _tile(worlds, TILES[1])
+
+
+def _tile(worlds: int, most: int) -> int:
     if worlds <= most or not platform().tiles:
         return worlds
     tile = max(n for n in range(1, most + 1) if worlds % n == 0)

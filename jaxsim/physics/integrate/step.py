@@ -11,6 +11,7 @@ from jaxsim.model.data import ALWAYS, AWAKE, WAITING, Data, no_contacts
 from jaxsim.model.model import Model
 from jaxsim.model.start import start_state
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.native import Short
 from jaxsim.physics.arrays.select import column
 from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.integrate.integrate import advance, rk4, single_step
@@ -43,9 +44,8 @@ def step(m: Model, d: Data) -> Data:
     """
     if not may_skip(m):
         return _stepped(m, d)
-    still = nothing_stirs(m, d) & ~jnp.any(first_bad(d.qpos).where | first_bad(d.qacc_smooth).where)
-    branches = (lambda d: _like(d, _slept(m, d)), lambda d: _like(d, _stepped(m, d)))
-    slept_or_stepped: Data = lax.cond(still, *branches, d)
+    branches = (lambda d: _slept(m, d), lambda d: _like(d, _stepped(m, d)))
+    slept_or_stepped: Data = lax.cond(_all_sleep_on(m, d), *branches, d)
     return slept_or_stepped
 
 
@@ -54,11 +54,22 @@ def _stepped(m: Model, d: Data) -> Data:
     return advanced(m, forward(m, checked(m, d)), IntegratorType(m.opt.integrator))
 
 
+def _all_sleep_on(m: Model, d: Data) -> Array:
+    """Whether every tree of every world sleeps through the step, one bool."""
+    bad = first_bad(d.qpos).where | first_bad(d.qacc_smooth).where
+    return nothing_stirs(m, d) & ~jnp.any(bad)
+
+
 def _slept(m: Model, d: Data) -> Data:
     """A step through which everything sleeps: time goes on, and what is no part of a tree."""
     with where_all_sleep():
         found = forward(m, d)
-        return advance(m, found, found.qacc).replace(tree_asleep=d.tree_asleep)
+        new = advance(m, found, found.qacc).replace(tree_asleep=d.tree_asleep)
+    return _like(d, new)
+
+
+# worlds of large models, which are stepped one by one, are asked together first
+WHERE_ALL_SLEEP = Short(may_skip, _all_sleep_on, _slept)
 
 
 def _like(d: Data, new: Data) -> Data:

@@ -1,6 +1,6 @@
 """Steps through which everything sleeps: a shorter program that gives what the longer one does."""
 
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from states import stack
 from tolerance import STIFF
 
 import jaxsim
+from jaxsim.physics.arrays import native
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.integrate import step as step_file
 from jaxsim.physics.sleep.still import may_skip, nothing_stirs
@@ -150,6 +151,58 @@ def test_worlds_that_sleep_together_or_beside_one_that_does_not():
             for name in ("time", "qpos", "qvel", "act", "history", "sensordata", "energy", "qacc"):
                 found = getattr(together, name)[i]
                 np.testing.assert_allclose(found, getattr(d, name), err_msg=name, **STIFF)
+
+
+BALLS = """
+<mujoco>
+  <option><flag sleep="enable"/></option>
+  <worldbody>
+    <geom type="plane" size="3 3 .1"/>
+    <body pos="0 0 .1" sleep="init"><joint type="slide" axis="0 0 1"/><geom size=".1"/></body>
+    <body pos="1 0 .1" sleep="init"><joint type="slide" axis="0 0 1"/><geom size=".1"/></body>
+  </worldbody>
+  <sensor><clock/></sensor>
+</mujoco>
+"""
+
+
+def balls_of_a_large_model(monkeypatch):
+    """A model whose worlds are taken one by one, one of them, and many worlds one step later."""
+    monkeypatch.setattr(native, "LARGE", 0)
+    twins = of_text(BALLS)
+    twins.d = step(twins.m, twins.d)
+    assert sleeps_on(twins.m, twins.d)
+    assert native.tile_size(twins.m, 3) == 1
+    return twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
+
+
+def test_worlds_of_large_models_that_sleep_together(monkeypatch):
+    m, d, many = balls_of_a_large_model(monkeypatch)
+    many = jax.jit(many)
+    later, pushed = d.replace(time=d.time + 1), d.replace(qvel=d.qvel.at[1].set(-1e-2))
+    for loop in ([d, later, d], [d, pushed, later]):
+        found = many(m, stack(loop))
+        expected = stack([step(m, d) for d in loop])
+        for path, a in jax.tree_util.tree_leaves_with_path(expected):
+            b = dict(jax.tree_util.tree_leaves_with_path(found))[path]
+            np.testing.assert_allclose(a, b, err_msg=jax.tree_util.keystr(path), **STIFF)
+
+
+@pytest.mark.slow
+def test_derivatives_of_worlds_of_large_models_that_sleep_together(monkeypatch):
+    m, d, many = balls_of_a_large_model(monkeypatch)
+    pushed = d.replace(qvel=d.qvel.at[1].set(-1e-2))
+
+    def ends(many, qpos, together):
+        new = many(m, together.replace(qpos=qpos))
+        return (new.qpos**2).sum() + new.qvel.sum() + (new.xpos**2).sum()
+
+    slopes = jax.jit(jax.grad(partial(ends, many)))
+    expected = jax.jit(jax.grad(partial(ends, jax.vmap(longer, (None, 0)))))
+    for loop in ([d, d], [d, pushed]):
+        together = stack(loop)
+        of = together.qpos, together
+        np.testing.assert_allclose(slopes(*of), expected(*of), **STIFF)
 
 
 ARM = """

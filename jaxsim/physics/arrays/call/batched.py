@@ -1,6 +1,6 @@
 """How calls are batched: many worlds at once, a tile of them at a time, their axis the last."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
@@ -48,7 +48,28 @@ def _in_columns(
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
     tile = call.tile(size, bool(call.linear))
-    at_once = partial(_at_once, own=own, size=tile, call=call)
+    if call.shortcut is None or not tile == 1 < size:
+        return _in_tiles(leaves, own, size, tile, partial(_at_once, own=own, size=tile, call=call))
+    tile = call.shortcut.call.tile(size, False)
+    return _in_tiles(leaves, own, size, tile, partial(_shortened, own=own, size=tile, call=call))
+
+
+def _shortened(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
+    """Results of worlds that are taken one by one, unless the shortcut does for all."""
+    assert call.shortcut is not None
+    holds, short = call.shortcut
+    (found,) = _at_once(lax.stop_gradient(leaves), own, size, holds)
+    each = partial(_in_tiles, leaves, own, size, 1, partial(_at_once, own=own, size=1, call=call))
+    results: list[Array] = lax.cond(
+        jnp.all(found), lambda: _at_once(leaves, own, size, short), each
+    )
+    return results
+
+
+def _in_tiles(
+    leaves: list[Array], own: list[bool], size: int, tile: int, at_once: Callable
+) -> list[Array]:
+    """Results of many worlds, by those of a tile of them at a time."""
     if tile == size:
         return at_once(leaves)
     parts = [

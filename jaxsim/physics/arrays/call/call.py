@@ -54,6 +54,18 @@ class Like(NamedTuple):
         return jax.ShapeDtypeStruct((*self.shape, *last), self.dtype)
 
 
+class Shortcut(NamedTuple):
+    """A shorter call that does where something holds of all worlds that are asked together.
+
+    Attributes:
+      holds: the call that says so, of the same arguments; a bool.
+      call: the shorter one, with the same results there.
+    """
+
+    holds: "Call"
+    call: "Call"
+
+
 class Call:
     """A function of arrays, for one world or for many whose axis is the last.
 
@@ -69,6 +81,7 @@ class Call:
       needs: `(avals, worlds, used)` to which arguments the results that are used depend on, where
         this is known without tracing.
       made: `(avals, worlds)` to the traced function, where it is known without tracing.
+      shortcut: what is tried before many worlds are taken one by one; None: nothing.
     """
 
     def __init__(
@@ -80,10 +93,12 @@ class Call:
         results: Callable[[Sequence, int | None], list] | None = None,
         needs: Callable[[Sequence, int | None, Sequence[bool]], list[bool]] | None = None,
         made: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
+        shortcut: Shortcut | None = None,
     ) -> None:
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
         self.results = results or self._traced_results
         self.needs, self.made = needs or self._traced_needs, made or self._made
+        self.shortcut = shortcut
         self._derived: dict[tuple, Call] = {}
         self._programs: dict[tuple, ClosedJaxpr] = {}
         self._recalled_programs: dict[int, ClosedJaxpr] = {}
