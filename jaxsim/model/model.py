@@ -12,7 +12,7 @@ from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, brief, nested, static
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import HULLS_MOVED, Structure
 from jaxsim.model.switch.clashes import DECIDE, check_clashes, clashing
 from jaxsim.model.switch.switches import check_states, check_switches
 
@@ -320,14 +320,22 @@ class Model(Record):
         check_states(structure, changed)
 
     def replace(self, **values: Any) -> Self:
-        """The same model with other values; what clashed no more is no part of its structure."""
+        """The same model with other values.
+
+        What clashed no more is no part of its structure. That vertices of meshes moved is: the
+        tables of their hulls, in which what is farthest is looked up, need a walk from then on.
+        """
         new = super().replace(**values)
+        if "mesh_vert" in values and new.structure is not None:
+            new = new._restructured(**{HULLS_MOVED: True})
         if DECIDE.isdisjoint(values) or not isinstance(new.opt, Option) or new.structure is None:
             return new
         if not new.structure.clash_places or clashing(new):
             return new
-        mended = new.structure.replace(clash_places=())
-        return new.converted({"structure": mended}, new._native)
+        return new._restructured(clash_places=())
+
+    def _restructured(self, **tables: Any) -> Self:
+        return self.converted({"structure": self.structure.replace(**tables)}, self._native)
 
     def _check_clashes(self, changed: Mapping[str, Any]) -> None:
         """Raises ValueError for a change of fields that decide, by which something clashes."""

@@ -15,6 +15,8 @@ import numpy as np
 
 from jaxsim.enums import EqType
 
+HULLS_MOVED = "hulls_moved"  # the table that tells that vertices of meshes were replaced
+
 Table = np.ndarray | int | tuple | str
 
 

@@ -15,7 +15,14 @@ from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.lanes import in_front
-from jaxsim.physics.collision.convex.hull import face_normal, hull_ends, hull_faces, hull_vertex
+from jaxsim.physics.collision.convex.hull import (
+    face_corner,
+    face_normal,
+    face_size,
+    hull_ends,
+    hull_faces,
+    hull_vertex,
+)
 from jaxsim.physics.collision.convex.solid import Assets, Solid, point_on
 
 CAP_CORNERS = 16
@@ -80,8 +87,7 @@ def corners_of(assets: Assets, s: Solid, face: Array) -> Array:
             number = jnp.where(s.kind == kind, CAP_CORNERS, number)
         if kind == GeomType.MESH:
             assert assets.hulls is not None
-            of_hull = _look(assets.hulls.tables.outline_num, face)
-            number = jnp.where(s.kind == kind, of_hull, number)
+            number = jnp.where(s.kind == kind, face_size(assets.hulls, face), number)
     return number
 
 
@@ -153,11 +159,8 @@ NORMAL: dict[int, Callable] = {
 
 def _hull_corner_of(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
     assert assets.hulls is not None
-    t = assets.hulls.tables
-    face = jnp.where(s.kind == GeomType.MESH, face, 0)
-    number = _look(t.outline_num, face)
-    place = _look(t.outline, face) + number - 1 - k % number
-    return hull_vertex(assets.hulls, _look(t.corner, place))
+    mine = jnp.where(s.kind == GeomType.MESH, face, 0)
+    return hull_vertex(assets.hulls, face_corner(assets.hulls, mine, k))
 
 
 def _box_corners() -> np.ndarray:

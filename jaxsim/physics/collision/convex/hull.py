@@ -13,7 +13,8 @@ A mesh that nothing could touch when it was compiled has no hull. Of such a mesh
 looked at, some at a time, as in MuJoCo (Computation: Convex collisions); it has no faces and edges.
 
 Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. Where vertices differ
-between worlds, the last axis of S is the worlds, or several times all worlds.
+between worlds, the number of a hull, a vertex or a polygon says of which world it is, too: it is
+its row times the worlds, and the world. So lanes of all worlds are searched in any order.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.math.guard import safe_divide
 from jaxsim.model.model import Model
-from jaxsim.model.structure import Structure, derived
+from jaxsim.model.structure import HULLS_MOVED, Structure, derived
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
 
@@ -71,7 +72,7 @@ class Tables(NamedTuple):
     quad: tuple[jax.Array, jax.Array, jax.Array]
 
 
-@node("most", "most_around", "most_corners", "number", "bare")
+@node("most", "most_around", "most_corners", "number", "bare", "moved")
 class Hulls:
     """The hulls of a model, and its meshes without one.
 
@@ -84,6 +85,7 @@ class Hulls:
       most_corners: most corners of a polygon.
       number: how many hulls there are.
       bare: some mesh without a hull is asked for.
+      moved: vertices are not those of which the tables of candidates were made.
     """
 
     vertex: Vec
@@ -94,6 +96,12 @@ class Hulls:
     most_corners: int
     number: int
     bare: bool
+    moved: bool
+
+    @property
+    def worlds(self) -> int:
+        """How many worlds have vertices or normals of their own; 1: all share them."""
+        return max(_columns(self.vertex), _columns(self.normal))
 
 
 def hulls(m: Model) -> Hulls:
@@ -109,6 +117,7 @@ def hulls(m: Model) -> Hulls:
         most_corners=corners,
         number=s.nhull,
         bare=bool((without_hull(s) & touchable(partial(getattr, s))).any()),
+        moved=HULLS_MOVED in s,
     )
 
 
@@ -125,8 +134,22 @@ def touchable(field: Callable[[str], np.ndarray]) -> np.ndarray:
 
 
 def hull_of(h: Hulls, geom: Array) -> Array:
-    """The hulls of geoms, as in `Tables.geom`."""
-    return _look(h.tables.geom, geom)
+    """The hulls of geoms, as in `Tables.geom`; of geoms `[..., worlds]`, or of all in a row."""
+    hull = _look(h.tables.geom, geom)
+    if h.worlds == 1:
+        return hull
+    world = jnp.arange(max(geom.shape[-1], h.worlds), dtype=jnp.int32) % h.worlds
+    return hull * h.worlds + world.reshape((1,) * (geom.ndim - 1) + (-1,))
+
+
+def row_of(h: Hulls, number: Array) -> Array:
+    """The rows of hulls, vertices or polygons in the tables of all worlds."""
+    return number if h.worlds == 1 else number // h.worlds
+
+
+def numbered(h: Hulls, row: Array, like: Array) -> Array:
+    """The numbers of such rows, in the worlds of what has other numbers."""
+    return row if h.worlds == 1 else row * h.worlds + like % h.worlds
 
 
 def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
@@ -138,23 +161,49 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
       d: directions in the frame of the geom, of any length; of zero any vertex is the answer.
 
     Returns:
-      Rows of `mesh_vert`, int32 S.
+      Vertices, int32 S: rows of `mesh_vert`.
     """
     if not h.bare:
         return _farthest_listed(h, hull, d)
-    mesh = jnp.maximum(hull - h.number, 0)
-    number = jnp.where(hull < h.number, 0, _look(h.tables.number, mesh))
-    of_all = _farthest_of_all(h, _look(h.tables.first, mesh), number, d)
+    row = row_of(h, hull)
+    mesh = jnp.maximum(row - h.number, 0)
+    number = jnp.where(row < h.number, 0, _look(h.tables.number, mesh))
+    of_all = _farthest_of_all(h, numbered(h, _look(h.tables.first, mesh), hull), number, d)
     if not h.number:
         return of_all
-    listed = _farthest_listed(h, jnp.minimum(hull, h.number - 1), d)
-    return jnp.where(hull < h.number, listed, of_all)
+    listed = _farthest_listed(h, numbered(h, jnp.minimum(row, h.number - 1), hull), d)
+    return jnp.where(row < h.number, listed, of_all)
 
 
 def _farthest_listed(h: Hulls, hull: Array, d: Vec) -> Array:
-    start = _candidates(h.tables, hull, d)
+    start = _candidates(h.tables, row_of(h, hull), d)
     listed = _look(h.tables.candidate, start[None] + _counting(h.most, start))
-    return _best(listed, hull_vertex(h, listed).dot(_each(d)))
+    listed = numbered(h, listed, hull[None])
+    best = _best(listed, hull_vertex(h, listed).dot(_each(d)))
+    return _climbed(h, best, d) if h.moved else best
+
+
+def _climbed(h: Hulls, vertex: Array, d: Vec) -> Array:
+    """Vertices from which no edge of the hull goes farther along `d`, starting with some.
+
+    On a convex hull none is farther than such a one. Moved vertices keep their polygons, as in
+    MuJoCo, so that hulls that are convex no more have the answer of such a walk, too.
+    """
+
+    h, d = lax.stop_gradient((h, d))
+
+    def farther(vertex: Array) -> tuple[Array, Array]:
+        near = hull_ends(h, vertex)
+        best = _best(near, hull_vertex(h, near).dot(_each(d)))
+        return best, hull_vertex(h, best).dot(d) > hull_vertex(h, vertex).dot(d)
+
+    def turn(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        vertex, best, farther_away = state
+        vertex = jnp.where(farther_away, best, vertex)
+        return (vertex, *farther(vertex))
+
+    start = (vertex, *farther(vertex))
+    return lax.while_loop(lambda state: jnp.any(state[2]), turn, start)[0]
 
 
 def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
@@ -165,7 +214,7 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
 
     def turn(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
         place = jnp.minimum(k * MANY + _counting(MANY, first), jnp.maximum(number - 1, 0)[None])
-        listed = first[None] + place
+        listed = first[None] + place * h.worlds
         chosen = _best(listed, hull_vertex(h, listed).dot(_each(d)))
         value = hull_vertex(h, chosen).dot(d)
         farther = value > best[0]
@@ -180,7 +229,7 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
 
 def hull_vertex(h: Hulls, vertex: Array) -> Vec:
     """Coordinates of vertices in the frame of their geom [m]."""
-    return h.vertex.map(lambda a: _look(a, vertex))
+    return _own(h, h.vertex, vertex)
 
 
 def hull_faces(h: Hulls, vertex: Array) -> Array:
@@ -188,7 +237,7 @@ def hull_faces(h: Hulls, vertex: Array) -> Array:
 
     -1 for a vertex of a mesh without hull.
     """
-    return _if_any(h, vertex, _look(h.tables.face, _entries(h, vertex)))
+    return _if_any(h, vertex, numbered(h, _look(h.tables.face, _entries(h, vertex)), vertex[None]))
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
@@ -198,7 +247,19 @@ def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
 
 def face_normal(h: Hulls, face: Array) -> Vec:
     """Outward normals of polygons."""
-    return h.normal.map(lambda a: _look(a, face))
+    return _own(h, h.normal, face)
+
+
+def face_corner(h: Hulls, face: Array, k: Array) -> Array:
+    """The k-th vertex of polygons, clockwise from outside; beyond the last the first."""
+    t, row = h.tables, row_of(h, face)
+    number = _look(t.outline_num, row)
+    return numbered(h, _look(t.corner, _look(t.outline, row) + number - 1 - k % number), face)
+
+
+def face_size(h: Hulls, face: Array) -> Array:
+    """How many corners polygons have; a number of anything else has any."""
+    return h.tables.outline_num.at[row_of(h, face)].get(mode="clip")
 
 
 def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
@@ -209,10 +270,11 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
       polygon has corners, `(most_corners, *S)`: the last one of the others is repeated. And their
       numbers, S.
     """
-    t = h.tables
-    number = _look(t.outline_num, face)
+    t, row = h.tables, row_of(h, face)
+    number = _look(t.outline_num, row)
     place = jnp.minimum(_counting(h.most_corners, face), number[None] - 1)
-    return hull_vertex(h, _look(t.corner, _look(t.outline, face)[None] + place)), number
+    corner = _look(t.corner, _look(t.outline, row)[None] + place)
+    return hull_vertex(h, numbered(h, corner, face[None])), number
 
 
 def hull_ends(h: Hulls, vertex: Array) -> Array:
@@ -226,20 +288,22 @@ def hull_ends(h: Hulls, vertex: Array) -> Array:
     face, place = _look(t.face, entry), _look(t.place, entry)
     first = _look(t.outline, face)
     last = first + _look(t.outline_num, face) - 1
-    return _if_any(h, vertex, _look(t.corner, jnp.where(place > first, place - 1, last)))
+    end = _look(t.corner, jnp.where(place > first, place - 1, last))
+    return _if_any(h, vertex, numbered(h, end, vertex[None]))
 
 
 def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:
     """What is listed at vertices; -1 where no polygon is."""
     if not h.bare:
         return listed
-    return jnp.where(_look(h.tables.around_num, vertex) > 0, listed, -1)
+    return jnp.where(_look(h.tables.around_num, row_of(h, vertex)) > 0, listed, -1)
 
 
 def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Of the entries of polygons at vertices those whose polygon's normal is best along `d`."""
     entry = _entries(h, vertex)
-    return _best(entry, face_normal(h, _look(h.tables.face, entry)).dot(_each(d)))
+    face = numbered(h, _look(h.tables.face, entry), vertex[None])
+    return _best(entry, face_normal(h, face).dot(_each(d)))
 
 
 def _best(choices: Array, value: Array) -> Array:
@@ -258,9 +322,10 @@ def _best(choices: Array, value: Array) -> Array:
 
 def _entries(h: Hulls, vertex: Array) -> Array:
     """The entries of the polygons at vertices, `(most_around, *S)`; the last is repeated."""
-    last = jnp.maximum(_look(h.tables.around_num, vertex) - 1, 0)
-    k = jnp.minimum(_counting(h.most_around, vertex), last[None])
-    return _look(h.tables.around, vertex)[None] + k
+    row = row_of(h, vertex)
+    last = jnp.maximum(_look(h.tables.around_num, row) - 1, 0)
+    k = jnp.minimum(_counting(h.most_around, row), last[None])
+    return _look(h.tables.around, row)[None] + k
 
 
 def _candidates(t: Tables, hull: Array, d: Vec) -> Array:
@@ -317,14 +382,20 @@ def _step(x: Array, n: Array | int) -> tuple[Array, Array]:
     return whole, x - whole.astype(x.dtype)
 
 
+def _columns(table: Vec) -> int:
+    """How many worlds the items `[n]`, `[n, 1]` or `[n, worlds]` of a table are of."""
+    return table.x.shape[1] if table.x.ndim > 1 else 1
+
+
+def _own(h: Hulls, table: Vec, number: Array) -> Vec:
+    """Items of a table, which some or all worlds may share."""
+    place = number if _columns(table) == h.worlds else row_of(h, number)
+    return table.map(lambda a: _look(a.reshape(-1), place))
+
+
 def _look(table: Array, index: Array) -> Array:
-    """Items `table[index]` of `[n]`, of `[n, 1]`, or of `[n, worlds]`, each world's for itself."""
-    if table.ndim == 2 and table.shape[1] > 1:
-        world = np.arange(index.shape[-1], dtype=np.int32) % table.shape[1]
-        place = table.at[index, world.reshape((1,) * (index.ndim - 1) + (-1,))]
-    else:
-        place = table.reshape(-1).at[index]
-    return place.get(mode="promise_in_bounds", wrap_negative_indices=False)
+    """Items of a table `[n]`."""
+    return table.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def _counting(n: int, like: Array) -> Array:

@@ -18,6 +18,8 @@ from jaxsim.physics.collision.convex.hull import (
     hull_of,
     hull_support,
     hull_vertex,
+    numbered,
+    row_of,
 )
 from jaxsim.physics.collision.shape import Placed, Touch, slots, touch_if
 
@@ -48,6 +50,7 @@ def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
         return jnp.stack([lowest] * SLOTS), jnp.stack([~none, none, none, none])
     corner = hull_corner(h, lowest, down)
     others = [b.at[corner].get(mode="promise_in_bounds") for b in t.quad]
-    vertex = [lowest] + [t.corner.at[k].get(mode="promise_in_bounds") for k in others]
-    own = hull < h.number
+    touching = [t.corner.at[k].get(mode="promise_in_bounds") for k in others]
+    vertex = [lowest] + [numbered(h, corner, lowest) for corner in touching]
+    own = row_of(h, hull) < h.number
     return jnp.stack(vertex), jnp.stack([own, own, own, others[2] != others[1]])

@@ -58,18 +58,8 @@ def assets(m: Model) -> Assets:
 
 
 def assets_of(m: Model, types: Iterable[int]) -> Assets:
-    """What the search needs of a model for geoms of some types.
-
-    Raises:
-      ValueError: vertices of meshes differ between worlds; lanes of all worlds are searched
-        together, with the same hulls.
-    """
+    """What the search needs of a model for geoms of some types."""
     types = set(types)
-    if GeomType.MESH in types and m.mesh_vert.x.ndim > 1 and m.mesh_vert.x.shape[-1] > 1:
-        raise ValueError(
-            "mesh_vert: differs between worlds, and meshes are searched for what is nearest or "
-            "farthest: only planes touch them without; give all worlds the same vertices"
-        )
     return Assets(
         kinds=tuple(sorted(types & set(CONVEX))),
         geom_type=tuple(m.geom_type.tolist()),
@@ -99,7 +89,8 @@ class Solid(NamedTuple):
     Attributes:
       kind: type of geom, or ELEMENT.
       size: its `geom_size` [m]; of a prism see `_on_prism`; of an element its radius.
-      hull: number of the hull of its mesh; of other shapes any.
+      hull: number of the hull of its mesh, and of the world where these differ; of other shapes
+        any.
       tops: heights of the three upper corners of a prism [m]; of other shapes any, and None where
         there are no prisms.
       corners: the four corners of an element, some of which may be the same [m]; of other shapes

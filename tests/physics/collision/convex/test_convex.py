@@ -311,15 +311,38 @@ def test_worlds_last_and_single_precision(random):
     assert np.mean(np.abs(deepest - other)[here] < 1e-4 * 0.3) > 0.97
 
 
-def test_vertices_of_their_own_are_refused():
-    """Lanes of all worlds share their hulls."""
-    _, m = _models()
-    worlds = jax.vmap(lambda s: m.replace(mesh_vert=m.mesh_vert * s))(jnp.array([1.0, 2.0]))
-    axes = jax.tree.map(lambda _: None, m).replace(mesh_vert=0)
-    d = jaxsim.make_data(m)
-    with pytest.raises(ValueError, match="mesh_vert: differs between worlds"):
-        jax.eval_shape(
-            jax.vmap(jaxsim.forward, in_axes=(axes, None)),
-            m.replace(mesh_vert=worlds.mesh_vert),
-            d,
-        )
+def test_worlds_have_vertices_of_their_own():
+    """Meshes of another size in each world touch as they do in that world alone; the deepest
+    contacts move with the size as finite differences say."""
+    random, kinds = _draw(7, 2), (int(GeomType.BOX), int(GeomType.MESH))
+    given = dataclasses.replace(_assets(), kinds=kinds)
+    chosen = np.flatnonzero(np.isin(np.array(random.kinds), kinds).all(axis=1))
+    pair = jax.tree.map(lambda x: x[chosen][:, None], (random.a, random.b))
+
+    @functools.partial(jax.jit, compiler_options=OPTIMIZED)
+    def both(scale, a, b):
+        """Contacts, and how they change with the size."""
+
+        def touches(scale):
+            own = given.hulls.vertex.map(lambda x: x.reshape(-1, 1) * scale[None])
+            normal = given.hulls.normal.map(lambda x: x.reshape(-1, 1))
+            table = dataclasses.replace(given.hulls, vertex=own, normal=normal)
+            table = dataclasses.replace(given, hulls=table)
+            return convex_convex(a, b, table, jnp.full(a.pos.x.shape, 1.0))
+
+        return jax.jvp(touches, (scale,), (jnp.ones_like(scale),))
+
+    scale = np.array([1.0, 0.8, 1.3])
+    many = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(chosen), len(scale))), pair)
+    found = touch, change = both(jnp.asarray(scale), *many)
+    for k, size in enumerate(scale):
+        alone = both(jnp.asarray(size)[None], *pair)
+        for here, there in zip(jax.tree.leaves(found), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_allclose(here[..., k : k + 1], there, rtol=0, atol=1e-12)
+    step = 1e-6
+    up, down = (both(jnp.asarray(scale + h), *many)[0].dist.min(axis=0) for h in (step, -step))
+    deepest = jnp.argmin(touch.dist, axis=0)[None]
+    rate = jnp.take_along_axis(change.dist, deepest, axis=0)[0]
+    expected = np.asarray((up - down) / (2 * step))
+    assert (np.abs(expected) > 0.01).mean() > 0.5
+    np.testing.assert_allclose(rate, expected, rtol=1e-4, atol=1e-5)

@@ -28,6 +28,7 @@ from jaxsim.physics.collision.convex.hull import (
     hull_support,
     hull_vertex,
     hulls,
+    row_of,
 )
 
 MANY = 100_000  # random directions for a hull
@@ -155,7 +156,8 @@ def test_each_world_has_its_own_vertices():
     def ask(h, geom, d):
         vertex = hull_support(h, hull_of(h, geom), d)
         face, ends = hull_faces(h, vertex), hull_ends(h, vertex)
-        return vertex, face, ends, hull_vertex(h, vertex), face_vertices(h, face[0])[0]
+        rows = [row_of(h, number) for number in (vertex, face, ends)]
+        return *rows, hull_vertex(h, vertex), face_vertices(h, face[0])[0]
 
     many = replace(
         h, vertex=h.vertex.map(lambda a: a[:, None] * scale[None]), normal=h.normal[:, None]
@@ -168,6 +170,25 @@ def test_each_world_has_its_own_vertices():
         alone = ask(replace(h, vertex=h.vertex.scale(scale[k])), geom[:, k], d[:, k])
         for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
             np.testing.assert_array_equal(a[..., k], b)
+
+
+def test_vertices_that_were_moved():
+    """None is farther on hulls that were stretched otherwise than evenly, in each world."""
+    mj = oracle(*ALL)
+    m, _ = loaded(mj)
+    stretch = np.array([[1.0, 0.5, 1.5], [0.2, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    moved = m.replace(mesh_vert=m.mesh_vert[None] * stretch[:, None])
+    table = Vec(*jnp.moveaxis(moved.mesh_vert, 0, -1).swapaxes(0, 1))
+    h = replace(hulls(unpack(moved, 0)), vertex=table)
+    rng = np.random.default_rng(1)
+    for mesh, name in enumerate(ALL):
+        d = Vec(*jnp.asarray(rng.normal(size=(3, 2000, len(stretch)))))
+        geom = jnp.full(d.shape, 1 + mesh, jnp.int32)
+        found = hull_vertex(h, support(h, hull_of(h, geom), d)).dot(d)
+        for k, scale in enumerate(stretch):
+            point = mj.mesh_vert[vertices(mj, mesh)] * scale
+            best = farthest(point, np.stack(d.parts, -1)[:, k])
+            np.testing.assert_allclose(found[:, k], best, err_msg=name, **SAME)
 
 
 def test_vertices_carry_derivatives():
