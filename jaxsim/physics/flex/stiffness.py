@@ -178,7 +178,7 @@ def groups_of_rows(moves: np.ndarray) -> np.ndarray:
     row, col = np.nonzero(moves)
     table = groups(row, len(moves))
     padded = np.append(col, moves.shape[1])
-    return padded[np.minimum(table, len(col))].reshape(len(moves), -1)
+    return padded[np.minimum(table, len(col))]
 
 
 def _along_dofs(reach: _Reach, axis: Array, x: Array) -> Array:
