@@ -191,4 +191,5 @@ from jaxsim.rollout.program import replicate as replicate
 from jaxsim.rollout.scan import rollout as rollout
 from jaxsim.rollout.trajectory import load_trajectory as load_trajectory
 from jaxsim.spec import Spec as Spec
+from jaxsim.version import __version__ as __version__
 from jaxsim.view.picture.render import render as render

@@ -134,7 +134,7 @@ INSTEAD = {
     "mj_referenceConstraint": "`jaxsim.constraint_rows`, then `rows.efc_aref`",
     "mj_setLengthRange": "done when the model is loaded",
     "mj_warning": "`d.warning`, `d.warning_lastinfo`, and `jaxsim.warning_counts(d)`",
-    "mj_version": '`importlib.metadata.version("jaxsim-engine")`',
+    "mj_version": "`jaxsim.__version__`",
     "mj_versionString": "likewise",
     "mj_getPluginConfig": "the attributes that a plugin's functions are given (`docs/extend.md`)",
     "mjc_getSDF": "`jaxsim.geom_sdf` knows the function of a geom",

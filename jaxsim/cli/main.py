@@ -12,7 +12,6 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 from jaxsim.assets.source.limits import LIMITS, limits
@@ -20,6 +19,7 @@ from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.signals import Stopped, stops_in_order
 from jaxsim.errors import InputError, UnsupportedWarning
 from jaxsim.extra import MissingExtra
+from jaxsim.version import __version__
 
 EXAMPLES = """\
 examples:
@@ -199,7 +199,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"jaxsim {version('jaxsim-engine')}")
+    parser.add_argument("--version", action="version", version=f"jaxsim {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_models(commands)
     _add_pictures(commands)

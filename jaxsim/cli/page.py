@@ -47,14 +47,14 @@ def reference() -> str:
 
 
 def public_names() -> list[Name]:
-    """What the package exports, in order."""
+    """What the package exports but its version, in order."""
     root = ast.parse((_PACKAGE / "__init__.py").read_text())
     exports = [node for node in root.body if isinstance(node, ast.ImportFrom)]
     return [
         Name(alias.asname, str(node.module), _value(str(node.module), alias.name))
         for node in exports
         for alias in node.names
-        if alias.asname
+        if alias.asname and not alias.asname.startswith("_")
     ]
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,8 +27,7 @@ from jaxsim.io.whole import write_whole
 from jaxsim.model.fields import Record
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.structure import Structure
-
-_DISTRIBUTION = "jaxsim-engine"
+from jaxsim.version import __version__
 
 
 def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
@@ -56,7 +54,7 @@ def to_bytes(m: Model) -> bytes:
     """What `save_model` writes: to keep in memory, or to send elsewhere."""
     arrays: list[np.ndarray] = []
     header = {
-        "jaxsim": version(_DISTRIBUTION),
+        "jaxsim": __version__,
         "precision": np.dtype(m.qpos0.dtype).name,
         "model": _encoded(m.replace(callbacks=None), arrays),  # functions are of a program
     }
@@ -146,7 +144,7 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
 
 def _check_writer(header: dict[str, Any]) -> None:
     """Refuses the model of another jaxsim: what its stages would look for may not be there."""
-    written, ours = header["jaxsim"], version(_DISTRIBUTION)
+    written, ours = header["jaxsim"], __version__
     remedy = "compile the model again and save it with this one"
     if written.split(".")[:2] != ours.split(".")[:2]:
         raise AssetError(f"saved by jaxsim {written}, this is {ours}; {remedy}")
