@@ -26,8 +26,9 @@ SIZES = {
     "quadruped": (9437, 15645),
     "walker": (5935, 9905),
 }
-# Fusion on a CPU copies cheap values into their users; where it compounds, programs explode.
-MOST_PER_EQUATION = 4
+# Fusion on a CPU copies cheap values into their users; where it compounds, programs explode. By the
+# version of JAX it is up to 4.1 for each equation.
+MOST_PER_EQUATION = 5
 
 
 def traced(m):
