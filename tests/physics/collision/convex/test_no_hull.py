@@ -138,6 +138,33 @@ def test_contacts_equal_the_oracle():
     assert (seen[-2:] <= 30).all()  # over a plane the lowest vertex alone
 
 
+@pytest.mark.slow
+def test_contacts_carry_derivatives():
+    """Backwards, along a random way of all bodies: what finite differences say."""
+    mj = oracle(("box", "hull"))
+    m, rng = put_model(mj), np.random.default_rng(2)
+    d, weight = jaxsim.make_data(m, keep=[jaxsim.collision]), jnp.asarray(rng.normal(size=3))
+
+    @jax.jit
+    @jax.value_and_grad
+    def felt(qpos):
+        c = jaxsim.collision(m, jaxsim.kinematics(m, d.replace(qpos=qpos))).contact
+        there = c.dist < FAR
+        return jnp.sum(jnp.where(there, c.dist + c.pos @ weight, 0.0))
+
+    ends = np.zeros((2, mj.nq))
+    for state in states(mj, 4):
+        assert state.ncon
+        way = rng.normal(size=mj.nv)
+        for sign, end in zip((1, -1), ends, strict=True):
+            end[:] = state.qpos
+            mujoco.mj_integratePos(mj, end, sign * way, STEP)
+        change = (ends[0] - ends[1]) / (2 * STEP)
+        above, below = (felt(jnp.asarray(end))[0] for end in ends)
+        slope = felt(jnp.asarray(state.qpos))[1] @ change
+        np.testing.assert_allclose(slope, (above - below) / (2 * STEP), **ROUGH_DIFFERENCE)
+
+
 def test_worlds_are_a_loop():
     mj = oracle(("box", "bare", "plane"))
 
