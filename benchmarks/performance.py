@@ -227,7 +227,8 @@ ROBOTS = """## Equal robots in one model
 `robots4`: four quadrupeds of 18 dofs on one floor, which do not touch one another; 32 worlds."""
 BODIES = """## Free bodies
 
-`pile50`: fifty boxes, capsules and spheres, each of which can touch all others; 32 worlds."""
+`pile50`: fifty boxes, capsules and spheres, each of which can touch all others; 32 worlds. Measured
+beside other work, as the chains and trees below."""
 DOFS = """## Chains and trees
 
 Hinges without contacts, `chain100` one after another, `tree200` each with two on it; 32 worlds."""
