@@ -138,6 +138,18 @@ class Data(Record):
         doc="below 0: awake, -1 is ready to sleep; else the next tree that sleeps with it",
     )
     tree_start = array("ntree", dtype="int", doc="tree_asleep at the start of a world")
+    flexvert_lambda = array(
+        "nflexvert",
+        unit="N",
+        doc="multipliers of the contacts of shells, under the ipc flag",
+        only=("resolves_shells",),
+    )
+    flexvert_conage = array(
+        "nflexvert",
+        dtype="int",
+        doc="since when a vertex does not push (docs/physics/flexes.md)",
+        only=("resolves_shells",),
+    )
     # inputs
     ctrl = array("nu", doc="control")
     qfrc_applied = array("nv", unit="N or N m", doc="applied generalized force")
@@ -350,6 +362,7 @@ INSTEAD = {
 # also the sleep of its trees, and the results that wait, unchanged, for a tree to wake
 ALWAYS = frozenset(
     "time qpos qvel act history plastic plugin_state qacc_warmstart tree_asleep tree_start "
+    "flexvert_lambda flexvert_conage "
     "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
     "warning warning_lastinfo solver_niter".split()
 )

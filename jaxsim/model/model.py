@@ -12,6 +12,7 @@ from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, brief, nested, static
+from jaxsim.model.soft import shells
 from jaxsim.model.structure import HULLS_MOVED, Structure
 from jaxsim.model.switch.clashes import DECIDE, check_clashes, clashing
 from jaxsim.model.switch.switches import check_states, check_switches
@@ -410,6 +411,12 @@ class Model(Record):
     def solves_for_forces(self) -> bool:
         """Whether the forces of rows are found beside `qacc`: by PGS and no-slip iterations."""
         return self.opt.noslip_iterations > 0 or self.opt.solver == SolverType.PGS
+
+    @property
+    def resolves_shells(self) -> bool:
+        """Whether steps keep shells apart by the mode ipc (physics/ipc)."""
+        ipc = self.opt.enableflags & EnableBit.IPC
+        return bool(ipc) and bool(shells(self).any())
 
     @property
     def pair_flags(self) -> int:

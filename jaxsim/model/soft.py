@@ -4,6 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.enums import GeomType
+
+# surfaces of which the mode ipc knows how far a vertex is
+SURFACES = (
+    *(GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER),
+    *(GeomType.BOX, GeomType.MESH),
+)
+
 
 def asks_passive(passive: Any, dim: Any, rigid: Any) -> np.ndarray:
     """Which flexes ask for passive contacts; of rods and of what is rigid it says nothing.
@@ -30,3 +38,25 @@ def meet(m: Any, one: str, other: str) -> np.ndarray:
         for what in ("contype", "conaffinity")
     )
     return ((type1[:, None] & affinity2) | (affinity1[:, None] & type2)) != 0
+
+
+def shells(s: Any) -> np.ndarray:
+    """`[nflex]` bool: the flexes of triangles."""
+    return np.asarray(s.flex_dim) == 2
+
+
+def of_mode(s: Any) -> tuple[np.ndarray, np.ndarray]:
+    """What the mode takes from the other contacts: flexes with geoms `[nflex, ngeom]`, and with
+    flexes `[nflex, nflex]`, bool."""
+    fixed = np.asarray(s.body_weldid)[s.geom_bodyid] == 0
+    surface = np.isin(s.geom_type, SURFACES) & fixed & _hulled(s)
+    shell = shells(s)
+    return shell[:, None] & surface, shell[:, None] & shell
+
+
+def _hulled(s: Any) -> np.ndarray:
+    """Geoms that are no mesh, or one with a hull, `[ngeom]` bool."""
+    mesh = np.asarray(s.geom_type) == GeomType.MESH
+    out = ~mesh
+    out[mesh] = np.asarray(s.mesh_polynum)[np.asarray(s.geom_dataid)[mesh]] > 0
+    return out

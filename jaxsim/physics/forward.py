@@ -6,6 +6,7 @@ MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynam
 from collections.abc import Callable
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import ConstraintType, DisableBit, EnableBit, SolverType
@@ -230,15 +231,18 @@ def _at_rest(m: Model, d: Data) -> Data:
 
 
 def _constrained(m: Model, d: Data) -> Data:
-    """The solution of the problem of all dofs."""
+    """The solution of the problem of all dofs; under the flag ipc of a model with shells none."""
     system = smooth_system(m, d)
     d = d.replace(rows=weighed_rows(m, d, system.backbone))
-    if d.rows.empty or m.nv == 0:
+    if d.rows.empty or m.nv == 0 or m.resolves_shells:
         acc = system.acceleration()
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
         d = d.replace(solver=no_statistics(d.solver))
+        if m.lists_row_forces and not d.rows.empty:
+            of_rows = Problem(d.M, d.qfrc_smooth, d.rows).row_forces(acc)
+            d = d.replace(forces=jax.tree.map(jnp.zeros_like, of_rows))
         return list_rows(m, system.spinning(m, d))
     parts = system.parts, solver_parts(m), tied_parts(m)
     tree = _tree(m, d, system)

@@ -16,12 +16,11 @@ from jaxsim.enums import (
     DisableBit,
     EnableBit,
     EqType,
-    GeomType,
     IntegratorType,
     JointType,
     SolverType,
 )
-from jaxsim.model.soft import asks_passive, meet
+from jaxsim.model.soft import asks_passive
 
 STRAIN = 3  # flex_edgeequality of a flex whose strain a constraint keeps
 
@@ -112,19 +111,6 @@ def _passive(m: Any) -> np.ndarray:
     return asks_passive(m.flex_passive, m.flex_dim, m.flex_rigid)
 
 
-def _resolved(m: Any) -> np.ndarray:
-    """Which shells have contacts that MuJoCo's mode ipc finds by itself: with what is fixed, with
-    other shells, with themselves. All others are rows, as without the flag."""
-    shell = np.asarray(m.flex_dim) == 2
-    if m.opt.disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not shell.any():
-        return np.zeros(m.nflex, bool)
-    fixed = (m.body_weldid[m.geom_bodyid] == 0) & np.isin(m.geom_type, BY_MODE)
-    alone = np.diag(meet(m, "flex", "flex")) & (np.asarray(m.flex_selfcollide) != 0)
-    alone &= ~np.asarray(m.flex_rigid, bool)
-    others = meet(m, "flex", "flex")[:, shell] & ~np.eye(m.nflex, dtype=bool)[:, shell]
-    return shell & (alone | others.any(axis=1) | meet(m, "flex", "geom")[:, fixed].any(axis=1))
-
-
 def _springy(m: Any) -> np.ndarray:
     """Which flexes have springs or dampers along their edges; of traced numbers: had, if that
     clashed when the model was loaded."""
@@ -184,16 +170,6 @@ SPRINGS = (
     "edge stiffness and damping cannot be used with the integrator 'discrete', as in MuJoCo; use "
     "elasticity, or edge equality='true'"
 )
-BY_MODE = (  # fixed geoms of these types have contacts that MuJoCo's mode ipc finds by itself
-    GeomType.PLANE,
-    GeomType.SPHERE,
-    GeomType.CAPSULE,
-    GeomType.ELLIPSOID,
-    GeomType.CYLINDER,
-    GeomType.BOX,
-    GeomType.MESH,
-)
-APART = "keep them apart with contype and conaffinity"
 CLASHES = (
     Clash(
         lambda m: (
@@ -280,13 +256,6 @@ CLASHES = (
         "under the flag ipc what carries vertices may move by slides only, and not at all where "
         "they have three slides of their own, as in MuJoCo; attach it to what is fixed, or remove "
         "ipc='enable'",
-        "flex",
-    ),
-    Clash(
-        lambda m: _if(_enables(m, EnableBit.IPC), _resolved, m),
-        "contacts of shells with each other, with themselves and with fixed geoms (but height "
-        "fields and sdf geoms) are not supported under the flag ipc, where MuJoCo searches them "
-        f"by a method of its own; remove ipc='enable', or {APART}",
         "flex",
     ),
     Clash(

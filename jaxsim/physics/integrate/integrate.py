@@ -31,6 +31,7 @@ from jaxsim.physics.forward import (
 )
 from jaxsim.physics.history.write import recorded
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
+from jaxsim.physics.ipc.mode import pass_through_nothing
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.plastic import yielded
 from jaxsim.physics.sleep.asleep import fall_asleep
@@ -53,6 +54,9 @@ def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
     (M + h D) a = qfrc_smooth + qfrc_constraint
     qvel += h a,   qpos moves along the new qvel
     """
+    if m.resolves_shells:
+        d = pass_through_nothing(m, d)
+        return advance(m, d, d.qacc)
     inertia = effective_inertia(m, d, kind)
     acc = d.qacc if inertia is None else inertia.solve(d.qfrc_smooth + d.qfrc_constraint)
     return advance(m, d, acc)
@@ -192,7 +196,7 @@ def moved(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
         qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
         qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
     plastic = yielded(m, d, qpos, qvel if vel is None else vel)
-    # under the flag ipc, which is for flexes, MuJoCo leaves the start of the solver as it is
+    # the flag ipc, whose turns are many problems, leaves the start of the solver as it is
     warm = d.qacc_warmstart if m.opt.enableflags & EnableBit.IPC else d.qacc
     new = d.replace(time=d.time + h, qpos=qpos, qvel=qvel, plastic=plastic, qacc_warmstart=warm)
     return plugins.advance(m, new)

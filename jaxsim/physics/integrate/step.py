@@ -24,6 +24,7 @@ from jaxsim.physics.warning import Trouble, count, first_bad
 RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
 ZERO_AT_START = (
     *("time", "qvel", "act", "plugin_state", "qacc_warmstart", "userdata"),
+    *("flexvert_lambda", "flexvert_conage"),
     *("ctrl", "qfrc_applied", "xfrc_applied"),
 )
 
@@ -103,7 +104,8 @@ def reset_where(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
     d = count(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d
-    zero = {name: jnp.zeros_like(getattr(d, name)) for name in ZERO_AT_START}
+    olds = {name: old for name in ZERO_AT_START if (old := getattr(d, name)) is not None}
+    zero = jax.tree.map(jnp.zeros_like, olds)
     constant = {n: a for n, a in start_state(m).items() if isinstance(a, np.ndarray)}
     tables = {name: column(a, d.qpos) for name, a in constant.items()}
     start = zero | start_state(m) | tables | _sleep_at_start(m, d)

@@ -189,7 +189,8 @@ def _layout(s: Structure, options: Options) -> Layout:
         if collider.points(options)  # a search without starting points finds none
     )
     ahead = _ahead(s, pairs, options) if options.enableflags & EnableBit.SPECULATIVE else ()
-    pairs, place = _with_flexes(s, pairs, flex_pairs(s, options.pair_flags))
+    by_mode = bool(options.enableflags & EnableBit.IPC)
+    pairs, place = _with_flexes(s, pairs, flex_pairs(s, options.pair_flags, by_mode))
     groups, ahead = (tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, ahead))
     soft = soft_groups(s, pairs)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.model.soft import meet
+from jaxsim.model.soft import meet, of_mode
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.collision.candidates.pairs import Pairs
 from jaxsim.physics.collision.flex.item import corners
@@ -31,17 +31,20 @@ class Entries(NamedTuple):
     second: np.ndarray
 
 
-def flex_pairs(s: Structure, disableflags: int) -> Pairs:
+def flex_pairs(s: Structure, disableflags: int, by_mode: bool = False) -> Pairs:
     """All pairs of a geom with a flex and of two flexes, then flexes with themselves.
 
-    Flexes are counted on after the geoms.
+    Flexes are counted on after the geoms. `by_mode`: without those that the mode ipc resolves.
     """
     if disableflags & (DisableBit.CONTACT | DisableBit.CONSTRAINT) or not s.nflex:
         return Pairs(*(np.zeros(0, np.int32) for _ in Pairs._fields))
-    f = np.arange(s.nflex)
-    with_geom = np.nonzero(meet(s, "geom", "flex"))
-    with_flex = np.nonzero(np.triu(meet(s, "flex", "flex"), 1))
-    alone = f[touches_itself(s)]
+    geom, flex, itself = meet(s, "geom", "flex"), meet(s, "flex", "flex"), touches_itself(s)
+    if by_mode:
+        taken, of_flexes = of_mode(s)
+        geom, flex, itself = geom & ~taken.T, flex & ~of_flexes, itself & ~np.diag(of_flexes)
+    with_geom = np.nonzero(geom)
+    with_flex = np.nonzero(np.triu(flex, 1))
+    alone = np.flatnonzero(itself)
     first = np.concatenate([with_geom[0], s.ngeom + with_flex[0], s.ngeom + alone])
     second = s.ngeom + np.concatenate([with_geom[1], with_flex[1], alone])
     table = np.stack([first, second, _dim(s, first, second), np.full(len(first), -1)])

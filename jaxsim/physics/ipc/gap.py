@@ -1,0 +1,120 @@
+"""How far the two sides of pairs are from each other, and by which points.
+
+The gap is between the middle surfaces of shells: their thickness does not count, nor that of a
+shell over a geom. At its minimum the shares of the points in it have no first-order effect, so that
+
+    d gap = normal . sum(share_i d x_i)
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.enums import MINVAL, GeomType
+from jaxsim.math import Vec, safe_divide, select
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, pick
+from jaxsim.physics.collision.flex.triangle import mean, nearest_shares
+from jaxsim.physics.ipc import hull, surface
+from jaxsim.physics.ipc.plan import Grid
+from jaxsim.physics.ipc.scene import Scene
+
+PARALLEL = 1e-12  # square of the area between edges [m^4] below which any point is the nearest
+
+
+class Gap(NamedTuple):
+    """Pairs that were looked at, `[n, *W]`.
+
+    Attributes:
+      dist: the gap [m]; of points with geoms negative inside.
+      normal: from the second to the first side.
+      points: int, of the first side and then of the second.
+      shares: how much each of them moves the gap; of the first side they sum up to 1, of the second
+        to -1.
+    """
+
+    dist: jax.Array
+    normal: Vec
+    points: tuple[jax.Array, ...]
+    shares: tuple[jax.Array, ...]
+
+
+def gap(scene: Scene, grid: Grid, pair: Array, x: Vec) -> Gap:
+    """The gaps of chosen pairs with the points at x.
+
+    Args:
+      scene: the state.
+      grid: pairs of one kind.
+      pair: numbers of pairs in the grid, row by row, int `[n, *W]`.
+      x: all points, `[npoint, *W]`.
+    """
+    pairs = sides(grid, pair)
+    return measured(scene, grid, pairs, [pick(x, p) for p in pairs.points])
+
+
+def measured(scene: Scene, grid: Grid, pairs: "Sides", corner: list[Vec]) -> Gap:
+    """The gaps of pairs whose points are somewhere, `[n, *W]` each."""
+    if grid.type is not None:
+        geom = pick(scene.geoms, pairs.second[0])
+        if scene.hulls is not None and grid.type == GeomType.MESH:
+            dist, normal = hull.distance_and_normal(scene.hulls, geom, corner[0])
+        else:
+            dist, normal = surface.distance_and_normal(grid.type, geom, corner[0])
+        return Gap(dist, normal, pairs.points, (jnp.ones_like(dist),))
+    shares = _edge_shares(*corner) if grid.kind == "edges" else _corner_shares(*corner)
+    between = mean(shares, tuple(corner))
+    dist = between.norm()
+    apart = dist > MINVAL  # where they coincide there is no direction
+    normal = between.scale(jnp.where(apart, 1 / jnp.where(apart, dist, 1), 0))
+    return Gap(dist - _roundness(scene, pairs.points[0]), normal, pairs.points, shares)
+
+
+class Sides(NamedTuple):
+    """Points of both sides of pairs, or on the second side a geom, int `[n, *W]` each."""
+
+    first: tuple[jax.Array, ...]
+    second: tuple[jax.Array, ...]
+    hard: bool
+
+    @property
+    def points(self) -> tuple[jax.Array, ...]:
+        """All points."""
+        return self.first if self.hard else (*self.first, *self.second)
+
+
+def sides(grid: Grid, pair: Array) -> Sides:
+    """The two sides of chosen pairs."""
+    m = len(grid.second)
+    row, col = lax.div(pair, jnp.int32(m)), lax.rem(pair, jnp.int32(m))
+
+    def look_up(table, index):
+        return tuple(pick(jnp.asarray(column(t, pair), jnp.int32), index) for t in table.T)
+
+    return Sides(look_up(grid.first, row), look_up(grid.second, col), grid.type is not None)
+
+
+def _roundness(scene: Scene, first: Array) -> Array:
+    """The radius of corners of spheres and capsules."""
+    fixed = column(scene.plan.flex < 0, scene.radius)
+    return pick(jnp.where(fixed, scene.radius, 0), first)
+
+
+def _corner_shares(point: Vec, *corner: Vec) -> tuple[Array, ...]:
+    shares = nearest_shares(point, corner)
+    return (jnp.ones_like(shares[0]), *(-s for s in shares))
+
+
+def _edge_shares(a0: Vec, a1: Vec, b0: Vec, b1: Vec) -> tuple[Array, ...]:
+    """Of edges that are parallel it is the first end of the first."""
+    u, v, w = a1 - a0, b1 - b0, a0 - b0
+    uu, vv, uv, uw, vw = u.dot(u), v.dot(v), u.dot(v), u.dot(w), v.dot(w)
+    area = uu * vv - uv * uv
+    s = jnp.where(area > PARALLEL, safe_divide(uv * vw - vv * uw, area), 0)
+    s = jnp.clip(s, 0, 1)
+    t = safe_divide(uv * s + vw, vv)
+    before, after = safe_divide(-uw, uu), safe_divide(uv - uw, uu)
+    s = jnp.clip(select(t < 0, before, select(t > 1, after, s)), 0, 1)
+    t = jnp.clip(t, 0, 1)
+    return 1 - s, s, t - 1, -t

@@ -1,0 +1,98 @@
+"""Signed distances of points from the hulls of fixed meshes, by their faces one and all."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import MINVAL, GeomType
+from jaxsim.math import Vec, select
+from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.collision.flex.triangle import nearest_on_triangle
+from jaxsim.physics.collision.shape import Placed
+from jaxsim.physics.ipc.plan import plan
+
+
+class Hulls(NamedTuple):
+    """The hulls of meshes as triangles, as many of each; of smaller ones some are there again.
+
+    Attributes:
+      row: the hull of each geom, int `[ngeom, 1]`.
+      corner: their corners, `[hulls, triangles, *W]` each.
+    """
+
+    row: jax.Array
+    corner: tuple[Vec, ...]
+
+
+def hulls(m: Model) -> Hulls | None:
+    """The hulls that shells can meet; None: there are none."""
+    geoms = [g.second.ravel() for g in plan(m).grids if g.type == GeomType.MESH]
+    if not geoms:
+        return None
+    row, table = _triangles(m.structure, tuple(geoms[0].tolist()))
+    flat = [take(m.mesh_vert, table[:, :, k].ravel()) for k in range(3)]
+    corner = (v.map(lambda a: a.reshape(*table.shape[:2], *a.shape[1:])) for v in flat)
+    return Hulls(jnp.asarray(column(row, flat[0]), jnp.int32), tuple(corner))
+
+
+def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
+    """Distances from hulls and unit normals, `[n, *W]`; arguments as in surface.py."""
+    local = geom.rot.T @ (x - geom.pos)
+    count = of.corner[0].shape[1]
+    first = count * pick(of.row, geom.id)
+    number = column(np.arange(count, dtype=np.int32), first)[:, None] + first[None]
+    corner = tuple(_picked(c, number) for c in of.corner)
+    point = local.map(lambda a: jnp.broadcast_to(a[None], number.shape))
+    one, two, three = corner
+    across = (two - one).cross(three - one)
+    size = across.norm()
+    out = across.scale(1 / jnp.where(size > MINVAL, size, 1))
+    height = jnp.where(size > MINVAL, (point - one).dot(out), -jnp.inf)
+    top = jnp.argmax(height, axis=0)
+    inside = jnp.max(height, axis=0) <= 0
+    way = point - nearest_on_triangle(point, corner)
+    near = jnp.argmin(way.dot(way), axis=0)
+    away = way.map(lambda a: _row(a, near))
+    normal = select(inside, out.map(lambda a: _row(a, top)), away.normalize())
+    dist = jnp.where(inside, _row(height, top), away.norm())
+    return dist, geom.rot @ normal
+
+
+def _picked(table: Vec, number: Array) -> Vec:
+    flat = number.reshape(-1, *number.shape[2:])
+    rows = table.map(lambda a: a.reshape(-1, *a.shape[2:]))
+    return pick(rows, flat).map(lambda a: a.reshape(number.shape))
+
+
+def _row(a: Array, index: Array) -> Array:
+    """The entry that each pair chooses, `[k, n, *W]` -> `[n, *W]`."""
+    return jnp.take_along_axis(a, index[None], axis=0)[0]
+
+
+@derived
+def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The hull of each geom `[ngeom]`, and triangles as vertices in `mesh_vert` `[k, count, 3]`."""
+    of_geom = np.asarray(s.geom_dataid)[list(geoms)]
+    meshes = np.unique(of_geom)
+    fans = [_fan(s, int(mesh)) for mesh in meshes]
+    most = max(len(fan) for fan in fans)
+    table = np.array([fan[np.arange(most) % len(fan)] for fan in fans])
+    row = np.zeros(s.ngeom, int)
+    row[list(geoms)] = np.searchsorted(meshes, of_geom)
+    return row, table
+
+
+def _fan(s: Structure, mesh: int) -> np.ndarray:
+    """The faces of a hull as triangles."""
+    out = []
+    for p in range(s.mesh_polyadr[mesh], s.mesh_polyadr[mesh] + s.mesh_polynum[mesh]):
+        outline = s.mesh_polyvert[s.mesh_polyvertadr[p] :][: s.mesh_polyvertnum[p]]
+        for one, other in pairwise(outline[1:]):
+            out.append((outline[0], one, other))
+    return s.mesh_vertadr[mesh] + np.array(out)

@@ -1,0 +1,94 @@
+"""The mode ipc in the pipeline: from the free flight of `forward` to the acceleration of a step.
+
+The derivative of a step is that of its last turn, with what the turns before it have settled: how
+far the way was free, and the multipliers. A step of one turn, as most are, has its full derivative.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxsim.enums import WarningType
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.call.differentiated import differentiated, not_differentiated
+from jaxsim.physics.arrays.select import diagonal, total
+from jaxsim.physics.constraint.row_list import list_rows
+from jaxsim.physics.constraint.rows import Block
+from jaxsim.physics.integrate.system import smooth_system
+from jaxsim.physics.ipc.push import OfVertices, begun
+from jaxsim.physics.ipc.scene import Scene, scene
+from jaxsim.physics.ipc.step import Answer, Turns, part_of, settled, solved, turns
+from jaxsim.physics.sensor.sensor import sensor_acc
+from jaxsim.physics.solver.constraint_force import list_contact_forces
+from jaxsim.physics.solver.newton import newton
+from jaxsim.physics.solver.problem import Problem
+from jaxsim.physics.solver.solution import Settings, solve
+from jaxsim.physics.stage import stage
+from jaxsim.physics.warning import Trouble, count
+
+
+@stage(reads="", writes="")
+def pass_through_nothing(m: Model, d: Data) -> Data:
+    """The acceleration and the constraint force of a step that passes through nothing.
+
+    The forward dynamics have left the acceleration without constraints, and the rows of all other
+    constraints. Sensors of accelerations and forces are those of the step.
+    """
+    of, system = scene(m, d), smooth_system(m, d)
+    p = Problem(system.inertia, system.force, d.rows, system.parts)
+    settings = Settings(
+        warm=None,
+        tolerance=m.opt.tolerance,
+        ls_tolerance=m.opt.ls_tolerance,
+        scale=1 / total(diagonal(d.M)),
+    )
+    method = partial(newton, iterations=m.opt.iterations, ls_iterations=m.opt.ls_iterations)
+    fixed = lax.stop_gradient((d, p, settings))
+    with not_differentiated():
+        answer = partial(_answer, *fixed[1:], method)
+        end = turns(of.fixed(), fixed[0], answer)
+    end = lax.stop_gradient(end)
+    if differentiated():
+        end = _last_turn(of, d, partial(_answer, p, settings, method), end)
+    acc = (end.free - d.qvel) / of.h
+    d = d.replace(
+        qacc=acc,
+        qfrc_constraint=p.force_at(acc) + end.force,
+        solver_niter=end.niter,
+        flexvert_lambda=end.vertices.force,
+        flexvert_conage=end.vertices.age,
+        forces=p.row_forces(acc) if m.lists_row_forces and not d.rows.empty else None,
+    )
+    d = count(d, WarningType.CONTACTFULL, Trouble(end.lost > 0, of.plan.rows + end.lost))
+    d = system.spinning(m, d)
+    d = list_contact_forces(d) if m.lists_contact_forces else d
+    return sensor_acc(m, list_rows(m, d))
+
+
+def _answer(
+    p: Problem, settings: Settings, method: partial, block: Block, warm: Array
+) -> tuple[Array, Array, Array]:
+    """The solution with the pairs of a block, their force, and the iterations."""
+    whole = replace(p, rows=replace(p.rows, single=(*p.rows.single, block)))
+    found = solve(whole, settings._replace(warm=warm), method)
+    residual = block.minus_reference(block.J.times(found.qacc))
+    push = block.J.transposed(block.cost.at(residual).force, len(warm))
+    return found.qacc, push, found.niter
+
+
+def _last_turn(of: Scene, d: Data, answer: Answer, end: Turns) -> Turns:
+    """The last turn again, with its derivative."""
+    vertices, first = OfVertices(d.flexvert_lambda, d.flexvert_conage), end.turn == 1
+    pushes = []
+    for grid, p in zip(of.plan.grids, end.pushes, strict=True):
+        new = begun(vertices, grid, p.pair, p.there)
+        pushes.append(p._replace(force=jnp.where(first, new.force, p.force)))
+    found = solved(of, d, answer, end.last, pushes, end.acc)
+    w = d.qvel + of.h * found.acc
+    _, after = settled(of, found, pushes, end.before, w - end.last)
+    part = part_of(of, end.share, w)
+    return end._replace(free=end.last + part * (w - end.last), force=found.force, vertices=after)

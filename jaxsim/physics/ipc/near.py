@@ -1,0 +1,152 @@
+"""Which pairs are near, or come near on the way from one configuration to another.
+
+Boxes around the items are compared all with all, and what is near goes on to the exact gap. A pair
+counts if its gap is below its band and what its sides move against each other, so that none which
+could close is missed.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.collision.compact import deepest, first_true
+from jaxsim.physics.ipc.gap import Gap, gap
+from jaxsim.physics.ipc.plan import Grid
+from jaxsim.physics.ipc.scene import Scene
+
+BAND = 3e-3  # how far from each other surfaces are felt, at most their thinner radius [m]
+REST = 1e-3  # and rest, likewise [m]
+WIDE = 4  # times more pairs whose boxes are near
+
+
+class Near(NamedTuple):
+    """Pairs of one grid, `[room, *W]`.
+
+    Attributes:
+      pair: numbers in the grid, ascending, int.
+      there: which places are taken, bool.
+      gap: how far apart they are.
+      lost: how many had no place, int `[1, *W]`.
+    """
+
+    pair: jax.Array
+    there: jax.Array
+    gap: Gap
+    lost: jax.Array
+
+
+def near(scene: Scene, grid: Grid, x: Vec, way: Vec) -> Near:
+    """The pairs that are near at x, or may come near on a way from there."""
+    apart, reach = _boxes_apart(scene, grid, x, way.norm())
+    meets = column(grid.meets, way.x)
+    number, wide = grid.meets.size, min(grid.meets.size, WIDE * grid.room)
+    flat = apart.reshape(number, *way.x.shape[1:])
+    pair, there, left_out = _kept(((apart <= reach) & meets).reshape(flat.shape), flat, wide)
+    found = gap(scene, grid, pair, x)
+    there = there & (found.dist < felt(scene, grid, found) + closing(grid, found, way))
+    if grid.type is None:
+        there = there & ((found.dist > 0) | _fixed(scene, found))
+    place, filled, lost = _kept(there, found.dist, grid.room)
+    pair, found = pick((pair, found), place)
+    return Near(jnp.where(filled, pair, 0), filled, found, left_out + lost)
+
+
+def _kept(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
+    """The nearest that there is room for, in order: numbers, which places are taken, how many are
+    left out."""
+    kept = deepest(mask, dist, room)
+    number, _ = first_true(kept, np.arange(len(mask)), room)
+    count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
+    there = column(np.arange(room, dtype=np.int32), count) < count
+    return jnp.where(there, number, 0), there, jnp.maximum(count - room, 0)
+
+
+def band(scene: Scene, found: Gap, most: float) -> Array:
+    """The least thickness of what is in a pair, at most a length, `[n, *W]` [m]."""
+    width = jnp.full_like(found.dist, most)
+    for point in found.points:
+        soft = pick(jnp.asarray(column(scene.plan.flex >= 0, width)), point)
+        width = jnp.where(soft, jnp.minimum(width, pick(scene.radius, point)), width)
+    return width
+
+
+def felt(scene: Scene, grid: Grid, found: Gap) -> Array:
+    """The gap below which pairs that do not move are near."""
+    thick = [_thickness(scene, points[0]) for points in by_side(grid, found.points) if points]
+    return sum(thick) + band(scene, found, BAND)
+
+
+def closing(grid: Grid, found: Gap, way: Vec) -> Array:
+    """How much the gap may shrink at most on a way of the points, `[n, *W]`."""
+    first, second = by_side(grid, [pick(way, p) for p in found.points])
+    if not second:
+        return first[0].norm()
+    both = [(a - b).norm() for a in first for b in second]
+    most = both[0]
+    for length in both[1:]:
+        most = jnp.maximum(most, length)
+    return most
+
+
+def by_side(grid: Grid, of_points: list | tuple) -> tuple:
+    """What belongs to the points of pairs, by side; of geoms there is nothing."""
+    number = grid.first.shape[1]
+    return tuple(of_points[:number]), tuple(of_points[number:])
+
+
+def _thickness(scene: Scene, point: Array) -> Array:
+    soft = column(scene.plan.flex >= 0, scene.radius)
+    return pick(jnp.where(soft, scene.radius, 0), point)
+
+
+def _fixed(scene: Scene, found: Gap) -> Array:
+    return pick(jnp.asarray(column(scene.plan.flex < 0, found.dist)), found.points[0])
+
+
+def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array, Array]:
+    """How far boxes around the items are apart, `[n, m, *W]`, and how far they may be."""
+    low, high, reach = _boxes(scene, grid.first, x, length)
+    if grid.type is None:
+        low2, high2, reach2 = _boxes(scene, grid.second, x, length)
+    else:
+        low2, high2 = _geom_boxes(scene, grid)
+        reach2 = jnp.zeros_like(low2.x)
+    out = None
+    for a0, a1, b0, b1 in zip(low.parts, high.parts, low2.parts, high2.parts, strict=True):
+        apart = jnp.maximum(a0[:, None] - b1[None], b0[None] - a1[:, None])
+        out = apart if out is None else jnp.maximum(out, apart)
+    return out, reach[:, None] + reach2[None] + BAND
+
+
+def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec, Vec, Array]:
+    """Boxes around items, and how far they reach beyond: their thickness and their way."""
+    corner = [take(x, items[:, k]) for k in range(items.shape[1])]
+    low, high = corner[0], corner[0]
+    for c in corner[1:]:
+        low = Vec(*map(jnp.minimum, low.parts, c.parts))
+        high = Vec(*map(jnp.maximum, high.parts, c.parts))
+    way = take(length, items[:, 0])
+    for k in range(1, items.shape[1]):
+        way = jnp.maximum(way, take(length, items[:, k]))
+    return low, high, take(scene.radius, items[:, 0]) + way
+
+
+def _geom_boxes(scene: Scene, grid: Grid) -> tuple[Vec, Vec]:
+    """Boxes around geoms in the world; those of planes have no end."""
+    center, half = take(scene.geoms.box, grid.second[:, 0])
+    rot = take(scene.geoms.rot, grid.second[:, 0])
+    reach = Vec(
+        *(
+            sum(jnp.abs(r) * s for r, s in zip(row.parts, half.parts, strict=True))
+            for row in rot.rows
+        )
+    )
+    if grid.type == GeomType.PLANE:
+        reach = reach.map(lambda a: jnp.full_like(a, jnp.inf))
+    return center - reach, center + reach

@@ -1,0 +1,271 @@
+"""What the mode ipc resolves: which points of shells meet what, as grids that are made once.
+
+MuJoCo's documentation, XML reference: option/flag/ipc. The mode finds the contacts of shells with
+each other, with themselves and with fixed geoms; no other part of the engine sees them.
+
+Points are the vertices of all flexes, then the corners of fixed geoms. A grid is all pairs of two
+lists of items: points with triangles, edges with edges, points with geoms.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxsim.enums import DisableBit, GeomType, JointType
+from jaxsim.model.model import Model
+from jaxsim.model.soft import SURFACES, meet, of_mode, shells
+from jaxsim.model.structure import Structure, derived
+from jaxsim.physics.collision.flex.item import corners
+from jaxsim.physics.collision.flex.pairs import touches_itself
+from jaxsim.physics.topology import ancestors
+
+# what of a grid there is room for, by point of the shells
+ROOM = {"surface": 2, "corner": 8, "edges": 16}
+ROWS = 4  # rows a point
+SPARE = 64
+
+
+class Fixed(NamedTuple):
+    """Corners and edges of fixed geoms.
+
+    Attributes:
+      geom: of each corner, `[n]`.
+      sign: its place in units of the half sizes, `[n, 3]`; zeros of a mesh.
+      vertex: its place in `mesh_vert`; -1: of a geom that is no mesh, `[n]`.
+      edges: pairs of corners, `[k, 2]`.
+    """
+
+    geom: np.ndarray
+    sign: np.ndarray
+    vertex: np.ndarray
+    edges: np.ndarray
+
+
+class Grid(NamedTuple):
+    """All pairs of two lists of items.
+
+    Attributes:
+      kind: "corner": points with triangles; "edges"; "surface": points with geoms of one type.
+      first, second: points of the items, `[n, k]` and `[m, l]`; of geoms their numbers.
+      meets: which pairs count, `[n, m]` bool.
+      room: how many of them may be near at once.
+      type: of the geoms; None: there are none.
+    """
+
+    kind: str
+    first: np.ndarray
+    second: np.ndarray
+    meets: np.ndarray
+    room: int
+    type: GeomType | None = None
+
+
+class Plan(NamedTuple):
+    """The plan of a model.
+
+    Attributes:
+      grids: what meets what.
+      fixed: corners and edges of fixed geoms, that are points after the vertices.
+      flex: of each point; -1: it is fixed, `[npoint]`.
+      moves: 1 where a dof moves a point, `[npoint, nv]`.
+      free: the first of the three slides that are a vertex's own; -1: it has none, `[nflexvert]`.
+      carrier: the body that carries a vertex which is not free; 0: none, `[nflexvert]`.
+      held: dofs that follow the shells as far as nothing is passed through, `[nv]` bool.
+      rows: how many pairs may push at once.
+    """
+
+    grids: tuple[Grid, ...]
+    fixed: Fixed
+    flex: np.ndarray
+    moves: np.ndarray
+    free: np.ndarray
+    carrier: np.ndarray
+    held: np.ndarray
+    rows: int
+
+
+def plan(m: Model) -> Plan:
+    """The plan of a model, with the flags that it has."""
+    off = DisableBit.CONTACT | DisableBit.CONSTRAINT
+    return _plan(m.structure, bool(m.opt.disableflags & off))
+
+
+@derived
+def _plan(s: Structure, off: bool) -> Plan:
+    with_geom, with_flex = of_mode(s)
+    with_geom = with_geom & meet(s, "flex", "geom")
+    with_flex = with_flex & meet(s, "flex", "flex")
+    np.fill_diagonal(with_flex, shells(s) & touches_itself(s))
+    if off:
+        with_geom, with_flex = np.zeros_like(with_geom), np.zeros_like(with_flex)
+    fixed = _fixed(s, with_geom.any(axis=0))
+    own = np.repeat(np.arange(s.nflex), s.flex_vertnum)
+    flex = np.append(own, np.full(len(fixed.geom), -1))
+    body = np.maximum(np.asarray(s.flex_vertbodyid), 0)
+    of_shell = shells(s)[own]
+    moves = np.zeros((len(flex), s.nv))
+    moves[: s.nflexvert] = ancestors(s)[body] * of_shell[:, None]
+    free = _free(s, of_shell)
+    carried = (free < 0) & moves[: s.nflexvert].any(axis=1)
+    owner = np.append(-np.ones(s.nflexvert, int), fixed.geom)
+    grids = (
+        *_surfaces(s, with_geom, own, moves[: s.nflexvert].any(axis=1)),
+        _corners(s, with_geom, with_flex, flex, owner),
+        _edges(s, with_geom, with_flex, fixed),
+    )
+    rows = min(ROWS * int(of_shell.sum()) + SPARE, sum(g.room for g in grids))
+    return Plan(
+        tuple(g for g in grids if g.room),
+        fixed,
+        flex,
+        moves,
+        free,
+        np.where(carried, body, 0),
+        _held(s, free, np.where(carried, body, 0)),
+        rows,
+    )
+
+
+def _free(s: Structure, of_shell: np.ndarray) -> np.ndarray:
+    """The first dof of vertices whose body has three slides, and no other vertex; else -1.
+
+    Any other body carries them, whatever its joints are.
+    """
+    body = np.asarray(s.flex_vertbodyid)
+    count = np.bincount(body[body >= 0], minlength=s.nbody)
+    slides = np.bincount(
+        np.asarray(s.jnt_bodyid)[np.asarray(s.jnt_type) == JointType.SLIDE], minlength=s.nbody
+    )
+    own = (slides == 3) & (np.asarray(s.body_jntnum) == 3) & (count == 1)
+    own = of_shell & (body >= 0) & own[body]
+    return np.where(own, np.asarray(s.body_dofadr)[body], -1)
+
+
+def _held(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
+    """Dofs of free vertices, and of the trees that carry others."""
+    held = np.zeros(s.nv, bool)
+    for k in range(3):
+        held[free[free >= 0] + k] = True
+    trees = np.unique(np.asarray(s.body_treeid)[carrier[carrier > 0]])
+    return held | np.isin(s.dof_treeid, trees)
+
+
+def _fixed(s: Structure, geoms: np.ndarray) -> Fixed:
+    """Corners and edges of geoms `[ngeom]` bool: of spheres and capsules those of their axes."""
+    geom, sign, vertex, edges, count = [], [], [], [], 0
+    for g in np.flatnonzero(geoms):
+        places, ends, of_mesh = _features(s, int(g))
+        geom.append(np.full(len(places), g))
+        sign.append(places)
+        vertex.append(of_mesh)
+        edges.append(count + ends)
+        count += len(places)
+    none = np.zeros(0, int)
+    return Fixed(
+        np.concatenate([none, *geom]),
+        np.concatenate([np.zeros((0, 3)), *sign]),
+        np.concatenate([none, *vertex]),
+        np.concatenate([np.zeros((0, 2), int), *edges]),
+    )
+
+
+def _features(s: Structure, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Corners of a geom in units of its size, its edges as pairs of them, and mesh vertices."""
+    kind = GeomType(int(s.geom_type[g]))
+    if kind == GeomType.MESH:
+        vertex, edges = _hull_edges(s, int(s.geom_dataid[g]))
+        return np.zeros((len(vertex), 3)), edges, vertex
+    sign = np.zeros((0, 3))
+    if kind == GeomType.SPHERE:
+        sign = np.zeros((1, 3))
+    elif kind == GeomType.CAPSULE:
+        sign = np.array([[0.0, 0, -1], [0, 0, 1]])
+    elif kind == GeomType.BOX:
+        sign = np.stack(np.meshgrid(*3 * ([-1.0, 1.0],), indexing="ij"), axis=-1).reshape(8, 3)
+    one, other = np.triu_indices(len(sign), 1)
+    edge = np.sum(sign[one] != sign[other], axis=1) == 1
+    return sign, np.stack([one[edge], other[edge]], axis=1), np.full(len(sign), -1)
+
+
+def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of the hull of a mesh, in `mesh_vert`, and its edges as pairs of their places."""
+    first = s.mesh_polyadr[mesh]
+    pairs = []
+    for p in range(first, first + s.mesh_polynum[mesh]):
+        outline = s.mesh_polyvert[s.mesh_polyvertadr[p] :][: s.mesh_polyvertnum[p]]
+        pairs.append(np.stack([outline, np.roll(outline, -1)], axis=1))
+    ends = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+    vertex, place = np.unique(ends, return_inverse=True)
+    return s.mesh_vertadr[mesh] + vertex, place.reshape(ends.shape)
+
+
+def _surfaces(
+    s: Structure, with_geom: np.ndarray, own: np.ndarray, moves: np.ndarray
+) -> list[Grid]:
+    """Vertices that move with the surfaces of geoms, by the type of these."""
+    grids = []
+    for kind in SURFACES:
+        geom = np.flatnonzero(with_geom.any(axis=0) & (np.asarray(s.geom_type) == kind))
+        meets = with_geom[own][:, geom] & moves[:, None]
+        vertex = np.flatnonzero(meets.any(axis=1))
+        room = _room("surface", meets, len(vertex))
+        grids.append(Grid("surface", vertex[:, None], geom[:, None], meets[vertex], room, kind))
+    return grids
+
+
+def _corners(
+    s: Structure,
+    with_geom: np.ndarray,
+    with_flex: np.ndarray,
+    flex: np.ndarray,
+    owner: np.ndarray,
+) -> Grid:
+    """Vertices of shells and corners of geoms with triangles.
+
+    Args:
+      flex: of each point; -1: it is a corner.
+      owner: the geom of each point; -1: it is a vertex.
+    """
+    table, of_flex = corners(s)
+    of_shell = shells(s)[of_flex]
+    triangle, of_flex = table[of_shell, :3], of_flex[of_shell]
+    meets = _meet(with_geom, with_flex, flex, owner, of_flex)
+    point = np.flatnonzero(meets.any(axis=1))
+    meets = meets[point] & ~(point[:, None, None] == triangle[None]).any(axis=-1)
+    room = _room("corner", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
+    return Grid("corner", point[:, None], triangle, meets, room)
+
+
+def _edges(s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: Fixed) -> Grid:
+    """Edges of geoms and of shells with edges of shells, each pair once."""
+    own = np.repeat(np.arange(s.nflex), s.flex_edgenum)
+    of_shell = shells(s)[own]
+    ends = (np.asarray(s.flex_vertadr)[own][:, None] + np.asarray(s.flex_edge))[of_shell]
+    own = own[of_shell]
+    first = np.concatenate([ends, s.nflexvert + fixed.edges])
+    flex = np.append(own, np.full(len(fixed.edges), -1))
+    owner = np.append(np.full(len(own), -1), fixed.geom[fixed.edges[:, 0]])
+    meets = _meet(with_geom, with_flex, flex, owner, own)
+    once = np.arange(len(first))[:, None] < np.arange(len(ends))
+    shared = (first[:, None, :, None] == ends[None, :, None]).any(axis=(2, 3))
+    meets &= (once | (flex < 0)[:, None]) & ~shared
+    point = np.flatnonzero(meets.any(axis=1))
+    number = int(np.asarray(s.flex_vertnum)[shells(s)].sum())
+    return Grid("edges", first[point], ends, meets[point], _room("edges", meets[point], number))
+
+
+def _meet(
+    with_geom: np.ndarray,
+    with_flex: np.ndarray,
+    flex: np.ndarray,
+    owner: np.ndarray,
+    of_flex: np.ndarray,
+) -> np.ndarray:
+    """Which items of flexes, or else of geoms, meet items of the flexes `of_flex`, `[n, m]`."""
+    soft = with_flex[np.maximum(flex, 0)][:, of_flex]
+    hard = with_geom[of_flex][:, np.maximum(owner, 0)].T if with_geom.size else soft
+    return np.where((owner >= 0)[:, None], hard, soft & (flex >= 0)[:, None])
+
+
+def _room(kind: str, meets: np.ndarray, points: int) -> int:
+    return min(int(meets.sum()), ROOM[kind] * points + SPARE)
