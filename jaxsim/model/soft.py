@@ -42,7 +42,8 @@ def meet(m: Any, one: str, other: str) -> np.ndarray:
 
 def shells(s: Any) -> np.ndarray:
     """`[nflex]` bool: the flexes of triangles."""
-    return np.asarray(s.flex_dim) == 2
+    is_shell: np.ndarray = np.asarray(s.flex_dim) == 2
+    return is_shell
 
 
 def of_mode(s: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -54,7 +54,7 @@ def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
     (M + h D) a = qfrc_smooth + qfrc_constraint
     qvel += h a,   qpos moves along the new qvel
     """
-    if m.resolves_shells:
+    if m.resolves_shells and kind in (None, IntegratorType.DISCRETE):
         d = pass_through_nothing(m, d)
         return advance(m, d, d.qacc)
     inertia = effective_inertia(m, d, kind)

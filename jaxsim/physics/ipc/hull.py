@@ -46,7 +46,7 @@ def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
     local = geom.rot.T @ (x - geom.pos)
     count = of.corner[0].shape[1]
     first = count * pick(of.row, geom.id)
-    number = column(np.arange(count, dtype=np.int32), first)[:, None] + first[None]
+    number = jnp.asarray(column(np.arange(count, dtype=np.int32), first))[:, None] + first[None]
     corner = tuple(_picked(c, number) for c in of.corner)
     point = local.map(lambda a: jnp.broadcast_to(a[None], number.shape))
     one, two, three = corner

@@ -7,6 +7,7 @@ far the way was free, and the multipliers. A step of one turn, as most are, has 
 from dataclasses import replace
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -27,17 +28,24 @@ from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.newton import newton
 from jaxsim.physics.solver.problem import Problem
 from jaxsim.physics.solver.solution import Settings, solve
-from jaxsim.physics.stage import stage
 from jaxsim.physics.warning import Trouble, count
 
 
-@stage(reads="", writes="")
+@jax.named_scope("pass_through_nothing")
 def pass_through_nothing(m: Model, d: Data) -> Data:
     """The acceleration and the constraint force of a step that passes through nothing.
 
     The forward dynamics have left the acceleration without constraints, and the rows of all other
     constraints. Sensors of accelerations and forces are those of the step.
+
+    Raises:
+      ValueError: `d` was made without the flag.
     """
+    if d.flexvert_lambda is None or d.flexvert_conage is None:
+        raise ValueError(
+            "d.flexvert_lambda: this Data was made without the flag ipc; make it with make_data of "
+            "the model that has it"
+        )
     of, system = scene(m, d), smooth_system(m, d)
     p = Problem(system.inertia, system.force, d.rows, system.parts)
     settings = Settings(
@@ -77,7 +85,7 @@ def _answer(
     found = solve(whole, settings._replace(warm=warm), method)
     residual = block.minus_reference(block.J.times(found.qacc))
     push = block.J.transposed(block.cost.at(residual).force, len(warm))
-    return found.qacc, push, found.niter
+    return found.qacc, push, jnp.asarray(found.niter)
 
 
 def _last_turn(of: Scene, d: Data, answer: Answer, end: Turns) -> Turns:

@@ -63,7 +63,7 @@ def _kept(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
     kept = deepest(mask, dist, room)
     number, _ = first_true(kept, np.arange(len(mask)), room)
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
-    there = column(np.arange(room, dtype=np.int32), count) < count
+    there = jnp.asarray(column(np.arange(room, dtype=np.int32), count)) < count
     return jnp.where(there, number, 0), there, jnp.maximum(count - room, 0)
 
 
@@ -117,11 +117,11 @@ def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array
     else:
         low2, high2 = _geom_boxes(scene, grid)
         reach2 = jnp.zeros_like(low2.x)
-    out = None
-    for a0, a1, b0, b1 in zip(low.parts, high.parts, low2.parts, high2.parts, strict=True):
-        apart = jnp.maximum(a0[:, None] - b1[None], b0[None] - a1[:, None])
-        out = apart if out is None else jnp.maximum(out, apart)
-    return out, reach[:, None] + reach2[None] + BAND
+    sides = zip(low.parts, high.parts, low2.parts, high2.parts, strict=True)
+    a, b, c = (
+        jnp.maximum(a0[:, None] - b1[None], b0[None] - a1[:, None]) for a0, a1, b0, b1 in sides
+    )
+    return jnp.maximum(jnp.maximum(a, b), c), reach[:, None] + reach2[None] + BAND
 
 
 def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec, Vec, Array]:
@@ -139,6 +139,7 @@ def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec,
 
 def _geom_boxes(scene: Scene, grid: Grid) -> tuple[Vec, Vec]:
     """Boxes around geoms in the world; those of planes have no end."""
+    assert scene.geoms.box is not None
     center, half = take(scene.geoms.box, grid.second[:, 0])
     rot = take(scene.geoms.rot, grid.second[:, 0])
     reach = Vec(

@@ -98,7 +98,7 @@ def _plan(s: Structure, off: bool) -> Plan:
     np.fill_diagonal(with_flex, shells(s) & touches_itself(s))
     if off:
         with_geom, with_flex = np.zeros_like(with_geom), np.zeros_like(with_flex)
-    fixed = _fixed(s, with_geom.any(axis=0))
+    fixed = _fixed(s, np.asarray(with_geom.any(axis=0)))
     own = np.repeat(np.arange(s.nflex), s.flex_vertnum)
     flex = np.append(own, np.full(len(fixed.geom), -1))
     body = np.maximum(np.asarray(s.flex_vertbodyid), 0)
@@ -109,7 +109,7 @@ def _plan(s: Structure, off: bool) -> Plan:
     carried = (free < 0) & moves[: s.nflexvert].any(axis=1)
     owner = np.append(-np.ones(s.nflexvert, int), fixed.geom)
     grids = (
-        *_surfaces(s, with_geom, own, moves[: s.nflexvert].any(axis=1)),
+        *_surfaces(s, with_geom, own, np.asarray(moves[: s.nflexvert].any(axis=1))),
         _corners(s, with_geom, with_flex, flex, owner),
         _edges(s, with_geom, with_flex, fixed),
     )

@@ -55,7 +55,8 @@ class Scene(NamedTuple):
 
     def fixed(self) -> "Scene":
         """The same, without a derivative."""
-        return Scene(self.plan, *lax.stop_gradient(tuple(self[1:])))
+        numbers = lax.stop_gradient({n: getattr(self, n) for n in self._fields[1:]})
+        return self._replace(**numbers)
 
     def at(self, w: Array) -> Vec:
         """The points at the end of a step with that velocity."""

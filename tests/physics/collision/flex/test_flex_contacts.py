@@ -11,7 +11,6 @@ from states import random_state, stack, world
 from tolerance import DIFFERENCE, DYNAMICS, FLOAT32
 
 import jaxsim
-from jaxsim.errors import UnsupportedWarning
 
 WORLDS = 3
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
@@ -367,7 +366,7 @@ MODE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("content", MODE)
 def test_rows_under_the_flag_ipc(content):
-    """Where its mode resolves no contact the flag changes nothing."""
+    """Contacts with what moves are rows under the flag too."""
     fill = {"content": MODE[content], "sensor": "", "option": 'integrator="discrete"'}
     text = under_ipc(WORLD.format(**fill))
     mj, m = mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text)
@@ -379,24 +378,3 @@ def test_rows_under_the_flag_ipc(content):
         assert int(d.ncon) == state.ncon > 0
         near(d.qpos, state.qpos, DYNAMICS, "qpos")
         near(d.qvel, state.qvel, DYNAMICS, "qvel")
-
-
-REFUSED = {
-    "on the ground": ("flag ipc", GROUND + flex("c", 2, "3 3 1", "0 0 1")),
-    "with each other": (
-        "flag ipc",
-        flex("c", 2, "3 3 1", "0 0 1") + flex("e", 2, "3 3 1", "0 0 2", contact=""),
-    ),
-    "with itself": ("flag ipc", flex("c", 2, "3 3 1", "0 0 1", self="narrow", contact="")),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused_says_why(case):
-    message, content = REFUSED[case]
-    text = WORLD.format(content=content, sensor="", option='integrator="discrete"')
-    text = under_ipc(text) if "ipc" in message else text
-    with pytest.warns(UnsupportedWarning, match="flex"):
-        m = jaxsim.load_model(text)
-    with pytest.raises(Exception, match=message):
-        jaxsim.make_data(m)
