@@ -166,7 +166,8 @@ def _dtype(field: Field) -> str:
 
 def _keep(name: str, field: Field) -> str:
     kept = "always" if name in ALWAYS else "default" if field.keep else "if asked"
-    return f"{kept}, with sleep" if name in OF_SLEEP else kept
+    flag = "sleep" if name in OF_SLEEP else "ipc" if "resolves_shells" in field.only else ""
+    return f"{kept}, with {flag}" if flag else kept
 
 
 if __name__ == "__main__":
