@@ -78,11 +78,16 @@ def pass_through_nothing(m: Model, d: Data) -> Data:
 
 
 def _answer(
-    p: Problem, settings: Settings, method: partial, block: Block, warm: Array
+    p: Problem, settings: Settings, method: partial, block: Block | None, warm: Array
 ) -> tuple[Array, Array, Array]:
     """The solution with the pairs of a block, their force, and the iterations."""
-    whole = replace(p, rows=replace(p.rows, single=(*p.rows.single, block)))
+    if block is None and p.rows.empty:
+        return p.solve_inertia(p.smooth), jnp.zeros_like(warm), jnp.zeros_like(warm[:1], jnp.int32)
+    more = () if block is None else (block,)
+    whole = replace(p, rows=replace(p.rows, single=(*p.rows.single, *more)))
     found = solve(whole, settings._replace(warm=warm), method)
+    if block is None:
+        return found.qacc, jnp.zeros_like(warm), jnp.asarray(found.niter)
     residual = block.minus_reference(block.J.times(found.qacc))
     push = block.J.transposed(block.cost.at(residual).force, len(warm))
     return found.qacc, push, jnp.asarray(found.niter)

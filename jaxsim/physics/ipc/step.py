@@ -29,7 +29,8 @@ MOST = 1024  # turns
 STUCK = 64  # turns one after another in which nothing moves
 FREE = 1e-6  # of the way, less than which is no move
 TIE = 1e-12
-Answer = Callable[[Block, Array], tuple[Array, Array, Array]]
+# with the rows of pairs, if there are grids of them, and a first guess
+Answer = Callable[[Block | None, Array], tuple[Array, Array, Array]]
 
 
 class Turns(NamedTuple):
@@ -117,6 +118,9 @@ def solved(
     scene: Scene, d: Data, answer: Answer, last: Array, pushes: list[Pushes], warm: Array
 ) -> Solved:
     """The solution with pairs that are linear about the velocity `last` `[nv, *W]`."""
+    if not pushes:
+        acc, push, niter = answer(None, warm)
+        return Solved(acc, push, niter, jnp.zeros_like(niter), [])
     x = scene.at(last)
     grids = zip(scene.plan.grids, pushes, strict=True)
     all = [linear(scene, gap(scene, grid, p.pair, x)) for grid, p in grids]

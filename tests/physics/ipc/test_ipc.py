@@ -122,6 +122,22 @@ def test_steps_are_those_of_mujoco(case):
     assert pushes > 10
 
 
+@pytest.mark.parametrize("law", [BENDS, HELD])
+def test_shells_that_meet_nothing(law):
+    content = GROUND + shell("c", "3 2 1", "0 0 .001", law, contact='contype="2" conaffinity="2"')
+    text = WORLD.format(content=content, more="", option="")
+    mj, m = mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text)
+    theirs, d = mujoco.MjData(mj), jaxsim.make_data(m)
+    theirs.qvel[:] = 0.2 * np.random.default_rng(0).normal(size=mj.nv)
+    step = jax.jit(jaxsim.step, compiler_options=COMPILER)
+    for _ in range(3):
+        d = step(m, state_of(d, theirs))
+        mujoco.mj_step(mj, theirs)
+        np.testing.assert_allclose(d.qvel, theirs.qvel, **STIFF)
+        np.testing.assert_allclose(d.qfrc_constraint, theirs.qfrc_constraint, **STIFF)
+        np.testing.assert_array_equal(d.flexvert_conage, theirs.flexvert_conage)
+
+
 def test_forward_is_free_flight():
     mj, m, _ = program("on a cart")
     theirs = mujoco.MjData(mj)
