@@ -5,16 +5,13 @@ from typing import Any
 import jax
 from flax import struct
 
-from jaxsim.model.data import Data
+from jaxsim.model.data import ALWAYS, Data
 
 Observation = jax.Array | dict[str, jax.Array]
 
 # what of Data is the state of a world and its inputs; all the rest follows from it in a step
-STATE = frozenset(
-    """time qpos qvel act qacc_warmstart tree_asleep tree_start ctrl qfrc_applied xfrc_applied
-    eq_active mocap_pos mocap_quat userdata""".split()
-)
 WARNINGS = ("warning", "warning_lastinfo")
+STATE = ALWAYS - {*WARNINGS, "solver_niter"}
 
 
 class State(struct.PyTreeNode):

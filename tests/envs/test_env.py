@@ -10,6 +10,7 @@ from tolerance import STAGES
 import jaxsim
 from jaxsim.enums import WarningType
 from jaxsim.envs import Env, VectorEnv, randomize
+from jaxsim.envs.state import with_state_of
 
 XML = """
 <mujoco>
@@ -324,3 +325,19 @@ def test_a_long_start_gives_the_same_episodes(mode):
 
 def test_a_task_prints_what_it_is():
     assert repr(ENV) == "<Balance: 1 action every 20 ms, seen 5>"
+
+
+DELAYED = """<mujoco><worldbody><body><joint name="hinge"/><geom size=".1" pos=".1 0 0"/></body>
+</worldbody><actuator><motor joint="hinge" delay=".01" nsample="5"/></actuator></mujoco>"""
+
+
+def test_a_renewed_world_has_the_whole_state_of_the_fresh_one():
+    """Histories too: what was asked for in the last episode does not act in the next."""
+    m = jaxsim.load_model(DELAYED)
+    fresh = jaxsim.make_data(m)
+    old = fresh.replace(history=fresh.history + 1.0, qpos=fresh.qpos + 1.0)
+    assert m.nhistory > 0
+    for where, expected in ((True, fresh), (False, old)):
+        new = with_state_of(old, fresh, jnp.array(where))
+        np.testing.assert_array_equal(new.history, expected.history)
+        np.testing.assert_array_equal(new.qpos, expected.qpos)

@@ -73,7 +73,8 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     d = jax.device_get(d)
     mujoco = _package(model)
     for name in ALWAYS - OF_SLEEP - {"solver_niter"}:
-        _write(model, data, name, getattr(d, name))
+        if (value := getattr(d, name)) is not None:
+            _write(model, data, name, value)
     _write_sleep(model, data, np.full(model.ntree, AWAKE))
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)

@@ -32,6 +32,7 @@ SMOOTH = 0.1  # weight of the last turn in the mean pace
 STATE = (
     *("time", "qpos", "qvel", "act", "history", "plastic", "plugin_state", "qacc_warmstart"),
     *("tree_asleep", "tree_start", "warning", "warning_lastinfo", "mocap_pos", "mocap_quat"),
+    *("flexvert_lambda", "flexvert_conage"),
 )
 KEPT = ("contact", "xmat", "xanchor", "xaxis", "subtree_com", "cvel")
 
