@@ -370,6 +370,7 @@ SLEEP_STATE = frozenset(("tree_asleep", "tree_start"))
 OF_SLEEP = SLEEP_STATE | frozenset(
     "tree_awake body_awake ntree_awake nbody_awake nv_awake nisland tree_island".split()
 )
+OF_IPC = frozenset(("flexvert_lambda", "flexvert_conage"))  # of shells, with the flag
 OF_ROWS = tuple(name for name in Data.fields if name.startswith("efc_"))
 WAITING = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 
-from jaxsim.model.data import ALWAYS, OF_SLEEP, Contact, Data, SolverStat
+from jaxsim.model.data import ALWAYS, OF_IPC, OF_SLEEP, Contact, Data, SolverStat
 from jaxsim.model.fields import KINDS, Field, Record
 from jaxsim.model.model import Model, Option, Statistic
 
@@ -104,7 +104,8 @@ _KEPT = """Kept says whether `make_data(m)` allocates the field: `always`, whate
 `default`; or `if asked`, with `make_data(m, keep="all")` or by name, `keep=("qacc", "cinert")`.
 What is not kept is None, and costs nothing: not even its computation, if nobody else needs it.
 `with sleep`: of a model with the sleep flag; `tree_start` where some tree begins asleep. In such a
-model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept.
+model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept. `with ipc`: of a
+model with shells and the ipc flag.
 """
 _TABLES = """Its integer tables (types, parents, addresses) are in `m.structure` and read alike,
 `m.jnt_type`: they are MuJoCo's, and not in this list.
@@ -166,7 +167,7 @@ def _dtype(field: Field) -> str:
 
 def _keep(name: str, field: Field) -> str:
     kept = "always" if name in ALWAYS else "default" if field.keep else "if asked"
-    flag = "sleep" if name in OF_SLEEP else "ipc" if "resolves_shells" in field.only else ""
+    flag = "sleep" if name in OF_SLEEP else "ipc" if name in OF_IPC else ""
     return f"{kept}, with {flag}" if flag else kept
 
 
