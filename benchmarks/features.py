@@ -1,6 +1,6 @@
 """What each feature costs: time and memory of a step, beside MuJoCo C and MJX in one run.
 
-    python benchmarks/features.py [--scenes cloth soft rope arm lidar asleep awake servos]
+    python benchmarks/features.py [--scenes cloth soft rope arm lidar asleep awake servos shell]
         [--worlds 1 64] [--engines c mjx jaxsim] [--small] [--seconds 1] [--priority 6]
         [--json benchmarks/results/features.json]
 
@@ -305,6 +305,16 @@ def servos(joints: int) -> str:
     )
 
 
+def shell(side: int) -> str:
+    """A cloth that nothing passes through, on a ball and on itself."""
+    return f"""<mujoco><option integrator="discrete" timestep=".002"><flag ipc="enable"/></option>
+    <worldbody><geom type="plane" size="2 2 .1"/><geom size=".1" pos=".02 .01 0"/>
+    <flexcomp name="cloth" type="grid" count="{side} {side} 1" spacing=".03 .03 .03" dim="2"
+      pos="0 0 .13" radius=".004" mass=".3"><contact selfcollide="auto"/>
+      <elasticity young="3e3" poisson=".1" thickness=".004" elastic2d="both" damping=".01"/>
+    </flexcomp></worldbody></mujoco>"""
+
+
 # by name: how it is made, its size, a small one, and the steps of MuJoCo before it is measured
 SCENES = {
     "cloth": (cloth, 20, 4, 100),
@@ -315,6 +325,7 @@ SCENES = {
     "asleep": (asleep, 100, 4, 300),
     "awake": (awake, 100, 4, 300),
     "servos": (servos, 12, 4, 50),
+    "shell": (shell, 8, 3, 60),
 }
 
 if __name__ == "__main__":
