@@ -24,14 +24,13 @@ TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux
 MEMORY = os.environ.get("TEST_MEMORY")
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 
-# A program in kernels (cpu_kernels.py) takes up to a quarter longer to compile than one without,
-# and saves nothing where it runs a few times. So only these files use kernels: those about them and
-# about code that is written differently for them, whole steps and rollouts of one world and of
-# many, whole models, and what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
+# A program in kernels (cpu_kernels.py) takes up to twice as long to trace and compile as one
+# without, and saves nothing where it runs a few times. So only these files use kernels: those about
+# them and about code that is written differently for them, rollouts, whole models, and what is
+# compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
 KERNELS = re.compile(
     r"tests/(test_(configs|transformations|program_size)|rollout/|envs/test_env"
-    r"|physics/(arrays/|collision/test_|constraint/|solver/|sleep/|integrate/|test_(stages|together)"
-    r"|query/test_object_motion))"
+    r"|physics/(arrays/|solver/test_|test_(stages|together)|query/test_object_motion))"
 )
 BY_KERNELS = PLATFORMS["cpu"]
 

@@ -258,8 +258,8 @@ def accelerations(m, d):
     ("case", "function"),
     [
         ("rods", forces),
-        ("twisted", forces),
-        ("lattices", forces),
+        pytest.param("twisted", forces, marks=pytest.mark.slow),
+        pytest.param("lattices", forces, marks=pytest.mark.slow),
         pytest.param("held", accelerations, marks=pytest.mark.slow),
     ],
 )
@@ -302,9 +302,16 @@ def test_single_precision():
     np.testing.assert_allclose(new.flexvert_xpos, found.flexvert_xpos[0], **FLOAT32)
 
 
-@pytest.mark.parametrize("flag", ["spring", "damper", "equality"])
-def test_disable_flags(flag):
-    mj = mujoco.MjModel.from_xml_string(text("elements", flag=f'{flag}="disable"'))
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "spring equality",
+        *(pytest.param(flag, marks=pytest.mark.slow) for flag in ("spring", "damper", "equality")),
+    ],
+)
+def test_disable_flags(flags):
+    disabled = " ".join(f'{flag}="disable"' for flag in flags.split())
+    mj = mujoco.MjModel.from_xml_string(text("elements", flag=disabled))
     _, m, worlds, _ = program("elements")
     off = m.replace(opt=m.opt.replace(disableflags=int(mj.opt.disableflags)))
     state = mujoco.MjData(mj)

@@ -224,6 +224,7 @@ def small():
     return m, d, moved
 
 
+@pytest.mark.slow
 def test_gradient():
     """Along one direction of states, masses and radii."""
     _, _, moved = small()

@@ -105,7 +105,7 @@ def program(integrator: str):
     return mj, states, run(worlds)[1]
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+@pytest.mark.parametrize("integrator", ["Euler", pytest.param("RK4", marks=pytest.mark.slow)])
 def test_steps(integrator):
     mj, states, found = program(integrator)
     for k, d in enumerate(states):

@@ -204,6 +204,12 @@ def test_stages_of_rk4_wake_what_has_an_acceleration():
     twins.change("qvel", 1, 0.3)
     assert np.array(twins.run(10))[:, 1].all()
 
+
+@pytest.mark.slow
+def test_slopes_and_worlds_of_rk4_where_trees_fall_asleep():
+    twins = of_text(PAIR)
+    twins.run(20)
+
     def ends(speed):
         return step(twins.m, twins.d.replace(qvel=twins.d.qvel.at[1].set(speed))).qpos
 
@@ -224,10 +230,11 @@ def test_stages_of_rk4_wake_what_has_an_acceleration():
 
 
 def test_without_islands_nothing_with_rows_sleeps():
-    with pytest.warns(UserWarning, match="'begins': sleep='init', but its tree cannot sleep"):
-        twins = of_yard(flags='island="disable"')
+    text = PAIR.replace("RK4", "Euler").replace("<flag", '<flag island="disable"')
+    with pytest.warns(UserWarning, match="sleep='init', but its tree cannot sleep"):
+        twins = of_text(text)
     twins.run(30)
-    assert twins.awake() == set(range(11))
+    assert twins.awake() == {0, 1, 2}
 
 
 def test_boxes_fall_asleep_as_one_and_are_woken_by_another():
@@ -258,11 +265,12 @@ def single(tree):
 
 def test_single_precision():
     """Trees fall asleep at the same steps, and another program does not wake them."""
-    m, d = single(ours()), single(jaxsim.make_data(ours()))
-    mjd = mujoco.MjData(theirs())
+    twins = of_text(PAIR.replace("RK4", "Euler"))
+    m, d, mjd = single(twins.m), single(twins.d), twins.mjd
     for _ in range(REST):
-        mujoco.mj_step(theirs(), mjd)
+        mujoco.mj_step(twins.mj, mjd)
         d = step(m, d)
+    assert (np.asarray(d.tree_asleep) >= 0).any()
     np.testing.assert_array_equal(d.tree_asleep, mjd.tree_asleep)
     assert {a.dtype for a in jax.tree.leaves(d)} <= {np.dtype(t) for t in ("f4", "i4", "bool")}
     again = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, stack([d]))

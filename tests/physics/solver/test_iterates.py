@@ -97,10 +97,10 @@ def assert_iterates(mj: mujoco.MjModel, tolerance: float) -> set:
 @pytest.mark.parametrize(
     ("solver", "cone", "disable"),
     [
-        (Solver.PGS, "elliptic", 0),
         (Solver.PGS, "pyramidal", 0),
         (Solver.CG, "elliptic", 0),
-        (Solver.CG, "pyramidal", 0),
+        pytest.param(Solver.PGS, "elliptic", 0, marks=pytest.mark.slow),
+        pytest.param(Solver.CG, "pyramidal", 0, marks=pytest.mark.slow),
         pytest.param(Solver.PGS, "elliptic", DisableBit.ISLAND, marks=pytest.mark.slow),
         pytest.param(Solver.CG, "elliptic", DisableBit.ISLAND, marks=pytest.mark.slow),
         pytest.param(Solver.PGS, "pyramidal", DisableBit.WARMSTART, marks=pytest.mark.slow),
