@@ -13,15 +13,21 @@ import jaxsim
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 
+# the places of the vertical and the forward speed of the torso
+ROBOTS = {"walker": (0, 1), "humanoid": (2, 0)}
+BOTH = ["walker", pytest.param("humanoid", marks=pytest.mark.slow)]
+
+
 @pytest.fixture(scope="module")
-def falling():
-    """A humanoid that lands: both feet on the floor within the first steps."""
-    m = jaxsim.load_model(CONFIGS / "humanoid.xml")
+def falling(request):
+    """A robot that lands: both feet on the floor within the first steps."""
+    down, forward = ROBOTS[request.param]
+    m = jaxsim.load_model(CONFIGS / f"{request.param}.xml")
     # MuJoCo's default. The file's four iterations do not reach the minimum in the first steps of
     # the landing, and the derivative is that of the minimum.
     m = m.replace(opt=m.opt.replace(iterations=100, ls_iterations=50))
     d = jaxsim.make_data(m)
-    return m, d.replace(qvel=d.qvel.at[2].set(-0.4).at[0].set(0.3))
+    return m, d.replace(qvel=d.qvel.at[down].set(-0.4).at[forward].set(0.3))
 
 
 def distance(m, d, qvel, mass, ctrl):
@@ -35,6 +41,7 @@ def distance(m, d, qvel, mass, ctrl):
     return jnp.sum(end.qpos**2) + jnp.sum(end.qvel**2), rows
 
 
+@pytest.mark.parametrize("falling", BOTH, indirect=True)
 def test_rollout_with_contacts(falling):
     """Reverse mode, forward mode and central differences agree over 20 steps with contacts."""
     m, d = falling

@@ -257,6 +257,7 @@ def _change(before: np.ndarray, after: np.ndarray) -> float:
     return float(np.abs(after - before).max(initial=0) / scale)
 
 
+@pytest.mark.slow
 def test_every_leaf_matters_or_it_is_said_why_not(effects):
     wrong = []
     for name, change in effects.items():

@@ -122,7 +122,8 @@ def test_a_linear_quadratic_problem_is_solved_in_one_turn_from_any_states(cart, 
         x = A @ x + B @ (K @ x)
 
 
-@pytest.mark.parametrize("nodes", [pytest.param(None, marks=pytest.mark.slow), 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [None, 4])
 def test_rotations_are_joined_and_the_real_step_agrees(nodes):
     m = load_model(SATELLITE)
     d = make_data(m).replace(qvel=jnp.array([0.5, -0.3, 0.2]))
@@ -141,6 +142,7 @@ def test_rotations_are_joined_and_the_real_step_agrees(nodes):
     np.testing.assert_allclose(found.cost, other.cost, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_limits_hold():
     m = load_model(CART.format(limited="true"))
     d = make_data(m).replace(qpos=jnp.array([1.0]), qvel=jnp.array([0.3]))

@@ -75,7 +75,7 @@ def problem():
     )
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+@pytest.mark.parametrize("integrator", ["Euler", pytest.param("RK4", marks=pytest.mark.slow)])
 def test_a_motion_costs_what_its_states_cost(problem, integrator):
     m = load_model(XML.format(integrator=integrator))
     start = d = make_data(m)

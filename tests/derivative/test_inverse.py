@@ -40,6 +40,7 @@ def test_exact():
             np.testing.assert_allclose(a[k], (up + down) / 2, **ROUGH_DIFFERENCE, err_msg=where)
 
 
+@pytest.mark.slow
 def test_differences():
     mj, states, m, d = pair()
     found = in_all_worlds(lambda m, d: inverse_fd(m, d, 1e-5))(m, d)

@@ -66,7 +66,7 @@ def exact(integrator):
     return jax.jit(jax.vmap(transition, (None, 0)))(m, worlds)
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicit"])
+@pytest.mark.parametrize("integrator", ["Euler", pytest.param("implicit", marks=pytest.mark.slow)])
 def test_exact(integrator):
     """The other integrators: tests/control/test_linearize.py."""
     mj, states, _, _ = model(integrator)

@@ -48,6 +48,9 @@ class Balance(Env):
         return {"angle": after.qpos[HINGE]}
 
 
+# where an episode ends, the next one begins in the next step or in the same one
+each_mode = pytest.mark.parametrize("mode", ["next", pytest.param("same", marks=pytest.mark.slow)])
+
 ENV = Balance(M, repeat=REPEAT)
 KEYS = jax.random.split(jax.random.key(3), WORLDS)
 ACTIONS = np.random.default_rng(0).uniform(-1.5, 1.5, (25, WORLDS, 1))
@@ -90,7 +93,7 @@ def _episode(bare, start, actions):
     return told
 
 
-@pytest.mark.parametrize("mode", ["next", "same"])
+@each_mode
 def test_episodes_equal_a_loop_of_the_engine(mode, bare):
     """World by world, with the starts that the states themselves have."""
     states = _run(VectorEnv(ENV, length=LENGTH, autoreset=mode))
@@ -183,7 +186,7 @@ def test_a_world_that_blows_up_is_done_and_earns_nothing():
     assert float(slope[0, 0]) != 0
 
 
-@pytest.mark.parametrize("mode", [pytest.param("same", marks=pytest.mark.slow), "next"])
+@each_mode
 def test_an_action_that_is_not_finite_counts_as_zero(mode):
     """In the reward and in what is seen of it too; its neighbors are as they were."""
 
@@ -292,6 +295,7 @@ def test_results_may_be_those_after_the_action():
     assert np.abs(found.qacc - d.qacc).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_current_results_cost_what_is_read_of_them():
     """Nothing for the state alone; for a pose a small part of a step."""
 
@@ -308,7 +312,7 @@ def test_current_results_cost_what_is_read_of_them():
     assert size(Pose(M)) < size(Pose(M, current=True)) < 1.2 * size(Pose(M))
 
 
-@pytest.mark.parametrize("mode", ["next", "same"])
+@each_mode
 def test_a_long_start_gives_the_same_episodes(mode):
     class Long(Balance):
         long_start = True

@@ -16,11 +16,12 @@ from jaxsim.envs.tasks import TASKS, arm, hand, make, quadruped
 from jaxsim.envs.tasks.trot import clock, trot
 
 WORLDS = 16
-DEAR = ["quadruped_rough", "quadruped_velocity_plain"]  # compiled once more; a field takes long
-ROBOTS = ["quadruped_velocity", *DEAR, "arm_push arm_lift", "hand_cube"]
+QUICK = "hand_cube"  # the others take long to compile
+DEAR = ["quadruped_velocity", "quadruped_rough", "quadruped_velocity_plain", "arm_push arm_lift"]
+ROBOTS = [*DEAR, QUICK]
 FILES = {"quadruped": quadruped.MODEL, "arm": arm.MODEL, "hand": hand.MODEL}
 each_robot = pytest.mark.parametrize(
-    "names", [pytest.param(n, marks=pytest.mark.slow) if n in DEAR else n for n in ROBOTS]
+    "names", [QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in DEAR)]
 )
 
 
@@ -81,9 +82,7 @@ def test_random_actions_do_no_harm(names, robots):
     assert not d.warning.any()
 
 
-@pytest.mark.parametrize(
-    "names", [n if n == "hand_cube" else pytest.param(n, marks=pytest.mark.slow) for n in ROBOTS]
-)
+@each_robot
 def test_many_worlds_are_as_one(names, robots):
     tasks, one, act = robots(names)
     env = next(iter(tasks.values()))

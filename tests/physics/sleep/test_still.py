@@ -136,6 +136,7 @@ def same_in_everything(d, other):
         np.testing.assert_allclose(a, b, err_msg=jax.tree_util.keystr(path), rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_worlds_that_sleep_together_or_beside_one_that_does_not():
     _, m = engines()
     many = jax.jit(jax.vmap(jaxsim.step, (None, 0)))
@@ -166,18 +167,22 @@ BALLS = """
 """
 
 
-def balls_of_a_large_model(monkeypatch):
-    """A model whose worlds are taken one by one, one of them, and many worlds one step later."""
-    monkeypatch.setattr(native, "LARGE", 0)
+def balls(monkeypatch, large: bool):
+    """A model, one of its worlds, which sleeps, and many worlds one step later.
+
+    Worlds of a large model are taken one by one.
+    """
+    monkeypatch.setattr(native, "LARGE", 0 if large else native.LARGE)
     twins = of_text(BALLS)
     twins.d = step(twins.m, twins.d)
     assert sleeps_on(twins.m, twins.d)
-    assert native.tile_size(twins.m, 3) == 1
+    assert (native.tile_size(twins.m, 3) == 1) == large
     return twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
 
 
-def test_worlds_of_large_models_that_sleep_together(monkeypatch):
-    m, d, many = balls_of_a_large_model(monkeypatch)
+@pytest.mark.parametrize("large", [False, True])
+def test_balls_that_sleep_together_or_beside_one_that_does_not(monkeypatch, large):
+    m, d, many = balls(monkeypatch, large)
     many = jax.jit(many)
     later, pushed = d.replace(time=d.time + 1), d.replace(qvel=d.qvel.at[1].set(-1e-2))
     for loop in ([d, later, d], [d, pushed, later]):
@@ -190,7 +195,7 @@ def test_worlds_of_large_models_that_sleep_together(monkeypatch):
 
 @pytest.mark.slow
 def test_derivatives_of_worlds_of_large_models_that_sleep_together(monkeypatch):
-    m, d, many = balls_of_a_large_model(monkeypatch)
+    m, d, many = balls(monkeypatch, large=True)
     pushed = d.replace(qvel=d.qvel.at[1].set(-1e-2))
 
     def ends(many, qpos, together):
