@@ -1,5 +1,7 @@
 """Frames, delays and noise against loops in numpy, over ends of episodes."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,59 +20,74 @@ def env():
     return hold()
 
 
+@cache
+def plain(mode="next"):
+    """The worlds without a wrapper, compiled once."""
+    worlds = VectorEnv(hold(), length=LENGTH, autoreset=mode)
+    return worlds, jax.jit(worlds.reset), jax.jit(worlds.step)
+
+
+def _plain_states(mode="next", actions=ACTIONS):
+    _, reset, step = plain(mode)
+    return _after(reset, step, actions)
+
+
 def _states(worlds, actions=ACTIONS):
-    state, step = jax.jit(worlds.reset)(KEYS), jax.jit(worlds.step)
-    states = [state]
+    return _after(jax.jit(worlds.reset), jax.jit(worlds.step), actions)
+
+
+def _after(reset, step, actions):
+    states = [state := reset(KEYS)]
     for action in actions:
         state = step(state, jnp.asarray(action))
         states.append(state)
     return states
 
 
-@pytest.mark.parametrize("mode", ["next", "same"])
-def test_frames(env, mode):
-    plain = _states(VectorEnv(env, length=LENGTH, autoreset=mode))
-    stacked = _states(FrameStack(VectorEnv(env, length=LENGTH, autoreset=mode), 3))
+@pytest.mark.parametrize("mode", [pytest.param("next", marks=pytest.mark.slow), "same"])
+def test_frames(mode):
+    own = _plain_states(mode)
+    stacked = _states(FrameStack(plain(mode)[0], 3))
     ends = 0
     for w in range(WORLDS):
-        for k, (one, many) in enumerate(zip(plain, stacked, strict=True)):
+        for k, (one, many) in enumerate(zip(own, stacked, strict=True)):
             steps = int(one.info["steps"][w])
-            here = [plain[max(k - j, k - steps)].obs[w] for j in (2, 1, 0)]
+            here = [own[max(k - j, k - steps)].obs[w] for j in (2, 1, 0)]
             np.testing.assert_array_equal(many.obs[w], here)
             np.testing.assert_array_equal(many.reward[w], one.reward[w])
             if mode == "same" and float(one.done[w]):
                 ends += 1
-                last = [plain[k - 2].obs[w], plain[k - 1].obs[w], one.info["final_obs"][w]]
+                last = [own[k - 2].obs[w], own[k - 1].obs[w], one.info["final_obs"][w]]
                 np.testing.assert_array_equal(many.info["final_obs"][w], last)
     assert (ends > 3) == (mode == "same")
 
 
-def test_delays(env):
+def test_delays():
     """The same as worlds that are given the actions later, and none at first."""
-    late = _states(Delayed(VectorEnv(env, length=LENGTH), 2))
+    late = _states(Delayed(plain()[0], 2))
     for w in range(WORLDS):
         given = np.zeros_like(ACTIONS)
         for k in range(len(ACTIONS)):
             steps = int(late[k].info["steps"][w])
             if steps >= 2 and not float(late[k].done[w]):
                 given[k, w] = ACTIONS[k - 2, w]
-        own = _states(VectorEnv(env, length=LENGTH), given)
+        own = _plain_states(actions=given)
         for a, b in zip(late, own, strict=True):
             np.testing.assert_allclose(a.obs[w], b.obs[w], atol=1e-12)
 
 
 def test_noise_has_its_size_and_is_the_worlds_own(env):
     worlds = VectorEnv(env, length=1000)
-    plain = _states(worlds)
+    own = _states(worlds)
     noisy = _states(Noisy(worlds, obs=np.array([0.1, 0.5])))
-    noise = np.array([b.obs - a.obs for a, b in zip(plain, noisy, strict=True)])
+    noise = np.array([b.obs - a.obs for a, b in zip(own, noisy, strict=True)])
     np.testing.assert_allclose(noise.std(axis=(0, 1)), [0.1, 0.5], rtol=0.25)
     assert len(np.unique(noise[..., 0])) == noise[..., 0].size
     again = _states(Noisy(worlds, obs=np.array([0.1, 0.5])))
     np.testing.assert_array_equal(again[-1].obs, noisy[-1].obs)
     moved = _states(Noisy(worlds, action=0.3))
-    assert np.abs(np.asarray(moved[-1].obs - plain[-1].obs)).max() > 1e-3
-    np.testing.assert_array_equal(moved[0].obs, plain[0].obs)
+    assert np.abs(np.asarray(moved[-1].obs - own[-1].obs)).max() > 1e-3
+    np.testing.assert_array_equal(moved[0].obs, own[0].obs)
 
 
 def test_they_stack_and_chosen_worlds_begin_anew(env):

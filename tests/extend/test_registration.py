@@ -75,6 +75,7 @@ def ring(x, y, z, r1, r2):
     return jnp.sqrt((jnp.sqrt(x**2 + y**2 + 1e-30) - r1) ** 2 + z**2) - r2
 
 
+@pytest.mark.slow
 def test_a_shape_of_a_user_is_that_of_ours():
     jaxsim.register_shape(
         "lab.ring",

@@ -139,6 +139,7 @@ def test_one_world_equals_the_same_among_many():
             np.testing.assert_allclose(getattr(one, field), expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_gradients_go_through_the_functions_of_a_user():
     own, built_in = jaxsim.load_model(OWN), jaxsim.load_model(BUILT_IN)
 

@@ -190,6 +190,7 @@ def test_a_world_goes_back_to_the_states_of_its_start(ours):
     np.testing.assert_array_equal(later.plugin_state[place], later.plugin_state[2:])
 
 
+@pytest.mark.slow
 def test_the_derivative_of_a_motion_goes_through_states_and_activations(ours):
     m = jaxsim.load_model(MODEL.format(integrator="Euler"))
     d = jaxsim.make_data(m).replace(ctrl=jnp.full(m.nu, 0.3), qvel=jnp.array([0.5, -0.4]))

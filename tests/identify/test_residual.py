@@ -184,6 +184,7 @@ def test_many_unknowns_are_as_one_by_one(m, motions):
         np.testing.assert_allclose(together[k], one(many[k]), **ROUNDING)
 
 
+@pytest.mark.slow
 def test_worlds_at_a_time_change_nothing(m, motions, monkeypatch):
     """Sensitivities of many unknowns: all worlds at once, and a few at a time."""
     P = parameters(m, {"body:lower/mass": scale(), "joint:elbow/damping": log()})
