@@ -46,6 +46,7 @@ def public(
         return core(m, *(resumed(m, a, stage.reads) if isinstance(a, Data) else a for a in rest))
 
     native = worlds(alone, short)
+    program = jax.jit(native)
 
     @functools.wraps(core)
     def function(*args, **named):
@@ -60,13 +61,23 @@ def public(
                 check_carries(name, m, value, stage)
             else:
                 check_array(name, m, argument, value)
-        arrays = (a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in rest)
-        return _apart(native(m, *arrays))
+        arrays = [a if isinstance(a, Data) else items(a, m.qpos0.dtype) for a in rest]
+        run = native if _in_a_program(m, *arrays) else program
+        return _apart(run(m, *arrays))
 
     vars(function)["carries"] = stage.carries
     if callbacks:
         vars(function)["__signature__"] = _with_callbacks(signature)
     return function
+
+
+def _in_a_program(*arguments: Tree) -> bool:
+    """Whether operations become part of a program of the caller.
+
+    Else they are one of their own: one by one the operations of a step take a thousand times as
+    long, and every shape of every operation is compiled by itself.
+    """
+    return any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves(arguments))
 
 
 def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:

@@ -128,3 +128,29 @@ def test_what_is_not_kept_is_there_all_the_same(keep):
     if d.sensordata is not None:
         assert mjd.sensordata[0] > 100
         np.testing.assert_allclose(d.sensordata, mjd.sensordata, rtol=1e-6, atol=DYNAMICS["atol"])
+
+
+def test_a_call_outside_a_program_is_a_program_of_its_own():
+    """Made once for all states of a model; the same as in a program of the user, or without any."""
+    traced = []
+
+    def control(m, d):
+        traced.append(m)
+        return d.replace(ctrl=0.1 * d.qpos)
+
+    m = jaxsim.load_model(
+        "<mujoco><worldbody><body><joint name='a' axis='0 1 0'/><geom size='.1' pos='.1 0 0'/>"
+        "</body></worldbody><actuator><motor joint='a'/></actuator></mujoco>"
+    ).replace(callbacks=jaxsim.Callbacks(control=control))
+    first = jaxsim.step(m, jaxsim.make_data(m))
+    times = len(traced)
+    second = jaxsim.step(m, first)
+    assert len(traced) == times > 0
+    expected = jax.jit(jaxsim.step)(m, first)
+    with jax.disable_jit():
+        bare = jaxsim.step(m, first)
+    for name in ("qpos", "qvel", "time", "xpos"):
+        np.testing.assert_array_equal(getattr(second, name), getattr(expected, name))
+        close(getattr(bare, name), getattr(second, name))
+    m2 = m.replace(opt=m.opt.replace(timestep=2 * m.opt.timestep))
+    assert jaxsim.step(m2, first).time == first.time + m2.opt.timestep
