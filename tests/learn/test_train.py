@@ -84,6 +84,7 @@ def without_time(rows):
     return [dataclasses.replace(row, seconds=0) for row in rows]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_with_the_same_numbers(whole, settings, folder):
     def stop(report):
         if report.step > 5000:

@@ -91,7 +91,10 @@ def randomized_models(mjx) -> dict:
     return {"qvel": after.qvel, "qpos": after.qpos}
 
 
-@pytest.mark.parametrize("program", [steps_of_many_worlds, randomized_models])
+@pytest.mark.parametrize(
+    "program",
+    [randomized_models, pytest.param(steps_of_many_worlds, marks=pytest.mark.slow)],
+)
 def test_a_program_gives_what_mjx_gives(program):
     found = program(ours)
     with as_mjx_is_used():

@@ -149,6 +149,7 @@ def test_free_fields_survive_saving_and_are_checked(tmp_path):
     freed.replace(dof_frictionloss=m.dof_frictionloss + 1)
 
 
+@pytest.mark.slow
 def test_a_gradient_from_zero_is_that_of_the_difference():
     m = jaxsim.load_model(PLAIN, free=("body_gravcomp", "opt.viscosity"))
     start = jaxsim.make_data(m).replace(qvel=jnp.linspace(-1, 1, m.nv))

@@ -47,7 +47,7 @@ def wound(mj: mujoco.MjModel, seed: int) -> mujoco.MjData:
     return d
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+@pytest.mark.parametrize("integrator", ["Euler", pytest.param("RK4", marks=pytest.mark.slow)])
 def test_forces_and_setpoints_are_the_oracles(integrator):
     mj = oracle.compile_xml(XML.format(integrator=integrator))
     m, step = put_model(mj), jax.jit(jaxsim.step)

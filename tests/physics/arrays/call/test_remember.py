@@ -104,6 +104,7 @@ def test_a_step_solves_once(integrator):
     assert loops(jax.grad(height)) == loops(height)
 
 
+@pytest.mark.slow
 def test_second_derivative_of_a_step():
     """By RK4, a scan, of a ball whose friction turns with its motion, beside differences."""
     m = jaxsim.load_model(BALL.format(integrator="RK4"))

@@ -199,6 +199,7 @@ SLEEPERS = """<mujoco><option timestep="0.01"><flag sleep="enable" speculative="
 </worldbody></mujoco>"""
 
 
+@pytest.mark.slow
 def test_a_contact_ahead_wakes_what_sleeps():
     """Two balls sleep, touching; a bullet wakes both in the step before it hits one."""
     mj = mujoco.MjModel.from_xml_string(SLEEPERS)
@@ -235,6 +236,7 @@ BESIDE_CLOTH = """<mujoco>
 </worldbody></mujoco>"""
 
 
+@pytest.mark.slow
 def test_flexes_are_not_followed_and_hide_nothing():
     """A bullet meets a ball from afar, before a cloth or through it; another ball lies on it."""
     step, touches, m = jit(jaxsim.step), [], None
