@@ -10,6 +10,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -74,10 +75,18 @@ def public(
 def _in_a_program(*arguments: Tree) -> bool:
     """Whether operations become part of a program of the caller.
 
-    Else they are one of their own: one by one the operations of a step take a thousand times as
-    long, and every shape of every operation is compiled by itself.
+    Else they are one of their own, also under `vmap` and `grad` outside `jit`: one by one the
+    operations of a step take a thousand times as long, and every shape is compiled by itself.
     """
-    return any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves(arguments))
+    return any(map(_is_staged, jax.tree.leaves(arguments)))
+
+
+def _is_staged(a: object) -> bool:
+    """Whether an array, or what a transformation has put in its place, belongs to a program."""
+    if isinstance(a, DynamicJaxprTracer):
+        return True
+    inner = getattr(a, "val", getattr(a, "primal", None)) if isinstance(a, jax.core.Tracer) else a
+    return isinstance(inner, jax.core.Tracer) and _is_staged(inner)
 
 
 def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:

@@ -143,9 +143,19 @@ def test_a_call_outside_a_program_is_a_program_of_its_own():
         "</body></worldbody><actuator><motor joint='a'/></actuator></mujoco>"
     ).replace(callbacks=jaxsim.Callbacks(control=control))
     first = jaxsim.step(m, jaxsim.make_data(m))
-    times = len(traced)
     second = jaxsim.step(m, first)
-    assert len(traced) == times > 0
+
+    def end(qvel):
+        return jaxsim.step(m, first.replace(qvel=qvel)).qpos[0]
+
+    speeds = jnp.linspace(-1, 1, 5)[:, None]
+    for function, given in ((end, speeds[0]), (jax.grad(end), speeds[0]), (jax.vmap(end), speeds)):
+        before = function(given)
+        times = len(traced)
+        after = function(given)
+        assert len(traced) == times > 0
+        close(after, before)
+        close(after, jax.jit(function)(given))
     expected = jax.jit(jaxsim.step)(m, first)
     with jax.disable_jit():
         bare = jaxsim.step(m, first)
