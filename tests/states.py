@@ -57,15 +57,17 @@ def random_state(
 def inputs(m: Model, state: mujoco.MjData, keep: Any = "default") -> Data:
     """A world with the inputs of a state, and nothing computed for it."""
     d = jaxsim.make_data(m, keep)
-    return d.replace(**{n: jnp.asarray(getattr(state, n), getattr(d, n).dtype) for n in INPUTS})
+    return d.replace(
+        **{n: jax.device_put(np.array(getattr(state, n), getattr(d, n).dtype)) for n in INPUTS}
+    )
 
 
-# by numpy: JAX would compile a program for each shape that a record has
+# by numpy: jax.numpy would compile a program for each shape that a record has
 
 
 def stack(worlds: Sequence, axis: int = 0):
     """Records of one world each as one record of many worlds."""
-    return jax.tree.map(lambda *a: jnp.asarray(np.stack(a, axis)), *worlds)
+    return jax.tree.map(lambda *a: jax.device_put(np.stack(a, axis)), *worlds)
 
 
 def pushed(mj, number: int) -> tuple[list, dict]:
@@ -86,7 +88,7 @@ def world(many, k: int):
 
     def one(a):
         is_key = jnp.issubdtype(a.dtype, jax.dtypes.prng_key)
-        return a[k] if is_key else jnp.asarray(np.asarray(a)[k])
+        return a[k] if is_key else jax.device_put(np.array(np.asarray(a)[k]))
 
     return jax.tree.map(one, many)
 
@@ -94,5 +96,5 @@ def world(many, k: int):
 def single(tree):
     """All real numbers in single precision."""
     return jax.tree.map(
-        lambda a: jnp.asarray(np.asarray(a, np.float32)) if a.dtype == np.float64 else a, tree
+        lambda a: jax.device_put(np.array(a, np.float32)) if a.dtype == np.float64 else a, tree
     )

@@ -4,7 +4,6 @@ import sys
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.io.bridge.check import check_same_model
@@ -75,8 +74,11 @@ def _theirs(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _like(mine: jax.Array, theirs: Any) -> jax.Array:
-    """A copy of their value in our shape and type; the next step there overwrites the original."""
-    return jnp.array(np.reshape(theirs, mine.shape), dtype=mine.dtype)
+    """A copy of their value in our shape and type; the next step there overwrites the original.
+
+    By numpy: `jnp.asarray` compiles a program for each shape.
+    """
+    return jax.device_put(np.array(np.reshape(theirs, mine.shape), mine.dtype))
 
 
 def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
@@ -91,7 +93,9 @@ def _contacts(empty: Contact, model: Any, data: Any) -> Contact:
         made = OF_CONTACTS.get(name)
         theirs = getattr(found, name) if made is None else made(model, data)
         values = np.asarray(theirs)[:count].reshape(count, *slots.shape[1:])
-        filled[name] = slots.at[:count].set(jnp.asarray(values, dtype=slots.dtype))
+        full = np.array(slots)
+        full[:count] = values
+        filled[name] = jax.device_put(full)
     return empty.replace(**filled)
 
 
