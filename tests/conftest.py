@@ -30,7 +30,7 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 # compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
 KERNELS = re.compile(
     r"tests/(test_(configs|transformations|program_size)|rollout/|envs/test_env"
-    r"|physics/(arrays/|solver/test_|sleep/test_still|test_(stages|together)"
+    r"|physics/(arrays/|solver/|sleep/test_still|test_(stages|together)"
     r"|query/test_object_motion))"
 )
 BY_KERNELS = PLATFORMS["cpu"]
