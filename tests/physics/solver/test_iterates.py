@@ -97,7 +97,7 @@ def assert_iterates(mj: mujoco.MjModel, tolerance: float) -> set:
 @pytest.mark.parametrize(
     ("solver", "cone", "disable"),
     [
-        (Solver.PGS, "pyramidal", 0),
+        pytest.param(Solver.PGS, "pyramidal", 0, marks=pytest.mark.slow),
         (Solver.CG, "elliptic", 0),
         pytest.param(Solver.PGS, "elliptic", 0, marks=pytest.mark.slow),
         pytest.param(Solver.CG, "pyramidal", 0, marks=pytest.mark.slow),
