@@ -115,15 +115,9 @@ def test_a_few_iterations_are_the_oracles(solver, cone, disable):
     }
 
 
-@pytest.mark.parametrize(
-    ("solver", "cone"),
-    [
-        (Solver.CG, "pyramidal"),
-        pytest.param(Solver.PGS, "elliptic", marks=pytest.mark.slow),
-        pytest.param(Solver.PGS, "pyramidal", marks=pytest.mark.slow),
-        pytest.param(Solver.CG, "elliptic", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", [Solver.CG, Solver.PGS])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_islands_end_at_the_tolerance(solver, cone):
     """As many iterations as MuJoCo takes in the island that takes the most."""
     mj, counts = asking(solver, cone, iterations=100), set()

@@ -139,10 +139,10 @@ each_cone = pytest.mark.parametrize(
     ("cone", "iterations", "disable"),
     [
         pytest.param("pyramidal", 1, 0, marks=pytest.mark.slow),
-        ("pyramidal", 100, 0),
+        pytest.param("pyramidal", 100, 0, marks=pytest.mark.slow),
         ("elliptic", 3, 0),
         pytest.param("elliptic", 100, 0, marks=pytest.mark.slow),
-        ("elliptic", 100, DisableBit.ISLAND),
+        pytest.param("elliptic", 100, DisableBit.ISLAND, marks=pytest.mark.slow),
     ],
 )
 def test_forces_and_accelerations_are_the_oracles(cone, iterations, disable):
@@ -249,6 +249,7 @@ def test_single_precision():
         np.testing.assert_allclose(rough.qvel, double.qvel, rtol=0, atol=10 * FLOAT32["atol"])
 
 
+@pytest.mark.slow
 @each_cone
 def test_derivatives_are_differences(cone):
     """Of what the iterations make, though they end early: forwards and backwards."""

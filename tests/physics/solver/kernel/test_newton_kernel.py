@@ -117,6 +117,7 @@ def test_a_tree_kept_by_its_entries_is_left_to_xla():
     assert "pallas_call" not in str(program)
 
 
+@pytest.mark.slow
 def test_gradient_is_the_same():
     m = jaxsim.load_model(BALL)
     d = jaxsim.make_data(m)
