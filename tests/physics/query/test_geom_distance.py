@@ -207,6 +207,7 @@ def test_single_precision():
     assert (off < 1e-3).mean() > 0.97
 
 
+@pytest.mark.slow
 def test_derivatives():
     """Forward and reverse mode are what central differences are, where these are smooth."""
     m, rng = put_model(oracle()), np.random.default_rng(1)
@@ -280,6 +281,7 @@ def aligned():
     return [np.array(x) for x in zip(*rows, strict=True)]
 
 
+@pytest.mark.slow
 def test_derivatives_are_finite_where_geoms_are_aligned():
     """Coincident centers, parallel faces, exact touching: no NaN, and the slope along z is one."""
     mj = oracle()
