@@ -26,12 +26,12 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 
 # A program in kernels (cpu_kernels.py) takes up to twice as long to trace and compile as one
 # without, and saves nothing where it runs a few times. So only these files use kernels: those about
-# them and about code that is written differently for them, rollouts, whole models, and what is
-# compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
+# them and about code that is written differently for them, steps and rollouts, whole models, and
+# what is compared bit by bit. TEST_OPTIMIZED=1 uses them everywhere.
 KERNELS = re.compile(
     r"tests/(test_(configs|transformations|program_size)|rollout/|envs/test_env"
-    r"|physics/(arrays/|solver/|sleep/test_still|test_(stages|together)"
-    r"|query/test_object_motion))"
+    r"|physics/(arrays/|collision/test_|constraint/|solver/|sleep/test_still|integrate/"
+    r"|test_(stages|together)|query/test_object_motion))"
 )
 BY_KERNELS = PLATFORMS["cpu"]
 

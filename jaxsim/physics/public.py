@@ -83,10 +83,11 @@ def _in_a_program(*arguments: Tree) -> bool:
 
 def _is_staged(a: object) -> bool:
     """Whether an array, or what a transformation has put in its place, belongs to a program."""
-    if isinstance(a, DynamicJaxprTracer):
-        return True
-    inner = getattr(a, "val", getattr(a, "primal", None)) if isinstance(a, jax.core.Tracer) else a
-    return isinstance(inner, jax.core.Tracer) and _is_staged(inner)
+    if not isinstance(a, jax.core.Tracer):
+        return False
+    return isinstance(a, DynamicJaxprTracer) or _is_staged(
+        getattr(a, "val", getattr(a, "primal", None))
+    )
 
 
 def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:

@@ -270,7 +270,7 @@ def test_single_precision():
     for _ in range(REST):
         mujoco.mj_step(twins.mj, mjd)
         d = step(m, d)
-    assert (np.asarray(d.tree_asleep) >= 0).any()
+    assert int(d.tree_asleep[0]) >= 0  # it was awake at the start
     np.testing.assert_array_equal(d.tree_asleep, mjd.tree_asleep)
     assert {a.dtype for a in jax.tree.leaves(d)} <= {np.dtype(t) for t in ("f4", "i4", "bool")}
     again = jax.jit(jax.vmap(jaxsim.forward, (None, 0)))(m, stack([d]))

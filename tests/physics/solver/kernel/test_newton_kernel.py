@@ -93,7 +93,7 @@ def both(m: jaxsim.Model, d: jaxsim.Data) -> tuple[jaxsim.Data, jaxsim.Data]:
 def test_a_step_is_the_same(scene, cone, warmstart):
     m = jaxsim.load_model(scene.format(cone=cone, warmstart=warmstart))
     plain, ours = both(m, started(m, 2 * LANES))
-    assert plain.ncon.max() > 1
+    assert plain.ncon.max() > (2 if scene == SCENE else 1)
     for (path, a), b in zip(
         jax.tree_util.tree_leaves_with_path(ours), jax.tree.leaves(plain), strict=True
     ):
