@@ -302,7 +302,7 @@ def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjDat
     ("case", "stage"),
     [
         ("Euler", "step"),
-        ("discrete", "step"),
+        pytest.param("discrete", "step", marks=pytest.mark.slow),
         pytest.param("implicit", "step", marks=pytest.mark.slow),
         pytest.param("RK4", "forward", marks=pytest.mark.slow),
         pytest.param("RK4", "step", marks=pytest.mark.slow),

@@ -96,7 +96,9 @@ def one_by_one(integrator: str):
     return run(m, d)
 
 
-@pytest.mark.parametrize("integrator", MODELS)
+@pytest.mark.parametrize(
+    "integrator", ["Euler", pytest.param("implicitfast", marks=pytest.mark.slow)]
+)
 def test_the_stages_are_those_of_mujoco(integrator):
     mj, _, states, _ = start(integrator)
     found, after = one_by_one(integrator)
@@ -199,6 +201,7 @@ def test_applied_forces_are_a_generalized_force():
     close(jax.jit(jaxsim.xfrc_accumulate)(m, d), expected, STAGES)
 
 
+@pytest.mark.slow
 def test_trees_fall_asleep_in_an_integrator_alone():
     xml = """<mujoco><option sleep_tolerance="10"><flag sleep="enable"/></option><worldbody>
       <geom type="plane" size="2 2 1"/><body pos="0 0 .0999"><freejoint/><geom size=".1"/></body>

@@ -182,6 +182,7 @@ def gain(scale=1.0, dtype=np.float64):
     }
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_law_are_differentiated():
     loss, at = trained(), gain()
     both = jit(jax.value_and_grad(loss))  # one program

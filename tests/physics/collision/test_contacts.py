@@ -131,7 +131,9 @@ def test_contacts_equal_the_oracle(seed, room):
         _expect_equal(out.contact, state.ncon, state.contact)
 
 
-@pytest.mark.parametrize("room", [40, pytest.param(90, marks=pytest.mark.slow), 2000])
+@pytest.mark.parametrize(
+    "room", [40, *[pytest.param(n, marks=pytest.mark.slow) for n in (90, 2000)]]
+)
 def test_chosen_pairs_stand_in_the_order_of_the_oracle(room):
     """Pairs of several types alternate, and of each type those that are near are chosen."""
     shapes = ("box", "sphere", "capsule")
@@ -188,6 +190,7 @@ def test_what_has_no_room_is_counted():
     assert overflows  # in some state the first four are not the deepest
 
 
+@pytest.mark.slow
 def test_the_deepest_stay_in_each_of_many_worlds():
     mj = _heap(0)
     m = put_model(mj, contacts=4)

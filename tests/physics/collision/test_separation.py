@@ -96,6 +96,7 @@ def measured(m, qpos, geom1, geom2, limit):
 many = jax.jit(jax.vmap(measured, (None, 0, 0, 0, 0)), compiler_options=OPTIMIZED)
 
 
+@pytest.mark.slow
 def test_distances_from_a_height_field_equal_the_oracle():
     """In both orders: apart, inside, under it, and beyond the limit."""
     mj = land()
@@ -111,6 +112,7 @@ def test_distances_from_a_height_field_equal_the_oracle():
     np.testing.assert_allclose(mine, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_distances_from_sdf_geoms_equal_the_oracle():
     """All but pairs of one kind twice, in both orders; where nothing is touched, the limit."""
     mj = fields()
@@ -151,6 +153,7 @@ def test_a_file_with_such_sensors_is_simulated():
     assert not m.unsupported
 
 
+@pytest.mark.slow
 def test_gradients_of_distances_from_a_height_field():
     """In reverse mode, beside central differences; zero beyond the limit."""
     mj = land()

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 from tolerance import STIFF
 
 import jaxsim
@@ -90,6 +91,7 @@ def test_contacts_with_a_place_for_each():
     np.testing.assert_allclose(found.qacc, qacc, **STIFF)
 
 
+@pytest.mark.slow
 def test_a_derivative_has_forces_of_its_own_contacts():
     """With PGS, whose forces a derivative takes from the program that it belongs to."""
     xml = SLABS.replace("<option ", '<option solver="PGS" ').replace(

@@ -197,6 +197,7 @@ BOX = """<mujoco><option tolerance="0" iterations="30" ls_iterations="50"/><worl
 <geom type="box" size=".02 .02 .02" mass="1"/></body></worldbody></mujoco>"""
 
 
+@pytest.mark.slow
 def test_a_tipping_box_changes_its_corners_without_a_jump():
     """Where a diagonal is level, other corners are the lower ones: force and gradient go on."""
     m = jaxsim.load_model(BOX, smooth=5e-3)
@@ -242,6 +243,7 @@ PILE = """<mujoco><option cone="elliptic" tolerance="0" iterations="30" ls_itera
 </worldbody></mujoco>"""
 
 
+@pytest.mark.slow
 def test_many_worlds_are_each_like_one():
     m = jaxsim.load_model(PILE, smooth=H, contacts=8)  # of 14 candidates
     rng = np.random.default_rng(0)

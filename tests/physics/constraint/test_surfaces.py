@@ -65,6 +65,7 @@ CASES = {
     "cones": ("elliptic", 'integrator="implicit" jacobian="sparse"'),
 }
 each = pytest.mark.parametrize("case", CASES)
+quick = pytest.mark.parametrize("case", ["pyramids", pytest.param("cones", marks=pytest.mark.slow)])
 
 
 @cache
@@ -97,7 +98,7 @@ def wrong_forces(mj: mujoco.MjModel, forces, mjd: mujoco.MjData) -> list[str]:
     return [f"force of contact {i}: {e:.1e}" for i, e in enumerate(error) if not e < STIFF["rtol"]]
 
 
-@each
+@quick
 def test_every_output_of_several_steps_is_the_oracles(case):
     mj, m = models(case)
     states = starts(mj)
@@ -118,6 +119,7 @@ def test_every_output_of_several_steps_is_the_oracles(case):
     assert {why for _, why in kinds} == {0, 1, 3}
 
 
+@pytest.mark.slow
 @each
 def test_inverse_dynamics_are_the_oracles(case):
     """Of any acceleration: the forces of the contacts at it, the attraction among the rest."""
@@ -149,6 +151,7 @@ LAWS = """
 """
 
 
+@pytest.mark.slow
 def test_what_sticks_hangs_and_what_lies_on_a_belt_goes_along():
     m = jaxsim.load_model(LAWS)
 

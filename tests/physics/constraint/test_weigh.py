@@ -30,7 +30,7 @@ def model(case: str, integrator: str) -> mujoco.MjModel:
 @pytest.mark.parametrize(
     ("case", "integrator"),
     [
-        ("pyramids", "Euler"),
+        pytest.param("pyramids", "Euler", marks=pytest.mark.slow),
         ("cones", "discrete"),
         pytest.param("cones", "implicitfast", marks=pytest.mark.slow),
     ],

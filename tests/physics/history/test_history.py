@@ -116,7 +116,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("integrator", CASES)
+@pytest.mark.parametrize(
+    "integrator", ["Euler", "RK4", "implicit", pytest.param("implicitfast", marks=pytest.mark.slow)]
+)
 def test_many_steps(integrator):
     """Buffers are filled whatever is switched off, and while what is sensed sleeps."""
     mj, ctrl = oracle(integrator, CASES[integrator]), controls()
@@ -280,6 +282,7 @@ def test_gradient_through_the_past():
     np.testing.assert_allclose(jnp.vdot(slope, way), change, **ROUGH_DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_stages_called_one_by_one_are_a_step():
     mj = oracle("Euler")
     m = put_model(mj)

@@ -108,7 +108,10 @@ def test_many_worlds_are_worlds(integrator):
             np.testing.assert_allclose(a[k], b, rtol=STAGE["rtol"], atol=ROUNDING["atol"])
 
 
-@pytest.mark.parametrize("integrator", ["RK4", "implicitfast", "discrete"])
+SLOW = [pytest.param(i, marks=pytest.mark.slow) for i in ("RK4", "discrete")]
+
+
+@pytest.mark.parametrize("integrator", ["implicitfast", *SLOW])
 def test_gradient_of_a_step(integrator):
     """Reverse mode beside finite differences, along one direction."""
     mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))

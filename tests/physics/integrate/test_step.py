@@ -97,6 +97,7 @@ def test_worlds_with_models_of_their_own():
         assert_same(one(found, k), alone()(with_numbers(mass[k], h[k]), one(d, k)))
 
 
+@pytest.mark.slow
 def test_gradients_of_many_worlds():
     """vmap(grad) and grad(vmap) agree, and with finite differences."""
     m, d = model(), start(3)
@@ -149,6 +150,7 @@ def test_second_step_is_the_same_program():
     assert alone()._cache_size() <= before + 1
 
 
+@pytest.mark.slow
 def test_single_precision():
     """Every float stays float32, and a short motion is that of float64 to single precision."""
 

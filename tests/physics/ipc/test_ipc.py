@@ -93,11 +93,11 @@ def state_of(d: jaxsim.Data, theirs: mujoco.MjData) -> jaxsim.Data:
     return d.replace(**{name: jnp.array(getattr(theirs, name)) for name in STATE})
 
 
-LONG = "with itself"
+LONG = ("with itself", "on a cart")
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(c, marks=pytest.mark.slow) if c == LONG else c for c in CASES]
+    "case", [pytest.param(c, marks=pytest.mark.slow) if c in LONG else c for c in CASES]
 )
 def test_steps_are_those_of_mujoco(case):
     """Every step of a run, each from MuJoCo's state, in all that a reader can see."""
@@ -183,6 +183,7 @@ def triangles(ground: str = GROUND, option: str = "") -> tuple[jaxsim.Model, jax
     return m, jaxsim.make_data(m)
 
 
+@pytest.mark.slow
 def test_worlds_are_each_as_if_alone():
     """Worlds that take another number of turns, one of which nothing touches."""
     m, d = triangles()
@@ -203,6 +204,7 @@ def test_worlds_are_each_as_if_alone():
     assert len(set(turns)) > 1
 
 
+@pytest.mark.slow
 def test_nothing_is_passed_through_and_momentum_stays():
     """Two triangles thrown at each other at 20 m/s, 20 times their gap a step."""
     m, d = triangles("", 'gravity="0 0 0"')

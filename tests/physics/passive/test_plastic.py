@@ -83,7 +83,9 @@ def program(m: jaxsim.Model):
 CASES = {"Euler": "", "RK4": "", "implicit": 'spring="disable"', "implicitfast": 'sleep="enable"'}
 
 
-@pytest.mark.parametrize("integrator", CASES)
+@pytest.mark.parametrize(
+    "integrator", ["Euler", "RK4", "implicit", pytest.param("implicitfast", marks=pytest.mark.slow)]
+)
 def test_many_steps(integrator):
     """A spring that is disabled does not yield."""
     mj = oracle(integrator, CASES[integrator])
@@ -100,6 +102,7 @@ def test_many_steps(integrator):
     assert moved.all() != bool(mj.opt.disableflags)
 
 
+@pytest.mark.slow
 def test_a_tendon_that_sleeps_does_not_yield():
     """It has no length while it sleeps."""
     mj = mujoco.MjModel.from_xml_string(SLEEPER)
@@ -174,6 +177,7 @@ def test_the_force_stays_below_that_of_the_threshold():
     assert (np.abs(still[-1000:]) < 1e-12).all()
 
 
+@pytest.mark.slow
 def test_gradient():
     """Of where the rest ends, by the threshold, the stiffness and the force."""
     m, run = press()

@@ -194,6 +194,7 @@ def test_one_world_is_as_many():
     np.testing.assert_allclose(np.r_[dist, fromto], mine[k], rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_single_precision():
     qpos, a, b, _ = drawn()
     m, mine = single(put_model(oracle())), found()
@@ -307,6 +308,7 @@ FIELD = """<mujoco><asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/>
 LAND = '<geom name="land" type="hfield" hfield="h" contype="0" conaffinity="0"/>'
 
 
+@pytest.mark.slow
 def test_what_has_no_distance_is_named():
     m = jaxsim.load_model(FIELD.format(LAND, ""))
     d = jaxsim.make_data(m)

@@ -135,6 +135,7 @@ def test_the_nearest_of_all_types_is_met():
         np.testing.assert_allclose(mine[k], met(mj, s, pnt, vec), **STAGE)
 
 
+@pytest.mark.slow
 def test_masks():
     """Groups, geoms fixed to the world, a body that is left out, colors without opacity."""
     mj, d = everything()
@@ -220,6 +221,7 @@ def test_single_precision_far_away():
     assert near[same].mean() > 0.98
 
 
+@pytest.mark.slow
 def test_a_ray_without_direction_meets_nothing():
     mj, d = everything()
     m, zero = put_model(mj), np.zeros((2, 3))
@@ -306,6 +308,7 @@ def test_rays_and_models_of_each_world():
         np.testing.assert_allclose(mine[k], run(one, pnt[k], vec[k], body[k]), **STAGE)
 
 
+@pytest.mark.slow
 def test_derivatives_among_all_types_are_finite():
     """Whatever the formulas of the geoms that a ray does not meet make of it."""
     mj, d = everything()

@@ -86,6 +86,7 @@ def test_flexes_are_met_as_in_mujoco_in_worlds_that_differ():
         np.testing.assert_array_equal(mine[:, 0], np.tile([-1.0, -1, 0, 0, 0], (len(DRAWN), 1)))
 
 
+@pytest.mark.slow
 def test_derivatives():
     """Of distances and normals by configuration and rays, in all shapes at once."""
     m, d = put_model(scene()), state(0)

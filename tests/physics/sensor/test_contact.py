@@ -118,6 +118,7 @@ def test_sites_that_are_meshes_have_the_volume_of_their_hulls(refused):
     assert "sensor 'felt': touch in a site that is a mesh is not supported" in message
 
 
+@pytest.mark.slow
 def test_many_worlds_are_many_loops():
     mj = scene("pyramidal", 0.0, every_sensor())
     m = put_model(mj)

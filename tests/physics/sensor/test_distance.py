@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 from physics import oracle
 from physics.oracle import unpack
 from states import random_state
@@ -75,6 +76,7 @@ def test_sensors_equal_the_oracle():
     assert (expected == 0).mean() > 0.1
 
 
+@pytest.mark.slow
 def test_worlds_are_a_loop():
     mj = model()
     states = [random_state(mj, seed, spread=0.3) for seed in range(3)]
@@ -103,6 +105,7 @@ def test_the_program_does_not_grow_with_the_sensors():
     assert size(2 * len(ASKED)) <= size(8) + 10
 
 
+@pytest.mark.slow
 def test_gradients_of_readings():
     """In reverse mode, through the choice of the nearest pair and the cutoff."""
     mj = model()

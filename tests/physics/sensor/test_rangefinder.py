@@ -113,6 +113,7 @@ def test_a_step_reads_them():
             )
 
 
+@pytest.mark.slow
 def test_readings_have_derivatives():
     """Of all fields by the configuration, in both modes, beside central differences."""
     mj, m = model(), put_model(model())

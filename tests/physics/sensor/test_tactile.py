@@ -142,10 +142,12 @@ def test_many_worlds_and_nothing_kept_but_the_readings():
         np.testing.assert_allclose(out.sensordata[k], one.sensordata, **STAGES)
 
 
+@pytest.mark.slow
 def test_worlds_are_a_loop():
     oracle.assert_worlds_are_a_loop(read, model(), [state(seed) for seed in range(3)], ROUNDING)
 
 
+@pytest.mark.slow
 def test_gradients_of_readings():
     """In both modes, by poses and velocities, through the choice of what presses."""
     mj = model()

@@ -168,7 +168,7 @@ def test_a_ball_that_falls_wakes_what_it_hits(asleep):
 @pytest.mark.parametrize(
     "option",
     [
-        'integrator="discrete"',
+        pytest.param('integrator="discrete"', marks=pytest.mark.slow),
         pytest.param('integrator="implicit"', marks=pytest.mark.slow),
         pytest.param('integrator="implicitfast"', marks=pytest.mark.slow),
         pytest.param('integrator="RK4" timestep=".01"', marks=pytest.mark.slow),
@@ -263,6 +263,7 @@ def single(tree):
     return jax.tree.map(lambda a: a.astype(jnp.float32) if a.dtype == jnp.float64 else a, tree)
 
 
+@pytest.mark.slow
 def test_single_precision():
     """Trees fall asleep at the same steps, and another program does not wake them."""
     twins = of_text(PAIR.replace("RK4", "Euler"))

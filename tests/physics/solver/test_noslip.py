@@ -163,6 +163,7 @@ def test_forces_and_accelerations_are_the_oracles(cone, iterations, disable):
     }
 
 
+@pytest.mark.slow
 def test_the_iterations_end_at_the_tolerance():
     """Island by island: as many as MuJoCo does in the island that takes the most."""
     mj = compile_xml(SCENE.format(cone="pyramidal", iterations=100))
@@ -295,6 +296,7 @@ def test_inverse_dynamics_does_not_know_of_them():
     assert mjd.solver_fwdinv[1] > 0.1
 
 
+@pytest.mark.slow
 def test_forces_cross_the_bridge():
     """MuJoCo's forces of contacts in a Data, and ours in mjData, as it has them itself."""
     mj = small("elliptic")

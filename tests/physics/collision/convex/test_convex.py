@@ -237,6 +237,7 @@ def test_derivatives_equal_differences(random):
     assert np.mean(off < 1e-3) > 0.98
 
 
+@pytest.mark.slow
 def test_derivatives_of_flat_contacts_equal_differences():
     """Of all their points."""
     poses = _draw(2, 12, aligned=True)
@@ -262,6 +263,7 @@ def _slopes(poses: Poses, points: bool, far: float):
     return exact, fine, np.abs(coarse - fine).max(axis=0) < 1e-4
 
 
+@pytest.mark.slow
 def test_reverse_mode_is_finite_at_singular_placements():
     """Coinciding centers, parallel faces, exact touching: no NaN in values or derivatives."""
     _, m = _models()
@@ -289,6 +291,7 @@ def test_reverse_mode_is_finite_at_singular_placements():
     assert all(np.isfinite(p).all() for p in parts)
 
 
+@pytest.mark.slow
 def test_worlds_last_and_single_precision(random):
     """`[n, worlds]` gives what each world gives; single precision stays close."""
     n = len(random.dist) // 4 * 4
@@ -311,6 +314,7 @@ def test_worlds_last_and_single_precision(random):
     assert np.mean(np.abs(deepest - other)[here] < 1e-4 * 0.3) > 0.97
 
 
+@pytest.mark.slow
 def test_worlds_have_vertices_of_their_own():
     """Meshes of another size in each world touch as they do in that world alone; the deepest
     contacts move with the size as finite differences say."""

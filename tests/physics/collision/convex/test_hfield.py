@@ -210,6 +210,7 @@ def _way(seed: int, scale: float) -> _Change:
     return _Change(vector(1.0), vector(1.0), vector(0.1), field, data)
 
 
+@pytest.mark.slow
 def test_derivative_of_the_distance():
     """By poses, sizes, field and heights: central differences, where two step sizes agree."""
     run, way = _slopes(), _way(3, 1.0)
@@ -234,6 +235,7 @@ def test_derivative_of_the_distance():
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(slope))
 
 
+@pytest.mark.slow
 def test_worlds_are_a_loop():
     """All worlds at once, each with its own heights, give what each gives alone."""
     field, geoms, f, reach = _some()
@@ -252,6 +254,7 @@ def _of(f, k: int):
     return replace(m, data=f.data[:, k], size=tuple(x[:, k] for x in f.size))
 
 
+@pytest.mark.slow
 def test_single_precision_is_close():
     """No number is lost, and the deepest contact is as deep."""
     field, geoms, f, reach = _some()

@@ -165,6 +165,7 @@ def test_contacts_carry_derivatives():
         np.testing.assert_allclose(slope, (above - below) / (2 * STEP), **ROUGH_DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_worlds_are_a_loop():
     mj = oracle(("box", "bare", "plane"))
 
@@ -218,6 +219,7 @@ def drawn() -> mujoco.MjModel:
     )
 
 
+@pytest.mark.slow
 def test_distances_equal_the_oracle():
     """In both orders, of meshes that are only drawn: which is what most of them are."""
     mj = drawn()

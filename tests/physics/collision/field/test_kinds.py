@@ -86,6 +86,7 @@ def test_contacts_of_a_model(heap):
     assert same > 0.95 * found  # of an octree, slopes jump from cell to cell
 
 
+@pytest.mark.slow
 def test_worlds_are_a_loop(heap):
     mj, states = heap
     m = put_model(mj)
