@@ -17,6 +17,9 @@ jax.config.update("jax_platforms", "cpu")
 import jax.numpy as jnp
 import numpy as np
 import jaxsim
+from jaxsim.physics.arrays.platform import PLATFORMS
+
+PLATFORMS["cpu"] = PLATFORMS["cpu"]._replace(in_kernels=False)  # compiles in half of the time
 
 m = jaxsim.load_model('''
 <mujoco>

@@ -87,6 +87,7 @@ def test_gradient_of_a_rollout(m, d, ctrl):
         np.testing.assert_allclose(gradient[i], difference, rtol=1e-5, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_gradient_keeps_one_state_a_step_or_one_a_part(m, d, ctrl):
     """Of what a step computes nothing is kept for the way back; `jax.checkpoint` adds nothing."""
 
@@ -105,6 +106,7 @@ def test_a_gradient_keeps_one_state_a_step_or_one_a_part(m, d, ctrl):
     assert memory(40, remat=20) - memory(20, remat=20) < 0.3 * kept
 
 
+@pytest.mark.slow
 def test_states_that_are_not_kept_change_nothing(m, d, ctrl):
     """Neither the motion nor its gradient; of parts that do not divide the steps, or are longer."""
 
