@@ -70,6 +70,12 @@ def in_kernels(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     return [jnp.asarray(v.val if isinstance(v, Literal) else known[v]) for v in jaxpr.outvars]
 
 
+def kernel(function: Callable[..., Array], *arrays: Array) -> Array:
+    """The result of a function as a kernel of its own, in a program that is not in kernels."""
+    program = jax.make_jaxpr(lambda *given: [function(*given)])(*arrays)
+    return in_kernels(program, arrays)[0]
+
+
 def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
     """The number of the last operation that uses each value; of a result that of none."""
     eqns = enumerate(jaxpr.eqns)

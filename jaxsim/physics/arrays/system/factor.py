@@ -22,6 +22,7 @@ from jax.custom_batching import custom_vmap
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
+from jaxsim.physics.arrays.cpu_kernels import kernel
 from jaxsim.physics.arrays.kernel import serves
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few
@@ -30,6 +31,7 @@ from jaxsim.physics.arrays.products import chunks, gram
 from jaxsim.physics.arrays.select import HIGHEST, take
 from jaxsim.physics.arrays.system.apart import Apart, by_size
 from jaxsim.physics.arrays.system.between import Between, products
+from jaxsim.physics.arrays.system.by_rows import solve_by_rows
 from jaxsim.physics.arrays.system.lower import Lower, Symmetric
 from jaxsim.physics.arrays.system.profile import Profile
 from jaxsim.physics.arrays.system.spd_kernel import solve_in_kernel
@@ -37,6 +39,7 @@ from jaxsim.physics.arrays.system.steps import Steps
 
 ALONE = 192  # largest matrix that the library factors on the thread that calls it
 BLOCK = 128  # size of the blocks of larger ones
+SMALL = 8  # largest that is short written out
 WRITE_OUT = 48  # largest matrix that is factored by written-out panels; of one world, in whole
 IN_STEPS = 96  # largest matrix of the solver that is factored by loops over many worlds
 
@@ -59,7 +62,7 @@ def solve_spd(A: Array, b: Array) -> Array:
     if platform().kernels and serves(b):
         return _linear_solve(A, b) if differentiated() else solve_in_kernel(A, b)
     if n <= WRITE_OUT and not few(b):
-        return _linear_solve(A, b) if differentiated() else _lower(A, b).solve(b)
+        return _linear_solve(A, b) if differentiated() else _written_out(A, b)
     size = max(A.shape[-1], b.shape[-1])
     A = jnp.broadcast_to(A, (n, n, size))
     b = jnp.broadcast_to(b, (n, size))
@@ -300,7 +303,10 @@ def _linear_solve(A: Array, b: Array) -> Array:
 
 @jax.jit  # `custom_linear_solve` asks twice: traced once, and lowered to one function
 def _written_out(A: Array, b: Array) -> Array:
-    return _lower(A, b).solve(b)
+    if len(A) <= SMALL or not platform().in_kernels:
+        return _lower(A, b).solve(b)
+    A = _of_worlds(A, b)
+    return solve_by_rows(A, b) if is_in_kernels() else kernel(solve_by_rows, A, b)
 
 
 def _cholesky_solve(A: Array, b: Array) -> Array:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from tolerance import DIFFERENCE, ROUNDING
 
+from jaxsim.physics.arrays.call.differentiated import for_derivative
+from jaxsim.physics.arrays.system.by_rows import solve_by_rows
 from jaxsim.physics.arrays.system.factor import inverse_spd, solve_spd
 
 AT_ONCE = """
@@ -42,6 +44,28 @@ def test_solution_and_inverse(n, worlds):
     np.testing.assert_allclose(product, unit, **ROUNDING)
 
 
+@pytest.mark.parametrize("n", [7, 12])
+def test_derivatives_of_many_worlds(n):
+    """Both modes, and several changes at once, beside those of each world by numpy."""
+    A, b = system(n, (5,))
+    change, weights = np.random.default_rng(2).standard_normal((2, 3, n, 5))
+
+    @jax.jit
+    def slopes(A, b):
+        with for_derivative():
+            along = jax.vmap(lambda t: jax.jvp(lambda b: solve_spd(A, b), (b,), (t,))[1])(change)
+            backwards = jax.vmap(jax.vjp(lambda b: solve_spd(A, b), b)[1])(weights)[0]
+            return along, backwards, jax.grad(lambda A: jnp.sum(solve_spd(A, b) ** 2))(A)
+
+    along, backwards, by_matrix = slopes(A, b)
+    for k in range(5):
+        inverse = np.linalg.inv(A[..., k])
+        x = inverse @ b[:, k]
+        np.testing.assert_allclose(along[..., k], change[..., k] @ inverse, **ROUNDING)
+        np.testing.assert_allclose(backwards[..., k], weights[..., k] @ inverse, **ROUNDING)
+        np.testing.assert_allclose(by_matrix[..., k], -2 * np.outer(inverse @ x, x), **ROUNDING)
+
+
 def test_derivatives_under_vmap():
     """Both modes against central differences, for worlds that are batched by JAX itself."""
     A, b = (np.moveaxis(x, -1, 0) for x in system(6, (4,)))
@@ -54,6 +78,13 @@ def test_derivatives_under_vmap():
     central = (value(A + h * step, b) - value(A - h * step, b)) / (2 * h)
     np.testing.assert_allclose(forward, central, rtol=DIFFERENCE["rtol"])
     np.testing.assert_allclose(np.sum(reverse * step, axis=(1, 2)), forward, rtol=ROUNDING["rtol"])
+
+
+def test_a_world_whose_matrix_is_not_positive_definite_has_no_solution():
+    A, b = system(12, (3,))
+    A[4, 4, 1] = -1
+    x = jax.jit(solve_by_rows)(A, b)
+    np.testing.assert_array_equal(np.isnan(x).any(axis=0), [False, True, False])
 
 
 @pytest.mark.slow
