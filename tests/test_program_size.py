@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4619, 7699),
-    "humanoid": (13026, 20971),
-    "pile": (15036, 23515),
-    "quadruped": (9437, 15645),
-    "walker": (5935, 9905),
+    "cartpole": (4589, 7639),
+    "humanoid": (10419, 17981),
+    "pile": (15028, 23517),
+    "quadruped": (8184, 14217),
+    "walker": (5571, 9928),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode. By the
 # version of JAX it is up to 4.1 for each equation.
