@@ -102,7 +102,7 @@ def expected(run):
     return exact
 
 
-FAST = ("grad vmap", "grad jit vmap", "jit grad vmap", "jit vmap grad", "jit jvp vmap")
+FAST = ("grad vmap", "grad jit vmap", "jit grad vmap", "jit jvp vmap")
 
 
 def each_order():

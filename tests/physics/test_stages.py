@@ -229,7 +229,9 @@ def test_a_loop_reads_what_it_declares_and_carries_the_rest(function):
     assert declared.writes <= written
 
 
-@pytest.mark.parametrize("function", [step, forward], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [step, pytest.param(forward, marks=pytest.mark.slow)], ids=lambda f: f.__name__
+)
 def test_a_step_depends_on_state_and_inputs_alone(function):
     read, written = truth_of_all(function)
     assert read - written <= ALWAYS  # what is written piece by piece counts as read

@@ -92,6 +92,7 @@ def test_a_filter_of_geoms_is_not_asked_of_flexes():
     assert int(with_filter.ncon) == int(jax.jit(jaxsim.forward)(m, d).ncon) > 0
 
 
+@pytest.mark.slow
 def test_capacities_of_contacts_ahead():
     xml = BALLS.replace("</mujoco>", "").replace('condim="1"', "").replace("PGS", "Newton")
     xml += '<option><flag speculative="enable" multiccd="disable"/></option></mujoco>'

@@ -85,6 +85,7 @@ def test_transition_matrices_see_the_activations_of_a_plugin():
     assert np.abs(A[of_act, of_act] - np.eye(mj.na)).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_gains_are_derived_and_differ_from_world_to_world():
     m = jaxsim.load_model(MODEL.format(integrator="Euler", clamp="enable"))
     d = jaxsim.make_data(m).replace(ctrl=jnp.linspace(0.1, 0.4, m.nu))

@@ -244,7 +244,8 @@ def test_derivatives_by_surfaces_and_controls(cone):
     np.testing.assert_allclose(backwards, total, rtol=DYNAMICS["rtol"])
 
 
-@pytest.mark.parametrize("cone", [pytest.param("pyramidal", marks=pytest.mark.slow), "elliptic"])
+@pytest.mark.slow
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_single_precision(cone):
     m, d = small(cone)
     x = {name: getattr(m, name) for name in ("geom_adhesion", "geom_surfacevel")}
@@ -256,6 +257,7 @@ def test_single_precision(cone):
         np.testing.assert_allclose(a, b, rtol=0, atol=FLOAT32["rtol"] * (1 + np.abs(b).max()))
 
 
+@pytest.mark.slow
 def test_a_contact_force_by_number():
     """One at a time, its number traced; none where there is no contact."""
     m, d = small("elliptic")

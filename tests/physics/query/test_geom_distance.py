@@ -342,6 +342,7 @@ def test_what_a_plugin_would_measure_is_refused_without_it(refused):
     assert "sensor 0: the distance of geom 'ring'" in message
 
 
+@pytest.mark.slow
 def test_sensors_measure_meshes_that_are_only_drawn():
     """They have no hull."""
     xml = FIELD.format(

@@ -179,6 +179,7 @@ def test_materials_without_opacity_are_not_met():
     assert hit.geomid == 2
 
 
+@pytest.mark.slow
 def test_rays_along_grids_and_axes():
     """Rays through corners and along edges meet what they touch: no ray slips between triangles."""
     mj = model("hills", "box", "ball")

@@ -210,6 +210,7 @@ def test_a_run_is_the_oracles(cone, integrator):
     assert np.abs(mjd.qvel[:2]).max() < 0.001
 
 
+@pytest.mark.slow
 @each_cone
 def test_a_box_on_a_slope_creeps_without_and_rests_with_them(cone):
     mj = small(cone, gravity="3 0 -9.3")
