@@ -159,9 +159,11 @@ def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     rank = np.empty(n, np.int32)
     rank[order] = np.arange(n)
     rank = rank.reshape(n, *(1,) * (mask.ndim - 1))
-    first = lax.sort(jnp.where(mask, rank, n), dimension=0)[:size]
+    ranks = lax.sort(jnp.where(mask, rank, n), dimension=0)
+    first = ranks[:size]
     spare = ((0, max(0, size - n)), *((0, 0),) * (mask.ndim - 1))
     first = jnp.pad(first, spare, constant_values=n)
-    count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
+    # of what was sorted: a mask that is found a second time may differ, see driver.choose
+    count = jnp.sum(ranks < n, axis=0, keepdims=True, dtype=jnp.int32)
     found = np.append(order, 0).astype(np.int32)  # behind the last: any item
     return pick(jnp.asarray(column(found, first)), first), count

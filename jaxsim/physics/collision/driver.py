@@ -188,8 +188,11 @@ def choose(
             one, other = (Chosen(pick(i.array(index), index)) for i in points.item)
             item = one, other
         pair = Chosen(pick(points.pair.array(index), index))
+        # At a distance of exactly 0 a program may find a point in one place and not in another,
+        # where it multiplies and adds at once: what exists is what was given a place.
+        exists = jnp.asarray(column(np.arange(places, dtype=np.int32), number) < number)
         count = total(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
-        exists = jnp.asarray(column(np.arange(places, dtype=np.int32), count) < count)
+        count = jnp.where(number < places, number, count)
         lost = lost + jnp.maximum(count - places, 0)
     contacts = _contacts(chosen, pair, exists, params, layout)
     if item is not None:

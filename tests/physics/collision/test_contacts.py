@@ -17,6 +17,7 @@ from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.native import pack
+from jaxsim.physics.arrays.platform import PLATFORMS
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import layout
@@ -188,6 +189,23 @@ def test_what_has_no_room_is_counted():
         assert out.warning[WarningType.CONTACTFULL] == 1
         assert out.warning_lastinfo[WarningType.CONTACTFULL] == everything.ncon
     assert overflows  # in some state the first four are not the deepest
+
+
+def test_what_just_touches_is_listed_once(monkeypatch):
+    """At a distance of 0, of which rounding decides: each contact that is counted is another."""
+    monkeypatch.setitem(PLATFORMS, "cpu", PLATFORMS["cpu"]._replace(in_kernels=False))
+    ball = '<body pos="-.2 -.2 1.8"><freejoint/><geom size=".1"/></body>'
+    for offset, count in (("0 0 .2", 5), ("0 .2 0", 3), (".2 0 0", 3)):
+        ball = f'<replicate count="{count}" offset="{offset}">{ball}</replicate>'
+    m = jaxsim.load_model(f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
+    for worlds in (None, 2):
+        d = jaxsim.make_data(m)
+        run = jaxsim.forward if worlds is None else jax.vmap(jaxsim.forward, (None, 0))
+        d = jax.jit(run)(m, d if worlds is None else jaxsim.replicate(d, worlds))
+        pairs = np.asarray(d.contact.geom).reshape(-1, m.structure.ncontact, 2)
+        for ncon, geom in zip(np.ravel(d.ncon), pairs, strict=True):
+            assert len(np.unique(geom[:ncon], axis=0)) == ncon > 0
+            assert (geom[ncon:] == -1).all()
 
 
 @pytest.mark.slow
