@@ -24,6 +24,7 @@ from jaxsim.physics.sleep.incidence import equalities, tendons
 from jaxsim.physics.topology import dof_forest
 
 GAIN = 4  # times less work that dividing has to bring: each size of parts is a program of its own
+NO_PAIRS = np.zeros((0, 2), np.int32)
 HOLD = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)  # equalities of two things
 
 
@@ -68,7 +69,7 @@ def solver_parts(m: Model) -> Parts:
     s, plan = m.structure, layout(m)
     if plan.soft or not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
-    return _parts(s, [*_ties(m), *touching(s, plan)])
+    return _parts(s, _ties(m), touching(s, plan))
 
 
 def tied_parts(m: Model) -> Parts:
@@ -98,17 +99,37 @@ def touching(s: Structure, plan: Layout) -> np.ndarray:
     return np.unique(s.body_treeid[s.geom_bodyid[geoms]], axis=0)
 
 
-def _parts(s: Structure, ties: Iterable[np.ndarray], gain: int = GAIN) -> Parts:
-    """The dofs of trees that are tied together, each tie a list of trees, -1 for none."""
-    label = np.arange(s.ntree)
-    for tie in ties:
-        of_tie = np.unique(label[tie[tie >= 0]])
-        label[np.isin(label, of_tie)] = of_tie.min(initial=s.ntree)
+def _parts(
+    s: Structure, ties: Iterable[np.ndarray], pairs: np.ndarray = NO_PAIRS, gain: int = GAIN
+) -> Parts:
+    """The dofs of trees that are tied together.
+
+    Args:
+      s: tables of the model.
+      ties: the trees of each tie, -1 for none.
+      pairs: the trees of more ties, two of each, `[n, 2]`.
+      gain: how many times less work the parts have to bring.
+    """
+    own = [tie[tie >= 0] for tie in ties]
+    chained = [np.stack([tie[:-1], tie[1:]], axis=1) for tie in own]
+    link = np.concatenate([*chained, pairs[(pairs >= 0).all(axis=1)]])
+    label = _lowest(s.ntree, link)
     of_dof = label[s.dof_treeid]
     parts = [np.flatnonzero(of_dof == k) for k in np.unique(of_dof)]
     if gain * sum(len(p) ** 3 for p in parts) > s.nv**3:
         return _whole(s)
     return tuple(tuple(p.tolist()) for p in parts)
+
+
+def _lowest(n: int, link: np.ndarray) -> np.ndarray:
+    """[n]: the lowest of the things that each of n hangs together with, by links `[k, 2]`."""
+    label, before = np.arange(n), np.full(n, -1)
+    while not np.array_equal(label, before):
+        before, label = label, label.copy()
+        for one, other in (link.T, link.T[::-1]):
+            np.minimum.at(label, one, before[other])
+        label = label[label]
+    return label
 
 
 def _whole(s: Structure) -> Parts:

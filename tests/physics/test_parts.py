@@ -26,6 +26,8 @@ def carts(count: int, geom: str = APART, rest: str = "", more: str = "") -> str:
 TENDON = """<tendon><fixed {inertia}><joint joint="x0" coef="1"/><joint joint="x2" coef="-1"/>
   </fixed></tendon>"""
 EQUALITY = '<equality><joint joint1="x3" joint2="x1"/></equality>'
+CROSSED = """<equality><joint joint1="x5" joint2="x1"/><joint joint1="x0" joint2="x2"/>
+  <joint joint1="x3" joint2="x5"/></equality>"""
 PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 WHOLE = (tuple(range(10)),)
 
@@ -36,10 +38,15 @@ WHOLE = (tuple(range(10)),)
         (carts(5), PAIRS, PAIRS),
         (carts(5, geom=""), PAIRS, WHOLE),
         (carts(5, rest=EQUALITY), PAIRS, ((0, 1), (2, 3, 6, 7), (4, 5), (8, 9))),
+        (
+            carts(6, rest=CROSSED),
+            (*PAIRS, (10, 11)),
+            ((0, 1, 4, 5), (2, 3, 6, 7, 10, 11), (8, 9)),
+        ),
         (carts(5, rest=TENDON.format(inertia="")), *[((0, 1, 4, 5), (2, 3), (6, 7), (8, 9))] * 2),
         (carts(1), ((0, 1),), ((0, 1),)),
     ],
-    ids=["apart", "touching", "equality", "tendon", "one tree"],
+    ids=["apart", "touching", "equality", "several", "tendon", "one tree"],
 )
 def test_what_hangs_together(xml, inertia, solver):
     m = jaxsim.load_model(xml)
