@@ -1,8 +1,8 @@
 """Symmetric positive definite systems `[n, n, *W]`: the one place that factors matrices.
 
-Many worlds are factored together by panels of columns, written out; on a CPU one world by a loop
-over rows. Matrices for which that program would be long, or the loop slow, go to the
-platform's library one matrix at a time: XLA:CPU hands
+Many worlds are factored together: where kernels hold loops (by_rows.py) row by row, else by panels
+of columns, written out; on a CPU one world by a loop over rows. Matrices for which that program
+would be long, or the loop slow, go to the platform's library one matrix at a time: XLA:CPU hands
 the matrices of one call to all its threads and waits for them in one of these, so that as many
 calls at once as there are threads wait forever (jaxlib 0.10). A large matrix it divides among
 threads of its own, which wait for each other busily: beside other work on the machine 300 dofs took
@@ -62,7 +62,7 @@ def solve_spd(A: Array, b: Array) -> Array:
     if platform().kernels and serves(b):
         return _linear_solve(A, b) if differentiated() else solve_in_kernel(A, b)
     if n <= WRITE_OUT and not few(b):
-        return _linear_solve(A, b) if differentiated() else _written_out(A, b)
+        return _linear_solve(A, b) if differentiated() else _solve_many(A, b)
     size = max(A.shape[-1], b.shape[-1])
     A = jnp.broadcast_to(A, (n, n, size))
     b = jnp.broadcast_to(b, (n, size))
@@ -296,13 +296,13 @@ def _linear_solve(A: Array, b: Array) -> Array:
     """Of many worlds; its derivative is that of the solution."""
 
     def solve(_: Callable, y: Array) -> Array:
-        return solve_in_kernel(A, y) if platform().kernels else _written_out(A, y)
+        return solve_in_kernel(A, y) if platform().kernels else _solve_many(A, y)
 
     return lax.custom_linear_solve(lambda x: apply(A, x), b, solve, symmetric=True)
 
 
 @jax.jit  # `custom_linear_solve` asks twice: traced once, and lowered to one function
-def _written_out(A: Array, b: Array) -> Array:
+def _solve_many(A: Array, b: Array) -> Array:
     if len(A) <= SMALL or not platform().in_kernels:
         return _lower(A, b).solve(b)
     A = _of_worlds(A, b)
