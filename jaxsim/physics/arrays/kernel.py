@@ -1,15 +1,17 @@
-"""Kernels of a GPU in which a lane is a world: loops over items, with the items in memory.
+"""Kernels of a GPU in which a warp, or a few of them, is a world.
 
-The layout of the physics, `[items, worlds]`, is the one such a kernel wants: what the lanes of a
-warp read together lies together. A lane reads and writes numbers of its own world only, so that
-nothing has to wait for another; a warp goes on as long as one of its worlds does.
+A program takes one world: vectors over its dofs or rows lie along the lanes of the warp, a matrix
+is a tile in their registers, and its loops end when that world needs no more. Shapes are powers of
+two, as the compiler asks for, so that what is read beyond an array is zero. What a program reads
+again it copies at first into memory of its own, side by side; there it stays in the caches of its
+processor.
 
 On a GPU the kernel is compiled by way of Triton. Elsewhere it is interpreted, which shows what it
 computes, slowly.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,87 +20,164 @@ from jax import lax
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
 
-LANES = 32  # worlds of one program: the lanes of a warp
+WARP = 32  # lanes of a warp
 
 
-def serves(like: Array) -> bool:
-    """Whether the worlds of an array `[n, *W]` fill the lanes."""
-    return like.ndim == 2 and like.shape[-1] % LANES == 0 and like.shape[0] > 0
+class Beside(NamedTuple):
+    """An array that lies world by world, `[worlds, ...]`, so that lanes read it side by side."""
+
+    array: Any
 
 
-def room(items: tuple[int, ...], like: Array, dtype: Any = None) -> jax.ShapeDtypeStruct:
-    """Memory for `items` of each world, of the type of an array of the physics or another."""
-    return jax.ShapeDtypeStruct((*items, like.shape[-1]), dtype or like.dtype)
+class Room(NamedTuple):
+    """What a kernel writes: `shape` for each world, last where it is `public`, else first."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    public: bool = True
 
 
-def over_lanes(kernel: Callable[[Any, Any], None], given: Any, made: Any, worlds: int) -> Any:
-    """Runs a kernel for all worlds, those of a warp at a time.
+def lanes_of(n: int) -> int:
+    """The lanes that `n` numbers take: a power of two, at least a warp."""
+    return max(WARP, 1 << max(n - 1, 0).bit_length())
+
+
+def over_worlds(
+    kernel: Callable[[Any, Any], None], given: Any, made: Any, worlds: int, lanes: int
+) -> Any:
+    """Runs a kernel for each world.
 
     Args:
-      kernel: `(given, made)`, in which the arrays of both are references to memory; of a world, or
-        of all of them where the last axis is one.
-      given: arrays `[..., worlds]` or `[..., 1]`.
-      made: shapes of what the kernel writes, which it may read again.
-      worlds: a multiple of `LANES`.
+      kernel: `(given, made)`, in which the arrays of both are references to memory of one world.
+      given: arrays `[..., worlds]`, or `[..., 1]` of what all worlds share; and `Beside`.
+      made: a tree of `Room`: what the kernel writes, which it may read again.
+      worlds: the number of worlds.
+      lanes: the side of the largest square tile.
+
+    Returns:
+      Arrays in the place of each `Room`: `[*shape, worlds]`, of the ones that are not public
+      `[worlds, *shape]`.
     """
     from jax.experimental import pallas as pl
 
-    leaves, of_given = jax.tree.flatten(given)
-    shapes, of_made = jax.tree.flatten(made)
+    leaves, of_given = jax.tree.flatten(given, is_leaf=lambda a: isinstance(a, Beside))
+    rooms, of_made = jax.tree.flatten(made, is_leaf=lambda a: isinstance(a, Room))
 
-    def spec(a: Any) -> Any:
-        before, last = (0,) * (a.ndim - 1), a.shape[-1]
-        if last == 1:
-            return pl.BlockSpec(a.shape, lambda k: (*before, 0))
-        return pl.BlockSpec((*a.shape[:-1], LANES), lambda k: (*before, k))
+    def reads(a: Any) -> Any:
+        if isinstance(a, Beside):
+            return _world_first(a.array.shape[1:], len(a.array) == 1)
+        before, shared = (0,) * (a.ndim - 1), a.shape[-1] == 1
+        return pl.BlockSpec((*a.shape[:-1], None), lambda w: (*before, 0 if shared else w))
+
+    def writes(a: Room) -> Any:
+        if not a.public:
+            return _world_first(a.shape)
+        zeros = (0,) * len(a.shape)
+        return pl.BlockSpec((*a.shape, None), lambda w: (*zeros, w))
+
+    def place(a: Room) -> Any:
+        shape = (*a.shape, worlds) if a.public else (worlds, *a.shape)
+        return jax.ShapeDtypeStruct(shape, a.dtype)
 
     def run(*refs: Any) -> None:
         first, second = refs[: len(leaves)], refs[len(leaves) :]
         kernel(jax.tree.unflatten(of_given, first), jax.tree.unflatten(of_made, second))
 
-    interpret = platform().kernels != "compiled"
     results = pl.pallas_call(
         run,
-        grid=(worlds // LANES,),
-        in_specs=[spec(a) for a in leaves],
-        out_specs=[spec(a) for a in shapes],
-        out_shape=shapes,
-        interpret=interpret,
-        **({} if interpret else _for_gpu()),
-    )(*leaves)
+        grid=(worlds,),
+        in_specs=[reads(a) for a in leaves],
+        out_specs=[writes(a) for a in rooms],
+        out_shape=[place(a) for a in rooms],
+        interpret=_interpreted(),
+        **({} if _interpreted() else _for_gpu(lanes)),
+    )(*(a.array if isinstance(a, Beside) else a for a in leaves))
     return jax.tree.unflatten(of_made, results)
 
 
-def _for_gpu() -> dict[str, Any]:
-    """One warp a program; Triton's form of Pallas has pointers, which loops over memory need."""
+def _world_first(shape: tuple[int, ...], shared: bool = False) -> Any:
+    """The part of a world in an array `[worlds, *shape]`."""
+    from jax.experimental import pallas as pl
+
+    zeros = (0,) * len(shape)
+    return pl.BlockSpec((None, *shape), lambda w: (0 if shared else w, *zeros))
+
+
+def beside(a: Array) -> Beside:
+    """An array `[..., worlds]` world by world."""
+    return Beside(jnp.moveaxis(a, -1, 0))
+
+
+def _interpreted() -> bool:
+    return platform().kernels != "compiled"
+
+
+def _for_gpu(lanes: int) -> dict[str, Any]:
+    """Triton's form of Pallas. More warps for a tile were slower: they wait for each other."""
     from jax.experimental.pallas import triton
 
-    return {"compiler_params": triton.CompilerParams(num_warps=1, num_stages=1)}
+    warps = min(lanes // WARP, 4)
+    return {"compiler_params": triton.CompilerParams(num_warps=warps, num_stages=1)}
 
 
-def read(ref: Any, *place: Array | int) -> Array:
-    """A number of each world `[LANES]`, or the one that serves all worlds, a scalar."""
-    value: Array = ref[(*place, 0 if ref.shape[-1] == 1 else slice(None))]
-    return value
+def numbers(count: int) -> Array:
+    """0, 1, 2, ... along the lanes, int32 `[count]`."""
+    return lax.iota(jnp.int32, count)
 
 
-def write(ref: Any, place: Array | int, value: Array) -> None:
-    """Sets a number of each world."""
-    ref[place, :] = jnp.broadcast_to(value, (LANES,)).astype(ref.dtype)
+def load(ref: Any, *index: Array | int, where: Array | None = None) -> Array:
+    """Numbers at places that differ from lane to lane, zero where they are not asked for.
+
+    Args:
+      ref: memory of a world.
+      index: int32 for each of its axes, of one shape or of shapes that broadcast to it.
+      where: bool of that shape; None: everywhere.
+    """
+    from jax.experimental.pallas import triton
+
+    if where is None:
+        return jnp.asarray(ref[index])
+    index = tuple(jnp.where(where, i, 0) for i in index)
+    return triton.load(ref.at[index], mask=where, other=jnp.zeros((), ref.dtype))
 
 
-def loop(count: Array | int, body: Callable, start: Any = None) -> Any:
+def store(ref: Any, *index: Array | int, value: Array, where: Array | None = None) -> None:
+    """Writes numbers at places, as `load` reads them."""
+    from jax.experimental.pallas import triton
+
+    if where is None:
+        ref[index] = value.astype(ref.dtype)
+    else:
+        triton.store(ref.at[index], value.astype(ref.dtype), mask=where)
+
+
+def vector(ref: Any, lanes: int) -> Array:
+    """An array `[n]` of a world along the lanes."""
+    place, n = numbers(lanes), ref.shape[0]
+    return load(ref, place, where=None if n == lanes else place < n)
+
+
+def settle() -> None:
+    """What the program has written can be read by all its lanes after this."""
+    if not _interpreted():
+        from jax.experimental.pallas import triton
+
+        triton.debug_barrier()
+
+
+def loop(count: Array | int, body: Callable, start: Any) -> Any:
     """`body(k, state)` for each k below a number, whose type has to be that of indices."""
-    return lax.fori_loop(jnp.int32(0), jnp.int32(count), body, start)
+    return lax.fori_loop(jnp.int32(0), jnp.asarray(count, jnp.int32), body, start)
 
 
-def copy(to: Any, of: Any, count: int) -> None:
-    """Copies the first items of an array `[items, worlds]`."""
+def pick(a: Array, k: Array | int) -> Array:
+    """The number of lane `k`, for all of them."""
+    return total(jnp.where(numbers(len(a)) == k, a, 0))
 
-    def item(k: Array, _: None) -> None:
-        write(to, k, read(of, k))
 
-    loop(count, item)
+def total(a: Array) -> Array:
+    """The sum over the lanes."""
+    return jnp.sum(a, dtype=a.dtype)
 
 
 def some(mask: Array) -> Array:

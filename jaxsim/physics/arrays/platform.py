@@ -6,12 +6,13 @@ A program is made for the platform that it will run on. Unless told otherwise th
     with jaxsim.for_platform("cuda"):
         lowered = jax.jit(jaxsim.step).trace(m, d).lower(lowering_platforms=("cuda",))
 
-    with jaxsim.for_platform("cuda", kernels=True):  # Newton's method as one kernel
+    with jaxsim.for_platform("cuda", kernels=False):  # without kernels of our own
         ...
 
 Programs made before are not used again for another platform: the name is part of JAX's caches.
 """
 
+import functools
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -80,6 +81,7 @@ ELSEWHERE = Platform(
     few=16384,
 )
 PLATFORMS["tpu"] = ELSEWHERE._replace(gathers=False)
+OLDEST = 8.0  # compute capability that kernels of our own need
 NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
 # Options for XLA of a program that runs for less time than it takes to compile.
@@ -87,17 +89,17 @@ QUICK: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 if jax.__version_info__ < (0, 11):  # later ones know no other way to compile fusions
     QUICK["xla_cpu_use_fusion_emitters"] = False
 
-_told = jax.make_user_context(default_value=("", False))
+_told = jax.make_user_context(default_value=("", None))
 
 
-def for_platform(name: str, *, kernels: bool = False) -> AbstractContextManager:
+def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextManager:
     """A context in which programs are made for a platform: "cpu", "cuda", "rocm" or "tpu".
 
     Args:
       name: the platform.
       kernels: use kernels of our own for what XLA makes many of. They are compiled for "cuda"; on
-        other platforms they are interpreted, which shows what they compute, slowly. They have not
-        been measured on a device yet, so that they are not used unless asked for.
+        other platforms they are interpreted, which shows what they compute, slowly. None: where
+        there is a GPU that they were made for (NVIDIA, from compute capability 8.0).
 
     Raises:
       ValueError: there is no such platform.
@@ -110,8 +112,28 @@ def for_platform(name: str, *, kernels: bool = False) -> AbstractContextManager:
 def platform() -> Platform:
     """How to write code for the platform that the program being made is for."""
     name, kernels = _told.value
-    name = name or jax.default_backend()
-    found = PLATFORMS.get(name, ELSEWHERE)
+    name = name or _default()
+    found, nvidia = PLATFORMS.get(name, ELSEWHERE), name in ("gpu", "cuda")
+    if kernels is None:
+        kernels = nvidia and _takes_kernels()
     if not kernels:
         return found
-    return found._replace(kernels="compiled" if name in ("gpu", "cuda") else "interpreted")
+    return found._replace(kernels="compiled" if nvidia else "interpreted")
+
+
+def _default() -> str:
+    """The platform on which JAX runs programs unless told otherwise."""
+    device = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if device is None:
+        return jax.default_backend()
+    return device if isinstance(device, str) else device.platform
+
+
+@functools.cache
+def _takes_kernels() -> bool:
+    """Whether a GPU is here for which kernels of our own can be compiled."""
+    if jax.default_backend() != "gpu":
+        return False
+    device = jax.local_devices()[0]
+    capability = getattr(device, "compute_capability", "0")
+    return device.device_kind.startswith("NVIDIA") and float(capability) >= OLDEST

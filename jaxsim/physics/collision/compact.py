@@ -1,5 +1,7 @@
 """Keeping the items that matter: in each world the deepest few of many, in order."""
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -7,7 +9,7 @@ from jax import lax
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, pick
+from jaxsim.physics.arrays.select import column, pick, take
 
 FEW = 64  # items that are ordered faster by comparing all with all than by sorting
 ROOM = 48  # places from which on many worlds are gone through one by one in kernels
@@ -35,6 +37,27 @@ def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]
     if mask.ndim == 1 or not platform().scans:
         return _by_sort(mask, order, size)
     return _by_scan(mask, order, size)
+
+
+def first_ranked(
+    mask: Array, order: np.ndarray, rank: Callable[[], Array], size: int
+) -> tuple[Array, Array]:
+    """As `first_true`, in the order of ranks that differ from world to world.
+
+    Args:
+      mask, order, size: as in `first_true`; where more are true than there are places, those stay
+        that come first in `order` or, where one sort does for both, by rank.
+      rank: makes the ranks, int32 `[n, *W]`; items of one rank stay in order.
+    """
+    if platform().scans:
+        index, count = first_true(mask, order, size)
+        return ascending(index, rank(), count), count
+    last = np.iinfo(np.int32).max
+    key = take(jnp.where(mask, rank(), last), order)
+    item = jnp.broadcast_to(column(order.astype(np.int32), key), key.shape)
+    keys, items = lax.sort((key, item), dimension=0, num_keys=1)
+    # of what was sorted: a mask that is found a second time may differ, see driver.choose
+    return items[:size], jnp.sum(keys < last, axis=0, keepdims=True, dtype=jnp.int32)
 
 
 def deepest(mask: Array, dist: Array, size: int) -> Array:
@@ -67,7 +90,7 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
 
     Args:
       index: items, `[size, *W]`.
-      rank: int32 `[n, *W]` of all items; those of a world differ.
+      rank: int32 `[n, *W]` of all items; those of one rank keep their order.
       number: how many of the places count, `[1, *W]`.
 
     Returns:
@@ -90,6 +113,8 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
 
 def _smallest(values: Array, k: int) -> Array:
     """The k-th smallest of `[n, *W]` in each world, `[1, *W]`."""
+    if not platform().scans:  # one sort there is one kernel, and a turn of a loop is several
+        return lax.sort(values, dimension=0)[k - 1 : k]
     # bits of numbers, read as integers, are in the order of the numbers; of negative ones reversed
     kind = jnp.int32 if values.dtype.itemsize == 4 else jnp.int64
     most = jnp.iinfo(kind).max

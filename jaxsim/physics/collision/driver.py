@@ -29,7 +29,7 @@ from jaxsim.physics.arrays.products import CHUNK
 from jaxsim.physics.arrays.select import column, pick, take, total
 from jaxsim.physics.collision.candidates.broadphase import near
 from jaxsim.physics.collision.candidates.plan import Group, Layout
-from jaxsim.physics.collision.compact import ascending, deepest, first_true
+from jaxsim.physics.collision.compact import deepest, first_ranked, first_true
 from jaxsim.physics.collision.flex.candidates import entry_gaps, soft_points
 from jaxsim.physics.collision.flex.item import Soft, no_item
 from jaxsim.physics.collision.frame import contact_frame
@@ -177,12 +177,10 @@ def choose(
         count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
     else:
         kept = deepest(points.found, points.touch.dist, places)
-        index, number = first_true(kept, order, places)
-        if points.rank is not None:
-            index = ascending(index, points.rank.array(points.found), number)
-        elif layout.mixes:
-            rank = layout.rank(points.pair.array(points.found))
-            index = ascending(index, rank, number)
+        if points.rank is not None or layout.mixes:
+            index, number = first_ranked(kept, order, lambda: _rank(points, layout), places)
+        else:
+            index, number = first_true(kept, order, places)
         chosen = pick(points.touch, index)
         if points.item is not None:
             one, other = (Chosen(pick(i.array(index), index)) for i in points.item)
@@ -198,6 +196,13 @@ def choose(
     if item is not None:
         contacts = _of_flexes(contacts, item, pair, layout)
     return Found(contacts, count, jnp.broadcast_to(lost, count.shape), packed)
+
+
+def _rank(points: Points, layout: Layout) -> Array:
+    """Where MuJoCo lists a candidate, among those of its world."""
+    if points.rank is not None:
+        return points.rank.array(points.found)
+    return layout.rank(points.pair.array(points.found))
 
 
 def has_free_places(m: Model) -> bool:

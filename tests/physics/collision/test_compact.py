@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsim.physics.collision.compact import ascending, first_true
+import jaxsim
+from jaxsim.physics.collision.compact import ascending, deepest, first_ranked, first_true
 
 
 @pytest.mark.parametrize("worlds", [(), (40,)])
@@ -26,6 +27,36 @@ def test_first_true_items_in_order(worlds, size):
             assert found[(slice(None), *w)][:filled].tolist() == expected[:size]
             assert (found >= 0).all()
             assert (found < n).all()
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+def test_the_first_by_rank(platform):
+    """Items of one rank keep their order; each platform has a way of its own."""
+    rng = np.random.default_rng(1)
+    n, worlds = 12, 9
+    order = rng.permutation(n)
+    rank = rng.integers(0, 5, (n, worlds), dtype=np.int32)
+    mask = rng.random((n, worlds)) < 0.5
+    with jaxsim.for_platform(platform):
+        found, count = jax.jit(lambda a, b: first_ranked(a, order, lambda: b, n))(mask, rank)
+    for w in range(worlds):
+        wanted = sorted((i for i in order if mask[i, w]), key=lambda i, w=w: rank[i, w])
+        assert count[0, w] == len(wanted)
+        assert found[:, w][: len(wanted)].tolist() == wanted
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+def test_the_deepest(platform):
+    rng = np.random.default_rng(2)
+    dist = rng.standard_normal((12, 9))
+    dist[0, 0] = np.nan
+    mask = rng.random((12, 9)) < 0.7
+    with jaxsim.for_platform(platform):
+        kept = jax.jit(lambda a, b: deepest(a, b, 4))(mask, dist)
+    for w in range(9):
+        there = [i for i in range(12) if mask[i, w] and not np.isnan(dist[i, w])]
+        wanted = sorted(sorted(there, key=lambda i, w=w: dist[i, w])[:4])
+        assert np.flatnonzero(kept[:, w]).tolist() == wanted
 
 
 @pytest.mark.parametrize("worlds", [(), (7,)])

@@ -23,7 +23,6 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
 from jaxsim.physics.arrays.cpu_kernels import kernel
-from jaxsim.physics.arrays.kernel import serves
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.platform import platform
@@ -34,7 +33,7 @@ from jaxsim.physics.arrays.system.between import Between, products
 from jaxsim.physics.arrays.system.by_rows import solve_by_rows
 from jaxsim.physics.arrays.system.lower import Lower, Symmetric
 from jaxsim.physics.arrays.system.profile import Profile
-from jaxsim.physics.arrays.system.spd_kernel import solve_in_kernel
+from jaxsim.physics.arrays.system.spd_kernel import serves, solve_in_kernel
 from jaxsim.physics.arrays.system.steps import Steps
 
 ALONE = 192  # largest matrix that the library factors on the thread that calls it

@@ -1,10 +1,9 @@
 """Newton's method as one kernel of a GPU.
 
-The iteration is that of solver/newton.py, which says what it does; here every value of it is in the
-memory of a lane, and what is a stage there is a loop over dofs or rows. XLA makes of an iteration
-some forty kernels, and the host waits for each iteration to hear whether all worlds have ended.
-Here a warp ends when its own worlds have, and what an iteration works with can stay in the caches
-of the processor.
+The iteration is that of solver/newton.py, which says what it does; here a warp, or a few of them,
+is a world, and what an iteration works with stays in their registers and caches. XLA makes of an
+iteration some forty kernels, and the host waits for each iteration to hear whether all worlds have
+ended. Here each world ends by itself.
 """
 
 from typing import Any, NamedTuple
@@ -13,22 +12,18 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.physics.arrays import kernel as worlds
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.kernel import (
-    LANES,
-    copy,
-    loop,
-    over_lanes,
-    read,
-    room,
-    some,
-    write,
+    Room,
+    numbers,
+    over_worlds,
+    store,
+    total,
+    vector,
 )
 from jaxsim.physics.arrays.system import spd_kernel
 from jaxsim.physics.constraint.cost import Parabola
 from jaxsim.physics.solver.kernel import rows as of_rows
-from jaxsim.physics.solver.kernel.hessian import Hessian
 from jaxsim.physics.solver.kernel.rows import Rows
 from jaxsim.physics.solver.linesearch import line_search, remaining
 from jaxsim.physics.solver.problem import Problem
@@ -38,11 +33,12 @@ from jaxsim.physics.solver.solution import Settings, Solution
 def serves(p: Problem) -> bool:
     """Whether the kernel has a form for a problem."""
     dense = isinstance(p.M, jax.Array)  # not by entries (arrays/system/tree.py)
-    return dense and worlds.serves(p.smooth) and all(map(of_rows.serves, p.rows.blocks))
+    of_worlds = p.smooth.ndim <= 2 and 0 < len(p.smooth) <= spd_kernel.LARGEST
+    return dense and of_worlds and all(map(of_rows.serves, p.rows.blocks))
 
 
 class _Given(NamedTuple):
-    """What is known, `[..., worlds]`: fields of `Problem` and `Settings`."""
+    """What is known, `[..., worlds]`, M as tiles: fields of `Problem` and `Settings`."""
 
     M: Any
     smooth: Any
@@ -54,199 +50,231 @@ class _Given(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """What is written: the solution, then what the kernel keeps for itself.
+    """What is found: fields of `Solution`; and memory of the program.
 
     Attributes:
-      x, Mx: where a world is `[nv, worlds]`; the residuals are in `rows`.
-      force: J' f there.
-      free: acceleration without constraints.
-      niter: `[1, worlds]`.
-      v, Mv: direction, `v` of the size of `L`; J v is in `rows`.
-      descent: minus the gradient.
-      diagonal, L: of the Hessian, see there and spd_kernel.py.
+      pivots: of systems, see spd_kernel.py.
+      rows: see rows.py.
     """
 
     x: Any
-    Mx: Any
-    force: Any
     free: Any
+    force: Any
     niter: Any
-    v: Any
-    Mv: Any
-    descent: Any
-    diagonal: Any
-    L: Any
-    rows: list[of_rows.Memory]
+    pivots: Any
+    rows: list
 
 
 def newton_in_kernel(
     p: Problem, settings: Settings, iterations: int, ls_iterations: int
 ) -> Solution:
     """As `newton`, without a record of the iterations."""
-    nv, like = p.smooth.shape[0], p.smooth
+    if p.smooth.ndim == 1:  # one world is a batch of one
+        p, settings = jax.tree.map(lambda a: a[..., None], (p, settings))
+        found = newton_in_kernel(p, settings, iterations, ls_iterations)
+        return jax.tree.map(lambda a: a[..., 0], found)
+    (nv, worlds), dtype = p.smooth.shape, p.smooth.dtype
+    lanes = spd_kernel.side(nv)
+    rows = [part for block in p.rows.blocks for part in of_rows.given(block, nv)]
     tolerance, ls_tolerance = settings.tolerance, settings.ls_tolerance
-    rows = [of_rows.given(block) for block in p.rows.blocks]
-    given = _Given(p.M, like, settings.warm, tolerance, ls_tolerance, settings.scale, rows)
-    dofs, full = room((nv,), like), spd_kernel.padded(nv)
+    given = _Given(
+        spd_kernel.tile(p.M), p.smooth, settings.warm, tolerance, ls_tolerance, settings.scale, rows
+    )
+    dofs = Room((nv,), dtype)
     made = _Made(
-        *(dofs,) * 4,
-        room((1,), like, jnp.int32),
-        room((full,), like),
         *(dofs,) * 3,
-        room((full, full), like),
-        [of_rows.memory(block, like) for block in rows],
+        Room((1,), jnp.int32),
+        spd_kernel.memory(nv, dtype),
+        [of_rows.memory(part, lanes) for part in rows],
     )
 
     def kernel(given: _Given, made: _Made) -> None:
-        blocks = [Rows.of(*pair) for pair in zip(given.rows, made.rows, strict=True)]
-        _Newton(given, made, blocks, nv).iterate(iterations, ls_iterations)
+        world = _Newton.of(given, made, nv, lanes)
+        found = world.iterate(iterations, ls_iterations)
+        place = numbers(lanes)
+        for room, value in zip(made[:3], found[:3], strict=True):
+            store(room, place, value=value, where=place < nv)
+        made.niter[0] = found.niter
 
-    out = over_lanes(kernel, given, made, like.shape[-1])
+    out = over_worlds(kernel, given, made, worlds, lanes)
     return Solution(out.x, out.free, out.force, out.niter)
 
 
-class _Newton(NamedTuple):
-    """The iteration of the worlds of a warp."""
+class _Point(NamedTuple):
+    """As `problem.Point`: along the lanes."""
 
-    given: _Given
-    made: _Made
+    x: Array
+    Mx: Array
+    r: list
+
+
+class _State(NamedTuple):
+    """Between turns.
+
+    Attributes:
+      turn: how many there were, the first among them.
+      busy: 1, and 0 after the last turn.
+      goes_on: whether the step before left something to do.
+      at, force: where the iteration is, and J' f there.
+      free: the acceleration without constraints.
+    """
+
+    turn: Array
+    busy: Array
+    goes_on: Array
+    at: _Point
+    force: Array
+    free: Array
+
+
+class _Newton(NamedTuple):
+    """The problem of a world, with vectors along the lanes.
+
+    Attributes:
+      M: a tile in memory.
+      smooth: generalized force without constraints.
+      warm: first guess, or None.
+      tolerance, ls_tolerance, scale: scalars, see `Settings`.
+      blocks: the rows.
+      nv: dofs.
+      pivots: memory for systems.
+    """
+
+    M: Any
+    smooth: Array
+    warm: Array | None
+    tolerance: Array
+    ls_tolerance: Array
+    scale: Array
     blocks: list[Rows]
     nv: int
+    pivots: Any
 
-    def iterate(self, iterations: int, ls_iterations: int) -> None:
-        """Goes to the solution; the numbers of turns as in `newton`."""
-        self._start()
+    @classmethod
+    def of(cls, given: _Given, made: _Made, nv: int, lanes: int) -> "_Newton":
+        """Reads what belongs to a world."""
+        blocks = [
+            of_rows.read(part, own, lanes) for part, own in zip(given.rows, made.rows, strict=True)
+        ]
+        return cls(
+            given.M,
+            vector(given.smooth, lanes),
+            None if given.warm is None else vector(given.warm, lanes),
+            given.tolerance[0],
+            given.ls_tolerance[0],
+            given.scale[0],
+            blocks,
+            nv,
+            made.pivots,
+        )
 
-        def proceed(state: tuple) -> Array:
-            turn, _, busy, _ = state
-            return (turn < iterations) & some(busy)
+    def iterate(self, iterations: int, ls_iterations: int) -> Solution:
+        """Goes to the solution; the numbers of turns as in `newton`.
 
-        def step(state: tuple) -> tuple:
-            turn, niter, busy, pushing = state
-            self._direction(pushing)
-            length, goes_on = self._descend(ls_iterations)
-            self._move(jnp.where(busy, length, 0))
-            niter = niter + busy.astype(jnp.int32)
-            return turn + 1, niter, busy & goes_on, self._push()
+        Turn 0 finds the acceleration without constraints, and the last one forces only, so that
+        the factorization and the costs stand in the program once.
+        """
 
-        none = jnp.zeros((LANES,), jnp.int32)
-        state = (jnp.int32(0), none, none == 0, self._push())
-        _, niter, *_ = lax.while_loop(proceed, step, state)
-        write(self.made.niter, 0, niter)
+        def proceed(state: _State) -> Array:
+            return state.busy > 0
 
-    def _start(self) -> None:
-        """The acceleration without constraints; the warm start, where it costs less."""
-        given, made = self.given, self.made
-        spd_kernel.solve(spd_kernel.Given(given.M, self.nv), given.smooth, made.v, made.L)
-        copy(made.free, made.v, self.nv)
-        copy(made.Mv, given.smooth, self.nv)
-        for rows in self.blocks:
-            rows.times(made.v, rows.own.change, minus_reference=True)
-        warm = given.warm is not None
-        if warm:
-            copy(made.x, given.warm, self.nv)
-            self._inertia_times(made.x, made.Mx)
-            for rows in self.blocks:
-                rows.times(made.x, rows.own.r, minus_reference=True)
-            there = self._cost(made.v, made.Mv, [rows.own.change for rows in self.blocks])
-            here = self._cost(made.x, made.Mx, [rows.own.r for rows in self.blocks])
-            stays = here < there
-        else:
-            stays = jnp.zeros((LANES,), bool)
+        def turn(state: _State) -> _State:
+            pieces = self._pieces(state.at.r)
+            state = state._replace(force=self._push(pieces))
+            return lax.cond(
+                (state.turn <= iterations) & state.goes_on,
+                lambda: self._turn(state, pieces, ls_iterations),
+                lambda: state._replace(busy=state.busy - 1),
+            )
 
-        def choose(at: Any, free: Any, k: Array) -> None:
-            write(at, k, jnp.where(stays, at[k, :], free[k, :]) if warm else free[k, :])
+        last = lax.while_loop(proceed, turn, self._begin())
+        return Solution(last.at.x, last.free, last.force, last.turn - 1)
 
-        self._each(choose)
+    def _begin(self) -> "_State":
+        """At the warm start, where there is one."""
+        zero = jnp.zeros_like(self.smooth)
+        at = self._minus_reference(self._point(zero if self.warm is None else self.warm))
+        return _State(jnp.int32(0), jnp.int32(1), jnp.bool_(True), at, zero, zero)
 
-    def _direction(self, pushing: list) -> None:
-        """Newton's step: H v = M a0 + J' f - M x, and M v and J v."""
-        given, made = self.given, self.made
+    def _turn(self, state: "_State", pieces: list, ls_iterations: int) -> "_State":
+        """A step of Newton's; in turn 0 the acceleration without constraints."""
+        first, at = state.turn == 0, state.at
+        descent = self.smooth + jnp.where(first, 0, state.force - at.Mx)
+        H = self._inertia()
+        for block, piece in zip(self.blocks, pieces, strict=True):
+            H = block.add_gram(H, piece, ~first)
+        move = self._point(spd_kernel.solve(H, descent, self.nv, self.pivots))
 
-        def minus_gradient(k: Array, _: None) -> None:
-            descent = read(given.smooth, k) + made.force[k, :] - made.Mx[k, :]
-            write(made.descent, k, descent)
+        def choose() -> tuple:
+            free = self._minus_reference(move._replace(Mx=self.smooth))
+            if self.warm is None:
+                return free, state.goes_on
+            stays = self._cost(at, pieces) < self._cost(free, self._pieces(free.r))
+            return jax.tree.map(lambda a, b: jnp.where(stays, a, b), at, free), state.goes_on
 
-        loop(self.nv, minus_gradient)
-        others = [rows for rows in self.blocks if not rows.of_dofs]
-        pairs = list(zip(others, pushing, strict=True))
-        H = Hessian(given.M, self.nv, made.diagonal, pairs)
-        spd_kernel.solve(H, made.descent, made.v, made.L)
-        self._inertia_times(made.v, made.Mv)
-        for rows in self.blocks:
-            rows.times(made.v, rows.own.change, minus_reference=False)
+        def descend() -> tuple:
+            length, goes_on = self._descend(ls_iterations, at, descent, move)
+            return jax.tree.map(lambda a, b: a + length * b, at, move), state.goes_on & goes_on
 
-    def _descend(self, ls_iterations: int) -> tuple[Array, Array]:
-        """Step length along the direction, and whether a world goes on after it."""
-        given, made = self.given, self.made
+        at, goes_on = lax.cond(first, choose, descend)
+        free = jnp.where(first, move.x, state.free)
+        return state._replace(turn=state.turn + 1, goes_on=goes_on, at=at, free=free)
 
-        def sums(k: Array, state: tuple) -> tuple:
-            slope, bend, square, decrement = state
-            v, Mv = made.v[k, :], made.Mv[k, :]
-            slope = slope + (made.Mx[k, :] - read(given.smooth, k)) * v
-            return slope, bend + v * Mv, square + v * v, decrement + made.descent[k, :] * v
-
-        zero = jnp.zeros((LANES,), made.x.dtype)
-        slope, bend, square, decrement = loop(self.nv, sums, (zero,) * 4)
-        tolerance, scale = read(given.tolerance, 0), read(given.scale, 0)
-        goal = tolerance * read(given.ls_tolerance, 0) * jnp.sqrt(square) / scale
-        pieces = [Parabola(slope, bend), *self.blocks]
+    def _descend(
+        self, ls_iterations: int, at: _Point, descent: Array, move: _Point
+    ) -> tuple[Array, Array]:
+        """Step length along the direction, and whether the world goes on after it."""
+        v = move.x
+        goal = self.tolerance * self.ls_tolerance * jnp.sqrt(total(v * v)) / self.scale
+        slope, bend = total((at.Mx - self.smooth) * v), total(v * move.Mx)
+        lines = [
+            line
+            for block, r, change in zip(self.blocks, at.r, move.r, strict=True)
+            for line in block.cost.lines(r, change)
+        ]
+        pieces = [Parabola(slope, bend), *map(_Summed, lines)]
         length = line_search(pieces, ls_iterations, goal)
-        left = remaining(pieces, length, scale * 0.5 * decrement)
-        return length, (left > tolerance) & (length > 0)
+        left = remaining(pieces, length, self.scale * 0.5 * total(descent * v))
+        return length, (left > self.tolerance) & (length > 0)
 
-    def _move(self, length: Array) -> None:
-        def along(at: Any, move: Any, k: Array) -> None:
-            write(at, k, at[k, :] + length * move[k, :])
+    def _inertia(self) -> Array:
+        """M as a tile."""
+        M: Array = self.M[...]
+        return M
 
-        self._each(along)
+    def _point(self, x: Array) -> _Point:
+        """x with M x and J x."""
+        Mx = jnp.sum(self._inertia() * x[:, None], axis=0)
+        return _Point(x, Mx, [block.times(x) for block in self.blocks])
 
-    def _push(self) -> list:
-        """J' f and the curvatures where the worlds are; how many rows push, block by block."""
-        force, diagonal = self.made.force, self.made.diagonal
-        zero = jnp.zeros((LANES,), force.dtype)
+    def _minus_reference(self, at: _Point) -> _Point:
+        pairs = zip(self.blocks, at.r, strict=True)
+        return at._replace(r=[block.minus_reference(y) for block, y in pairs])
 
-        def clear(k: Array, _: None) -> None:
-            write(force, k, zero)
-            write(diagonal, k, zero)
+    def _pieces(self, r: list) -> list:
+        return [block.cost.at(x) for block, x in zip(self.blocks, r, strict=True)]
 
-        loop(self.nv, clear)
-        numbers = [rows.push(force, diagonal) for rows in self.blocks]
-        return [n for n, rows in zip(numbers, self.blocks, strict=True) if not rows.of_dofs]
+    def _push(self, pieces: list) -> Array:
+        """J' f."""
+        pairs = zip(self.blocks, pieces, strict=True)
+        return sum((block.push(piece) for block, piece in pairs), jnp.zeros_like(self.smooth))
 
-    def _each(self, body: Any) -> None:
-        """`body(at, move, k)` for all numbers of a point, and of a direction."""
-        made = self.made
-        for at, move in ((made.x, made.v), (made.Mx, made.Mv)):
-            loop(self.nv, lambda k, _, a=at, v=move: body(a, v, k))
-        for rows in self.blocks:
-            r, change = rows.own.r, rows.own.change
-
-            def row(k: Array, _: None, rows: Rows = rows, r: Any = r, change: Any = change) -> None:
-                for p in range(rows.size):
-                    body(r, change, rows.size * k + p)
-
-            rows.each(row)
-
-    def _inertia_times(self, x: Any, out: Any) -> None:
-        """M x."""
-        M = self.given.M
-
-        def row(i: Array, _: None) -> None:
-            def along(j: Array, total: Array) -> Array:
-                return total + read(M, i, j) * x[j, :]
-
-            write(out, i, loop(self.nv, along, jnp.zeros((LANES,), x.dtype)))
-
-        loop(self.nv, row)
-
-    def _cost(self, x: Any, Mx: Any, residuals: list) -> Array:
+    def _cost(self, at: _Point, pieces: list) -> Array:
         """As `Problem.cost`."""
+        costs = (total(piece.cost) for piece in pieces)
+        return sum(costs, total((0.5 * at.Mx - self.smooth) * at.x))
 
-        def row(k: Array, total: Array) -> Array:
-            return total + (0.5 * Mx[k, :] - read(self.given.smooth, k)) * x[k, :]
 
-        cost: Array = loop(self.nv, row, jnp.zeros((LANES,), x.dtype))
-        for rows, r in zip(self.blocks, residuals, strict=True):
-            cost = cost + rows.cost(r)
-        return cost
+class _Summed(NamedTuple):
+    """The cost of rows along a line, summed over the lanes."""
+
+    line: Any
+
+    def derivatives(self, step: Array) -> tuple[Array, Array]:
+        """First and second derivative."""
+        first, second = self.line.derivatives(step)
+        return total(first), total(second)
+
+    def crossed(self, step: Array) -> Array:
+        """How many rows have another quadratic than at step 0."""
+        return total(self.line.crossed(step))

@@ -1,8 +1,9 @@
-"""Constraint rows in the memory of a kernel: J x, J' f, costs, and what they add to the Hessian.
+"""Constraint rows in a kernel: J x, J' f, costs, and what they add to the Hessian.
 
-The costs are those of constraint/cost.py and cone.py, asked row by row. Rows that do not act in any
-world of a warp are left out: it makes a list of those that do, first of the rows that are active,
-in each iteration of those that push.
+Rows lie along the lanes, so that the costs of constraint/cost.py and cone.py, which go row by row,
+are asked for all of them at once. Rows that touch one dof each lie at the lane of their dof. Of the
+others a program makes a list of those that are active in its world and copies their Jacobians to
+memory of its own: of forty places for contacts a world uses four or five.
 """
 
 from dataclasses import replace
@@ -11,9 +12,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.kernel import LANES, loop, read, room, some, write
+from jaxsim.physics.arrays.kernel import (
+    Room,
+    lanes_of,
+    load,
+    loop,
+    numbers,
+    settle,
+    store,
+    total,
+)
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Piece, Quadratic
 from jaxsim.physics.constraint.jacobian import (
@@ -32,19 +43,19 @@ class Given(NamedTuple):
 
     Attributes:
       J: `[basis, n, nv, worlds]`; of rows that touch one dof each their entries `[n, worlds]`.
-      dof: of such rows the dofs, int32 `[n, 1]`; else None.
+      row: of such rows the row of each dof, -1 where it has none, int32 `[nv, 1]`; else None.
       cost: of the residuals.
       aref: list over the basis of reference accelerations `[n, worlds]`.
     """
 
     J: Any
-    dof: Any
+    row: Any
     cost: Cost
     aref: list
 
 
-def given(block: Block) -> Given:
-    """What a kernel is given of a block of rows."""
+def given(block: Block, nv: int) -> list[Given]:
+    """What a kernel is given of a block of rows: more than one where a dof has several rows."""
     cost, aref = block.cost, block.aref
     if isinstance(cost, Pyramid | Elliptic):
         cost = replace(cost, used=None)  # the kernel finds who acts
@@ -52,13 +63,24 @@ def given(block: Block) -> Given:
         aref = [aref]
     match block.J:
         case DofJacobian(dof, sign):
-            table = jnp.asarray(np.array(dof, np.int32)[:, None])
-            return Given(sign, table, cost, aref)
+            return [Given(sign, row, cost, aref) for row in _rows_of_dofs(dof, nv)]
         case DenseJacobian(matrix):
-            return Given(matrix[None], None, cost, aref)
+            return [Given(matrix[None], None, cost, aref)]
         case BasisJacobian(basis):
-            return Given(basis, None, cost, aref)
+            return [Given(basis, None, cost, aref)]
     raise TypeError(f"rows of a {type(block.J).__name__} have no form for kernels")
+
+
+def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
+    """Tables of the row of each dof, `[nv, 1]`; as many as a dof has rows at most."""
+    tables: list[np.ndarray] = []
+    for row, at in enumerate(dof):
+        free = next((t for t in tables if t[at] < 0), None)
+        if free is None:
+            free = np.full((nv, 1), -1, np.int32)
+            tables.append(free)
+        free[at] = row
+    return [jnp.asarray(t) for t in tables]
 
 
 def serves(block: Block) -> bool:
@@ -67,180 +89,212 @@ def serves(block: Block) -> bool:
 
 
 class Memory(NamedTuple):
-    """What a kernel writes of a block of rows; row `k` of basis vector `p` stands at `basis k + p`.
+    """What a kernel writes of rows that touch several dofs.
 
     Attributes:
-      r: residuals `[n basis, worlds]`.
-      change: J v, likewise.
-      active: int32 `[n, worlds]`: rows that are active in some world of a warp, in order.
-      pushing: likewise of those that have a curvature; None where rows touch one dof each.
-      weight: their curvatures, lower triangles row by row, `[n triangle, worlds]`.
+      order: the active rows in order, then the others, int32 `[n]`.
+      J: their Jacobians `[n, basis, lanes]`.
+      force, weight: what they push with and their curvature, lower triangles, row by row.
     """
 
-    r: Any
-    change: Any
-    active: Any
-    pushing: Any
-    weight: Any
+    order: Room
+    J: Room
+    force: Room
+    weight: Room
 
 
-def memory(rows: Given, like: Array) -> Memory:
-    """Shapes of `Memory`."""
-    size = len(rows.aref)
-    n = len(jax.tree.leaves(rows.cost)[0])
-    residuals, numbers = room((n * size,), like), room((n,), like, jnp.int32)
-    if rows.dof is not None:
-        return Memory(residuals, residuals, numbers, None, None)
-    weight = room((n * (size * (size + 1) // 2),), like)
-    return Memory(residuals, residuals, numbers, numbers, weight)
+def memory(rows: Given, lanes: int) -> Memory | None:
+    """The memory that rows need; `lanes` of a vector over the dofs."""
+    if rows.row is not None:
+        return None
+    (size, n), dtype = rows.J.shape[:2], rows.J.dtype
+    return Memory(
+        Room((n,), jnp.int32, public=False),
+        *(Room(a, dtype, public=False) for a in ((n, size, lanes), (n, size), (n, _lower(size)))),
+    )
 
 
-class Rows(NamedTuple):
-    """A block of rows in memory; `number` of them are active in some world of the warp."""
+def _lower(size: int) -> int:
+    """Entries of a lower triangle."""
+    return size * (size + 1) // 2
 
-    given: Given
-    own: Memory
-    number: Any
+
+def read(rows: Given, own: Any, lanes: int) -> "OfDofs | OfBasis":
+    """The rows of a world in registers and memory of its program."""
+    return OfDofs.of(rows, lanes) if own is None else OfBasis.of(rows, own, lanes)
+
+
+class OfDofs(NamedTuple):
+    """Rows that touch one dof each: `[lanes]`, at the lanes of their dofs.
+
+    Attributes:
+      sign: entry of the Jacobian.
+      cost, aref: as in `Given`.
+    """
+
+    sign: Array
+    cost: Any
+    aref: Array
 
     @classmethod
-    def of(cls, given: Given, own: Memory) -> "Rows":
-        """Looks for the active rows."""
+    def of(cls, given: Given, lanes: int) -> "OfDofs":
+        """Reads the row of each dof."""
+        place, nv = numbers(lanes), given.row.shape[0]
+        row = jnp.where(place < nv, load(given.row, place, where=place < nv), -1)
+        rest = _gathered((given.J, given.cost, given.aref[0]), row, row >= 0)
+        return cls(*rest)
 
-        def look(k: Array, number: Array) -> Array:
-            D = _row(given.cost, k).D
-            here = some(jnp.broadcast_to(D[0] if isinstance(D, list) else D, (LANES,)) > 0)
-            return _listed(own.active, number, k, here)
+    def times(self, x: Array) -> Array:
+        """J x."""
+        return self.sign * x
 
-        return cls(given, own, loop(len(jax.tree.leaves(given.cost)[0]), look, jnp.int32(0)))
+    def minus_reference(self, y: Array) -> Array:
+        """J x - aref from J x."""
+        return y - self.aref
+
+    def push(self, piece: Piece) -> Array:
+        """J' f along the dofs."""
+        return self.sign * piece.force
+
+    def add_gram(self, H: Array, piece: Piece, act: Array) -> Array:
+        """H + J' W J where `act` is true; the signs are squared away."""
+        place = numbers(len(H))
+        there = (place[:, None] == place[None, :]) & act
+        return H + jnp.where(there, piece.weight[None, :], 0)
+
+
+class OfBasis(NamedTuple):
+    """Rows, or contacts, with a Jacobian each: those that are active, one a lane.
+
+    Attributes:
+      own: `Memory`.
+      number: how many are active.
+      cost, aref: as in `Given`.
+    """
+
+    own: Any
+    number: Array
+    cost: Any
+    aref: list
+
+    @classmethod
+    def of(cls, given: Given, own: Any, lanes: int) -> "OfBasis":
+        """Looks for the active rows, and copies what belongs to them."""
+        size, n, nv = given.J.shape
+        row = numbers(lanes_of(n))
+        D = jax.tree.leaves(given.cost.D)[0]
+        active = load(D, row, where=row < n) > 0
+        until = jnp.cumsum(active.astype(jnp.int32), dtype=jnp.int32)
+        count = total(active.astype(jnp.int32))
+        place = jnp.where(active, until - 1, count + row - until)  # the others behind
+        store(own.order, place, value=row, where=row < n)
+        settle()
+
+        dof = numbers(lanes)
+
+        def copy(k: Array, _: None) -> None:
+            row = own.order[k]
+            for p in range(size):
+                values = load(given.J, p, row, dof, where=dof < nv)
+                store(own.J, k, p, dof, value=values)
+
+        loop(count, copy, None)
+        there = row < count
+        order = load(own.order, row, where=there)
+        settle()
+        return cls(own, count, *_gathered((given.cost, given.aref), order, there))
+
+    def times(self, x: Array) -> Any:
+        """J x: of contacts a list over the basis."""
+        size, lane = len(self.aref), numbers(len(self.aref[0]))
+
+        def row(k: Array, out: list) -> list:
+            products = (total(self._row(k, p, x) * x) for p in range(size))
+            return [jnp.where(lane == k, y, a) for y, a in zip(products, out, strict=True)]
+
+        out = loop(self.number, row, [jnp.zeros_like(a) for a in self.aref])
+        return out if self._of_contacts else out[0]
+
+    def minus_reference(self, y: Any) -> Any:
+        """J x - aref from J x."""
+        if not self._of_contacts:
+            return y - self.aref[0]
+        return [a - b for a, b in zip(y, self.aref, strict=True)]
+
+    def push(self, piece: Piece) -> Array:
+        """J' f along the dofs; notes the curvature for `add_gram`."""
+        contacts, basis = self._of_contacts, range(len(self.aref))
+        force = piece.force if contacts else [piece.force]
+        weight = piece.weight if contacts else [[piece.weight]]
+        lane, n = numbers(len(force[0])), self.own.J.shape[0]
+        settle()  # nobody reads those of the turn before
+        for p in basis:
+            store(self.own.force, lane, p, value=force[p], where=lane < n)
+        for k, w in enumerate(weight[p][q] for p in basis for q in range(p + 1)):
+            store(self.own.weight, lane, k, value=w, where=lane < n)
+        settle()
+
+        def row(k: Array, out: Array) -> Array:
+            parts = (self.own.force[k, p] * self._row(k, p, out) for p in basis)
+            return sum(parts, out)
+
+        out = jnp.zeros((self.own.J.shape[2],), self.own.J.dtype)
+        out = self._each(_some_number(force), row, out)
+        return out
+
+    def add_gram(self, H: Array, piece: Piece, act: Array) -> Array:
+        """H + J' W J where `act` is true, with the curvature that `push` has noted."""
+        basis = range(len(self.aref))
+        normal = piece.weight[0][0] if self._of_contacts else piece.weight
+
+        def row(k: Array, H: Array) -> Array:
+            J = [self._row(k, p, H) for p in basis]
+            for p in basis:
+                weight = (self.own.weight[k, _lower(max(p, q)) + min(p, q)] for q in basis)
+                weighted = sum(w * J[q] for q, w in enumerate(weight))
+                H = H + J[p][:, None] * weighted[None, :]
+            return H
+
+        out: Array = self._each((normal != 0) & act, row, H)
+        return out
 
     @property
-    def size(self) -> int:
-        """Vectors of the basis."""
-        return len(self.given.aref)
+    def _of_contacts(self) -> bool:
+        return isinstance(self.cost, Pyramid | Elliptic)
 
-    @property
-    def of_dofs(self) -> bool:
-        """Whether each row touches one dof."""
-        return self.given.dof is not None
+    def _row(self, k: Array, p: int, like: Array) -> Array:
+        """The Jacobian of an active row, along the dofs."""
+        return load(self.own.J, k, p, numbers(len(like)))
 
-    def each(self, body: Any, start: Any = None) -> Any:
-        """`body(k, state)` for the active rows."""
-        return loop(self.number, lambda i, s: body(entry(self.own.active, i), s), start)
+    def _each(self, mask: Array, body: Any, start: Any) -> Any:
+        """`body(k, state)` for the active rows where a mask `[lanes of rows]` is true."""
+        lane, end = numbers(len(mask)), jnp.int32(len(mask))
 
-    def times(self, x: Any, out: Any, minus_reference: bool) -> None:
-        """J x, or J x - aref, for x in memory; into `own.r` or `own.change`."""
+        def after(k: Array) -> Array:
+            return jnp.min(jnp.where(mask & (lane > k), lane, end))
 
-        def row(k: Array, _: None) -> None:
-            for p, y in enumerate(self._times(k, x)):
-                aref = read(self.given.aref[p], k) if minus_reference else 0
-                write(out, self.size * k + p, y - aref)
+        def turn(state: tuple) -> tuple:
+            k, value = state
+            return after(k), body(k, value)
 
-        self.each(row)
-
-    def cost(self, r: Any) -> Array:
-        """The cost at residuals, `[LANES]`."""
-
-        def row(k: Array, total: Array) -> Array:
-            return total + self._piece(k, r).cost
-
-        return self.each(row, jnp.zeros((LANES,), r.dtype))
-
-    def derivatives(self, step: Array) -> tuple[Array, Array]:
-        """First and second derivative of the cost along r + step change."""
-
-        def row(k: Array, sums: tuple) -> tuple:
-            r, v = (self._residual(k, a) for a in (self.own.r, self.own.change))
-            for line in _row(self.given.cost, k).lines(r, v):
-                sums = tuple(a + b for a, b in zip(sums, line.derivatives(step), strict=True))
-            return sums
-
-        found: tuple = self.each(row, (jnp.zeros_like(step), jnp.zeros_like(step)))
-        return found
-
-    def crossed(self, step: Array) -> Array:
-        """How many rows have another quadratic at r + step change than at r."""
-
-        def row(k: Array, number: Array) -> Array:
-            r, v = (self._residual(k, a) for a in (self.own.r, self.own.change))
-            return sum((a.crossed(step) for a in _row(self.given.cost, k).lines(r, v)), number)
-
-        number: Array = self.each(row, jnp.zeros_like(step))
-        return number
-
-    def push(self, force: Any, diagonal: Any) -> Array:
-        """Adds J' f, and what rows of one dof have for the Hessian; notes what the others have.
-
-        Args:
-          force: `[nv, worlds]` in memory.
-          diagonal: likewise.
-
-        Returns:
-          How many rows push in some world of the warp, int32.
-        """
-
-        def row(k: Array, number: Array) -> Array:
-            piece = self._piece(k, self.own.r)
-            if self.of_dofs:
-                dof = read(self.given.dof, k)
-                write(force, dof, force[dof, :] + read(self.given.J, k) * piece.force)
-                write(diagonal, dof, diagonal[dof, :] + piece.weight)
-                return number
-
-            f, weight = _lists(piece)
-
-            def along(j: Array, _: None) -> None:
-                push = sum(read(self.given.J, p, k, j) * f[p] for p in range(self.size))
-                write(force, j, force[j, :] + push)
-
-            loop(force.shape[0], along)
-            for q, w in enumerate(weight):
-                write(self.own.weight, len(weight) * number + q, w)
-            bends = some(jnp.broadcast_to(weight[0], (LANES,)) != 0)
-            return _listed(self.own.pushing, number, k, bends)
-
-        number: Array = self.each(row, jnp.int32(0))
-        return number
-
-    def _times(self, k: Array, x: Any) -> list[Array]:
-        """A row of J x over the basis."""
-        J = self.given.J
-        if self.of_dofs:
-            return [read(J, k) * x[read(self.given.dof, k), :]]
-
-        def along(j: Array, sums: list) -> list:
-            return [a + read(J, p, k, j) * x[j, :] for p, a in enumerate(sums)]
-
-        return loop(J.shape[2], along, [jnp.zeros((LANES,), x.dtype)] * self.size)
-
-    def _piece(self, k: Array, r: Any) -> Piece:
-        """Force, cost and curvature of a row."""
-        return _row(self.given.cost, k).at(self._residual(k, r))
-
-    def _residual(self, k: Array, r: Any) -> Any:
-        """What a cost takes: of contacts a list over the basis."""
-        values = [r[self.size * k + p, :] for p in range(self.size)]
-        return values if isinstance(self.given.cost, Pyramid | Elliptic) else values[0]
+        state = (after(jnp.int32(-1)), start)
+        return lax.while_loop(lambda state: state[0] < end, turn, state)[1]
 
 
-def _row(cost: Cost, k: Array) -> Any:
-    """The cost of one row, or contact."""
-    return jax.tree.map(lambda a: read(a, k), cost)
+Rows = OfDofs | OfBasis
 
 
-def _lists(piece: Piece) -> tuple[list, list]:
-    """Force over the basis, and the lower triangle of the curvature."""
-    if not isinstance(piece.force, list):
-        return [piece.force], [piece.weight]
-    basis = range(len(piece.force))
-    return piece.force, [piece.weight[p][q] for p in basis for q in range(p + 1)]
+def _some_number(force: list) -> Array:
+    there = force[0] != 0
+    for f in force[1:]:
+        there = there | (f != 0)
+    return there
 
 
-def entry(numbers: Any, i: Array) -> Array:
-    """An entry of a list, which all worlds of a warp share."""
-    return jnp.max(numbers[i, :])
+def _gathered(tree: Any, index: Array, there: Array) -> Any:
+    """Numbers of rows, one a lane; zero, or false, where a lane has no row."""
 
+    def gather(ref: Any) -> Array:
+        return load(ref, index, where=there)
 
-def _listed(numbers: Any, number: Array, k: Array, here: Array) -> Array:
-    """Puts `k` at the end of a list; whether it stays there is for `here` to say."""
-    write(numbers, number, k)
-    return number + here.astype(jnp.int32)
+    return jax.tree.map(gather, tree)

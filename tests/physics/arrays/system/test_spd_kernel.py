@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING
 
-from jaxsim.physics.arrays.kernel import LANES, serves
-from jaxsim.physics.arrays.system.spd_kernel import solve_in_kernel
+from jaxsim.physics.arrays.system.spd_kernel import LARGEST, serves, solve_in_kernel
 
 
 def system(n: int, worlds: int):
@@ -21,22 +20,23 @@ def system(n: int, worlds: int):
     return jnp.asarray(A), jnp.asarray(rng.standard_normal((n, worlds)))
 
 
-@pytest.mark.parametrize("n", [1, 6, 11])
+@pytest.mark.parametrize("n", [1, 6, 31, 32, 70])
 def test_solutions(n):
-    """Sizes that fill blocks and sizes that do not; two programs of 32 worlds."""
-    A, b = system(n, 2 * LANES)
+    """Sizes whose pivots are written out, and sizes that go through them in a loop."""
+    A, b = system(n, 3)
     x = jax.jit(solve_in_kernel)(A, b)
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", A, x), b, **ROUNDING)
 
 
 def test_one_matrix_may_serve_all_worlds():
-    A, b = system(4, LANES)
+    A, b = system(4, 5)
     x = jax.jit(solve_in_kernel)(A[..., :1], b)
     np.testing.assert_allclose(np.einsum("ij,jw->iw", A[..., 0], x), b, **ROUNDING)
 
 
-def test_worlds_that_do_not_fill_the_lanes_are_left_to_xla():
-    assert serves(jnp.ones((3, 64)))
-    assert not serves(jnp.ones((3, 33)))
+def test_one_world_and_large_systems_are_left_to_xla():
+    assert serves(jnp.ones((3, 33)))
+    assert serves(jnp.ones((LARGEST, 1)))
+    assert not serves(jnp.ones((LARGEST + 1, 64)))
     assert not serves(jnp.ones(3))
     assert not serves(jnp.ones((0, 64)))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.physics.arrays.kernel import LANES
 from jaxsim.physics.arrays.platform import for_platform
+
+WORLDS = 7
 
 # limits, dry friction, an equality, a tendon's limit, a ball joint's limit, contacts of all sizes
 SCENE = """
@@ -92,7 +93,7 @@ def both(m: jaxsim.Model, d: jaxsim.Data) -> tuple[jaxsim.Data, jaxsim.Data]:
 )
 def test_a_step_is_the_same(scene, cone, warmstart):
     m = jaxsim.load_model(scene.format(cone=cone, warmstart=warmstart))
-    plain, ours = both(m, started(m, 2 * LANES))
+    plain, ours = both(m, started(m, WORLDS))
     assert plain.ncon.max() > (2 if scene == SCENE else 1)
     for (path, a), b in zip(
         jax.tree_util.tree_leaves_with_path(ours), jax.tree.leaves(plain), strict=True
@@ -103,6 +104,18 @@ def test_a_step_is_the_same(scene, cone, warmstart):
         )
 
 
+def test_one_world():
+    m = jaxsim.load_model(SMALL.format(cone="pyramidal", warmstart="enable"))
+    many = started(m, 3)
+    d = jax.tree.map(lambda a: a[1], many)
+    with for_platform("cpu", kernels=True):
+        assert str(jax.make_jaxpr(jaxsim.step)(m, d)).count("pallas_call") == 1
+        found = jax.jit(jaxsim.step)(m, d)
+    wanted = jax.jit(jax.vmap(jaxsim.step, (None, 0)))(m, many)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b[1], rtol=1e-8, atol=1e-9)
+
+
 def test_a_tree_kept_by_its_entries_is_left_to_xla():
     limb = """<body pos=".1 0 0"><joint axis="0 1 0" range="-20 20"/><geom size=".05"/>{}</body>"""
     limbs = limb.format(limb.format(limb.format(""))) * 20
@@ -111,7 +124,7 @@ def test_a_tree_kept_by_its_entries_is_left_to_xla():
         f"<mujoco><option>{contact}</option><worldbody><body><freejoint/><geom size='.1'/>{limbs}"
         "</body></worldbody></mujoco>"
     )
-    d = jax.vmap(lambda _: jaxsim.make_data(m))(jnp.arange(LANES))
+    d = jax.vmap(lambda _: jaxsim.make_data(m))(jnp.arange(WORLDS))
     with for_platform("cpu", kernels=True):
         program = jax.make_jaxpr(jax.vmap(jaxsim.step, (None, 0)))(m, d)
     assert "pallas_call" not in str(program)
@@ -122,7 +135,7 @@ def test_gradient_is_the_same():
     m = jaxsim.load_model(BALL)
     d = jaxsim.make_data(m)
     many = jax.vmap(lambda v: d.replace(qvel=v))(
-        0.3 * np.random.default_rng(1).standard_normal((LANES, m.nv))
+        0.3 * np.random.default_rng(1).standard_normal((WORLDS, m.nv))
     )
 
     def loss(qvel):
