@@ -6,7 +6,7 @@
 
 Measurements are runs of `throughput.py`, one JSON file each under `benchmarks/results/`; the page
 is `docs/performance.md`, with a picture beside it. What single features cost is measured by
-`features.py`, into `features.json`, and shown here too.
+`features.py`, into `features.json`, and shown here too; on a GPU `gpu.sh`, into `gpu.json`.
 """
 
 import argparse
@@ -137,6 +137,31 @@ def programs(rows: list[dict]) -> list[list[str]]:
     return out
 
 
+def gpu(rows: list[dict]) -> list[list[str]]:
+    """Steps a second on a GPU, form by form."""
+    out = [["model", "worlds", "form", "steps/s", "/ MJX", "error", "launches a step"]]
+    for row in rows:
+        rates = {
+            r["form"]: r["steps_per_second"]
+            for r in rows
+            if (r["model"], r["worlds"]) == (row["model"], row["worlds"])
+        }
+        rate, peer = row["steps_per_second"], rates.get("mjx")
+        error = row.get("error_of_qacc")
+        out.append(
+            [
+                row["model"],
+                f"{row['worlds']:,}",
+                row["form"] + (" *" if row.get("note") else ""),
+                f"{rate:,.0f}",
+                "-" if peer is None else f"{rate / peer:.1f}",
+                "-" if error is None else f"{error:.0e}",
+                f"{row['launches']:.0f}",
+            ]
+        )
+    return out
+
+
 def gradients(rows: list[dict]) -> list[list[str]]:
     """Reverse mode through ten steps of 64 worlds, beside the steps alone."""
     out = [["model", "engine", "trace + lower", "compile", "run", "of the forward time"]]
@@ -215,8 +240,8 @@ float32, 4 iterations of the solver and 8 of its line search. Rows of one model 
 one engine after another on the same machine; compare them with each other. `jaxsim` and `MJX` are
 `scan(vmap(step))` on one device; with a device for each core, `jaxsim devices` is
 `scan(over_devices(vmap(step)))`, and `jaxsim rollout` `BatchProgram`, what `jaxsim rollout` runs;
-MuJoCo C steps through its own batched rollout with a thread for each core. What a GPU would do
-is counted, not measured: `docs/numerics.md`, "Counted for a GPU".
+MuJoCo C steps through its own batched rollout with a thread for each core. A GPU has a
+section of its own.
 """
 GRADIENTS = """## Gradients
 
@@ -243,11 +268,23 @@ world, by ten steps in one program: C on one core in double precision, the other
 single precision. Timed steps had priority over other work of the machine; making a program is in
 seconds of the processor."""
 
+GPU = """## On a GPU
+
+Made by `benchmarks/gpu.sh` on one NVIDIA H200, jax 0.11.2, in three runs on one day; 4 iterations of
+the solver, 8 of its line search, float32. `xla`: programs as XLA makes them; `kernels`: what users get
+where there is such a GPU, Newton's method as one kernel (`docs/numerics.md`); `mjx`: MuJoCo XLA;
+`gradient_kernels`: the gradient of ten steps in reverse. Other programs were compiled on the same
+machine meanwhile. Error: of the accelerations after one step, beside float64 on a CPU, the median
+over 64 worlds. Rows with a star are of the program before pivots went in loops, inertias lay world by
+world and two sorts of contacts became one; of the newest program only the quadruped was measured
+undisturbed."""
+
 MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
 SECTIONS = (
     ("## Steps a second", MODELS, speed),
     ("## Making the programs", MODELS, programs),
     (GRADIENTS, ("gradient",), gradients),
+    (GPU, ("gpu",), gpu),
     (ROBOTS, ("scale_robots",), speed),
     ("Their programs:", ("scale_robots",), programs),
     (BODIES, ("scale_bodies",), speed),
