@@ -1,7 +1,7 @@
-"""Kernels of a GPU in which a warp, or a few of them, is a world.
+"""Kernels of a GPU in which a warp is a world.
 
-A program takes one world: vectors over its dofs or rows lie along the lanes of the warp, a matrix
-is a tile in their registers, and its loops end when that world needs no more. Shapes are powers of
+A program takes one world: vectors over its dofs or rows lie along the lanes of the warp, tiles of a
+matrix are in their registers, and its loops end when that world needs no more. Shapes are powers of
 two, as the compiler asks for, so that what is read beyond an array is zero. What a program reads
 again it copies at first into memory of its own, side by side; there it stays in the caches of its
 processor.
@@ -42,9 +42,7 @@ def lanes_of(n: int) -> int:
     return max(WARP, 1 << max(n - 1, 0).bit_length())
 
 
-def over_worlds(
-    kernel: Callable[[Any, Any], None], given: Any, made: Any, worlds: int, lanes: int
-) -> Any:
+def over_worlds(kernel: Callable[[Any, Any], None], given: Any, made: Any, worlds: int) -> Any:
     """Runs a kernel for each world.
 
     Args:
@@ -52,7 +50,6 @@ def over_worlds(
       given: arrays `[..., worlds]`, or `[..., 1]` of what all worlds share; and `Beside`.
       made: a tree of `Room`: what the kernel writes, which it may read again.
       worlds: the number of worlds.
-      lanes: the side of the largest square tile.
 
     Returns:
       Arrays in the place of each `Room`: `[*shape, worlds]`, of the ones that are not public
@@ -90,7 +87,7 @@ def over_worlds(
         out_specs=[writes(a) for a in rooms],
         out_shape=[place(a) for a in rooms],
         interpret=_interpreted(),
-        **({} if _interpreted() else _for_gpu(lanes)),
+        **({} if _interpreted() else _for_gpu()),
     )(*(a.array if isinstance(a, Beside) else a for a in leaves))
     return jax.tree.unflatten(of_made, results)
 
@@ -112,12 +109,11 @@ def _interpreted() -> bool:
     return platform().kernels != "compiled"
 
 
-def _for_gpu(lanes: int) -> dict[str, Any]:
-    """Triton's form of Pallas. More warps for a tile were slower: they wait for each other."""
+def _for_gpu() -> dict[str, Any]:
+    """Triton's form of Pallas. More warps for a world were slower: they wait for each other."""
     from jax.experimental.pallas import triton
 
-    warps = min(lanes // WARP, 4)
-    return {"compiler_params": triton.CompilerParams(num_warps=warps, num_stages=1)}
+    return {"compiler_params": triton.CompilerParams(num_warps=1, num_stages=1)}
 
 
 def numbers(count: int) -> Array:

@@ -1,7 +1,7 @@
 """Newton's method as one kernel of a GPU.
 
-The iteration is that of solver/newton.py, which says what it does; here a warp, or a few of them,
-is a world, and what an iteration works with stays in their registers and caches. XLA makes of an
+The iteration is that of solver/newton.py, which says what it does; here a warp is a world,
+and what an iteration works with stays in its registers and caches. XLA makes of an
 iteration some forty kernels, and the host waits for each iteration to hear whether all worlds have
 ended. Here each world ends by itself.
 """
@@ -15,6 +15,7 @@ from jax import lax
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.kernel import (
     Room,
+    lanes_of,
     numbers,
     over_worlds,
     store,
@@ -38,7 +39,7 @@ def serves(p: Problem) -> bool:
 
 
 class _Given(NamedTuple):
-    """What is known, `[..., worlds]`, M as tiles: fields of `Problem` and `Settings`."""
+    """What is known, `[..., worlds]`, M padded: fields of `Problem` and `Settings`."""
 
     M: Any
     smooth: Any
@@ -53,7 +54,7 @@ class _Made(NamedTuple):
     """What is found: fields of `Solution`; and memory of the program.
 
     Attributes:
-      pivots: of systems, see spd_kernel.py.
+      system: see spd_kernel.py.
       rows: see rows.py.
     """
 
@@ -61,7 +62,7 @@ class _Made(NamedTuple):
     free: Any
     force: Any
     niter: Any
-    pivots: Any
+    system: Any
     rows: list
 
 
@@ -74,18 +75,24 @@ def newton_in_kernel(
         found = newton_in_kernel(p, settings, iterations, ls_iterations)
         return jax.tree.map(lambda a: a[..., 0], found)
     (nv, worlds), dtype = p.smooth.shape, p.smooth.dtype
-    lanes = spd_kernel.side(nv)
+    lanes = lanes_of(nv + 1)
     rows = [part for block in p.rows.blocks for part in of_rows.given(block, nv)]
     tolerance, ls_tolerance = settings.tolerance, settings.ls_tolerance
     given = _Given(
-        spd_kernel.tile(p.M), p.smooth, settings.warm, tolerance, ls_tolerance, settings.scale, rows
+        spd_kernel.padded(p.M),
+        p.smooth,
+        settings.warm,
+        tolerance,
+        ls_tolerance,
+        settings.scale,
+        rows,
     )
     dofs = Room((nv,), dtype)
     made = _Made(
         *(dofs,) * 3,
         Room((1,), jnp.int32),
         spd_kernel.memory(nv, dtype),
-        [of_rows.memory(part, lanes) for part in rows],
+        [of_rows.memory(part, nv) for part in rows],
     )
 
     def kernel(given: _Given, made: _Made) -> None:
@@ -96,7 +103,7 @@ def newton_in_kernel(
             store(room, place, value=value, where=place < nv)
         made.niter[0] = found.niter
 
-    out = over_worlds(kernel, given, made, worlds, lanes)
+    out = over_worlds(kernel, given, made, worlds)
     return Solution(out.x, out.free, out.force, out.niter)
 
 
@@ -131,13 +138,13 @@ class _Newton(NamedTuple):
     """The problem of a world, with vectors along the lanes.
 
     Attributes:
-      M: a tile in memory.
+      M: in memory.
       smooth: generalized force without constraints.
       warm: first guess, or None.
       tolerance, ls_tolerance, scale: scalars, see `Settings`.
       blocks: the rows.
       nv: dofs.
-      pivots: memory for systems.
+      system: memory for systems.
     """
 
     M: Any
@@ -148,7 +155,12 @@ class _Newton(NamedTuple):
     scale: Array
     blocks: list[Rows]
     nv: int
-    pivots: Any
+    system: Any
+
+    @property
+    def side(self) -> int:
+        """Of the tiles of the Hessian."""
+        return spd_kernel.side(self.nv)
 
     @classmethod
     def of(cls, given: _Given, made: _Made, nv: int, lanes: int) -> "_Newton":
@@ -165,7 +177,7 @@ class _Newton(NamedTuple):
             given.scale[0],
             blocks,
             nv,
-            made.pivots,
+            made.system,
         )
 
     def iterate(self, iterations: int, ls_iterations: int) -> Solution:
@@ -200,10 +212,10 @@ class _Newton(NamedTuple):
         """A step of Newton's; in turn 0 the acceleration without constraints."""
         first, at = state.turn == 0, state.at
         descent = self.smooth + jnp.where(first, 0, state.force - at.Mx)
-        H = self._inertia()
+        H = spd_kernel.tiles(self.M, self.side)
         for block, piece in zip(self.blocks, pieces, strict=True):
             H = block.add_gram(H, piece, ~first)
-        move = self._point(spd_kernel.solve(H, descent, self.nv, self.pivots))
+        move = self._point(spd_kernel.solve(H, descent, self.nv, self.system))
 
         def choose() -> tuple:
             free = self._minus_reference(move._replace(Mx=self.smooth))
@@ -237,14 +249,9 @@ class _Newton(NamedTuple):
         left = remaining(pieces, length, self.scale * 0.5 * total(descent * v))
         return length, (left > self.tolerance) & (length > 0)
 
-    def _inertia(self) -> Array:
-        """M as a tile."""
-        M: Array = self.M[...]
-        return M
-
     def _point(self, x: Array) -> _Point:
         """x with M x and J x."""
-        Mx = jnp.sum(self._inertia() * x[:, None], axis=0)
+        Mx = spd_kernel.times(self.M, x, self.system, self.side)
         return _Point(x, Mx, [block.times(x) for block in self.blocks])
 
     def _minus_reference(self, at: _Point) -> _Point:

@@ -25,6 +25,7 @@ from jaxsim.physics.arrays.kernel import (
     store,
     total,
 )
+from jaxsim.physics.arrays.system.spd_kernel import Tiles, part, width
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Piece, Quadratic
 from jaxsim.physics.constraint.jacobian import (
@@ -93,7 +94,7 @@ class Memory(NamedTuple):
 
     Attributes:
       order: the active rows in order, then the others, int32 `[n]`.
-      J: their Jacobians `[n, basis, lanes]`.
+      J: their Jacobians `[n, basis, width]`, as wide as the tiles of the Hessian.
       force, weight: what they push with and their curvature, lower triangles, row by row.
     """
 
@@ -103,14 +104,23 @@ class Memory(NamedTuple):
     weight: Room
 
 
-def memory(rows: Given, lanes: int) -> Memory | None:
-    """The memory that rows need; `lanes` of a vector over the dofs."""
+class MemoryOfDofs(NamedTuple):
+    """What a kernel writes of rows that touch one dof each: their curvature `[width]`."""
+
+    weight: Room
+
+
+def memory(rows: Given, nv: int) -> Memory | MemoryOfDofs:
+    """The memory that rows need."""
     if rows.row is not None:
-        return None
+        return MemoryOfDofs(Room((width(nv),), rows.J.dtype, public=False))
     (size, n), dtype = rows.J.shape[:2], rows.J.dtype
     return Memory(
         Room((n,), jnp.int32, public=False),
-        *(Room(a, dtype, public=False) for a in ((n, size, lanes), (n, size), (n, _lower(size)))),
+        *(
+            Room(a, dtype, public=False)
+            for a in ((n, size, width(nv)), (n, size), (n, _lower(size)))
+        ),
     )
 
 
@@ -121,28 +131,30 @@ def _lower(size: int) -> int:
 
 def read(rows: Given, own: Any, lanes: int) -> "OfDofs | OfBasis":
     """The rows of a world in registers and memory of its program."""
-    return OfDofs.of(rows, lanes) if own is None else OfBasis.of(rows, own, lanes)
+    return (OfBasis if rows.row is None else OfDofs).of(rows, own, lanes)
 
 
 class OfDofs(NamedTuple):
     """Rows that touch one dof each: `[lanes]`, at the lanes of their dofs.
 
     Attributes:
+      own: `MemoryOfDofs`.
       sign: entry of the Jacobian.
       cost, aref: as in `Given`.
     """
 
+    own: Any
     sign: Array
     cost: Any
     aref: Array
 
     @classmethod
-    def of(cls, given: Given, lanes: int) -> "OfDofs":
+    def of(cls, given: Given, own: Any, lanes: int) -> "OfDofs":
         """Reads the row of each dof."""
         place, nv = numbers(lanes), given.row.shape[0]
         row = jnp.where(place < nv, load(given.row, place, where=place < nv), -1)
         rest = _gathered((given.J, given.cost, given.aref[0]), row, row >= 0)
-        return cls(*rest)
+        return cls(own, *rest)
 
     def times(self, x: Array) -> Array:
         """J x."""
@@ -153,14 +165,24 @@ class OfDofs(NamedTuple):
         return y - self.aref
 
     def push(self, piece: Piece) -> Array:
-        """J' f along the dofs."""
+        """J' f along the dofs; notes the curvature for `add_gram`."""
+        place, end = numbers(len(piece.weight)), self.own.weight.shape[0]
+        settle()  # nobody reads that of the turn before
+        store(self.own.weight, place, value=piece.weight, where=place < end)
+        settle()
         return self.sign * piece.force
 
-    def add_gram(self, H: Array, piece: Piece, act: Array) -> Array:
-        """H + J' W J where `act` is true; the signs are squared away."""
-        place = numbers(len(H))
+    def add_gram(self, H: Tiles, piece: Piece, act: Array) -> Tiles:
+        """H + J' W J where `act` is true, with what `push` has noted; signs are squared away."""
+        del piece
+        side = len(H[0][0])
+        place = numbers(side)
         there = (place[:, None] == place[None, :]) & act
-        return H + jnp.where(there, piece.weight[None, :], 0)
+        weight = [part(self.own.weight, i, side) for i in range(len(H))]
+        return [
+            [row[0] + jnp.where(there, w[None, :], 0), *row[1:]]
+            for row, w in zip(H, weight, strict=True)
+        ]
 
 
 class OfBasis(NamedTuple):
@@ -168,11 +190,13 @@ class OfBasis(NamedTuple):
 
     Attributes:
       own: `Memory`.
+      lanes: of a vector over the dofs.
       number: how many are active.
       cost, aref: as in `Given`.
     """
 
     own: Any
+    lanes: int
     number: Array
     cost: Any
     aref: list
@@ -190,19 +214,19 @@ class OfBasis(NamedTuple):
         store(own.order, place, value=row, where=row < n)
         settle()
 
-        dof = numbers(lanes)
+        dof, end = numbers(lanes), own.J.shape[2]
 
         def copy(k: Array, _: None) -> None:
             row = own.order[k]
             for p in range(size):
                 values = load(given.J, p, row, dof, where=dof < nv)
-                store(own.J, k, p, dof, value=values)
+                store(own.J, k, p, dof, value=values, where=dof < end)
 
         loop(count, copy, None)
         there = row < count
         order = load(own.order, row, where=there)
         settle()
-        return cls(own, count, *_gathered((given.cost, given.aref), order, there))
+        return cls(own, lanes, count, *_gathered((given.cost, given.aref), order, there))
 
     def times(self, x: Array) -> Any:
         """J x: of contacts a list over the basis."""
@@ -235,27 +259,34 @@ class OfBasis(NamedTuple):
         settle()
 
         def row(k: Array, out: Array) -> Array:
-            parts = (self.own.force[k, p] * self._row(k, p, out) for p in basis)
-            return sum(parts, out)
+            pushes = (self.own.force[k, p] * self._row(k, p, out) for p in basis)
+            return sum(pushes, out)
 
-        out = jnp.zeros((self.own.J.shape[2],), self.own.J.dtype)
+        out = jnp.zeros((self.lanes,), self.own.J.dtype)
         out = self._each(_some_number(force), row, out)
         return out
 
-    def add_gram(self, H: Array, piece: Piece, act: Array) -> Array:
+    def add_gram(self, H: Tiles, piece: Piece, act: Array) -> Tiles:
         """H + J' W J where `act` is true, with the curvature that `push` has noted."""
         basis = range(len(self.aref))
         normal = piece.weight[0][0] if self._of_contacts else piece.weight
 
-        def row(k: Array, H: Array) -> Array:
-            J = [self._row(k, p, H) for p in basis]
+        def row(k: Array, H: Tiles) -> Tiles:
+            side = len(H[0][0])
+            J = [[part(self.own.J, i, side, k, p) for i in range(len(H))] for p in basis]
             for p in basis:
-                weight = (self.own.weight[k, _lower(max(p, q)) + min(p, q)] for q in basis)
-                weighted = sum(w * J[q] for q, w in enumerate(weight))
-                H = H + J[p][:, None] * weighted[None, :]
+                weight = [self.own.weight[k, _lower(max(p, q)) + min(p, q)] for q in basis]
+                right = [
+                    sum(w * a for w, a in zip(weight, column, strict=True))
+                    for column in zip(*J, strict=True)
+                ]
+                H = [
+                    [tile + J[p][i][:, None] * right[j][None, :] for j, tile in enumerate(tiles, i)]
+                    for i, tiles in enumerate(H)
+                ]
             return H
 
-        out: Array = self._each((normal != 0) & act, row, H)
+        out: Tiles = self._each((normal != 0) & act, row, H)
         return out
 
     @property
@@ -264,7 +295,8 @@ class OfBasis(NamedTuple):
 
     def _row(self, k: Array, p: int, like: Array) -> Array:
         """The Jacobian of an active row, along the dofs."""
-        return load(self.own.J, k, p, numbers(len(like)))
+        dof, end = numbers(len(like)), self.own.J.shape[2]
+        return load(self.own.J, k, p, dof, where=None if len(like) == end else dof < end)
 
     def _each(self, mask: Array, body: Any, start: Any) -> Any:
         """`body(k, state)` for the active rows where a mask `[lanes of rows]` is true."""
