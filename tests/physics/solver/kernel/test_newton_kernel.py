@@ -56,7 +56,8 @@ MANY = """
   <option cone="{cone}" iterations="5" ls_iterations="8"><flag warmstart="{warmstart}"/></option>
   <worldbody>
     <geom type="plane" size="5 5 .1" condim="1"/>
-    <body pos="0 1 1"><joint axis="0 1 0" limited="true" range="-2 2"/><geom size=".1" pos=".1 0 0"/>
+    <body pos="0 1 1"><joint axis="0 1 0" limited="true" range="-2 2"/>
+      <geom size=".1" pos=".1 0 0"/>
       <body pos=".3 0 0"><joint axis="1 1 0" limited="true" range="-2 2"/><geom size=".1"/></body>
     </body>
     <replicate count="5" offset=".19 0 0">
