@@ -275,8 +275,9 @@ of the solver, 8 of its line search, float32. `xla`: programs as XLA makes them;
 users get where there is such a GPU, Newton's method as one kernel (`docs/numerics.md`); `mjx`:
 MuJoCo XLA; `gradient_kernels`: the gradient of ten steps in reverse. Other programs were compiled
 on the same machine meanwhile. Error: of the accelerations after one step, beside float64 on a
-CPU, the median over 64 worlds. Rows with a star are of the program before pivots went in loops, inertias lay world
-by world, two sorts of contacts became one and the matrix of the pile was cut into tiles."""
+CPU, the median over 64 worlds. Rows with a star are of the program before pivots went in loops,
+inertias lay world by world, two sorts of contacts became one and the matrix of the pile was cut
+into tiles."""
 
 MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
 SECTIONS = (
