@@ -4,8 +4,8 @@
         [--forms xla kernels mjx] [--minutes 9] [--json benchmarks/results/gpu.json]
 
 Forms (gpu_programs.py):
-  xla       what users get: kernels as XLA makes them
-  kernels   with `for_platform(..., kernels=True)`: the solver in one kernel, and other systems
+  xla       with `for_platform(..., kernels=False)`: as XLA makes it
+  kernels   what users get: the solver in one kernel, and other systems
   graphs    that, with loops and branches in CUDA graphs
   gradient, gradient_kernels
             gradients of ten steps in reverse, in the first two forms; steps/s counts these ten
@@ -60,7 +60,8 @@ def main() -> None:
         for one in made.values():
             one.cancel()
     if args.json:
-        about = {"device": str(jax.devices()[0].device_kind), "jax": jax.__version__}
+        device = gpu_programs.device(warp=all(case.form == "warp" for case in cases))
+        about = {"device": device, "jax": jax.__version__}
         about |= {"steps": gpu_programs.STEPS, "limits": gpu_programs.LIMITS}
         Path(args.json).write_text(json.dumps(about | {"rows": rows}, indent=1))
 
@@ -99,7 +100,7 @@ def figures(program: gpu_programs.Program, profile: bool) -> dict:
     d, run = program.start, program.run
     for _ in range(RUNS_BEFORE):
         d = run(d)
-    best, finite = np.inf, True
+    best = np.inf
     for _ in range(3):
         began = time.perf_counter()
         d = run(d)

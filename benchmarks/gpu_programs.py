@@ -96,6 +96,15 @@ def made(case: Case) -> Program:
     )
 
 
+def device(warp: bool) -> str:
+    """What the programs run on; Warp has its own list of devices."""
+    if not warp:
+        return str(jax.devices()[0].device_kind)
+    from warp import get_device
+
+    return str(get_device("cuda:0").name)
+
+
 def form_of(form: str) -> Any:
     return jaxsim.for_platform(jax.default_backend(), kernels=form.endswith(("kernels", "graphs")))
 

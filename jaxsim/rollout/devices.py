@@ -68,10 +68,8 @@ def over_devices(
     @wraps(function)
     def placed(*args: Any) -> Any:
         mesh, specs = plan(args)
-        where = (NamedSharding(mesh, spec) for spec in specs)
-        return divided(
-            *(jax.tree.map(partial(_on, s), a) for s, a in zip(where, args, strict=True))
-        )
+        pairs = zip((NamedSharding(mesh, spec) for spec in specs), args, strict=True)
+        return divided(*(jax.tree.map(partial(_on, where), a) for where, a in pairs))
 
     return placed
 

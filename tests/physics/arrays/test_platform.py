@@ -1,6 +1,7 @@
 """One place decides by platform, and can be told which one a program is for."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ import pytest
 
 import jaxsim
 from jaxsim.physics.arrays.pin import pin
+from jaxsim.physics.arrays.platform import _takes_kernels as takes_kernels
 from jaxsim.physics.arrays.platform import for_platform, platform
 
 PHYSICS = Path(jaxsim.__file__).parent / "physics"
@@ -55,6 +57,28 @@ def test_a_step_can_be_lowered_for_a_device_that_is_not_here():
     with for_platform("cuda"):
         there = jax.jit(step).trace(m, d).lower(lowering_platforms=("cuda",)).as_text()
     assert there.count("stablehlo.case") < here.count("stablehlo.case")
+
+
+@pytest.mark.parametrize(
+    ("kind", "capability", "kernels"),
+    [("NVIDIA H200", "9.0", "compiled"), ("NVIDIA T4", "7.5", None), ("AMD MI300", "gfx9", None)],
+)
+def test_kernels_of_our_own_are_for_the_gpus_they_were_made_for(
+    monkeypatch, kind, capability, kernels
+):
+    there = SimpleNamespace(device_kind=kind, compute_capability=capability, platform="gpu")
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "local_devices", lambda: [there])
+    takes_kernels.cache_clear()
+    try:
+        assert platform().kernels == kernels
+        with for_platform("cuda", kernels=False):
+            assert platform().kernels is None
+        with jax.default_device("cpu"):
+            assert platform().kernels is None
+            assert platform().tiles
+    finally:
+        takes_kernels.cache_clear()
 
 
 def test_an_unknown_platform_is_refused():

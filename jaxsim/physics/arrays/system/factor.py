@@ -295,7 +295,8 @@ def _linear_solve(A: Array, b: Array) -> Array:
     """Of many worlds; its derivative is that of the solution."""
 
     def solve(_: Callable, y: Array) -> Array:
-        return solve_in_kernel(A, y) if platform().kernels else _solve_many(A, y)
+        in_kernel = platform().kernels and serves(y)
+        return solve_in_kernel(A, y) if in_kernel else _solve_many(A, y)
 
     return lax.custom_linear_solve(lambda x: apply(A, x), b, solve, symmetric=True)
 

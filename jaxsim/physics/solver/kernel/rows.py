@@ -233,7 +233,7 @@ class OfBasis(NamedTuple):
         size, lane = len(self.aref), numbers(len(self.aref[0]))
 
         def row(k: Array, out: list) -> list:
-            products = (total(self._row(k, p, x) * x) for p in range(size))
+            products = (total(self._row(k, p) * x) for p in range(size))
             return [jnp.where(lane == k, y, a) for y, a in zip(products, out, strict=True)]
 
         out = loop(self.number, row, [jnp.zeros_like(a) for a in self.aref])
@@ -259,7 +259,7 @@ class OfBasis(NamedTuple):
         settle()
 
         def row(k: Array, out: Array) -> Array:
-            pushes = (self.own.force[k, p] * self._row(k, p, out) for p in basis)
+            pushes = (self.own.force[k, p] * self._row(k, p) for p in basis)
             return sum(pushes, out)
 
         out = jnp.zeros((self.lanes,), self.own.J.dtype)
@@ -293,10 +293,10 @@ class OfBasis(NamedTuple):
     def _of_contacts(self) -> bool:
         return isinstance(self.cost, Pyramid | Elliptic)
 
-    def _row(self, k: Array, p: int, like: Array) -> Array:
+    def _row(self, k: Array, p: int) -> Array:
         """The Jacobian of an active row, along the dofs."""
-        dof, end = numbers(len(like)), self.own.J.shape[2]
-        return load(self.own.J, k, p, dof, where=None if len(like) == end else dof < end)
+        dof, end = numbers(self.lanes), self.own.J.shape[2]
+        return load(self.own.J, k, p, dof, where=None if self.lanes == end else dof < end)
 
     def _each(self, mask: Array, body: Any, start: Any) -> Any:
         """`body(k, state)` for the active rows where a mask `[lanes of rows]` is true."""

@@ -22,7 +22,7 @@ def system(n: int, worlds: int):
 
 @pytest.mark.parametrize("n", [1, 6, 31, 32, 70])
 def test_solutions(n):
-    """Sizes whose pivots are written out, and sizes that go through them in a loop."""
+    """Sizes of one tile, of which 31 fills it, and of several."""
     A, b = system(n, 3)
     x = jax.jit(solve_in_kernel)(A, b)
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", A, x), b, **ROUNDING)
