@@ -1,6 +1,7 @@
 """A physics engine for articulated bodies with contacts, in pure JAX; it reads MuJoCo models."""
 
-import jaxsim.plugins  # noqa: F401  (they become known)
+import jaxsim.plugins  # they become known
+import jaxsim.xla
 from jaxsim.assets.source.filesystem import register_filesystems as register_filesystems
 from jaxsim.assets.source.limits import limits as limits
 from jaxsim.assets.source.provider import register_provider as register_provider
@@ -193,3 +194,5 @@ from jaxsim.rollout.trajectory import load_trajectory as load_trajectory
 from jaxsim.spec import Spec as Spec
 from jaxsim.version import __version__ as __version__
 from jaxsim.view.picture.render import render as render
+
+jaxsim.xla.tell_xla()

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "jaxsim"
 
 # the rows of the design; a name is a module or package directly under jaxsim
 ROWS = (
-    "enums errors words extra version",
+    "enums errors words extra version xla",
     "math mjcf assets",
     "model spec",
     "extend compile",

@@ -13,9 +13,11 @@ from jax import lax
 
 from jaxsim.math import Components
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 
 HIGHEST = lax.Precision.HIGHEST
+SMALL = 32  # numbers of a table whose products need no loop of their own in kernels
 COMPARED = 256  # longest table that is gone through where gathers are slow
 
 
@@ -83,9 +85,29 @@ def weighted_sum(weights: np.ndarray, x: Tree) -> Tree:
 
 
 def _product(weights: np.ndarray, a: Array) -> Array:
+    if _in_loops(weights.size, a):
+        return _item_by_item(weights, a)
     # in this form a kernel of a CPU can hold it (cpu_kernels.py)
     dims = (((0,), (0,)), ((), ()))
     return lax.dot_general(jnp.asarray(weights.T, a.dtype), a, dims, precision=HIGHEST)
+
+
+def _in_loops(numbers: int, a: Array) -> bool:
+    return a.ndim > 1 and numbers > SMALL and is_in_kernels()
+
+
+def _item_by_item(weights: np.ndarray, a: Array) -> Array:
+    """The same in a kernel, which adds up each number of a product alone, world by world.
+
+    So each item adds its share to all sums, in all worlds at once.
+    """
+    table = jnp.asarray(column(weights.T, a), a.dtype)
+
+    def add(k: Array, out: Array) -> Array:
+        weight, item = (lax.dynamic_index_in_dim(x, k, keepdims=False) for x in (table, a[:, None]))
+        return out + weight * item
+
+    return lax.fori_loop(0, len(a), add, jnp.zeros_like(a, shape=(len(weights), *a.shape[1:])))
 
 
 def groups(owner: np.ndarray, count: int) -> np.ndarray:
@@ -128,7 +150,27 @@ def largest(a: Array, groups: np.ndarray) -> Array:
 
 def total(a: Array) -> Array:
     """Sum over the items, `[n, *W] -> [1, *W]`."""
+    if _in_loops(len(a), a):
+
+        def add(k: Array, out: Array) -> Array:
+            return out + lax.dynamic_slice_in_dim(a, k, 1)
+
+        return lax.fori_loop(0, len(a), add, jnp.zeros_like(a[:1]))
     return _product(np.ones((1, a.shape[0])), a)
+
+
+def running_sum(a: Array) -> Array:
+    """Sums of the items up to each one, `[n, *W] -> [n, *W]`; whole numbers stay of their type.
+
+    XLA writes `cumsum` for a CPU as a window that ends at each item, and turns the worlds first.
+    """
+    if not platform().scans:
+        return lax.cumsum(a)
+
+    def add(total: Array, item: Array) -> tuple[Array, Array]:
+        return total + item, total + item
+
+    return lax.scan(add, jnp.zeros_like(a, shape=a.shape[1:]), a)[1]
 
 
 def diagonal(A: Array) -> Array:

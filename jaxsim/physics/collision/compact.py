@@ -13,7 +13,7 @@ from jaxsim.physics.arrays.select import column, pick, take
 
 FEW = 64  # items that are ordered faster by comparing all with all than by sorting
 ROOM = 48  # places from which on many worlds are gone through one by one in kernels
-SOME = 256  # the same of one world, whose kernel holds no sorting
+SOME = 256  # places of a list that kernels put in order, which hold no sorting
 
 
 def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
@@ -99,8 +99,9 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
     size = len(index)
     place = column(np.arange(size, dtype=np.int32), index)
     rank = jnp.where(place < number, pick(rank, index), np.iinfo(np.int32).max)
-    one = rank.ndim == 1 and is_in_kernels()
-    if size > (SOME if one else FEW) and platform().scans:
+    if is_in_kernels() and size <= SOME:
+        return _as_far_as_some(index, rank, place, jnp.max(number))
+    if size > FEW and platform().scans:
         return lax.sort((rank, index), dimension=0, num_keys=1)[1]
     # each goes to the place that is the number of those before it
     before = (rank[None] < rank[:, None]) | (
@@ -109,6 +110,21 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
     to = jnp.sum(before, axis=1, dtype=jnp.int32)
     at = to[None] == place[:, None]
     return jnp.sum(jnp.where(at, index[None], 0), axis=1, dtype=index.dtype)
+
+
+def _as_far_as_some(index: Array, rank: Array, place: np.ndarray, most: Array) -> Array:
+    """The same in a kernel: compares with `most` places, as many as count in some world."""
+
+    def count(k: Array, to: Array) -> Array:
+        one = lax.dynamic_slice_in_dim(rank, k, 1)
+        return to + ((one < rank) | ((one == rank) & (k < place))).astype(jnp.int32)
+
+    def put(k: Array, found: Array) -> Array:
+        one, at = (lax.dynamic_slice_in_dim(a, k, 1) for a in (index, to))
+        return jnp.where(at == place, one, found)
+
+    to = lax.fori_loop(0, most, count, jnp.zeros_like(rank))
+    return lax.fori_loop(0, most, put, jnp.zeros_like(index))
 
 
 def _smallest(values: Array, k: int) -> Array:

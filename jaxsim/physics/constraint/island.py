@@ -13,7 +13,7 @@ from jaxsim.enums import ConstraintType, DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, pick
+from jaxsim.physics.arrays.select import column, pick, running_sum
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.flex.sides import item_trees
@@ -112,7 +112,7 @@ def islands(m: Model, d: Data) -> Data:
     bound = jnp.concatenate([*touched, *ties]).any(axis=0) & some
     first = connected(d.rows, touched, ties)
     root = bound & (first == column(np.arange(m.ntree, dtype=np.int32), first))
-    number = lax.cumsum(root.astype(jnp.int32)) - 1
+    number = running_sum(root.astype(jnp.int32)) - 1
     return d.replace(
         nisland=jnp.sum(root, axis=0, keepdims=True, dtype=jnp.int32),
         tree_island=jnp.where(bound, pick(number, first), np.int32(-1)),

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import jax.numpy as jnp
-from jax import lax
 
 from jaxsim.enums import ConeType, ConstraintType, DisableBit
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import running_sum
 from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.constraint.contact.rows import contact_rows
 from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
@@ -94,5 +94,5 @@ def _addressed(m: Model, contact: Contact, before: Array) -> Contact:
         rows = jnp.maximum(1, 2 * (rows - 1))
     included = contact.efc_address >= 0
     rows = rows * included.astype(rows.dtype)
-    first = before + lax.cumsum(rows) - rows
+    first = before + running_sum(rows) - rows
     return contact.replace(efc_address=jnp.where(included, first, -1))

@@ -16,7 +16,7 @@ from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.select import column, running_sum, take
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import picked
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
@@ -98,7 +98,7 @@ def listed(d: Data) -> ConstraintRows:
     listed = [take(f, rows.order) for f in listed]
     if rows.contact is None or d.found is None:
         return ConstraintRows(*listed)
-    number = jnp.cumsum(d.found.contacts.exists, axis=0, dtype=jnp.int32) - 1
+    number = running_sum(d.found.contacts.exists.astype(jnp.int32)) - 1
     contacts = _by_contact(OF_CONTACTS[type(rows.contact.cost)](d, forces[-1][1], number), d.qacc)
     return ConstraintRows(*_join([listed, contacts], d.qacc))
 

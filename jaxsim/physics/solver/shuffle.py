@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import column, pick
+from jaxsim.physics.arrays.select import column, pick, running_sum
 
 FACTOR = 6364136223846793005  # of the generator
 BITS = 0xFFFFFFFF
@@ -56,7 +56,7 @@ def in_order(active: Array, island: Array, count: int) -> Order:
     items = lax.sort((key, place), dimension=0, num_keys=1, is_stable=True)[1]
     number = column(np.arange(count, dtype=np.int32), active)[:, None]
     size = jnp.sum(key[None] == number, axis=1, dtype=jnp.int32)
-    begin = lax.cumsum(size) - size
+    begin = running_sum(size) - size
     zero = jnp.zeros(size.shape, jnp.uint32)
     return Order(items, begin, size, *_next(zero, zero)[:2])
 

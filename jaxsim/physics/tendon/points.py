@@ -14,7 +14,7 @@ from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.select import column, pick, take, weighted_sum
+from jaxsim.physics.arrays.select import column, pick, running_sum, take, weighted_sum
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.tendon.path import Legs, leg_groups, legs, tendon_of_wrap
 from jaxsim.physics.tendon.wrap import Wrap
@@ -68,7 +68,7 @@ def wrap_points(m: Model, d: Data, touch: Wrap | None) -> Data:
     num = weighted_sum(owner, there.astype(zero.dtype)).astype(jnp.int32)
     return d.replace(
         ten_wrapnum=num,
-        ten_wrapadr=jnp.cumsum(num, axis=0, dtype=jnp.int32) - num,
+        ten_wrapadr=running_sum(num) - num,
         wrap_obj=obj.reshape(m.nwrap, 2, *worlds),
         wrap_xpos=point.to_array().reshape(m.nwrap, 6, *worlds),
     )

@@ -1,12 +1,15 @@
-"""Items that each world chooses: gathered, or, for a TPU, compared with all items."""
+"""Items that each world chooses, and sums of items, in the forms of all platforms."""
+
+from contextlib import nullcontext
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxsim.physics.arrays.call.differentiated import for_derivative
 from jaxsim.physics.arrays.platform import for_platform, platform
-from jaxsim.physics.arrays.select import pick
+from jaxsim.physics.arrays.select import pick, running_sum, total, weighted_sum
 from jaxsim.physics.collision.compact import first_true
 
 ITEMS, PLACES, WORLDS = 7, 3, 5
@@ -45,3 +48,28 @@ def test_the_first_true_items_are_the_same():
         np.testing.assert_array_equal(number, count)
         filled = np.arange(ITEMS)[:, None] < np.asarray(count)
         np.testing.assert_array_equal(np.where(filled, others, -1), np.where(filled, items, -1))
+
+
+@pytest.mark.parametrize("worlds", [(), (1,), (7,), (2, 7)])
+@pytest.mark.parametrize("derivative", [False, True])
+def test_sums_of_both_forms(worlds, derivative):
+    """In kernels of a CPU and, where a derivative is made, outside."""
+    rng = np.random.default_rng(3)
+    weights = rng.standard_normal((4, 6))
+    a, count = rng.standard_normal((6, *worlds)), rng.integers(0, 9, (6, *worlds))
+
+    def sums(a, count):
+        return weighted_sum(weights, a), total(a), running_sum(a), running_sum(count)
+
+    with for_derivative() if derivative else nullcontext():
+        found = jax.jit(sums)(a, count)
+    wanted = [
+        np.tensordot(weights, a, 1),
+        a.sum(axis=0, keepdims=True),
+        a.cumsum(axis=0),
+        count.cumsum(axis=0),
+    ]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+        assert one.shape == other.shape
+        assert one.dtype == other.dtype

@@ -24,6 +24,7 @@ from jaxsim.math import Vec, safe_divide, select
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.lanes import in_front
 from jaxsim.physics.arrays.once import blank, decide
+from jaxsim.physics.arrays.select import running_sum
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 
 VERTICES = 32  # room for them; of the faces 2 n - 4 are needed
@@ -287,8 +288,8 @@ def _closed(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Array)
     # the k-th edge of the hole goes to the k-th free place
     on_rim = (follow >= 0) & grows[None]
     free = seen | ~jnp.isfinite(p.distance)
-    rank_edge = jnp.cumsum(on_rim.astype(jnp.int32), axis=0, dtype=jnp.int32)
-    rank_free = jnp.cumsum(free.astype(jnp.int32), axis=0, dtype=jnp.int32)
+    rank_edge = running_sum(on_rim.astype(jnp.int32))
+    rank_free = running_sum(free.astype(jnp.int32))
     taken = free & (rank_free <= rank_edge[-1:])
     here = (rank_edge[None] == rank_free[:, None]) & on_rim[None]
     start = jnp.sum(jnp.where(here, row[None], 0), axis=1, dtype=jnp.int32)

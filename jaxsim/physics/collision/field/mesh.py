@@ -14,6 +14,7 @@ from jaxsim.math import Vec, select
 from jaxsim.model.data import FAR
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.select import running_sum
 from jaxsim.physics.collision.field.distance import Solid, distance_and_slope
 from jaxsim.physics.collision.field.face import may_reach, searched
 from jaxsim.physics.collision.field.faces import CORNERS, Faces, faces
@@ -117,7 +118,7 @@ def _visited(
     """Searches one face `[1, n, *W]` of each mesh, where it is `wanted`."""
     search = searched(corners, wanted, solid, fields)
     hit = search.hit
-    hit = hit & (state.hits + jnp.cumsum(hit, axis=0, dtype=jnp.int32) <= MOST)
+    hit = hit & (state.hits + running_sum(hit.astype(jnp.int32)) <= MOST)
 
     # each way ends in one point, in the order of the first searches that went it
     way, first = search.way, search.first(hit)

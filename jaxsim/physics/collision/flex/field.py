@@ -15,6 +15,7 @@ from jaxsim.math import Vec, select
 from jaxsim.model.data import FAR
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.select import running_sum
 from jaxsim.physics.collision.field.distance import Solid, distance_and_slope
 from jaxsim.physics.collision.field.face import Searched, may_reach, searched
 from jaxsim.physics.collision.field.fields import Fields, fields_of
@@ -65,7 +66,7 @@ def first_visits(touch: Touch, pair: Array) -> Touch:
     """
     hit = touch.dist[0] < 0
     new = jnp.concatenate([jnp.ones_like(pair[:1], bool), pair[1:] != pair[:-1]])
-    number = jnp.cumsum(hit, axis=0, dtype=jnp.int32)
+    number = running_sum(hit.astype(jnp.int32))
     before = lax.cummax(jnp.where(new, number - hit.astype(jnp.int32), 0), axis=0)
     hit = hit & (number - before <= MOST)
     pos = lax.stop_gradient(touch.pos.map(lambda a: jnp.broadcast_to(a[0], hit.shape)))

@@ -1,0 +1,33 @@
+"""What XLA is told in the environment, in processes of their own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SAY = "import os, jaxsim; print(os.environ['XLA_FLAGS'])"
+
+
+def flags(before: str) -> list[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", SAY],
+        env=os.environ | {"XLA_FLAGS": before},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return run.stdout.split()
+
+
+def test_options_are_added_to_those_of_the_user():
+    assert flags("--xla_force_host_platform_device_count=2") == [
+        "--xla_force_host_platform_device_count=2",
+        "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling",
+        "--xla_cpu_prefer_vector_width=512",
+    ]
+
+
+@pytest.mark.parametrize("name", ["xla_backend_extra_options", "xla_cpu_prefer_vector_width"])
+def test_an_option_of_the_user_stays(name):
+    assert [flag for flag in flags(f"--{name}=256") if name in flag] == [f"--{name}=256"]
