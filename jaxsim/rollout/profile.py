@@ -23,6 +23,7 @@ from jaxsim.physics import step
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import transmission
 from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.arrays.call.batched import in_tiles
 from jaxsim.physics.arrays.native import tile_size, unpack
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
@@ -104,7 +105,7 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     check_data("profile", m, d, np.shape(d.time)[:1] if many else ())
     if many:
         tile = tile_size(m, len(d.time))
-        d = d[0] if tile == 1 else d[:tile]
+        d = d[0] if tile == 1 else jax.tree.map(lambda a: in_tiles(a, tile)[0], d)
         many = tile > 1
     worlds = len(d.time) if many else 1
     whole = jax.vmap(step, (None, 0)) if many else step

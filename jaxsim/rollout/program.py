@@ -21,6 +21,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.arrays.call.batched import from_tiles, in_tiles
 from jaxsim.physics.arrays.native import tile_size
 from jaxsim.rollout.devices import AXIS, most_devices
 from jaxsim.rollout.scan import Records, check_record
@@ -53,8 +54,8 @@ class Chunk:
 class BatchProgram:
     """The compiled program that advances many worlds.
 
-    The worlds are divided among the devices, and on a CPU, device by device, into tiles whose state
-    fits in its cache. Worlds do not communicate.
+    The worlds are divided among the devices, and on a CPU, device by device, into tiles of whole
+    vectors of numbers. Worlds do not communicate.
 
     Args:
       m: the model, the same for all worlds.
@@ -184,15 +185,8 @@ def _advance(
         return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), end)
 
     worlds = d.time.shape[0]
-    tiles = worlds // tile
-    by_tile = None
-    if ctrl is not None:
-        by_tile = ctrl.reshape(size, tiles, tile, *ctrl.shape[2:])
-        by_tile = jnp.moveaxis(by_tile, (1, 2), (0, 1))
-    split = jax.tree.map(lambda x: x.reshape(tiles, tile, *x.shape[1:]), d)
+    by_tile = None if ctrl is None else in_tiles(jnp.moveaxis(ctrl, 1, 0), tile)
+    split = jax.tree.map(lambda x: in_tiles(x, tile), d)
     d, records = lax.map(advance_tile, (split, by_tile))
-    d = jax.tree.map(lambda x: x.reshape(worlds, *x.shape[2:]), d)
-    records = jax.tree.map(
-        lambda x: jnp.moveaxis(x, 2, 0).reshape(size, worlds, *x.shape[3:]), records
-    )
-    return d, records
+    d = jax.tree.map(lambda x: from_tiles(x, worlds), d)
+    return d, {n: jnp.moveaxis(from_tiles(x, worlds), 1, 0) for n, x in records.items()}

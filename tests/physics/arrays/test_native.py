@@ -1,7 +1,10 @@
 """The batching rule: worlds taken in parts give what worlds taken together give."""
 
+import functools
+
 import jax
 import numpy as np
+import pytest
 from tolerance import STAGES
 
 import jaxsim
@@ -17,20 +20,37 @@ FALL = """
 """
 
 
-def test_tiles(monkeypatch):
+@pytest.mark.parametrize("worlds", [3, 12, 24, 35])
+def test_tiles_that_are_filled_up(worlds):
+    """Four, eight and sixteen at a time, the last of them copies: each world is as if alone."""
+    m = jaxsim.load_model(FALL)
+    d = jaxsim.make_data(m)
+    speeds = np.random.default_rng(0).standard_normal((worlds, m.nv))
+    many = jax.vmap(lambda v: d.replace(qvel=v))(speeds)
+    found = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, many)
+    assert found.qpos.shape == (worlds, m.nq)
+    step = jax.jit(jaxsim.step)
+    for w in (0, worlds // 2, worlds - 1):
+        jax.tree.map(same, found[w], step(m, many[w]))
+
+
+def test_tiles_of_derivatives(monkeypatch):
     m = jaxsim.load_model(FALL)
     d = jaxsim.make_data(m)
     speeds = np.random.default_rng(0).standard_normal((12, m.nv))
-    worlds = jax.vmap(lambda v: d.replace(qvel=v))(speeds)
-    monkeypatch.setattr(native, "TILES", (12, 12))
-    together = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, worlds)
-    monkeypatch.setattr(native, "TILES", (5, 5))
-    in_parts = jax.jit(lambda m, d: jax.vmap(jaxsim.step, (None, 0))(m, d))(m, worlds)
 
-    def same(a, b):  # loops of another length round differently
-        np.testing.assert_allclose(a, b, **STAGES)
+    def height(v):
+        return jaxsim.step(m, d.replace(qvel=v)).qpos[2]
 
-    jax.tree.map(same, together, in_parts)
+    slopes = []
+    for size in (12, 5):  # of which the largest divisor is 4
+        monkeypatch.setattr(native, "TILES", (size, size))
+        slopes.append(jax.jit(lambda v: jax.vmap(jax.grad(height))(v))(speeds))
+    same(*slopes)
+
+
+def same(a, b):  # loops of another length round differently
+    np.testing.assert_allclose(a, b, **STAGES)
 
 
 def test_the_same_program_gives_the_same_bits():
@@ -50,21 +70,36 @@ def test_the_same_program_gives_the_same_bits():
         jax.tree.map(np.testing.assert_array_equal, other, first)
 
 
-def test_tile_sizes(monkeypatch):
+@pytest.mark.parametrize(
+    ("worlds", "tile"),
+    {1: 1, 2: 4, 4: 4, 5: 8, 9: 16, 24: 8, 35: 8, 104: 16, 1000: 16, 4096: 16}.items(),
+)
+def test_tile_sizes(worlds, tile):
+    assert native.tile_size(jaxsim.load_model(FALL), worlds) == tile
+
+
+BODY = '<body><freejoint/><geom size=".1" contype="0"/></body>'
+
+
+def test_tile_sizes_of_large_models():
+    floor = '<geom type="plane" size="9 9 1" contype="1"/>'
+    for more, tile in (("", 16), (floor, 1)):  # where there are rows one after another
+        m = jaxsim.load_model(f"<mujoco><worldbody>{more}{17 * BODY}</worldbody></mujoco>")
+        assert native.tile_size(m, 4096) == tile
+        assert native.tile_size(m, 4096, linear=True) == 32
+
+
+def test_tile_sizes_of_derivatives(monkeypatch):
     monkeypatch.setattr(native, "TILES", (32, 256))
+    size = functools.partial(native.tile_size, linear=True)
     small = jaxsim.load_model(FALL)
-    assert native.tile_size(small, 4096) == 256
-    assert native.tile_size(small, 100) == 100
-    assert native.tile_size(small, 257) == 257  # a prime has no parts of useful size
-    assert native.tile_size(small, 1000) == 250
-    body = '<body><freejoint/><geom size=".1" contype="0"/></body>'
-    large = jaxsim.load_model(f"<mujoco><worldbody>{16 * body}</worldbody></mujoco>")
+    assert size(small, 4096) == 256
+    assert size(small, 100) == 100
+    assert size(small, 257) == 257  # a prime has no parts of useful size
+    assert size(small, 1000) == 250
+    large = jaxsim.load_model(f"<mujoco><worldbody>{16 * BODY}</worldbody></mujoco>")
     matrix = 96 * 96 * 8  # bytes
     monkeypatch.setattr(native, "CACHE", 50 * matrix)
-    assert native.tile_size(large, 4096) == 32  # the largest divisor up to 50
+    assert size(large, 4096) == 32  # the largest divisor up to 50
     monkeypatch.setattr(native, "CACHE", matrix)
-    assert native.tile_size(large, 4096) == 32  # never less
-    larger, floor = 17 * body, '<geom type="plane" size="9 9 1" contype="1"/>'
-    for more, tile in (("", 32), (floor, 1)):  # where there are rows one after another
-        m = jaxsim.load_model(f"<mujoco><worldbody>{more}{larger}</worldbody></mujoco>")
-        assert native.tile_size(m, 4096) == tile
+    assert size(large, 4096) == 32  # never less

@@ -72,17 +72,31 @@ def _in_tiles(
     """Results of many worlds, by those of a tile of them at a time."""
     if tile == size:
         return at_once(leaves)
-    parts = [
-        a.reshape(size // tile, tile, *a.shape[1:])
-        for a, has in zip(leaves, own, strict=True)
-        if has
-    ]
+    parts = [in_tiles(a, tile) for a, has in zip(leaves, own, strict=True) if has]
 
     def one(parts: list[Array]) -> list[Array]:
         rest = iter(parts)
         return at_once([next(rest) if has else a for a, has in zip(leaves, own, strict=True)])
 
-    return [a.reshape(size, *a.shape[2:]) for a in lax.map(one, parts)]
+    return [from_tiles(a, size) for a in lax.map(one, parts)]
+
+
+def filled(worlds: int, tile: int) -> int:
+    """The number of worlds in whole tiles."""
+    return worlds + -worlds % tile
+
+
+def in_tiles(a: Array, tile: int) -> Array:
+    """`[worlds, ...]` as `[tiles, tile, ...]`; copies of the last world fill the last tile up."""
+    spare = -len(a) % tile
+    if spare:
+        a = jnp.concatenate([a, jnp.broadcast_to(a[-1:], (spare, *a.shape[1:]))])
+    return a.reshape(len(a) // tile, tile, *a.shape[1:])
+
+
+def from_tiles(a: Array, worlds: int) -> Array:
+    """`[tiles, tile, ...]` as `[worlds, ...]`."""
+    return a.reshape(a.shape[0] * a.shape[1], *a.shape[2:])[:worlds]
 
 
 def _at_once(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
