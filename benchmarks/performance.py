@@ -240,8 +240,9 @@ float32, 4 iterations of the solver and 8 of its line search. Rows of one model 
 one engine after another on the same machine; compare them with each other. `jaxsim` and `MJX` are
 `scan(vmap(step))` on one device; with a device for each core, `jaxsim devices` is
 `scan(over_devices(vmap(step)))`, and `jaxsim rollout` `BatchProgram`, what `jaxsim rollout` runs;
-MuJoCo C steps through its own batched rollout with a thread for each core. A GPU has a
-section of its own.
+MuJoCo C steps through its own batched rollout with a thread for each core. XLA compiles jaxsim's
+programs with the options of `jaxsim/xla.py` and MJX's without. A GPU has a section of its own; the
+sections after it were measured before worlds went sixteen at a time and XLA had these options.
 """
 GRADIENTS = """## Gradients
 
