@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4589, 7639),
-    "humanoid": (10556, 18302),
-    "pile": (15138, 23784),
-    "quadruped": (8304, 14356),
-    "walker": (6223, 10772),
+    "cartpole": (4732, 8078),
+    "humanoid": (10556, 18283),
+    "pile": (15137, 23728),
+    "quadruped": (8444, 14831),
+    "walker": (6362, 11228),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode. By the
 # version of JAX it is up to 4.1 for each equation.
