@@ -9,7 +9,7 @@ import pytest
 
 from jaxsim.physics.arrays.call.differentiated import for_derivative
 from jaxsim.physics.arrays.platform import for_platform, platform
-from jaxsim.physics.arrays.select import pick, running_sum, total, weighted_sum
+from jaxsim.physics.arrays.select import SMALL, pick, running_sum, total, weighted_sum
 from jaxsim.physics.collision.compact import first_true
 
 ITEMS, PLACES, WORLDS = 7, 3, 5
@@ -53,16 +53,19 @@ def test_the_first_true_items_are_the_same():
 @pytest.mark.parametrize("worlds", [(), (1,), (7,), (2, 7)])
 @pytest.mark.parametrize("derivative", [False, True])
 def test_sums_of_both_forms(worlds, derivative):
-    """In kernels of a CPU and, where a derivative is made, outside."""
+    """In kernels of a CPU, with loops for tables that are not small, and outside of these."""
     rng = np.random.default_rng(3)
-    weights = rng.standard_normal((4, 6))
-    a, count = rng.standard_normal((6, *worlds)), rng.integers(0, 9, (6, *worlds))
+    n = SMALL + 1
+    weights = rng.standard_normal((4, n))
+    a, count = rng.standard_normal((n, *worlds)), rng.integers(0, 9, (n, *worlds))
 
     def sums(a, count):
         return weighted_sum(weights, a), total(a), running_sum(a), running_sum(count)
 
     with for_derivative() if derivative else nullcontext():
         found = jax.jit(sums)(a, count)
+        loops = str(jax.make_jaxpr(sums)(a, count)).count("scan[")
+    assert loops == (2 if derivative or not worlds else 4)
     wanted = [
         np.tensordot(weights, a, 1),
         a.sum(axis=0, keepdims=True),

@@ -60,7 +60,7 @@ def test_the_deepest(platform):
 
 
 @pytest.mark.parametrize("worlds", [(), (7,)])
-@pytest.mark.parametrize("size", [5, 100])
+@pytest.mark.parametrize("size", [5, 100, 300])
 def test_chosen_items_in_the_order_of_their_ranks(worlds, size):
     """In each world as many as count there; what follows them may be anything that there is."""
     rng = np.random.default_rng(size)
