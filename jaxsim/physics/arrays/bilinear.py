@@ -24,9 +24,9 @@ from jax.interpreters import ad, batching, mlir
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call.differentiated import differentiated
+from jaxsim.physics.arrays.linear import HIGHEST
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import HIGHEST
 
 WRITE_OUT = 128  # longest sum that is written out
 
@@ -66,7 +66,14 @@ def _columns(J: Array, x: Array, whole: bool) -> Array:
         return worlds_dot(J, x, ((1,), (0,)))
     if whole:
         return jnp.sum(J * x[None], axis=1)
-    return written_sum(lambda i: J[:, i] * x[i][None], J.shape[1])
+    shape = (len(J), 1, *x.shape[1:])
+    worlds = range(2, len(shape))
+
+    def term(i: int) -> Array:
+        item = lax.broadcast_in_dim(lax.slice_in_dim(x, i, i + 1), shape, (1, *worlds))
+        return lax.slice_in_dim(J, i, i + 1, axis=1) * item
+
+    return written_sum(term, J.shape[1])[:, 0]
 
 
 def _rows(J: Array, f: Array, whole: bool) -> Array:
@@ -76,7 +83,14 @@ def _rows(J: Array, f: Array, whole: bool) -> Array:
         return worlds_dot(J, f, ((0,), (0,)))
     if whole:
         return jnp.sum(J * f[:, None], axis=0)
-    return written_sum(lambda r: J[r] * f[r][None], J.shape[0])
+    shape = (1, J.shape[1], *f.shape[1:])
+    worlds = range(2, len(shape))
+
+    def term(r: int) -> Array:
+        item = lax.broadcast_in_dim(lax.slice_in_dim(f, r, r + 1), shape, (0, *worlds))
+        return lax.slice_in_dim(J, r, r + 1) * item
+
+    return written_sum(term, J.shape[0])[0]
 
 
 def _outer(f: Array, x: Array, whole: bool) -> Array:

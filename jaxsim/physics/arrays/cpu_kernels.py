@@ -28,12 +28,13 @@ from jaxsim.physics.arrays.array import Array
 MARK = {"xla_cpu_small_call": "true", "inlineable": "false"}
 SIZE = 600  # operations of a part: kernels are compiled by several threads, each by one
 LONG = 4096  # numbers that XLA leaves to a library to sum
+PRODUCTS = 8192  # a product of two matrices in a kernel takes a nanosecond for each
 LEAST = 8  # fewer are not worth a kernel of their own
 
 HOLDS = frozenset(
     # of each number
     """
-    abs add and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type
+    abs add add_any and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type
     bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow is_finite le log
     log1p logistic lt max min mul ne neg nextafter not or pow rem round rsqrt select_n
     shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
@@ -41,14 +42,15 @@ HOLDS = frozenset(
     # of places
     """
     argmax argmin broadcast broadcast_in_dim concatenate copy copy_p cummax cummin cumsum
-    dot_general dynamic_slice dynamic_update_slice expand_dims gather iota pad reduce_and reduce_max
-    reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split squeeze stack tile transpose
+    dot_general dynamic_slice dynamic_update_slice empty2 expand_dims gather iota pad reduce_and
+    reduce_max reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split squeeze stack
+    tile transpose unstack
     """
     # of functions and loops
     """
     closed_call cond custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call
-    jit pjit scan while physics bilinear forest_sums end_of_iteration solution optimization_barrier
-    stop_gradient reshard pvary
+    jit pjit scan while physics bilinear selected put picked placed weighted forest_sums
+    end_of_iteration solution optimization_barrier stop_gradient reshard pvary
     """.split()
 )
 
@@ -68,12 +70,6 @@ def in_kernels(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
         values |= zip(piece.jaxpr.outvars, found, strict=True)
     known = values | consts
     return [jnp.asarray(v.val if isinstance(v, Literal) else known[v]) for v in jaxpr.outvars]
-
-
-def kernel(function: Callable[..., Array], *arrays: Array) -> Array:
-    """The result of a function as a kernel of its own, in a program that is not in kernels."""
-    program = jax.make_jaxpr(lambda *given: [function(*given)])(*arrays)
-    return in_kernels(program, arrays)[0]
 
 
 def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
@@ -201,7 +197,8 @@ def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """The results of a program that a kernel can hold.
 
     XLA's compiler ends the process where a kernel has an argument without a use. So each one has a
-    use that no optimization finds to be needless: in a sum that is a result, which nobody reads.
+    use that no optimization finds to be needless: in a list that is a result, which nobody reads. A
+    sum of them would be for XLA to simplify, turn by turn, with the whole program.
     """
     # behind a barrier, or a constant would be moved into the function, and the argument be left
     given = lax.optimization_barrier([a for a in leaves if a.size])
@@ -209,7 +206,9 @@ def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     def function(*given: Array) -> tuple[Array, ...]:
         rest = iter(given)
         every = (next(rest) if a.size else jnp.zeros(a.shape, a.dtype) for a in leaves)
-        seen = sum(a.ravel()[0].astype(jnp.float32) for a in given)
+        seen = jnp.concatenate(
+            [jnp.zeros(1, jnp.float32), *(a.ravel()[:1].astype(jnp.float32) for a in given)]
+        )
         return seen, *jaxpr_as_fun(program)(*every)
 
     seen, *results = jax.jit(function)(*given)
@@ -228,15 +227,27 @@ def _can(eqn: JaxprEqn) -> bool:
     if name == "dot_general":
         (left, right), batch = eqn.params["dimension_numbers"]
         ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
-        # of a matrix and a vector, and of two matrices by columns: others become a library's
-        by_columns = (left, right) == ((0,), (0,))
-        (result,) = eqn.outvars
-        if result.aval.size == 1 and _numbers(eqn) >= LONG:  # type: ignore[attr-defined]
-            return False  # a long sum
-        return not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
+        # of a matrix and a vector, and of two small ones by columns: others become a library's
+        by_columns = (left, right) == ((0,), (0,)) and _products(eqn) < PRODUCTS
+        held = not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
+        return held and not _is_long_sum(eqn)
+    if name == "weighted":
+        return not _is_long_sum(eqn)
     if name in ("reduce_sum", "reduce_max", "reduce_min"):
         return _numbers(eqn) < LONG
     return name in HOLDS
+
+
+def _is_long_sum(product: JaxprEqn) -> bool:
+    """Whether a product is one number, of many."""
+    (result,) = product.outvars
+    return result.aval.size == 1 and _numbers(product) >= LONG  # type: ignore[attr-defined]
+
+
+def _products(product: JaxprEqn) -> int:
+    """How many numbers are multiplied in a product by columns."""
+    (result,) = product.outvars
+    return product.invars[0].aval.shape[0] * result.aval.size  # type: ignore[attr-defined]
 
 
 def _numbers(eqn: JaxprEqn) -> int:

@@ -25,7 +25,6 @@ from jaxsim.model.structure import rows_beside_contacts
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.call.batched import filled
 from jaxsim.physics.arrays.call.call import Call, Shortcut
-from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -178,47 +177,37 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
 
 LANES = (4, 8, 16)  # worlds that kernels take at a time: whole vectors of numbers
 FEWER = 1.08  # what a world costs by eights, of what it costs by sixteens
-TILES = (32, 64)  # least and most worlds that a CPU takes at a time in derivatives
-CACHE = 352 * 1024  # bytes of a core's cache for what the solver reads of all worlds of a tile
 LARGE = 96  # dofs of models whose worlds are taken one by one: a tile of them fits no cache
-ROWS = 12  # of the Jacobian of contacts that are read together (products.py: CHUNK, 3 directions)
 
 
 def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
     """How many worlds are taken at a time; the last tile is filled up where they are not enough.
 
-    In the kernels of a CPU: as many as a vector has numbers, so that there are no loops over
-    worlds. Where a model is large and can have rows one at a time: a world is then a few large
-    kernels. Of a derivative (`linear`), which has none: a divisor of the number of worlds that
-    keeps the Hessian of the solver and the rows that it is made of in the cache of a core.
+    On a CPU as many as a vector has numbers, so that there are no loops over worlds. Where a model
+    is large and can have rows one at a time: a world is then a few large kernels. Not of a
+    derivative (`linear`), which goes through all rows and takes the library's factorization.
     """
-    if platform().tiles and is_in_kernels() and not linear:
-        # there is room for one contact where nothing can touch
-        rows = rows_beside_contacts(m) > 0 or m.structure.ncontact > 1
-        return 1 if m.nv > LARGE and rows else _lanes(worlds)
-    least, most = TILES
-    read = (m.nv + ROWS) * m.nv * m.qpos0.dtype.itemsize
-    return _divisor(worlds, min(max(CACHE // max(read, 1), least), most))
+    # there is room for one contact where nothing can touch
+    rows = rows_beside_contacts(m) > 0 or m.structure.ncontact > 1
+    large = m.nv > LARGE and rows and platform().tiles and not linear
+    return 1 if large else _lanes(worlds)
 
 
 def _tile_of_short(worlds: int, linear: bool) -> int:
     """The same of a function that does nothing with rows."""
-    return _lanes(worlds) if not linear and is_in_kernels() else _divisor(worlds, TILES[1])
+    del linear
+    return _lanes(worlds)
 
 
 def _lanes(worlds: int) -> int:
+    """As many as a vector has numbers, where that matters."""
+    if not platform().tiles:
+        return worlds
     few, half, whole = LANES
     if worlds <= few:
         return few if worlds > 1 else 1
     by_half = FEWER * filled(worlds, half)
     return half if by_half < filled(worlds, whole) else whole
-
-
-def _divisor(worlds: int, most: int) -> int:
-    if worlds <= most or not platform().tiles:
-        return worlds
-    tile = max(n for n in range(1, most + 1) if worlds % n == 0)
-    return tile if 4 * tile >= most else worlds
 
 
 def _like_input(out: Any, args: tuple) -> Any:

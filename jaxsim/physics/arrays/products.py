@@ -18,9 +18,10 @@ from jaxsim.physics.arrays.bilinear import (
     worlds_dot,
     written_sum,
 )
+from jaxsim.physics.arrays.linear import HIGHEST
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.select import HIGHEST, total
+from jaxsim.physics.arrays.select import total
 
 
 def gram(J: Array, G: Array) -> Array:

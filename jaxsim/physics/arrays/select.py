@@ -13,11 +13,9 @@ from jax import lax
 
 from jaxsim.math import Components
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call.differentiated import is_in_kernels
+from jaxsim.physics.arrays.linear import picked, selected, weighted
 from jaxsim.physics.arrays.platform import platform
 
-HIGHEST = lax.Precision.HIGHEST
-SMALL = 32  # numbers of a table whose products need no loop of their own in kernels
 COMPARED = 256  # longest table that is gone through where gathers are slow
 
 
@@ -47,11 +45,7 @@ def _take(a: Array, index: np.ndarray) -> Array:
         return a if n == a.shape[0] else lax.slice_in_dim(a, first, first + n)
     if n > 1 and (index == first).all():
         return jnp.broadcast_to(a[first : first + 1], (n, *a.shape[1:]))
-    index = np.where(index < 0, index + a.shape[0], index).astype(np.int32)
-    rest = range(1, a.ndim)
-    numbers = lax.GatherDimensionNumbers(tuple(rest), (0,), (0,))
-    sizes = (1, *a.shape[1:])
-    return lax.gather(a, index[:, None], numbers, sizes, mode="promise_in_bounds")
+    return selected(a, np.where(index < 0, index + a.shape[0], index))
 
 
 def pick(table: Tree, index: Array) -> Tree:
@@ -70,59 +64,17 @@ def pick(table: Tree, index: Array) -> Tree:
 def _pick(a: Array | np.ndarray, index: Array) -> Array | None:
     a = jnp.asarray(a)
     if index.ndim == 1:
-        return a.at[index].get(mode="promise_in_bounds")
+        return picked(a, index)
     if not platform().gathers and len(a) <= COMPARED:
         return _by_comparison(a, index)
     if a.shape[-1] == 1:
-        return a[:, 0].at[index].get(mode="promise_in_bounds")
-    a = jnp.broadcast_to(a, (a.shape[0], *index.shape[1:]))
-    return jnp.take_along_axis(a, index, axis=0, mode="promise_in_bounds")
+        return picked(a[:, 0], index.ravel()).reshape(index.shape)
+    return picked(jnp.broadcast_to(a, (a.shape[0], *index.shape[1:])), index)
 
 
 def weighted_sum(weights: np.ndarray, x: Tree) -> Tree:
     """sum_j weights[i, j] x[j] for a constant matrix `[k, n]` and items `[n, *W]`."""
-    return jax.tree.map(lambda a: _product(weights, a), x)
-
-
-def _product(weights: np.ndarray, a: Array) -> Array:
-    if _in_loops(weights.size, a):
-        return _item_by_item(weights, a)
-    # in this form a kernel of a CPU can hold it (cpu_kernels.py)
-    dims = (((0,), (0,)), ((), ()))
-    return lax.dot_general(jnp.asarray(weights.T, a.dtype), a, dims, precision=HIGHEST)
-
-
-def _in_loops(numbers: int, a: Array) -> bool:
-    return a.ndim > 1 and numbers > SMALL and is_in_kernels()
-
-
-def _item_by_item(weights: np.ndarray, a: Array) -> Array:
-    """The same in a kernel, which adds up each number of a product alone, world by world.
-
-    So each item adds its share to all sums, in all worlds at once.
-    """
-    table = jnp.asarray(column(weights.T, a), a.dtype)
-
-    def add(k: Array, out: Array) -> Array:
-        weight, item = (lax.dynamic_index_in_dim(x, k, keepdims=False) for x in (table, a[:, None]))
-        return out + weight * item
-
-    return lax.fori_loop(0, len(a), add, jnp.zeros_like(a, shape=(len(weights), *a.shape[1:])))
-
-
-def groups(owner: np.ndarray, count: int) -> np.ndarray:
-    """`[count, most]`: the items of each owner, padded with the number of the item after the last.
-
-    An item of owner -1 is in no group.
-    """
-    owner = np.asarray(owner, int)
-    order = np.argsort(owner, kind="stable")
-    order = order[owner[order] >= 0]
-    number = np.bincount(owner[order], minlength=count)
-    table = np.full((count, number.max(initial=0)), len(owner))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(number) - number, number)
-    table[owner[order], place] = order
-    return table
+    return jax.tree.map(lambda a: weighted(weights, a), x)
 
 
 def sum_groups(x: Tree, table: np.ndarray) -> Tree:
@@ -150,13 +102,7 @@ def largest(a: Array, groups: np.ndarray) -> Array:
 
 def total(a: Array) -> Array:
     """Sum over the items, `[n, *W] -> [1, *W]`."""
-    if _in_loops(len(a), a):
-
-        def add(k: Array, out: Array) -> Array:
-            return out + lax.dynamic_slice_in_dim(a, k, 1)
-
-        return lax.fori_loop(0, len(a), add, jnp.zeros_like(a[:1]))
-    return _product(np.ones((1, a.shape[0])), a)
+    return weighted(np.ones((1, len(a))), a)
 
 
 def running_sum(a: Array) -> Array:

@@ -14,7 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import outer_sum
-from jaxsim.physics.arrays.call.differentiated import is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import loops_pay
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take
@@ -95,7 +95,7 @@ def crb(m: Model, d: Data) -> Data:
     moving = column(1.0 * (np.arange(m.nbody) > 0), d.cinert)
     composite = subtree_sums(m, d.cinert).map(lambda a: moving * a)
     force = take(composite, m.dof_bodyid) @ d.cdof
-    one_by_one = m.ntree > 1 and few(d.qpos) and is_in_kernels()
+    one_by_one = m.ntree > 1 and few(d.qpos) and loops_pay()
     M = _by_trees(m, force, d.cdof) if one_by_one else _of_all(m, force, d.cdof)
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)

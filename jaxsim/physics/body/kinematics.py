@@ -14,6 +14,7 @@ from jaxsim.math import Quat, Vec, concat, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.linear import picked
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, take
@@ -156,7 +157,7 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
 
         def descend(above, level):
             parent, p, q = level
-            ppos, pquat = jax.tree.map(lambda a: a[parent], above)
+            ppos, pquat = jax.tree.map(lambda a: picked(a, parent), above)
             here = (ppos + pquat.rotate(p), pquat * q)
             return here, here
 
@@ -164,7 +165,10 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
         parents = tree.parent.copy()
         if len(tree.roots) > width:
             parents[0] = np.arange(width)
-        local = jax.tree.map(lambda a: a[tree.body], (pos, quat))
+        local = jax.tree.map(
+            lambda a: a.reshape(*tree.body.shape, *a.shape[1:]),
+            take((pos, quat), tree.body.ravel()),
+        )
         _, poses = lax.scan(descend, start, (parents, *local), unroll=_together())
         pieces.append(jax.tree.map(lambda a: a.reshape(depth * width, *a.shape[2:]), poses))
     return take(concat(pieces), tree.order)

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Tree
-from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.arrays.system.forest import ancestor_sums, descendant_sums
@@ -24,7 +23,6 @@ from jaxsim.physics.topology import (
 )
 
 SHORT = 8  # rows of a matrix that is always multiplied with
-SMALL = 48  # the same in programs that are not few large kernels
 
 
 def subtree_sums(m: Model, x: Tree) -> Tree:
@@ -52,7 +50,7 @@ def moving_and_carrying_sums(m: Model, x: Tree) -> tuple[Tree, Tree]:
 
 def _passes(n: int) -> bool:
     """Whether a pass through the tree takes less than a product with an n x n matrix."""
-    return platform().in_kernels and n > (SHORT if is_in_kernels() else SMALL)
+    return platform().in_kernels and n > SHORT
 
 
 def _at(sums: Tree, dof: tuple[int, ...]) -> Tree:

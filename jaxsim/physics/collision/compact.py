@@ -7,7 +7,6 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call.differentiated import is_in_kernels
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import column, pick, take
 
@@ -28,7 +27,7 @@ def first_true(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]
       Items `[size, *W]`; those past the last true one are arbitrary. And the number of true items
       `[1, *W]`, which may exceed `size`.
     """
-    if len(order) and is_in_kernels():
+    if len(order) and platform().in_kernels:
         if mask.ndim == 1:
             found, count = _one_by_one(mask[:, None], order, size)
             return found[:, 0], count[:, 0]
@@ -99,7 +98,7 @@ def ascending(index: Array, rank: Array, number: Array) -> Array:
     size = len(index)
     place = column(np.arange(size, dtype=np.int32), index)
     rank = jnp.where(place < number, pick(rank, index), np.iinfo(np.int32).max)
-    if is_in_kernels() and size <= SOME:
+    if platform().in_kernels and size <= SOME:
         return _as_far_as_some(index, rank, place, jnp.max(number))
     if size > FEW and platform().scans:
         return lax.sort((rank, index), dimension=0, num_keys=1)[1]

@@ -20,7 +20,7 @@ from jaxsim.model.data import FAR
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array, Tree
-from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import differentiated
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.once import once
 from jaxsim.physics.arrays.pin import few
@@ -218,7 +218,7 @@ def _pays(points: Points) -> bool:
     the front they fill one chunk, not each a part of every chunk.
     """
     found = points.found
-    several = is_in_kernels() if found.ndim == 1 else not few(found)
+    several = platform().in_kernels if found.ndim == 1 else not few(found)
     chunks = platform().chunks and several and not differentiated()
     return chunks and len(found) > CHUNK and not _in_place.value
 

@@ -16,7 +16,8 @@ from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.actuator.reflected import dof_armature
 from jaxsim.physics.actuator.transmission import SIMULATED, output_trntype
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import HIGHEST, column, diagonal, take, weighted_sum
+from jaxsim.physics.arrays.linear import HIGHEST
+from jaxsim.physics.arrays.select import column, diagonal, take, weighted_sum
 from jaxsim.physics.arrays.system.factor import inverse_spd
 from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constants.flex_edges import edge_invweight

@@ -13,10 +13,11 @@ from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply, apply_transpose
+from jaxsim.physics.arrays.linear import groups
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.products import apply_basis, apply_basis_transpose, gram_basis
-from jaxsim.physics.arrays.select import column, groups, sum_groups, take, weighted_sum
+from jaxsim.physics.arrays.select import column, sum_groups, take, weighted_sum
 from jaxsim.physics.arrays.system.lower import AnySymmetric
 
 

@@ -14,7 +14,8 @@ from jaxsim.math import Quat, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.physics.arrays.linear import groups
+from jaxsim.physics.arrays.select import column, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
 
 YIELDS_BENT, YIELDS_STRETCHED = 1, 2  # bits of flex_plasticmode

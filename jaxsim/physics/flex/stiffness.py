@@ -21,8 +21,9 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
+from jaxsim.physics.arrays.linear import groups
 from jaxsim.physics.arrays.pattern import Pattern
-from jaxsim.physics.arrays.select import column, diagonal, groups, sum_groups, take
+from jaxsim.physics.arrays.select import column, diagonal, sum_groups, take
 from jaxsim.physics.collision.flex.passive import flexes_that_push, passive_flexes
 from jaxsim.physics.flex.bend import bend_stiffness
 from jaxsim.physics.flex.cell import cell_stiffness, turns

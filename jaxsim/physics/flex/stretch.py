@@ -21,7 +21,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, groups, sum_groups, take, total
+from jaxsim.physics.arrays.linear import groups
+from jaxsim.physics.arrays.select import column, sum_groups, take, total
 from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, edges
 from jaxsim.physics.flex.push import YIELDS_STRETCHED, Block, Place, Push, pushes, yielded_numbers
 

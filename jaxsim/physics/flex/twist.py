@@ -24,7 +24,8 @@ from jaxsim.math import Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.physics.arrays.linear import groups
+from jaxsim.physics.arrays.select import column, sum_groups, take
 from jaxsim.physics.body.applied import wrench_force
 from jaxsim.physics.flex.frames import (
     Chains,

@@ -17,7 +17,8 @@ from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.select import column, groups, sum_groups, take
+from jaxsim.physics.arrays.linear import groups
+from jaxsim.physics.arrays.select import column, sum_groups, take
 from jaxsim.view.soft.topology import topology
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxsim.enums import ObjType
 from jaxsim.model.structure import Structure, derived
-from jaxsim.physics.arrays.select import groups
+from jaxsim.physics.arrays.linear import groups
 
 NONE = -1
 

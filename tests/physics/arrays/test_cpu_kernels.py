@@ -68,6 +68,17 @@ def test_what_a_library_would_take_is_left_out(dtype, monkeypatch):
         np.testing.assert_allclose(found, function(np.sin(a)) * 2 + 1, rtol=1e-4, err_msg=name)
 
 
+def test_a_kernel_holds_small_products_of_matrices(monkeypatch):
+    """Others are faster as a library's."""
+    monkeypatch.setattr(cpu_kernels, "LEAST", 1)
+    for n, held in ((10, True), (30, False)):
+        a = np.random.default_rng(0).standard_normal((n, n))
+        program = jax.make_jaxpr(lambda a: lax.dot_general(a, a, (((0,), (0,)), ((), ()))))(a)
+        lowered = jax.jit(lambda a, p=program: in_kernels(p, [a])).lower(a)
+        assert bool(MARKED.search(lowered.as_text())) == held
+        np.testing.assert_allclose(lowered.compile()(a)[0], a.T @ a, rtol=0, atol=1e-12)
+
+
 def test_large_functions_are_opened(monkeypatch):
     monkeypatch.setattr(cpu_kernels, "SIZE", 10)
 

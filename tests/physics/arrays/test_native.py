@@ -1,7 +1,5 @@
 """The batching rule: worlds taken in parts give what worlds taken together give."""
 
-import functools
-
 import jax
 import numpy as np
 import pytest
@@ -34,19 +32,21 @@ def test_tiles_that_are_filled_up(worlds):
         jax.tree.map(same, found[w], step(m, many[w]))
 
 
-def test_tiles_of_derivatives(monkeypatch):
+@pytest.mark.parametrize("worlds", [3, 35])
+def test_tiles_of_derivatives(worlds):
+    """Backwards too the last tile is filled up, and a world's gradient is as if alone."""
     m = jaxsim.load_model(FALL)
     d = jaxsim.make_data(m)
-    speeds = np.random.default_rng(0).standard_normal((12, m.nv))
+    speeds = np.random.default_rng(0).standard_normal((worlds, m.nv))
 
     def height(v):
         return jaxsim.step(m, d.replace(qvel=v)).qpos[2]
 
-    slopes = []
-    for size in (12, 5):  # of which the largest divisor is 4
-        monkeypatch.setattr(native, "TILES", (size, size))
-        slopes.append(jax.jit(lambda v: jax.vmap(jax.grad(height))(v))(speeds))
-    same(*slopes)
+    found = jax.jit(lambda v: jax.vmap(jax.grad(height))(v))(speeds)
+    alone = jax.jit(jax.grad(height))
+    for w in (0, worlds - 1):
+        same(found[w], alone(speeds[w]))
+    same(jax.jit(jax.grad(lambda v: jax.vmap(height)(v).sum()))(speeds), found)
 
 
 def same(a, b):  # loops of another length round differently
@@ -86,20 +86,4 @@ def test_tile_sizes_of_large_models():
     for more, tile in (("", 16), (floor, 1)):  # where there are rows one after another
         m = jaxsim.load_model(f"<mujoco><worldbody>{more}{17 * BODY}</worldbody></mujoco>")
         assert native.tile_size(m, 4096) == tile
-        assert native.tile_size(m, 4096, linear=True) == 32
-
-
-def test_tile_sizes_of_derivatives(monkeypatch):
-    monkeypatch.setattr(native, "TILES", (32, 256))
-    size = functools.partial(native.tile_size, linear=True)
-    small = jaxsim.load_model(FALL)
-    assert size(small, 4096) == 256
-    assert size(small, 100) == 100
-    assert size(small, 257) == 257  # a prime has no parts of useful size
-    assert size(small, 1000) == 250
-    large = jaxsim.load_model(f"<mujoco><worldbody>{16 * BODY}</worldbody></mujoco>")
-    matrix = 96 * 96 * 8  # bytes
-    monkeypatch.setattr(native, "CACHE", 50 * matrix)
-    assert size(large, 4096) == 32  # the largest divisor up to 50
-    monkeypatch.setattr(native, "CACHE", matrix)
-    assert size(large, 4096) == 32  # never less
+        assert native.tile_size(m, 4096, linear=True) == 16

@@ -11,7 +11,7 @@ from jax.interpreters import batching
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call.call import CALL, Call, Leaves
 from jaxsim.physics.arrays.call.derived import columns
-from jaxsim.physics.arrays.call.differentiated import is_in_kernels
+from jaxsim.physics.arrays.platform import platform
 
 
 def _batched(leaves: Leaves, axes: Sequence, *, call: Call, worlds: int | None) -> tuple:
@@ -102,7 +102,7 @@ def from_tiles(a: Array, worlds: int) -> Array:
 def _at_once(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Worlds first, by worlds last. What all worlds share of a model stays one; the rest is
     repeated, so that everything computed from a state has all worlds."""
-    if size == 1 and is_in_kernels():  # the program of one world is the faster one
+    if size == 1 and platform().in_kernels:  # the program of one world is the faster one
         given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
         return [a[None] for a in call(*given)]
 

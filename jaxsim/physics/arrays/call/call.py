@@ -28,8 +28,9 @@ from jax.interpreters import mlir, partial_eval
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call import remember
-from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import differentiated
 from jaxsim.physics.arrays.cpu_kernels import in_kernels
+from jaxsim.physics.arrays.platform import platform
 
 Leaves = Sequence[Array]
 
@@ -206,7 +207,7 @@ def _results(*avals: Any, call: Call, worlds: int | None) -> list:
 
 
 def _lowered(*leaves: Array, call: Call, worlds: int | None) -> list[Array]:
-    if is_in_kernels() and not call.linear:
+    if platform().in_kernels:
         return in_kernels(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
     return call.function(worlds, True)(*leaves)
 

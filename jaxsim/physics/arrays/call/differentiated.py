@@ -33,9 +33,7 @@ def not_differentiated() -> AbstractContextManager:
     return _differentiated(False)
 
 
-def is_in_kernels() -> bool:
-    """Whether the program that is traced will be a few large kernels (cpu_kernels.py).
-
-    Programs of derivatives are not: they have twice the size and gain nothing in proportion.
-    """
+def loops_pay() -> bool:
+    """Whether a loop is better than what it writes out: in the kernels of a CPU (cpu_kernels.py),
+    where no derivative is made of it, which would keep what each turn begins with."""
     return platform().in_kernels and not differentiated()

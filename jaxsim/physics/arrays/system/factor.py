@@ -21,13 +21,13 @@ from jax.custom_batching import custom_vmap
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
-from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
-from jaxsim.physics.arrays.cpu_kernels import kernel
+from jaxsim.physics.arrays.call.differentiated import differentiated, loops_pay
+from jaxsim.physics.arrays.linear import HIGHEST
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import chunks, gram
-from jaxsim.physics.arrays.select import HIGHEST, take
+from jaxsim.physics.arrays.select import take
 from jaxsim.physics.arrays.system.apart import Apart, by_size
 from jaxsim.physics.arrays.system.between import Between, products
 from jaxsim.physics.arrays.system.by_rows import solve_by_rows
@@ -182,7 +182,7 @@ def growing(
     """
     if differentiated():
         return Whole(A, parts)
-    if len(tied) > 1 and A.ndim == 2 and len(A) > WRITE_OUT and is_in_kernels():
+    if len(tied) > 1 and A.ndim == 2 and len(A) > WRITE_OUT and loops_pay():
         return Profile.of(A, tied)
     if len(parts) > 1:
         return Apart.of(A, tuple(map(tuple, parts)), solve_spd)
@@ -306,12 +306,12 @@ def _solve_many(A: Array, b: Array) -> Array:
     if len(A) <= SMALL or not platform().in_kernels:
         return _lower(A, b).solve(b)
     A = _of_worlds(A, b)
-    return solve_by_rows(A, b) if is_in_kernels() else kernel(solve_by_rows, A, b)
+    return solve_by_rows(A, b)
 
 
 def _cholesky_solve(A: Array, b: Array) -> Array:
     columns = b.reshape(len(b), -1)
-    if len(A) <= IN_STEPS and is_in_kernels():
+    if len(A) <= IN_STEPS and loops_pay():
         return _step_solve(A, columns).reshape(b.shape)
     solve = _block_solve if len(A) > ALONE and platform().blocks else _whole_solve
     return solve(A, columns).reshape(b.shape)

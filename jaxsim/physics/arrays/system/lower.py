@@ -159,7 +159,7 @@ def _columns(panel: Array) -> list[Array]:
     """The columns of the factor from those of a panel; above the diagonal: noise."""
     columns: list[Array] = []
     for t in range(panel.shape[1]):
-        c = _row(panel, t, 1)
+        c = _column(panel, t)
         for column in columns:
             pivot = jnp.broadcast_to(lax.slice_in_dim(column, t, t + 1), column.shape)
             c = lax.sub(c, lax.mul(column, pivot))
@@ -172,28 +172,33 @@ def _back(factor: list[list[Array]], like: Array) -> Array:
     x: Array = like[:0]  # no entry yet
     for columns in reversed(factor):
         width = len(columns)
-        known = [_row(x, i) for i in range(len(x))]
+        known = [_item(x, i) for i in range(len(x))]
         rest = []
         for column in columns:
-            v = _row(column, -1)
+            v = _item(column, len(column) - 1)
             for i, item in enumerate(known):
-                v = lax.sub(v, lax.mul(_row(column, width + i), item))
+                v = lax.sub(v, lax.mul(_item(column, width + i), item))
             rest.append(v)
-        sums = pin(jnp.stack(rest), like)
+        sums = pin(jnp.concatenate(rest), like)
         out: list = [None] * width
         for t in reversed(range(width)):
-            v = _row(sums, t)
+            v = _item(sums, t)
             for u in range(t + 1, width):
-                v = lax.sub(v, lax.mul(_row(columns[t], u), out[u]))
-            out[t] = lax.div(v, _row(columns[t], t))
-        x = pin(jnp.concatenate([jnp.stack(out), x]) if len(x) else jnp.stack(out), like)
+                v = lax.sub(v, lax.mul(_item(columns[t], u), out[u]))
+            out[t] = lax.div(v, _item(columns[t], t))
+        x = pin(jnp.concatenate([*out, x]), like)
     return x
 
 
 # Thousands of operations: those of `lax` are traced in a fifth of the time of an expression.
-def _row(a: Array, k: int, axis: int = 0) -> Array:
-    """`a[k]`."""
-    return lax.index_in_dim(a, k, axis, keepdims=False)
+def _column(a: Array, k: int) -> Array:
+    """`a[:, k]`."""
+    return lax.index_in_dim(a, k, 1, keepdims=False)
+
+
+def _item(a: Array, k: int) -> Array:
+    """`a[k : k + 1]`: where the axis stays, XLA has no reshape to move from one sum to the next."""
+    return lax.slice_in_dim(a, k, k + 1)
 
 
 def _outer(a: Array, b: Array) -> Array:

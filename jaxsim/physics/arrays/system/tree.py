@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call.differentiated import is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import loops_pay
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import column, take
@@ -83,7 +83,7 @@ class TreeMatrix:
           f, x: components, `[n, *W]` each.
           forest: the parents.
         """
-        make = _products_in_loop if is_in_kernels() else _products_at_once
+        make = _products_in_loop if loops_pay() else _products_at_once
         return cls(make(f, x, pairs_of(forest)), forest)
 
     @property
@@ -127,7 +127,7 @@ class TreeMatrix:
     def times(self, x: Array) -> Array:
         """A x, `[n, *W]`."""
         pairs = pairs_of(self.forest)
-        if is_in_kernels():
+        if loops_pay():
             return _times_in_loop(self.entries, x, pairs)
         n, width, *worlds = self.entries.shape
         every = take(self.entries.reshape(n * width, *worlds), pairs.item * width + pairs.place)
@@ -140,7 +140,7 @@ class TreeMatrix:
         solution."""
         if not len(b):
             return b
-        if is_in_kernels():
+        if loops_pay():
             return _solve(self.entries, b, self.forest)
         return lax.custom_linear_solve(
             self.times, b, lambda _, y: _solve(self.entries, y, self.forest), symmetric=True

@@ -12,7 +12,7 @@ from jaxsim.enums import ConeType, ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.call.differentiated import differentiated, is_in_kernels
+from jaxsim.physics.arrays.call.differentiated import differentiated
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import CHUNK, chunks
 from jaxsim.physics.collision.candidates.plan import layout
@@ -36,7 +36,7 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
     MuJoCo's documentation, Computation: Contact, Friction cones, Constraint space.
     """
     c, size = found.contacts, basis_size(m)
-    of_one = c.active.ndim == 1 and not is_in_kernels()
+    of_one = c.active.ndim == 1 and not platform().in_kernels
     whole = of_one or differentiated() or not platform().chunks
     used = None if whole else _used(c.active)
     if used is not None and found.packed and len(c.active) % CHUNK == 0:

@@ -8,7 +8,7 @@ from jax.test_util import check_grads
 
 from jaxsim.physics.arrays.call.differentiated import (
     for_derivative,
-    is_in_kernels,
+    loops_pay,
     not_differentiated,
 )
 from jaxsim.physics.arrays.system.tree import TreeMatrix, pairs_of
@@ -39,7 +39,7 @@ def _matrix(forest: tuple, worlds: tuple = (WORLDS,)) -> tuple[TreeMatrix, np.nd
 @pytest.mark.parametrize("worlds", [(), (WORLDS,)])
 @pytest.mark.parametrize("name", FORESTS)
 def test_products_and_solutions_are_those_of_the_dense_matrix(name, worlds):
-    assert is_in_kernels()  # else the loops are not those of a step
+    assert loops_pay()  # else the loops are not those of a step
     tree, dense = _matrix(FORESTS[name], worlds)
     b = np.random.default_rng(0).standard_normal(dense.shape[1:])
     product = np.einsum("ij...,j...->i...", dense, b)
