@@ -20,11 +20,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
-    "cartpole": (4732, 8078),
-    "humanoid": (10556, 18283),
-    "pile": (15137, 23728),
-    "quadruped": (8444, 14831),
-    "walker": (6362, 11228),
+    "cartpole": (4606, 7157),
+    "humanoid": (9760, 15765),
+    "pile": (14846, 22110),
+    "quadruped": (7967, 13090),
+    "walker": (5524, 9693),
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode. By the
 # version of JAX it is up to 4.1 for each equation.

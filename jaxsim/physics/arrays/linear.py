@@ -139,7 +139,8 @@ def _placed(y: Array, index: Array, *, size: int, loops: bool) -> Array:
 
 
 def _weighted(x: Array, *, weights: Table, loops: bool) -> Array:
-    if loops and x.ndim > 1 and weights.values.size > SMALL:
+    several = x.ndim > 2  # of which XLA makes a library's product
+    if loops and x.ndim > 1 and (several or weights.values.size > SMALL):
         return _item_by_item(weights.values, x)
     # in this form a kernel of a CPU can hold it (cpu_kernels.py)
     dims = (((0,), (0,)), ((), ()))

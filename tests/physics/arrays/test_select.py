@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxsim.physics.arrays.linear import SMALL
 from jaxsim.physics.arrays.platform import for_platform, platform
-from jaxsim.physics.arrays.select import SMALL, pick, running_sum, total, weighted_sum
+from jaxsim.physics.arrays.select import pick, running_sum, total, weighted_sum
 from jaxsim.physics.collision.compact import first_true
 
 ITEMS, PLACES, WORLDS = 7, 3, 5
