@@ -80,15 +80,15 @@ def _selected(x: Array, *, index: Table) -> Array:
 
 def _put(y: Array, *, index: Table, size: int, loops: bool) -> Array:
     """Sums of the items that go to the same place, `[k, ...]` -> `[size, ...]`."""
-    table = groups(index.values, size)
-    if not loops or table.size > WASTE * len(y) + size:
+    most = np.bincount(index.values).max()
+    if not loops or size * most > WASTE * len(y) + size:
         return _added(y, jnp.asarray(index.values), size, loops)
-    count, most = table.shape
+    table = groups(index.values, size)
     padded = jnp.concatenate([y, jnp.zeros_like(y[:1])])
     every = _selected(padded, index=Table(table.ravel()))
     if most == 1:
         return every
-    every = every.reshape(count, most, *y.shape[1:])
+    every = every.reshape(size, most, *y.shape[1:])
     return sum((every[:, k] for k in range(1, most)), every[:, 0])
 
 
