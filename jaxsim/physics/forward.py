@@ -4,6 +4,7 @@ MuJoCo's documentation, Programming: Simulation loop; Computation: Forward dynam
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -15,7 +16,9 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
 from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.arrays.pin import few
 from jaxsim.physics.arrays.select import diagonal, total
+from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.body.applied import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
@@ -45,6 +48,7 @@ from jaxsim.physics.sleep.trees import (
     waiting,
 )
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
+from jaxsim.physics.solver.by_world import goes_by_world
 from jaxsim.physics.solver.conjugate import conjugate_gradients
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.islands import find_islands
@@ -244,10 +248,7 @@ def _constrained(m: Model, d: Data) -> Data:
             of_rows = Problem(d.M, d.qfrc_smooth, d.rows).row_forces(acc)
             d = d.replace(forces=jax.tree.map(jnp.zeros_like, of_rows))
         return list_rows(m, system.spinning(m, d))
-    parts = system.parts, solver_parts(m), tied_parts(m)
-    tree = _tree(m, d, system)
-    inertia = system.inertia if tree is None else tree
-    problem = Problem(inertia, system.force, d.rows, *parts)
+    problem = _problem(m, d, system)
     found = solve(problem, _settings(m, d, problem), _method(m, d))
     d = d.replace(
         qacc_smooth=found.qacc_smooth,
@@ -265,21 +266,27 @@ def _constrained(m: Model, d: Data) -> Data:
     return list_rows(m, d)
 
 
-def _tree(m: Model, d: Data, system: System) -> TreeMatrix | None:
-    """M by its entries, where it is kept so and Newton's method needs no other ones."""
-    iterates = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
-    own = all(
-        isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
-        for block in d.rows.blocks
-    )  # of one joint each
-    kept = d.inertia if system.metric is None else None
-    return kept if iterates and own and isinstance(kept, TreeMatrix) else None
+def _problem(m: Model, d: Data, system: System) -> Problem:
+    """The problem of all dofs, with M without its zeros where Newton's method takes it so."""
+    parts = system.parts, solver_parts(m), tied_parts(m)
+    problem = Problem(system.inertia, system.force, d.rows, *parts)
+    if m.opt.solver != SolverType.NEWTON or m.opt.noslip_iterations > 0:
+        return problem
+    if isinstance(system.sparse, TreeMatrix):
+        of_one_joint = all(
+            isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
+            for block in d.rows.blocks
+        )
+        return replace(problem, M=system.sparse) if of_one_joint else problem
+    one = few(d.qpos) or goes_by_world(problem)
+    by_parts = isinstance(system.sparse, Apart) and one and problem.grows_by_parts()
+    return replace(problem, M=system.sparse) if by_parts else problem
 
 
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:
     """How the solver iterates."""
-    by_entries = isinstance(problem.M, TreeMatrix)
-    inertia, islands = d.inertia.diagonal if by_entries else diagonal(d.M), None
+    dense = isinstance(problem.M, jax.Array)
+    inertia, islands = diagonal(d.M) if dense else problem.M.diagonal, None
     if m.opt.solver != SolverType.NEWTON:
         touched, ties = touched_trees(m, d), passive_ties(m, d)
         islands = find_islands(m, problem, touched, inertia, ties)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
+from jaxsim.enums import SolverType
 from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.fields import KINDS, Field, Record
@@ -94,7 +95,7 @@ def _pack(field: Field, value: Any, like: Any) -> Any:
 
 
 class Short(NamedTuple):
-    """A shorter function that does in some states, for worlds that are else taken one by one.
+    """A shorter function that does in some states, for tiles of worlds of large models.
 
     Attributes:
       serves: whether there is one for a model.
@@ -138,7 +139,7 @@ def worlds(core: Callable, short: Short | None = None) -> Callable:
             return [jnp.broadcast_to(a, (*a.shape[:-1], number)) for a in values]
 
         shortcut = None
-        if short is not None and short.serves(args[0]):
+        if short is not None and is_large(args[0]) and short.serves(args[0]):
             runs = (functools.partial(run, f, []) for f in (short.holds, short.function))
             shortcut = Shortcut(*(Call(run, shared, 0, _tile_of_short) for run in runs))
         tile = functools.partial(tile_size, args[0])
@@ -177,20 +178,27 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
 
 LANES = (4, 8, 16)  # worlds that kernels take at a time: whole vectors of numbers
 FEWER = 1.08  # what a world costs by eights, of what it costs by sixteens
-LARGE = 96  # dofs of models whose worlds are taken one by one: a tile of them fits no cache
+LARGE = 96  # dofs of models of which the systems of a tile of worlds fit no cache
 
 
 def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
     """How many worlds are taken at a time; the last tile is filled up where they are not enough.
 
     On a CPU as many as a vector has numbers, so that there are no loops over worlds. Where a model
-    is large and can have rows one at a time: a world is then a few large kernels. Not of a
-    derivative (`linear`), which goes through all rows and takes the library's factorization.
+    is large and its method of solution takes many worlds at once, one at a time: a world is then a
+    few large kernels. Newton's method takes large ones one by one itself (solver/by_world.py). Not
+    of a derivative (`linear`), which goes through all rows and takes the library's factorization.
     """
+    newton = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
+    by_world = newton and not m.resolves_shells
+    return _lanes(worlds) if linear or by_world or not is_large(m) else 1
+
+
+def is_large(m: Model) -> bool:
+    """Whether a model can have rows and the systems of a tile of worlds fit no cache."""
     # there is room for one contact where nothing can touch
     rows = rows_beside_contacts(m) > 0 or m.structure.ncontact > 1
-    large = m.nv > LARGE and rows and platform().tiles and not linear
-    return 1 if large else _lanes(worlds)
+    return m.nv > LARGE and rows and platform().tiles
 
 
 def _tile_of_short(worlds: int, linear: bool) -> int:

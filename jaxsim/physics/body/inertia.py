@@ -1,11 +1,7 @@
 """Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix."""
 
-from typing import Any
-
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxsim.enums import MINVAL, JointType
 from jaxsim.math import Inertia, Spatial, Vec, select
@@ -18,7 +14,7 @@ from jaxsim.physics.arrays.call.differentiated import loops_pay
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.arrays.system.apart import Apart, by_size
+from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.arrays.system.ldl import ltdl
 from jaxsim.physics.arrays.system.tree import TreeMatrix
@@ -109,51 +105,17 @@ def crb(m: Model, d: Data) -> Data:
 def _of_all(m: Model, force: Spatial, cdof: Spatial) -> Array:
     """M without tendons, as one product of all dofs."""
     below = outer_sum(zip(force.parts, cdof.parts, strict=True))
-    return _symmetric(below, dof_ancestors(m), dof_armature(m))
+    lower, upper = (_square(a, below) for a in (dof_ancestors(m), dof_ancestors(m).T))
+    M = jnp.where(lower, below, jnp.where(upper, below.swapaxes(0, 1), 0))
+    return M + _square(np.eye(m.nv), below) * dof_armature(m)[:, None]
 
 
 def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
     """The same, tree by tree: M is zero between them. Trees of one size are made together."""
-    like, n = cdof.parts[0], m.nv
-    M = jnp.zeros((n, n, *like.shape[1:]), like.dtype)
-    armature = jnp.broadcast_to(dof_armature(m), like.shape)
-    trees = [np.flatnonzero(m.dof_treeid == tree) for tree in range(m.ntree)]
-    for rows in by_size([tree.tolist() for tree in trees if len(tree)]):
-        f, x = (_of_rows(value, rows) for value in (force, cdof))
-        pairs = zip(f.parts, x.parts, strict=True)
-        first, *rest = (a[:, None] * b[None] for a, b in pairs)
-        ancestors = dof_ancestors(m)[rows[:, None], rows[None]]
-        blocks = _symmetric(sum(rest, first), ancestors, _of_rows(armature, rows))
-        M = _placed(M, jnp.moveaxis(blocks, 2, 0), rows[0])
-    return M
-
-
-def _of_rows(x: Any, rows: np.ndarray) -> Any:
-    """Items of a constant table `[n, k]`, `[n, k, *W]`."""
-    return jax.tree.map(lambda a: take(a, rows.ravel()).reshape(*rows.shape, *a.shape[1:]), x)
-
-
-def _placed(M: Array, blocks: Array, first: np.ndarray) -> Array:
-    """M with blocks `[k, n, n, *W]` on its diagonal, each from a constant row on."""
-    start = jnp.asarray(first.astype(np.int32))
-    zeros = (jnp.int32(0),) * (M.ndim - 2)
-
-    def put(k: Array, M: Array) -> Array:
-        return lax.dynamic_update_slice(M, blocks[k], (start[k], start[k], *zeros))
-
-    placed: Array = lax.fori_loop(0, len(first), put, M)
-    return placed
-
-
-def _symmetric(below: Array, ancestors: np.ndarray, armature: Array) -> Array:
-    """A symmetric matrix from its entries with ancestors, `[n, n, ...]`, and an addition `[n, ...]`
-    to its diagonal."""
-    more = (1,) * (below.ndim - ancestors.ndim)
-    lower = ancestors.reshape(*ancestors.shape, *more)
-    upper = np.swapaxes(lower, 0, 1)
-    M = jnp.where(lower, below, jnp.where(upper, jnp.swapaxes(below, 0, 1), 0))
-    eye = np.eye(len(below), dtype=below.dtype).reshape(*below.shape[:1] * 2, *(1,) * (M.ndim - 2))
-    return M + eye * armature[:, None]
+    trees = (np.flatnonzero(m.dof_treeid == tree).tolist() for tree in range(m.ntree))
+    parts = tuple(tuple(tree) for tree in trees if tree)
+    M = Apart.of_products(force.parts, cdof.parts, parts, dof_ancestors(m), solve_spd)
+    return M.plus_diagonal(jnp.broadcast_to(dof_armature(m), cdof.parts[0].shape)).dense()
 
 
 def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:

@@ -69,7 +69,7 @@ def _slept(m: Model, d: Data) -> Data:
     return _like(d, new)
 
 
-# worlds of large models, which are stepped one by one, are asked together first
+# a tile of worlds of a large model is asked together first
 WHERE_ALL_SLEEP = Short(may_skip, _all_sleep_on, _slept)
 
 

@@ -1,6 +1,7 @@
 """Newton's method for the constrained acceleration."""
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
+from jaxsim.physics.solver.by_world import goes_by_world, world_by_world
 from jaxsim.physics.solver.kernel.newton import newton_in_kernel, serves
 from jaxsim.physics.solver.linesearch import line_search, remaining
 from jaxsim.physics.solver.problem import Point, Problem
@@ -30,6 +32,11 @@ def newton(
     """
     if platform().kernels and not records and serves(p):
         return newton_in_kernel(p, settings, iterations, ls_iterations)
+    if goes_by_world(p):
+        method = partial(
+            newton, iterations=iterations, ls_iterations=ls_iterations, records=records
+        )
+        return world_by_world(method, p, settings)
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
     start, inertia = p.point(x), p.inertia()  # made once, not in each turn
 

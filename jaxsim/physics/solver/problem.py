@@ -15,7 +15,13 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.select import total
-from jaxsim.physics.arrays.system.factor import growing, solve_parts, times_parts
+from jaxsim.physics.arrays.system.apart import Apart
+from jaxsim.physics.arrays.system.factor import (
+    growing,
+    grows_by_parts,
+    solve_parts,
+    times_parts,
+)
 from jaxsim.physics.arrays.system.lower import AnySymmetric, Symmetric
 from jaxsim.physics.arrays.system.tree import TreeMatrix
 from jaxsim.physics.constraint.cone import Pyramid
@@ -42,8 +48,8 @@ class Problem:
     """minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i),  with M a0 = smooth.
 
     Attributes:
-      M: joint-space inertia `[nv, nv, *W]`; or by its entries between dofs and their ancestors,
-        where rows touch one dof each, so that the Hessian has no others.
+      M: joint-space inertia `[nv, nv, *W]`; by its entries between dofs and their ancestors,
+        where rows touch one dof each, so that the Hessian has no others; or by its parts.
       smooth: generalized force without constraints `[nv, *W]`.
       rows: constraint rows.
       inertia_parts, parts: dofs that have to do with each other in M, and in the Hessian, see
@@ -108,10 +114,14 @@ class Problem:
         return H
 
     def inertia(self) -> Symmetric:
-        """M in the form in which a Hessian is added up and solved with."""
-        if isinstance(self.M, TreeMatrix):
+        """M in the form in which a Hessian is added up and solved with, or by its parts."""
+        if isinstance(self.M, TreeMatrix | Apart):
             return self.M
-        return growing(self.M, self.parts, self.smooth, self._ties())
+        return growing(self.M, self.parts, self.smooth, self.ties)
+
+    def grows_by_parts(self) -> bool:
+        """Whether Newton's method, in one world, takes M by its parts as well."""
+        return grows_by_parts(len(self.smooth), self.inertia_parts, self.parts, self.ties)
 
     def newton_step(self, start: Symmetric, first: Array | bool, r: list, g: Array) -> Array:
         """-H^-1 g, with the Hessian at a residual.
@@ -126,28 +136,32 @@ class Problem:
             return -self.solve_inertia(g)
 
         def whole(r: list) -> Symmetric:
-            return self.hessian(pin(self.pieces(r), g), start)
+            pieces = pin(self.pieces(r), g)
+            if isinstance(start, Apart):  # zeros are written again sooner than copied
+                return self.hessian(pieces, growing(start, self.parts, g, self.ties))
+            return self.hessian(pieces, start)
 
         if self.parts == self.inertia_parts:
             return -lax.cond(first, lambda r: start, whole, r).solve(g)
         # the inertia falls into smaller parts, which are solved for a fraction of the price
         return -lax.cond(first, lambda r: self.solve_inertia(g), lambda r: whole(r).solve(g), r)
 
-    def _ties(self) -> Parts:
+    @property
+    def ties(self) -> Parts:
         """`tied`, where contacts tie pairs of groups of dofs and are taken a few at a time."""
         J = None if self.rows.contact is None else self.rows.contact.J
         pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
-        return self.tied if pairs else ()
+        return self.tied if pairs and len(self.tied) > 1 else ()
 
     def solve_inertia(self, b: Array) -> Array:
         """M^-1 b."""
-        if isinstance(self.M, TreeMatrix):
+        if isinstance(self.M, TreeMatrix | Apart):
             return self.M.solve(b)
         return solve_parts(self.M, b, self.inertia_parts)
 
     def inertia_times(self, x: Array) -> Array:
         """M x."""
-        if isinstance(self.M, TreeMatrix):
+        if isinstance(self.M, TreeMatrix | Apart):
             return self.M.times(x)
         return times_parts(self.M, x, self.inertia_parts)
 

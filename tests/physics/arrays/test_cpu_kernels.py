@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 import jaxsim
-from jaxsim.physics.arrays import cpu_kernels
+from jaxsim.physics.arrays import cpu_kernels, linear
 from jaxsim.physics.arrays.cpu_kernels import in_kernels
 from jaxsim.physics.arrays.select import total
 
@@ -77,6 +77,20 @@ def test_a_kernel_holds_small_products_of_matrices(monkeypatch):
         lowered = jax.jit(lambda a, p=program: in_kernels(p, [a])).lower(a)
         assert bool(MARKED.search(lowered.as_text())) == held
         np.testing.assert_allclose(lowered.compile()(a)[0], a.T @ a, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_kernel_holds_products_with_small_tables(axes, monkeypatch):
+    """Of several axes too, of which XLA would make a library's product."""
+    monkeypatch.setattr(cpu_kernels, "LEAST", 1)
+    rng = np.random.default_rng(axes)
+    table, x = rng.standard_normal((3, 4)), rng.standard_normal((4, 6, 5)[:axes])
+    assert table.size <= linear.SMALL
+    program = jax.make_jaxpr(lambda x: linear.weighted(table, jnp.sin(x)) * 2)(x)
+    lowered = jax.jit(lambda x: in_kernels(program, [x])).lower(x)
+    assert len(MARKED.findall(lowered.as_text())) == 1
+    found = lowered.compile()(x)[0]
+    np.testing.assert_allclose(found, 2 * np.tensordot(table, np.sin(x), 1), rtol=0, atol=1e-13)
 
 
 def test_large_functions_are_opened(monkeypatch):

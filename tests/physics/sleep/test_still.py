@@ -171,13 +171,13 @@ BALLS = """
 def balls(monkeypatch, large: bool):
     """A model, one of its worlds, which sleeps, and many worlds one step later.
 
-    Worlds of a large model are taken one by one.
+    Worlds of a large model are asked first whether all sleep.
     """
     monkeypatch.setattr(native, "LARGE", 0 if large else native.LARGE)
     twins = of_text(BALLS)
     twins.d = step(twins.m, twins.d)
     assert sleeps_on(twins.m, twins.d)
-    assert (native.tile_size(twins.m, 3) == 1) == large
+    assert native.is_large(twins.m) == large
     return twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
 
 

@@ -48,20 +48,23 @@ def _in_columns(
 def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
     """Results of many worlds, which are the first axis of those arguments that have their own."""
     tile = call.tile(size, bool(call.linear))
-    if call.shortcut is None or not tile == 1 < size:
+    if call.shortcut is None or size == 1:
         return _in_tiles(leaves, own, size, tile, partial(_at_once, own=own, size=tile, call=call))
     tile = call.shortcut.call.tile(size, False)
     return _in_tiles(leaves, own, size, tile, partial(_shortened, own=own, size=tile, call=call))
 
 
 def _shortened(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
-    """Results of worlds that are taken one by one, unless the shortcut does for all."""
+    """Results of a tile of worlds, by the shortcut if it does for all."""
     assert call.shortcut is not None
     holds, short = call.shortcut
     (found,) = _at_once(lax.stop_gradient(leaves), own, size, holds)
-    each = partial(_in_tiles, leaves, own, size, 1, partial(_at_once, own=own, size=1, call=call))
+    tile = call.tile(size, False)
+    long = partial(_at_once, own=own, size=tile, call=call)
     results: list[Array] = lax.cond(
-        jnp.all(found), lambda: _at_once(leaves, own, size, short), each
+        jnp.all(found),
+        lambda: _at_once(leaves, own, size, short),
+        lambda: _in_tiles(leaves, own, size, tile, long),
     )
     return results
 

@@ -82,7 +82,7 @@ class Call:
       needs: `(avals, worlds, used)` to which arguments the results that are used depend on, where
         this is known without tracing.
       made: `(avals, worlds)` to the traced function, where it is known without tracing.
-      shortcut: what is tried before many worlds are taken one by one; None: nothing.
+      shortcut: what is tried first for a tile of many worlds; None: nothing.
     """
 
     def __init__(

@@ -17,9 +17,9 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import apply
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import pin
-from jaxsim.physics.arrays.products import CHUNK, chunks, gram
+from jaxsim.physics.arrays.products import chunks, gram
 from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.arrays.system.between import Between, products, spread
+from jaxsim.physics.arrays.system.between import Between, added, products
 
 Parts = tuple[tuple[int, ...], ...]
 
@@ -92,6 +92,24 @@ class Apart:
         """The number of rows."""
         return sum(map(len, self.parts))
 
+    @property
+    def diagonal(self) -> Array:
+        """`[n, *W]`."""
+        found = []
+        for block, rows in self._each():
+            entries = block.reshape(-1, *block.shape[2:])
+            found.append(take(entries, np.arange(len(rows)) * (len(rows) + 1)))
+        return _in_order(found, self.parts)
+
+    def dense(self, below: int = 0, beside: int = 0) -> Array:
+        """All numbers, where each part is a range of rows; with more rows and columns of zeros at
+        the ends, `[n + below, n + beside, *W]`."""
+        n, worlds = self.size, self.blocks[0].shape[3:]
+        out = jnp.zeros((n + below, n + beside, *worlds), self.blocks[0].dtype)
+        for block, rows in self._each():
+            out = _placed(out, jnp.moveaxis(block, 2, 0), rows[0])
+        return out
+
     def times(self, x: Array) -> Array:
         """A x, `[n, *W]`."""
         found = []
@@ -156,6 +174,18 @@ class Apart:
         return list(zip(self.blocks, by_size(self.parts), strict=True))
 
 
+def _placed(M: Array, blocks: Array, first: np.ndarray) -> Array:
+    """M with blocks `[k, n, n, *W]` on its diagonal, each from a constant row on."""
+    start = jnp.asarray(first.astype(np.int32))
+    zeros = (jnp.int32(0),) * (M.ndim - 2)
+
+    def put(k: Array, M: Array) -> Array:
+        return lax.dynamic_update_slice(M, blocks[k], (start[k], start[k], *zeros))
+
+    placed: Array = lax.fori_loop(0, len(first), put, M)
+    return placed
+
+
 def _of_parts(x: Array, rows: np.ndarray) -> Array:
     """Items `[n, *W]` of the parts of a size, `[size, parts, *W]`."""
     size, number = rows.shape
@@ -184,16 +214,5 @@ def _plus_chunk(H: Apart, _: Array | int, own: Array, weight: list, group: tuple
         number = np.where(sizes == size, np.cumsum(sizes == size) - 1, -1).astype(np.int32)
         table = jnp.asarray(column(np.append(number, np.int32(-1)), of_contact))
         index = pick(table, jnp.where(of_contact < 0, len(sizes), of_contact))
-        new.append(_plus(block, both[:, :size, :size], index))
+        new.append(added(block, both[:, :size, :size], index, axis=2))
     return replace(H, blocks=new)
-
-
-def _plus(block: Array, values: Array, index: Array) -> Array:
-    """Blocks `[size, size, parts, *W]` with values `[ncon, size, size, *W]` onto some of them."""
-    if index.ndim > 1 or len(values) > CHUNK:
-        return block + jnp.moveaxis(spread(values, index, block.shape[2]), 0, 2)
-    values = jnp.where((index >= 0)[:, None, None], values, 0)
-    for value, k in zip(values, jnp.maximum(index, 0), strict=True):
-        old = lax.dynamic_slice_in_dim(block, k, 1, axis=2)
-        block = lax.dynamic_update_slice_in_dim(block, old + value[:, :, None], k, axis=2)
-    return block

@@ -7,9 +7,11 @@ are blocks on the diagonal, and one beside it; each form of matrix adds them in 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.bilinear import written_sum
+from jaxsim.physics.arrays.call.differentiated import loops_pay
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.platform import platform
@@ -73,7 +75,26 @@ def equal(index: Array, number: int, dtype: np.dtype) -> Array:
     return made
 
 
-def spread(values: Array, index: Array, number: int) -> Array:
+def added(out: Array, values: Array, index: Array, axis: int = 0) -> Array:
+    """Items with what contacts add to them.
+
+    Args:
+      out: `[..., number, ..., *W]`, the items in `axis`.
+      values: `[ncon, ..., *W]`.
+      index: the item of each contact, int `[ncon, *W]`; -1: none.
+      axis: which of `out`.
+    """
+    if index.ndim > 1 or len(values) > CHUNK or not loops_pay():
+        return out + jnp.moveaxis(_spread(values, index, out.shape[axis]), 0, axis)
+    here = (index >= 0).reshape(-1, *(1,) * (values.ndim - 1))
+    values = jnp.where(here, values, 0)
+    for value, k in zip(values, jnp.maximum(index, 0), strict=True):
+        old = lax.dynamic_index_in_dim(out, k, axis, keepdims=False)
+        out = lax.dynamic_update_index_in_dim(out, old + value, k, axis)
+    return out
+
+
+def _spread(values: Array, index: Array, number: int) -> Array:
     """Sums over contacts onto the index of each: `[ncon, ..., *W]` -> `[number, ..., *W]`."""
     here = equal(index, number, values.dtype)
     if few(index):

@@ -165,8 +165,17 @@ class Whole:
         return solve_parts(self.matrix, b, self.parts)
 
 
+def grows_by_parts(
+    n: int, own: Sequence, parts: Sequence[Sequence[int]], tied: Sequence[Sequence[int]]
+) -> bool:
+    """Whether `growing` takes a matrix of one world as well by its parts `own`."""
+    if not loops_pay():
+        return False
+    return (len(tied) > 1 and n > WRITE_OUT) or (len(parts) > 1 and tuple(own) == tuple(parts))
+
+
 def growing(
-    A: Array,
+    A: Array | Apart,
     parts: Sequence[Sequence[int]],
     like: Array,
     tied: Sequence[Sequence[int]] = (),
@@ -174,12 +183,14 @@ def growing(
     """A symmetric matrix to which others are added before a system is solved with it.
 
     Args:
-      A: `[n, n, *W]`.
+      A: `[n, n, *W]`; or by its parts, where `grows_by_parts` says so.
       parts: as in `solve_parts`.
       like: the right-hand side to come, `[n, *W]`.
       tied: where what is added between other rows comes by `plus_between`, as in `solve_parts`;
         empty: it does not.
     """
+    if isinstance(A, Apart):
+        return Profile.of_parts(A, tied) if len(tied) > 1 else A
     if differentiated():
         return Whole(A, parts)
     if len(tied) > 1 and A.ndim == 2 and len(A) > WRITE_OUT and loops_pay():

@@ -25,10 +25,11 @@ from jaxsim.physics.arrays.bilinear import written_sum
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.products import chunks, gram
 from jaxsim.physics.arrays.select import take
+from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.between import Between, products
 
 PIVOTS = 6  # rows that are subtracted together: most trees have so many dofs
-ROWS, PIECE = 8, 128  # rows and columns that are changed together
+ROWS, PIECE = 8, 16  # rows and columns that are changed together
 FIRST = np.int32(0)
 
 
@@ -48,10 +49,12 @@ class Profile:
     @classmethod
     def of(cls, A: Array, parts: Sequence[Sequence[int]]) -> Self:
         """That of a symmetric matrix `[n, n]` that is zero between parts."""
-        last = np.zeros(len(A), np.int32)
-        for part in parts:
-            last[list(part)] = max(part)
-        return cls(_wider(A), jnp.asarray(last))
+        return cls(_wider(A), jnp.asarray(_ends(parts, len(A))))
+
+    @classmethod
+    def of_parts(cls, A: Apart, parts: Sequence[Sequence[int]]) -> Self:
+        """The same of a matrix that is kept by its parts, of one world."""
+        return cls(A.dense(ROWS, PIECE), jnp.asarray(_ends(parts, A.size)))
 
     @property
     def size(self) -> int:
@@ -121,6 +124,14 @@ class Profile:
         # NaN as the library's, if the matrix is not positive definite
         inverse = 1 / jnp.where(jnp.all(pivot > 0), pivot, jnp.nan)
         return _substituted(A, b, last, inverse)
+
+
+def _ends(parts: Sequence[Sequence[int]], n: int) -> np.ndarray:
+    """The last row of the part of each row, `[n]`."""
+    last = np.zeros(n, np.int32)
+    for part in parts:
+        last[list(part)] = max(part)
+    return last
 
 
 def _wider(A: Array) -> Array:
@@ -216,11 +227,10 @@ def _substituted(A: Array, b: Array, last: Array, inverse: Array) -> Array:
 
         def piece(turn: Array, total: Array) -> Array:
             at = p + turn * PIECE  # the number itself is still zero
-            return total + jnp.sum(_cut(A, p, at)[0] * lax.dynamic_slice(x, (at,), (PIECE,)))
+            return total + _cut(A, p, at)[0] * lax.dynamic_slice(x, (at,), (PIECE,))
 
-        zero = jnp.zeros((), b.dtype)
-        later = lax.fori_loop(FIRST, _pieces(p, last[p]), piece, zero)
-        return lax.dynamic_update_slice(x, ((b[p] - later) * inverse[p])[None], (p,))
+        later = lax.fori_loop(FIRST, _pieces(p, last[p]), piece, jnp.zeros((PIECE,), b.dtype))
+        return lax.dynamic_update_slice(x, ((b[p] - later.sum()) * inverse[p])[None], (p,))
 
     x: Array = lax.fori_loop(0, n, row, jnp.zeros((n + PIECE,), b.dtype))
     return x[:n]

@@ -19,7 +19,7 @@ from jaxsim.physics.arrays.pin import few, pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.products import CHUNK, chunks, gram_basis
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.arrays.system.between import Between, chosen, spread
+from jaxsim.physics.arrays.system.between import Between, added, chosen
 from jaxsim.physics.arrays.system.lower import AnySymmetric
 
 
@@ -72,8 +72,9 @@ class GroupJacobian:
 
         def add(out: Array, _: Array | int, own: Array, f: list, group: tuple) -> Array:
             push = pin(sum(own[b] * f[b][:, None] for b in range(len(f))), own[0, 0])
-            parts = (push[:, s * k : (s + 1) * k] for s in range(len(group)))
-            return sum((spread(part, g, number) for part, g in zip(parts, group, strict=True)), out)
+            for s, of_slot in enumerate(group):
+                out = added(out, push[:, s * k : (s + 1) * k], of_slot)
+            return out
 
         start = jnp.zeros((number, k, *self.own.shape[3:]), self.own.dtype)
         out = chunks(add, start, self.used, (self.own, 1), (f, 0), (self.group, 0))

@@ -43,3 +43,18 @@ def test_products_and_solutions_are_those_of_the_dense_matrix(name, worlds):
     np.testing.assert_allclose(
         np.einsum("ij...,j...->i...", dense, solution), b, rtol=0, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("worlds", [(), (WORLDS,)], ids=str)
+@pytest.mark.parametrize("name", ["one after another", "equal"])
+def test_it_may_be_written_as_a_whole(name, worlds):
+    _, parts = FORESTS[name]
+    n = 1 + max(map(max, parts))
+    dense = np.zeros((n, n, *worlds))
+    for part in parts:
+        own = np.random.default_rng(len(part)).standard_normal((len(part), len(part), *worlds))
+        dense[np.ix_(part, part)] = own + own.swapaxes(0, 1)
+    matrix = Apart.of(jnp.asarray(dense), parts, solve_spd)
+    whole = np.pad(dense, [(0, 2), (0, 3), *[(0, 0)] * len(worlds)])
+    np.testing.assert_array_equal(matrix.dense(2, 3), whole)
+    np.testing.assert_array_equal(matrix.diagonal, dense[np.arange(n), np.arange(n)])

@@ -7,7 +7,7 @@ import pytest
 from tolerance import ROUNDING
 
 from jaxsim.physics.arrays.system.apart import Apart
-from jaxsim.physics.arrays.system.between import Between
+from jaxsim.physics.arrays.system.between import Between, added
 from jaxsim.physics.arrays.system.factor import Whole, solve_spd
 from jaxsim.physics.arrays.system.steps import WIDTH, Steps
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
@@ -105,3 +105,20 @@ def test_parts_take_other_rows_too():
         return H.plus_entries(row, column, value).solve(x)
 
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, solve(A, J, G)), x, **ROUNDING)
+
+
+@pytest.mark.parametrize("worlds", [(), (WORLDS,)], ids=str)
+@pytest.mark.parametrize("count", [3, NCON])
+@pytest.mark.parametrize("axis", [0, 2])
+def test_contacts_add_to_the_items_that_they_name(worlds, count, axis):
+    rng = np.random.default_rng(count)
+    out, values = rng.normal(size=(2, 4, 6, *worlds)), rng.normal(size=(count, 2, 4, *worlds))
+    index = rng.integers(-1, 6, (count, *worlds)).astype(np.int32)
+    index[0], index[1] = 5, -1
+    expected = out.copy()
+    for c, *w in np.ndindex(count, *worlds):
+        if index[(c, *w)] >= 0:
+            expected[(..., index[(c, *w)], *w)] += values[(c, ..., *w)]
+    out = np.moveaxis(out, 2, axis)
+    found = jax.jit(added, static_argnums=3)(out, values, index, axis)
+    np.testing.assert_allclose(np.moveaxis(found, axis, 2), expected, **ROUNDING)

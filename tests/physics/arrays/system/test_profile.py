@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from jaxsim.physics.arrays.cpu_kernels import in_kernels
+from jaxsim.physics.arrays.system.apart import Apart
 from jaxsim.physics.arrays.system.between import Between
+from jaxsim.physics.arrays.system.factor import solve_spd
 from jaxsim.physics.arrays.system.profile import Profile
 
 SIZES = (6, 2, 6, 3, 6, 6, 1)  # of groups, one after another
@@ -94,3 +96,13 @@ def test_many_numbers_are_taken_piece_by_piece():
     A, b = A @ A.T + n * np.eye(n), rng.normal(size=n)
     found = jax.jit(lambda A, b: Profile.of(A, [tuple(range(n))]).solve(b))(A, b)
     np.testing.assert_allclose(found, np.linalg.solve(A, b), rtol=1e-9, atol=1e-11)
+
+
+def test_a_matrix_kept_by_its_parts_is_taken_as_the_whole():
+    A, parts = np.zeros((sum(SIZES), sum(SIZES))), []
+    for group, size in zip(groups(), SIZES, strict=True):
+        parts.append(group[:size])
+        A[np.ix_(group[:size], group[:size])] = np.random.default_rng(size).normal() + np.eye(size)
+    tied = [(*parts[0], *parts[1]), *parts[2:]]
+    apart = Profile.of_parts(Apart.of(jnp.asarray(A), tuple(parts), solve_spd), tied)
+    jax.tree.map(np.testing.assert_array_equal, apart, Profile.of(jnp.asarray(A), tied))
