@@ -241,8 +241,11 @@ one engine after another on the same machine; compare them with each other. `jax
 `scan(vmap(step))` on one device; with a device for each core, `jaxsim devices` is
 `scan(over_devices(vmap(step)))`, and `jaxsim rollout` `BatchProgram`, what `jaxsim rollout` runs;
 MuJoCo C steps through its own batched rollout with a thread for each core. XLA compiles jaxsim's
-programs with the options of `jaxsim/xla.py` and MJX's without. A GPU has a section of its own; the
-sections after it were measured before worlds went sixteen at a time and XLA had these options.
+programs with the options of `jaxsim/xla.py` and MJX's without. A GPU has a section of its own. In
+the sections of robots, bodies, chains and trees MJX was measured apart, within four hours on the
+same machine, and its rows without a result are older. The worlds at the end, and of the features
+all but `rope`, `asleep` and `awake`, are of earlier programs, before worlds went sixteen at a time
+and XLA had these options.
 """
 GRADIENTS = """## Gradients
 
@@ -253,8 +256,7 @@ ROBOTS = """## Equal robots in one model
 `robots4`: four quadrupeds of 18 dofs on one floor, which do not touch one another; 32 worlds."""
 BODIES = """## Free bodies
 
-`pile50`: fifty boxes, capsules and spheres, each of which can touch all others; 32 worlds. Measured
-beside other work, as the chains and trees below."""
+`pile50`: fifty boxes, capsules and spheres, each of which can touch all others; 32 worlds."""
 DOFS = """## Chains and trees
 
 Hinges without contacts, `chain100` one after another, `tree200` each with two on it; 32 worlds."""

@@ -29,6 +29,7 @@ MARK = {"xla_cpu_small_call": "true", "inlineable": "false"}
 SIZE = 600  # operations of a part: kernels are compiled by several threads, each by one
 LONG = 4096  # numbers that XLA leaves to a library to sum
 PRODUCTS = 8192  # a product of two matrices in a kernel takes a nanosecond for each
+LOOPS = ("scan", "while")
 LEAST = 8  # fewer are not worth a kernel of their own
 
 HOLDS = frozenset(
@@ -217,18 +218,22 @@ def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     return list(results)
 
 
-def _is_held(eqn: JaxprEqn) -> bool:
+def _is_held(eqn: JaxprEqn, in_loop: bool = False) -> bool:
     """Whether a kernel can hold an operation and all that it calls."""
-    return _can(eqn) and all(_can(e) for inner in _inside(eqn) for e in _all(inner))
+    if not _can(eqn, in_loop):
+        return False
+    in_loop = in_loop or eqn.primitive.name in LOOPS
+    return all(_is_held(e, in_loop) for inner in _inside(eqn) for e in inner.eqns)
 
 
-def _can(eqn: JaxprEqn) -> bool:
+def _can(eqn: JaxprEqn, in_loop: bool) -> bool:
     name = eqn.primitive.name
     if name == "dot_general":
         (left, right), batch = eqn.params["dimension_numbers"]
         ranks = [len(v.aval.shape) for v in eqn.invars]  # type: ignore[attr-defined]
         # of a matrix and a vector, and of two small ones by columns: others become a library's
-        by_columns = (left, right) == ((0,), (0,)) and _products(eqn) < PRODUCTS
+        # in a loop large ones too, which would open the loop, with all that is in it, turn by turn
+        by_columns = (left, right) == ((0,), (0,)) and (in_loop or _products(eqn) < PRODUCTS)
         held = not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
         return held and not _is_long_sum(eqn)
     if name == "weighted":

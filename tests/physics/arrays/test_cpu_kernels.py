@@ -1,6 +1,7 @@
 """Programs in a few large kernels of a CPU give what the same programs give piece by piece."""
 
 import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,13 @@ from jaxsim.physics.arrays import cpu_kernels, linear
 from jaxsim.physics.arrays.cpu_kernels import in_kernels
 from jaxsim.physics.arrays.select import total
 
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 MARKED = re.compile(r"call @\w+\(.*xla_cpu_small_call")
+
+
+def main_of(text: str) -> str:
+    """A program's text outside of the functions that it calls."""
+    return text[text.index("func.func public @main") :].split("func.func private")[0]
 
 
 def awkward(x, n, empty, unused, flag):
@@ -69,8 +76,20 @@ def test_what_a_library_would_take_is_left_out(dtype, monkeypatch):
 
 
 def test_a_kernel_holds_small_products_of_matrices(monkeypatch):
-    """Others are faster as a library's."""
+    """Others are faster as a library's, if they would not open a loop."""
     monkeypatch.setattr(cpu_kernels, "LEAST", 1)
+
+    def square(a):
+        return lax.dot_general(a, a, (((0,), (0,)), ((), ())))
+
+    def in_loop(a):
+        return lax.fori_loop(0, 3, lambda _, b: square(b) / len(b), a)
+
+    a = np.random.default_rng(1).standard_normal((30, 30))
+    program = jax.make_jaxpr(in_loop)(a)
+    lowered = jax.jit(lambda a: in_kernels(program, [a])).lower(a)
+    assert "stablehlo.while" not in main_of(lowered.as_text())
+    np.testing.assert_allclose(lowered.compile()(a)[0], in_loop(a), rtol=1e-9, atol=1e-12)
     for n, held in ((10, True), (30, False)):
         a = np.random.default_rng(0).standard_normal((n, n))
         program = jax.make_jaxpr(lambda a: lax.dot_general(a, a, (((0,), (0,)), ((), ()))))(a)
@@ -141,6 +160,14 @@ def test_a_step_is_made_of_few_kernels(worlds):
     assert 0 < len(kernels) < 20
     with jaxsim.for_platform("tpu"):
         assert not MARKED.search(jax.jit(step).lower(m, d).as_text())
+
+
+def test_one_humanoid_iterates_inside_of_kernels():
+    """A loop that a kernel cannot hold costs a call of each of its operations in each turn."""
+    m = jaxsim.load_model(CONFIGS / "humanoid.xml")
+    text = jax.jit(jaxsim.step).lower(m, jaxsim.make_data(m)).as_text()
+    assert MARKED.search(text)
+    assert "stablehlo.while" not in main_of(text)
 
 
 def test_the_smallest_are_found_without_sorting():
