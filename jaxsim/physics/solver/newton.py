@@ -1,7 +1,6 @@
 """Newton's method for the constrained acceleration."""
 
 from collections.abc import Callable
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -33,10 +32,8 @@ def newton(
     if platform().kernels and not records and serves(p):
         return newton_in_kernel(p, settings, iterations, ls_iterations)
     if goes_by_world(p):
-        method = partial(
-            newton, iterations=iterations, ls_iterations=ls_iterations, records=records
-        )
-        return world_by_world(method, p, settings)
+        how = iterations, ls_iterations, records
+        return world_by_world(lambda p, settings: newton(p, settings, *how), p, settings)
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
     start, inertia = p.point(x), p.inertia()  # made once, not in each turn
 
