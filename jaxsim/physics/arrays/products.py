@@ -28,6 +28,8 @@ def gram(J: Array, G: Array) -> Array:
     """J' G: two `[n, nv, *W]` -> `[nv, nv, *W]`."""
     n = J.shape[0]
     if J.ndim == 2:
+        # of a matrix turned around before XLA would make a product by rows, which is a library's
+        J = lax.optimization_barrier(J)
         return lax.dot_general(J, G, (((0,), (0,)), ((), ())), precision=HIGHEST)
     if n > WRITE_OUT:
         return worlds_dot(J, G, ((0,), (0,)))

@@ -12,6 +12,7 @@ from jax import lax
 import jaxsim
 from jaxsim.physics.arrays import cpu_kernels, linear
 from jaxsim.physics.arrays.cpu_kernels import in_kernels
+from jaxsim.physics.arrays.products import gram
 from jaxsim.physics.arrays.select import total
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -96,6 +97,18 @@ def test_a_kernel_holds_small_products_of_matrices(monkeypatch):
         lowered = jax.jit(lambda a, p=program: in_kernels(p, [a])).lower(a)
         assert bool(MARKED.search(lowered.as_text())) == held
         np.testing.assert_allclose(lowered.compile()(a)[0], a.T @ a, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 6, 9])
+def test_a_kernel_holds_products_of_matrices_turned_around(n, monkeypatch):
+    """XLA would turn the product around too, and leave it to a library."""
+    monkeypatch.setattr(cpu_kernels, "LEAST", 1)
+    rng = np.random.default_rng(n)
+    J, G = rng.standard_normal((n, 9)), rng.standard_normal((9, 9))
+    program = jax.make_jaxpr(lambda J, G: gram(jnp.swapaxes(jnp.sin(J), 0, 1), G) * 2)(J, G)
+    lowered = jax.jit(lambda *a: in_kernels(program, a)).lower(J, G)
+    assert "dot_general" not in main_of(lowered.as_text())
+    np.testing.assert_allclose(lowered.compile()(J, G)[0], 2 * np.sin(J) @ G, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
