@@ -1,11 +1,14 @@
 """Large systems of many worlds, each solved in the form of one world: against MuJoCo and a loop."""
 
+import re
 from functools import partial
+from itertools import count
 
 import jax
 import mujoco
 import numpy as np
 import pytest
+from physics.oracle import contact_forces
 from states import inputs, random_state, stack, world
 from tolerance import SOLVER, STIFF
 
@@ -44,15 +47,28 @@ SCENES = {  # more than 96 dofs: text, cone, how far worlds are from qpos0
     "one tree": (f'{FLOOR}<body pos="0 0 1.96">{ONE}</body>', "pyramidal", 0.05),
     "limits of a tree": (f'<body pos="0 0 3">{LIMITS}</body>', "pyramidal", 0.1),
 }
-FIELDS = "qacc qacc_smooth qfrc_constraint qfrc_smooth".split()
+FIELDS = "qacc qacc_smooth qfrc_constraint qfrc_smooth cacc cfrc_int sensordata".split()
+FELT = """<sensor>
+  <contact body1="b{last}" data="found force torque" num="3"/>
+  <framelinacc objtype="body" objname="b3"/><contact body1="b2" data="found force torque"/>
+  <frameangacc objtype="body" objname="b{last}"/>
+</sensor>"""
 
 
 def loaded(name: str) -> tuple[mujoco.MjModel, jaxsim.Model, float]:
     """The model of a scene in both engines, with iterations to the end."""
     content, cone, spread = SCENES[name]
     option = f'<option cone="{cone}" tolerance="1e-14" iterations="60" ls_tolerance="1e-6"/>'
-    text = f"<mujoco>{option}<worldbody>{content}</worldbody></mujoco>"
+    number = count()
+    content = re.sub("<body ", lambda _: f'<body name="b{next(number)}" ', content)
+    felt = FELT.format(last=next(number) - 1)
+    text = f"<mujoco>{option}<worldbody>{content}</worldbody>{felt}</mujoco>"
     return mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text), spread
+
+
+def forward_and_forces(m, d):
+    new = jaxsim.forward(m, d)
+    return new, jaxsim.contact_forces(m, new)
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -75,16 +91,18 @@ def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
         mujoco.mj_forward(mj, one)
     assert len({one.nefc for one in found}) > 1
     alone = [inputs(m, one, "all") for one in found]
-    forward = jax.jit(lambda m, d: jax.vmap(jaxsim.forward, (None, 0))(m, d))
-    together = forward(m, stack(alone))
+    of_one = jax.jit(forward_and_forces)
+    forward = jax.jit(lambda m, d: jax.vmap(forward_and_forces, (None, 0))(m, d))
+    together, forces = forward(m, stack(alone))
     assert any(asked)
-    of_one = jax.jit(jaxsim.forward)
     for k, theirs in enumerate(found):
-        ours, own = world(together, k), of_one(m, alone[k])
+        ours, (own, own_force) = world(together, k), of_one(m, alone[k])
         for field in FIELDS:
             value = getattr(ours, field)
             np.testing.assert_allclose(value, getattr(theirs, field), err_msg=field, **STIFF)
             np.testing.assert_allclose(value, getattr(own, field), err_msg=field, **SOLVER)
+        np.testing.assert_allclose(forces[k], own_force, err_msg="contacts", **SOLVER)
+        np.testing.assert_allclose(forces[k][: theirs.ncon], contact_forces(mj, theirs), **STIFF)
         assert int(ours.solver_niter) == int(own.solver_niter)
 
 
