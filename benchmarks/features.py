@@ -5,8 +5,9 @@
         [--json benchmarks/results/features.json]
 
 Every (scene, engine, worlds) runs in a process of its own, on one core for C, which steps one world
-after another in double precision; jaxsim and MJX are a scan of ten `vmap(step)` in single
-precision, on all cores: to call a program with some 300 arrays takes as long as a step of few dofs.
+after another in double precision; jaxsim and MJX are a scan of `vmap(step)` in single precision, on
+all cores: ten steps, a hundred of one world, since to call a program with some 300 arrays takes as
+long as ten steps of few dofs.
 A scene that MJX cannot load has its message instead of a time; so has every one if it is not
 installed. All worlds begin where MuJoCo has been after some steps. Memory of C is its `mjData`; of
 the others the state of a world, and the temporaries of the program divided by the worlds. On a
@@ -28,7 +29,6 @@ from pathlib import Path
 import numpy as np
 from throughput import in_process, machine
 
-STEPS = 10  # of a call
 LONG = 10.0  # seconds of a call, of which one is enough
 LIMIT = 1200.0  # seconds of one case, with compilation
 PROCESSOR = {"mjx": 120}  # seconds of the processor, for engines that may not come to an end
@@ -112,6 +112,11 @@ def measure(
     return row | in_jax(engine, m, d, worlds, seconds, priority)
 
 
+def steps_of(worlds: int) -> int:
+    """Steps of a call."""
+    return max(10, 100 // worlds)
+
+
 def in_c(m, d, worlds: int, seconds: float, priority: int) -> dict:
     """MuJoCo C on one core, one world after another."""
     import mujoco
@@ -123,11 +128,11 @@ def in_c(m, d, worlds: int, seconds: float, priority: int) -> dict:
     def steps() -> None:
         for _ in range(worlds):
             mujoco.mj_setState(m, d, start, spec)
-            for _ in range(STEPS):
+            for _ in range(steps_of(worlds)):
                 mujoco.mj_step(m, d)
 
-    found = repeated(steps, seconds, priority)
-    return {"seconds": found / (worlds * STEPS), "bytes": int(d.nbuffer + d.maxuse_arena)}
+    found = repeated(steps, seconds, priority) / (worlds * steps_of(worlds))
+    return {"seconds": found, "bytes": int(d.nbuffer + d.maxuse_arena)}
 
 
 def in_jax(engine: str, m, d, worlds: int, seconds: float, priority: int) -> dict:
@@ -148,14 +153,15 @@ def in_jax(engine: str, m, d, worlds: int, seconds: float, priority: int) -> dic
 
     def steps(model, batch):
         many = jax.vmap(step, (None, 0))
-        return jax.lax.scan(lambda b, _: (many(model, b), None), batch, length=STEPS)[0]
+        return jax.lax.scan(lambda b, _: (many(model, b), None), batch, length=steps_of(worlds))[0]
 
     program = jax.jit(steps).lower(model, batch).compile()
     made = time.process_time() - began
     temporary = program.memory_analysis().temp_size_in_bytes / worlds
     state = sum(a.nbytes for a in jax.tree.leaves(one) if hasattr(a, "nbytes"))
     found = repeated(lambda: jax.block_until_ready(program(model, batch)), seconds, priority)
-    return {"seconds": found / (worlds * STEPS), "bytes": int(state + temporary), "compile_s": made}
+    found /= worlds * steps_of(worlds)
+    return {"seconds": found, "bytes": int(state + temporary), "compile_s": made}
 
 
 def repeated(function, seconds: float, priority: int) -> float:
