@@ -242,10 +242,8 @@ one engine after another on the same machine; compare them with each other. `jax
 `scan(over_devices(vmap(step)))`, and `jaxsim rollout` `BatchProgram`, what `jaxsim rollout` runs;
 MuJoCo C steps through its own batched rollout with a thread for each core. XLA compiles jaxsim's
 programs with the options of `jaxsim/xla.py` and MJX's without. A GPU has a section of its own. In
-the sections of robots, bodies, chains and trees MJX was measured apart, within four hours on the
-same machine, and its rows without a result are older. The worlds at the end, and of the features
-all but `rope`, `asleep` and `awake`, are of earlier programs, before worlds went sixteen at a time
-and XLA had these options.
+the sections of robots, bodies, chains, trees and worlds MJX was measured apart, within days on the
+same machine, and so was MJX of the features.
 """
 GRADIENTS = """## Gradients
 
@@ -267,9 +265,9 @@ Made by `benchmarks/features.py`: a cloth of 400 vertices, a soft cube of 125, a
 with 80 muscles whose tendons go around its bones, a robot that sees by 1,000 rays, 100 boxes at
 rest, which sleep and which may not, 12 joints with late drives and sensors, and a cloth of 64
 vertices on a ball that passes through nothing (the flag ipc). Time and memory of a step of one
-world, by ten steps in one program: C on one core in double precision, the others on all cores in
-single precision. Timed steps had priority over other work of the machine; making a program is in
-seconds of the processor."""
+world, by ten steps in one program, a hundred of one world: C on one core in double precision, the
+others on all cores in single precision. Timed steps had priority over other work of the machine;
+making a program is in seconds of the processor."""
 
 GPU = """## On a GPU
 

@@ -23,6 +23,8 @@ from jaxsim.physics.arrays.pin import pin
 from jaxsim.physics.arrays.platform import platform
 from jaxsim.physics.arrays.select import total
 
+CHUNK = 4  # contacts that are taken together
+
 
 def gram(J: Array, G: Array) -> Array:
     """J' G: two `[n, nv, *W]` -> `[nv, nv, *W]`."""
@@ -38,23 +40,23 @@ def gram(J: Array, G: Array) -> Array:
     return written_sum(lambda r: J[r][:, None] * G[r][None], n)
 
 
-def apply_basis(J: Array, x: Array, used: Array | None = None) -> Array:
+def apply_basis(J: Array, x: Array, used: Array | None = None, size: int = CHUNK) -> Array:
     """J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`.
 
-    `used` as in `chunks`: beyond it the result is zero.
+    `used` and `size` as in `chunks`: beyond what is used the result is zero.
     """
 
     def put(out, first, J):
         return lax.dynamic_update_slice_in_dim(out, _apply_rows(J, x), first, axis=1)
 
-    if used is None or J.shape[1] <= CHUNK:
-        return _apply_rows(J, x)
     count = J.shape[1]
-    start = jnp.zeros((J.shape[0], count + -count % CHUNK, *x.shape[1:]), J.dtype)
-    return chunks(put, start, used, (J, 1))[:, :count]
+    if used is None or count <= size:
+        return _apply_rows(J, x)
+    start = jnp.zeros((J.shape[0], count + -count % size, *x.shape[1:]), J.dtype)
+    return chunks(put, start, used, (J, 1), size=size)[:, :count]
 
 
-def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array:
+def apply_basis_transpose(J: Array, f: list, used: Array | None = None, size: int = CHUNK) -> Array:
     """J' f of contacts, f a list over the basis of `[ncon, *W]` -> `[nv, *W]`."""
 
     def add(out, _, J, f):
@@ -63,27 +65,27 @@ def apply_basis_transpose(J: Array, f: list, used: Array | None = None) -> Array
         return out + apply_transpose(_rows(J), jnp.concatenate(f))
 
     start = jnp.zeros(J.shape[2:], J.dtype)
-    return chunks(add, start, used, (J, 1), (f, 0))
+    return chunks(add, start, used, (J, 1), (f, 0), size=size)
 
 
-def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None) -> Any:
+def gram_basis(H: Any, J: Array, weight: list, used: Array | None = None, size: int = CHUNK) -> Any:
     """H + J' W J of contacts.
 
     Args:
       H: a symmetric matrix, which has `plus_products` (lower.py, factor.py).
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
-      used: as in `chunks`.
+      used, size: as in `chunks`.
     """
 
     def add(H, _, J, weight):
-        size = J.shape[0]
+        basis = range(J.shape[0])
         if used is not None:  # fused into the products the cut would be made again for each of them
             J, weight = pin((J, weight), J[0, 0])
-        rows = [sum(weight[j][k][:, None] * J[k] for k in range(size)) for j in range(size)]
+        rows = [sum(weight[j][k][:, None] * J[k] for k in basis) for j in basis]
         return H.plus_products(_rows(J), jnp.concatenate(pin(rows, J[0, 0])))
 
-    return chunks(add, H, used, (J, 1), (weight, 0))
+    return chunks(add, H, used, (J, 1), (weight, 0), size=size)
 
 
 def sum_used(
@@ -100,13 +102,16 @@ def sum_used(
     return sums
 
 
-CHUNK = 4  # contacts that are taken together
+def chunks(
+    add: Callable[..., Any],
+    start: Any,
+    used: Array | None,
+    *items: tuple,
+    size: int = CHUNK,
+) -> Any:
+    """Goes through the contacts some at a time, as far as some world has one.
 
-
-def chunks(add: Callable[..., Any], start: Any, used: Array | None, *items: tuple) -> Any:
-    """Goes through the contacts four at a time, as far as some world has one.
-
-    So the program is that of four contacts, and the time follows the contacts that are there, not
+    So the program is that of few contacts, and the time follows the contacts that are there, not
     the room for them. Where a derivative is made `used` is None: a loop of unknown
     length has none backwards.
 
@@ -115,18 +120,19 @@ def chunks(add: Callable[..., Any], start: Any, used: Array | None, *items: tupl
       start: the first `out`.
       used: contacts up to the last that counts in any world, int scalar. None: take all at once.
       items: pairs (arrays, the axis that numbers the contacts).
+      size: contacts that are taken together.
     """
     count = jax.tree.leaves(items[0][0])[0].shape[items[0][1]]
-    if used is None or count <= CHUNK:
+    if used is None or count <= size:
         return add(start, 0, *(tree for tree, _ in items))
-    padded = [_padded(tree, axis, -count % CHUNK) for tree, axis in items]
+    padded = [_padded(tree, axis, -count % size) for tree, axis in items]
 
     def chunk(k, out):
-        first = k * CHUNK
-        parts = (_slice(t, first, axis) for t, (_, axis) in zip(padded, items, strict=True))
+        first = k * size
+        parts = (_slice(t, first, size, axis) for t, (_, axis) in zip(padded, items, strict=True))
         return add(out, first, *parts)
 
-    return lax.fori_loop(0, (used + CHUNK - 1) // CHUNK, chunk, start)
+    return lax.fori_loop(0, (used + size - 1) // size, chunk, start)
 
 
 def _padded(tree: Tree, axis: int, pad: int) -> Tree:
@@ -139,8 +145,8 @@ def _padded(tree: Tree, axis: int, pad: int) -> Tree:
     return jax.tree.map(longer, tree)
 
 
-def _slice(tree: Tree, first: Array, axis: int) -> Tree:
-    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, CHUNK, axis), tree)
+def _slice(tree: Tree, first: Array, size: int, axis: int) -> Tree:
+    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, size, axis), tree)
 
 
 def one_item(tree: Tree, k: Array, axis: int) -> Tree:

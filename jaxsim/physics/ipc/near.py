@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
@@ -46,8 +47,11 @@ def near(scene: Scene, grid: Grid, x: Vec, way: Vec) -> Near:
     apart, reach = _boxes_apart(scene, grid, x, way.norm())
     meets = column(grid.meets, way.x)
     number, wide = grid.meets.size, min(grid.meets.size, WIDE * grid.room)
-    flat = apart.reshape(number, *way.x.shape[1:])
-    pair, there, left_out = _kept(((apart <= reach) & meets).reshape(flat.shape), flat, wide)
+    shape = (number, *way.x.shape[1:])
+    meets = ((apart <= reach) & meets).reshape(shape)
+    # made once: all that follows would find the boxes' distances again
+    meets, apart = lax.optimization_barrier((meets, apart.reshape(shape)))
+    pair, there, left_out = _kept(meets, apart, wide)
     found = gap(scene, grid, pair, x)
     there = there & (found.dist < felt(scene, grid, found) + closing(grid, found, way))
     if grid.type is None:

@@ -20,7 +20,7 @@ from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call.differentiated import differentiated
 from jaxsim.physics.arrays.node import node
 from jaxsim.physics.arrays.platform import platform
-from jaxsim.physics.arrays.products import apply_basis, apply_basis_transpose, gram_basis
+from jaxsim.physics.arrays.products import CHUNK, apply_basis, apply_basis_transpose, gram_basis
 from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.arrays.system.lower import AnySymmetric
 from jaxsim.physics.collision.compact import deepest, first_true
@@ -33,6 +33,7 @@ from jaxsim.physics.ipc.scene import Scene
 from jaxsim.physics.passive.contact import NO_MASS, OMEGA2
 
 LEAST = 1e-9  # of what has no mass [kg]
+TOGETHER = 32  # rows of one world: a turn of a loop over few would be all reading and writing H
 
 
 class Linear(NamedTuple):
@@ -61,18 +62,23 @@ class PairJacobian:
     matrix: jax.Array
     used: jax.Array | None
 
+    @property
+    def _together(self) -> int:
+        """Rows that are taken together."""
+        return TOGETHER if self.matrix.ndim == 2 else CHUNK
+
     def times(self, x: Array) -> Array:
         """J x, `[nv, *W]` -> `[n, *W]`."""
-        return apply_basis(self.matrix[None], x, self.used)[0]
+        return apply_basis(self.matrix[None], x, self.used, self._together)[0]
 
     def transposed(self, f: Array, nv: int) -> Array:
         """J' f, `[n, *W]` -> `[nv, *W]`."""
         del nv
-        return apply_basis_transpose(self.matrix[None], [f], self.used)
+        return apply_basis_transpose(self.matrix[None], [f], self.used, self._together)
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """H + J' W J."""
-        return gram_basis(H, self.matrix[None], [[weight]], self.used)
+        return gram_basis(H, self.matrix[None], [[weight]], self.used, self._together)
 
     def dense(self, nv: int) -> Array:
         """The matrix `[n, nv, *W]`."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING
 
-from jaxsim.physics.arrays.products import gram_basis
+from jaxsim.physics.arrays.products import apply_basis, apply_basis_transpose, gram_basis
 from jaxsim.physics.arrays.system.factor import Whole, growing
 from jaxsim.physics.arrays.system.lower import Lower
 from jaxsim.physics.arrays.system.steps import Steps
@@ -59,7 +59,8 @@ def test_the_upper_triangle_is_not_read():
     np.testing.assert_array_equal(solve(np.where(upper, np.nan, A)), solve(A))
 
 
-def test_contacts_by_chunks_are_those_of_all_at_once():
+@pytest.mark.parametrize("size", [4, 8])
+def test_contacts_by_chunks_are_those_of_all_at_once(size):
     """Only the contacts that are used count: beyond them there are numbers that would show."""
     rng = np.random.default_rng(3)
     n, places, used = 7, 20, 11
@@ -73,8 +74,22 @@ def test_contacts_by_chunks_are_those_of_all_at_once():
     eye = np.broadcast_to(np.eye(n)[..., None], (n, n, WORLDS))
     expected = eye + np.einsum("kciw,klcw,lcjw->ijw", J[:, :used], W[:, :, :used], J[:, :used])
     for A in (Lower.of(eye), Whole(eye)):
-        x = jax.jit(lambda A: gram_basis(A, J, weight, used).solve(b))(A)
+        x = jax.jit(lambda A: gram_basis(A, J, weight, used, size).solve(b))(A)
         np.testing.assert_allclose(np.einsum("ijw,jw->iw", expected, x), b, **ROUNDING)
+
+
+@pytest.mark.parametrize("size", [4, 8])
+def test_products_by_chunks_are_those_of_all_at_once(size):
+    rng = np.random.default_rng(4)
+    J, x, f = (rng.standard_normal(shape) for shape in ((2, 19, 5), (5,), (2, 19)))
+    J[:, 16:] = np.nan  # beyond the chunks that are used
+    J[:, 11:16], f[:, 11:16] = 0, 0
+    first = jax.jit(lambda J, x: apply_basis(J, x, 11, size))(J, x)
+    second = jax.jit(lambda J, f: apply_basis_transpose(J, list(f), 11, size))(J, f)
+    np.testing.assert_allclose(first[:, :11], J[:, :11] @ x, **ROUNDING)
+    np.testing.assert_array_equal(first[:, 11:], 0)
+    expected = np.einsum("bcv,bc->v", J[:, :11], f[:, :11])
+    np.testing.assert_allclose(second, expected, **ROUNDING)
 
 
 @pytest.mark.parametrize(
