@@ -48,10 +48,10 @@ def near(scene: Scene, grid: Grid, x: Vec, way: Vec) -> Near:
     meets = column(grid.meets, way.x)
     number, wide = grid.meets.size, min(grid.meets.size, WIDE * grid.room)
     shape = (number, *way.x.shape[1:])
-    meets = ((apart <= reach) & meets).reshape(shape)
+    close = ((apart <= reach) & meets).reshape(shape)
     # made once: all that follows would find the boxes' distances again
-    meets, apart = lax.optimization_barrier((meets, apart.reshape(shape)))
-    pair, there, left_out = _kept(meets, apart, wide)
+    close, flat = lax.optimization_barrier((close, apart.reshape(shape)))
+    pair, there, left_out = _kept(close, flat, wide)
     found = gap(scene, grid, pair, x)
     there = there & (found.dist < felt(scene, grid, found) + closing(grid, found, way))
     if grid.type is None:
