@@ -6,7 +6,8 @@
 
 Measurements are runs of `throughput.py`, one JSON file each under `benchmarks/results/`; the page
 is `docs/performance.md`, with a picture beside it. What single features cost is measured by
-`features.py`, into `features.json`, and shown here too; on a GPU `gpu.sh`, into `gpu.json`.
+`features.py`, into `features.json`, and shown here too; one world driven by Python by `calls.py`,
+into `calls.json`; on a GPU `gpu.sh`, into `gpu.json`.
 """
 
 import argparse
@@ -184,6 +185,16 @@ def gradients(rows: list[dict]) -> list[list[str]]:
     return out
 
 
+def calls(rows: list[dict]) -> list[list[str]]:
+    """Time of a step of one world that Python drives."""
+    out = [["model", "MuJoCo C", "MJX", "a call of `jit(step)`", "`ControlLoop`", "MJX / it"]]
+    for model in unique(row["model"] for row in rows):
+        took = {row["engine"]: row["seconds"] for row in rows if row["model"] == model}
+        cells = [f"{1e6 * took[way]:,.0f} us" for way in ("c", "mjx", "jit", "loop")]
+        out.append([model, *cells, f"{took['mjx'] / took['loop']:.1f}"])
+    return out
+
+
 def features(rows: list[dict]) -> list[list[str]]:
     """Time and memory of a step of one world, scene by scene."""
     of_case: dict[tuple[str, int], dict[str, dict]] = {}
@@ -269,6 +280,12 @@ world, by ten steps in one program, a hundred of one world: C on one core in dou
 others on all cores in single precision. Timed steps had priority over other work of the machine;
 making a program is in seconds of the processor."""
 
+CALLS = """## One world that Python drives
+
+Made by `benchmarks/calls.py`: at each step controls are written, a step is taken and the position
+is read, by numpy. JAX takes some microseconds for each array of a program's arguments and results,
+and wakes threads; of a step inside `scan`, above, nothing of that is left."""
+
 GPU = """## On a GPU
 
 Made by `benchmarks/gpu.sh` on one NVIDIA H200, jax 0.11.2, in three runs on one day; 4 iterations
@@ -284,6 +301,7 @@ MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
 SECTIONS = (
     ("## Steps a second", MODELS, speed),
     ("## Making the programs", MODELS, programs),
+    (CALLS, ("calls",), calls),
     (GRADIENTS, ("gradient",), gradients),
     (GPU, ("gpu",), gpu),
     (ROBOTS, ("scale_robots",), speed),

@@ -184,6 +184,7 @@ from jaxsim.physics.query.ray_of_geom import ray_mesh as ray_mesh
 from jaxsim.physics.query.total_mass import get_total_mass as get_total_mass
 from jaxsim.physics.query.total_mass import set_total_mass as set_total_mass
 from jaxsim.rollout.devices import over_devices as over_devices
+from jaxsim.rollout.loop import ControlLoop as ControlLoop
 from jaxsim.rollout.profile import Profile as Profile
 from jaxsim.rollout.profile import StageTime as StageTime
 from jaxsim.rollout.profile import profile as profile

@@ -1,0 +1,139 @@
+"""One world that is advanced call by call: a control loop, hardware, a game.
+
+JAX takes some microseconds for each array that a program reads or makes, and a state with its model
+has hundreds: several times as long as the step of one world. Here all numbers of a kind lie in one
+array, of which the fields of the state are parts.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics import step
+from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.arrays.array import Tree
+
+
+class ControlLoop:
+    """A state that is read, written and advanced in place.
+
+    Args:
+      m: the model. It is read once; a changed model is a new loop, whose program is the same.
+      d: a state of one world, which is copied.
+      function: `(m, d) -> d`, what a call does.
+
+    Attributes:
+      data: the state. Its fields are numpy arrays, which stay the same ones: what is written to
+        them counts in the next call, and after it they have what it found.
+
+    Raises:
+      ValueError: for many worlds.
+      TypeError: for a function whose result is no state of the same shapes, at the first call.
+
+    >>> import jaxsim
+    >>> m = jaxsim.load_model(
+    ...     "<mujoco><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody>"
+    ...     "<actuator><motor joint='j'/></actuator></mujoco>"
+    ... )
+    >>> loop = jaxsim.ControlLoop(m, jaxsim.make_data(m))
+    >>> for _ in range(10):
+    ...     loop.data.ctrl[:] = 1 - loop.data.qpos
+    ...     loop.step()
+    >>> round(float(loop.data.time), 3)
+    0.02
+    """
+
+    def __init__(self, m: Model, d: Data, function: Callable[[Model, Data], Data] = step):
+        check_model("ControlLoop", m)
+        check_data("ControlLoop", m, d, ())
+        of_model, of_data = _kinds(m), _kinds(d)
+        self._program = _program(function, of_model, of_data)
+        self._model = jax.device_put(of_model.packed(m))
+        self._numbers = [np.array(a) for a in of_data.packed(d)]
+        self.data: Data = of_data.unpacked(self._numbers)
+
+    def step(self, count: int = 1) -> None:
+        """Calls the function with the state, and puts its result in place, `count` times."""
+        for _ in range(check_count("ControlLoop.step: count", count)):
+            found = self._program(self._model, self._numbers)
+            for numbers, new in zip(self._numbers, found, strict=True):
+                np.copyto(numbers, new)
+
+
+class _Kinds(NamedTuple):
+    """How the leaves of a tree lie in one array for each kind of number."""
+
+    structure: jax.tree_util.PyTreeDef
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype, ...]
+
+    @property
+    def kinds(self) -> list[np.dtype]:
+        return list(dict.fromkeys(self.dtypes))
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Kind and shape of each leaf, by name."""
+        whole = jax.tree.unflatten(self.structure, range(len(self.shapes)))
+        return {
+            jax.tree_util.keystr(path, simple=True, separator="."): f"{self.dtypes[k]}"
+            f"{list(self.shapes[k])}"
+            for path, k in jax.tree_util.tree_leaves_with_path(whole)
+        }
+
+    def packed(self, tree: Tree) -> list:
+        """An array for each kind; of numpy for numpy's."""
+        leaves = jax.tree.leaves(tree)
+        xp = jnp if any(isinstance(a, jax.Array) for a in leaves) else np
+        return [
+            xp.concatenate(
+                [a.ravel() for a, t in zip(leaves, self.dtypes, strict=True) if t == kind]
+            )
+            for kind in self.kinds
+        ]
+
+    def unpacked(self, numbers: Sequence) -> Any:
+        """The tree; of numpy arrays its leaves are views."""
+        whole = dict(zip(self.kinds, numbers, strict=True))
+        start = dict.fromkeys(self.kinds, 0)
+        leaves = []
+        for shape, kind in zip(self.shapes, self.dtypes, strict=True):
+            end = start[kind] + int(np.prod(shape))
+            leaves.append(whole[kind][start[kind] : end].reshape(shape))
+            start[kind] = end
+        return jax.tree.unflatten(self.structure, leaves)
+
+
+def _kinds(tree: Tree) -> _Kinds:
+    leaves, structure = jax.tree.flatten(tree)
+    return _Kinds(structure, tuple(map(np.shape, leaves)), tuple(np.dtype(a.dtype) for a in leaves))
+
+
+@functools.cache
+def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
+    """The compiled function, from numbers to numbers; one for all loops of a kind."""
+
+    def advance(model: list, numbers: list) -> list:
+        new = function(of_model.unpacked(model), of_data.unpacked(numbers))
+        if (found := _kinds(new)) != of_data:
+            raise TypeError(_difference(of_data, found))
+        return of_data.packed(new)
+
+    return jax.jit(advance)
+
+
+def _difference(state: _Kinds, found: _Kinds) -> str:
+    own, other = state.described, found.described
+    wrong = [
+        f"{name}: {other.get(name, 'nothing')} instead of {own.get(name, 'nothing')}"
+        for name in own | other
+        if own.get(name) != other.get(name)
+    ]
+    start = "ControlLoop: function: expected a state like the one that it is given, got"
+    return f"{start} {'; '.join(wrong[:3]) or 'other static fields'}"
