@@ -189,9 +189,10 @@ def calls(rows: list[dict]) -> list[list[str]]:
     """Time of a step of one world that Python drives."""
     out = [["model", "MuJoCo C", "MJX", "a call of `jit(step)`", "`ControlLoop`", "MJX / it"]]
     for model in unique(row["model"] for row in rows):
-        took = {row["engine"]: row["seconds"] for row in rows if row["model"] == model}
-        cells = [f"{1e6 * took[way]:,.0f} us" for way in ("c", "mjx", "jit", "loop")]
-        out.append([model, *cells, f"{took['mjx'] / took['loop']:.1f}"])
+        took = {row["engine"]: row for row in rows if row["model"] == model}
+        cells = [step_time(took.get(way, {})) for way in ("c", "mjx", "jit", "loop")]
+        both = [took.get(way, {}).get("seconds") for way in ("mjx", "loop")]
+        out.append([model, *cells, f"{both[0] / both[1]:.1f}" if all(both) else "-"])
     return out
 
 

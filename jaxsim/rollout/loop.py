@@ -52,10 +52,11 @@ class ControlLoop:
     def __init__(self, m: Model, d: Data, function: Callable[[Model, Data], Data] = step):
         check_model("ControlLoop", m)
         check_data("ControlLoop", m, d, ())
+        m, d = jax.device_get(jax.tree.map(jnp.asarray, (m, d)))
         of_model, of_data = _kinds(m), _kinds(d)
         self._program = _program(function, of_model, of_data)
-        self._model = jax.device_put(of_model.packed(m))
-        self._numbers = [np.array(a) for a in of_data.packed(d)]
+        self._model = jax.device_put(of_model.packed(m, np.concatenate))
+        self._numbers = of_data.packed(d, np.concatenate)
         self.data: Data = of_data.unpacked(self._numbers)
 
     def step(self, count: int = 1) -> None:
@@ -87,16 +88,10 @@ class _Kinds(NamedTuple):
             for path, k in jax.tree_util.tree_leaves_with_path(whole)
         }
 
-    def packed(self, tree: Tree) -> list:
-        """An array for each kind; of numpy for numpy's."""
-        leaves = jax.tree.leaves(tree)
-        xp = jnp if any(isinstance(a, jax.Array) for a in leaves) else np
-        return [
-            xp.concatenate(
-                [a.ravel() for a, t in zip(leaves, self.dtypes, strict=True) if t == kind]
-            )
-            for kind in self.kinds
-        ]
+    def packed(self, tree: Tree, concatenate: Callable = jnp.concatenate) -> list:
+        """An array for each kind."""
+        leaves = list(zip(jax.tree.leaves(tree), self.dtypes, strict=True))
+        return [concatenate([a.ravel() for a, of in leaves if of == kind]) for kind in self.kinds]
 
     def unpacked(self, numbers: Sequence) -> Any:
         """The tree; of numpy arrays its leaves are views."""
@@ -115,7 +110,7 @@ def _kinds(tree: Tree) -> _Kinds:
     return _Kinds(structure, tuple(map(np.shape, leaves)), tuple(np.dtype(a.dtype) for a in leaves))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=32)
 def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
     """The compiled function, from numbers to numbers; one for all loops of a kind."""
 

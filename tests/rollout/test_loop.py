@@ -54,10 +54,10 @@ def test_every_array_is_that_of_a_step():
     m = jaxsim.load_model(MODEL)
     start = jaxsim.make_data(m, "all")
     before = jax.tree.map(np.array, start)
-    loop = jaxsim.ControlLoop(m, start)
+    loop = jaxsim.ControlLoop(m, start.replace(time=0.25))
     loop.data.qvel[0] = 0.5
     loop.step(3)
-    d = start.replace(qvel=start.qvel.at[0].set(0.5))
+    d = start.replace(time=0.25, qvel=start.qvel.at[0].set(0.5))
     step = jax.jit(jaxsim.step)
     for _ in range(3):
         d = step(m, d)

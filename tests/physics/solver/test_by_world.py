@@ -84,9 +84,8 @@ def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
     found = [random_state(mj, seed, spread=spread) for seed in range(3)]
     mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_WARMSTART
     m = m.replace(opt=m.opt.replace(disableflags=m.opt.disableflags | DisableBit.WARMSTART))
-    found[1].qpos[2] += 5 * (
-        mj.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
-    )  # the first out of contact
+    free = mj.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
+    found[1].qpos[2] += 5 * free  # the first body out of contact
     for one in found:
         mujoco.mj_forward(mj, one)
     assert len({one.nefc for one in found}) > 1
