@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.model.model import Model
-from jaxsim.model.switch.switches import FIXED, SWITCHES
+from jaxsim.model.switch.switches import compiled_out
 from jaxsim.words import remedy
 
 SIGNALS = ("sensor", "qpos", "qvel", "ctrl")
@@ -234,21 +234,9 @@ def current(m: Model, field: str):
 
 
 def _check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
-    """Refuses a number for which the program of the model has no place."""
+    """Refuse a number that has no effect in the program of the model."""
     if field == "actuator_delay":
         raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")
-    for switch in (*SWITCHES, *FIXED):
-        if field not in switch.fields:
-            continue
-        flag = np.asarray(getattr(m.structure, switch.flag), bool)
-        if flag.all() if not switch.each else flag[ids].all():
-            continue
-        cure = (
-            f"load the model with free=({field!r},)"
-            if switch in SWITCHES
-            else "write it in the model before it is loaded"
-        )
-        raise ValueError(
-            f"{key}: {field} was 0 when the model was made, so that its program has no place for "
-            f"{switch.lacks}; {cure}"
-        )
+    reason = compiled_out(m.structure, field, ids)
+    if reason is not None:
+        raise ValueError(f"{key}: {field} {reason}")

@@ -41,9 +41,10 @@ def load_model(
         looked at more closely; the first ones stay, the overflow is counted. None: the same, by
         `max_geom_pairs` (of each two types). `suggest_capacities` measures both.
       free: names of real fields that may change after loading though they are zero now, such as
-        "dof_frictionloss" or "opt.density", or "all". What is zero and not free is left out of the
-        program, and `Model.replace` refuses to set it. Name here what you batch, randomize or
-        differentiate; `model/switch/switches.py` has the table.
+        "dof_frictionloss" or "opt.density", or "all". A field that is zero for every item and not
+        free is compiled out, and `Model.replace` refuses to set it; one nonzero item keeps it live
+        for all items. Name here the fields that you batch, randomize or differentiate from zero;
+        `model/switch/switches.py` has the table.
       smooth: length over which contacts are felt from a distance [m], so that gradients see them
         before they touch (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those
         of MuJoCo. A saved model has it or not: None keeps its length, 0 takes it away.

@@ -37,7 +37,7 @@ def test_numbers_that_shape_the_program():
           </tendon>
         </mujoco>""")
     assert m.flg_fluid
-    np.testing.assert_array_equal(m.geom_hasfluid, [False, False, True])
+    np.testing.assert_array_equal(m.geom_hasfluid, [True, True, True])
     np.testing.assert_array_equal(m.wrap_sideid, [-1, 0, -1, -1, -1])
 
 

@@ -1,5 +1,7 @@
 """Numbers that are zero in the file and set later count as if they had been in the file."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -103,11 +105,131 @@ def test_a_number_set_from_zero_is_that_number_in_the_file(plain):
                 if error > TOLERANCE:
                     wrong.append(f"{name}: {field} differs by {error:.1e}")
     assert not wrong, "\n".join(wrong)
-    switched = {name for switch in SWITCHES for name in switch.fields}
+    # MJCF has no virtual mass; the tests of partly nonzero fields cover geom_fluid
+    switched = {name for switch in SWITCHES for name in switch.fields} - {"geom_fluid"}
     assert switched <= tried, switched - tried
 
 
-def test_what_the_program_has_no_place_for_is_refused():
+# One item of each switch is not zero, and it is not the first.
+EDITS = (
+    ('name="x" type="slide"', 'name="x" frictionloss=".2" margin=".02" type="slide"'),
+    ('name="s"><site', 'name="s" frictionloss=".1" armature=".05"><site'),
+    ('name="f" range', 'name="f" margin=".01" range'),
+    ('name="pull" tendon="s"', 'name="pull" tendon="s" damping=".1" armature=".02"'),
+    (
+        'type="box" size=".05 .04 .03"',
+        'name="hand" type="box" size=".05 .04 .03" fluidshape="ellipsoid" adhesion="2" '
+        'surfacevel="0 1 0 0 0 0"',
+    ),
+    (
+        "<pair geom1",
+        '<pair geom1="foot" geom2="hand" condim="3" adhesion="1"/><pair geom1',
+    ),
+    ("<worldbody>", '<option density="5" viscosity=".1"/><worldbody>'),
+)
+PARTIAL = functools.reduce(lambda xml, edit: xml.replace(*edit), EDITS, PLAIN)
+EACH = tuple(name for switch in SWITCHES if switch.each for name in switch.fields)
+
+
+def with_all_items(m: jaxsim.Model, seed: int) -> dict[str, np.ndarray]:
+    """Every field that switches per item, with its zeros replaced by numbers of their own."""
+    rng = np.random.default_rng(seed)
+    values = {}
+    for name in EACH:
+        old = np.asarray(getattr(m, name))
+        values[name] = np.where(old == 0, rng.uniform(0.02, 0.06, old.shape), old)
+    return values
+
+
+def of_mujoco(values: dict[str, np.ndarray], start: jaxsim.Data) -> mujoco.MjData:
+    model = mujoco.MjModel.from_xml_string(PARTIAL)
+    for name, value in values.items():
+        getattr(model, name)[:] = value
+    data = mujoco.MjData(model)
+    mujoco.mj_setConst(model, data)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = start.qpos, start.qvel, start.ctrl
+    mujoco.mj_step(model, data)
+    return data
+
+
+@pytest.fixture(scope="module")
+def partial():
+    m = jaxsim.load_model(PARTIAL)
+    qvel = np.random.default_rng(3).normal(size=m.nv)
+    d = jaxsim.make_data(m).replace(qvel=jnp.asarray(qvel), ctrl=jnp.asarray([0.3, -0.2]))
+
+    def advance(values):
+        return jaxsim.step(jaxsim.set_const(m.replace(**values)), d)
+
+    return m, d, advance
+
+
+def test_every_item_of_a_live_field_counts_when_traced(partial):
+    m, d, advance = partial
+    for name in EACH:
+        assert (np.asarray(getattr(m, name)) == 0).any(), name
+    values = with_all_items(m, 0)
+    here, there = jax.jit(advance)(values), of_mujoco(values, d)
+    for field in ("qacc", "qvel", "sensordata", "qfrc_passive", "qfrc_constraint"):
+        np.testing.assert_allclose(
+            getattr(here, field), getattr(there, field), rtol=1e-6, atol=1e-6, err_msg=field
+        )
+    m.replace(**values)  # concrete numbers are not refused either
+
+
+def test_every_item_of_a_live_field_counts_in_a_batch(partial):
+    m, d, advance = partial
+    worlds = [with_all_items(m, seed) for seed in (0, 1)]
+    batch = {name: np.stack([w[name] for w in worlds]) for name in EACH}
+    here = jax.jit(jax.vmap(advance))(batch)
+    for k, values in enumerate(worlds):
+        there = of_mujoco(values, d)
+        np.testing.assert_allclose(here.qacc[k], there.qacc, rtol=1e-6, atol=1e-6)
+
+
+def test_a_gradient_reaches_items_that_were_zero(partial):
+    m, _, advance = partial
+    values = jax.tree.map(jnp.asarray, with_all_items(m, 0))
+
+    def loss(values):
+        return jnp.sum(jnp.sin(np.arange(1.0 * m.nv) + advance(values).qvel))
+
+    slope = jax.jit(jax.grad(loss))(values)
+    rng = np.random.default_rng(5)
+    evaluate = jax.jit(loss)
+    for name in EACH:
+        old = np.asarray(getattr(m, name))
+        way = np.where(old == 0, rng.normal(size=old.shape), 0)
+        h = 1e-6
+        high, low = (evaluate(values | {name: values[name] + s * h * way}) for s in (1, -1))
+        along = np.sum(np.asarray(slope[name]) * way)
+        np.testing.assert_allclose(
+            along, (high - low) / (2 * h), rtol=1e-4, atol=1e-8, err_msg=name
+        )
+
+
+def test_two_hinges_slow_down_by_their_own_friction():
+    """A model of which only one joint has dry friction, as most robots."""
+    hinge = "<joint axis='0 1 0'{}/><geom type='capsule' size='.05 .2' pos='.2 0 0'/>"
+    inner = f"<body pos='.4 0 0'>{hinge.format('')}</body>"
+    outer = hinge.format(" frictionloss='.3'")
+    xml = f"<mujoco><worldbody><body>{outer}{inner}</body></worldbody></mujoco>"
+    m = jaxsim.load_model(xml)
+    d = jaxsim.make_data(m)
+
+    def end(loss):
+        new = m.replace(dof_frictionloss=loss)
+        return jax.lax.fori_loop(0, 50, lambda _, d: jaxsim.step(new, d), d).qpos
+
+    loss = jnp.array([0.3, 0.5])
+    model = mujoco.MjModel.from_xml_string(xml)
+    model.dof_frictionloss[:] = loss
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 50)
+    np.testing.assert_allclose(jax.jit(end)(loss), data.qpos, rtol=1e-6)
+
+
+def test_a_field_that_was_compiled_out_is_refused():
     m = jaxsim.load_model(PLAIN)
     for switch in (*SWITCHES, *FIXED):
         for name in switch.fields:
@@ -125,16 +247,16 @@ def test_what_the_program_has_no_place_for_is_refused():
             changed(m, name, leaf)  # what stays zero is no change
 
 
-def test_only_items_without_a_place_are_refused():
+def test_a_field_with_one_nonzero_item_is_live_for_all():
     m = jaxsim.load_model(PLAIN, free=["opt.density"])
     m.replace(opt=m.opt.replace(density=jnp.asarray(1.2)))
     xml = PLAIN.replace('name="x"', 'name="x" frictionloss="1"')
     m = jaxsim.load_model(xml)
-    assert not m.dof_hasfriction[:-1].any()
-    m.replace(dof_frictionloss=m.dof_frictionloss * 3)
-    jax.jit(lambda k: m.replace(dof_frictionloss=m.dof_frictionloss * k).qpos0)(2.0)
-    with pytest.raises(ValueError, match="of item 6 is not zero"):
-        m.replace(dof_frictionloss=m.dof_frictionloss.at[6].set(1.0))
+    assert m.dof_hasfriction.all()
+    assert not m.tendon_hasfriction.any()
+    m.replace(dof_frictionloss=m.dof_frictionloss.at[6].set(1.0))
+    with pytest.raises(ValueError, match="of item 1 is not zero"):
+        m.replace(tendon_frictionloss=m.tendon_frictionloss.at[1].set(1.0))
 
 
 def test_free_fields_survive_saving_and_are_checked(tmp_path):

@@ -1,10 +1,12 @@
-"""Real numbers whose being zero or not decides which parts a program has.
+"""Real fields that are compiled out where they are zero.
 
-A dof without dry friction has no row in the solver, a model in a vacuum no fluid forces: what is
-not there costs nothing. So a number that is zero when the model is made cannot have an effect
-later, unless its user says that it may: `load_model(..., free=...)`. This table is the one place
-that knows these numbers; the flags they set are part of the structure, and `Model.replace` refuses
-a number that the structure cannot honor.
+A model without dry friction has no friction rows in the solver, a model in a vacuum no fluid
+forces: what is not there costs nothing. One rule holds for all of these fields: a field that is
+zero for every item when the model is made is compiled out, unless `load_model(..., free=...)` names
+it; one item that is not zero keeps the field live for all items. So a live field can be traced,
+batched and differentiated without regard to which of its items were zero, and `Model.replace`
+refuses a field that was compiled out. The flags are tables of the structure; this is the one file
+that computes them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,15 +23,16 @@ Free = Literal["all"] | Iterable[str]
 
 
 class Switch(NamedTuple):
-    """What some numbers switch on.
+    """A part of the program that some fields switch on.
 
     Attributes:
       flag: table of the structure.
       fields: real fields, "opt.density" for one of the options; one that is not zero sets the flag.
-      each: every item has a flag of its own; else the model has one.
+      each: the flag is a table with an entry per item; else one bool. All entries are equal, unless
+        `adr` decides.
       lacks: what a program without the flag does not have.
-      place: table of addresses; an item that has one, at least 0, has the flag, whatever its
-        numbers are.
+      adr: table of addresses; an item with an address (>= 0) has the flag, whatever its numbers
+        are.
       positive: only numbers above zero set the flag, as in MuJoCo.
     """
 
@@ -37,7 +40,7 @@ class Switch(NamedTuple):
     fields: tuple[str, ...]
     each: bool
     lacks: str
-    place: str = ""
+    adr: str = ""
     positive: bool = False
 
 
@@ -65,10 +68,10 @@ SWITCHES = (
     Switch("geom_hasadhesion", ("geom_adhesion",), True, "adhesion of its contacts"),
     Switch("pair_hasadhesion", ("pair_adhesion",), True, "adhesion of its contacts"),
     Switch("geom_hassurfacevel", ("geom_surfacevel",), True, "a moving surface"),
-)
-# What is a matter of kind, or not simulated at all: on or off when the model is made.
-FIXED = (
     Switch("geom_hasfluid", ("geom_fluid",), True, "the forces of fluidshape='ellipsoid'"),
+)
+# Items with a slot in Data: the compiler allocates it, so these are on or off per item, for good.
+FIXED = (
     Switch("jnt_isplastic", ("jnt_springyield",), True, "a spring that yields", "jnt_plasticadr"),
     Switch(
         "tendon_isplastic",
@@ -96,15 +99,15 @@ FREE = frozenset(name for switch in SWITCHES for name in switch.fields)
 
 
 def flags(value: Callable[[str], Any]) -> dict[str, Any]:
-    """The flags of a model; `value(field)` gives its numbers."""
+    """Return the flags of a model by name; `value(field)` returns the numbers of a field."""
     return {
-        s.flag: value(s.place) >= 0 if s.place else _flag(s, [value(name) for name in s.fields])
+        s.flag: value(s.adr) >= 0 if s.adr else _flag(s, [value(name) for name in s.fields])
         for s in (*SWITCHES, *FIXED)
     }
 
 
 def freed(structure: Structure, free: Free) -> Structure:
-    """A structure for which some numbers are free: zero now, and anything later.
+    """Return a structure in which some fields are live, zero or not.
 
     Raises:
       ValueError: `free` is no collection of names of fields.
@@ -120,13 +123,28 @@ def freed(structure: Structure, free: Free) -> Structure:
     return structure.replace(**tables) if tables else structure
 
 
+def compiled_out(structure: Structure, field: str, ids: np.ndarray | None = None) -> str | None:
+    """Return why a field has no effect in the programs of a structure, with the remedy; or None.
+
+    Args:
+      structure: of the model.
+      field: name of a real field, "opt.density" for one of the options.
+      ids: items that matter; None: all.
+    """
+    for switch, name in _concerned({field: None}):
+        flag = np.asarray(getattr(structure, switch.flag), bool)
+        if not (flag if ids is None or not switch.each else flag[ids]).all():
+            return _lack(switch, name)
+    return None
+
+
 def check_switches(
     structure: Structure, values: Mapping[str, Any], fields: Mapping[str, Field]
 ) -> None:
-    """Refuses numbers that have no effect in the program of a structure.
+    """Refuse numbers that have no effect in the program of a structure.
 
-    A value that is traced is refused only where no item has a place for it: that some items which
-    were zero stay zero cannot be seen then.
+    The value of a traced field is not known: it is refused where the field was compiled out. A
+    traced delay or yield of an item without a slot (`FIXED`) is ignored, as in MuJoCo.
 
     Args:
       structure: of the model.
@@ -146,15 +164,14 @@ def check_switches(
                 raise ValueError(f"{name}: {_lack(switch, name)}")
             continue
         on = _by_item(value, len(fields[name].shape)) if switch.each else _any(switch, value)
-        lost = np.flatnonzero(on & ~flag)
-        if lost.size:
-            items = f" of item {', '.join(map(str, lost[:5]))}" if switch.each else ""
-            more = f" and {lost.size - 5} more" if lost.size > 5 else ""
-            raise ValueError(f"{name}: {_lack(switch, name)} (a value{items}{more} is not zero)")
+        dropped = np.flatnonzero(on & ~flag)
+        if dropped.size:
+            items = f" of {_listed(dropped)}" if switch.each else ""
+            raise ValueError(f"{name}: {_lack(switch, name)} (a value{items} is not zero)")
 
 
 def check_states(structure: Structure, values: Mapping[str, Any]) -> None:
-    """Refuses parameters that would add or remove an activation.
+    """Refuse parameters that would add or remove an activation.
 
     Args:
       structure: of the model.
@@ -197,16 +214,17 @@ def _lack(switch: Switch, name: str) -> str:
         if switch in SWITCHES
         else "write it in the model before it is loaded"
     )
-    return (
-        f"was 0 when the model was made, so that its program has no place for {switch.lacks}; "
-        f"{remedy}"
-    )
+    return f"was 0 when the model was made, which compiled out {switch.lacks}; {remedy}"
+
+
+def _listed(items: np.ndarray) -> str:
+    more = f" and {items.size - 5} more" if items.size > 5 else ""
+    return f"item {', '.join(map(str, items[:5]))}{more}"
 
 
 def _flag(switch: Switch, values: list) -> Any:
-    if not switch.each:
-        return any(_any(switch, value) for value in values)
-    return np.logical_or.reduce([_by_item(v, np.ndim(v)) for v in values])
+    on = any(_any(switch, value) for value in values)
+    return np.full(len(values[0]), on) if switch.each else on
 
 
 def _any(switch: Switch, value) -> bool:
@@ -214,7 +232,7 @@ def _any(switch: Switch, value) -> bool:
 
 
 def _by_item(value, rank: int) -> np.ndarray:
-    """[items] bool: an item has a number that is not zero, in some world of a batch.
+    """Return which items have a number that is not zero in some world of a batch, bool [items].
 
     Args:
       value: the numbers, with any leading axes of a batch.

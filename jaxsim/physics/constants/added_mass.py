@@ -19,15 +19,19 @@ def geom_fluid(m: Model) -> Array:
 
     Virtual mass of an ellipsoid along an axis: V kappa / (2 - kappa).
     """
-    geom = np.flatnonzero(m.geom_hasfluid)
+    flat = np.isin(m.geom_type, (GeomType.PLANE, GeomType.HFIELD))
+    geom = np.flatnonzero(m.geom_hasfluid & ~flat)
     axes = semiaxes(m, geom)
     kappa = [_kappa(*axes[k:], *axes[:k]) for k in range(3)]
     volume = 4 / 3 * np.pi * axes[0] * axes[1] * axes[2]
     mass = [volume * k / jnp.maximum(MINVAL, 2 - k) for k in kappa]
     inertia = [_virtual_inertia(volume, axes, kappa, k) for k in range(3)]
     found = jnp.stack(mass + inertia, axis=1)
-    whole = jnp.broadcast_to(m.geom_fluid, (*m.geom_fluid.shape[:2], *found.shape[2:]))
-    return whole.at[geom, 6:].set(found)
+    batch = jnp.broadcast_shapes(m.geom_fluid.shape[2:], found.shape[2:])
+    whole = jnp.broadcast_to(m.geom_fluid, (*m.geom_fluid.shape[:2], *batch))
+    # A geom without interaction keeps its numbers: it has no virtual mass in the model's file.
+    interacts = take(whole, geom)[:, :1] > 0
+    return whole.at[geom, 6:].set(jnp.where(interacts, found, take(whole, geom)[:, 6:]))
 
 
 def semiaxes(m: Model, geom: np.ndarray) -> list:

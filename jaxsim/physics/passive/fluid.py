@@ -7,13 +7,13 @@ as the box of its inertia.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import MINVAL
+from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take, weighted_sum
+from jaxsim.physics.arrays.select import take, weighted_sum
 from jaxsim.physics.body.applied import wrench_force
 from jaxsim.physics.constants.added_mass import semiaxes
 
@@ -44,9 +44,24 @@ def fluid_wrench(m: Model, d: Data, drag_only: bool = False) -> tuple[Vec, Vec]:
 
 @derived
 def fluid_geoms(s: Structure) -> tuple[np.ndarray, np.ndarray]:
-    """Geoms of the ellipsoid model, and `[nbody, k]`: 1 where a geom is the body's."""
-    geom = np.flatnonzero(s.geom_hasfluid)
+    """Return geoms that may use the ellipsoid model, and `[nbody, k]`: 1 for a body's own geoms.
+
+    Which of them do is a number: their interaction coefficient, `geom_fluid[:, 0]`.
+    """
+    moves = (s.geom_bodyid > 0) & ~np.isin(s.geom_type, (GeomType.PLANE, GeomType.HFIELD))
+    geom = np.flatnonzero(s.geom_hasfluid & moves)
     return geom, 1.0 * (np.arange(s.nbody)[:, None] == s.geom_bodyid[geom])
+
+
+def _uses_box(m: Model) -> Array:
+    """Return which bodies feel the medium by the box of their inertia, bool `[nbody, *W]`."""
+    heavy = m.body_mass > MINVAL
+    geom, member = fluid_geoms(m)
+    if not len(geom):
+        return heavy
+    interaction = take(m.geom_fluid, geom)[:, 0]
+    interacts = (interaction > 0).astype(interaction.dtype)
+    return heavy & (weighted_sum(member, interacts) == 0)
 
 
 def _velocity(m: Model, d: Data, body: np.ndarray, point: Vec, R: Rot) -> tuple[Vec, Vec]:
@@ -76,11 +91,11 @@ def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
     mean = (x + y + z) / 3
     area = Vec(y * z, z * x, x * y)
     swept = Vec(x * (y**4 + z**4), y * (z**4 + x**4), z * (x**4 + y**4))
-    through_body = (m.body_mass > MINVAL) & column(fluid_geoms(m)[1].sum(1) == 0, mass)
     push = _opposed(v, area.scale(2 * rho), 6 * PI * beta * mean)
     turn = _opposed(omega, swept.scale(0.5 * rho), 8 * PI * beta * mean**3)
     zero = push.map(jnp.zeros_like)
-    return select(through_body, d.ximat @ push, zero), select(through_body, d.ximat @ turn, zero)
+    box = _uses_box(m)
+    return select(box, d.ximat @ push, zero), select(box, d.ximat @ turn, zero)
 
 
 def _opposed(v: Vec, quadratic: Vec, linear: Array) -> Vec:

@@ -124,7 +124,8 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
         parts.append((tendon, dist < take(m.tendon_margin, tendon)))
     rubs = np.flatnonzero(two & m.tendon_hasfriction)
     if len(rubs):
-        parts.append((rubs, jnp.ones((len(rubs), *d.qpos.shape[1:]), bool)))
+        has_row = take(m.tendon_frictionloss, rubs) > 0
+        parts.append((rubs, jnp.broadcast_to(has_row, (len(rubs), *d.qpos.shape[1:]))))
     if is_discrete(m) and two.any():
         parts.append((np.flatnonzero(two), implicit_tendons(m, d.qpos)[two]))
     if not parts:

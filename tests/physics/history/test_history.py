@@ -250,7 +250,7 @@ def test_what_is_refused():
         jaxsim.init_ctrl_history(m, d, "held", None, np.zeros(3))
     with pytest.raises(ValueError, match="times: expected increasing numbers"):
         jaxsim.init_ctrl_history(m, d, "held", np.zeros(4), np.zeros(4))
-    with pytest.raises(ValueError, match="no place for a history"):
+    with pytest.raises(ValueError, match="compiled out a history"):
         m.replace(actuator_delay=m.actuator_delay.at[0].set(0.1))
     assert jaxsim.load_model("<mujoco/>").nhistory == 0
 
