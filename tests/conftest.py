@@ -31,7 +31,7 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 KERNELS = re.compile(
     r"tests/(test_(configs|transformations|program_size)|rollout/|envs/test_env"
     r"|physics/(arrays/|collision/test_|constraint/|solver/|sleep/test_still|integrate/"
-    r"|test_(stages|together)|query/test_object_motion))"
+    r"|test_(stages|together)|query/test_object_motion|constants/test_every_form))"
 )
 BY_KERNELS = PLATFORMS["cpu"]
 

@@ -128,7 +128,7 @@ def _by_entries(m: Model, d: Data, force: Spatial) -> TreeMatrix | Apart | None:
         products = Apart.of_products(f, x, inertia_parts(m), dof_ancestors(m), solve_spd)
     else:
         return None
-    return products.plus_diagonal(jnp.broadcast_to(dof_armature(m), d.qvel.shape))
+    return products.plus_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
 
 
 def _factors(d: Data) -> Data:
