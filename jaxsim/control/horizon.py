@@ -23,6 +23,7 @@ from jaxsim.control.shooting import shoot
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
+from jaxsim.physics.history.clock import elapsed
 from jaxsim.words import remedy
 
 
@@ -31,6 +32,7 @@ class Running(NamedTuple):
 
     Attributes:
       time: when the plan begins, () [s].
+      time_low: what it lacks in single precision, () [s]; None in double.
       guess: the controls (steps, nu), or the knots (n, nu), that the next plan begins from.
       ctrl: the controls of the plan, (steps, nu).
       cost: of its motion, ().
@@ -38,6 +40,7 @@ class Running(NamedTuple):
     """
 
     time: jax.Array
+    time_low: jax.Array | None
     guess: jax.Array
     ctrl: jax.Array
     cost: jax.Array
@@ -127,6 +130,7 @@ def receding(
         check_motion("receding", m, d, jnp.zeros((steps, m.nu)), problem)
         return Running(
             jnp.asarray(d.time),
+            None if d.time_low is None else jnp.asarray(d.time_low),
             jnp.zeros((rows, m.nu), dtype),
             jnp.zeros((steps, m.nu), dtype),
             jnp.full((), jnp.inf, dtype),
@@ -137,10 +141,10 @@ def receding(
         length = steps * m.opt.timestep
         # knots lie from the start to the end of the horizon, controls at the start of each step
         spacing = length / max(knots - 1, 1) if samples else m.opt.timestep
-        guess = moved_on(running.guess, (d.time - running.time) / spacing)
+        guess = moved_on(running.guess, elapsed(d, running.time, running.time_low) / spacing)
         key, now = jax.random.split(running.key)
         guess, ctrl, cost = improve(m, d, guess, problem, now, how)
-        return ctrl[0], Running(d.time, guess, ctrl, cost, key)
+        return ctrl[0], Running(d.time, d.time_low, guess, ctrl, cost, key)
 
     return Planner(start, plan)
 

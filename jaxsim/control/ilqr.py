@@ -26,7 +26,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
 LENGTHS = 0.5 ** np.arange(8)  # of the change of the controls
-STATE = ("time", "qpos", "qvel", "act", "plastic", "qacc_warmstart")
+STATE = ("time", "time_low", "qpos", "qvel", "act", "plastic", "qacc_warmstart")
 
 
 class Solution(NamedTuple):

@@ -93,7 +93,8 @@ def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data]
     """
     if m.opt.integrator == IntegratorType.RK4:  # the results of its step are of its last stage
         return forward(m, before)
-    state = ("time", "qpos", "qvel", "act", "history", "plastic", "ctrl")
+    state = (*("time", "time_low", "qpos", "qvel", "act", "history", "history_low"),
+             *("plastic", "ctrl"))  # fmt: skip
     return after.replace(**{name: getattr(before, name) for name in state})
 
 

@@ -44,6 +44,7 @@ from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 from jaxsim.physics.api import step
 from jaxsim.physics.arguments import check_count
+from jaxsim.physics.history.clock import later
 
 
 class _Pieces(NamedTuple):
@@ -186,7 +187,7 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
     def world(i: jax.Array) -> Data:
         there = moved(m, d, whole * (i / steps))
         return there.replace(
-            time=d.time + i.astype(d.time.dtype) * m.opt.timestep.astype(d.time.dtype),
+            **later(d, i.astype(d.time.dtype) * m.opt.timestep.astype(d.time.dtype)),
             qvel=jnp.where(i == 0, d.qvel, speed),
         )
 
@@ -354,7 +355,8 @@ def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
         )
     # the first state is the start; time is what the steps make it
     part = jnp.arange(steps + 1, dtype=d.time.dtype)
-    given = _state(states) | {"time": d.time + part * m.opt.timestep.astype(d.time.dtype)}
+    times = jax.vmap(lambda p: later(d, p * m.opt.timestep.astype(d.time.dtype)))(part)
+    given = _state(states) | times
     return jax.tree.map(lambda a, b: b.at[0].set(a), _state(d), given)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.enums import MINAWAKE
 from jaxsim.math.components import Components
@@ -18,6 +19,7 @@ FAR = 1e10  # distance at a place without a contact [m]
 AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just moved
 
 
+SINGLE = ("is_single_precision",)  # what the clock has there
 SOFT = ("flex_touches",)  # what only contacts of flexes have
 PASSIVE = ("flex_passive",)  # and those that may have no rows
 
@@ -125,10 +127,17 @@ class Data(Record):
 
     # state
     time = array(unit="s", doc="simulation time")
+    time_low = array(unit="s", doc="what `time` lacks in single precision", only=SINGLE)
     qpos = array("nq", unit="m or rad", doc="configuration")
     qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
     act = array("na", doc="actuator activation")
     history = array("nhistory", doc="past controls and sensor readings (docs/physics/delays.md)")
+    history_low = array(
+        "nhistorytime",
+        unit="s",
+        doc="what the times in `history` lack in single precision",
+        only=("times_history_in_single_precision",),
+    )
     plastic = array("nplastic", doc="where what yields rests, and frames of rods that twist")
     plugin_state = array("npluginstate", doc="states of plugins")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
@@ -306,6 +315,17 @@ class Data(Record):
         "forces of the rows that do not follow from qacc (m.lists_row_forces); None: they do"
     )
 
+    def replace(self, **values) -> Self:
+        """A copy with some fields changed, see `Record.replace`.
+
+        Setting `time` or `history` sets what is known of it: the low part that it has in single
+        precision becomes zero, unless it is given too.
+        """
+        for name, low in LOW.items():
+            if name in values and low not in values and not self._native:
+                values |= _low_of(low, values[name], getattr(self, name), getattr(self, low))
+        return super().replace(**values)
+
     def bind(self, m: Any, elements: Any) -> Bound[Self]:
         """The fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
 
@@ -336,6 +356,23 @@ class Data(Record):
         return jax.tree.map(choose, self, other)
 
 
+# low parts, in single precision, of fields that have times
+LOW = {"time": "time_low", "history": "history_low"}
+
+
+def _low_of(name: str, value: Any, old: Any, now: Any) -> dict[str, Any]:
+    """The low part `name` of a new value: zero; where that is an axis of a vmap, the axis."""
+    is_number = isinstance(value, int | float) and hasattr(old, "dtype")
+    if not hasattr(value, "dtype") and not is_number:
+        return {} if now is None and hasattr(old, "dtype") else {name: value}
+    if now is None:
+        return {}
+    rank = len(Data.fields[name].shape)  # that of the value too
+    shape = (*np.shape(value)[: np.ndim(value) - rank], *now.shape[now.ndim - rank :])
+    make = jax.ShapeDtypeStruct if isinstance(value, jax.ShapeDtypeStruct) else jnp.zeros
+    return {name: make(shape, now.dtype)}
+
+
 def _instead(table: dict[str, str], name: str) -> str:
     return f": {table[name]}" if name in table else ""
 
@@ -361,8 +398,8 @@ INSTEAD = {
 # what a world always has: its state, its inputs and the counters of a step; under the sleep flag
 # also the sleep of its trees, and the results that wait, unchanged, for a tree to wake
 ALWAYS = frozenset(
-    "time qpos qvel act history plastic plugin_state qacc_warmstart tree_asleep tree_start "
-    "flexvert_lambda flexvert_conage "
+    "time time_low qpos qvel act history history_low plastic plugin_state qacc_warmstart "
+    "tree_asleep tree_start flexvert_lambda flexvert_conage "
     "ctrl qfrc_applied xfrc_applied eq_active mocap_pos mocap_quat userdata "
     "warning warning_lastinfo solver_niter".split()
 )

@@ -8,6 +8,8 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
@@ -411,6 +413,16 @@ class Model(Record):
     def solves_for_forces(self) -> bool:
         """Whether the forces of rows are found beside `qacc`: by PGS and no-slip iterations."""
         return self.opt.noslip_iterations > 0 or self.opt.solver == SolverType.PGS
+
+    @property
+    def is_single_precision(self) -> bool:
+        """Whether its numbers are below double precision: a clock needs two of them."""
+        return np.dtype(self.qpos0.dtype) != np.float64
+
+    @property
+    def times_history_in_single_precision(self) -> bool:
+        """Whether there is a history whose times need two numbers."""
+        return self.is_single_precision and bool(self.nhistory)
 
     @property
     def resolves_shells(self) -> bool:

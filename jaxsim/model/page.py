@@ -76,6 +76,7 @@ COUNTS = {
     "ntupledata": "objects in all `<tuple>` elements",
     "nkey": "key frames",
     "nhistory": "numbers in the histories of all controls and sensors",
+    "nhistorytime": "times in the histories: of samples, and a tick for each of them",
     "nplastic": "numbers that say where what yields rests, and frames of rods that twist",
     "nuserdata": "numbers of user data in Data",
     "ncontact": "contacts that a world has room for",

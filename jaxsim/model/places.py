@@ -4,6 +4,7 @@ Indices are numpy arrays, known when a program is traced.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,21 @@ def ranges(first: np.ndarray, count: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """The places first, first + 1, ... of each of some objects, one after the other."""
     parts = [np.arange(first[i], first[i] + count[i]) for i in ids]
     return np.concatenate([np.zeros(0, int), *parts])
+
+
+def time_places(model: Any) -> np.ndarray:
+    """Where `history` has times: of each buffer the tick, then the samples, (nhistorytime,).
+
+    Args:
+      model: a structure, or an `mujoco.MjModel`.
+    """
+    parts = [np.zeros(0, int)]
+    for kind in ("actuator", "sensor"):
+        addresses, history = getattr(model, f"{kind}_historyadr"), getattr(model, f"{kind}_history")
+        for owner in np.flatnonzero(addresses >= 0):
+            first, size = addresses[owner], history[owner, 0]
+            parts.append(np.array([first, *range(first + 2, first + 2 + size)], int))
+    return np.concatenate(parts)
 
 
 def qpos_places(s: Structure, ids: np.ndarray) -> np.ndarray:

@@ -140,7 +140,14 @@ def derived(make: Callable[..., Any]) -> Callable[..., Any]:
 
 @derived
 def _sizes(s: Structure) -> Mapping[str, int]:
-    return {**s.counts, "nrow": _row_room(s)}
+    return {**s.counts, "nrow": _row_room(s), "nhistorytime": _times_in_history(s)}
+
+
+def _times_in_history(s: Structure) -> int:
+    """Times of samples in all buffers, and the tick of each buffer."""
+    addresses = np.concatenate([s.actuator_historyadr, s.sensor_historyadr])
+    size = np.concatenate([s.actuator_history[:, 0], s.sensor_history[:, 0]])
+    return int(np.sum(np.where(addresses >= 0, size + 1, 0)))
 
 
 def _rows_of_flexes(s: Structure) -> int:

@@ -19,7 +19,10 @@ Function = TypeVar("Function", bound=Callable)
 
 
 class Stage(NamedTuple):
-    """Fields of Data, and working values, that a function reads and those that it writes."""
+    """Fields of Data, and working values, that a function reads and those that it writes.
+
+    With a field that has times goes its low part in single precision (`jaxsim.model.data.LOW`).
+    """
 
     reads: frozenset[str]
     writes: frozenset[str]

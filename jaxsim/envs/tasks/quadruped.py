@@ -76,7 +76,7 @@ class Quadruped(Env):
         """Angles that the joints are to have."""
         action = jnp.clip(action, -1.0, 1.0)
         if self.gait:
-            return d.replace(ctrl=trot(d.userdata, d.time) + SHARE * action)
+            return d.replace(ctrl=trot(d.userdata, d.time, d.time_low) + SHARE * action)
         return d.replace(ctrl=SCALE * action)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
@@ -91,7 +91,7 @@ class Quadruped(Env):
             d.qvel[6:],
             d.ctrl / SCALE,
         ]
-        return jnp.concatenate([*seen, clock(d.time)] if self.gait else seen)
+        return jnp.concatenate([*seen, clock(d.time, d.time_low)] if self.gait else seen)
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """As above."""

@@ -22,6 +22,8 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from jaxsim.math.exact import cycles
+
 RATE = 2.5  # of the clock [Hz]
 LIFT = 0.05  # of a foot in the air [m]
 SLOW = 0.1  # speed of the foot below which it steps less, and not at all at 0 [m/s]
@@ -43,18 +45,24 @@ GAIN = 90.0  # of the servos [N·m/rad]
 AHEAD = (0.0, 0.5, 0.5, 0.0)  # turns of the clock by which legs are ahead
 
 
-def clock(time: jax.Array) -> jax.Array:
-    """Cosine and sine of the clock, (2,)."""
-    angle = 2 * math.pi * RATE * time
+def clock(time: jax.Array, low: jax.Array | None = None) -> jax.Array:
+    """Cosine and sine of the clock, (2,); `low` is what `time` lacks, `d.time_low`."""
+    angle = 2 * math.pi * _turn(time, low)
     return jnp.stack([jnp.cos(angle), jnp.sin(angle)])
 
 
-def trot(command: jax.Array, time: jax.Array) -> jax.Array:
+def _turn(time: jax.Array, low: jax.Array | None) -> jax.Array:
+    """Turns of the clock; in single precision without whole ones."""
+    return RATE * time if low is None else cycles(time, low, RATE)
+
+
+def trot(command: jax.Array, time: jax.Array, low: jax.Array | None = None) -> jax.Array:
     """Targets of the joints from the stance: abduction, hip and knee of each leg, (12,) [rad].
 
     Args:
       command: velocities along x and y [m/s] and about z [rad/s], (3,).
       time: of the clock [s].
+      low: what it lacks in single precision, `d.time_low` [s].
     """
     along, across, out, ahead = (_row(x, command) for x in (ALONG, ACROSS, OUT, AHEAD))
 
@@ -64,14 +72,15 @@ def trot(command: jax.Array, time: jax.Array) -> jax.Array:
     stepping = jnp.minimum(jnp.max(vx**2 + vy**2) / SLOW**2, 1.0)
 
     # where it is: from -1 to 1 on the ground, from 1 to -1 in the air
-    turn = (RATE * (time + HELD + LATE) + ahead) % 1.0
+    now = _turn(time, low)
+    turn = (now + RATE * (HELD + LATE) + ahead) % 1.0
     air = math.pi * (2.0 * turn - 1.0)
     way = jnp.where(turn < 0.5, 4.0 * turn - 1.0, jnp.cos(air))
     half = 0.25 / RATE * way
     lift = jnp.where(turn < 0.5, 0.0, LIFT * stepping * jnp.sin(air) ** 2)
 
     # what it carries: all legs the same, or one pair everything
-    carries = jnp.where((RATE * (time + HELD) + ahead) % 1.0 < 0.5, stepping, -stepping)
+    carries = jnp.where((now + RATE * HELD + ahead) % 1.0 < 0.5, stepping, -stepping)
     load = 0.25 * WEIGHT * (1.0 + carries)
     return _targets(half * vx, out + half * vy, lift, load, out)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.fields import Record
+from jaxsim.model.places import time_places
 
 
 def check_same_model(function: str, model: Any, data: Any) -> None:
@@ -39,7 +40,8 @@ def check_shapes(function: str, model: Any, record: Record, prefix: str) -> None
         symbols = {n for n in field.shape if isinstance(n, str)}
         if "nrow" in symbols:  # MuJoCo's model has no room for rows; nothing is written of them
             continue
-        sizes = {n: room if n == "ncontact" else int(getattr(model, n)) for n in symbols}
+        own = {"ncontact": room, "nhistorytime": len(time_places(model))}
+        sizes = {n: own[n] if n in own else int(getattr(model, n)) for n in symbols}
         if np.shape(value) != field.dims(sizes):
             raise ValueError(
                 f"{function}: {prefix}{name}: has shape {np.shape(value)}, one world of the model "

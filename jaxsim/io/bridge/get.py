@@ -15,6 +15,8 @@ from jaxsim.enums import SleepState, SolverType
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import pattern
 from jaxsim.model.data import ALWAYS, AWAKE, OF_ROWS, OF_SLEEP, Contact, Data
+from jaxsim.model.places import time_places
+from jaxsim.physics.history.clock import low
 
 # poses that MuJoCo does not compute again for what sleeps, and the bodies that they are of
 POSES = {
@@ -70,7 +72,7 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     """
     check_same_model("get_data_into", model, data)
     check_one_world("get_data_into", model, d)
-    d = jax.device_get(d)
+    d = _in_double(model, jax.device_get(d))
     mujoco = _package(model)
     for name in ALWAYS - OF_SLEEP - {"solver_niter"}:
         if (value := getattr(d, name)) is not None:
@@ -106,6 +108,18 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     data.iefc_force[:] = data.efc_force[data.map_iefc2efc]
     if d.M is not None:
         mujoco.mj_factorM(model, data)
+
+
+def _in_double(model: Any, d: Data) -> Data:
+    """A state with the whole clock, and the times of its samples, in double precision."""
+    if d.time_low is None:
+        return d
+    whole = {"time": np.float64(d.time) + np.float64(low(d)), "time_low": None}
+    if d.history_low is not None:
+        history = np.array(d.history, np.float64)
+        history[time_places(model)] += d.history_low
+        whole |= {"history": history, "history_low": None}
+    return d.converted(whole, native=False)
 
 
 def _package(model: Any) -> Any:

@@ -12,6 +12,7 @@ from jaxsim.io.bridge.model import put_model
 from jaxsim.io.bridge.sparse import OWNERS, dense, rows
 from jaxsim.model.allocate import Keep
 from jaxsim.model.data import OF_ROWS, Contact, Data, SolverStat
+from jaxsim.model.places import time_places
 from jaxsim.physics.make_data import make_data
 
 
@@ -48,6 +49,11 @@ def put_data(
         if field.nested is None and (mine := getattr(d, name)) is not None
         if hasattr(data, name) or name == "warning_lastinfo"
     }
+    if d.time_low is not None:  # what single precision drops of them
+        given["time_low"] = _like(d.time_low, data.time - np.float64(np.float32(data.time)))
+    if d.history_low is not None:
+        times = data.history[time_places(model)]
+        given["history_low"] = _like(d.history_low, times - np.float64(np.float32(times)))
     if d.contact is not None:
         given["contact"] = _contacts(d.contact, model, data)
     if d.solver is not None:

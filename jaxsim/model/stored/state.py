@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import State
-from jaxsim.model.data import Data
+from jaxsim.model.data import LOW, Data
 from jaxsim.model.model import Model
 
 # fields by bit, the first of 1
@@ -35,7 +35,8 @@ def get_state(m: Model, d: Data, spec: int) -> jax.Array:
       spec: bits of `State`, such as `State.PHYSICS`.
 
     Returns:
-      (state_size(m, spec),), in the precision of the model.
+      (state_size(m, spec),), in the precision of the model: what `time` and the times in `history`
+      lack in single precision is not among MuJoCo's numbers (`copy_state` has it).
 
     Example:
       >>> from jaxsim.enums import State
@@ -112,7 +113,9 @@ def copy_state(m: Model, src: Data, dst: Data, spec: int) -> Data:
             f"copy_state: src has worlds {np.shape(src.time)} and dst {np.shape(dst.time)}; make "
             "them alike, as with jaxsim.replicate"
         )
-    return dst.replace(**{name: getattr(src, name) for name, _ in _parts(m, spec)})
+    names = [name for name, _ in _parts(m, spec)]
+    names += [LOW[n] for n in names if n in LOW and getattr(src, LOW[n]) is not None]
+    return dst.replace(**{name: getattr(src, name) for name in names})
 
 
 def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -5,7 +5,9 @@ MuJoCo's documentation, Modeling: Delays. An actuator or sensor with `nsample` h
     user, cursor, times[n], values[n, numbers]
 
 with n samples in a ring: `cursor` is the slot of the newest sample, the oldest follows it. `user`
-is the tick at which a sensor with an interval was sampled last.
+is the tick at which a sensor with an interval was sampled last. In single precision the low parts
+of `user` and of the times are in `d.history_low`, buffer by buffer: times are counted from now
+there, which is precise however long the clock has run (clock.py).
 """
 
 from typing import NamedTuple
@@ -14,9 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import MINVAL
+from jaxsim.model.data import Data
+from jaxsim.model.places import time_places
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.arrays.by_kind import join
+from jaxsim.physics.arrays.select import column, pick, take
+from jaxsim.physics.history.clock import low
 
 
 class Buffers(NamedTuple):
@@ -25,6 +31,8 @@ class Buffers(NamedTuple):
     Attributes:
       owner: actuators or sensors, `[k]`.
       user: address of the number `user`; the cursor is behind it, `[k]`.
+      low: address of the low part of `user`, in the history with `history_low` behind it; those of
+        the times are behind it, `[k]`.
       size: samples, `[k]`.
       interp: `Interpolation` of the readings, `[k]`.
       buffer: the buffer of each number of a sample, `[c]`.
@@ -35,6 +43,7 @@ class Buffers(NamedTuple):
 
     owner: np.ndarray
     user: np.ndarray
+    low: np.ndarray
     size: np.ndarray
     interp: np.ndarray
     buffer: np.ndarray
@@ -54,6 +63,7 @@ class Buffers(NamedTuple):
         return Buffers(
             owner=self.owner[k],
             user=self.user[k],
+            low=self.low[k],
             size=self.size[k],
             interp=self.interp[k],
             buffer=np.zeros(mine.sum(), np.int32),
@@ -82,8 +92,69 @@ def _buffers(s: Structure, kind: str, width: np.ndarray, first: np.ndarray) -> B
     buffer = np.repeat(np.arange(len(owner)), width[owner])
     place = np.arange(len(buffer)) - np.searchsorted(buffer, buffer)
     number, value = first[owner][buffer] + place, (user + 2 + size)[buffer] + place
-    tables = (owner, user, size, interp, buffer, number, value, width[owner][buffer])
+    tables = (
+        owner,
+        user,
+        _low_addresses(s)[user],
+        size,
+        interp,
+        buffer,
+        number,
+        value,
+        width[owner][buffer],
+    )
     return Buffers(*(table.astype(np.int32) for table in tables))
+
+
+@derived
+def _low_addresses(s: Structure) -> np.ndarray:
+    """`[nhistory]`: of a time, the address of its low part."""
+    out, of_times = np.zeros(s.nhistory, int), time_places(s)
+    out[of_times] = s.nhistory + np.arange(len(of_times))
+    return out
+
+
+class Past(NamedTuple):
+    """The history of worlds, and the clock by which its times are read.
+
+    Times are absolute in double precision, as in MuJoCo; in single precision they are counted from
+    now.
+
+    Attributes:
+      numbers: `d.history`, with `d.history_low` behind it where there is one, `[n, *W]`.
+      time: `d.time`, `[1, *W]`.
+      time_low: what it lacks, `[1, *W]`; None in double precision.
+    """
+
+    numbers: Array
+    time: Array
+    time_low: Array | None
+
+    @property
+    def now(self) -> Array:
+        """The present, `[1, *W]` [s]."""
+        return self.time if self.time_low is None else jnp.zeros_like(self.time)
+
+    def at(self, address: np.ndarray, low: np.ndarray) -> Array:
+        """Times at constant addresses, `[k, *W]` [s]."""
+        high = take(self.numbers, address)
+        return high if self.time_low is None else self._from_now(high, take(self.numbers, low))
+
+    def picked(self, address: Array, low: Array) -> Array:
+        """Times at addresses that worlds choose, `[k, *W]` [s]."""
+        high = pick(self.numbers, address)
+        return high if self.time_low is None else self._from_now(high, pick(self.numbers, low))
+
+    def _from_now(self, high: Array, low: Array) -> Array:
+        return (high - self.time) + (low - self.time_low)
+
+
+def past(d: Data) -> Past:
+    """The history of worlds."""
+    of_now = low(d)
+    if of_now is None or d.history_low is None:
+        return Past(d.history, d.time, None)
+    return Past(join([d.history, d.history_low]), d.time, of_now)
 
 
 class Ring(NamedTuple):
@@ -100,21 +171,23 @@ class Ring(NamedTuple):
     reach: Array
 
 
-def ring(b: Buffers, history: Array, time: Array) -> Ring:
+def ring(b: Buffers, past: Past, time: Array) -> Ring:
     """The order of the samples around a time.
 
     Args:
       b: the buffers.
-      history: `[nhistory, *W]`.
+      past: the history.
       time: of each buffer, `[k, *W]` [s].
     """
+    history = past.numbers
     oldest = (cursor(b, history) + 1) % column(b.size, history)
     slots = np.arange(b.size.max(initial=0))
-    address = b.time[:, None] + np.minimum(slots, b.size[:, None] - 1)
-    times = take(history, address.ravel()).reshape(*address.shape, *history.shape[1:])
+    slot = np.minimum(slots, b.size[:, None] - 1)
+    times = past.at(*((first[:, None] + slot).ravel() for first in (b.time, b.low + 1)))
+    times = times.reshape(*slot.shape, *history.shape[1:])
     is_sample = column(slots < b.size[:, None], history)
     before = is_sample & (times < time[:, None])
-    return Ring(oldest, jnp.sum(before, axis=1, dtype=jnp.int32), _reach(b, time))
+    return Ring(oldest, jnp.sum(before, axis=1, dtype=jnp.int32), _reach(b, past, time))
 
 
 def cursor(b: Buffers, history: Array) -> Array:
@@ -122,11 +195,12 @@ def cursor(b: Buffers, history: Array) -> Array:
     return jnp.round(take(history, b.user + 1)).astype(jnp.int32)
 
 
-def _reach(b: Buffers, time: Array) -> Array:
+def _reach(b: Buffers, past: Past, time: Array) -> Array:
     """How close two times are one: MuJoCo's MINVAL in double precision.
 
-    In single precision the time of n steps ago is known to n roundings.
+    In single precision the delay and the step have a rounding each, and the n samples.
     """
     if time.dtype == jnp.float64:
         return jnp.full_like(time, MINVAL)
-    return column(b.size, time) * jnp.finfo(time.dtype).eps * jnp.abs(time)
+    roundings = b.size if past.time_low is None else b.size + 2
+    return column(roundings, time) * jnp.finfo(time.dtype).eps * jnp.abs(time)

@@ -21,21 +21,21 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.history.buffers import Buffers, Ring, ctrl_buffers, ring
+from jaxsim.physics.history.buffers import Buffers, Past, Ring, ctrl_buffers, past, ring
 
 
-def read(b: Buffers, history: Array, time: Array) -> Array:
+def read(b: Buffers, past: Past, time: Array) -> Array:
     """Values at a time, by the interpolation of each buffer.
 
     Args:
       b: the buffers.
-      history: `[nhistory, *W]`.
-      time: of each buffer, `[k, *W]` [s].
+      past: the history.
+      time: of each buffer, as `past` counts it, `[k, *W]` [s].
 
     Returns:
       Of each number of a sample, `[c, *W]`.
     """
-    around = _Samples(b, history, time)
+    around = _Samples(b, past, time)
     t, t0, t1 = around.of_numbers(time), around.time(-1), around.time(0)
     v0, v1 = around.value(-1), around.value(0)
     interp = column(b.interp[b.buffer], v0)
@@ -55,9 +55,10 @@ def delayed_ctrl(m: Model, d: Data) -> Array:
     if not len(b.owner):
         return d.ctrl
     delay = take(m.actuator_delay, b.owner)
-    past = read(b, d.history, d.time - delay)
+    before = past(d)
+    late = read(b, before, before.now - delay)
     own = take(d.ctrl, b.number)
-    acts = jnp.where(take(delay, b.buffer) != 0, past, own)
+    acts = jnp.where(take(delay, b.buffer) != 0, late, own)
     source = np.arange(m.nu)
     source[b.number] = m.nu + np.arange(len(b.number))
     return take(join([d.ctrl, acts]), source)
@@ -66,9 +67,9 @@ def delayed_ctrl(m: Model, d: Data) -> Array:
 class _Samples:
     """The samples around a time, counted from the first that is not before it."""
 
-    def __init__(self, b: Buffers, history: Array, time: Array) -> None:
-        self.buffers, self.history = b, history
-        self.ring: Ring = ring(b, history, jnp.broadcast_to(time, (len(b.owner), *time.shape[1:])))
+    def __init__(self, b: Buffers, past: Past, time: Array) -> None:
+        self.buffers, self.past, self.history = b, past, past.numbers
+        self.ring: Ring = ring(b, past, jnp.broadcast_to(time, (len(b.owner), *time.shape[1:])))
 
     def of_numbers(self, x: Array) -> Array:
         """What buffers have, `[k, *W]`, for each number of their samples `[c, *W]`."""
@@ -81,8 +82,9 @@ class _Samples:
 
     def time(self, k: int) -> Array:
         """When it was taken, `[c, *W]`; beyond the ends that of the sample there."""
-        b = self.buffers
-        return pick(self.history, self._slot(k) + column(b.time[b.buffer], self.history))
+        b, slot = self.buffers, self._slot(k)
+        first = (column(a[b.buffer], self.history) for a in (b.time, b.low + 1))
+        return self.past.picked(*(a + slot for a in first))
 
     def value(self, k: int) -> Array:
         """Its value, `[c, *W]`; likewise."""

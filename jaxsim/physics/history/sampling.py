@@ -16,7 +16,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
 from jaxsim.physics.arrays.select import column, take
-from jaxsim.physics.history.buffers import Buffers, ring, sensor_buffers
+from jaxsim.physics.history.buffers import Buffers, Past, past, ring, sensor_buffers
 from jaxsim.physics.history.read import read
 
 
@@ -31,9 +31,10 @@ def reported(m: Model, d: Data, computed: Array, place: np.ndarray) -> Array:
     b = sensor_buffers(m)
     delay = take(m.sensor_delay, b.owner)
     late = delay > 0
-    past = read(b, d.history, d.time - jnp.where(late, delay, 0))
-    waits = take(late | ~is_due(m, d), b.buffer) & column(np.isin(b.number, place), past)
-    own = jnp.where(waits, past, take(computed, b.number))
+    history = past(d)
+    before = read(b, history, history.now - jnp.where(late, delay, 0))
+    waits = take(late | ~is_due(m, history), b.buffer) & column(np.isin(b.number, place), before)
+    own = jnp.where(waits, before, take(computed, b.number))
     source = np.arange(m.nsensordata)
     source[b.number] = m.nsensordata + np.arange(len(b.number))
     return take(join([computed, own]), source)
@@ -59,14 +60,24 @@ def sampled(m: Model, d: Data, computed: Array, given: Array | None, place: np.n
     return take(join([new, before]), np.arange(len(here)) + np.where(here, 0, len(here)))
 
 
-def is_due(m: Model, d: Data) -> Array:
+def is_due(m: Model, past: Past) -> Array:
     """Which sensors with a buffer are sampled now, `[k, *W]` bool.
 
     A period begins where the one before ended, not at the step that noticed it.
     """
     b: Buffers = sensor_buffers(m)
     period = take(m.sensor_interval[:, 0], b.owner)
-    tick = take(d.history, b.user)
-    time = jnp.broadcast_to(d.time, tick.shape)
-    slack = 0 if time.dtype == jnp.float64 else ring(b, d.history, time).reach
-    return (period <= 0) | (tick + period <= time + slack)
+    tick = past.at(b.user, b.low)
+    return (period <= 0) | (tick + period <= past.now + slack(b, past, period))
+
+
+def slack(b: Buffers, past: Past, period: Array) -> Array | float:
+    """How much before its end a period is over [s]: in single precision some roundings."""
+    if past.time_low is not None:
+        return ROUNDINGS * jnp.finfo(period.dtype).eps * period
+    if past.time.dtype == jnp.float64:
+        return 0.0
+    return ring(b, past, jnp.broadcast_to(past.time, (len(b.owner), *past.time.shape[1:]))).reach
+
+
+ROUNDINGS = 8  # of a period as a number and as a sum of steps, since the last that ended at a step

@@ -11,33 +11,64 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.math import exact
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.by_kind import join
-from jaxsim.physics.arrays.select import column, pick, take
-from jaxsim.physics.history.buffers import Buffers, ctrl_buffers, cursor, ring, sensor_buffers
-from jaxsim.physics.history.sampling import is_due
+from jaxsim.physics.arrays.select import column, take
+from jaxsim.physics.history.buffers import (
+    Buffers,
+    Past,
+    ctrl_buffers,
+    cursor,
+    past,
+    ring,
+    sensor_buffers,
+)
+from jaxsim.physics.history.sampling import is_due, slack
 
 
-def recorded(m: Model, d: Data) -> Array:
-    """`d.history` with the controls and readings of a step, `[nhistory, *W]`."""
-    history = d.history
+def recorded(m: Model, d: Data) -> dict[str, Array]:
+    """`d.history`, and `d.history_low`, with the controls and readings of a step."""
+    before = past(d)
+    new = before
     b = ctrl_buffers(m)
     if len(b.owner):
         always = jnp.ones((len(b.owner), *d.time.shape[1:]), bool)
-        history = _inserted(b, _ctrl_entries(m), history, d.time, take(d.ctrl, b.number), always)
+        new = _inserted(b, _entries("ctrl", m, new), new, take(d.ctrl, b.number), always)
     b = sensor_buffers(m)
     if len(b.owner):
-        due = is_due(m, d)
-        period = take(m.sensor_interval[:, 0], b.owner)
-        tick = take(history, b.user) + jnp.where(due & (period > 0), period, 0)
-        history = _inserted(b, _sensor_entries(m), history, d.time, d.readings, due)
-        source = np.arange(m.nhistory)
-        source[b.user] = m.nhistory + np.arange(len(b.user))
-        history = take(join([history, tick]), source)
-    return history
+        due = is_due(m, before)
+        tick = _next_tick(m, b, before, due)
+        new = _inserted(b, _entries("sensor", m, new), new, d.readings, due)
+        address = np.concatenate([b.user, b.low])[: sum(len(t) for t in tick)]
+        source = np.arange(len(new.numbers))
+        source[address] = len(source) + np.arange(len(address))
+        new = new._replace(numbers=take(join([new.numbers, *tick]), source))
+    if before.time_low is None:
+        return {"history": new.numbers}
+    return {"history": new.numbers[: m.nhistory], "history_low": new.numbers[m.nhistory :]}
+
+
+def _next_tick(m: Model, b: Buffers, past: Past, due: Array) -> list[Array]:
+    """The ticks of sensors, `[k, *W]`, and in single precision their low parts.
+
+    There a period that ends at this step, but for roundings, ends at its time: else the roundings
+    of the period and of the time step would grow to a step.
+    """
+    period = take(m.sensor_interval[:, 0], b.owner)
+    passes = due & (period > 0)
+    tick = take(past.numbers, b.user)
+    if past.time_low is None:
+        return [tick + jnp.where(passes, period, 0)]
+    low = take(past.numbers, b.low)
+    late = past.now - (past.at(b.user, b.low) + period)
+    ends_now = passes & (jnp.abs(late) <= slack(b, past, period))
+    period = jnp.broadcast_to(jnp.where(passes, period, 0), tick.shape)
+    new = exact.add(tick, low, period)
+    return [jnp.where(ends_now, a, n) for a, n in zip((past.time, past.time_low), new, strict=True)]
 
 
 class _Entries(NamedTuple):
@@ -48,7 +79,8 @@ class _Entries(NamedTuple):
       next: address of the same thing in the next slot of the ring.
       buffer: whose it is.
       slot: its sample.
-      given: the new one: its time, by buffer, or one of the numbers, behind these.
+      given: the new one: its time, by buffer, or one of the numbers, behind these, or what its time
+        lacks, behind those.
     """
 
     address: np.ndarray
@@ -58,21 +90,30 @@ class _Entries(NamedTuple):
     given: np.ndarray
 
 
-@derived
-def _ctrl_entries(s: Structure) -> _Entries:
-    return _entries(ctrl_buffers(s))
+def _entries(kind: str, m: Model, past: Past) -> _Entries:
+    return _ENTRIES[kind](m, past.time_low is not None)
 
 
 @derived
-def _sensor_entries(s: Structure) -> _Entries:
-    return _entries(sensor_buffers(s))
+def _ctrl_entries(s: Structure, with_low: bool) -> _Entries:
+    return _listed(ctrl_buffers(s), with_low)
 
 
-def _entries(b: Buffers) -> _Entries:
-    """Times of all buffers, then the values of all numbers."""
-    first = np.concatenate([b.time, b.value])
-    stride = np.concatenate([np.ones_like(b.time), b.stride])
-    buffer = np.concatenate([np.arange(len(b.owner)), b.buffer])
+@derived
+def _sensor_entries(s: Structure, with_low: bool) -> _Entries:
+    return _listed(sensor_buffers(s), with_low)
+
+
+_ENTRIES = {"ctrl": _ctrl_entries, "sensor": _sensor_entries}
+
+
+def _listed(b: Buffers, with_low: bool) -> _Entries:
+    """Times of all buffers, then the values of all numbers, then low parts of the times."""
+    one, low = np.ones_like(b.time), slice(None if with_low else 0)
+    first = np.concatenate([b.time, b.value, (b.low + 1)[low]])
+    stride = np.concatenate([one, b.stride, one[low]])
+    each = np.arange(len(b.owner))
+    buffer = np.concatenate([each, b.buffer, each[low]])
     size = b.size[buffer]
     thing = np.repeat(np.arange(len(first)), size)
     slot = np.arange(len(thing)) - np.repeat(np.cumsum(size) - size, size)
@@ -82,24 +123,21 @@ def _entries(b: Buffers) -> _Entries:
     return _Entries(*(table.astype(np.int32) for table in tables))
 
 
-def _inserted(
-    b: Buffers, e: _Entries, history: Array, time: Array, values: Array, due: Array
-) -> Array:
+def _inserted(b: Buffers, e: _Entries, past: Past, values: Array, due: Array) -> Past:
     """The history with a sample of some buffers.
 
     Args:
       b, e: the buffers, and where their numbers are.
-      history: `[nhistory, *W]`.
-      time: of the sample, `[1, *W]`.
+      past: the history before.
       values: `[c, *W]`.
       due: the buffers that get one, `[k, *W]` bool.
     """
-    times = jnp.broadcast_to(time, due.shape)
-    order = ring(b, history, times)
+    history, times = past.numbers, jnp.broadcast_to(past.now, due.shape)
+    order = ring(b, past, times)
     size = column(b.size, times)
     newest = order.earlier == size
     first = (order.oldest + jnp.minimum(order.earlier, size - 1)) % size
-    nearest = pick(history, first + column(b.time, history))
+    nearest = past.picked(*(first + column(a, history) for a in (b.time, b.low + 1)))
     again = ~newest & (nearest - times <= order.reach)
     between = jnp.maximum(order.earlier - 1, 0)
     place = jnp.where(again, order.earlier, jnp.where(newest, 0, between))
@@ -108,7 +146,9 @@ def _inserted(
     age = (column(e.slot, history) - take(order.oldest, e.buffer)) % column(
         b.size[e.buffer], history
     )
-    given = take(join([times, values]), e.given)
+    pair = [past.time] if past.time_low is None else [past.time, past.time_low]
+    time, *low = (jnp.broadcast_to(a, due.shape) for a in pair)
+    given = take(join([time, values, *low]), e.given)
     old = take(history, e.address)
     new = jnp.where(age < take(moved, e.buffer), take(history, e.next), old)
     new = jnp.where(age == take(place, e.buffer), given, new)
@@ -118,4 +158,4 @@ def _inserted(
     source = np.arange(history.shape[0])
     source[e.address] = history.shape[0] + np.arange(len(e.address))
     source[b.user + 1] = history.shape[0] + len(e.address) + np.arange(len(b.owner))
-    return take(join([history, new, at]), source)
+    return past._replace(numbers=take(join([history, new, at]), source))

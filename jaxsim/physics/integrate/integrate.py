@@ -29,6 +29,7 @@ from jaxsim.physics.forward import (
     fwd_velocity,
     smooth_force,
 )
+from jaxsim.physics.history.clock import later
 from jaxsim.physics.history.write import recorded
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.ipc.mode import pass_through_nothing
@@ -91,7 +92,7 @@ def rk4(m: Model, d: Data) -> Data:
         fraction, weight = part
         dt = fraction * h
         there = d.replace(
-            time=d.time + dt,
+            **later(d, dt),
             qpos=integrate_pos(m, d.qpos, vel, dt),
             qvel=d.qvel + dt * acc,
             act=d.act + dt * act_dot,
@@ -145,7 +146,7 @@ def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left
       new: the state that the trees have then.
       left: working values of each stage, with a leading axis of stages.
     """
-    begun = {n: getattr(new, n) for n in ("time", "qpos", "qvel", "act", "history")}
+    begun = {n: getattr(new, n) for n in BEGUN}
     of_last = jax.tree.map(lambda a: a[-1], left)
     end = rest(m, end.replace(**begun, **of_last)).replace(**dict.fromkeys(BETWEEN))
     return _in_place(m, start, last, end)
@@ -161,7 +162,8 @@ def _in_place(m: Model, start: Data, last: Data, d: Data) -> Data:
 FRAMES = ("xpos", "xquat")
 AT_START = ("readings", "frames")  # working values that stages leave
 BETWEEN = tuple(n for n in Data.working if n not in AT_START)
-ADVANCED = ("time", "qpos", "qvel", "act", "history", "plastic", "plugin_state")
+BEGUN = ("time", "time_low", "qpos", "qvel", "act", "history", "history_low")
+ADVANCED = (*BEGUN, "plastic", "plugin_state")
 # by which they yield
 OF_FLEXES = ("xpos", "xquat", "xmat", "subtree_com", "cdof", "flexvert_xpos")
 OF_TENDONS = ("ten_length", "ten_J")
@@ -182,7 +184,7 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
 
 def acted(m: Model, d: Data) -> Data:
     """The histories and the activations one time step later."""
-    d = d.replace(history=recorded(m, d))
+    d = d.replace(**recorded(m, d))
     act = nearest_activation(m, d, next_activation(m, d))
     return d.replace(act=orientation.anchored(m, act))
 
@@ -198,7 +200,7 @@ def moved(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     plastic = yielded(m, d, qpos, qvel if vel is None else vel)
     # the flag ipc, whose turns are many problems, leaves the start of the solver as it is
     warm = d.qacc_warmstart if m.opt.enableflags & EnableBit.IPC else d.qacc
-    new = d.replace(time=d.time + h, qpos=qpos, qvel=qvel, plastic=plastic, qacc_warmstart=warm)
+    new = d.replace(**later(d, h), qpos=qpos, qvel=qvel, plastic=plastic, qacc_warmstart=warm)
     return plugins.advance(m, new)
 
 

@@ -23,7 +23,8 @@ from jaxsim.physics.warning import Trouble, count, first_bad
 
 RESULTS = tuple(n for n in Data.fields if n not in ALWAYS)
 ZERO_AT_START = (
-    *("time", "qvel", "act", "plugin_state", "qacc_warmstart", "userdata"),
+    *("time", "time_low", "history_low"),
+    *("qvel", "act", "plugin_state", "qacc_warmstart", "userdata"),
     *("flexvert_lambda", "flexvert_conage"),
     *("ctrl", "qfrc_applied", "xfrc_applied"),
 )

@@ -14,7 +14,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.history.buffers import Buffers, ctrl_buffers, cursor, sensor_buffers
+from jaxsim.physics.history.buffers import Buffers, ctrl_buffers, cursor, past, sensor_buffers
 from jaxsim.physics.history.read import read
 
 OWN = -1  # the interpolation that the model has
@@ -30,6 +30,7 @@ def read_ctrl(
       d: one world.
       actuator: id or name.
       time: at which the control comes out of the delay [s]; `d.time` is what a step reads.
+        In single precision a time is as far from now as it is from `d.time`.
       interp: an `Interpolation`; -1: as the actuator has it.
 
     Returns:
@@ -103,8 +104,7 @@ def init_ctrl_history(
       ValueError: the actuator has no history; a shape is wrong; times do not increase.
     """
     i = _id("init_ctrl_history", m, d, "actuator", actuator)
-    history = _written("init_ctrl_history", m, d, ctrl_buffers(m).of(i), times, values)
-    return d.replace(history=history)
+    return d.replace(**_written("init_ctrl_history", m, d, ctrl_buffers(m).of(i), times, values))
 
 
 def init_sensor_history(
@@ -130,8 +130,11 @@ def init_sensor_history(
     """
     i = _id("init_sensor_history", m, d, "sensor", sensor)
     b = sensor_buffers(m).of(i)
-    history = _written("init_sensor_history", m, d, b, times, values)
-    return d.replace(history=history.at[b.user[0]].set(jnp.asarray(phase, history.dtype)))
+    written = _written("init_sensor_history", m, d, b, times, values)
+    history = written["history"].at[b.user[0]].set(jnp.asarray(phase, d.history.dtype))
+    if d.history_low is not None:
+        written["history_low"] = written["history_low"].at[b.low[0] - m.nhistory].set(0)
+    return d.replace(**written | {"history": history})
 
 
 def _id(function: str, m: Model, d: Data, kind: str, which: int | str) -> int:
@@ -161,14 +164,19 @@ def _read(
         return now
     if interp != OWN:
         b = b._replace(interp=np.full_like(b.interp, interp))
-    return read(b, d.history, (jnp.asarray(time, delay.dtype) - delay)[None])
+    history = past(d)
+    history = history._replace(**{n: None if (a := getattr(history, n)) is None else a[None]
+                                  for n in ("time", "time_low")})  # fmt: skip
+    time = jnp.asarray(time, delay.dtype)
+    at = time if history.time_low is None else time - d.time
+    return read(b, history, (at - delay)[None])
 
 
 def _written(
     function: str, m: Model, d: Data, b: Buffers, times: jax.Array | None, values: jax.Array
-) -> jax.Array:
-    """`d.history` with the samples of one buffer."""
-    history = d.history
+) -> dict[str, jax.Array]:
+    """`d.history` with the samples of one buffer, and `d.history_low`."""
+    history, low = d.history, {}
     if not len(b.owner):
         raise ValueError(f"{function}: there is no history; give the element nsample")
     size, number = int(b.size[0]), len(b.number)
@@ -184,9 +192,13 @@ def _written(
         _check_times(function, times, size)
         history = history.at[b.time[0] + slots].set(jnp.asarray(times, history.dtype))
         history = history.at[b.user[0] + 1].set(size - 1)
+    if d.history_low is not None:
+        first = b.low[0] + 1 - m.nhistory
+        none = d.history_low.at[first : first + size].set(0)
+        low = {"history_low": d.history_low if times is None else none}
     samples = jnp.asarray(values, history.dtype).reshape(size, number)
     places = b.value[None, :] + slots[:, None] * b.stride[None, :]
-    return history.at[places].set(samples)
+    return {"history": history.at[places].set(samples), **low}
 
 
 def _check_times(function: str, times: jax.Array, size: int) -> None:

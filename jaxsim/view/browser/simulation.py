@@ -30,7 +30,8 @@ LONG = 0.1  # longest time for the steps of one turn [s]
 STANDING = 0.2  # time between looks at a world that stands still [s]
 SMOOTH = 0.1  # weight of the last turn in the mean pace
 STATE = (
-    *("time", "qpos", "qvel", "act", "history", "plastic", "plugin_state", "qacc_warmstart"),
+    *("time", "time_low", "qpos", "qvel", "act", "history", "history_low", "plastic"),
+    *("plugin_state", "qacc_warmstart"),
     *("tree_asleep", "tree_start", "warning", "warning_lastinfo", "mocap_pos", "mocap_quat"),
     *("flexvert_lambda", "flexvert_conage"),
 )

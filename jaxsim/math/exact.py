@@ -1,0 +1,56 @@
+"""Sums and products of floating-point numbers with the part that rounding drops.
+
+The sum of two numbers and its rounding error are again two numbers (D. Knuth, The Art of Computer
+Programming 2, 4.2.2, theorem B), so that a running sum with its error, carried as two numbers, is
+as precise as one with twice the digits. A compiler that takes floating-point addition for
+associative would make the error zero; XLA does not, unless told so, and a barrier around the sum
+keeps its own simplifications away.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+HALF = 11  # stored bits of half a significand in single precision: products of halves are exact
+
+
+def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return the rounded sum of two numbers and its rounding error.
+
+    The error has no derivative: the exact sum is what is differentiated.
+    """
+    total = lax.optimization_barrier(a + b)
+    of_b = lax.optimization_barrier(total - a)
+    error = (a - (total - of_b)) + (b - of_b)
+    return total, lax.stop_gradient(error)
+
+
+def add(high: jax.Array, low: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return `high + low + x` as two numbers, the second below half a unit of the first."""
+    total, error = two_sum(high, x)
+    return two_sum(total, low + error)
+
+
+def cycles(high: jax.Array, low: jax.Array, rate: float) -> jax.Array:
+    """Return the fraction of a cycle, in [0, 1), of `rate * (high + low)` in single precision.
+
+    A factor is cut into parts of 12 bits, whose products are exact; of each the whole cycles are
+    dropped before they are added up.
+    """
+    halves = (lax.reduce_precision(high, 8, HALF), high - lax.reduce_precision(high, 8, HALF))
+    total = low * np.float32(rate)
+    rest = float(rate)
+    for _ in range(3):
+        part = _rounded(rest)
+        rest -= part
+        for half in halves:
+            x = half * np.float32(part)
+            total = total + (x - jnp.floor(x))
+    return total - jnp.floor(total)
+
+
+def _rounded(x: float) -> float:
+    """Return a number rounded to `HALF` stored bits."""
+    fraction, exponent = np.frexp(x)
+    return float(np.ldexp(np.round(np.ldexp(fraction, HALF + 1)), exponent - HALF - 1))

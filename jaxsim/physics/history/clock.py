@@ -1,0 +1,65 @@
+"""The clock of a world: `time`, and in single precision what `time` lacks.
+
+A running sum of time steps in single precision stands still a quarter of a step early or late after
+a quarter of an hour. There the clock is two numbers, `time + time_low`, of which the second is
+below half a unit of the first: a compensated sum (math/exact.py), exact to 48 bits. In double
+precision `time_low` is None and `time` is MuJoCo's running sum. The times of samples in `history`
+have their low parts in `history_low`.
+
+Setting `time` sets the clock: `d.replace(time=t)` makes `time_low` zero (model/data.py).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.math import exact
+from jaxsim.model.data import Data
+
+Array = jax.Array
+
+
+def low(d: Data) -> Array | None:
+    """Return what `d.time` lacks [s]; None in double precision.
+
+    What is no half unit of `time` belongs to another: to one that was written over in place.
+    """
+    if d.time_low is None:
+        return None
+    most = jnp.finfo(d.time.dtype).eps * jnp.abs(d.time)
+    return jnp.where(jnp.abs(d.time_low) <= most, d.time_low, 0)
+
+
+def later(d: Data, dt: Array) -> dict[str, Any]:
+    """Return the fields of the clock after `dt` [s], for `d.replace`."""
+    of_now = low(d)
+    if of_now is None:
+        return {"time": d.time + dt}
+    dt = jnp.broadcast_to(jnp.asarray(dt, d.time.dtype), d.time.shape)
+    time, rest = exact.add(d.time, of_now, dt)
+    return {"time": time, "time_low": rest}
+
+
+def elapsed(d: Data, time: Array, time_low: Array | None) -> Array:
+    """Return the time that has passed since a clock had `time` and `time_low` [s]."""
+    of_now, passed = low(d), d.time - time
+    return passed if of_now is None or time_low is None else passed + (of_now - time_low)
+
+
+def phase(d: Data, rate: float) -> Array:
+    """Return the fraction of a cycle that a clock of some rate is at, in [0, 1).
+
+    Precise after any time, in single precision too, where `rate * d.time` is not: after an hour it
+    would be off by a part in a thousand of a cycle.
+
+    Args:
+      d: one world, or many.
+      rate: cycles in a second [Hz].
+
+    Example:
+      >>> round(float(phase(d.replace(time=jnp.asarray(20000.3)), 2.5)), 3)
+      0.75
+    """
+    of_now = low(d)
+    return (rate * d.time) % 1.0 if of_now is None else exact.cycles(d.time, of_now, rate)
