@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from jaxsim.escape import MAX_MESSAGE, line
+
 
 @dataclass(frozen=True)
 class Place:
@@ -40,7 +42,8 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        # what is named may hold any character; a fault is one line
+        return line(f"{self.place}: {self.message}", MAX_MESSAGE)
 
 
 class InputError(ValueError):

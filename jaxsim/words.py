@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from jaxsim.escape import line
+
 # Shares of letters in common, in order: a word worth naming, and one that is surely meant.
 _NEAR, _SURE = 0.6, 0.8
 
@@ -21,7 +23,7 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
 def remedy(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """The end of a message: `; did you mean 'elbow'?`, or `otherwise` if nothing is near."""
     near = suggest(word, known)
-    return otherwise if near is None else f"; did you mean '{near}'?"
+    return otherwise if near is None else f"; did you mean '{line(near)}'?"
 
 
 def is_slip(word: str, known: Iterable[str]) -> bool:

@@ -46,7 +46,7 @@ def identify(args: argparse.Namespace) -> int:
     if held is not None:
         print(f"{'held back':11} {held}")
     _write(folder, reading, found, held)
-    print(f"{'wrote':11} {folder}: report.html, fit.json, model.jxm")
+    print(f"{'wrote':11} {folder}: fit.json, model.jxm, report.html")
     return 0
 
 
@@ -59,8 +59,6 @@ def _told(reading: Reading) -> str:
 def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     level = reading.study.fit.level
-    title = f"Identification of {Path(reading.study.model).name}"
-    write_whole(folder / "report.html", report(found, held=held, title=title, level=level))
     rows = zip(found.names, found.values, found.sd, found.intervals(level), strict=True)
     values = {
         name: {"value": float(v), "sd": _number(sd), "interval": [_number(x) for x in ends]}
@@ -76,6 +74,9 @@ def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) 
     }
     write_whole(folder / "fit.json", json.dumps(summary, indent=2) + "\n")
     save_model(found.model, folder / "model.jxm")
+    # last: what was found is not lost to a drawing of it
+    title = f"Identification of {Path(reading.study.model).name}"
+    write_whole(folder / "report.html", report(found, held=held, title=title, level=level))
 
 
 def _number(x: float) -> float | None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jaxsim.assets.source.limits import LIMITS, limits
+from jaxsim.cli.output.terminal import visible_output
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.signals import Stopped, stops_in_order
 from jaxsim.errors import InputError, UnsupportedWarning
@@ -44,7 +45,12 @@ MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
-    args = _parser().parse_args(argv)
+    with visible_output():
+        return _answer(_parser().parse_args(argv))
+
+
+def _answer(args: argparse.Namespace) -> int:
+    """Runs a command; its faults are a line and an exit code."""
     # `info` lists what cannot be simulated, and the other commands end with it
     warnings.simplefilter("ignore", UnsupportedWarning)
     try:

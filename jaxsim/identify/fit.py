@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.escape import MAX_MESSAGE, line
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.parameter import parameters as make_parameters
@@ -120,13 +121,14 @@ class Fit:
 
     def __repr__(self) -> str:
         lines = [f"Fit: cost {self.cost:.6g}, chi2/freedom {self.uncertainty.noise**2:.4g}"]
-        width = max(map(len, self.names), default=0)
-        table = zip(self.names, self.values, self.sd, self.intervals(), strict=True)
+        names = [line(name) for name in self.names]
+        width = max(map(len, names), default=0)
+        table = zip(names, self.values, self.sd, self.intervals(), strict=True)
         lines += [
             f"  {n:<{width}}  {v:11.5g} +- {sd:<9.3g} [{a:.5g}, {b:.5g}]"
             for n, v, sd, (a, b) in table
         ]
-        return "\n".join([*lines, *(f"  ! {w}" for w in self.warnings)])
+        return "\n".join([*lines, *(f"  ! {line(w, MAX_MESSAGE)}" for w in self.warnings)])
 
     def _bounded(self) -> tuple[list[str], list[float]]:
         """Names and values of what lies at a bound."""

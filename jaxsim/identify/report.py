@@ -6,12 +6,14 @@ extra `identify`.
 """
 
 import io
-from html import escape
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jaxsim.escape import MAX_LABEL, MAX_MESSAGE, html, mathtext
 from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit
 from jaxsim.identify.residual import Problem
@@ -46,15 +48,16 @@ def report(
       signals: at most so many signals of recordings are drawn.
 
     Returns:
-      The HTML.
+      The HTML. A picture that cannot be drawn is replaced by a sentence, with a warning.
 
     Raises:
       ImportError: matplotlib is missing; names the extra.
     """
+    _matplotlib("figure")  # what cannot be drawn is left out, but not for want of it
     parts = [
-        f"<h1>{escape(title)}</h1>",
+        f"<h1>{html(title)}</h1>",
         _summary(found, held),
-        *(f'<p class="warning">{escape(w)}</p>' for w in found.warnings),
+        *(f'<p class="warning">{html(w, MAX_MESSAGE)}</p>' for w in found.warnings),
         "<h2>Parameters</h2>",
         _table(found, level),
         "<h2>Measured and predicted</h2>",
@@ -66,10 +69,10 @@ def report(
             _signals(held.problem, held.predictions, signals),
         ]
     if found.parameters.size > 1:
-        parts += ["<h2>Correlations</h2>", _correlations(found)]
-    parts += ["<h2>Starts</h2>", _starts(found)]
+        parts += ["<h2>Correlations</h2>", _drawn(_correlations, found)]
+    parts += ["<h2>Starts</h2>", _drawn(_starts, found)]
     page = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html(title)}</title>'
         f"<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
     if path is not None:
@@ -101,7 +104,7 @@ def _table(found: Fit, level: float) -> str:
     head = f"<tr><th>name<th>first guess<th>value<th>sd<th>{level:.0%} interval<th>sd / value</tr>"
     columns = zip(found.names, nominal, found.values, found.sd, found.intervals(level), strict=True)
     rows = [
-        f"<tr><td>{escape(n)}<td>{first:.5g}<td>{v:.5g}<td>{sd:.3g}<td>{low:.5g} to {high:.5g}"
+        f"<tr><td>{html(n)}<td>{first:.5g}<td>{v:.5g}<td>{sd:.3g}<td>{low:.5g} to {high:.5g}"
         f"<td>{f'{sd / abs(v):.2%}' if v else ''}</tr>"
         for n, first, v, sd, (low, high) in columns
     ]
@@ -120,7 +123,7 @@ def _signals(problem: Problem, predictions: list[np.ndarray], most: int) -> str:
             mine = np.flatnonzero((s.signal == k) & np.isfinite(p))
             mine = mine[np.argsort(s.time[mine])]
             thin = mine[:: max(len(mine) // MOST, 1)]
-            pictures.append(_signal(f"{label}: {name}", s, p, thin))
+            pictures.append(_drawn(_signal, f"{label}: {name}", s, p, thin))
     return "".join(pictures)
 
 
@@ -129,7 +132,7 @@ def _signal(title: str, s: Any, p: np.ndarray, ids: np.ndarray) -> str:
     t = s.time[ids]
     above.plot(t, s.value[ids], ".", color=COLORS["measured"], ms=3, label="measured")
     above.plot(t, p[ids], color=COLORS["predicted"], lw=1.2, label="predicted")
-    above.set_title(title, fontsize=9, loc="left")
+    above.set_title(mathtext(title, 2 * MAX_LABEL), fontsize=9, loc="left")
     above.legend(fontsize=7, frameon=False)
     below.plot(t, (p[ids] - s.value[ids]) * s.weight[ids], ".", color=COLORS["left"], ms=2)
     below.axhline(0, color="#444444", lw=0.6)
@@ -139,7 +142,8 @@ def _signal(title: str, s: Any, p: np.ndarray, ids: np.ndarray) -> str:
 
 
 def _correlations(found: Fit) -> str:
-    names, n = found.parameters.coordinates, found.parameters.size
+    n = found.parameters.size
+    names = [mathtext(name) for name in found.parameters.coordinates]
     side = 2.5 + 0.28 * n
     figure, (axes,) = _figure(1, 1, (side + 1, side))
     shown = axes.imshow(found.correlation, cmap="RdBu_r", vmin=-1, vmax=1)
@@ -166,6 +170,16 @@ def _starts(found: Fit) -> str:
     axes.set_xlabel("iteration", fontsize=8)
     axes.set_ylabel("cost", fontsize=8)
     return _svg(figure)
+
+
+def _drawn(draw: Callable[..., str], *what: Any) -> str:
+    """A picture, or why there is none: a fit is not lost to a drawing of it."""
+    try:
+        return draw(*what)
+    except Exception as error:  # noqa: BLE001  (matplotlib raises what it likes)
+        message = f"a picture of the report could not be drawn: {error}"
+        warnings.warn(message, stacklevel=2)
+        return f'<p class="warning">{html(message, MAX_MESSAGE)}</p>'
 
 
 def _figure(rows: int, columns: int, size: tuple[float, float], heights=None) -> tuple:

@@ -16,11 +16,15 @@ import csv
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
+from jaxsim.escape import line
 from jaxsim.words import remedy
+
+ENCODING: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogatepass"}  # of a CSV file
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +71,7 @@ class TimeSeries:
 
     def __repr__(self) -> str:
         span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self.times) else "empty"
-        return f"TimeSeries({len(self.times)} samples, {span}: {', '.join(self.names)})"
+        return f"TimeSeries({len(self.times)} samples, {span}: {', '.join(map(line, self.names))})"
 
     def select(self, names: Many[str]) -> "TimeSeries":
         """Some of its signals."""
@@ -88,7 +92,7 @@ class TimeSeries:
         if _suffix(path) == ".npz":
             np.savez(path, times=self.times, values=self.values, names=np.array(self.names))
             return
-        with open(path, "w", newline="") as file:
+        with open(path, "w", newline="", **ENCODING) as file:
             rows = csv.writer(file)
             rows.writerow(["time", *self.names])
             for time, row in zip(self.times, self.values, strict=True):
@@ -128,11 +132,16 @@ def _read_npz(path: str | Path) -> TimeSeries:
 def _read_csv(path: str | Path) -> TimeSeries:
     names: list[str] = []
     rows: list[list[float]] = []
-    with open(path, newline="") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip() or line.lstrip().startswith("#"):
+    written = ""  # of a record: a name in quotes may have line breaks
+    with open(path, newline="", **ENCODING) as file:
+        for number, text in enumerate(file, 1):
+            if not written and (not text.strip() or text.lstrip().startswith("#")):
                 continue
-            cells = [cell.strip() for cell in next(csv.reader([line]))]
+            written += text
+            if written.count('"') % 2:
+                continue
+            cells = [cell.strip() for cell in next(csv.reader([written]))]
+            written = ""
             place = f"{path}:{number}"
             if names:
                 rows.append(_row(place, cells, names, rows))
@@ -142,6 +151,8 @@ def _read_csv(path: str | Path) -> TimeSeries:
                 )
             else:
                 names = cells
+    if written:
+        raise ValueError(f"{path}:{number}: a quotation mark is not closed; write two for one")
     if not rows:
         raise ValueError(f"{path}: expected a line of names and lines of numbers, it has none")
     table = np.array(rows)
@@ -162,7 +173,7 @@ def _row(place: str, cells: list[str], names: list[str], before: list[list[float
         try:
             numbers.append(float(cell) if cell else np.nan)
         except ValueError:
-            raise ValueError(f"{place}: {name}: expected a number, got {cell!r}") from None
+            raise ValueError(f"{place}: {line(name)}: expected a number, got {cell!r}") from None
     if not np.isfinite(numbers[0]) or (before and numbers[0] <= before[-1][0]):
         raise ValueError(f"{place}: time: expected more than in the line before, got {cells[0]!r}")
     return numbers

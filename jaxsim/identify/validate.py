@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.escape import line
 from jaxsim.identify.fit import Fit, fit
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameters
@@ -37,7 +38,7 @@ class Validation:
     chi2: float
 
     def __repr__(self) -> str:
-        rms = ", ".join(f"{n} {value:.3g}" for n, value in self.rms.items())
+        rms = ", ".join(f"{line(n)} {value:.3g}" for n, value in self.rms.items())
         return f"Validation(chi2 {self.chi2:.4g}; rms: {rms})"
 
 

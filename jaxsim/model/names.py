@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jaxsim.enums import CtrlChart, CtrlInput, GainType, ObjType
+from jaxsim.escape import line
 from jaxsim.model.model import Model
 from jaxsim.words import remedy
 
@@ -106,5 +107,5 @@ def _kind(kind: ObjType | str) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     """What might have been meant, for the end of a message."""
     known = list(known)
-    shown = ", ".join(known[:SHOWN]) or "none"
+    shown = ", ".join(map(line, known[:SHOWN])) or "none"
     return remedy(str(name), known, f"; there are: {shown}{', ...' if len(known) > SHOWN else ''}")

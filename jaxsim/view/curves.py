@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxsim.escape import MAX_NAME, line, mathtext
 from jaxsim.extra import needed
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory, target_of
@@ -71,7 +72,7 @@ def draw_motion(
         _draw(panel, _chosen(motion, field, m), time, world)
     panels[-1].set_xlabel("time [s]")
     of_worlds = f", world {world} of {worlds}" if worlds > 1 else ""
-    figure.suptitle(f"{motion.header.get('model', 'motion')}{of_worlds}")
+    figure.suptitle(mathtext(f"{motion.header.get('model', 'motion')}{of_worlds}", MAX_NAME))
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         figure.savefig(Path(folder) / target.name, dpi=120)
         os.replace(Path(folder) / target.name, target)
@@ -97,7 +98,9 @@ def _chosen(motion: Trajectory, field: str, m: Model | None) -> _Curves:
     labels, units = column_names(m, name, number), column_units(m, name, number)
     chosen = [k for k, label in enumerate(labels) if part in label]
     if not chosen:
-        raise ValueError(f"no number of {name} has '{part}' in its name: {', '.join(labels)}")
+        raise ValueError(
+            f"no number of {name} has '{part}' in its name: {', '.join(map(line, labels))}"
+        )
     labels, units = ([x[k] for k in chosen] for x in (labels, units))
     unit = units[0] if len(set(units)) == 1 else unit_of(name)
     if len(set(units)) > 1:
@@ -109,11 +112,11 @@ def _draw(panel: Any, curves: _Curves, time: np.ndarray, world: int) -> None:
     """The curves of one field."""
     title, labels, values = curves
     for k, label in enumerate(labels):
-        (line,) = panel.plot(time, values[:, world, k], label=label, linewidth=1.2)
+        (line,) = panel.plot(time, values[:, world, k], label=mathtext(label), linewidth=1.2)
         if values.shape[1] > 1 and len(labels) <= MOST:
             low, high = np.nanpercentile(values[..., k], BAND, axis=1)
             panel.fill_between(time, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
     columns = -(-len(labels) // MOST)
     panel.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns)
     panel.grid(alpha=0.3)
-    panel.set_ylabel(title)
+    panel.set_ylabel(mathtext(title))

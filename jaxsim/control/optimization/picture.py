@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.optimization.search import Found
+from jaxsim.escape import MAX_NAME, mathtext
 from jaxsim.extra import needed
 
 MOST = 12  # lines of a panel with names
@@ -38,7 +39,8 @@ def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> Non
     rows = {(names[i] if i < len(names) else "") or f"ctrl {i}": u
             for i, u in enumerate(found.ctrl.T)}  # fmt: skip
     _lines(controls, time[:-1], rows, "ctrl", drawstyle="steps-post")
-    figure.suptitle(f"{Path(whole.places.file).name}: cost {found.after.cost:.6g}")
+    name = Path(whole.places.file).name
+    figure.suptitle(f"{mathtext(name, MAX_NAME)}: cost {found.after.cost:.6g}")
     target = Path(os.path.realpath(path))
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         figure.savefig(Path(folder) / target.name, dpi=120)
@@ -59,7 +61,7 @@ def _way(axes: Any, found: Found) -> None:
 
 def _lines(axes: Any, time: np.ndarray, rows: dict[str, np.ndarray], label: str, **how) -> None:
     for name, values in rows.items():
-        axes.plot(time, values, label=name, linewidth=1.2, **how)
+        axes.plot(time, values, label=mathtext(name), linewidth=1.2, **how)
     if 0 < len(rows) <= MOST:
         axes.legend(fontsize=8)
     axes.set(xlabel="time [s]", ylabel=label)

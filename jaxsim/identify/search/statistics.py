@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from scipy import stats
 
+from jaxsim.escape import line
 from jaxsim.identify.parameter import Parameters
 
 RANK = 0.7  # power of the precision: a singular value that is none, beside the largest
@@ -164,7 +165,7 @@ def intervals(
 
 def warnings(u: Uncertainty, names: Many[str]) -> list[str]:
     """What a person should know before trusting the numbers, in words."""
-    found = []
+    names, found = [line(name) for name in names], []
     for direction in u.lost:
         parts = np.flatnonzero(np.abs(direction) > PART)
         parts = parts[np.argsort(-np.abs(direction[parts]), kind="stable")]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from jaxsim.enums import JointType
+from jaxsim.escape import line
 from jaxsim.model.model import Model
 
 ROWS = 12  # of a list that are shown
@@ -26,10 +27,10 @@ def dofs(m: Model) -> list[str]:
 
 
 def name_of(m: Model, kind: str, index: int) -> str:
-    """The name of an object, or its kind and number."""
-    names: Sequence[str] = m.names.get(kind, ())
+    """Return the name of an object on one line, or its kind and number."""
+    names: Sequence[str] = dict(m.structure.names).get(kind, ())
     own = names[index] if index < len(names) else ""
-    return own or f"{kind} {index}"
+    return line(own) or f"{kind} {index}"
 
 
 def numbers(values: np.ndarray) -> str:

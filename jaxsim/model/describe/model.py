@@ -15,7 +15,8 @@ from jaxsim.enums import (
     SolverType,
     TrnType,
 )
-from jaxsim.errors import SHOWN, Place
+from jaxsim.errors import SHOWN, Place, Problem
+from jaxsim.escape import line
 from jaxsim.model.allocate import Keep, allocate
 from jaxsim.model.data import Data
 from jaxsim.model.describe.state import describe_state
@@ -83,7 +84,9 @@ def _not_simulated(m: Model) -> list[str]:
     """What a simulation is refused for."""
     if not m.unsupported:
         return []
-    lines = [f"  {Place(file, line)}: {what}" for file, line, what in m.unsupported[:SHOWN]]
+    lines = [
+        f"  {Problem(Place(file, number), what)}" for file, number, what in m.unsupported[:SHOWN]
+    ]
     more = len(m.unsupported) - len(lines)
     return ["cannot be simulated:", *lines, *([f"  ... and {more} more"] if more else [])]
 
@@ -112,5 +115,5 @@ def _callbacks(m: Model) -> str:
 
 
 def _named(names) -> str:
-    text = ", ".join(n for n in names if n)
+    text = ", ".join(line(n) for n in names if n)
     return f" ({text})" if text else ""

@@ -9,7 +9,9 @@ import jax
 import numpy as np
 
 from jaxsim.enums import JointType
+from jaxsim.escape import unique
 from jaxsim.model.data import Data
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.poses import Poses
@@ -93,7 +95,7 @@ class Live:
         play = gui.add_button("Play", order=1)
         step = gui.add_button("Step", order=2)
         speed = gui.add_dropdown("speed", SPEEDS, initial_value="1", order=3)
-        names = [n or f"key {i}" for i, n in enumerate(dict(self._m.structure.names)["key"])]
+        names = unique((name_of(self._m, "key", i) for i in range(self._m.nkey)), (START,))
         key = gui.add_dropdown("from", (START, *names), initial_value=START, order=4)
         reset = gui.add_button("Reset", order=5)
 
@@ -259,13 +261,12 @@ def told(m: Model, s: Simulation) -> str:
 
 def control_bounds(m: Model) -> list[tuple[str, float, float]]:
     """Name, lower and upper end of the slider of each control; without a range -1 to 1."""
-    names, found = dict(m.structure.names)["actuator"], []
-    ranges = np.asarray(m.actuator_ctrlrange)
+    ranges, found = np.asarray(m.actuator_ctrlrange), []
     for a in range(m.nactuator):
         for k in range(int(m.actuator_ctrlnum[a])):
             i = int(m.actuator_ctrladr[a]) + k
             low, high = ranges[i] if m.actuator_ctrllimited[i] else (-FREE, FREE)
-            name = names[a] or f"actuator {a}"
+            name = name_of(m, "actuator", a)
             name = name if m.actuator_ctrlnum[a] == 1 else f"{name} {k}"
             found.append((name, float(low), float(max(high, low + 1e-6))))
     return found
@@ -273,13 +274,12 @@ def control_bounds(m: Model) -> list[tuple[str, float, float]]:
 
 def joint_bounds(m: Model) -> list[tuple[str, int, float, float]]:
     """Name, place in qpos, lower and upper end of the slider of each hinge and slide."""
-    names, found = dict(m.structure.names)["joint"], []
-    start, limits = np.asarray(m.qpos0), np.asarray(m.jnt_range)
+    start, limits, found = np.asarray(m.qpos0), np.asarray(m.jnt_range), []
     for j in np.flatnonzero(np.isin(m.jnt_type, (JointType.HINGE, JointType.SLIDE))):
         adr = int(m.jnt_qposadr[j])
         reach = np.pi if m.jnt_type[j] == JointType.HINGE else FREE
         low, high = limits[j] if m.jnt_limited[j] else (start[adr] - reach, start[adr] + reach)
-        found.append((names[j] or f"joint {j}", adr, float(low), float(max(high, low + 1e-6))))
+        found.append((name_of(m, "joint", j), adr, float(low), float(max(high, low + 1e-6))))
     return found
 
 

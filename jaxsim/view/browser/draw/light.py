@@ -13,6 +13,7 @@ import numpy as np
 from jaxsim.compile.geometry.orientation import from_matrix
 from jaxsim.enums import LightType
 from jaxsim.extra import needed
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.shape import Shape
@@ -74,7 +75,7 @@ class Lights:
 
     def _lamp(self, i: int) -> Any:
         m, scene = self._m, self._server.scene
-        name = dict(m.structure.names)["light"][i] or f"light {i}"
+        name = name_of(m, "light", i)
         path, color = f"/lights/{name.replace('/', '|')}", np.asarray(m.light_diffuse)[i]
         strength, decay = _fading(np.asarray(m.light_attenuation)[i])
         how = {

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from jaxsim.compile.geometry.orientation import from_matrix
+from jaxsim.escape import unique
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.touch import Touch
@@ -118,7 +120,7 @@ class Marks:
 
     def _cameras(self, poses: Poses, offset: np.ndarray) -> dict:
         """The cameras of the first world, as pyramids."""
-        names, found = dict(self._m.structure.names)["camera"], {}
+        names, found = unique(name_of(self._m, "camera", i) for i in range(self._m.ncam)), {}
         for i in range(self._m.ncam):
             values = {
                 "fov": float(np.deg2rad(np.asarray(self._m.cam_fovy)[i])),
@@ -127,7 +129,7 @@ class Marks:
                 "position": poses.cam_xpos[0, i] + offset[0],
                 "wxyz": optical(poses.cam_xmat[0, i]),
             }
-            found[f"/cameras/{names[i] or f'camera {i}'}"] = (
+            found[f"/cameras/{names[i].replace('/', '|')}"] = (
                 self._server.scene.add_camera_frustum,
                 values,
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxsim.compile.geometry.quaternion import multiply, rotate
 from jaxsim.enums import GeomType
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.shape import Shape, shape_of
 from jaxsim.view.browser.draw.surface import Surface, surface_of, textured
@@ -70,7 +71,6 @@ def parts_of(m: Model) -> list[Part]:
 
 
 def _of_kind(m: Model, kind: str) -> list[Part]:
-    names = dict(m.structure.names)[kind]
     columns = ("bodyid", "group", "type", "size", "pos", "quat", "rgba", "matid", "dataid")
     table = [np.asarray(getattr(m, f"{kind}_{column}")) for column in columns]
     found = []
@@ -84,7 +84,5 @@ def _of_kind(m: Model, kind: str) -> list[Part]:
         if kind == "site" and shape_type == GeomType.MESH:  # geoms of meshes have this pose already
             pos = pos + rotate(quat, np.asarray(m.mesh_pos[data]))
             quat = multiply(quat, np.asarray(m.mesh_quat[data]))
-        found.append(
-            Part(m, kind, i, names[i] or f"{kind} {i}", *place, size, pos, quat, look, shape)
-        )
+        found.append(Part(m, kind, i, name_of(m, kind, i), *place, size, pos, quat, look, shape))
     return found

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxsim.compile.geometry.quaternion import multiply, rotate
 from jaxsim.enums import GeomType
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.eye import Eye
 from jaxsim.view.browser.draw.light import Lights, add_sky
@@ -221,7 +222,7 @@ class Scene:
         return self._last, np.any(np.abs(self._last - before) > STILL, axis=-1)
 
     def _frame(self, body: int) -> Any:
-        name = dict(self._m.structure.names)["body"][body] or f"body {body}"
+        name = name_of(self._m, "body", body)
         size = 0.15 * float(self._m.stat.meansize)
         return self._server.scene.add_frame(
             self._path("/bodies", name),

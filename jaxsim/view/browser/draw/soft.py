@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.enums import ObjType
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.draw.sheet import Drawn, Lines, Pictured, Plain, small
@@ -109,7 +110,7 @@ def _look(m: Model, kind: str, number: int, material: int) -> Surface:
 
 def _soft(m: Model, kind: str, number: int, material: int, **form: Any) -> Soft:
     look = _look(m, kind, number, material)
-    name = dict(m.structure.names)[kind][number] or f"{kind} {number}"
+    name = name_of(m, kind, number)
     group = int(np.clip(getattr(m, f"{kind}_group")[number], 0, 5))
     return Soft(kind, number, name, group, look, **form)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxsim.extra import needed
 from jaxsim.model.data import Data
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 
 LONGEST = 400  # states that a curve has
@@ -33,7 +34,7 @@ class SensorPlots:
             self._add_list(list(range(MOST, m.nsensor)))
 
     def _name(self, sensor: int) -> str:
-        return dict(self._m.structure.names)["sensor"][sensor] or f"sensor {sensor}"
+        return name_of(self._m, "sensor", sensor)
 
     def _add_box(self, sensor: int) -> Any:
         """A box that shows the curve of a sensor."""

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.escape import markdown
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.soft import Soft
@@ -56,15 +58,14 @@ class Selected:
 
 def told(m: Model, part: Part, world: int) -> str:
     """A part in words, in Markdown."""
-    names = dict(m.structure.names)
-    body = names["body"][part.body] or f"body {part.body}"
+    name, body = markdown(part.name), markdown(name_of(m, "body", part.body))
     rows = [
-        f"**{part.name}** ({part.kind} {part.id}, {part.type.name.lower()}, group {part.group})",
+        f"**{name}** ({part.kind} {part.id}, {part.type.name.lower()}, group {part.group})",
         f"body **{body}** ({part.body}), {float(np.asarray(m.body_mass)[part.body]):.4g} kg",
     ]
     joints = np.flatnonzero(m.jnt_bodyid == part.body)
     if len(joints):
-        listed = ", ".join(names["joint"][j] or f"joint {j}" for j in joints)
+        listed = ", ".join(markdown(name_of(m, "joint", j)) for j in joints)
         rows.append(f"joints: {listed}")
     if world:
         rows.append(f"world {world}")
@@ -76,11 +77,11 @@ def told_of_soft(m: Model, soft: Soft) -> str:
     if soft.kind == "skin":
         number, bones = int(m.skin_vertnum[soft.id]), int(m.skin_bonenum[soft.id])
         return (
-            f"**{soft.name}** (skin {soft.id}, group {soft.group})  \n"
+            f"**{markdown(soft.name)}** (skin {soft.id}, group {soft.group})  \n"
             f"{number} vertices, {bones} bones"
         )
     number, elements = int(m.flex_vertnum[soft.id]), int(m.flex_elemnum[soft.id])
     return (
-        f"**{soft.name}** (flex {soft.id}, {int(m.flex_dim[soft.id])} dimensions, "
+        f"**{markdown(soft.name)}** (flex {soft.id}, {int(m.flex_dim[soft.id])} dimensions, "
         f"group {soft.group})  \n{number} vertices, {elements} elements"
     )

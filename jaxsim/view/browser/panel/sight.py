@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from jaxsim.escape import unique
+from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.scene import Scene
@@ -77,7 +79,7 @@ def _groups(gui: Any, scene: Scene, kind: str) -> None:
 
 def _cameras(gui: Any, m: Model, scene: Scene) -> None:
     """A choice of the camera that the page looks through."""
-    names = [name or f"camera {i}" for i, name in enumerate(dict(m.structure.names)["camera"])]
+    names = unique((name_of(m, "camera", i) for i in range(m.ncam)), (FREE,))
     choice = gui.add_dropdown("camera", (FREE, *names), initial_value=FREE, order=41)
 
     @choice.on_update

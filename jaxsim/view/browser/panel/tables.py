@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim import escape
 from jaxsim.enums import JointType
 from jaxsim.model.model import Model
 
@@ -25,13 +26,12 @@ Row = tuple[str, ...]
 
 def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
     """Title, head and rows of each table."""
-    names = dict(m.structure.names)
     mass = np.asarray(m.body_mass)
     bodies: list[Row] = [
         (
             str(i),
-            _name(names["body"], i),
-            _name(names["body"], m.body_parentid[i]),
+            _name(m, "body", i),
+            _name(m, "body", m.body_parentid[i]),
             f"{mass[i]:.4g}",
         )
         for i in range(m.nbody)
@@ -40,9 +40,9 @@ def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
     joints: list[Row] = [
         (
             str(i),
-            _name(names["joint"], i),
+            _name(m, "joint", i),
             JointType(int(m.jnt_type[i])).name.lower(),
-            _name(names["body"], m.jnt_bodyid[i]),
+            _name(m, "body", m.jnt_bodyid[i]),
             f"{limits[i, 0]:.3g} to {limits[i, 1]:.3g}" if m.jnt_limited[i] else "",
         )
         for i in range(m.njnt)
@@ -58,12 +58,12 @@ def tables(m: Model) -> list[tuple[str, Row, list[Row]]]:
 
 
 def markdown(head: Row, rows: list[Row]) -> str:
-    """A table in Markdown."""
-    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows[:MOST])]
+    """Return a table in Markdown; its cells are text that may hold anything."""
+    lines = ["| " + " | ".join(map(escape.markdown, row)) + " |" for row in (head, *rows[:MOST])]
     lines.insert(1, "|" + " --- |" * len(head))
     more = len(rows) - MOST
     return "\n".join(lines) + (f"\n\nand {more} more" if more > 0 else "")
 
 
-def _name(names: tuple[str, ...], i: int) -> str:
-    return (names[i] or f"({i})").replace("|", "\\|")
+def _name(m: Model, kind: str, i: int) -> str:
+    return dict(m.structure.names)[kind][i] or f"({i})"
