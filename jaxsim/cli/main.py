@@ -273,6 +273,19 @@ def _add_pictures(commands: Any) -> None:
         "--out", metavar="PAGE.html", help="write a page that plays by itself instead"
     )
     show.add_argument("--port", type=_port, help="(default: 8080, or the next free one)")
+    show.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="where to listen (default 127.0.0.1); 0.0.0.0 for other machines: docs/view.md",
+    )
+    show.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name by which browsers call this machine, such as that of a proxy",
+    )
     show.add_argument("--open", action="store_true", help="open it in the browser")
     show.add_argument("--float64", action="store_true", help="double precision")
 

@@ -63,7 +63,7 @@ def page(monkeypatch):
     real = view.print if hasattr(view, "print") else print
 
     def listening(*words, **how) -> None:
-        found = re.search(r"http://127\.0\.0\.1:\d+", " ".join(map(str, words)))
+        found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", " ".join(map(str, words)))
         got.extend([found[0]] if found else [])
         real(*words, **how)
 

@@ -37,7 +37,7 @@ class Visitor:
     """
 
     def __init__(self, server: Any):
-        url = f"ws://127.0.0.1:{server.get_port()}"
+        url = f"ws://127.0.0.1:{server.get_port()}/{server.guard.token}"
         protocol = f"viser-v{viser.__version__}"
         self._socket = connect(url, subprotocols=[protocol], max_size=None)
         self.nodes: dict[str, dict] = {}

@@ -3,7 +3,9 @@
 import argparse
 import contextlib
 import os
+import sys
 import time
+import warnings
 import webbrowser
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,11 +18,12 @@ from jaxsim.io.load import load_model
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.model import Model
 from jaxsim.rollout.trajectory import Trajectory
+from jaxsim.view.browser.guard import is_loopback
 from jaxsim.view.browser.live import Live
 from jaxsim.view.browser.motion import motion_of
 from jaxsim.view.browser.page import record
 from jaxsim.view.browser.replay import Replay
-from jaxsim.view.browser.server import PortInUse
+from jaxsim.view.browser.server import EXPOSED, ExposedWarning, HostUnknown, PortInUse
 from jaxsim.view.browser.viewer import Viewer
 
 
@@ -34,10 +37,16 @@ def view(args: argparse.Namespace) -> int:
     m = load_model(args.file if motion is None else _model_of(args, motion))
     if args.out is not None and motion is not None:
         return _write(args, m, motion)
+    if not is_loopback(args.host):
+        print(f"warning: {EXPOSED.format(host=args.host)}", file=sys.stderr, flush=True)
     try:
-        page = _page(args, m, motion)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExposedWarning)  # it was told above
+            page = _page(args, m, motion)
     except PortInUse as error:
         raise InputProblem(f"--port: {error}") from None
+    except HostUnknown as error:
+        raise InputProblem(f"--host: {error}") from None
     except ValueError as error:
         raise InputProblem(f"{args.file}: {error}") from None
     try:
@@ -83,15 +92,16 @@ def _check_worlds(args: argparse.Namespace, m: Model, motion: Trajectory) -> Non
 def _page(
     args: argparse.Namespace, m: Model, motion: Trajectory | None
 ) -> AbstractContextManager[Viewer | Live | Replay]:
+    where = {"port": args.port, "host": args.host, "names": args.allow_host}
     if motion is not None:
         _check_worlds(args, m, motion)
-        return Replay(m, motion, port=args.port, ghosts=args.ghosts, worlds=args.worlds)
+        return Replay(m, motion, ghosts=args.ghosts, worlds=args.worlds, **where)
     try:
         check_supported(m)
     except UnsupportedError as error:
         print(f"cannot be simulated, only looked at:\n{error}", flush=True)
-        return Viewer(m, port=args.port, contacts=False)
-    return Live(m, port=args.port)
+        return Viewer(m, contacts=False, **where)
+    return Live(m, **where)
 
 
 def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -20,6 +20,7 @@ from jaxsim.view.browser.panel.fault import stopped
 from jaxsim.view.browser.panel.plots import SensorPlots
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
+from jaxsim.view.browser.server import HOST
 from jaxsim.view.browser.simulation import Simulation
 from jaxsim.view.browser.viewer import Viewer
 from jaxsim.view.mouse import Mouse
@@ -37,16 +38,24 @@ class Live:
 
     Args:
       m: a model that can be simulated.
-      port: as for `Viewer`.
+      port, host, names: as for `Viewer`.
 
     Attributes:
       viewer: the page.
       simulation: the world.
     """
 
-    def __init__(self, m: Model, *, port: int | None = None):
+    def __init__(
+        self,
+        m: Model,
+        *,
+        port: int | None = None,
+        host: str = HOST,
+        names: Iterable[str] = (),
+    ):
         self._m = m
-        self.viewer = Viewer(m, port=port, on_part=self._on_part, on_soft=self._on_soft)
+        where: dict[str, Any] = {"port": port, "host": host, "names": names}
+        self.viewer = Viewer(m, on_part=self._on_part, on_soft=self._on_soft, **where)
         try:
             self.simulation = Simulation(m, self._seen)
             self.viewer.scene.then.append(self.simulation.look_again)

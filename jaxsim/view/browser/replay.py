@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from jaxsim.view.browser.panel.fault import stopped
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
 from jaxsim.view.browser.recall import Recall
-from jaxsim.view.browser.server import Balls
+from jaxsim.view.browser.server import HOST, Balls
 from jaxsim.view.browser.viewer import Viewer
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
@@ -30,7 +31,7 @@ class Replay:
     Args:
       m: the model.
       recorded: as for `record`.
-      port, ghosts: as for `Viewer`.
+      port, host, names, ghosts: as for `Viewer`.
       worlds: how many worlds are shown; None: as many as there are, at most 64.
 
     Attributes:
@@ -51,6 +52,8 @@ class Replay:
         recorded: Recorded,
         *,
         port: int | None = None,
+        host: str = HOST,
+        names: Iterable[str] = (),
         ghosts: bool = False,
         worlds: int | None = None,
     ):
@@ -61,7 +64,8 @@ class Replay:
         self._number = self.motion.shown(worlds, MOST)
         self._news, self._ending = threading.Event(), False
         self._recall = Recall(m)
-        self.viewer = Viewer(m, port=port, ghosts=ghosts, contacts=self._recall.possible)
+        where: dict[str, Any] = {"port": port, "host": host, "names": names}
+        self.viewer = Viewer(m, ghosts=ghosts, contacts=self._recall.possible, **where)
         try:
             self.viewer.scene.then.append(self._news.set)
             self.viewer.start_with(self.motion.at(0, slice(self._number)), self._balls)

@@ -1,17 +1,25 @@
-"""The web server of a drawing: viser, on the local interface only, without its own messages."""
+"""The web server of a drawing: viser behind a guard, by default for this machine alone."""
 
 import contextlib
 import socket
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxsim.extra import needed
+from jaxsim.view.browser.guard import Guard, is_loopback
+from jaxsim.view.browser.guarded import check_guarded, guarded_server
 
 HOST = "127.0.0.1"
+ANY = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # all addresses, and one of them
 PORTS = 65536  # that there are; 0 stands for any
 PORT = 8080  # where it is tried first if no port is asked for
+EXPOSED = (
+    "other machines can reach this page at {host}: whoever knows its address sees the model and "
+    "can drive it, and nothing is encrypted; a tunnel is safer: ssh -L 8080:127.0.0.1:8080 MACHINE"
+)
 FOVY = 45.0  # of the camera of the page [degrees]
 AZIMUTH, ELEVATION = 120.0, -20.0  # direction of that camera [degrees]
 ABOVE = -40.0  # the second one where there are several worlds, lest they hide each other
@@ -30,28 +38,59 @@ class PortInUse(OSError):
     """Somebody else listens on a port."""
 
 
-def open_server(port: int | None = None, title: str = "jaxsim") -> Any:
-    """Starts a server that listens on this machine only.
+class HostUnknown(OSError):
+    """A host is no address of this machine."""
+
+
+class ExposedWarning(UserWarning):
+    """Other machines can reach a page."""
+
+
+def open_server(
+    port: int | None = None,
+    title: str = "jaxsim",
+    *,
+    host: str = HOST,
+    names: Iterable[str] = (),
+) -> Any:
+    """Starts a server behind a guard, by default one that this machine alone can reach.
+
+    It answers those who know its address, which has a token that is new each time.
 
     Args:
       port: where it listens; 0: wherever there is room; None: at 8080, or the next free port.
       title: what the page is called.
+      host: address or name of this machine where it listens; "0.0.0.0": at all of them.
+      names: further names by which browsers call this machine, such as that of a proxy.
 
     Raises:
       ValueError: there is no such port.
       PortInUse: the port is in use; names a remedy.
+      HostUnknown: the host is no address of this machine.
+      NotGuarded: this version of viser cannot be guarded.
       MissingExtra: viser is not installed.
+
+    Warns:
+      ExposedWarning: other machines can reach it.
     """
-    viser = needed("viser", "view")
+    needed("viser", "view")
     if port is not None and not 0 <= port < PORTS:
         raise ValueError(f"port: expected 0 to {PORTS - 1}, got {port}")
+    _check_host(host)
     if port:
-        _check_free(port)
+        _check_free(host, port)
+    if not is_loopback(host):
+        warnings.warn(EXPOSED.format(host=host), ExposedWarning, stacklevel=2)
+    guard = Guard(host, names)
     with _quiet():
-        server = viser.ViserServer(HOST, PORT if port is None else port, label=title, verbose=False)
-    if port and server.get_port() != port:  # somebody was faster
+        server = guarded_server(host, PORT if port is None else port, title, guard)
+    try:
+        if port and server.get_port() != port:  # somebody was faster
+            raise PortInUse(_in_use(port))
+        check_guarded(ANY.get(host, host), server.get_port(), guard)
+    except BaseException:
         close_server(server)
-        raise PortInUse(_in_use(port))
+        raise
     # a link through somebody else's server shows the page to the world: never from here
     server.request_share_url = lambda *_, **__: None
     server.gui.configure_theme(show_logo=False, show_share_button=False)
@@ -65,8 +104,10 @@ def close_server(server: Any) -> None:
 
 
 def address(server: Any) -> str:
-    """Where a browser finds the page."""
-    return f"http://{HOST}:{server.get_port()}"
+    """Return where a browser finds the page, with the token that opens it."""
+    host = ANY.get(server.get_host(), server.get_host())
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{server.get_port()}/{server.guard.token}/"
 
 
 def aim(server: Any, balls: Balls, above: bool = False) -> None:
@@ -96,11 +137,31 @@ def aim(server: Any, balls: Balls, above: bool = False) -> None:
     camera.near, camera.far = 0.01 * float(radius.max()), 200 * distance
 
 
-def _check_free(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
+def _check_host(host: str) -> None:
+    try:
+        with _trial(host) as (trial, where):
+            trial.bind(where)
+    except OSError as error:
+        raise HostUnknown(
+            f"'{host}' is no address of this machine ({error.strerror or error}); take one that "
+            "is, or 0.0.0.0 for all of them"
+        ) from None
+
+
+@contextlib.contextmanager
+def _trial(host: str, port: int = 0) -> Iterator[tuple[socket.socket, Any]]:
+    """A socket, and where it is to be bound."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, where = found[0]
+    with socket.socket(family, kind, protocol) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        yield trial, where
+
+
+def _check_free(host: str, port: int) -> None:
+    with _trial(host, port) as (trial, where):
         try:
-            trial.bind((HOST, port))
+            trial.bind(where)
         except OSError:
             raise PortInUse(_in_use(port)) from None
 

@@ -1,7 +1,7 @@
 """A viewer in the browser, for any loop: `viewer.show(d)`."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from jaxsim.view.browser.draw.touch import Touching
 from jaxsim.view.browser.panel.fault import stopped
 from jaxsim.view.browser.panel.selection import Selected
 from jaxsim.view.browser.panel.sight import add_sight
-from jaxsim.view.browser.server import Balls, address, aim, close_server, open_server
+from jaxsim.view.browser.server import HOST, Balls, address, aim, close_server, open_server
 
 SETTLED = 0.05  # after this time without a new state the last one is shown for good [s]
 RATE = 60.0  # pictures a second at most
@@ -26,13 +26,16 @@ RATE = 60.0  # pictures a second at most
 class Viewer:
     """Shows worlds of a model on a page that the local machine serves; a context manager.
 
-    It listens on 127.0.0.1 only. Closing the page ends nothing, opening it again goes on; `close`
+    It listens on 127.0.0.1 only unless another host is given, and answers those who know its
+    `address`, which has a token. Closing the page ends nothing, opening it again goes on; `close`
     ends it. In a notebook the viewer shows the page where it is the value of a cell.
 
     Args:
       m: the model; one that cannot be simulated can be looked at.
       port: where the server listens; 0: wherever there is room; None: at 8080, or the next free
         port.
+      host: address of this machine where it listens; "0.0.0.0": all of them, for other machines.
+      names: further names by which browsers call this machine.
       ghosts: whether the worlds of a batch stand in one place, all but the first faintly, and not
         side by side.
       spacing: distance between worlds side by side [m]; None: as their size asks for.
@@ -49,7 +52,7 @@ class Viewer:
 
     Raises:
       ValueError: there is no such port.
-      OSError: the port is in use.
+      OSError: the port is in use, or the host is no address of this machine.
       MissingExtra: viser is not installed.
 
     Example:
@@ -64,6 +67,8 @@ class Viewer:
         m: Model,
         *,
         port: int | None = None,
+        host: str = HOST,
+        names: Iterable[str] = (),
         ghosts: bool = False,
         spacing: float | None = None,
         on_part: OnPart | None = None,
@@ -75,7 +80,7 @@ class Viewer:
         self._m, self.ghosts, self._spacing = m, ghosts, spacing
         self._also, self._also_soft = on_part, on_soft
         self.posing, self._touching = Posing(m), Touching(m)
-        self.server: Any = open_server(port)
+        self.server: Any = open_server(port, host=host, names=names)
         try:
             self.selected = Selected(self.server, m)
             poses = self.posing.of({"qpos": np.asarray(m.qpos0)[None]})

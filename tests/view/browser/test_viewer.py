@@ -183,7 +183,8 @@ def test_ghosts_stand_in_one_place(m, d):
 def test_it_listens_on_this_machine_only_and_ends(m):
     with Viewer(m, port=0) as viewer:
         port = viewer.server.get_port()
-        assert viewer.address == f"http://127.0.0.1:{port}"
+        assert viewer.address == f"http://127.0.0.1:{port}/{viewer.server.guard.token}/"
+        assert len(viewer.server.guard.token) >= 32
         assert viewer.address in viewer._repr_html_()
         assert viewer.server.get_host() == "127.0.0.1"
         assert viewer.server.request_share_url() is None

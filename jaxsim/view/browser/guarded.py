@@ -1,0 +1,205 @@
+"""The server of viser behind a guard. With message.py the only file that uses what viser
+keeps to itself.
+
+viser answers whoever connects and believes what it is sent: it has no hook for checks. It is given
+them here by rebinding: a function of viser runs with other values for some of its global names, in
+a class of ours, and viser itself stays as it is for others in the same process. Three names are
+rebound: `infra` in the constructor, so that our web socket server is made; `websockets` in the
+thread of that server, so that requests pass `Guard`; and `_message_consumer`, so that messages pass
+`read_message`. Before a server is handed out, it is asked without a token and by a wrong name; one
+that answers is closed (`check_guarded`).
+"""
+
+import dataclasses
+import http
+import http.client
+import logging
+import types
+from collections.abc import Callable
+from typing import Any
+
+from jaxsim.extra import needed
+from jaxsim.view.browser.guard import Guard
+from jaxsim.view.browser.message import Inbox
+
+REMEDY = "install another version of viser, such as 1.1.1"
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+POLICY_VIOLATION = 1008  # why a web socket is closed
+# handshakes that fail are no matter of this program, nor is what is written in them
+_log = logging.getLogger("jaxsim.view.websocket")
+_log.addHandler(logging.NullHandler())
+_log.propagate = False
+
+
+class NotGuarded(RuntimeError):
+    """This version of viser cannot be put behind the guard."""
+
+
+def guarded_server(host: str, port: int, title: str, guard: Guard) -> Any:
+    """Start a server of viser that answers only what its guard admits.
+
+    Args:
+      host: where it listens.
+      port: where it listens first; taken ports are passed over.
+      title: of the page.
+      guard: what it admits.
+
+    Returns:
+      A `viser.ViserServer` with the attribute `guard`.
+
+    Raises:
+      NotGuarded: viser is not as it is expected to be.
+    """
+    viser = needed("viser", "view")
+    inbox = Inbox()
+    sockets = type(
+        "GuardedSockets",
+        (viser.infra.WebsockServer,),
+        {
+            "_background_worker": _rebound(
+                viser.infra.WebsockServer,
+                "_background_worker",
+                websockets=_guarded_websockets(guard),
+                _message_consumer=_consumer(inbox),
+            )
+        },
+    )
+    made = type(
+        "GuardedServer",
+        (viser.ViserServer,),
+        {
+            "__init__": _rebound(
+                viser.ViserServer, "__init__", infra=_Instead(viser.infra, WebsockServer=sockets)
+            ),
+            "guard": guard,
+        },
+    )
+    server = made(host, port, label=title, verbose=False)
+    inbox.server = server
+    return server
+
+
+def check_guarded(host: str, port: int, guard: Guard) -> None:
+    """Ask a server as an intruder would.
+
+    Raises:
+      NotGuarded: it answers.
+    """
+    own = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    trials: list[tuple[str, dict[str, str]]] = [
+        ("/", {"Host": own}),
+        (f"/{guard.token}/", {"Host": f"not-this-machine.invalid:{port}"}),
+        ("/", {"Host": own, **upgrade}),
+        (f"/{guard.token}", {"Host": own, "Origin": "http://not-this.invalid", **upgrade}),
+    ]
+    for path, headers in trials:
+        connection = http.client.HTTPConnection(host, port, timeout=10)
+        try:
+            connection.request("GET", path, headers=headers)
+            status = connection.getresponse().status
+        finally:
+            connection.close()
+        if status != http.HTTPStatus.FORBIDDEN:
+            raise NotGuarded(f"the page would be open to all (viser answers {status}); {REMEDY}")
+
+
+def _guarded_websockets(guard: Guard) -> Any:
+    """The package websockets, whose servers ask a guard first."""
+    websockets = needed("websockets", "view")
+    home = needed("websockets.asyncio.server", "view")
+
+    def serve(handler: Any, host: str, port: int, **options: Any) -> Any:
+        pages = options.pop("process_request", None)
+        if pages is None:
+            raise NotGuarded(f"viser serves no page here; {REMEDY}")
+        gate = _gate(guard, pages)
+        return home.serve(handler, host, port, process_request=gate, logger=_log, **options)
+
+    server = _Instead(home, serve=serve)
+    return _Instead(websockets, asyncio=_Instead(websockets.asyncio, server=server))
+
+
+def _gate(guard: Guard, pages: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """What is done with a request before viser sees it."""
+    protocol = f"viser-v{needed('viser', 'view').__version__}"
+
+    def process_request(connection: Any, request: Any) -> Any:
+        refused = guard.refusal(request.path, request.headers)
+        if refused is not None:
+            return connection.respond(http.HTTPStatus.FORBIDDEN, f"{refused}\n")
+        upgrades = request.headers.get_all("Upgrade")
+        if upgrades:
+            # viser prints what it is told of versions: only its own comes through
+            told = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
+            if upgrades != ["websocket"] or [name.strip() for name in told] != [protocol]:
+                return connection.respond(http.HTTPStatus.BAD_REQUEST, f"expected {protocol}\n")
+            return None
+        response = pages(connection, dataclasses.replace(request, path=guard.inner(request.path)))
+        if response is not None:
+            for name, value in HEADERS.items():
+                response.headers[name] = value
+        return response
+
+    return process_request
+
+
+def _consumer(inbox: Inbox) -> Callable[..., Any]:
+    """What reads a web socket: messages that are none end it."""
+
+    async def consume(websocket: Any, handle: Callable[[Any], None], _: type) -> None:
+        while True:
+            raw = await websocket.recv()
+            try:
+                message = inbox.read(raw)
+            except Exception:  # noqa: BLE001  (whatever an intruder may think of)
+                await websocket.close(POLICY_VIOLATION, "not a message of this page")
+                continue  # the next one finds it closed
+            if message is not None:
+                handle(message)
+
+    return consume
+
+
+class _Instead:
+    """A module with other values for some of its names."""
+
+    def __init__(self, module: Any, **names: Any):
+        self.__dict__.update(names)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+def _rebound(home: type, name: str, **names: Any) -> Any:
+    """A method with other values for some of the global names that it reads."""
+    function = vars(home).get(name)
+    used = _global_names(function.__code__) if isinstance(function, types.FunctionType) else set()
+    lacking = sorted(set(names) - used)
+    if not isinstance(function, types.FunctionType) or lacking:
+        raise NotGuarded(f"{home.__name__}.{name} of viser has no {lacking[0]}; {REMEDY}")
+    made = types.FunctionType(
+        function.__code__,
+        {**function.__globals__, **names},
+        name,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    """Global names and attributes that a function reads, with those of functions inside it."""
+    inner = (_global_names(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return set(code.co_names).union(*inner)

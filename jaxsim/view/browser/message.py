@@ -1,0 +1,195 @@
+"""Messages of a page to its server: which there are, and what may be in them.
+
+viser builds a message from whatever it is sent and calls handlers with it, those of this package
+among them. Here a message must first be one that a page sends, with fields of the types that its
+class declares, with numbers that are finite; a change of a control must set its value, to one that
+the control could have been given by hand.
+"""
+
+import functools
+import math
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from jaxsim.extra import needed
+
+FAR = 1e9  # largest coordinate
+MAX_TEXT = 1_000_000  # characters of a text
+MAX_NODES = 100_000  # parts of a message
+# what a page sends; links that share it with the world are not among them
+SENT = """
+ViewerCameraMessage SceneNodeClickMessage SceneNodeDragMessage ScenePointerMessage
+TransformControlsDragStartMessage TransformControlsUpdateMessage TransformControlsDragEndMessage
+GuiUpdateMessage GuiButtonHoldMessage GuiFormSubmitMessage GuiFormDirtyMessage
+CommandTriggerMessage FileTransferStartUpload FileTransferPart GetRenderResponseMessage
+""".split()
+
+
+class Inbox:
+    """Reads messages.
+
+    Attributes:
+      server: whose page sends them; None while it starts.
+    """
+
+    def __init__(self) -> None:
+        self.server: Any = None
+
+    def read(self, raw: Any) -> Any:
+        """Read a message.
+
+        Returns:
+          The message of viser; None: it asks for what cannot be, and is left out.
+
+        Raises:
+          ValueError: it is no message that a page sends.
+        """
+        if not isinstance(raw, bytes):
+            raise ValueError("expected bytes")
+        msgspec = needed("msgspec", "view")
+        try:
+            mapping = msgspec.msgpack.decode(raw)
+            kind = mapping.pop("type", None) if isinstance(mapping, dict) else None
+            cls = _classes().get(kind) if isinstance(kind, str) else None
+            if cls is None:
+                raise ValueError("no page sends this")
+            message = msgspec.convert(_with_integers(cls, mapping), cls)
+        except (msgspec.MsgspecError, RecursionError, TypeError, OverflowError) as error:
+            raise ValueError(f"not a message: {type(error).__name__}") from None
+        if self.server is None or not _is_sound(mapping):
+            return None
+        check = CHECKS.get(type(message).__name__)
+        return message if check is None or check(self.server, message) else None
+
+
+@functools.lru_cache(maxsize=1)
+def _classes() -> dict[str, type]:
+    """The classes of the messages that pages send, by name."""
+    home = needed("viser._messages", "view")
+    return {name: getattr(home, name) for name in SENT if hasattr(home, name)}
+
+
+def _with_integers(cls: type, mapping: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a message, whole numbers where they are declared: a page has only one kind."""
+    hints = typing.get_type_hints(cls)
+    return {
+        name: int(value)
+        if isinstance(value, float)
+        and hints.get(name) in (int, int | None)
+        and math.isfinite(value)
+        else value
+        for name, value in mapping.items()
+    }
+
+
+def _is_sound(value: Any) -> bool:
+    """Whether all numbers in a message are finite and not far away, and texts not endless."""
+    stack, count = [value], 0
+    while stack:
+        part = stack.pop()
+        count += 1
+        if count > MAX_NODES:
+            return False
+        if isinstance(part, dict):
+            stack += [*part, *part.values()]
+        elif isinstance(part, list):
+            stack += part
+        elif isinstance(part, str):
+            if len(part) > MAX_TEXT:
+                return False
+        elif isinstance(part, int | float) and not abs(part) <= FAR:
+            return False
+    return True
+
+
+def _is_camera(_: Any, message: Any) -> bool:
+    return (
+        math.hypot(*message.wxyz) > 0.1
+        and 0 < message.fov < math.pi
+        and 0 < message.near < message.far
+        and message.image_height > 0
+        and message.image_width > 0
+        and message.position != message.look_at
+        and math.hypot(*message.up_direction) > 0.1
+    )
+
+
+def _is_instance(_: Any, message: Any) -> bool:
+    return message.instance_index is None or message.instance_index >= 0
+
+
+def _is_pointer(_: Any, message: Any) -> bool:
+    if message.event_type == "click":
+        return None not in (message.ray_origin, message.ray_direction) and bool(message.screen_pos)
+    return len(message.screen_pos) >= 2
+
+
+def _is_upload(server: Any, message: Any) -> bool:
+    control = _control(server, message.source_component_uuid)
+    return (
+        control is not None
+        and type(control).__name__ == "GuiUploadButtonHandle"
+        and message.part_count >= 0
+        and message.size_bytes >= 0
+    )
+
+
+def _is_container(server: Any, message: Any) -> bool:
+    return any(message.uuid in gui._container_handle_from_uuid for gui in _panels(server))
+
+
+def _is_update(server: Any, message: Any) -> bool:
+    """Whether a control is set to a value that it can have."""
+    control = _control(server, message.uuid)
+    if control is None or set(message.updates) != {"value"}:
+        return False
+    return _fits(control, message.updates["value"], control._impl.value)
+
+
+def _fits(control: Any, value: Any, present: Any) -> bool:
+    """Whether a value is of the kind of the present one, and within the bounds of its control."""
+    if isinstance(present, bool):
+        return isinstance(value, bool)
+    if isinstance(present, int | float):
+        low, high = getattr(control, "min", None), getattr(control, "max", None)
+        return (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and (low is None or value >= low - _slack(low, high))
+            and (high is None or value <= high + _slack(low, high))
+        )
+    if isinstance(present, str):
+        options = getattr(control, "options", None)
+        return isinstance(value, str) and (options is None or value in options)
+    if isinstance(present, tuple) and isinstance(value, list):
+        if present and not isinstance(present[0], str) and len(value) != len(present):
+            return False
+        return all(_fits(control, x, present[0] if present else x) for x in value)
+    return False
+
+
+def _slack(low: float | None, high: float | None) -> float:
+    """Rounding at the ends of a slider, which a page counts in steps."""
+    return 1e-6 * max(1.0, abs(low or 0.0), abs(high or 0.0))
+
+
+def _control(server: Any, uuid: str | None) -> Any:
+    """A control of the panel of all pages, or of one; None: there is none with this number."""
+    found = (gui._gui_input_handle_from_uuid.get(uuid) for gui in _panels(server))
+    return next((control for control in found if control is not None), None)
+
+
+def _panels(server: Any) -> list[Any]:
+    return [server.gui, *(client.gui for client in server.get_clients().values())]
+
+
+CHECKS: dict[str, Callable[[Any, Any], bool]] = {
+    "ViewerCameraMessage": _is_camera,
+    "SceneNodeClickMessage": _is_instance,
+    "SceneNodeDragMessage": _is_instance,
+    "ScenePointerMessage": _is_pointer,
+    "GuiUpdateMessage": _is_update,
+    "GuiFormDirtyMessage": _is_container,
+    "FileTransferStartUpload": _is_upload,
+}
