@@ -9,12 +9,13 @@ Playground ends, truncates and resets episodes by wrappers of its own. A world t
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from jaxsim.cache import bounded
 from jaxsim.envs.env import Env
 from jaxsim.envs.outside import begin_outside, step_outside
 from jaxsim.envs.tasks import TASKS, make
@@ -113,7 +114,7 @@ def register(name: str, make: Callable[..., Env], length: int = 1000) -> None:
       length: actions of an episode.
     """
 
-    @cache
+    @bounded(1)
     def usual() -> tuple[int, float]:
         env = make()
         return env.repeat, _timestep(env)

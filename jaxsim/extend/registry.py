@@ -6,7 +6,6 @@ with another one of the same name: a model loaded before a row was replaced refu
 
 from __future__ import annotations
 
-import functools
 import itertools
 import runpy
 import sys
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from jaxsim.assets.sdf.operations import library
 from jaxsim.assets.sdf.shapes import Shape
+from jaxsim.cache import bounded
 from jaxsim.enums import GeomType
 from jaxsim.extend.plugin import CAPABILITIES, Plugin, ShapePlugin
 
@@ -151,7 +151,7 @@ def _load_offered() -> None:
             register_plugin(found)
 
 
-@functools.lru_cache(maxsize=4)
+@bounded(4)
 def _entry_points(path: tuple[str, ...]) -> EntryPoints:
     """What the packages on a path offer: reading all of them takes 7 ms."""
     return entry_points(group=ENTRY_POINTS)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from functools import cache
 
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.errors import Problems
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.parse import Node
@@ -184,7 +184,7 @@ def _misplaced(child: Node, parent: Node, row: Row) -> str:
     return f"<{parent.tag}> has no element <{child.tag}>; remove it"
 
 
-@cache
+@bounded(1)
 def _homes() -> dict[str, list[str]]:
     """For every tag, the tags it may stand in."""
     homes: dict[str, list[str]] = {}

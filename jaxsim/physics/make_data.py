@@ -15,6 +15,7 @@ from jaxsim.model.start.state import neutral_controls
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.arrays.platform import QUICK
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.forward import FORCES, forward
 from jaxsim.physics.refusal import named
 from jaxsim.physics.sleep.asleep import start_asleep
@@ -141,8 +142,8 @@ def _begun(m: Model, d: Data) -> Data:
     return report(m, d.replace(**kept, tree_asleep=number, tree_start=number))
 
 
-_in_a_program = jax.jit(worlds(_begun))
-_for_one_run = jax.jit(worlds(_begun), compiler_options=QUICK)
+_in_a_program = Programs(worlds(_begun))
+_for_one_run = Programs(worlds(_begun), compiler_options=QUICK)
 
 
 def _begin_asleep(m: Model, d: Data) -> Data:

@@ -3,7 +3,6 @@
 `extend/plugin.py` says what a plugin is; `compile/whole/plugins.py` reads it in MJCF.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.enums import DynType
 from jaxsim.extend.plugin import Attached, Config, Plugin, settings_in
 from jaxsim.extend.registry import Key, plugin_of
@@ -136,7 +136,7 @@ def instance_params(m: Model, instance: int) -> Any:
     return jax.tree.unflatten(tree, values)
 
 
-@functools.lru_cache(maxsize=64)
+@bounded(64)
 def _form(key: Key, config_items: tuple[tuple[str, str], ...]) -> tuple[list, Any]:
     """Shapes of the parameters of an instance, and how they hang together."""
     row = plugin_of(key)

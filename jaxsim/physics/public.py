@@ -17,6 +17,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_array, check_callbacks, check_data, check_model
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import Short, worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.resume import missing, resumed
 from jaxsim.physics.stage import STAGES, Stage
 
@@ -47,7 +48,7 @@ def public(
         return core(m, *(resumed(m, a, stage.reads) if isinstance(a, Data) else a for a in rest))
 
     native = worlds(alone, short)
-    program = jax.jit(native)
+    program = Programs(native)
 
     @functools.wraps(core)
     def function(*args, **named):

@@ -5,7 +5,6 @@ has hundreds: several times as long as the step of one world. Here all numbers o
 array, of which the fields of the state are parts.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
@@ -110,7 +110,7 @@ def _kinds(tree: Tree) -> _Kinds:
     return _Kinds(structure, tuple(map(np.shape, leaves)), tuple(np.dtype(a.dtype) for a in leaves))
 
 
-@functools.lru_cache(maxsize=32)
+@bounded(32)
 def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
     """The compiled function, from numbers to numbers; one for all loops of a kind."""
 

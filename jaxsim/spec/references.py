@@ -7,8 +7,8 @@ Copying with new names, renaming, and looking for unused elements follow from th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
+from jaxsim.cache import bounded
 from jaxsim.mjcf.schema import walk
 from jaxsim.spec.element import SpecElement
 
@@ -19,7 +19,7 @@ Name = tuple[str, str]
 _SAME_NAMES = {"xbody": "body"}
 
 
-@cache
+@bounded(1)
 def defined_kinds() -> frozenset[str]:
     """The kinds of objects that elements define: `body`, `joint`, `geom`, ..."""
     attrs = (attr for _, row in walk() for attr in row.attrs.values())

@@ -12,6 +12,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
@@ -82,8 +83,8 @@ def _moving(m: Model, d: Data, body: Array) -> MovingBody:
     )
 
 
-_in_body = jax.jit(worlds(_local), inline=True)
-_found = jax.jit(worlds(_moving), inline=True)
+_in_body = Programs(worlds(_local), inline=True)
+_found = Programs(worlds(_moving), inline=True)
 
 
 def _one(value: Components) -> Array:

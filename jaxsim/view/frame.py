@@ -4,7 +4,6 @@ MuJoCo's `mjv_cameraFrame` and `mjv_cameraFrustum`. A pixel is given as in `mjv_
 from 0 to 1, from the left and from below.
 """
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,12 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.enums import Projection
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
@@ -130,7 +131,7 @@ def is_orthographic(m: Model, camera: Camera) -> bool:
     return camera.orthographic
 
 
-@functools.cache
+@bounded(64)
 def _fixed(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
     """Position (3,) and orientation (3, 3) of a camera of the model."""
 
@@ -140,10 +141,10 @@ def _fixed(camera: int) -> Callable[[Model, Data], tuple[Array, Array]]:
         rows = [jnp.stack([x[0] for x in row.parts]) for row in mat.rows]
         return jnp.stack([x[0] for x in pos.parts]), jnp.stack(rows)
 
-    return jax.jit(worlds(pose), inline=True)
+    return Programs(worlds(pose), inline=True)
 
 
-@functools.cache
+@bounded(64)
 def _tracked(body: int) -> Callable[[Model, Data], Array]:
     """Center of mass (3,) of a body's subtree."""
 
@@ -151,4 +152,4 @@ def _tracked(body: int) -> Callable[[Model, Data], Array]:
         found = take(com_pos(m, kinematics(m, d)).subtree_com, np.array([body]))
         return jnp.stack([x[0] for x in found.parts])
 
-    return jax.jit(worlds(center), inline=True)
+    return Programs(worlds(center), inline=True)

@@ -12,6 +12,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.flex.flex import flex
@@ -122,4 +123,4 @@ def _native(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
     }
 
 
-_hits = jax.jit(worlds(_native), inline=True)
+_hits = Programs(worlds(_native), inline=True)

@@ -7,11 +7,11 @@ right, left, up, down, front, back.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 
 from jaxsim.assets.make.random64 import uniform
+from jaxsim.cache import bounded
 
 SIDES = 6
 _UP, _DOWN = 2, 3
@@ -60,7 +60,7 @@ def mark(image: np.ndarray, kind: str, rgb: np.ndarray, probability: float) -> N
         image[chosen.reshape(image.shape[:3])] = color
 
 
-@lru_cache(maxsize=8)
+@bounded(8)
 def _chosen(n: int, probability: float) -> np.ndarray:
     """Which of n pixels have a random mark, as bits: always the same, in every texture."""
     blocks = [numbers < probability for numbers in uniform(n)]

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
+
+from jaxsim.cache import bounded
 
 Exponents = tuple[int, int]  # of length and mass
 
@@ -99,7 +100,7 @@ def mean(one: Scale, other: Scale) -> Scale:
     )
 
 
-@cache
+@bounded(1024)
 def _exponents(unit: str, angular: bool) -> tuple[Exponents, bool]:
     """Exponents of length and mass, and whether it is a force or made of one."""
     symbols = _BASE | (_ANGULAR if angular else _LINEAR)

@@ -10,7 +10,6 @@ users see the same.
 On other platforms fusion does not duplicate work, and a branch would wait for the host.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.cache import bounded
 from jaxsim.physics.arrays.array import Tree
 from jaxsim.physics.arrays.platform import platform
 
@@ -55,7 +55,7 @@ def decide(choose: Callable[..., Tree], *operands: Any) -> Tree:
     return once(choose, *lax.stop_gradient(operands))
 
 
-@functools.cache
+@bounded(1024)
 def _traced(function: Callable) -> Callable:
     return jax.jit(function, inline=True)
 

@@ -12,11 +12,12 @@ A program is made for the platform that it will run on. Unless told otherwise th
 Programs made before are not used again for another platform: the name is part of JAX's caches.
 """
 
-import functools
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import jax
+
+from jaxsim.cache import bounded
 
 
 class Platform(NamedTuple):
@@ -129,7 +130,7 @@ def _default() -> str:
     return device if isinstance(device, str) else device.platform
 
 
-@functools.cache
+@bounded(1)
 def _takes_kernels() -> bool:
     """Whether a GPU is here for which kernels of our own can be compiled."""
     if jax.default_backend() != "gpu":

@@ -5,8 +5,8 @@ Data carries is found again (resume.py).
 """
 
 from collections.abc import Callable
-from functools import cache
 
+from jaxsim.cache import bounded
 from jaxsim.enums import IntegratorType, Stage
 from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
@@ -106,7 +106,7 @@ def inverse_skip(
     return rest(m, d, callbacks=callbacks)
 
 
-@cache
+@bounded(64)
 def _rest(name: str, last: Callable, skipstage: Stage, skipsensor: bool) -> Callable:
     """The public function of the parts after a stage; the last one is that of its dynamics."""
     if skipstage not in AFTER:

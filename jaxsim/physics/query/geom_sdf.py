@@ -4,7 +4,6 @@ These are the fields on which the search for contacts of `sdf` geoms goes down: 
 plugins, of meshes by their octrees, and of primitives.
 """
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
@@ -20,6 +20,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.physics.arguments import check_data, check_model, check_points
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.field.distance import distance_and_slope
@@ -86,7 +87,7 @@ def _reason(s: Structure, geom: int) -> str:
     return f"a geom of type {kind.name.lower()} has no signed distance{remedy}"
 
 
-@functools.cache
+@bounded(64)
 def _asked(geom: int) -> Callable[..., GeomSdf]:
     """The signed distance of one geom, of points `[n, 3, *W]`."""
 
@@ -103,4 +104,4 @@ def _asked(geom: int) -> Callable[..., GeomSdf]:
         gradient = turn @ slope.map(lambda x: x[:, 0])
         return GeomSdf(value[:, 0], jnp.stack(gradient.parts, axis=1))
 
-    return jax.jit(worlds(sdf), inline=True)
+    return Programs(worlds(sdf), inline=True)

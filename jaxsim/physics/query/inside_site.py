@@ -13,6 +13,7 @@ from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import check_array, check_data, check_model, check_points
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.arrays.select import column, pick
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.site_volume import INSIDE, in_hull
@@ -70,4 +71,4 @@ def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
     return inside
 
 
-_inside = jax.jit(worlds(_of_site), inline=True)
+_inside = Programs(worlds(_of_site), inline=True)

@@ -4,7 +4,6 @@ MuJoCo's `mj_objectVelocity` and `mj_objectAcceleration`. The objects of a kind 
 (`body/object_frame.py`), and one of them picked.
 """
 
-import functools
 import operator
 from collections.abc import Callable
 
@@ -12,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.enums import ObjType
 from jaxsim.math import Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
@@ -113,7 +113,7 @@ def _given(
     return kind, objid
 
 
-@functools.cache
+@bounded(256)
 def _asked(function: str, kind: ObjType, local: bool) -> Callable[..., jax.Array]:
     """The public function for one kind of object."""
 

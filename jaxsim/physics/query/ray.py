@@ -1,6 +1,5 @@
 """Rays from the configuration alone; MuJoCo's `mj_ray` and `mj_multiRay`."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -20,6 +20,7 @@ from jaxsim.physics.arguments import (
 )
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.public import items
 from jaxsim.physics.ray.cast import Rays, cast
@@ -149,7 +150,7 @@ def _cast(
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
-@functools.cache
+@bounded(64)
 def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array, cutoff=None) -> RayHit:
         d = kinematics(m, d)
@@ -159,7 +160,7 @@ def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[...,
         return RayHit(hits.dist, hits.geom, jnp.stack(hits.normal.parts, axis=1))
 
     # the search has loops and branches, which JAX would compile in each call of a bare function
-    return jax.jit(worlds(rays), inline=True)
+    return Programs(worlds(rays), inline=True)
 
 
 def in_parts(vectors: Array) -> Vec:

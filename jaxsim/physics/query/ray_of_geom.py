@@ -3,7 +3,6 @@
 The same for a shape without a model is `jaxsim.functions.ray_geom`.
 """
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -19,6 +19,7 @@ from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import check_array
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.arrays.select import take
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
@@ -142,13 +143,13 @@ def ray_flex(
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
-@functools.cache
+@bounded(64)
 def _flex_hits(flex: int, shown: Shown) -> Callable[..., FlexHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array) -> FlexHit:
         hits = soft_hits(m, flex_stage(m, com_pos(m, kinematics(m, d))), flex, shown, pnt, vec)
         return FlexHit(hits.dist, hits.vert, jnp.stack(hits.normal.parts, axis=1))
 
-    return jax.jit(worlds(rays), inline=True)  # as in query/ray.py
+    return Programs(worlds(rays), inline=True)  # as in query/ray.py
 
 
 def soft_hits(m: Model, d: Data, flex: int, shown: Shown, pnt: Array, vec: Array) -> SoftHits:
@@ -180,14 +181,14 @@ def _ask(
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
-@functools.cache
+@bounded(64)
 def _hits(type_: GeomType) -> Callable[..., SurfaceHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, geom: Array) -> SurfaceHit:
         d = kinematics(m, d)
         hits = cast_at(m, d, Rays(in_parts(pnt), in_parts(vec), unseen=()), geom, type_)
         return SurfaceHit(hits.dist, jnp.stack(hits.normal.parts, axis=1))
 
-    return jax.jit(worlds(rays), inline=True)  # as in query/ray.py
+    return Programs(worlds(rays), inline=True)  # as in query/ray.py
 
 
 def given_geom(name: str, m: Model, geom: Array | int | str) -> Array | int:

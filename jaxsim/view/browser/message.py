@@ -6,12 +6,12 @@ class declares, with numbers that are finite; a change of a control must set its
 the control could have been given by hand.
 """
 
-import functools
 import math
 import typing
 from collections.abc import Callable
 from typing import Any
 
+from jaxsim.cache import bounded
 from jaxsim.extra import needed
 
 FAR = 1e9  # largest coordinate
@@ -63,7 +63,7 @@ class Inbox:
         return message if check is None or check(self.server, message) else None
 
 
-@functools.lru_cache(maxsize=1)
+@bounded(1)
 def _classes() -> dict[str, type]:
     """The classes of the messages that pages send, by name."""
     home = needed("viser._messages", "view")

@@ -14,6 +14,7 @@ from jax import lax
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.view.camera import default_free_camera
 from jaxsim.view.mouse import Mouse
@@ -146,7 +147,7 @@ class Simulation:
 
         def turned(d: Data, held: Perturb) -> Perturb:
             numbers = (jnp.asarray(v, held.scale.dtype) for v in (azimuth, x, y))
-            return _turn(self._m, d, held, *numbers, action)
+            return TURNS[action](self._m, d, held, *numbers)
 
         self._grasp(turned)
 
@@ -246,7 +247,7 @@ class Simulation:
         return _steps(self._m, d.replace(ctrl=ctrl), self.held, jnp.int32(count))
 
 
-@jax.jit
+@Programs
 def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
     """Some steps with a body that somebody holds."""
 
@@ -261,12 +262,12 @@ def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
     return lax.fori_loop(0, count, one, d)
 
 
-@jax.jit
+@Programs
 def _carry(m: Model, d: Data, held: Perturb) -> Data:
     return apply_perturb_pose(m, d, held, flg_paused=True)
 
 
-@jax.jit
+@Programs
 def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax.Array) -> Perturb:
     """A hold of a point that is given in the world."""
     local = d.xmat[body].T @ (point.astype(d.xpos.dtype) - d.xpos[body])
@@ -274,12 +275,17 @@ def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax
     return held._replace(active=jnp.asarray(active, jnp.int32))
 
 
-@functools.partial(jax.jit, static_argnames="action")
 def _turn(
     m: Model, d: Data, held: Perturb, azimuth: jax.Array, x: jax.Array, y: jax.Array, action: Mouse
 ) -> Perturb:
     camera = default_free_camera(m).replace(azimuth=azimuth)
     return move_perturb(m, d, camera, held, action, x, y)
+
+
+TURNS = {
+    action: Programs(functools.partial(_turn, action=action))
+    for action in (Mouse.ROTATE_V, Mouse.ROTATE_H)
+}
 
 
 def _nobody(m: Model, d: Data) -> Perturb:

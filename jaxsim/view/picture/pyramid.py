@@ -5,13 +5,13 @@ its pixels are means of those around them (OpenGL 4.6, 8.14.4). All levels of al
 array: the pixels as a model has them, then the smaller images.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.model.structure import Structure
 
 FLAT = 0  # mjTEXTURE_2D; the others are cubes
@@ -68,7 +68,7 @@ def textures_of(s: Structure) -> tuple[Texture, ...]:
     return tuple(found)
 
 
-@functools.cache
+@bounded(32)
 def levels_of(textures: tuple[Texture, ...]) -> Levels:
     """Where the levels are."""
     end = max((t.start + t.pixels() for t in textures), default=0)

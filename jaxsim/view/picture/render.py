@@ -5,7 +5,6 @@ surfaces are smooth, differentiates. Pixels are taken some at a time, so that a 
 more memory than it has pixels (docs/render.md).
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.cache import bounded
 from jaxsim.enums import ObjType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
@@ -22,6 +22,7 @@ from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.programs import Programs
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
@@ -136,7 +137,7 @@ def _view(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) 
     return jnp.concatenate([*vectors, jnp.stack(numbers)]).astype(dtype)
 
 
-@functools.cache
+@bounded(32)
 def _drawing(
     size: tuple[int, int],
     asked: tuple[str, ...],
@@ -182,7 +183,7 @@ def _drawing(
         drawn = lax.map(some, index.reshape(tiles, tile))
         return [x.reshape(-1, *x.shape[2:])[:number] for x in drawn]
 
-    return jax.jit(worlds(draw), inline=True)
+    return Programs(worlds(draw), inline=True)
 
 
 def _objects(m: Model, scene: Scene, found: Seen, sites: np.ndarray) -> Array:

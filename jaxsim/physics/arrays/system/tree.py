@@ -10,7 +10,6 @@ up is vectorized in this form alone.
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
 from math import prod
 from typing import Self
 
@@ -19,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.cache import bounded
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.call.differentiated import loops_pay
 from jaxsim.physics.arrays.node import node
@@ -51,7 +51,7 @@ class Pairs:
         return int(self.depth.max(initial=-1)) + 1
 
 
-@cache
+@bounded(64)
 def pairs_of(forest: Forest) -> Pairs:
     """The pairs of a forest."""
     paths: list[list[int]] = []

@@ -1,8 +1,7 @@
 """The parts of a drawing: every geom and site of a model that can be seen, and whose it is."""
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,17 +47,20 @@ class Part:
     quat: np.ndarray
     look: Surface
     shape: Shape
+    _files: dict[tuple[float, bool], bytes] = field(default_factory=dict, repr=False)
 
     @property
     def endless(self) -> bool:
         """Whether it is a plane without end in some direction."""
         return self.type == GeomType.PLANE and bool(np.any(self.size[:2] <= 0))
 
-    @functools.cache  # noqa: B019  (parts live as long as the drawing does)
     def glb(self, opacity: float = 1.0, solid: bool = False) -> bytes:
-        """The part in its own frame, as a binary glTF file."""
-        mesh = textured(self.m, self.shape, self.type, self.size, self.look, opacity, solid)
-        return bytes(mesh.export(file_type="glb", include_normals=True))
+        """Return the part in its own frame, as a binary glTF file."""
+        if (opacity, solid) not in self._files:
+            mesh = textured(self.m, self.shape, self.type, self.size, self.look, opacity, solid)
+            file = bytes(mesh.export(file_type="glb", include_normals=True))
+            self._files[opacity, solid] = file
+        return self._files[opacity, solid]
 
 
 # called with a handle of viser, the part that it draws, and the number of its first world
