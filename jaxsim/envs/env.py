@@ -18,7 +18,7 @@ from jax import lax
 
 from jaxsim.enums import WarningType
 from jaxsim.envs.current import current
-from jaxsim.envs.state import Observation, State, select, state_alone, with_state_of
+from jaxsim.envs.state import Observation, State, renewed, select, state_alone, with_state_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.warning import diverged
@@ -58,7 +58,8 @@ class Env:
         self.m = m
         self.current = current
         self.repeat = check_count("repeat", repeat)
-        self.begin = make_data(m, keep)  # the world at qpos0, at rest
+        self.keep = keep
+        self.begin = make_data(m, keep)  # the world of this model at qpos0, at rest
 
     # --- what a task writes ---
 
@@ -134,6 +135,10 @@ class Env:
             return {name: x.shape for name, x in shape.items()}
         return shape.shape[0]
 
+    def at_rest(self, m: Model) -> Data:
+        """Return the world of a model at its `qpos0`, at rest: what `make_data` gives of it."""
+        return self.begin if m is self.m else make_data(m, self.keep)
+
     def reset(self, key: jax.Array, m: Model | None = None) -> State:
         """A new episode.
 
@@ -145,7 +150,10 @@ class Env:
           m: the model of this world, if it is not that of the environment.
         """
         m = self.m if m is None else m
-        d = self.start(m, self.begin, key)
+        return self.begun(m, self.start(m, self.at_rest(m), key))
+
+    def begun(self, m: Model, d: Data) -> State:
+        """Return the State of an episode that begins at a world."""
         zero = jnp.zeros((), d.qpos.dtype)
         action = jnp.zeros(self.action_size, d.qpos.dtype)
         names = jax.eval_shape(self.metrics, m, state_alone(d), d, action)
@@ -210,7 +218,7 @@ class Env:
         def turn(_: Any, d: Data) -> Data:
             return with_state_of(physics_step(m, d), fresh, where)
 
-        return lax.fori_loop(0, self.repeat, turn, with_state_of(d, fresh, where))
+        return lax.fori_loop(0, self.repeat, turn, renewed(d, fresh, where))
 
     def told(
         self, m: Model, state: State, before: Data, after: Data, action: jax.Array, **info: Any

@@ -1,17 +1,21 @@
 """What an environment carries from one action to the next."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
 from flax import struct
 
-from jaxsim.model.data import ALWAYS, Data
+from jaxsim.model.data import ALWAYS, WAITING, Data
+from jaxsim.physics.forward import FORCES
 
 Observation = jax.Array | dict[str, jax.Array]
 
 # what of Data is the state of a world and its inputs; all the rest follows from it in a step
 WARNINGS = ("warning", "warning_lastinfo")
 STATE = ALWAYS - {*WARNINGS, "solver_niter"}
+# results that a tree that sleeps keeps as they were, and so a state of trees that begin asleep has
+ASLEEP = (*WAITING, *FORCES, "sensordata")
 
 
 class State(struct.PyTreeNode):
@@ -42,9 +46,21 @@ def select(condition: jax.Array, a: Any, b: Any) -> Any:
 
 def with_state_of(d: Data, other: Data, where: jax.Array) -> Data:
     """A world whose state is that of another where a condition holds, with results as they are."""
+    return _with(d, other, where, STATE)
+
+
+def renewed(d: Data, fresh: Data, where: jax.Array) -> Data:
+    """Return a world that is another at its start where a condition holds, ready for a step.
+
+    Results stay as they are, but those that trees keep which begin asleep.
+    """
+    return _with(d, fresh, where, STATE if fresh.tree_start is None else STATE.union(ASLEEP))
+
+
+def _with(d: Data, other: Data, where: jax.Array, names: Iterable[str]) -> Data:
     changed = {
         name: select(where, getattr(other, name), getattr(d, name))
-        for name in STATE
+        for name in names
         if getattr(d, name) is not None
     }
     return d.replace(**changed)

@@ -65,7 +65,9 @@ class VectorEnv:
         self.count = _worlds_of(self._model, axes)
         self._step = jax.jit(self._all)  # traced once, wherever it is called from
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
-        self._start = jax.vmap(lambda m, key: env.start(m, env.begin, key), in_axes=(axes, 0))
+        # one model for all worlds has one state at rest; models that differ have their own
+        self._rest = env.at_rest(self._model) if axes is None else None
+        self._start = jax.vmap(self._started, in_axes=(axes, 0))
         self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
         self._renew = jax.vmap(self._next, in_axes=(axes, 0, 0, 0, 0))
 
@@ -123,9 +125,13 @@ class VectorEnv:
 
     # --- one world ---
 
+    def _started(self, m: Model, key: jax.Array) -> Data:
+        rest = self.env.at_rest(m) if self._rest is None else self._rest
+        return self.env.start(m, rest, key)
+
     def _begin(self, m: Model, key: jax.Array) -> State:
         own, key = jax.random.split(key)
-        state = self.env.reset(own, m)
+        state = self.env.begun(m, self._started(m, own))
         info = state.info | {"key": key}
         if self.autoreset == "same":
             info |= {"final_obs": state.obs}
