@@ -2,8 +2,8 @@
 
     Env          a task in one world: what is done, seen, paid for
     VectorEnv    many worlds: episodes, new ones where they ended
-    randomize    a model for each world
-    FrameStack, Delayed, Noisy    what lies between an agent and the worlds
+    randomize    a model for each world, by names and ranges (factor, shift) or a function
+    FrameStack, Delayed, Noisy, Pushed    what lies between an agent and the worlds
 
 Tasks that have a name are in `jaxsim.envs.tasks`. Adapters for libraries of others are modules of
 their own: `gymnasium`, `stable_baselines`, `dm_env`, `brax`, `playground`, `rejax`.
@@ -11,8 +11,11 @@ their own: `gymnasium`, `stable_baselines`, `dm_env`, `brax`, `playground`, `rej
 
 from jaxsim.envs.env import Env as Env
 from jaxsim.envs.randomize import randomize as randomize
+from jaxsim.envs.ranges import factor as factor
+from jaxsim.envs.ranges import shift as shift
 from jaxsim.envs.state import State as State
 from jaxsim.envs.vector import VectorEnv as VectorEnv
 from jaxsim.envs.wrap import Delayed as Delayed
 from jaxsim.envs.wrap import FrameStack as FrameStack
 from jaxsim.envs.wrap import Noisy as Noisy
+from jaxsim.envs.wrap import Pushed as Pushed

@@ -10,6 +10,7 @@ step, while `qpos` and `qvel` are those after it; `current` changes that. A task
 something (a goal, an earlier position) does so in `userdata`, which is part of the state.
 """
 
+from abc import ABCMeta
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.enums import WarningType
+from jaxsim.envs.checks import check_hooks, check_is_model, check_one_key, check_state
 from jaxsim.envs.current import current
 from jaxsim.envs.state import Observation, State, renewed, select, state_alone, with_state_of
 from jaxsim.model.data import Data
@@ -28,7 +30,16 @@ from jaxsim.physics.arguments import check_count
 from jaxsim.physics.make_data import make_data
 
 
-class Env:
+class _Checked(ABCMeta):
+    """Checks the hooks of a task when it is whole, after the `__init__` of its subclass."""
+
+    def __call__(cls, *args: Any, **given: Any) -> Any:
+        env = super().__call__(*args, **given)
+        check_hooks(env)
+        return env
+
+
+class Env(metaclass=_Checked):
     """A task in one world.
 
     Args:
@@ -39,6 +50,9 @@ class Env:
         sensors of the moment after the action, as after `mj_step1`; forces and accelerations are
         those of the last physics step. Under `jit` only what they read is computed, once for each
         action. `State.data` stays what the step gave.
+
+    Raises:
+      ValueError: a hook of the task returns another shape or type than it says below.
 
     Example:
       >>> class Upright(Env):
@@ -55,6 +69,7 @@ class Env:
     long_start = False
 
     def __init__(self, m: Model, *, repeat: int = 1, keep: Any = "default", current: bool = False):
+        check_is_model(m)
         self.m = m
         self.current = current
         self.repeat = check_count("repeat", repeat)
@@ -149,6 +164,7 @@ class Env:
           key: random numbers of the episode.
           m: the model of this world, if it is not that of the environment.
         """
+        check_one_key(key)
         m = self.m if m is None else m
         return self.begun(m, self.start(m, self.at_rest(m), key))
 
@@ -180,10 +196,10 @@ class Env:
           m: the model of this world, if it is not that of the environment.
 
         Raises:
-          ValueError: the action has another shape.
+          ValueError: the action has another shape, or the state is of many worlds.
         """
         m = self.m if m is None else m
-        _check_action(action, self.action_size)
+        check_state(state, action, self.action_size, worlds=False)
         action, driven = self.take(m, state.data, action)
         return self.told(m, state, state.data, self.advance(m, driven), action)
 
@@ -245,8 +261,3 @@ class Env:
             }
             | info,
         )
-
-
-def _check_action(action: jax.Array, size: int) -> None:
-    if jnp.shape(action) != (size,):
-        raise ValueError(f"action: expected shape ({size},), got {jnp.shape(action)}")

@@ -5,12 +5,16 @@ by `set_const`. Which leaves then differ between worlds is read from the traced 
 that does not depend on the random numbers stays one for all worlds.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.extend.core
+import numpy as np
 
+from jaxsim.envs.checks import check_keys
+from jaxsim.envs.ranges import Change, Ranges, change_of
+from jaxsim.identify.parameter import INDEPENDENT
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.call.call import CALL, program_of
 from jaxsim.physics.constants.set_const import set_const
@@ -22,18 +26,67 @@ CALLS: dict[str, Callable[[Any], jax.extend.core.ClosedJaxpr]] = {
     CALL.name: program_of,
 }
 
-Change = Callable[[Model, jax.Array], dict[str, Any]]
+
+class Drawing(NamedTuple):
+    """A random model: what of it is drawn, and how.
+
+    Attributes:
+      m: the model.
+      change: from a model and a key to new leaves by name.
+      derive: whether `set_const` computes what follows from the leaves.
+      differs: of each leaf of the model, whether it depends on the key.
+    """
+
+    m: Model
+    change: Change
+    derive: bool
+    differs: tuple[bool, ...]
+
+    def leaves(self, key: jax.Array) -> list[jax.Array]:
+        """Return the leaves that differ, of one world."""
+        leaves = _leaves(self.m, self.change, self.derive, key)
+        return [x for x, d in zip(leaves, self.differs, strict=True) if d]
+
+    def model(self, drawn: Sequence[jax.Array], m: Model | None = None) -> Model:
+        """Return the model with leaves that were drawn, of one world or of many."""
+        old, form = jax.tree.flatten(self.m if m is None else m)
+        new = iter(drawn)
+        return jax.tree.unflatten(
+            form, [next(new) if d else x for x, d in zip(old, self.differs, strict=True)]
+        )
+
+    @property
+    def axes(self) -> Any:
+        """Of each leaf of the models of many worlds the axis of worlds, 0 or None."""
+        form = jax.tree.structure(self.m)
+        return jax.tree.unflatten(form, [0 if d else None for d in self.differs])
+
+
+def drawing(m: Model, change: Change | Ranges, *, derive: bool = True) -> Drawing:
+    """Return the random model of a change; see `randomize`."""
+    if not isinstance(m, Model):
+        raise ValueError(f"randomize: m: expected a Model, got {type(m).__name__}")
+    if isinstance(change, Mapping):
+        change = change_of(m, change)
+    elif not callable(change):
+        raise ValueError(
+            "randomize: change: expected ranges by name, or a function (m, key) -> leaves by "
+            f"name, got {change!r}"
+        )
+    program = jax.make_jaxpr(lambda key: _leaves(m, change, derive, key))(jax.random.key(0))
+    return Drawing(m, change, derive, tuple(depends(program.jaxpr)))
 
 
 def randomize(
-    m: Model, keys: jax.Array, change: Change, *, derive: bool = True
+    m: Model, keys: jax.Array, change: Change | Ranges, *, derive: bool = True
 ) -> tuple[Model, Any]:
     """A model for each world.
 
     Args:
       m: the model.
       keys: random keys, one for each world, (worlds,).
-      change: from the model and a key to new leaves by name: `{"geom_friction": ...}`.
+      change: ranges of physical parameters by name (ranges.py): `{"body:torso/mass": (0.8, 1.2)}`;
+        or a function from the model and a key to new leaves by name: `{"geom_friction": ...}`.
       derive: whether `set_const` finds what follows from the leaves.
 
     Returns:
@@ -41,7 +94,8 @@ def randomize(
       None, as `in_axes` of `jax.vmap` takes it.
 
     Raises:
-      ValueError: the model has no such field, or compiled it out because it is zero.
+      ValueError: the model has no such parameter or field, or compiled it out because it is zero;
+        or a body has become one that cannot be.
 
     Example:
       >>> keys = jax.random.split(jax.random.key(0), 4)
@@ -50,21 +104,47 @@ def randomize(
       >>> models.body_mass.shape, axes.body_mass, models.geom_friction.shape, axes.geom_friction
       ((4, 2), 0, (1, 3), None)
     """
+    check_keys("randomize: keys", keys)
+    draw = drawing(m, change, derive=derive)
+    models = draw.model(jax.jit(jax.vmap(draw.leaves))(keys))
+    _check_bodies(models, draw.axes)
+    return models, draw.axes
 
-    def leaves(key: jax.Array) -> list[jax.Array]:
-        new = m.replace(**change(m, key))
-        return jax.tree.leaves(set_const(new) if derive else new)
 
-    differs = depends(jax.make_jaxpr(leaves)(keys[0]).jaxpr)
+def _leaves(m: Model, change: Change, derive: bool, key: jax.Array) -> list[jax.Array]:
+    """All leaves of a changed model."""
+    new = change(m, key)
+    if not isinstance(new, Mapping):
+        fields = [n for n in ("body_mass", "geom_friction") if isinstance(new, Model)]
+        like = "{" + ", ".join(f"{n!r}: new.{n}" for n in fields) + "}" if fields else "a dict"
+        raise ValueError(
+            f"randomize: change: expected new leaves by name, got a {type(new).__name__}; "
+            f"return {like} of what has changed"
+        )
+    model = m.tree_replace(new)
+    follows = derive and not all(n.startswith("opt") or n.endswith(INDEPENDENT) for n in new)
+    return jax.tree.leaves(set_const(model) if follows else model)
 
-    def drawn(key: jax.Array) -> list[jax.Array]:
-        return [x for x, d in zip(leaves(key), differs, strict=True) if d]
 
-    new = iter(jax.jit(jax.vmap(drawn))(keys))
-    old, form = jax.tree.flatten(m)
-    models = [next(new) if d else x for x, d in zip(old, differs, strict=True)]
-    axes = [0 if d else None for d in differs]
-    return jax.tree.unflatten(form, models), jax.tree.unflatten(form, axes)
+def _check_bodies(models: Model, axes: Any) -> None:
+    """Raises ValueError for bodies that cannot be, where numbers are known."""
+    mass, moments = models.body_mass, models.body_inertia
+    drawn = axes.body_mass is not None or axes.body_inertia is not None
+    if not drawn or any(isinstance(x, jax.core.Tracer) for x in (mass, moments)):
+        return
+    mass, moments = np.asarray(mass, np.float64), np.asarray(moments, np.float64)
+    total = moments.sum(axis=-1)
+    tight = 1e-5 * total  # single precision; the compiler refuses more itself
+    wrong = (mass < 0) | (moments.min(axis=-1) < 0) | (2 * moments.max(axis=-1) > total + tight)
+    if not wrong.any():
+        return
+    body = int(np.argwhere(wrong)[0][-1])
+    row = np.broadcast_to(moments, (*wrong.shape, 3))[tuple(np.argwhere(wrong)[0])]
+    raise ValueError(
+        f"randomize: body {models.names['body'][body] or body!r} would have moments {row} or a "
+        "negative mass: no body has; draw 'body:NAME/mass', whose inertia follows, or "
+        "'body:NAME/inertia' by a factor or pseudo_inertia(sd=...)"
+    )
 
 
 def depends(program: jax.extend.core.Jaxpr) -> list[bool]:

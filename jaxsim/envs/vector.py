@@ -17,13 +17,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.envs.checks import check_keys, check_models, check_state
 from jaxsim.envs.env import Env
+from jaxsim.envs.randomize import drawing
 from jaxsim.envs.state import State, select, with_warnings_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
 AUTORESET = ("next", "same", None)
+DRAWN = 3  # what is folded into a key for the model of an episode
 
 
 class VectorEnv:
@@ -35,6 +38,11 @@ class VectorEnv:
       autoreset: when a world begins anew: "next", "same" or None, as above.
       model: a model whose leaves differ between worlds (`randomize`), with `axes`.
       axes: of each leaf of `model` the axis of worlds, or None.
+      randomize: what each episode draws of its model anew, instead of `model`: ranges by name, or a
+        function, as for `randomize`. What was drawn is in `info["drawn"]`.
+
+    Raises:
+      ValueError: an argument is not what it should be; models do not fit their axes.
 
     Attributes:
       count: how many worlds the models are for; None: any number.
@@ -55,29 +63,54 @@ class VectorEnv:
         autoreset: str | None = "next",
         model: Model | None = None,
         axes: Any = None,
+        randomize: Any = None,
     ):
+        if not isinstance(env, Env):
+            cure = "; a model is VectorEnv(Env(m))" if isinstance(env, Model) else ""
+            raise ValueError(f"VectorEnv: env: expected an Env, got {type(env).__name__}{cure}")
         if autoreset not in AUTORESET:
             raise ValueError(f"autoreset: expected one of {AUTORESET}, got {autoreset!r}")
+        check_models(env.m, model, axes)
+        if randomize is not None and model is not None:
+            raise ValueError("randomize: worlds draw models at each episode, or have model=...")
         self.env, self.autoreset = env, autoreset
         self.length = check_count("length", length)
+        self._drawing = None if randomize is None else drawing(env.m, randomize)
         self._model = env.m if model is None else model
-        self._axes = axes
+        self._axes = axes if self._drawing is None else self._drawing.axes
         self.count = _worlds_of(self._model, axes)
+        # one model for all worlds has one state at rest; models that differ have their own
+        self._rest = env.at_rest(self._model) if self._axes is None else None
+        self._compile()
+
+    def _compile(self) -> None:
+        """Make what a pickle leaves out."""
+        axes = self._axes
         self._step = jax.jit(self._all)  # traced once, wherever it is called from
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
-        # one model for all worlds has one state at rest; models that differ have their own
-        self._rest = env.at_rest(self._model) if axes is None else None
         self._start = jax.vmap(self._started, in_axes=(axes, 0))
         self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
         self._renew = jax.vmap(self._next, in_axes=(axes, 0, 0, 0, 0))
+
+    def __getstate__(self) -> dict[str, Any]:
+        programs = ("_step", "_reset", "_start", "_act", "_renew")
+        return {name: x for name, x in vars(self).items() if name not in programs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._compile()
 
     def reset(self, keys: jax.Array) -> State:
         """New episodes of all worlds.
 
         Args:
           keys: `jax.random.key`s, one for each world, (worlds,).
+
+        Raises:
+          ValueError: there is one key alone, or not one for each model.
         """
-        return self._reset(self._model, keys)
+        check_keys("keys", keys, self.count)
+        return self._new(self._model, keys)
 
     def step(self, state: State, action: jax.Array) -> State:
         """One action in each world.
@@ -87,11 +120,9 @@ class VectorEnv:
           action: (worlds, action_size).
 
         Raises:
-          ValueError: the actions have another shape.
+          ValueError: the actions have another shape, or the state is that of one world.
         """
-        expected = (state.done.shape[0], self.env.action_size)
-        if jnp.shape(action) != expected:
-            raise ValueError(f"action: expected shape {expected}, got {jnp.shape(action)}")
+        check_state(state, action, self.env.action_size, worlds=True)
         return self._step(self._model, state, action)
 
     def reset_where(self, state: State, where: jax.Array, keys: jax.Array) -> State:
@@ -107,19 +138,59 @@ class VectorEnv:
     def _all(self, m: Model, state: State, action: jax.Array) -> State:
         if self.autoreset == "next":
             keys = jax.vmap(jax.random.split)(state.info["key"])
-            begun = self._where_any(state.done > 0, self._start, m, keys[:, 0], state.data)
+            over = state.done > 0
+            state, m = self._drawn_again(m, state, over, keys[:, 0])
+            begun = self._where_any(over, self._start, m, keys[:, 0], state.data)
             return self._renew(m, state, action, begun, keys[:, 1])
-        told = self._act(m, state, action)
+        told = self._act(self._models(m, state), state, action)
         if self.autoreset is None:
             return told
-        begun = self._where_any(told.done > 0, self._reset, m, told.info["key"], told)
+        long = self._drawing is not None
+        begun = self._where_any(told.done > 0, self._new, m, told.info["key"], told, long)
         return jax.vmap(self._same)(told, begun)
 
+    # --- models that are drawn for each episode ---
+
+    def _new(self, m: Model, keys: jax.Array) -> State:
+        """New episodes, in new models where they are drawn."""
+        if self._drawing is None:
+            return self._reset(m, keys)
+        drawn = self._draw(keys)
+        state = self._reset(self._drawing.model(drawn, m), keys)
+        return state.replace(info=state.info | {"drawn": drawn})
+
+    def _draw(self, keys: jax.Array) -> tuple[jax.Array, ...]:
+        assert self._drawing is not None
+        own = jax.vmap(lambda key: jax.random.fold_in(key, DRAWN))(keys)
+        return tuple(jax.vmap(self._drawing.leaves)(own))
+
+    def _models(self, m: Model, state: State) -> Model:
+        """The models of worlds; `m` is what they have in common."""
+        return m if self._drawing is None else self._drawing.model(state.info["drawn"], m)
+
+    def _drawn_again(
+        self, m: Model, state: State, over: jax.Array, keys: jax.Array
+    ) -> tuple[State, Model]:
+        """The worlds with new models where episodes are over; drawing takes long if some are."""
+        if self._drawing is None:
+            return state, m
+        old = state.info["drawn"]
+        new = lax.cond(jnp.any(over), lambda: self._draw(keys), lambda: old)
+        drawn = jax.vmap(select)(over, new, old)
+        state = state.replace(info=state.info | {"drawn": drawn})
+        return state, self._models(m, state)
+
     def _where_any(
-        self, over: jax.Array, begin: Callable, m: Model, keys: jax.Array, else_: Any
+        self,
+        over: jax.Array,
+        begin: Callable,
+        m: Model,
+        keys: jax.Array,
+        else_: Any,
+        long: bool = False,
     ) -> Any:
-        """New episodes; of a task whose start takes long only if some world needs one."""
-        if not self.env.long_start:
+        """New episodes; if a start takes long only where some world needs one."""
+        if not (long or self.env.long_start):
             return begin(m, keys)
         return lax.cond(jnp.any(over), lambda: begin(m, keys), lambda: else_)
 

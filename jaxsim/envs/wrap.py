@@ -1,4 +1,4 @@
-"""What lies between an agent and the worlds: frames of the past, delays, noise.
+"""What lies between an agent and the worlds: frames of the past, delays, noise, pushes.
 
 Each wraps a `VectorEnv`, or another of these, and has its interface. What is remembered is in
 `state.info`, world by world, and begins anew with the episode.
@@ -6,15 +6,21 @@ Each wraps a `VectorEnv`, or another of these, and has its interface. What is re
     worlds = FrameStack(Delayed(VectorEnv(env), actions=2), 4)
 """
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import Observation, State, select
 from jaxsim.envs.vector import VectorEnv
+from jaxsim.identify.select import matching
 from jaxsim.physics.arguments import check_count
+
+DELAY, PUSH = 2, 4  # what is folded into the key of an episode for its delay and its pushes
 
 
 class Wrapper:
@@ -109,22 +115,98 @@ class Delayed(Wrapper):
 
     Args:
       worlds: the worlds.
-      actions: by how many actions.
+      actions: by how many actions; or (least, most), from which each episode draws a number of its
+        own, not a whole one: between two actions the mean acts, as of a control that is held
+        (identify/delay.py).
+
+    Raises:
+      ValueError: it is no whole number, or no range from 0.
     """
 
-    def __init__(self, worlds: VectorEnv | Wrapper, actions: int):
+    def __init__(self, worlds: VectorEnv | Wrapper, actions: int | tuple[float, float]):
         super().__init__(worlds)
-        self.actions = check_count("actions", actions)
+        self.range: tuple[float, float] | None = None
+        if isinstance(actions, tuple | list):
+            if len(actions) != 2 or not 0 <= actions[0] <= actions[1] < math.inf:
+                raise ValueError(f"actions: expected (least, most), from 0, got {actions!r}")
+            self.range = float(actions[0]), float(actions[1])
+            actions = math.ceil(actions[1])
+        self.actions = check_count("actions", actions) if actions else 0
 
     def begun(self, state: State) -> State:
         """No action is under way."""
         waiting = jnp.zeros((self.actions, self.env.action_size), state.reward.dtype)
-        return state.replace(info=state.info | {"waiting": waiting})
+        info = state.info | {"waiting": waiting}
+        if self.range is not None:
+            key = jax.random.fold_in(state.info["key"], DELAY)
+            info["delay"] = jax.random.uniform(key, (), state.reward.dtype, *self.range)
+        return state.replace(info=info)
 
     def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
-        """The oldest action is taken."""
+        """The oldest action is taken, or that of the delay of the episode."""
         line = jnp.concatenate([state.info["waiting"], action[None].astype(state.reward.dtype)])
-        return state.replace(info=state.info | {"waiting": line[1:]}), line[0]
+        taken = line[0]
+        if self.range is not None:
+            # weights of the two actions between which the delay is; the last one is the newest
+            age = jnp.arange(self.actions, -1, -1, dtype=line.dtype)
+            weight = jnp.clip(1 - jnp.abs(age - state.info["delay"]), 0, 1)
+            taken = jnp.sum(weight[:, None] * line, axis=0)
+        return state.replace(info=state.info | {"waiting": line[1:]}), taken
+
+
+class Pushed(Wrapper):
+    """Bodies that are pushed now and then, horizontally, at their centers of mass.
+
+    A push is a force that lasts for one action; in which actions there is one is random.
+
+    Args:
+      worlds: the worlds.
+      impulse: by the name of a body, which may have wildcards, (least, most) [N s].
+      every: mean time between two pushes of a body [s].
+
+    Raises:
+      ValueError: no body has a name, or a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        worlds: VectorEnv | Wrapper,
+        impulse: Mapping[str, tuple[float, float]],
+        every: float = 5.0,
+    ):
+        super().__init__(worlds)
+        m = self.env.m
+        ids, ranges = [], []
+        for name, bounds in impulse.items():
+            if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] < math.inf:
+                raise ValueError(f"{name}: expected [least, most] impulse, got {list(bounds)}")
+            found = matching(m, "body", name.removeprefix("body:"))
+            ids += found.tolist()
+            ranges += [bounds] * len(found)
+        if not every > 0:
+            raise ValueError(f"every: expected more than 0, got {every}")
+        self.bodies, self.impulse = np.array(ids, int), np.array(ranges, float).reshape(-1, 2)
+        self.time = float(self.env.dt)  # of an action, during which a push lasts
+        self.chance = min(self.time / every, 1.0)
+
+    def begun(self, state: State) -> State:
+        """No body is pushed."""
+        key = state.info.get("push", jax.random.fold_in(state.info["key"], PUSH))
+        zero = jnp.zeros((len(self.bodies), 3), state.reward.dtype)
+        return state.replace(info=state.info | {"push": key, "pushed": zero})
+
+    def acted(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
+        """The last push ends, and the next one begins if its moment has come."""
+        key, *own = jax.random.split(state.info["push"], 4)
+        n, dtype = len(self.bodies), state.reward.dtype
+        angle = jax.random.uniform(own[0], (n,), dtype, 0, 2 * math.pi)
+        low, high = jnp.asarray(self.impulse.T, dtype)
+        size = (low + (high - low) * jax.random.uniform(own[1], (n,), dtype)) / self.time
+        size = jnp.where(jax.random.uniform(own[2], (n,), dtype) < self.chance, size, 0)
+        force = size[:, None] * jnp.stack([jnp.cos(angle), jnp.sin(angle), 0 * angle], axis=1)
+        wrench = state.data.xfrc_applied.at[self.bodies, :3].add(force - state.info["pushed"])
+        info = state.info | {"push": key, "pushed": force}
+        return state.replace(data=state.data.replace(xfrc_applied=wrench), info=info), action
 
 
 class Noisy(Wrapper):

@@ -160,7 +160,7 @@ def _numbers(m: Model, key: str, parts: list, kind: str) -> Target:
     labels: list[str] = []
     nominal = np.zeros(0)
     for field, ids, component, sign in parts:
-        _check_present(m, key, field, ids)
+        check_present(m, key, field, ids)
         array = np.asarray(current(m, field), np.float64)
         width = array.size if field.startswith("opt.") else int(np.prod(array.shape[1:], dtype=int))
         if component is not None and component >= width:
@@ -233,7 +233,7 @@ def current(m: Model, field: str):
     return getattr(m.opt, option) if owner == "opt" and option else getattr(m, field)
 
 
-def _check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
+def check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
     """Refuse a number that has no effect in the program of the model."""
     if field == "actuator_delay":
         raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")

@@ -31,8 +31,25 @@ class WorldsForm:
     delay: int = setting(0, doc="actions by which each is taken later", least=0)
     obs_noise: float = setting(0.0, doc="standard deviation added to observations", least=0)
     action_noise: float = setting(0.0, doc="standard deviation added to actions", least=0)
+    delay_most: float | None = setting(
+        None, doc="if set, each episode draws a delay between `delay` and this [actions]", least=0
+    )
+    pushes: dict[str, tuple[float, ...]] = setting(
+        dict, doc="of a body, `body:torso`: [least, most] horizontal impulse of a push [N s]"
+    )
+    push_every: float = setting(5.0, doc="mean time between two pushes of a body [s]", above=0)
     randomize: dict[str, tuple[float, ...]] = setting(
-        dict, doc="leaves of the model: [lowest, highest] factor, drawn for each world and entry"
+        dict,
+        doc="physical parameters, `joint:*/damping`: [lowest, highest] factor, one for each object",
+    )
+    randomize_shift: dict[str, tuple[float, ...]] = setting(
+        dict, doc="the same: [lowest, highest] that is added, in the parameter's unit"
+    )
+    randomize_value: dict[str, tuple[float, ...]] = setting(
+        dict, doc="the same: [lowest, highest] number that takes the place of the model's"
+    )
+    every_episode: bool = setting(
+        False, doc="whether each episode draws its model anew; else each world has one"
     )
 
 

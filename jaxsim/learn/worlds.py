@@ -4,14 +4,17 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import jax
 
 from jaxsim.envs.env import Env
 from jaxsim.envs.randomize import randomize
+from jaxsim.envs.ranges import change_of, factor, shift
 from jaxsim.envs.tasks import TASKS, make
 from jaxsim.envs.vector import VectorEnv
-from jaxsim.envs.wrap import Delayed, FrameStack, Noisy, Wrapper
+from jaxsim.envs.wrap import Delayed, FrameStack, Noisy, Pushed, Wrapper
+from jaxsim.identify.forms import linear
 from jaxsim.io.config import Places
 from jaxsim.learn.config import Training
 from jaxsim.model.model import Model
@@ -66,35 +69,67 @@ def make_worlds(
     form = training.worlds
     task = TASKS.get(training.task)
     length = form.length or (LENGTH if task is None else task.length)
-    model, axes = None, None
-    if form.randomize and exploring:
-        model, axes = _randomized(env.m, training, places)
-    worlds: VectorEnv | Wrapper = VectorEnv(env, length=length, model=model, axes=axes)
+    given = _randomized(env.m, training, places) if exploring else {}
+    worlds: VectorEnv | Wrapper = VectorEnv(env, length=length, **given)
+    if exploring and form.pushes:
+        try:
+            worlds = Pushed(worlds, form.pushes, form.push_every)
+        except ValueError as error:
+            raise places.error("worlds.pushes", str(error)) from None
     if exploring and (form.obs_noise or form.action_noise):
         worlds = Noisy(worlds, form.obs_noise, form.action_noise)
-    if form.delay:
-        worlds = Delayed(worlds, form.delay)
+    worlds = _delayed(worlds, training, places, exploring)
     return FrameStack(worlds, form.frames) if form.frames > 1 else worlds
 
 
-def _randomized(m: Model, training: Training, places: Places) -> tuple[Model, object]:
-    """A model for each world, leaves multiplied by factors."""
-    ranges = training.worlds.randomize
-    for name, bounds in ranges.items():
-        path = ("worlds", "randomize", name)
-        if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1]:
-            raise places.error(path, f"expected [lowest, highest] factor, got {list(bounds)}")
+def _delayed(
+    worlds: VectorEnv | Wrapper, training: Training, places: Places, exploring: bool
+) -> VectorEnv | Wrapper:
+    """The worlds with the delay of the settings; an evaluation has the least."""
+    least, most = training.worlds.delay, training.worlds.delay_most
+    if most is not None and most < least:
+        raise places.error("worlds.delay_most", f"expected at least delay, {least}, got {most:g}")
+    if most is not None and exploring:
+        return Delayed(worlds, (least, most))
+    return Delayed(worlds, least) if least else worlds
+
+
+KINDS = {
+    "randomize": lambda low, high: factor(low, high),
+    "randomize_shift": lambda low, high: shift(low, high),
+    "randomize_value": lambda low, high: linear(low, high),
+}
+
+
+def _randomized(m: Model, training: Training, places: Places) -> dict[str, Any]:
+    """The models of the worlds, as arguments of `VectorEnv`."""
+    form = training.worlds
+    changes = []
+    for table, kind in KINDS.items():
+        for name, bounds in getattr(form, table).items():
+            path = ("worlds", table, name)
+            if len(bounds) != 2:
+                what = {"randomize": "factor", "randomize_shift": "shift"}.get(table, "number")
+                raise places.error(path, f"expected [lowest, highest] {what}, got {list(bounds)}")
+            try:
+                changes.append(change_of(m, {name: kind(*bounds)}))
+            except ValueError as error:
+                message = str(error).removeprefix(f"{name}: ")
+                raise places.error(path, message) from None
+    if not changes:
+        return {}
 
     def change(m: Model, key: jax.Array) -> dict[str, jax.Array]:
-        drawn = {}
-        for name, own in zip(ranges, jax.random.split(key, len(ranges)), strict=True):
-            leaf = getattr(m, name)
-            low, high = ranges[name]
-            drawn[name] = leaf * jax.random.uniform(own, leaf.shape, leaf.dtype, low, high)
-        return drawn
+        changed: dict[str, jax.Array] = {}
+        for one, own in zip(changes, jax.random.split(key, len(changes)), strict=True):
+            changed |= one(m.tree_replace(changed), own)
+        return changed
 
-    keys = jax.random.split(jax.random.key(training.seed), training.worlds.count)
     try:
-        return randomize(m, keys, change)
+        if form.every_episode:
+            return {"randomize": change}
+        keys = jax.random.split(jax.random.key(training.seed), form.count)
+        model, axes = randomize(m, keys, change)
     except (ValueError, AttributeError) as error:
         raise places.error("worlds.randomize", str(error)) from None
+    return {"model": model, "axes": axes}

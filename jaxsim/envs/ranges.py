@@ -1,0 +1,609 @@
+"""Random models in physical parameters: the name of a parameter, and the range that is drawn.
+
+    "body:torso/mass": (0.8, 1.2)                 a factor, uniform
+    "joint:*/damping": scale(0.5, 2)              a factor, uniform in its logarithm
+    "actuator:hip/kp": scale(sd=0.1)              a factor, log-normal
+    "geom:foot*/friction[0]": linear(0.4, 1.2)    the number itself
+    "body:torso/mass": shift(-1, 3)               what is added to it
+    "body:torso/inertia": pseudo_inertia(sd=0.1)  mass, center of mass and inertia
+
+Names and forms are those of identification (identify/select.py, identify/forms.py); "*" stands for
+all objects, those without a name too. One factor is drawn for each object, and every number that
+follows from the parameter follows: inertia from mass, the bias of a servo from its gain. A bare
+field, "body_mass", changes alone.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import BiasType, GainType
+from jaxsim.identify import inertia
+from jaxsim.identify.forms import Form, ends
+from jaxsim.identify.select import FORM, PREFIXES, SIGNALS, check_present, current, matching
+from jaxsim.math.rotation import Quat
+from jaxsim.math.vector import Vec
+from jaxsim.model.model import Model
+from jaxsim.words import remedy
+
+# least values, by the ends of the names of fields; "above" excludes the value itself
+ABOVE_ZERO = ("_mass", "_inertia", "timestep")
+FROM_ZERO = (
+    *("_damping", "_frictionloss", "_armature", "_friction", "_margin", "_delay"),
+    *("density", "viscosity", "_kp", "_kv"),
+)
+# what `set_const` computes from the rest: drawn numbers would not last
+DERIVED = frozenset(
+    "body_subtreemass body_margin body_invweight0 dof_invweight0 dof_M0 dof_length geom_rbound "
+    "geom_aabb geom_fluid tendon_length0 tendon_invweight0 actuator_length0 actuator_acc0 "
+    "cam_poscom0 cam_pos0 cam_mat0 light_poscom0 light_pos0 light_dir0 flexedge_length0 "
+    "flexedge_invweight0".split()
+)
+UNIT = frozenset(("jnt_axis", "light_dir", "mesh_normal", "mesh_polynormal"))
+# what a bare field leaves behind, and the name that takes it along
+COUPLED = {
+    "body_mass": ("body_inertia stays as it is", "'body:*/mass'"),
+    "actuator_gainprm": ("the bias of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
+    "actuator_biasprm": ("the gain of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
+    "geom_size": ("mass and inertia of the body stay as they are", "'body:*/mass' as well"),
+}
+NOT_OF_A_MODEL = {
+    "delay": "actions are delayed by Delayed(worlds, (least, most)), worlds.delay_most in a file; "
+    "an actuator that has a delay (nsample) is 'actuator:NAME/delay'",
+    "offset": "noise on what is seen is of the worlds: Noisy(worlds, obs=...)",
+    "gain": "a gain of a control is 'actuator:NAME/gain' of a motor, 'actuator:NAME/kp' of a servo",
+}
+
+
+@dataclass(frozen=True)
+class Range:
+    """A uniform range; made by `factor` and `shift`.
+
+    Attributes:
+      kind: "factor" or "shift".
+      low, high: its ends.
+      share: one draw for all objects that the name stands for; else each has its own.
+    """
+
+    kind: str
+    low: float
+    high: float
+    share: bool = False
+
+
+def factor(low: float, high: float, *, share: bool = False) -> Range:
+    """Return a factor, uniform in [low, high]; a pair (low, high) means the same."""
+    return Range("factor", low, high, share)
+
+
+def shift(low: float, high: float, *, share: bool = False) -> Range:
+    """Return what is added, uniform in [low, high], in the units of the parameter."""
+    return Range("shift", low, high, share)
+
+
+class Numbers(NamedTuple):
+    """Numbers of a field that belong to objects.
+
+    Attributes:
+      field: "body_mass", "opt.gravity".
+      adr: their flat addresses in the field, (n,).
+      owner: to which of the objects each belongs, (n,).
+      sign: of the number, where the parameter is positive.
+    """
+
+    field: str
+    adr: np.ndarray
+    owner: np.ndarray
+    sign: np.ndarray | float = 1.0
+
+
+class Parameter(NamedTuple):
+    """A physical parameter of some objects.
+
+    Attributes:
+      name: as it was given.
+      objects: number of objects.
+      own: the numbers of the parameter itself; there is one entry for each field.
+      followers: numbers in proportion to it.
+      field: which of the bounds above holds.
+      turned: the parameter is an orientation; `own` are quaternions.
+    """
+
+    name: str
+    objects: int
+    own: tuple[Numbers, ...]
+    followers: tuple[Numbers, ...] = ()
+    field: str = ""
+    turned: bool = False
+
+    @property
+    def width(self) -> int:
+        """Numbers of an object, the largest count."""
+        return max(int(np.bincount(n.owner).max()) for n in self.own)
+
+
+Ranges = Mapping[str, Any]
+Change = Callable[[Model, jax.Array], dict[str, Any]]
+
+
+def change_of(m: Model, ranges: Ranges) -> Change:
+    """Return the random change of a model that some ranges mean.
+
+    Args:
+      m: the model.
+      ranges: by name a pair (low, high), `factor`, `shift`, or a Form of identification.
+
+    Returns:
+      The function from a model and a key to new leaves by name, for `randomize`.
+
+    Raises:
+      ValueError: nothing has a name, a range is none, or it allows what cannot be.
+    """
+    draws: list[_Draw] = []
+    taken: dict[tuple[str, int], str] = {}
+    for name, range_ in ranges.items():
+        draw = _draw(m, name, range_)
+        places = [(n.field, int(i)) for n in draw.sets for i in n.adr]
+        other = next((taken[p] for p in places if p in taken), None)
+        if other is not None and draw.replaces:
+            raise ValueError(f"{name}: sets the same number as {other!r}; leave one out")
+        taken |= dict.fromkeys(places, name)
+        draws.append(draw)
+
+    def change(m: Model, key: jax.Array) -> dict[str, Any]:
+        changed: dict[str, Any] = {}
+        for draw, own in zip(draws, jax.random.split(key, max(len(draws), 1)), strict=False):
+            changed |= draw.leaves(m, changed, own)
+        return changed
+
+    return change
+
+
+class _Draw(NamedTuple):
+    """What is drawn of a parameter.
+
+    Attributes:
+      leaves: new leaves of a model, from it, from those that have changed, and a key.
+      sets: the numbers that change.
+      replaces: whether what the model has is forgotten; else it is multiplied, or added to.
+    """
+
+    leaves: Callable[[Model, Mapping, jax.Array], dict[str, Any]]
+    sets: tuple[Numbers, ...]
+    replaces: bool
+
+
+def _draw(m: Model, name: str, form: Any) -> _Draw:
+    form = _form(name, form)
+    if form.kind == "inertia":
+        return _draw_inertia(m, name, form)
+    p = find(m, name)
+    form = _checked(m, p, form)
+    drawn = _turned if p.turned else _drawn
+
+    def leaves(m: Model, changed: Mapping, key: jax.Array) -> dict[str, Any]:
+        return drawn(m, changed, key, p, form)
+
+    return _Draw(leaves, (*p.own, *p.followers), form.kind in ("linear", "log"))
+
+
+def _form(name: str, form: Any) -> Form | Range:
+    """A range as it was given, in its own form."""
+    if isinstance(form, tuple | list) and len(form) == 2:
+        form = factor(*form)
+    if isinstance(form, Form):
+        if form.frozen:
+            raise ValueError(f"{name}: frozen: nothing would be drawn; leave the name out")
+        if form.sd is None and form.low is None:
+            raise ValueError(f"{name}: {form.kind}: expected bounds, or sd, or both")
+        return form
+    if not isinstance(form, Range):
+        raise ValueError(
+            f"{name}: expected [lowest, highest] factor, shift(low, high), or linear, log, scale "
+            f"or pseudo_inertia of jaxsim.identify, got {form!r}"
+        )
+    ends_are = [form.low, form.high]
+    try:
+        right = bool(np.isfinite(np.asarray(ends_are, float)).all()) and form.low <= form.high
+    except (TypeError, ValueError):
+        right = False
+    if not right or (form.kind == "factor" and form.low < 0):
+        raise ValueError(f"{name}: expected [lowest, highest] {form.kind}, got {ends_are}")
+    return form
+
+
+# --- from a name to numbers ---
+
+
+def find(m: Model, name: str) -> Parameter:
+    """Return the parameter of a name.
+
+    Raises:
+      ValueError: there is none, or a number of it cannot be drawn by itself.
+    """
+    found = FORM.fullmatch(name)
+    if found is None:
+        raise ValueError(f"{name}: expected 'kind:name/field', a field or an option")
+    kind, pattern, field, k = found["kind"], found["name"], found["field"], found["k"]
+    component = None if k is None else int(k)
+    if kind is None and field is None:
+        return _bare(m, name, pattern, component)
+    if kind in SIGNALS and (kind != "sensor" or field in NOT_OF_A_MODEL):
+        raise ValueError(f"{name}: {NOT_OF_A_MODEL.get(str(field), 'is not of a model')}")
+    if kind not in PREFIXES:
+        raise ValueError(f"{name}: no kind {kind!r}{remedy(str(kind), PREFIXES)}")
+    try:
+        ids = _objects(m, kind, pattern)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    special = SPECIAL.get((kind, str(field)))
+    if special is not None:
+        if component is not None:
+            raise ValueError(f"{name}: its numbers change together; leave [{component}] out")
+        return special(m, name, ids, exact=not any(c in pattern for c in "*?["))
+    if field == "rotation":
+        return _rotation(m, name, kind, ids)
+    prefix = next((p for p in PREFIXES[kind] if f"{p}_{field}" in Model.fields), None)
+    if prefix is None:
+        known = [n.partition("_")[2] for n in Model.fields if n.split("_")[0] in PREFIXES[kind]]
+        raise ValueError(f"{name}: no field {field!r} of a {kind}{remedy(str(field), known)}")
+    return _of_field(m, name, f"{prefix}_{field}", ids, component)
+
+
+def _objects(m: Model, kind: str, pattern: str) -> np.ndarray:
+    """Ids of the objects whose names match; "*" is all, but not the world."""
+    if pattern != "*":
+        return matching(m, kind, pattern)
+    ids = np.arange(1 if kind == "body" else 0, len(m.names[kind]))
+    if not len(ids):
+        raise ValueError(f"the model has no {kind}")
+    return ids
+
+
+def _bare(m: Model, name: str, field: str, component: int | None) -> Parameter:
+    """A field of all objects by its own name, or an option."""
+    option = field.removeprefix("opt.")
+    if option in m.opt.fields and not m.opt.fields[option].static:
+        return _of_field(m, name, f"opt.{option}", np.zeros(1, int), component)
+    known = [n for n, f in Model.fields.items() if not f.static and f.nested is None]
+    if field not in known:
+        options = [f"opt.{n}" for n, f in m.opt.fields.items() if not f.static]
+        raise ValueError(
+            f"{name}: the model has no real field {field!r}{remedy(field, known + options)}"
+        )
+    array = np.asarray(current(m, field))
+    if not array.size:
+        raise ValueError(f"{name}: the model has no object with this field")
+    left, better = COUPLED.get(field, ("", ""))
+    servos = field not in ("actuator_gainprm", "actuator_biasprm") or _has_servos(m)
+    if left and servos:
+        warnings.warn(f"{name}: changes alone: {left}; use {better}", stacklevel=2)
+    ids = np.arange(m.njnt if field.startswith("dof_") else array.shape[0] if array.ndim else 1)
+    return _of_field(m, name, field, ids, component)
+
+
+def _of_field(m: Model, name: str, field: str, ids: np.ndarray, component: int | None) -> Parameter:
+    """Numbers of one field; `ids` are joints for a field of dofs."""
+    declared = Model.fields.get(field)
+    if field in DERIVED:
+        raise ValueError(f"{name}: {field} follows from other numbers; draw those")
+    if field in UNIT or (declared is not None and declared.kind in ("quat", "rot")):
+        raise ValueError(f"{name}: numbers of a unit length are not free; use '/rotation'")
+    if field in ("qpos0", "qpos_spring") and (m.nq != m.nv):
+        raise ValueError(f"{name}: has quaternions; draw the start in Env.start instead")
+    array = np.asarray(current(m, field))
+    if field.startswith("opt."):
+        items, width, owner = np.zeros(1, int), array.size, np.zeros(1, int)
+    else:
+        width = int(np.prod(array.shape[1:], dtype=int))
+        items, owner = ids, np.arange(len(ids))
+        if field.startswith("dof_"):
+            owner = np.concatenate(
+                [np.full((m.dof_jntid == j).sum(), i) for i, j in enumerate(ids)]
+            )
+            items = np.concatenate([np.flatnonzero(m.dof_jntid == j) for j in ids])
+        if len(items) and items.max() >= array.shape[0]:
+            raise ValueError(f"{name}: {field} has no number of its own for each of these objects")
+    if component is not None and component >= width:
+        raise ValueError(f"{name}: expected an index below {width}, got {component}")
+    if field == "body_inertia" and component is not None:
+        raise ValueError(f"{name}: moments change together; leave [{component}] out")
+    columns = np.arange(width) if component is None else np.array([component])
+    adr = (items[:, None] * width + columns).ravel()
+    own = Numbers(field, adr, np.repeat(owner, len(columns)))
+    return Parameter(name, int(owner.max()) + 1 if len(owner) else 0, (own,), field=field)
+
+
+def _numbers(field: str, width: int, ids: np.ndarray, columns: Any, sign: float = 1.0) -> Numbers:
+    columns = np.atleast_1d(columns)
+    adr = (ids[:, None] * width + columns).ravel()
+    return Numbers(field, adr, np.repeat(np.arange(len(ids)), len(columns)), sign)
+
+
+def _mass(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
+    """The mass of bodies; their inertia follows, as of another density."""
+    ids = ids if exact else ids[np.asarray(m.body_mass)[ids] > 0]
+    own = _numbers("body_mass", 1, ids, 0)
+    return Parameter(name, len(ids), (own,), (_numbers("body_inertia", 3, ids, range(3)),), "_mass")
+
+
+def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
+    """The moments of bodies, by one factor: their mass is distributed farther out or in."""
+    ids = ids if exact else ids[np.asarray(m.body_mass)[ids] > 0]
+    own = _numbers("body_inertia", 3, ids, range(3))
+    return Parameter(name, len(ids), (own,), field="body_inertia")
+
+
+class Servo(NamedTuple):
+    """Where the gains of an actuator are: columns of gainprm and biasprm, each with its sign."""
+
+    kp: tuple[tuple[str, int, float], ...] = ()
+    kv: tuple[tuple[str, int, float], ...] = ()
+    gain: tuple[tuple[str, int, float], ...] = ()
+
+
+GAIN, BIAS = "actuator_gainprm", "actuator_biasprm"
+
+
+def _servo(m: Model, i: int) -> Servo:
+    """The gains of an actuator: of a position or velocity servo, a damper, or a motor."""
+    gain, bias = (np.asarray(getattr(m, n), np.float64)[i] for n in (GAIN, BIAS))
+    kind, affine = m.actuator_gaintype[i], m.actuator_biastype[i] == BiasType.AFFINE
+    if kind == GainType.AFFINE and gain[2] and not gain[:2].any():
+        return Servo(kv=((GAIN, 2, -1.0),))  # a damper
+    if kind != GainType.FIXED or not gain[0]:
+        return Servo()
+    if not affine or not bias[:3].any():
+        return Servo(gain=((GAIN, 0, 1.0),))
+    if bias[1] == -gain[0]:
+        kv = ((BIAS, 2, -1.0),) if bias[2] else ()
+        return Servo(kp=((GAIN, 0, 1.0), (BIAS, 1, -1.0)), kv=kv)
+    if not bias[1] and bias[2] == -gain[0]:
+        return Servo(kv=((GAIN, 0, 1.0), (BIAS, 2, -1.0)))
+    return Servo()
+
+
+def _has_servos(m: Model) -> bool:
+    """Whether the gain of some actuator is bound to its bias."""
+    servos = (_servo(m, i) for i in range(len(m.actuator_gaintype)))
+    return any(len(s.kp) > 1 or len(s.kv) > 1 for s in servos)
+
+
+def _gains(which: str) -> Callable[..., Parameter]:
+    """The function that finds "kp", "kv" or "gain" of actuators."""
+
+    def find(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
+        servos = {int(i): _servo(m, int(i)) for i in ids}
+        having = {i: getattr(s, which) for i, s in servos.items() if getattr(s, which)}
+        lacking = [i for i in servos if i not in having]
+        if lacking and (exact or not having):
+            others = [n for n in ("kp", "kv", "gain") if getattr(servos[lacking[0]], n)]
+            actuator = m.names["actuator"][lacking[0]] or lacking[0]
+            there = f"it has {' and '.join(map(repr, others))}" if others else (
+                "its law is another; change its numbers by a function (m, key) -> leaves"
+            )  # fmt: skip
+            raise ValueError(f"{name}: actuator {actuator!r} has no {which!r}; {there}")
+        parts: dict[str, list[tuple[int, int, float]]] = {GAIN: [], BIAS: []}
+        for owner, (i, columns) in enumerate(having.items()):
+            for field, column, sign in columns:
+                parts[field].append((i * 10 + column, owner, sign))
+        made = [
+            Numbers(f, *(np.array(x) for x in zip(*rows, strict=True)))
+            for f, rows in parts.items()
+            if rows
+        ]
+        return Parameter(name, len(having), tuple(made), field=f"_{which}")
+
+    return find
+
+
+def _delay(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
+    """The delays of actuators that have a history."""
+    has = np.asarray(m.actuator_hashistory, bool)[ids]
+    if not has.any() or (exact and not has.all()):
+        raise ValueError(
+            f"{name}: has no history; write nsample in the model, or delay all actions by "
+            "Delayed(worlds, (least, most)), worlds.delay_most in a file"
+        )
+    return Parameter(
+        name, int(has.sum()), (_numbers("actuator_delay", 1, ids[has], 0),), field="actuator_delay"
+    )
+
+
+def _rotation(m: Model, name: str, kind: str, ids: np.ndarray) -> Parameter:
+    field = f"{PREFIXES[kind][0]}_quat"
+    if field not in Model.fields:
+        raise ValueError(f"{name}: a {kind} has no orientation")
+    own = Numbers(field, ids, np.arange(len(ids)))
+    return Parameter(name, len(ids), (own,), turned=True)
+
+
+SPECIAL: dict[tuple[str, str], Callable[..., Parameter]] = {
+    ("body", "mass"): _mass,
+    ("body", "inertia"): _inertia,
+    ("actuator", "kp"): _gains("kp"),
+    ("actuator", "kv"): _gains("kv"),
+    ("actuator", "gain"): _gains("gain"),
+    ("actuator", "delay"): _delay,
+}
+
+
+# --- checks ---
+
+
+def _checked(m: Model, p: Parameter, form: Form | Range) -> Form | Range:
+    """A range that a parameter may have."""
+    if not p.objects:
+        raise ValueError(f"{p.name}: no object has this parameter")
+    if p.turned:
+        if not isinstance(form, Range) or form.kind != "shift":
+            raise ValueError(f"{p.name}: a rotation is drawn by shift(low, high), in rad")
+        return form
+    fields = [(n.field, _items(m, n)) for n in (*p.own, *p.followers)]
+    scales = form.kind in ("factor", "scale")
+    if scales:
+        if not any(np.asarray(current(m, n.field)).ravel()[n.adr].any() for n in p.own):
+            raise ValueError(
+                f"{p.name}: the model has 0 there, of which a factor changes nothing; use "
+                "shift(low, high) or linear(low, high)"
+            )
+    elif p.field != "actuator_delay":
+        for field, items in fields:
+            check_present(m, p.name, field, items)
+    if p.field == "body_inertia" and not scales:
+        raise ValueError(f"{p.name}: moments change by a factor, or with pseudo_inertia(sd=...)")
+    if p.width > 1 and isinstance(form, Form) and not scales:
+        raise ValueError(f"{p.name}: an object has {p.width} numbers; say which: '{p.name}[0]'")
+    _check_bounds(m, p, form)
+    return form
+
+
+def _items(m: Model, n: Numbers) -> np.ndarray:
+    """The rows of a field that some numbers are in."""
+    array = np.asarray(current(m, n.field))
+    return n.adr // max(int(np.prod(array.shape[1:], dtype=int)), 1) if array.ndim else n.adr
+
+
+def _check_bounds(m: Model, p: Parameter, form: Form | Range) -> None:
+    """Raises ValueError for a range that reaches what no body or joint can have."""
+    above = p.field.endswith(ABOVE_ZERO)
+    if not above and not p.field.endswith(FROM_ZERO):
+        return
+    unit = "above 0" if above else "at least 0"
+    if form.low is None:
+        if form.kind == "linear":
+            raise ValueError(f"{p.name}: is {unit}; give bounds, or use log or scale")
+        return
+    old = [np.asarray(current(m, n.field), np.float64).ravel()[n.adr] * n.sign for n in p.own]
+    least = min(float(x.min()) for x in old)
+    low = {"factor": form.low, "shift": least + form.low}.get(form.kind, form.low)
+    if low < 0 or (above and low == 0):
+        raise ValueError(f"{p.name}: expected {unit}, and the least that may be drawn is {low:g}")
+    if p.field == "actuator_delay":
+        _check_delay(m, p, form, old)
+
+
+def _check_delay(m: Model, p: Parameter, form: Form | Range, old: list[np.ndarray]) -> None:
+    """Raises ValueError for a delay that is longer than its history."""
+    held = np.asarray(m.actuator_history)[p.own[0].adr, 0] * float(m.opt.timestep)
+    most = {"factor": old[0] * form.high, "shift": old[0] + form.high}.get(
+        form.kind, np.full_like(old[0], form.high)
+    )
+    if form.kind != "scale" and (most > held * (1 + 1e-6)).any():
+        raise ValueError(
+            f"{p.name}: up to {most.max():g} s, and the history holds {held.min():g} s; "
+            "write a larger nsample in the model"
+        )
+
+
+# --- drawing ---
+
+
+def _sample(form: Form | Range, key: jax.Array, old: jax.Array) -> jax.Array:
+    """Draws of a range, of the shape of `old`; a normal one of numbers is about these."""
+    shape, dtype = (1,) if form.share else old.shape, old.dtype
+    if isinstance(form, Range):
+        u = jax.random.uniform(key, shape, dtype, form.low, form.high)
+        return jnp.broadcast_to(u, old.shape)
+    mean = form.nominal if form.mean is None else form.mean
+    if form.kind == "scale":
+        middle = jnp.full(shape, 1.0 if mean is None else mean, dtype)
+    else:
+        middle = old if mean is None else jnp.full(shape, mean, dtype)
+    middle = jnp.log(middle) if form.logarithmic else middle
+    if form.low is None:
+        v = middle + form.sd * jax.random.normal(key, shape, dtype)
+    elif form.sd is None:
+        v = jax.random.uniform(key, shape, dtype, *ends(form))
+    else:
+        low, high = ((e - middle) / form.sd for e in ends(form))
+        v = middle + form.sd * jax.random.truncated_normal(key, low, high, shape, dtype)
+    v = jnp.exp(v) if form.logarithmic else v
+    return jnp.broadcast_to(v, old.shape)
+
+
+def _now(m: Model, changed: Mapping[str, Any], field: str) -> jax.Array:
+    return changed[field] if field in changed else jnp.asarray(current(m, field))
+
+
+def _drawn(
+    m: Model, changed: Mapping[str, Any], key: jax.Array, p: Parameter, form: Form | Range
+) -> dict[str, Any]:
+    """New leaves of a parameter."""
+    found = dict(changed)
+    dtype = m.qpos0.dtype
+    if form.kind in ("factor", "scale"):
+        ratio = _sample(form, key, jnp.ones(p.objects, dtype))
+        return _multiplied(m, found, (*p.own, *p.followers), ratio)
+    # one value for each object, which several fields repeat; or one for each number of a field
+    alone = p.width == 1
+    old = jnp.zeros(p.objects if alone else len(p.own[0].adr), dtype)
+    for n in p.own:
+        value = _now(m, found, n.field).reshape(-1)[n.adr] * jnp.asarray(n.sign, dtype)
+        old = old.at[n.owner].set(value) if alone else value
+    drawn = _sample(form, key, old)
+    new = old + drawn if form.kind == "shift" else drawn
+    for n in p.own:
+        array = _now(m, found, n.field)
+        value = jnp.asarray(n.sign, dtype) * (new[n.owner] if alone else new)
+        found[n.field] = array.reshape(-1).at[n.adr].set(value).reshape(array.shape)
+    return _multiplied(m, found, p.followers, new / old) if p.followers else found
+
+
+def _multiplied(
+    m: Model, found: dict[str, Any], numbers: tuple[Numbers, ...], ratio: jax.Array
+) -> dict[str, Any]:
+    """Leaves with some numbers multiplied by the ratio of their objects, (objects,)."""
+    for n in numbers:
+        array = _now(m, found, n.field)
+        flat = array.reshape(-1).at[n.adr].multiply(ratio[n.owner].astype(array.dtype))
+        found[n.field] = flat.reshape(array.shape)
+    return found
+
+
+def _turned(
+    m: Model, changed: Mapping[str, Any], key: jax.Array, p: Parameter, form: Form | Range
+) -> dict[str, Any]:
+    """Orientations turned by random rotation vectors, each entry in the range."""
+    field, ids = p.own[0].field, p.own[0].adr
+    quats = _now(m, changed, field)
+    turns = _sample(form, key, jnp.zeros((len(ids), 3), quats.dtype))
+    old = Quat(*quats[ids].T)
+    new = jnp.stack((old * Quat.from_rotation_vector(Vec(*turns.T))).parts, axis=1)
+    return {**changed, field: quats.at[ids].set(new)}
+
+
+def _draw_inertia(m: Model, name: str, form: Form) -> _Draw:
+    """All ten numbers of bodies, normal in coordinates in which every body is possible."""
+    found = FORM.fullmatch(name)
+    if found is None or (found["kind"], found["field"]) != ("body", "inertia"):
+        raise ValueError(f"{name}: pseudo_inertia is for 'body:name/inertia'")
+    ids = _mass(m, name, _objects(m, "body", found["name"]), exact=False).own[0].adr
+    if not len(ids):
+        raise ValueError(f"{name}: no such body has a mass")
+    fields = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
+    bodies = (np.asarray(getattr(m, n)) for n in fields)
+    try:
+        nominal = np.stack(
+            [inertia.from_body(*x) for x in zip(*(b[ids] for b in bodies), strict=True)]
+        )
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    # a deviation of lengths is in radii of gyration, as in identification
+    unit = np.where(np.arange(10) < 4, 1.0, np.exp(nominal[:, 1:4].mean(axis=1))[:, None])
+
+    def draw(m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
+        dtype = m.body_mass.dtype
+        noise = form.sd * jax.random.normal(key, nominal.shape, dtype)
+        theta = jnp.asarray(nominal, dtype) + jnp.asarray(unit, dtype) * noise
+        new = jax.vmap(inertia.to_body)(theta)
+        values = zip(fields, new, strict=True)
+        return {**changed, **{n: _now(m, changed, n).at[ids].set(v) for n, v in values}}
+
+    sets = [_numbers(n, w, ids, range(w)) for n, w in zip(fields, (1, 3, 4, 3), strict=True)]
+    return _Draw(draw, tuple(sets), True)
