@@ -29,3 +29,18 @@ def remedy(word: str, known: Iterable[str], otherwise: str = "") -> str:
 def is_slip(word: str, known: Iterable[str]) -> bool:
     """Whether a word is so near to a known one that nothing else can be meant."""
     return bool(difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=_SURE))
+
+
+def check_options(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise TypeError if an option is not among the known ones; proposes the nearest.
+
+    Example:
+      >>> check_options("receding", ["iteration"], ["iterations", "tolerance"])
+      Traceback (most recent call last):
+      TypeError: receding: no option 'iteration'; did you mean 'iterations'?
+    """
+    known = list(known)
+    for name in given:
+        if name not in known:
+            names = "; there are: " + ", ".join(known) if known else "; there are none"
+            raise TypeError(f"{function}: no option '{name}'{remedy(name, known, names)}")

@@ -9,11 +9,14 @@ plan is moved by the time that has passed since it was made, not by a number of 
 come at any rate. Beyond its end the last control is held.
 """
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim.control import sampling
 from jaxsim.control.ilqr import ilqr
@@ -21,10 +24,11 @@ from jaxsim.control.motion import check_motion
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
 from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 from jaxsim.physics.history.clock import elapsed
-from jaxsim.words import remedy
+from jaxsim.words import check_options, remedy
 
 
 class Running(NamedTuple):
@@ -47,46 +51,146 @@ class Running(NamedTuple):
     key: jax.Array
 
 
-class Planner(NamedTuple):
+# eq=False: `jax.jit(planner)` finds its program by identity, as that of a function
+@dataclass(frozen=True, eq=False)
+class Planner:
     """A planner of a receding horizon, see `receding`.
 
+    A function `(d, running) -> (control, running)`, for `jax.jit`, `jax.vmap` and `jax.lax.scan`.
+    It can be pickled where the residuals of its problem can.
+
     Attributes:
-      start: (d, key=None) -> Running: no plan yet.
-      plan: (d, running) -> (control (nu,), Running).
+      m: the model that it plans with.
+      problem: what is to be achieved.
+      steps: how far it looks.
+      method: name of the method.
+      knots: number of knots of the methods that sample.
+      options: of the method.
     """
 
-    start: Callable[..., Running]
-    plan: Callable[[Data, Running], tuple[jax.Array, Running]]
+    m: Model
+    problem: Problem
+    steps: int
+    method: str = "ilqr"
+    knots: int = 6
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def start(
+        self, d: Data, key: jax.Array | None = None, guess: jax.Array | None = None
+    ) -> Running:
+        """Return the plan before the first one.
+
+        Args:
+          d: the world at the start.
+          key: of the random numbers; None: that of seed 0.
+          guess: controls (steps, nu) that the first plan begins from, taken within the limits;
+            None: zeros. A method that samples takes knots (knots, nu) too, and fits its knots to
+            controls.
+
+        Raises:
+          ValueError: a shape or precision is wrong.
+        """
+        m, dtype = self.m, self.m.qpos0.dtype
+        check_motion("receding", m, d, jnp.zeros((self.steps, m.nu)), self.problem)
+        rows = jnp.zeros((self._rows, m.nu), dtype) if guess is None else self._rows_of(guess)
+        return Running(
+            jnp.asarray(d.time),
+            None if d.time_low is None else jnp.asarray(d.time_low),
+            rows,
+            self._controls(rows),
+            jnp.full((), jnp.inf, dtype),
+            jax.random.key(0) if key is None else key,
+        )
+
+    def plan(self, d: Data, running: Running) -> tuple[jax.Array, Running]:
+        """Return the control for now, (nu,), and the new plan."""
+        m, samples = self.m, METHODS[self.method].samples
+        length = self.steps * m.opt.timestep
+        # knots lie from the start to the end of the horizon, controls at the start of each step
+        spacing = length / max(self.knots - 1, 1) if samples else m.opt.timestep
+        guess = moved_on(running.guess, elapsed(d, running.time, running.time_low) / spacing)
+        key, now = jax.random.split(running.key)
+        if samples:
+            found = METHODS[self.method].solve(
+                m, d, guess, self.problem, now, steps=self.steps, **self.options
+            )
+            guess = found.knots
+        else:
+            found = METHODS[self.method].solve(m, d, guess, self.problem, **self.options)
+            guess = found.ctrl
+        return found.ctrl[0], Running(d.time, d.time_low, guess, found.ctrl, found.cost, key)
 
     def __call__(self, d: Data, running: Running) -> tuple[jax.Array, Running]:
-        """The control for now, and the new plan."""
+        """Return the control for now, (nu,), and the new plan."""
         return self.plan(d, running)
 
+    @property
+    def _rows(self) -> int:
+        """The number of rows of a guess."""
+        return self.knots if METHODS[self.method].samples else self.steps
 
-# how many numbers of the guess there are, and one improvement of it: (guess, ctrl, cost)
-def _by_controls(solve: Callable) -> Callable:
-    def improve(m: Model, d: Data, guess: jax.Array, problem: Problem, key: jax.Array, how: dict):
-        del key
-        found = solve(m, d, guess, problem, **how)
-        return found.ctrl, found.ctrl, found.cost
+    def _basis(self) -> np.ndarray:
+        """The matrix (steps, rows) from the rows of a guess to controls."""
+        if not METHODS[self.method].samples:
+            return np.eye(self.steps)
+        return sampling.spline_basis(
+            self.knots, self.steps, self.options.get("interpolation", "cubic")
+        )
 
-    return improve
+    def _controls(self, rows: jax.Array) -> jax.Array:
+        """The controls (steps, nu) of the rows of a guess, within the limits."""
+        lower, upper = (a[None] for a in self.problem.limits(self.m))
+        return jnp.clip(jnp.asarray(self._basis(), rows.dtype) @ rows, lower, upper)
+
+    def _rows_of(self, guess: jax.Array) -> jax.Array:
+        """The rows of a guess that was given: itself, or knots fitted to controls."""
+        shape, nu = jnp.shape(guess), self.m.nu
+        allowed = dict.fromkeys([(self._rows, nu), (self.steps, nu)])
+        if shape not in allowed:
+            expected = " or ".join(map(str, allowed))
+            raise ValueError(f"start: guess: expected shape {expected}, got {brief(guess)}")
+        rows = jnp.asarray(guess).astype(self.m.qpos0.dtype)
+        if shape[0] != self._rows:  # the knots of least squares
+            rows = jnp.asarray(np.linalg.pinv(self._basis()), rows.dtype) @ rows
+        lower, upper = (a[None] for a in self.problem.limits(self.m))
+        return jnp.clip(rows, lower, upper)
 
 
-def _by_knots(solve: Callable) -> Callable:
-    def improve(m: Model, d: Data, guess: jax.Array, problem: Problem, key: jax.Array, how: dict):
-        found = solve(m, d, guess, problem, key, **how)
-        return found.knots, found.ctrl, found.cost
+class Method(NamedTuple):
+    """A way to plan.
 
-    return improve
+    Attributes:
+      solve: (m, d, guess, problem, **options) -> plan; with `key` after `problem` if it samples.
+      samples: whether its guess is knots of a spline rather than controls.
+      options: names of its options.
+    """
+
+    solve: Callable[..., Any]
+    samples: bool
+    options: tuple[str, ...]
+
+
+def _keywords(function: Callable) -> tuple[str, ...]:
+    """The keyword-only parameters of a function."""
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+
+def _by_controls(solve: Callable) -> Method:
+    return Method(solve, False, _keywords(solve))
+
+
+def _by_knots(solve: Callable) -> Method:
+    options = (*_keywords(solve), *sampling.OPTIONS)
+    return Method(solve, True, tuple(name for name in options if name != "steps"))
 
 
 METHODS = {
-    "ilqr": (False, _by_controls(ilqr)),
-    "shoot": (False, _by_controls(shoot)),
-    "predictive_sampling": (True, _by_knots(sampling.predictive_sampling)),
-    "mppi": (True, _by_knots(sampling.mppi)),
-    "cem": (True, _by_knots(sampling.cem)),
+    "ilqr": _by_controls(ilqr),
+    "shoot": _by_controls(shoot),
+    "predictive_sampling": _by_knots(sampling.predictive_sampling),
+    "mppi": _by_knots(sampling.mppi),
+    "cem": _by_knots(sampling.cem),
 }
 
 
@@ -99,7 +203,7 @@ def receding(
     knots: int = 6,
     **how: Any,
 ) -> Planner:
-    """A planner that looks some steps ahead.
+    """Return a planner that looks some steps ahead.
 
     Args:
       m: the model that it plans with; the world may be another.
@@ -113,40 +217,17 @@ def receding(
       A Planner: `running = planner.start(d, key)`, then `u, running = planner(d, running)`.
 
     Raises:
-      ValueError: there is no such method.
+      TypeError: the method has no such option; the message proposes the nearest.
+      ValueError: there is no such method, or a count is wrong.
     """
     if method not in METHODS:
         known = "; there are: " + ", ".join(METHODS)
         raise ValueError(f"method: no {method!r}{remedy(str(method), METHODS, known)}")
+    check_options(f"receding: {method}", how, METHODS[method].options)
     steps, knots = check_count("receding: steps", steps), check_count("receding: knots", knots)
-    samples, improve = METHODS[method]
-    how = how | {"steps": steps} if samples else how
-    rows = knots if samples else steps
-    if not steps or not rows:
+    if not steps or not knots:
         raise ValueError("receding: steps and knots are at least 1")
-
-    def start(d: Data, key: jax.Array | None = None) -> Running:
-        dtype = m.qpos0.dtype
-        check_motion("receding", m, d, jnp.zeros((steps, m.nu)), problem)
-        return Running(
-            jnp.asarray(d.time),
-            None if d.time_low is None else jnp.asarray(d.time_low),
-            jnp.zeros((rows, m.nu), dtype),
-            jnp.zeros((steps, m.nu), dtype),
-            jnp.full((), jnp.inf, dtype),
-            jax.random.key(0) if key is None else key,
-        )
-
-    def plan(d: Data, running: Running) -> tuple[jax.Array, Running]:
-        length = steps * m.opt.timestep
-        # knots lie from the start to the end of the horizon, controls at the start of each step
-        spacing = length / max(knots - 1, 1) if samples else m.opt.timestep
-        guess = moved_on(running.guess, elapsed(d, running.time, running.time_low) / spacing)
-        key, now = jax.random.split(running.key)
-        guess, ctrl, cost = improve(m, d, guess, problem, now, how)
-        return ctrl[0], Running(d.time, d.time_low, guess, ctrl, cost, key)
-
-    return Planner(start, plan)
+    return Planner(m, problem, steps, method, knots, how)
 
 
 def moved_on(rows: jax.Array, by: jax.Array) -> jax.Array:

@@ -1,6 +1,8 @@
 """Feedback about an equilibrium: the linear-quadratic regulator."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +15,10 @@ from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 
 
-class Regulator(NamedTuple):
+# eq=False: `jax.jit(regulator)` finds its program by identity, as that of a function
+@partial(jax.tree_util.register_dataclass, data_fields=["d", "ctrl", "K", "P"], meta_fields=[])
+@dataclass(frozen=True, eq=False)
+class Regulator:
     """Feedback about a state: u = ctrl + K difference(m, d, now).
 
     Attributes:

@@ -28,7 +28,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.fields import brief
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
-from jaxsim.words import remedy
+from jaxsim.words import check_options, remedy
 
 
 class Plan(NamedTuple):
@@ -48,6 +48,9 @@ class Plan(NamedTuple):
     sigma: jax.Array
     history: jax.Array
 
+
+# of all methods of this file, see `predictive_sampling`
+OPTIONS = ("steps", "samples", "iterations", "sigma", "interpolation")
 
 Update = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
@@ -74,6 +77,7 @@ def predictive_sampling(
     Raises:
       ValueError: a shape or precision is wrong.
     """
+    check_options("predictive_sampling", how, OPTIONS)
 
     def update(tried: jax.Array, costs: jax.Array, mean: jax.Array, sigma: jax.Array) -> tuple:
         best = jnp.argmin(costs)
@@ -97,6 +101,7 @@ def mppi(
     Args, returns, raises: see `predictive_sampling`.
       temperature: how much dearer a plan is, in units of cost, that counts for 1/e.
     """
+    check_options("mppi", how, ("temperature", *OPTIONS))
 
     def update(tried: jax.Array, costs: jax.Array, mean: jax.Array, sigma: jax.Array) -> tuple:
         finite = jnp.isfinite(costs)
@@ -126,6 +131,7 @@ def cem(
       elites: how many of the cheapest plans count.
       least_sigma: the spread does not fall below it.
     """
+    check_options("cem", how, ("elites", "least_sigma", *OPTIONS))
     elites = check_count("cem: elites", elites)
     unit = half_range(m, problem)
 
@@ -170,16 +176,24 @@ def spline(knots: jax.Array, steps: int, interpolation: str = "cubic") -> jax.Ar
       >>> spline(jnp.array([[0.0], [1.0]]), 4, "linear")[:, 0].tolist()
       [0.0, 0.25, 0.5, 0.75]
     """
+    if jnp.ndim(knots) != 2 or len(knots) == 0:
+        raise ValueError(f"knots: expected shape (n, nu), with n at least 1, got {brief(knots)}")
+    return jnp.asarray(spline_basis(len(knots), steps, interpolation), knots.dtype) @ knots
+
+
+def spline_basis(number: int, steps: int, interpolation: str = "cubic") -> np.ndarray:
+    """Return the matrix (steps, number) from the knots of a spline to its controls.
+
+    Raises:
+      ValueError: there is no such interpolation.
+    """
     if interpolation not in BASES:
         known = "; there are: " + ", ".join(BASES)
         raise ValueError(
             f"interpolation: none is called {interpolation!r}"
             f"{remedy(str(interpolation), BASES, known)}"
         )
-    if jnp.ndim(knots) != 2 or len(knots) == 0:
-        raise ValueError(f"knots: expected shape (n, nu), with n at least 1, got {brief(knots)}")
-    basis = BASES[interpolation](len(knots), steps) if len(knots) > 1 else np.ones((steps, 1))
-    return jnp.asarray(basis, knots.dtype) @ knots
+    return BASES[interpolation](number, steps) if number > 1 else np.ones((steps, 1))
 
 
 def _places(number: int, steps: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg
 from tolerance import DYNAMICS
 
-from jaxsim.control import equilibrium, linearize, lqr, riccati
+from jaxsim.control import Regulator, equilibrium, linearize, lqr, riccati
 from jaxsim.io.load import load_model
 from jaxsim.physics import step
 from jaxsim.physics.make_data import make_data
@@ -103,6 +103,15 @@ def test_an_arm_is_held_against_gravity():
     np.testing.assert_allclose(found.d.ctrl[0], shoulder / 2, **DYNAMICS)
     np.testing.assert_allclose(found.d.act, elbow / 3, **DYNAMICS)
     np.testing.assert_allclose(found.d.ctrl[1], elbow / 3, **DYNAMICS)
+
+
+def test_a_regulator_is_a_function_for_jit_and_a_pytree():
+    m = load_model(CARTPOLE)
+    d = make_data(m)
+    hold = Regulator(d, jnp.ones(1), jnp.ones((1, 4)), jnp.eye(4))
+    there = d.replace(qpos=jnp.array([0.2, 0.1]), qvel=jnp.array([0.3, 0.4]))
+    np.testing.assert_allclose(jax.jit(hold)(m, there), [2.0])
+    np.testing.assert_allclose(jax.jit(lambda hold: hold(m, there))(hold), [2.0])
 
 
 @pytest.mark.slow
