@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike, fspath
+from os import PathLike
 
 from jaxsim.compile.context import Compilation as Compilation
 from jaxsim.compile.context import Compiled as Compiled
@@ -11,7 +11,7 @@ from jaxsim.compile.passes import PASSES as PASSES
 from jaxsim.compile.run import run
 from jaxsim.compile.write.write_back import flatten as flatten
 from jaxsim.compile.write.write_back import write_back as write_back
-from jaxsim.mjcf import read_file, read_string
+from jaxsim.mjcf import find_model, read_string
 from jaxsim.spec import Spec
 
 
@@ -32,12 +32,11 @@ def compile_file(
     """Compiles an MJCF file.
 
     Args:
-      path: the file, its name in `assets`, or a URI that has a provider.
+      path: the file or archive, its name in `assets`, or a URI that has a provider.
       assets: files in memory, which are looked up before the disk.
       data: contents of the file itself, where they have been read already.
     """
-    root = read_file(path, assets, data)
-    return compile_spec(Spec.from_element(root, path=fspath(path), files=assets))
+    return compile_spec(Spec.from_source(find_model(path, assets, data)))
 
 
 def compile_string(text: str, assets: Mapping[str, bytes] | None = None) -> Compiled:

@@ -20,7 +20,6 @@ from jaxsim.compile.geometry.pose import Pose
 from jaxsim.compile.products import Products
 from jaxsim.compile.settings import Settings
 from jaxsim.errors import NOWHERE, Place, Problems
-from jaxsim.mjcf.element import Element
 from jaxsim.model.derived import LengthRanges
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.origin import Origin
@@ -32,11 +31,11 @@ class Growth:
     """What a model and all models attached to it share while elements are put into them.
 
     Attributes:
-      models: contents of the files of attached models by path; None for one that is wrong.
+      models: attached models as they are written, by path; None for one that is wrong.
       elements: how many elements have been put in.
     """
 
-    models: dict[str, Element | None] = field(default_factory=dict)
+    models: dict[str, Spec | None] = field(default_factory=dict)
     elements: int = 0
 
 

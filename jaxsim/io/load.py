@@ -28,11 +28,12 @@ def load_model(
     free: Free = (),
     smooth: float | None = None,
 ) -> Model:
-    """Loads a model from an MJCF file, MJCF text, a `Spec`, or a file that `save_model` wrote.
+    """Loads a model from an MJCF file, an archive of one, MJCF text, a `Spec`, or a saved model.
 
     Args:
       source: path of the file, its name in `assets`, a URI that a registered provider reads, the
-        XML text itself (then its first character is `<`), or an editable model.
+        XML text itself (then its first character is `<`), or an editable model. The file may be a
+        model archive (`.mjz`, `.zip`) or one that `save_model` wrote.
       assets: contents of files by the names the model gives them, looked up before the disk.
       contacts: number of contacts a world has room for; a step that finds more keeps the deepest
         and counts the overflow in `d.warning`. None: as it was saved, or as the model asks for by

@@ -14,7 +14,7 @@ from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files
 
 # The setting that has the folder of the files that an element names.
-_FOLDERS = {
+FOLDERS = {
     "mesh": "meshdir",
     "hfield": "meshdir",
     "skin": "meshdir",
@@ -28,7 +28,7 @@ def name_from_main(root: Element, files: Files) -> None:
     """Rewrites, in place, the names of files that lie beside the included file that names them."""
     for element in root.walk():
         folder = files.folders.get(str(element.place.file))
-        if folder is None or element.tag not in _FOLDERS:
+        if folder is None or element.tag not in FOLDERS:
             continue
         assert element.row is not None, "a checked element has its row"
         for name, attr in element.row.attrs.items():
@@ -39,7 +39,7 @@ def name_from_main(root: Element, files: Files) -> None:
 
 def _seen_from_main(root: Element, tag: str, file: str, folder: str, files: Files) -> str:
     """The name of a file that stands in a file of another folder, as the main model has it."""
-    kind = _FOLDERS[tag]
+    kind = FOLDERS[tag]
     start = files.folder if kind is None else join(files.folder, _setting(root, kind))
     bare = file.replace("\\", "/").rsplit("/", 1)[-1]
     own = bare if kind is not None and _setting(root, "strippath") == "true" else file

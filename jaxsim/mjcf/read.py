@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
+from jaxsim.assets.source.model_archive import is_archive, open_archive
 from jaxsim.assets.source.provider import shown
 from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri
-from jaxsim.errors import ModelError, Place, Problem, Problems
+from jaxsim.errors import AssetError, ModelError, Place, Problem, Problems
 from jaxsim.mjcf.beside import name_from_main
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files, expand_includes
@@ -20,27 +22,65 @@ from jaxsim.mjcf.urdf import ROBOT, read_robot
 from jaxsim.mjcf.validate import validate
 
 
+class Source(NamedTuple):
+    """The main file of a model.
+
+    Attributes:
+      path: its path or URI; in an archive, that of the archive as if it were a folder.
+      data: its contents.
+      files: contents of files in memory, by name; None where there are none.
+    """
+
+    path: str
+    data: bytes
+    files: Mapping[str, bytes] | None
+
+    def read(self) -> Element:
+        """Read the model and all that it includes.
+
+        Returns:
+          The `<mujoco>` element, checked against the schema.
+
+        Raises:
+          ModelError: it is not a valid model; lists every fault with its place.
+        """
+        files: Mapping[str, bytes] = {} if self.files is None else self.files
+        return _read(self.data, self.path, Files(folder_name(self.path), files))
+
+
+def find_model(
+    path: str | os.PathLike[str],
+    assets: Mapping[str, bytes] | None = None,
+    data: bytes | None = None,
+) -> Source:
+    """Find the main file of a model, which may be in an archive (`.mjz`, `.zip`).
+
+    Args:
+      path: the file or archive, its name in `assets`, or a URI that has a provider.
+      assets: contents of files by name, which are looked up before the disk.
+      data: contents of the file or archive, where they have been read already.
+
+    Raises:
+      ModelError: there is no such file, or it is an archive without a model that can be read.
+    """
+    path = os.fspath(path)
+    data = file_contents(path, assets) if data is None else data
+    if not is_archive(path, data):
+        return Source(path, data, assets)
+    try:
+        return Source(*open_archive(path, data, assets))
+    except AssetError as error:
+        place = Place(shown(path), None)
+        raise ModelError(Problem(place, str(error).removeprefix(f"{path}: "))) from None
+
+
 def read_file(
     path: str | os.PathLike[str],
     assets: Mapping[str, bytes] | None = None,
     data: bytes | None = None,
 ) -> Element:
-    """Reads an MJCF file and all that it includes.
-
-    Args:
-      path: the file, its name in `assets`, or a URI that has a provider.
-      assets: contents of files by name, which are looked up before the disk.
-      data: contents of the file itself, where they have been read already.
-
-    Returns:
-      The `<mujoco>` element, checked against the schema.
-
-    Raises:
-      ModelError: the file cannot be read or is not a valid model; lists every fault with its place.
-    """
-    path = os.fspath(path)
-    data = file_contents(path, assets) if data is None else data
-    return _read(data, path, Files(folder_name(path), assets or {}))
+    """Read an MJCF file and all that it includes; see `find_model` and `Source.read`."""
+    return find_model(path, assets, data).read()
 
 
 def read_string(

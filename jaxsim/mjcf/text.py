@@ -183,7 +183,23 @@ def _mend(part: re.Match) -> str:
     return _BARE_AMPERSAND.sub("&amp;", part[0]).replace("<", "&lt;") + " "
 
 
+# First bytes of files that people take for a model: where they are, what they are, what to do.
+_UNPACK = "pack its files into a zip archive (.mjz, .zip), which is read, or unpack it"
+_OTHERS = (
+    (0, b"\x1f\x8b", "a gzip archive", _UNPACK),
+    (0, b"BZh", "a bzip2 archive", _UNPACK),
+    (0, b"\xfd7zXZ\0", "an xz archive", _UNPACK),
+    (0, b"\x28\xb5\x2f\xfd", "a zstandard archive", _UNPACK),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    (0, b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (257, b"ustar", "a tar archive", _UNPACK),
+)
+
+
 def _decoded(data: bytes, file: str) -> str:
+    for start, magic, kind, cure in _OTHERS:
+        if data[start : start + len(magic)] == magic:
+            raise ModelError(Problem(Place(file), f"this is {kind}; {cure}"))
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return data.decode(encoding, errors="replace")

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import BinaryIO
 
 from jaxsim.assets.source.resource import folder_name, join
-from jaxsim.mjcf import read_file, read_string
+from jaxsim.mjcf import Source, find_model, read_string
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.write import to_xml
+from jaxsim.spec.archive import STREAM, write_archive
 from jaxsim.spec.attach import attach_spec
 from jaxsim.spec.defaults import class_elements
 from jaxsim.spec.delete import delete
@@ -49,15 +51,35 @@ class Spec(Tree):
         return cls(SpecElement.from_element(root), path=path, files=files)
 
     @classmethod
+    def from_source(cls, source: Source) -> Spec:
+        """Reads the main file of a model, which `jaxsim.mjcf.find_model` has found."""
+        return cls.from_element(source.read(), path=source.path, files=source.files)
+
+    @classmethod
     def from_file(
         cls, path: str | os.PathLike[str], files: Mapping[str, bytes] | None = None
     ) -> Spec:
-        """Reads a model file; `files` are files in memory, which come before the disk.
+        """Reads a model file, which may be an archive (`.mjz`, `.zip`).
+
+        Args:
+          path: the file, its name in `files`, or a URI that has a provider.
+          files: contents of files in memory by name, which come before the disk.
 
         Raises:
           ModelError: the file is not a valid model; lists every fault with its place.
         """
-        return cls.from_element(read_file(path, files), path=os.fspath(path), files=files)
+        return cls.from_source(find_model(path, files))
+
+    @classmethod
+    def from_zip(cls, file: str | os.PathLike[str] | BinaryIO) -> Spec:
+        """Reads a model archive: a path, or a binary stream that is open for reading.
+
+        Raises:
+          ModelError: it is not an archive with one model; see `from_file`.
+        """
+        if isinstance(file, str | os.PathLike):
+            return cls.from_file(file)
+        return cls.from_source(find_model(STREAM, data=file.read()))
 
     @classmethod
     def from_string(cls, text: str, files: Mapping[str, bytes] | None = None) -> Spec:
@@ -134,6 +156,24 @@ class Spec(Tree):
                 "write jaxsim.flatten(spec).to_xml() to have its numbers worked out"
             )
         return to_xml(self.root)
+
+    def to_zip(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """Writes the model and all files that it names to one archive, `.mjz` by custom.
+
+        MuJoCo reads it, as `from_file` and `load_model` do. The model is `model.xml`; its files
+        keep their paths where these stay in the folder of the model.
+
+        Args:
+          file: path of the archive, or a binary stream that is open for writing. A file of this
+            name is replaced when the new one is complete.
+
+        Raises:
+          ModelError: a file that the model names cannot be read.
+          OSError: the archive cannot be written.
+          ValueError: see `to_xml`.
+        """
+        self.to_xml()  # refuses what cannot be written
+        write_archive(self, file)
 
     def rename(self, kind: str, old: str, new: str) -> None:
         """Gives an object another name, where it is defined and wherever it is referred to.

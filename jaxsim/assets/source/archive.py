@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import os
+import posixpath
 import struct
 import zipfile
 import zlib
@@ -77,6 +78,22 @@ class Archive:
         """All of a member."""
         with self.open(member) as stream:
             return stream.read()
+
+    def unpack(self) -> dict[str, bytes]:
+        """The contents of all members by name, with plain slashes, if all names stay inside."""
+        self.check_size(self.members)
+        files: dict[str, bytes] = {}
+        for member in self.members:
+            name = member.filename.replace("\\", "/")
+            if name.startswith("/") or ":" in name.split("/")[0] or ".." in name.split("/"):
+                raise AssetError(
+                    f"{self._shown}: the name '{member.filename}' leads out of the archive"
+                )
+            name = posixpath.normpath(name)
+            if name in files:
+                raise AssetError(f"{self._shown}: it has the file '{name}' twice; keep one")
+            files[name] = self.read(member)
+        return files
 
     @contextmanager
     def _named(self) -> Iterator[None]:

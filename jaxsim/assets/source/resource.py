@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from jaxsim.assets.source.model_archive import ArchiveFiles
 from jaxsim.assets.source.provider import ResourceError as ResourceError
 from jaxsim.assets.source.provider import folder_of, provider_of
 
@@ -60,11 +61,13 @@ class Resources:
           ResourceError: there is one, but it cannot be read.
         """
         paths = list(dict.fromkeys(join(folder, name) for folder in folders))
-        for key in self._keys(paths, name):
-            data = self.files.get(key)
-            if data is not None:
-                return key, _checked(key, data)
-        for path in paths:
+        archive = self.files if isinstance(self.files, ArchiveFiles) else None
+        for files in (archive.given, archive.members) if archive is not None else (self.files,):
+            for key in self._keys(paths, name):
+                data = files.get(key)
+                if data is not None:
+                    return key, _checked(key, data)
+        for path in () if archive is not None else paths:  # an archive has all files of its model
             provider = provider_of(path)
             data = provider.contents(path) if provider else _from_disk(path)
             if data is not None:
@@ -118,6 +121,11 @@ class Resources:
         alike = self._alike(posixpath.basename(name.replace("\\", "/")))
         if len(alike) > 1:
             return f"{message}; {' and '.join(map(repr, alike))} are in memory: give the path"
+        if isinstance(self.files, ArchiveFiles):
+            return (
+                f"cannot find '{name}' in the archive '{self.files.path}', which must have all "
+                "files of its model"
+            )
         if scheme and not provider_of(path):
             remedy = "jaxsim.register_provider adds one"
             return f"{message}; no provider is registered for '{scheme[1]}:', {remedy}"

@@ -16,7 +16,6 @@ import io
 import os
 import posixpath
 from collections.abc import Iterator, MutableMapping
-from typing import BinaryIO
 
 from jaxsim.assets.source.archive import Archive
 from jaxsim.assets.source.provider import provider_of
@@ -78,8 +77,11 @@ class Vfs(MutableMapping[str, bytes]):
           folder: put before the names; a name inside cannot lead out of it.
         """
         shown = "the archive" if isinstance(archive, bytes) else os.fspath(archive)
-        with io.BytesIO(archive) if isinstance(archive, bytes) else open(shown, "rb") as source:
-            files = _unpacked(source, shown)
+        with (
+            io.BytesIO(archive) if isinstance(archive, bytes) else open(shown, "rb") as source,
+            Archive(source, shown) as opened,
+        ):
+            files = opened.unpack()
         spelled = {self._free(posixpath.join(folder, name)): data for name, data in files.items()}
         if self.max_files is not None and len(self) + len(spelled) > self.max_files:
             raise self._full()
@@ -204,18 +206,3 @@ def _spelled_or_none(name: str) -> str | None:
         return spell(name)
     except ValueError:
         return None
-
-
-def _unpacked(source: BinaryIO, shown: str) -> dict[str, bytes]:
-    """Contents of the files of an archive by name, if all names stay inside it."""
-    files: dict[str, bytes] = {}
-    with Archive(source, shown) as archive:
-        archive.check_size(archive.members)
-        for member in archive.members:
-            name = member.filename.replace("\\", "/")
-            if name.startswith("/") or ":" in name.split("/")[0] or ".." in name.split("/"):
-                raise ValueError(f"{shown}: the name '{member.filename}' leads out of the archive")
-            if name in files:
-                raise FileExistsError(errno.EEXIST, f"{shown} has the file twice", name)
-            files[name] = archive.read(member)
-    return files

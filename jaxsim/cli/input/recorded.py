@@ -19,7 +19,7 @@ def read_motion(path: str) -> Trajectory:
         raise InputProblem(f"{path}: this is a folder; give the .npz file inside it") from None
     except (OSError, ValueError) as error:
         record = f"a model; record a motion of it first: jaxsim rollout {path} --out motion.npz"
-        is_model = Path(path).suffix in (".xml", ".urdf", ".mjz")
+        is_model = Path(path).suffix in (".xml", ".urdf", ".mjz", ".zip")
         raise InputProblem(f"{path}: {record}" if is_model else str(error)) from None
 
 

@@ -109,7 +109,7 @@ def _source(args: argparse.Namespace) -> tuple[str, Any]:
 
 
 def _look(m: Model, source: str) -> Look:
-    return Look.of(m, source) if Path(source).suffix == ".xml" else Look.of(m)
+    return Look.of(m, source) if Path(source).suffix in (".xml", ".mjz", ".zip") else Look.of(m)
 
 
 def _id(camera: str) -> int | str:

@@ -20,8 +20,8 @@ from jaxsim.compile.whole.bounds import MAX_ELEMENTS, grows
 from jaxsim.compile.whole.settings import settings
 from jaxsim.enums import JointType
 from jaxsim.errors import ModelError
-from jaxsim.mjcf import read_file
-from jaxsim.mjcf.element import Element, Value
+from jaxsim.mjcf import find_model
+from jaxsim.mjcf.element import Value
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.attach import attach_copy, attach_model
 from jaxsim.spec.element import Layout
@@ -106,17 +106,17 @@ def _model(c: Compilation, place: SpecElement) -> SpecElement | None:
 
 
 def _read_name(c: Compilation, model: SpecElement) -> Value | None:
-    root = _tree(c, model)
-    return None if root is None else root.attrs.get("model")
+    child = _written(c, model)
+    return None if child is None else child.root.attrs.get("model")
 
 
-def _tree(c: Compilation, model: SpecElement) -> Element | None:
-    """The element tree of a model's file, read once."""
+def _written(c: Compilation, model: SpecElement) -> Spec | None:
+    """The model in a file as it is written, read once."""
     known = c.growth.models
     path = c.spec.path_of(model.get("file"))
     if path not in known:
         try:
-            known[path] = read_file(path, c.spec.files)
+            known[path] = Spec.from_source(find_model(path, c.spec.files))
         except ModelError as error:
             for problem in error.problems:
                 c.problems.add(problem.place, problem.message)
@@ -126,13 +126,13 @@ def _tree(c: Compilation, model: SpecElement) -> Element | None:
 
 def _read(c: Compilation, model: SpecElement) -> Spec | None:
     """A fresh Spec of a model that is attached, itself free of `<attach>` and `<replicate>`."""
-    root = _tree(c, model)
-    if root is None:
+    written = _written(c, model)
+    if written is None:
         return None
     if c.depth >= MAX_DEPTH:
         c.fault(model, f"models attach each other more than {MAX_DEPTH} deep; is there a circle?")
         return None
-    spec = Spec.from_element(root, path=c.spec.path_of(model.get("file")), files=c.spec.files)
+    spec = written.copy()
     inner = Compilation(spec=spec, problems=c.problems, growth=c.growth, depth=c.depth + 1)
     for expand in (settings, classes, attach, replicate):
         expand(inner)

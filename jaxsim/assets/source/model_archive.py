@@ -1,0 +1,114 @@
+"""Model archives: a model and all its files in one zip file, `.mjz` by custom (MuJoCo's MJZ).
+
+The files of an archive are files in memory whose names begin with the path of the archive, as if it
+were a folder: `arm.mjz/model.xml`, `arm.mjz/meshes/arm.obj`. A model in an archive finds its files
+there, and nowhere else on the disk: what comes from a stranger opens no other file.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from jaxsim.assets.source.archive import Archive
+from jaxsim.assets.source.provider import provider_of
+from jaxsim.errors import AssetError
+
+EXTENSIONS = (".mjz", ".zip")
+ROOT = "model.xml"  # the model in an archive that was written as one
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # first bytes of an archive, and of an empty one
+_SHOWN = 5  # files of an archive that a message lists
+
+
+class ArchiveFiles(Mapping[str, bytes]):
+    """The files that a model in an archive may refer to.
+
+    Args:
+      members: contents of the files of the archive, by path.
+      given: contents of files in memory by name, which come before those of the archive.
+      path: the archive, for messages.
+    """
+
+    def __init__(self, members: Mapping[str, bytes], given: Mapping[str, bytes], path: str):
+        self.members, self.given, self.path = members, given, path
+
+    def __getitem__(self, name: str) -> bytes:
+        return self.given[name] if name in self.given else self.members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.given
+        yield from (name for name in self.members if name not in self.given)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Opened(NamedTuple):
+    """The model of an archive: path of its file, contents of that, and the files it may name."""
+
+    path: str
+    data: bytes
+    files: ArchiveFiles
+
+
+def is_archive(path: str, data: bytes) -> bool:
+    """Whether the file of a model is an archive, by its first bytes or, if damaged, its name."""
+    return data[:4] in _ZIP or (path.lower().endswith(EXTENSIONS) and data.lstrip()[:1] != b"<")
+
+
+def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = None) -> Opened:
+    """Unpack a model archive.
+
+    The model is, as in MuJoCo, `model.xml`, `<stem>.xml`, `<stem>/<stem>.xml` or `<stem>/model.xml`
+    where the archive is `<stem>.mjz`; else the only model file that there is.
+
+    Args:
+      path: path or URI of the archive.
+      data: its contents.
+      given: files in memory, which come before those of the archive.
+
+    Raises:
+      AssetError: it is damaged, too large, leads out of itself, or has no model or several.
+    """
+    with Archive(io.BytesIO(data), path) as archive:
+        files = archive.unpack()
+    root = _root(path, files)
+    members = {_below(path, name): contents for name, contents in files.items()}
+    return Opened(_below(path, root), files[root], ArchiveFiles(members, given or {}, path))
+
+
+def _root(path: str, files: Mapping[str, bytes]) -> str:
+    """The member that is the model."""
+    base = posixpath.basename(path.replace("\\", "/").partition("::")[0])
+    stem = base.rpartition(".")[0] or base
+    for name in (ROOT, f"{stem}.xml", f"{stem}/{stem}.xml", f"{stem}/{ROOT}"):
+        if name in files:
+            return name
+    for extension in (".xml", ".urdf"):
+        found = sorted(name for name in files if name.lower().endswith(extension))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise AssetError(
+                f"the archive has several model files, {_list(found)}, and none is '{ROOT}'; name "
+                "the model so, or load it by name: vfs = jaxsim.Vfs(); vfs.add_archive(path); "
+                f"load_model({found[0]!r}, vfs)"
+            )
+    has = _list(sorted(files)) if files else "no file"
+    raise AssetError(f"the archive has no model file, it has {has}; put the model in as '{ROOT}'")
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more
+
+
+def _below(path: str, name: str) -> str:
+    """The path of a member; an archive inside another one stays before the `::`."""
+    inside, mark, outer = path.partition("::") if provider_of(path) else (path, "", "")
+    if not provider_of(path):
+        inside = os.path.normpath(path)
+    return f"{posixpath.join(inside, name)}{mark}{outer}"

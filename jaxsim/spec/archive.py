@@ -1,0 +1,141 @@
+"""A model and all files that it names, written as one archive (`.mjz`, MuJoCo's MJZ).
+
+Files keep their paths where these stay in the folder of the model; others, such as those of a URI
+or above that folder, go to `assets/`, and models that are attached to the root. The folders of the
+compiler settings become a part of the names, so that every name is seen from the root.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import posixpath
+import zipfile
+from typing import BinaryIO
+
+from jaxsim.assets.source.model_archive import ROOT
+from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri, join
+from jaxsim.errors import ModelError, Problem
+from jaxsim.mjcf import find_model, to_xml
+from jaxsim.mjcf.beside import FOLDERS
+from jaxsim.spec.element import SpecElement
+from jaxsim.spec.tree import Tree
+
+STREAM = "archive.mjz"  # stands for an archive that has no path
+_ELSEWHERE = "assets"  # folder of files from outside the folder of the model
+_SETTINGS = ("meshdir", "texturedir", "assetdir", "strippath")
+_DATE = (1980, 1, 1, 0, 0, 0)  # of all members: equal models give equal archives
+
+
+def write_archive(spec: Tree, file: str | os.PathLike[str] | BinaryIO) -> None:
+    """Write a model and its files; see `Spec.to_zip`."""
+    packing = _Packing(folder_name(spec.path))
+    packing.add_model(spec, ROOT)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in packing.members.items():
+            member = zipfile.ZipInfo(name, _DATE)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, data)
+    if isinstance(file, str | os.PathLike):
+        with open(file, "wb") as target:
+            target.write(stream.getvalue())
+    else:
+        file.write(stream.getvalue())
+
+
+class _Packing:
+    """The members of an archive that is being filled, by name.
+
+    Args:
+      folder: folder of the main model.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self.members: dict[str, bytes] = {}
+        self._names: dict[str, str] = {}  # of the members, by the path they came from
+
+    def add_model(self, spec: Tree, name: str) -> None:
+        """Add a model under a name, and all files that it names."""
+        self.members[name] = b""  # takes the name before its files do
+        spec = spec.copy()
+        for element in list(spec.walk()):
+            for attr, entry in element.row.attrs.items():
+                if entry.type == "file" and element.attrs.get(attr):
+                    self._add(spec, element, attr)
+        for section in spec.sections("compiler"):
+            for attr in _SETTINGS:
+                section.unset(attr)
+        self.members[name] = to_xml(spec.root).encode()
+
+    def _add(self, spec: Tree, element: SpecElement, attr: str) -> None:
+        """Add the file of an attribute, and write its name in the archive."""
+        file = element.attrs[attr]
+        if file.lower().startswith("data:"):
+            return
+        path, data = _find(spec, element, attr)
+        known = self._names.get(path)
+        if known is None:
+            name = _inside(path, self._folder)
+            # another model stands beside this one, so that its files too are seen from the root
+            name = posixpath.basename(name) if element.tag == "model" else name
+            known = self._names[path] = self._free(name)
+            self.members[known] = data
+            source = find_model(path, spec.files, data) if element.tag == "model" else None
+            if source is not None and source.path == path:  # an archive is a member as it is
+                root = SpecElement.from_element(source.read())
+                self.add_model(Tree(root, path=source.path, files=source.files), known)
+        if attr == "file" and element.tag != "model" and element.row.attribute("name") is not None:
+            own = element.asset_name  # which comes from the name of the file
+            if own is not None:
+                element.attrs["name"] = own
+        element.attrs[attr] = known
+
+    def _free(self, name: str) -> str:
+        """A name that no member has yet."""
+        stem, dot, extension = name.rpartition(".")
+        number = 1
+        free = name
+        while free in self.members:
+            number += 1
+            free = f"{stem}_{number}{dot}{extension}"
+        return free
+
+
+def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
+    """Path and contents of a file that an element names."""
+    file, folder = element.attrs[attr], FOLDERS.get(element.tag)
+    if folder is not None:
+        settings = spec.settings("compiler")
+        if settings.get("strippath") == "true":
+            file = file.replace("\\", "/").rsplit("/", 1)[-1]
+        file = join(str(settings.get(folder, settings.get("assetdir", ""))), file)
+    resources = Resources(spec.files, folder_name(spec.path))
+    try:
+        found = resources.find(file, (resources.folder,))
+        if found is None:
+            resources.read(file)  # raises, and says where it was looked for
+            raise AssertionError("unreachable")
+    except ResourceError as error:
+        message = f"{element.label}: {attr}='{element.attrs[attr]}': {error}"
+        raise ModelError(Problem(element.place, message)) from None
+    return found
+
+
+def _inside(path: str, folder: str) -> str:
+    """The name of a file in the archive: its path below the folder of the model, if it is there."""
+    if is_uri(path):
+        start = folder.rstrip("/") + "/"
+        name = path[len(start) :] if is_uri(folder) and path.startswith(start) else ""
+    else:
+        absolute = os.path.isabs(path)
+        name = os.path.relpath(path, os.path.abspath(folder)) if absolute else path
+        if not absolute and folder and os.path.normpath(path).startswith(os.path.normpath(folder)):
+            name = os.path.relpath(path, folder)
+        name = posixpath.normpath(name.replace("\\", "/"))
+    outside = not name or name.startswith(("../", "/")) or ":" in name or "::" in path
+    if outside:
+        base = posixpath.basename(path.replace("\\", "/").partition("::")[0])
+        return f"{_ELSEWHERE}/{base.replace(':', '_') or 'file'}"
+    return name
