@@ -1,46 +1,101 @@
-"""Functions of MJX's `math` that programs call, by its names; quaternions are (w, x, y, z)."""
+"""Functions of MJX's `math` that programs call, with its names and its shapes.
+
+Each takes one item, whose components are along the first axis: a quaternion (w, x, y, z) is (4,), a
+vector (3,). An angle or a time of shape (1,) counts as a number, as there. `jax.vmap` makes a
+function of many; so do the functions of `jaxsim.functions`, whose leading axes number items.
+"""
 
 import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import MINVAL
-from jaxsim.functions import quaternion
-from jaxsim.math import Inertia, Spatial, Vec, safe_atan2, safe_divide, safe_sqrt
+from jaxsim.math import Inertia, Quat, Spatial, Vec, safe_atan2, safe_divide, safe_sqrt
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.primitive.segment import nearest_on_segments
 
-rotate = quaternion.rot_vec_quat
-quat_inv = quaternion.neg_quat
-quat_mul = quaternion.mul_quat
-quat_mul_axis = quaternion.mul_quat_axis
-quat_sub = quaternion.sub_quat
-quat_to_mat = quaternion.quat_to_mat
-axis_angle_to_quat = quaternion.axis_angle_to_quat
-quat_integrate = quaternion.quat_integrate
+Axis = int | tuple[int, ...] | None
 
 
-def norm(x: jax.Array, axis: int | None = None) -> jax.Array:
+def norm(x: jax.Array, axis: Axis = None) -> jax.Array:
     """Length of a vector; its derivative is zero where it is zero."""
     return safe_sqrt(jnp.sum(x * x, axis=axis))
 
 
-def normalize_with_norm(x: jax.Array, axis: int | None = None) -> tuple[jax.Array, jax.Array]:
+def normalize_with_norm(x: jax.Array, axis: Axis = None) -> tuple[jax.Array, jax.Array]:
     """A vector of length 1, and the length it had; of the zero vector, itself."""
     length = norm(x, axis)
     whole = length if axis is None else jnp.expand_dims(length, axis)
     return x / jnp.where(whole == 0, 1.0, whole), length
 
 
-def normalize(x: jax.Array, axis: int | None = None) -> jax.Array:
+def normalize(x: jax.Array, axis: Axis = None) -> jax.Array:
     """A vector of length 1; of the zero vector, itself."""
     return normalize_with_norm(x, axis)[0]
 
 
+def rotate(vec: jax.Array, quat: jax.Array) -> jax.Array:
+    """A vector (3,), rotated by a unit quaternion (4,).
+
+    Raises:
+      ValueError: the vector has more axes than one.
+    """
+    if jnp.ndim(vec) != 1:
+        raise ValueError(
+            f"rotate: vec: expected one vector, (3,), got {jnp.shape(vec)}; of many: jax.vmap, or "
+            "jaxsim.functions.rot_vec_quat"
+        )
+    s, u = quat[0], quat[1:]
+    return (s * s - u @ u) * vec + 2 * ((u @ vec) * u + s * jnp.cross(u, vec))
+
+
+def quat_inv(q: jax.Array) -> jax.Array:
+    """The conjugate (4,) of a quaternion: the inverse of an orientation."""
+    signs = jnp.array([1, -1, -1, -1], jnp.result_type(q))
+    return jnp.reshape(signs, (1,) * max(jnp.ndim(q) - 1, 0) + (4,)) * q
+
+
+def quat_mul(u: jax.Array, v: jax.Array) -> jax.Array:
+    """The product (4,) of two quaternions: `v` first, then `u`."""
+    return _stack(_quat(u) * _quat(v))
+
+
+def quat_mul_axis(q: jax.Array, axis: jax.Array) -> jax.Array:
+    """The product (4,) of a quaternion and (0, axis), with `axis` (3,)."""
+    x, y, z = (axis[k] for k in range(3))
+    return _stack(_quat(q) * Quat(jnp.zeros_like(x), x, y, z))
+
+
+def quat_sub(u: jax.Array, v: jax.Array) -> jax.Array:
+    """The rotation vector r (3,) [rad], in the frame of `v`, with v * quat(r) = u."""
+    return _stack(_quat(quat_mul(quat_inv(v), u)).rotation_vector())
+
+
+def quat_to_mat(q: jax.Array) -> jax.Array:
+    """The rotation matrix (3, 3) of an orientation (4,)."""
+    return jnp.stack(_quat(jnp.ravel(q)).matrix().parts).reshape(3, 3)
+
+
 def quat_to_axis_angle(q: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The axis of the vector part, and the angle about it, between -pi and pi [rad]."""
-    axis, sine = normalize_with_norm(q[..., 1:], axis=-1)
-    angle = 2 * safe_atan2(sine, q[..., 0])
+    """The axis (3,) of the vector part, and the angle () about it, between -pi and pi [rad]."""
+    axis, sine = normalize_with_norm(q[1:], axis=0)
+    angle = 2 * safe_atan2(sine, q[0])
     return axis, jnp.where(angle > jnp.pi, angle - 2 * jnp.pi, angle)
+
+
+def axis_angle_to_quat(axis: jax.Array, angle: jax.Array) -> jax.Array:
+    """The quaternion (4,) of a turn by an angle, () or (1,) [rad], about a unit vector (3,)."""
+    half = 0.5 * angle
+    return jnp.concatenate([jnp.ravel(jnp.cos(half)), jnp.ravel(axis * jnp.sin(half))])
+
+
+def quat_integrate(q: jax.Array, v: jax.Array, dt: jax.Array) -> jax.Array:
+    """An orientation (4,) after turning with `v` (3,) [rad/s] for a time, () or (1,) [s].
+
+    The velocity is in the moving frame.
+    """
+    turn = jnp.ravel(v * dt)
+    turned = _quat(q) * Quat.from_rotation_vector(Vec(*(turn[k] for k in range(3))))
+    return _stack(turned.normalize())
 
 
 def sign(x: jax.Array) -> jax.Array:
@@ -85,7 +140,7 @@ def safe_div(num: jax.Array, den: jax.Array) -> jax.Array:
 
 def matmul_unroll(a: jax.Array, b: jax.Array) -> jax.Array:
     """The product of two matrices."""
-    return jnp.matmul(a, b, precision="highest")
+    return jnp.einsum("ik...,kj...->ij...", a, b, precision="highest")
 
 
 def orthogonals(a: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -105,7 +160,7 @@ def make_frame(a: jax.Array) -> jax.Array:
 def closest_segment_point(a: jax.Array, b: jax.Array, pt: jax.Array) -> jax.Array:
     """The point (3,) of the segment from a to b that is nearest to a point."""
     along = b - a
-    part = safe_divide((pt - a) @ along, along @ along)
+    part = safe_divide(jnp.dot(pt - a, along), jnp.dot(along, along))
     return a + jnp.clip(part, 0, 1) * along
 
 
@@ -114,18 +169,34 @@ def closest_segment_point_and_dist(
 ) -> tuple[jax.Array, jax.Array]:
     """The nearest point (3,) of a segment, and the square of the distance () [m^2]."""
     nearest = closest_segment_point(a, b, pt)
-    return nearest, (pt - nearest) @ (pt - nearest)
+    return nearest, jnp.dot(pt - nearest, pt - nearest)
 
 
 def closest_segment_to_segment_points(
     a0: jax.Array, a1: jax.Array, b0: jax.Array, b1: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """The nearest points (3,) of two segments, each given by its ends.
+    """The nearest points (3,) of two segments, each given by its ends; in the plane (2,).
 
     Of parallel segments, which have many, one is nearest to the middle of the first.
     """
+    a0, a1, b0, b1 = jnp.broadcast_arrays(a0, a1, b0, b1)
     (u, length1), (v, length2) = normalize_with_norm(a1 - a0), normalize_with_norm(b1 - b0)
     middle1, middle2 = 0.5 * (a0 + a1), 0.5 * (b0 + b1)
-    offset, first, second = (Vec.from_array(x, axis=-1) for x in (middle2 - middle1, u, v))
+    offset, first, second = map(_in_space, (middle2 - middle1, u, v))
     s, t = nearest_on_segments(offset, first, 0.5 * length1, second, 0.5 * length2)
     return middle1 + s * u, middle2 + t * v
+
+
+def _quat(q: jax.Array) -> Quat:
+    """A quaternion whose components are along the first axis."""
+    return Quat(*(q[k] for k in range(4)))
+
+
+def _in_space(x: jax.Array) -> Vec:
+    """A vector of up to three components."""
+    return Vec.from_array(jnp.pad(jnp.ravel(x), (0, 3 - x.size)), axis=0)
+
+
+def _stack(value: Quat | Vec) -> jax.Array:
+    """An array of components along the first axis."""
+    return jnp.stack(value.parts)

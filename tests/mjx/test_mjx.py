@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from mjx.math_shapes import CASES, result_shapes
 from mujoco import mjx as theirs
 from mujoco.mjx._src import math as their_math
 
@@ -277,7 +278,24 @@ def test_math_is_theirs(name):
         expected = jax.vmap(getattr(their_math, name))(*CALLS[name])
     found = jax.vmap(getattr(math, name))(*CALLS[name])
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(a, b.reshape(a.shape), atol=2e-6)
+        np.testing.assert_allclose(a, b, atol=2e-6)
+
+
+def test_shapes_of_math_are_theirs():
+    """What test_math.py expects, which needs no MJX, is what the installed one gives."""
+    assert [result_shapes(their_math, case) for case in CASES] == CASES
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_math_of_one_is_theirs(name):
+    """Of one item, without `vmap`; angles and times of shape (1,), as programs have them."""
+    args = [a[1:2] if a.ndim == 1 else a[1] for a in CALLS[name]]
+    with as_mjx_is_used():
+        expected = getattr(their_math, name)(*args)
+        found = getattr(math, name)(*args)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, atol=2e-6)
 
 
 def test_math_has_all_of_theirs():
