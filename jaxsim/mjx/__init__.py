@@ -7,7 +7,10 @@ import sys
 from typing import Any
 
 from jaxsim import enums
+from jaxsim.mjx import _src as _src
 from jaxsim.mjx import math as math
+from jaxsim.mjx.inner.absent import INSTEAD, PACKAGE, Finder, absent
+from jaxsim.mjx.inner.pytree_node import PyTreeNode as PyTreeNode
 from jaxsim.mjx.stages import apply_ft as apply_ft
 from jaxsim.mjx.stages import contact_force as contact_force
 from jaxsim.mjx.stages import factor_m as factor_m
@@ -19,35 +22,24 @@ from jaxsim.mjx.stages import name2id as name2id
 from jaxsim.mjx.stages import ray as ray
 from jaxsim.mjx.stages import rne as rne
 from jaxsim.mjx.stages import tendon_armature as tendon_armature
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model, Option
 
 CamLightType = enums.CamLight
+# one engine: what MJX keeps in records of an engine is in the records themselves
+DataJAX, ModelJAX, OptionJAX = Data, Model, Option
 
-# names of MJX that have no counterpart: why, or what takes their place
-ABSENT = {
-    **dict.fromkeys(
-        ("DataJAX", "ModelJAX", "OptionJAX", "DataCPP", "ModelCPP"),
-        "one engine: its fields are those of Data, Model and Option",
-    ),
-    "ConvexMesh": "hulls are tables of the model, m.hull_*",
-    "PyTreeNode": "a record of one's own is a flax.struct or jax.tree_util dataclass",
-    **dict.fromkeys(
-        "render render_with_segmentation create_render_context refit_bvh get_rgb get_depth "
-        "get_segmentation".split(),
-        "MJX-Warp's renderer; jaxsim.render(m, d, camera, width, height) draws",
-    ),
-    "benchmark": "benchmarks/throughput.py",
-    "deriv_smooth_vel": "jaxsim.derivative.transition has the derivatives of a step",
-    "tree_path_to_attr_str": "jax.tree_util.keystr(path)",
-}
+sys.meta_path.append(Finder())
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if name in ABSENT:
-        raise AttributeError(f"jaxsim.mjx has no {name!r}: {ABSENT[name]}")
-    return getattr(sys.modules["jaxsim"], name)
+    if name not in INSTEAD and hasattr(sys.modules["jaxsim"], name):
+        return getattr(sys.modules["jaxsim"], name)
+    raise AttributeError(absent(PACKAGE, name))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(sys.modules["jaxsim"])})
+    own = {*globals()} - {"Any", "Finder", "INSTEAD", "PACKAGE", "absent", "enums", "sys"}
+    return sorted(own | {*dir(sys.modules["jaxsim"])} - INSTEAD.keys())

@@ -1,9 +1,9 @@
 """Programs written for MJX: the same text, run with MJX and with jaxsim in its place."""
 
 import dataclasses
+import importlib
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +11,15 @@ import mujoco
 import numpy as np
 import pytest
 from mjx.math_shapes import CASES, result_shapes
+from mjx.relaxed import as_mjx_is_used
 from mujoco import mjx as theirs
+from mujoco.mjx import _src as their_inner
 from mujoco.mjx._src import math as their_math
 
 import jaxsim
 from jaxsim import mjx as ours
 from jaxsim.mjx import math
+from jaxsim.mjx.inner.absent import INSTEAD
 
 XML = """
 <mujoco>
@@ -35,13 +38,6 @@ XML = """
 """
 STATE = {"qpos": 1e-4, "qvel": 1e-3, "time": 1e-6, "sensordata": 1e-3, "xpos": 1e-4}
 WORLDS = 3
-
-
-@contextmanager
-def as_mjx_is_used() -> Iterator[None]:
-    """Without the strictness of these tests, which MJX does not stand."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
 
 
 def steps_of_many_worlds(mjx) -> dict:
@@ -230,7 +226,7 @@ def test_every_field_of_mjx_is_there_or_has_a_remedy(model):
 
 
 def test_what_is_not_there_is_said():
-    with pytest.raises(AttributeError, match="no attribute 'stepp'"):
+    with pytest.raises(AttributeError, match=r"has no 'stepp'; did you mean 'step'\?"):
         ours.stepp  # noqa: B018
     assert {"step", "math", "JointType", "rollout"} <= set(dir(ours))
 
@@ -303,12 +299,39 @@ def test_math_has_all_of_theirs():
     assert functions == CALLS.keys()
 
 
-def test_every_name_of_mjx_is_there_or_says_why_not():
+def test_every_name_of_mjx_is_there_or_says_what_to_write():
     names = {n for n in dir(theirs) if not n.startswith("_") and n not in MODULES}
-    there = {n for n in names if n not in ours.ABSENT and hasattr(ours, n)}
-    assert names - there == {*ours.ABSENT}
-    with pytest.raises(AttributeError, match=r"no 'DataJAX': one engine"):
-        ours.DataJAX  # noqa: B018
+    there = {n for n in names if hasattr(ours, n)}
+    assert names - there <= INSTEAD.keys()
+    with pytest.raises(AttributeError, match=r"no 'DataCPP': one engine"):
+        ours.DataCPP  # noqa: B018
+    with pytest.raises(ImportError, match=r"jaxsim.mjx has no 'device_put': put_model\(model\)"):
+        from jaxsim.mjx import device_put  # noqa: F401
+    with pytest.raises(AttributeError, match=r"get_data_into\(data, model, d\)"):
+        ours.device_get_into  # noqa: B018
+
+
+INNER = sorted(p.stem for p in Path(their_inner.__file__).parent.glob("[a-z]*.py"))
+INNER = [n for n in INNER if not n.endswith("_test")]
+
+
+@pytest.mark.parametrize("module", INNER)
+def test_inner_modules_have_the_names_of_mjx_or_say_what_to_write(module):
+    their_module = importlib.import_module(f"mujoco.mjx._src.{module}")
+    my_module = importlib.import_module(f"jaxsim.mjx._src.{module}")
+    assert getattr(ours._src, module) is my_module
+    for name, value in vars(their_module).items():
+        if name.startswith("__") or getattr(value, "__module__", "") != their_module.__name__:
+            continue  # what it imports
+        if hasattr(my_module, name):
+            continue
+        with pytest.raises(ImportError, match=f"{module} has no '{name}': ."):
+            exec(f"from jaxsim.mjx._src.{module} import {name}")
+
+
+def test_modules_that_are_not_there_are_named():
+    with pytest.raises(ImportError, match=r"jaxsim.mjx._src has no 'smoth'; did you mean 'smooth'"):
+        import jaxsim.mjx._src.smoth  # noqa: F401
 
 
 # what MJX imports for itself

@@ -1,0 +1,13 @@
+"""MJX's inner modules, which programs import from: `jaxsim.mjx._src.math` and so on.
+
+They are made from the table in `jaxsim.mjx.inner.names`, not from files.
+"""
+
+import sys
+
+from jaxsim.mjx.inner.absent import MODULES
+from jaxsim.mjx.inner.names import Inner
+
+for _name in MODULES:
+    _module = Inner(_name)
+    sys.modules[_module.__name__] = globals()[_name] = _module

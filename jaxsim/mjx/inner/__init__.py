@@ -1,0 +1,1 @@
+"""Code behind the inner modules of MJX that programs import, `mujoco.mjx._src`."""

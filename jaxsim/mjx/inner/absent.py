@@ -1,0 +1,126 @@
+"""Answers for names of MJX that have no counterpart: what to write in their place.
+
+An attribute that is not there is an AttributeError, so that `hasattr` says no. The statement
+`from module import name` would drop its message; it looks for a submodule of that name next, and a
+finder of modules gives the same answer there.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from jaxsim.words import remedy
+
+PACKAGE = "jaxsim.mjx"
+HULLS = "hulls of meshes are tables of the model, m.hull_*, which the compiler makes"
+RENDERER = "MJX-Warp's renderer; jaxsim.render(m, d, camera, width, height) draws"
+ENGINES = "one engine: its fields are those of Data, Model and Option"
+CONTACTS = (
+    "contacts are found by jaxsim.mjx.collision(m, d); jaxsim.geom_distance(m, d, geom1, geom2) is "
+    "the distance of two geoms; jaxsim.register_collider adds a pair of shapes"
+)
+ROWS = "constraint rows: jaxsim.constraint_rows(m, d), or d.efc_* of a Data that keeps them"
+INTEGRATOR = "jaxsim.mjx.euler, implicit and rungekutta4 integrate"
+WRAPPING = "jaxsim.mjx.tendon(m, d) finds the paths of tendons: d.wrap_xpos, d.ten_length, d.ten_J"
+
+# what to write in the place of a name that a module lacks
+MODULES = {
+    "bvh": RENDERER,
+    "collision_convex": CONTACTS,
+    "collision_driver": CONTACTS,
+    "collision_primitive": CONTACTS,
+    "collision_sdf": CONTACTS,
+    "collision_types": CONTACTS,
+    "constraint": ROWS,
+    "dataclasses": "records are PyTreeNode, or a flax.struct or jax.tree_util dataclass",
+    "derivative": "jaxsim.derivative.transition has the derivatives of a step",
+    "forward": "jaxsim.mjx.forward(m, d) and its stages",
+    "inverse": "jaxsim.mjx.inverse(m, d)",
+    "io": "put_model, make_data, put_data, get_data, get_data_into of jaxsim.mjx",
+    "math": "jaxsim.functions has MuJoCo's functions of plain arrays",
+    "mesh": HULLS,
+    "passive": "jaxsim.mjx.passive(m, d): qfrc_spring, qfrc_damper, qfrc_gravcomp, qfrc_fluid of d",
+    "ray": "jaxsim.mjx.ray(m, d, pnt, vec); jaxsim.ray_mesh, ray_hfield and ray_flex of one object",
+    "render": RENDERER,
+    "render_util": RENDERER,
+    "scan": "body_tree and flat",
+    "sensor": "jaxsim.mjx.sensor_pos, sensor_vel and sensor_acc",
+    "smooth": "the stages of jaxsim.mjx: kinematics, com_pos, crb, ...",
+    "solver": "jaxsim.mjx.solve(m, d); its statistics are d.solver and d.solver_niter",
+    "support": "the functions of jaxsim.mjx",
+    "test_util": "benchmarks/throughput.py measures; models are files of your own",
+    "types": "the records and enumerations of jaxsim.mjx",
+}
+
+# names that have no counterpart, with what takes the place of each
+INSTEAD = {
+    **dict.fromkeys(("DataCPP", "ModelCPP"), ENGINES),
+    **dict.fromkeys(
+        "render render_with_segmentation create_render_context refit_bvh get_rgb get_depth "
+        "get_segmentation".split(),
+        RENDERER,
+    ),
+    "ConvexMesh": HULLS,
+    "benchmark": "benchmarks/throughput.py",
+    "deriv_smooth_vel": "jaxsim.derivative.transition has the derivatives of a step",
+    "device_get_into": "get_data_into(data, model, d), or get_data(model, d)",
+    "device_put": "put_model(model) of a mujoco.MjModel, put_data(model, data) of a mujoco.MjData",
+    "tree_path_to_attr_str": "jax.tree_util.keystr(path)",
+    **dict.fromkeys(("_advance", "_next_activation"), INTEGRATOR),
+    **dict.fromkeys(("wrap", "wrap_circle", "wrap_inside"), WRAPPING),
+    **dict.fromkeys(
+        ("_getnum", "_getadr"), "counts and addresses are fields: m.njnt, m.name_jntadr"
+    ),
+    "_kbi": ROWS,
+    "_linesearch": "jaxsim.mjx.solve(m, d)",
+    "contact_force_dim": "jaxsim.contact_forces(m, d): of all contacts, (ncon, 6)",
+    "make_m": "jaxsim.mjx.crb(m, d).M, or jaxsim.mjx.full_m(m, d)",
+    "tendon_dot": "the derivative of jaxsim.mjx.tendon(m, d).ten_J along d.qvel, by jax.jvp",
+    "discrete_acc": "jaxsim.mjx.inverse(m, d) with the flag invdiscrete",
+    "efc_order": "rows are in MuJoCo's order",
+    "make_condim": "d.contact.dim has the dimensions of contacts",
+    "has_cuda_gpu_device": "jax.devices('gpu')",
+}
+
+asked: dict[str, str] = {}  # names that were asked for in vain, each with its answer
+
+
+def absent(module: str, name: str) -> str:
+    """The message for a name that a module of `jaxsim.mjx` lacks; notes that it was asked for."""
+    inner = module.removeprefix(f"{PACKAGE}._src.")
+    message = f"{module} has no {name!r}"
+    if name in INSTEAD:
+        message += f": {INSTEAD[name]}"
+    elif inner in MODULES:
+        message += f": {MODULES[inner]}"
+    else:
+        message += remedy(name, [n for n in dir(sys.modules[module]) if not n.startswith("_")])
+    asked[f"{module}.{name}"] = message
+    return message
+
+
+class Finder(MetaPathFinder):
+    """Answers imports of names that modules of `jaxsim.mjx` lack.
+
+    Args:
+      package: the name that programs import the package by.
+    """
+
+    def __init__(self, package: str = PACKAGE):
+        self.package = package
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """None for what is not of the package.
+
+        Raises:
+          ImportError: it is, and there is no such module.
+        """
+        parent, _, name = fullname.rpartition(".")
+        if parent != self.package and not parent.startswith(f"{self.package}._src"):
+            return None
+        module = PACKAGE + parent.removeprefix(self.package)
+        raise ImportError(absent(module, name), name=fullname)

@@ -1,0 +1,59 @@
+"""The inner modules of MJX: which names each has, and what takes the place of those it lacks.
+
+A name is looked up in the module's own row of `OWN`, then in `jaxsim.mjx`, then among the modules
+beside it. One that is in none of them is answered by `absent`.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from jaxsim.functions import muscle
+from jaxsim.mjx import math
+from jaxsim.mjx.inner import functions, pytree_node, scan
+from jaxsim.mjx.inner.absent import MODULES, PACKAGE, absent
+from jaxsim.model.bind import Bound
+
+OWN: dict[str, dict[str, Any]] = {
+    "dataclasses": {"PyTreeNode": pytree_node.PyTreeNode, "dataclass": pytree_node.dataclass},
+    "forward": {
+        "_integrate_pos": functions.integrate_pos,
+        "named_scope": functions.named_scope,
+    },
+    "math": {n: f for n, f in vars(math).items() if not n.startswith("__")},
+    "ray": {"ray_geom": functions.ray_geom},
+    "scan": {"body_tree": scan.body_tree, "flat": scan.flat},
+    "support": {
+        "BindData": Bound,
+        "BindModel": Bound,
+        "_decode_pyramid": functions.decode_pyramid,
+        "local_to_global": functions.local_to_global,
+        "muscle_bias": muscle.muscle_bias,
+        "muscle_dynamics": muscle.muscle_dynamics,
+        "muscle_dynamics_timescale": functions.muscle_dynamics_timescale,
+        "muscle_gain": muscle.muscle_gain,
+        "muscle_gain_length": functions.muscle_gain_length,
+    },
+}
+
+
+class Inner(ModuleType):
+    """An inner module of MJX, with the names that have a counterpart."""
+
+    def __init__(self, name: str):
+        super().__init__(f"{PACKAGE}._src.{name}", f"MJX's inner module `{name}`.")
+        self.__path__: list[str] = []  # as of a package, so that `from` asks absent.py
+        vars(self).update(OWN.get(name, {}))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(sys.modules[PACKAGE], name)
+        except AttributeError:
+            if name in MODULES:
+                return sys.modules[f"{PACKAGE}._src.{name}"]
+        raise AttributeError(absent(self.__name__, name))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *dir(sys.modules[PACKAGE])})

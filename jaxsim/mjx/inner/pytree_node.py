@@ -1,0 +1,126 @@
+"""MJX's base class of records, `PyTreeNode`: a frozen dataclass that is a pytree.
+
+A field whose annotation contains an array or such a record is a subtree; every other field is part
+of the tree's identity, and numpy arrays among these are compared by content.
+"""
+
+import copy
+import dataclasses
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import jax
+import numpy as np
+
+from jaxsim.model.fields import Record
+
+
+class _Content:
+    """A value of a tree's identity; arrays in it are equal if type, shape and numbers are."""
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.key = _content(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, tuple | list):
+        return type(value).__name__, *map(_content, value)
+    return value
+
+
+def dataclass(cls: type, register_as_pytree: bool = True) -> type:
+    """Make a class a frozen dataclass, registered with JAX as a pytree.
+
+    Args:
+      cls: the class; its annotations are its fields.
+      register_as_pytree: whether JAX is told.
+    """
+    made = dataclasses.dataclass(frozen=True)(cls)
+    if not hasattr(made, "replace"):
+        made.replace = dataclasses.replace
+    if not register_as_pytree:
+        return made
+    try:
+        hints = typing.get_type_hints(made)
+    except NameError:  # annotations as text that name local classes
+        hints = {}
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for field in dataclasses.fields(made):
+        names[_has_arrays(hints.get(field.name, field.type))].append(field.name)
+    leaves, rest = names[True], names[False]
+
+    def flatten_with_keys(node: Any) -> tuple:
+        children = tuple((jax.tree_util.GetAttrKey(n), getattr(node, n)) for n in leaves)
+        return children, tuple(_Content(getattr(node, n)) for n in rest)
+
+    def unflatten(identity: tuple, children: Sequence) -> Any:
+        values = dict(zip(rest, (c.value for c in identity), strict=True))
+        return made(**values, **dict(zip(leaves, children, strict=True)))
+
+    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten)
+    return made
+
+
+def _has_arrays(annotation: Any) -> bool:
+    """Whether values of this annotation contain arrays of JAX."""
+    if isinstance(annotation, str):
+        return "jax.Array" in annotation or "jnp.ndarray" in annotation
+    if annotation is jax.Array:
+        return True
+    if isinstance(annotation, type) and issubclass(annotation, Record):
+        return True
+    if dataclasses.is_dataclass(annotation):
+        return any(_has_arrays(f.type) for f in dataclasses.fields(annotation))
+    return any(map(_has_arrays, typing.get_args(annotation)))
+
+
+class PyTreeNode:
+    """Base class of records: a subclass is a frozen dataclass and a pytree."""
+
+    def __init_subclass__(cls, register_as_pytree: bool = True, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        dataclass(cls, register_as_pytree)
+
+    def replace(self, **values: Any) -> Self:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **values)  # type: ignore[type-var]
+
+    @classmethod
+    def fields(cls) -> tuple[dataclasses.Field, ...]:
+        """The fields, as `dataclasses.fields` lists them."""
+        return dataclasses.fields(cls)  # type: ignore[arg-type]
+
+    def tree_replace(self, values: Mapping[str, Any]) -> Self:
+        """A copy with some fields changed, also those of records inside: "inner.field"."""
+        new = self
+        for name, value in values.items():
+            new = _with(new, name.split("."), value)
+        return new
+
+
+def _with(node: Any, path: Sequence[str], value: Any) -> Any:
+    """A copy of a record with the field at a path changed.
+
+    In a list of records every one that has the field gets the value, or its item of a sequence.
+    """
+    first, *rest = path
+    if not rest:
+        return node.replace(**{first: value})
+    inner = getattr(node, first)
+    if not isinstance(inner, list):
+        return node.replace(**{first: _with(inner, rest, value)})
+    items = copy.copy(inner)
+    for i, item in enumerate(items):
+        if hasattr(item, rest[0]):
+            items[i] = _with(item, rest, value[i] if hasattr(value, "__iter__") else value)
+    return node.replace(**{first: items})
