@@ -35,6 +35,10 @@ KINDS: dict[str, tuple[int, ...]] = {
 }
 
 
+# types of each kind of number
+DTYPES: dict[str, type] = {"float": np.floating, "int": np.integer, "bool": np.bool_}
+
+
 @dataclass(frozen=True)
 class Field:
     """Declaration of one field.
@@ -153,9 +157,13 @@ class Record:
           ValueError: a value has not the declared shape; leading axes of a batch may precede it.
             Values without a shape, such as the axes of a vmap, stand for themselves.
 
+        Arrays and numbers of another type are converted to that of the field.
+
         Example:
           >>> float(d.replace(qvel=jnp.ones(1)).qvel[0])
           1.0
+          >>> d.replace(qvel=jnp.ones(1, int)).qvel.dtype
+          dtype('float32')
           >>> d.replace(qvel=jnp.ones(3))
           Traceback (most recent call last):
           ValueError: qvel: expected shape (1,), with any leading axes of a batch; got float...[3]
@@ -165,7 +173,7 @@ class Record:
             raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)[0]!r}")
         if not self._native:
             self._check(values)
-            values = {n: _typed(value, self.__dict__.get(n)) for n, value in values.items()}
+            values = {n: self._typed(n, value) for n, value in values.items()}
         return self.converted(values, self._native)
 
     def tree_replace(self, values: Mapping[str, Any]) -> Self:
@@ -205,6 +213,45 @@ class Record:
         for name, value in values.items():
             if name in self.fields:
                 check_field(name, self.fields[name], value, self.__dict__[name], sizes)
+
+    def _typed(self, name: str, value: Any) -> Any:
+        """A new value in the type of its field.
+
+        Another type would make the next call of a program another one, to be compiled again, and
+        the carry of a loop one of another type; so would a weak one, such as `jnp.asarray(1.0)`.
+        """
+        field = self.fields.get(name)
+        dtype = None if field is None or field.static else self._dtype(name, field)
+        if dtype is None:
+            return jnp.asarray(value, value.dtype) if _is_weak(value) else value
+        if isinstance(value, jax.Array | np.ndarray | np.generic):
+            if not _is_number(value.dtype) or (value.dtype == dtype and not _is_weak(value)):
+                return value
+            on_device = isinstance(value, jax.Array)
+            return jnp.asarray(value, dtype) if on_device else value.astype(dtype)
+        one = not field.shape and not KINDS[field.kind]
+        if one and isinstance(value, bool | int | float) and hasattr(self.__dict__[name], "dtype"):
+            return jnp.asarray(value, dtype)
+        return value
+
+    def _dtype(self, name: str, field: Field) -> Any:
+        """The type of a field: the one that it has, or would have; None: it is for no numbers.
+
+        JAX's transformations put masks, tangents and other things in the place of numbers.
+        """
+        declared = DTYPES[field.dtype]
+        old = getattr(self.__dict__[name], "dtype", None)
+        if old is not None:
+            fits = jax.dtypes.issubdtype(old, declared)
+            return jax.dtypes.canonicalize_dtype(old) if fits else None
+        if self.__dict__[name] is not None or field.nested is not None:
+            return None
+        if field.dtype != "float":
+            return np.dtype(np.int32 if field.dtype == "int" else bool)
+        others = (getattr(self.__dict__[n], "dtype", None) for n in self._leaves)
+        known = (t for t in others if t is not None and jax.dtypes.issubdtype(t, np.floating))
+        precision = next(known, None)
+        return None if precision is None else jax.dtypes.canonicalize_dtype(precision)
 
     def _sizes(self, values: Mapping[str, Any]) -> Mapping[str, int]:
         """The sizes that the symbols in declarations stand for, as far as the record knows them."""
@@ -293,17 +340,13 @@ def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -
         )
 
 
-def _typed(value, old):
-    """A value of definite type: a Python number in an array's place becomes one of its type.
+def _is_number(dtype: Any) -> bool:
+    return any(jax.dtypes.issubdtype(dtype, kind) for kind in (np.bool_, np.integer, np.floating))
 
-    A weakly typed one, such as `jnp.asarray(1.0)`, would make the next call of a program another
-    one, to be compiled again.
-    """
-    if getattr(value, "weak_type", False):
-        return jnp.asarray(value, value.dtype)
-    if _shape_of(value, old) == () and not hasattr(value, "dtype"):
-        return jnp.asarray(value, old.dtype)
-    return value
+
+def _is_weak(value: Any) -> bool:
+    """Whether the type of an array gives way to another's, as a Python number's does."""
+    return bool(getattr(value, "weak_type", False))
 
 
 def _shape_of(value, old) -> tuple[int, ...] | None:
