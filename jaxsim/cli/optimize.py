@@ -13,7 +13,8 @@ from jaxsim.control.optimization.picture import draw
 from jaxsim.control.optimization.read import Optimization, read_optimization
 from jaxsim.control.optimization.search import Batch, Found, search
 from jaxsim.extra import needed
-from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter, target_of
+from jaxsim.io.whole import target_of
+from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 
 def optimize(args: argparse.Namespace) -> int:

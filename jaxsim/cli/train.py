@@ -25,14 +25,13 @@ def train(args: argparse.Namespace) -> int:
     else:
         run = new_run(file, args.out or Path("runs") / file.stem, args.changes)
     _describe(run)
-    training, steps = run.training, run.checkpoints.steps()
-    if steps:
-        print(f"{'resumed':11} at {steps[-1]:,} of {training.steps:,} actions")
-    start = steps[-1] if steps else 0
+    training = run.training
     bars: list[Progress] = []  # begins with the first actions: compilation is not their pace
 
     def say(report: Report) -> None:
-        if not bars:
+        if report.note:
+            print(report.note, flush=True)
+        elif not bars:
             print(f"{'compiled':11} in {time.monotonic() - began:.1f} s", flush=True)
             bars.append(Progress(training.steps, training.seeds, start=report.step, unit="actions"))
         elif report.rows:
@@ -49,7 +48,7 @@ def train(args: argparse.Namespace) -> int:
     if not rows:
         return 0
     last = [row for row in rows if row.step == rows[-1].step]
-    if start >= training.steps:
+    if not bars:
         print(f"{'done':11} already; --set steps=N goes on for longer")
     print(f"{'result':11} {_told(last)}")
     print(f"{'wrote':11} {run.folder}: curve.csv, curve.png, motion.npz, checkpoints")
@@ -73,7 +72,7 @@ def play(args: argparse.Namespace) -> int:
         )
     if args.out:
         chosen = int(np.argmax(means))
-        write_motion(Path(args.out), run, scores, chosen)
+        write_motion(Path(args.out), run, scores, chosen, step)
         print(f"{'wrote':11} {args.out}: {args.episodes} episodes of seed {chosen}")
     return 0
 

@@ -60,7 +60,7 @@ def renewed(d: Data, fresh: Data, where: jax.Array) -> Data:
 def _with(d: Data, other: Data, where: jax.Array, names: Iterable[str]) -> Data:
     changed = {
         name: select(where, getattr(other, name), getattr(d, name))
-        for name in names
+        for name in sorted(names)  # in one order in all processes: programs are cached by text
         if getattr(d, name) is not None
     }
     return d.replace(**changed)

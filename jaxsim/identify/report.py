@@ -18,6 +18,7 @@ from jaxsim.extra import needed
 from jaxsim.identify.fit import Fit
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.validate import Validation
+from jaxsim.io.whole import write_whole
 
 COLORS = {"measured": "#999999", "predicted": "#0b5fa5", "left": "#b03a2e"}
 MOST = 400  # points of a signal that are drawn
@@ -76,7 +77,7 @@ def report(
         f"<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
     if path is not None:
-        Path(path).write_text(page, encoding="utf-8")
+        write_whole(path, page)
     return page
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
 from jaxsim.escape import line
+from jaxsim.io.whole import whole_file
 from jaxsim.words import remedy
 
 ENCODING: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogatepass"}  # of a CSV file
@@ -90,9 +91,10 @@ class TimeSeries:
     def write(self, path: str | Path) -> None:
         """Writes it as a .csv or .npz file, in the layout above."""
         if _suffix(path) == ".npz":
-            np.savez(path, times=self.times, values=self.values, names=np.array(self.names))
+            with whole_file(path) as part:
+                np.savez(part, times=self.times, values=self.values, names=np.array(self.names))
             return
-        with open(path, "w", newline="", **ENCODING) as file:
+        with whole_file(path) as part, part.open("w", newline="", **ENCODING) as file:
             rows = csv.writer(file)
             rows.writerow(["time", *self.names])
             for time, row in zip(self.times, self.values, strict=True):

@@ -1,24 +1,129 @@
-"""Files that are written as a whole or not at all."""
+"""Files that are written as a whole or not at all.
 
+A file is written under a unique name beside its target, flushed to the disk and renamed, so that
+readers see the old file or the new one. A link stays: the file that it leads to is replaced. Names
+of unfinished files are kept, so that a process that has to end at once can delete them.
+"""
+
+import contextlib
+import errno
 import os
+import re
 import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+LONGEST = 100  # letters of a target's name that its temporary name repeats
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes a file under another name, then gives it its own; whoever looks sees all or nothing.
+_TEMPORARY = re.compile(r"\..+-[0-9a-f]{8}($|\.)")
+_unfinished: set[Path] = set()
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file; text in UTF-8.
 
     Raises:
       OSError: it cannot be written; a file that was there is as it was.
     """
-    part = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     data = content.encode() if isinstance(content, str) else content
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
+    with whole_file(path) as part:
+        part.write_bytes(data)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the name under which a file is written; on leaving, the file gets its own name.
+
+    The temporary name is unique and ends as the target's does. After an exception nothing is left
+    of it, and a file that was there is as it was.
+
+    Raises:
+      OSError: the file cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    _check_plain(path, target)
+    with unfinished(temporary_name(target)) as part:
+        yield part
+        with part.open("rb+") as file:
             os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[Path]:
+    """Yield the name of a file or folder that is deleted on leaving, unless it was kept."""
+    _unfinished.add(path)
+    try:
+        yield path
+    finally:
+        if path in _unfinished:
+            _delete(path)
+            _unfinished.discard(path)
+
+
+def keep(path: Path) -> None:
+    """Let what is unfinished stay: it is all that there is of some work."""
+    _unfinished.discard(path)
+
+
+def discard_unfinished() -> None:
+    """Delete all that is not finished; for a process that ends without unwinding."""
+    for path in list(_unfinished):
+        _delete(path)
+
+
+def temporary_name(target: Path) -> Path:
+    """Return a name beside a target that nothing has, hidden, with the ending of the target."""
+    stem = target.name.removesuffix(target.suffix)[:LONGEST]
+    return target.with_name(f".{stem}-{secrets.token_hex(4)}{target.suffix}")
+
+
+def discard_left_over(folder: Path) -> None:
+    """Delete what processes that were killed have left unfinished in a folder of ours."""
+    for path in folder.iterdir():
+        if _TEMPORARY.match(path.name) and path not in _unfinished:
+            _delete(path)
+
+
+def target_of(path: str | os.PathLike[str]) -> Path:
+    """Return the file that writing to a path makes or replaces, links followed; try its folder.
+
+    Raises:
+      OSError: there can be no such file, or its folder cannot be written to.
+    """
+    target = Path(os.path.realpath(path))
+    _check_plain(path, target)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder '{target.parent}'; create it first")
+    try:
+        with tempfile.NamedTemporaryFile(
+            prefix=f".{target.name[:LONGEST]}-", dir=target.parent
+        ) as trial:
+            trial.write(b"\0")
+            trial.flush()
+    except OSError as error:
+        raise OSError(f"'{target.parent}' cannot be written to: {error.strerror}") from None
+    return target
+
+
+def _check_plain(path: str | os.PathLike[str], target: Path) -> None:
+    """Refuse what is there and is no file: folders, devices, links that lead in a circle."""
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, f"'{path}' is a link that leads to itself; name another file")
+    if target.is_dir():
+        raise IsADirectoryError(f"'{path}' is a folder; name a file")
+    if target.exists() and not target.is_file():
+        raise OSError(f"'{path}' is no plain file; name another one")
+
+
+def _delete(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

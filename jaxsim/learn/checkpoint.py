@@ -1,8 +1,21 @@
-"""Checkpoints of a training, by orbax: the whole state, written under another name first.
+"""Checkpoints of a training, by orbax: the whole state, with a checksum of every file.
 
-runs/hopper/checkpoints/50176/
+    runs/hopper/checkpoints/50176/
+      checksums.json     SHA-256 of the other files, shapes of the state, rows of the curve so far
+      ...                what orbax writes
+
+A checkpoint is written under another name, checked off in `checksums.json` and renamed: a folder
+without it is not a checkpoint. On restoring every file is compared with its checksum before orbax
+reads any, so a damaged checkpoint is detected whatever was changed in it; the one before it is
+taken instead.
 """
 
+import contextlib
+import hashlib
+import json
+import secrets
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,65 +25,218 @@ import numpy as np
 
 from jaxsim.errors import InputError, Place, Problem
 from jaxsim.extra import needed
+from jaxsim.io.whole import discard_left_over, temporary_name, unfinished
 
 orbax = needed("orbax.checkpoint", "rl")
 
+CHECKSUMS = "checksums.json"
+FORMAT, VERSION = "jaxsim checkpoint", 1
+MAX_DIGITS = 18  # of a step: names of more digits are not ours
+
+
+class _DamagedError(Exception):
+    """A checkpoint that is not as it was written; the message says what is wrong."""
+
 
 class Checkpoints:
-    """The checkpoints of a run.
+    """Checkpoints of a run.
 
     Args:
-      folder: where they are.
-      keep: how many of the last ones stay.
+      folder: where they are; made by the first `save`.
+      keep: number of the last ones that are kept.
     """
 
     def __init__(self, folder: Path, keep: int = 1):
-        options = orbax.CheckpointManagerOptions(
-            max_to_keep=keep, enable_async_checkpointing=False, create=True
-        )
-        self.folder = folder.absolute()
-        self._manager = orbax.CheckpointManager(
-            self.folder, options=options, item_handlers=orbax.StandardCheckpointHandler()
-        )
+        self.folder, self._keep = folder.absolute(), keep
 
     def steps(self) -> list[int]:
-        """The steps at which there are checkpoints, in order."""
-        return sorted(self._manager.all_steps())
+        """Return the steps at which there are checkpoints, in order; their files are not read."""
+        return [step for step in self._entries() if (self._path(step) / CHECKSUMS).is_file()]
 
-    def save(self, step: int, state: Any) -> None:
-        """Writes the state of a step; nothing is left of it when this fails."""
+    def any(self) -> bool:
+        """Return whether there are checkpoints, damaged ones included."""
+        return bool(self._entries())
+
+    def save(self, step: int, state: Any, rows: Sequence[dict[str, Any]] = ()) -> None:
+        """Write the state of a step; nothing is left of it when this fails.
+
+        What has the name already, and is therefore damaged, is moved aside.
+
+        Args:
+          step: of the state.
+          state: a pytree of arrays.
+          rows: rows of the curve up to this step.
+
+        Raises:
+          InputError: the checkpoint cannot be written.
+        """
         arrays = {name: np.asarray(_plain(x)) for name, x in _named(state).items()}
-        self._manager.save(step, args=orbax.args.StandardSave(arrays))
+        final = self._path(step)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            discard_left_over(self.folder)
+            with unfinished(temporary_name(final)) as part:
+                saver = orbax.Checkpointer(orbax.StandardCheckpointHandler())
+                saver.save(part, args=orbax.args.StandardSave(arrays))
+                _write_checksums(part, step, arrays, rows)
+                if final.exists() or final.is_symlink():
+                    final.rename(final.with_name(f"{step}.damaged-{secrets.token_hex(4)}"))
+                part.rename(final)
+        except Exception as error:  # orbax and its libraries have errors of many types
+            raise InputError(
+                Problem(
+                    Place(str(self.folder)),
+                    f"checkpoint {step} cannot be written: {_reason(error)}; make room, then "
+                    "go on with --resume",
+                )
+            ) from error
+        for old in [s for s in self.steps() if s <= step][: -self._keep]:
+            with contextlib.suppress(OSError), unfinished(temporary_name(self._path(old))) as gone:
+                self._path(old).rename(gone)
 
-    def restore(self, like: Any, step: int | None = None) -> tuple[int, Any]:
-        """A state that was saved.
+    def restore(
+        self, like: Any, step: int | None = None, tell: Callable[[str], None] = warnings.warn
+    ) -> tuple[int, Any]:
+        """Return a state that was saved, and its step.
 
         Args:
           like: a state of the same form, arrays or their shapes.
-          step: of the checkpoint; None: the last one.
-
-        Returns:
-          Its step and the state.
+          step: of the checkpoint; None: the last one that is whole.
+          tell: is called with a message for each damaged checkpoint that is left out.
 
         Raises:
-          InputError: there is no such checkpoint, or it has another form.
+          InputError: there is no such checkpoint, it has another form, or none is whole.
         """
-        steps = self.steps()
-        if not steps or (step is not None and step not in steps):
+        step, state, _ = self.restore_with_rows(like, step, tell)
+        return step, state
+
+    def restore_with_rows(
+        self, like: Any, step: int | None = None, tell: Callable[[str], None] = warnings.warn
+    ) -> tuple[int, Any, list[dict[str, Any]]]:
+        """Return what `restore` does, and the rows of the curve up to the step."""
+        entries = self._entries()
+        if not entries or (step is not None and step not in entries):
+            steps = self.steps()
             have = f"there are {', '.join(map(str, steps))}" if steps else "there are none"
             what = "no checkpoint" if step is None else f"no checkpoint of step {step}"
-            raise InputError(Problem(Place(str(self.folder)), f"{what}; {have}"))
-        step = steps[-1] if step is None else step
+            raise self._error(f"{what}; {have}")
+        faults: list[str] = []
+        for candidate in reversed(entries) if step is None else [step]:
+            try:
+                state, rows = self._restored(candidate, like)
+            except _DamagedError as error:
+                faults.append(f"checkpoint {candidate} is damaged: {error}")
+                continue
+            for fault in faults:
+                tell(f"{self.folder}: {fault}; going on from {candidate}")
+            return candidate, state, rows
+        remedy = "" if step is None else f"; there are {', '.join(map(str, self.steps()))}"
+        raise self._error("; ".join(faults) + (remedy or "; no other is left"))
+
+    def _restored(self, step: int, like: Any) -> tuple[Any, list[dict[str, Any]]]:
+        """The state of a step and its rows, every file checked."""
+        try:
+            content = _checked(self._path(step), step)
+        except OSError as error:
+            raise _DamagedError(_reason(error)) from None
         shapes = {name: jax.eval_shape(_plain, x) for name, x in _named(like).items()}
-        found = self._manager.item_metadata(step)
-        if {n: tuple(x.shape) for n, x in found.items()} != {n: x.shape for n, x in shapes.items()}:
-            raise InputError(
-                Problem(Place(str(self.folder)), f"checkpoint {step} is of other settings")
+        expected = _shapes(shapes)
+        if content["shapes"] != expected:
+            saved = content["shapes"]
+            name = next(n for n in {**saved, **expected} if saved.get(n) != expected.get(n))
+            raise self._error(
+                f"checkpoint {step} is of other settings: {name} is {_told(saved.get(name))} "
+                f"there, {_told(expected.get(name))} with these"
             )
-        saved = self._manager.restore(step, args=orbax.args.StandardRestore(shapes))
+        try:
+            reader = orbax.Checkpointer(orbax.StandardCheckpointHandler())
+            saved = reader.restore(self._path(step), args=orbax.args.StandardRestore(shapes))
+        except Exception as error:  # as it was written, and yet unreadable: of another orbax, say
+            raise _DamagedError(f"orbax cannot read it: {_reason(error)}") from error
         leaves, form = jax.tree.flatten_with_path(like)
         restored = [_again(x, saved.get(jax.tree_util.keystr(p))) for p, x in leaves]
-        return step, jax.tree.unflatten(form, restored)
+        return jax.tree.unflatten(form, restored), content["rows"]
+
+    def _entries(self) -> list[int]:
+        """The steps of all that has the name of a checkpoint, in order."""
+        try:
+            names = [entry.name for entry in self.folder.iterdir()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self._error(f"cannot be read: {_reason(error)}") from None
+        digits = [n for n in names if n.isascii() and n.isdigit() and len(n) <= MAX_DIGITS]
+        return sorted(int(name) for name in digits if name == str(int(name)))
+
+    def _path(self, step: int) -> Path:
+        return self.folder / str(step)
+
+    def _error(self, message: str) -> InputError:
+        return InputError(Problem(Place(str(self.folder)), message))
+
+
+def _write_checksums(folder: Path, step: int, arrays: dict[str, Any], rows: Any) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "step": step,
+        "shapes": _shapes(arrays),
+        "rows": list(rows),
+        "files": {path.relative_to(folder).as_posix(): _digest(path) for path in files},
+    }
+    text = json.dumps({**content, "sha256": _digest_of(content)}, indent=1)
+    (folder / CHECKSUMS).write_text(text + "\n", encoding="utf-8")
+
+
+def _checked(folder: Path, step: int) -> Any:
+    """The content of checksums.json, which itself and all files agree with."""
+    if not folder.is_dir():
+        raise _DamagedError("it is no folder")
+    if not (folder / CHECKSUMS).is_file():
+        raise _DamagedError(f"it has no {CHECKSUMS}")
+    try:
+        content = json.loads((folder / CHECKSUMS).read_bytes())
+        own = content.pop("sha256")
+        whole = own == _digest_of(content)
+    except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
+        whole = False
+    if not whole or content.get("format") != FORMAT:
+        raise _DamagedError(f"{CHECKSUMS} is not as it was written")
+    if content["version"] != VERSION:
+        raise _DamagedError(f"it has version {content['version']}; this jaxsim reads {VERSION}")
+    if content["step"] != step:
+        raise _DamagedError(f"it is of step {content['step']}")
+    for name, digest in content["files"].items():
+        if not (folder / name).is_file():
+            raise _DamagedError(f"the file {name} is missing")
+        if _digest(folder / name) != digest:
+            raise _DamagedError(f"the file {name} is not as it was written")
+    return content
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest_of(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _shapes(arrays: dict[str, Any]) -> dict[str, list[Any]]:
+    """Type and shape of each leaf, as JSON has them."""
+    return {name: [str(x.dtype), *map(int, x.shape)] for name, x in arrays.items()}
+
+
+def _told(shape: list[Any] | None) -> str:
+    return "missing" if shape is None else f"{shape[0]}{shape[1:]}"
+
+
+def _reason(error: BaseException) -> str:
+    """What an error says, in a line."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(said).strip().splitlines()[0][:200]
 
 
 def _named(state: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxsim.errors import InputError, Place, Problem
 from jaxsim.extra import needed
 from jaxsim.io.whole import write_whole
 
@@ -51,14 +52,14 @@ class Curve:
     """The rows of a run, kept in a file from the first to the last.
 
     Args:
-      folder: of the run; the file is curve.csv.
-      step: rows after it are left out: the run goes on from there.
+      folder: of the run; the file is curve.csv. It is replaced.
+      rows: those so far: the run goes on from there.
       tensorboard: whether events are written too.
     """
 
-    def __init__(self, folder: Path, step: int = -1, tensorboard: bool = False):
+    def __init__(self, folder: Path, rows: Iterable[Row] = (), tensorboard: bool = False):
         self.path, self._picture = folder / "curve.csv", folder / "curve.png"
-        self.rows = [row for row in read_curve(self.path) if row.step <= step]
+        self.rows = list(rows)
         self._writer = None
         if tensorboard:
             # a thread of its own writes them: `flush` does not wait for it
@@ -87,12 +88,37 @@ class Curve:
 
 
 def read_curve(path: Path) -> list[Row]:
-    """The rows of a file, or none if there is no file."""
+    """Return the rows of a file, or none if there is no file.
+
+    Raises:
+      InputError: the file is not a curve, or a row of it is not whole; with its line.
+    """
     if not path.exists():
         return []
-    kinds = typing.get_type_hints(Row)
-    with path.open(newline="") as file:
-        return [Row(**{n: kinds[n](x) for n, x in row.items()}) for row in csv.DictReader(file)]
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text in UTF-8"
+        raise InputError(Problem(Place(str(path)), f"cannot be read: {reason}")) from None
+    head = ",".join(NAMES)
+    if not lines or lines[0] != head:
+        raise InputError(Problem(Place(str(path), 1), f"not a curve: expected the line '{head}'"))
+    return [_row(Place(str(path), number), line) for number, line in enumerate(lines[1:], 2)]
+
+
+def _row(place: Place, line: str) -> Row:
+    cells, kinds = line.split(","), typing.get_type_hints(Row)
+    if len(cells) != len(NAMES):
+        message = f"expected {len(NAMES)} numbers, got {len(cells)}"
+        raise InputError(Problem(place, message))
+    values: dict[str, Any] = {}
+    for name, cell in zip(NAMES, cells, strict=True):
+        try:
+            values[name] = kinds[name](cell)
+        except ValueError:
+            message = f"{name}: expected a number, got {cell[:40]!r}"
+            raise InputError(Problem(place, message)) from None
+    return Row(**values)
 
 
 def draw(rows: list[Row], path: Path, title: str) -> Path:

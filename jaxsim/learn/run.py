@@ -10,7 +10,10 @@ A run goes on from its last checkpoint with the same numbers as if it had never 
 keys are in the state, and nothing else is remembered.
 """
 
+import dataclasses
+import hashlib
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,16 +25,18 @@ import numpy as np
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, Place, Problem
 from jaxsim.io.config import Places, config_text, read_config
-from jaxsim.io.whole import write_whole
+from jaxsim.io.phase import phase
+from jaxsim.io.whole import discard_left_over, target_of, write_whole
 from jaxsim.learn.checkpoint import Checkpoints
 from jaxsim.learn.config import Training
 from jaxsim.learn.curve import Curve, Row
 from jaxsim.learn.evaluate import Scores, evaluate
 from jaxsim.learn.learner import Learner, make_learner
 from jaxsim.learn.worlds import make_task, make_worlds
-from jaxsim.rollout.trajectory import TrajectoryWriter
+from jaxsim.rollout.trajectory import TrajectoryWriter, load_trajectory
 
 CONFIG = "config.toml"
+SEALED = "# settings of a run, SHA-256 "
 
 
 class Run(NamedTuple):
@@ -61,9 +66,18 @@ class Run(NamedTuple):
         """Random keys of the episodes of an evaluation, (episodes,): the same each time."""
         return jax.random.split(jax.random.key(self.training.seed + 1), episodes)
 
+    def form(self) -> Any:
+        """Shapes of the state of all seeds."""
+        return jax.eval_shape(self.learner.begin, self.start_keys())
+
     def restore(self, step: int | None = None) -> tuple[int, Any]:
-        """A checkpoint, the last one by default: its step and the state of all seeds."""
-        return self.checkpoints.restore(jax.eval_shape(self.learner.begin, self.start_keys()), step)
+        """Return a checkpoint: its step and the state of all seeds.
+
+        Args:
+          step: of the checkpoint; None: the last one that is whole; a warning names those that are
+            damaged and left out.
+        """
+        return self.checkpoints.restore(self.form(), step)
 
 
 class Report(NamedTuple):
@@ -72,10 +86,12 @@ class Report(NamedTuple):
     Attributes:
       step: actions in all worlds of a seed so far.
       rows: an evaluation for each seed, or () between them.
+      note: what the user should know: from where the run goes on, a damaged checkpoint.
     """
 
     step: int
     rows: Sequence[Row]
+    note: str = ""
 
 
 def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -> Run:
@@ -91,10 +107,14 @@ def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -
       InputError: the folder has a run already.
     """
     folder = Path(folder)
-    if (folder / CONFIG).exists():
+    if os.path.lexists(folder / CONFIG):
         message = "there is a run already; go on with it (--resume), or name another folder"
         raise InputError(Problem(Place(str(folder)), message))
-    return _run(folder, *read_config(file, Training, changes))
+    run = _run(folder, *read_config(file, Training, changes))
+    if run.checkpoints.any():
+        message = f"there are checkpoints already, but no {CONFIG}; name another folder"
+        raise InputError(Problem(Place(str(folder)), message))
+    return run
 
 
 def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
@@ -109,8 +129,9 @@ def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
       InputError: the folder has no run.
     """
     folder = Path(folder)
-    if not (folder / CONFIG).exists():
+    if not os.path.lexists(folder / CONFIG):
         raise InputError(Problem(Place(str(folder)), f"there is no run: it has no {CONFIG}"))
+    _check_settings(folder / CONFIG)
     return _run(folder, *read_config(folder / CONFIG, Training, changes))
 
 
@@ -128,7 +149,9 @@ def _run(folder: Path, training: Training, places: Places) -> Run:
 
 
 def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list[Row]:
-    """Trains, from the last checkpoint if there is one.
+    """Train, from the last checkpoint that is whole if there is one.
+
+    Nothing in the folder changes before the checkpoint is restored and all programs are compiled.
 
     Args:
       run: the run.
@@ -136,31 +159,147 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
 
     Returns:
       The rows of the curve.
-    """
-    training, learner = run.training, run.learner
-    write_whole(run.folder / CONFIG, config_text(training))
-    going_on = bool(run.checkpoints.steps())
-    step, state = run.restore() if going_on else (0, jax.jit(learner.begin)(run.start_keys()))
-    curve = Curve(run.folder, step if going_on else -1, training.tensorboard)
-    began = time.monotonic() - max((row.seconds for row in curve.rows), default=0.0)
 
-    learn, score = jax.jit(learner.learn, donate_argnums=0), jax.jit(run.evaluate)
+    Raises:
+      InputError: no checkpoint is whole or of these settings, or a file cannot be written.
+    """
+    training, form, began = run.training, run.form(), time.monotonic()
+    step, state, rows = 0, None, []
+    if run.checkpoints.any():
+        notes: list[str] = []
+        step, state, rows = run.checkpoints.restore_with_rows(form, tell=notes.append)
+        notes.append(f"resumed at {step:,} of {training.steps:,} actions")
+        for note in notes:
+            say(Report(step, (), note))
+    done = step >= training.steps
+    motion = run.folder / "motion.npz"
+    if not (done and _is_motion_of(motion, step)):
+        programs = _compiled(run, form)
+    try:
+        _check_writable(run.folder)
+        _write_settings(run.folder / CONFIG, training)
+        curve = Curve(run.folder, [Row(**row) for row in rows], training.tensorboard)
+        if not done:
+            began -= max((row.seconds for row in curve.rows), default=0.0)
+            _go_on(run, programs, curve, step, state, began, say)
+        else:  # the process may have been killed before it wrote the rest
+            curve.draw(training.task)
+            if not _is_motion_of(motion, step):
+                scores = jax.device_get(programs.score(state, run.test_keys(training.episodes)))
+                write_motion(motion, run, scores, _best_of(scores), step)
+    except BrokenPipeError:  # whoever read our output has gone
+        raise
+    except OSError as error:
+        message = f"cannot be written: {error.strerror or error}; go on with --resume after that"
+        raise InputError(Problem(Place(str(error.filename or run.folder)), message)) from error
+    return curve.rows
+
+
+class _Programs(NamedTuple):
+    """The compiled functions of a training."""
+
+    begin: Callable[[jax.Array], Any]
+    learn: Callable[[Any], Any]
+    score: Callable[[Any, jax.Array], Scores]
+
+
+def _compiled(run: Run, form: Any) -> _Programs:
+    """Compile what a training calls, for shapes alone: the same programs when it is resumed."""
+    keys = run.start_keys()
+    starts = run.test_keys(run.training.episodes)
+    programs = []
+    for name, function, operands in (
+        ("the start", jax.jit(run.learner.begin), (keys,)),
+        ("the learner", jax.jit(run.learner.learn, donate_argnums=0), (form,)),
+        ("the evaluation", jax.jit(run.evaluate), (form, starts)),
+    ):
+        with phase(f"trace {name}"):
+            lowered = function.lower(*jax.tree.map(_shape, operands))
+        with phase(f"compile {name}"):
+            programs.append(lowered.compile())
+    return _Programs(*programs)
+
+
+def _shape(x: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def _go_on(
+    run: Run,
+    programs: _Programs,
+    curve: Curve,
+    step: int,
+    state: Any,
+    began: float,
+    say: Callable[[Report], None],
+) -> None:
+    """Learn to the end; evaluate and save on the way."""
+    training = run.training
     starts = run.test_keys(training.episodes)
+    if state is None:
+        state = programs.begin(run.start_keys())
     while step < training.steps:
         until = min(step + training.every, training.steps)
         while step < until:
-            state = jax.block_until_ready(learn(state))
-            step += learner.actions
+            state = jax.block_until_ready(programs.learn(state))
+            step += run.learner.actions
             say(Report(step, ()))
-        scores = jax.device_get(score(state, starts))
+        scores = jax.device_get(programs.score(state, starts))
         rows = _rows(step, time.monotonic() - began, state, scores)
-        curve.add(rows)  # before the checkpoint: a row that has none is made again
+        curve.add(rows)
         curve.draw(training.task)
-        run.checkpoints.save(step, state)
+        run.checkpoints.save(step, state, [dataclasses.asdict(row) for row in curve.rows])
         say(Report(step, rows))
         if step >= training.steps:
-            write_motion(run.folder / "motion.npz", run, scores, best(rows))
-    return curve.rows
+            write_motion(run.folder / "motion.npz", run, scores, _best_of(scores), step)
+
+
+def _write_settings(path: Path, training: Training) -> None:
+    """Write the settings under a line with their checksum, if they have changed."""
+    text = config_text(training)
+    content = f"{SEALED}{_digest(text)}\n{text}"
+    if not path.is_file() or path.read_text(encoding="utf-8") != content:
+        write_whole(path, content)
+
+
+def _check_settings(path: Path) -> None:
+    """Refuse settings of a run that are not as they were written."""
+    try:
+        first, _, text = path.read_text(encoding="utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return  # read_config says so
+    if first.startswith(SEALED) and first.removeprefix(SEALED) != _digest(text):
+        message = (
+            "the settings are not as they were written: the file is damaged, or was edited; "
+            "change settings by --set NAME=VALUE, or delete this line to accept them"
+        )
+        raise InputError(Problem(Place(str(path), 1), message))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_writable(folder: Path) -> None:
+    """Make the folder, and try all files of a run before the work begins.
+
+    Raises:
+      OSError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    discard_left_over(folder)
+    for name in (CONFIG, "curve.csv", "curve.png", "motion.npz"):
+        target_of(folder / name)
+    (folder / "checkpoints").mkdir(exist_ok=True)
+    target_of(folder / "checkpoints" / CONFIG)
+
+
+def _is_motion_of(path: Path, step: int) -> bool:
+    """Return whether a file is the whole motion of a step."""
+    try:
+        return load_trajectory(path).header.get("actions") == step
+    except (OSError, ValueError):
+        return False
 
 
 def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[Row]:
@@ -191,8 +330,13 @@ def best(rows: Sequence[Row]) -> int:
     return max(rows, key=lambda row: row.score).seed
 
 
-def write_motion(path: Path, run: Run, scores: Scores, seed: int) -> None:
-    """Writes the episodes of a seed as a motion that `jaxsim.load_trajectory` reads."""
+def _best_of(scores: Scores) -> int:
+    """The seed with the highest score."""
+    return int(np.argmax(np.mean(scores.score, axis=1)))
+
+
+def write_motion(path: Path, run: Run, scores: Scores, seed: int, step: int) -> None:
+    """Write the episodes of a seed, after `step` actions, for `jaxsim.load_trajectory`."""
     motion = {name: np.asarray(x[seed]) for name, x in scores.motion.items()}
     m = run.env.m
     header = {
@@ -203,6 +347,8 @@ def write_motion(path: Path, run: Run, scores: Scores, seed: int) -> None:
         "nq": m.nq,
         "nv": m.nv,
         "nu": m.nu,
+        "actions": step,
+        "seed": seed,
     }
     with TrajectoryWriter(path, header) as writer:
         writer.append(motion)

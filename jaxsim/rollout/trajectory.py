@@ -9,7 +9,6 @@ Where that cannot be done, what was simulated is kept in another place, and the 
 import contextlib
 import json
 import os
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
+from jaxsim.io.whole import keep, unfinished
+from jaxsim.io.whole import target_of as target_of
 
 FORMAT, VERSION = "jaxsim trajectory", 1
 FINISHED = "finished.npz"
@@ -90,8 +91,9 @@ class TrajectoryWriter:
         self._target = target_of(self.path)
         name = self._target.name
         self._spool = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=self._target.parent))
+        self._guard = unfinished(self._spool)
+        self._guard.__enter__()
         self._files: dict[str, Any] = {}
-        self._keep_spool = False
         return self
 
     def append(self, chunk: Mapping[str, Any]) -> None:
@@ -122,8 +124,7 @@ class TrajectoryWriter:
                 self._finish()
         finally:
             self._close()
-            if not self._keep_spool:
-                shutil.rmtree(self._spool, ignore_errors=True)
+            self._guard.__exit__(None, None, None)
 
     def _finish(self) -> None:
         try:
@@ -184,7 +185,7 @@ class TrajectoryWriter:
 
     def _kept_as_it_is(self) -> Path:
         """The folder of the raw arrays, under a name that is seen."""
-        self._keep_spool = True
+        keep(self._spool)
         fields = {
             name: {"dtype": dtype.str, "shape": [self.records, *shape]}
             for name, (shape, dtype) in self._shapes.items()
@@ -196,28 +197,6 @@ class TrajectoryWriter:
             os.replace(self._spool, kept)
             self._spool = kept
         return self._spool
-
-
-def target_of(path: str | os.PathLike[str]) -> Path:
-    """The file that writing to a path makes or replaces, links followed; its folder is tried.
-
-    Raises:
-      OSError: there can be no such file, or its folder cannot be written to.
-    """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"'{path}' is a folder; name a file")
-    if target.exists() and not target.is_file():
-        raise OSError(f"'{path}' is no plain file; name another one")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder '{target.parent}'; create it first")
-    try:
-        with tempfile.NamedTemporaryFile(prefix=f".{target.name}-", dir=target.parent) as trial:
-            trial.write(b"\0")
-            trial.flush()
-    except OSError as error:
-        raise OSError(f"'{target.parent}' cannot be written to: {error.strerror}") from None
-    return target
 
 
 def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:

@@ -10,10 +10,10 @@ import jax
 
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import size
+from jaxsim.io.whole import target_of
 from jaxsim.model.data import Data
 from jaxsim.model.describe import bytes_per_world
 from jaxsim.model.model import Model
-from jaxsim.rollout.trajectory import target_of
 
 
 def check_states(args: argparse.Namespace, m: Model) -> None:

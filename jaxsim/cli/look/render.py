@@ -16,12 +16,12 @@ from jaxsim.enums import IntegratorType, SolverType
 from jaxsim.errors import UnsupportedError
 from jaxsim.extra import needed
 from jaxsim.io.load import load_model
+from jaxsim.io.whole import target_of, whole_file
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
-from jaxsim.rollout.trajectory import target_of
 from jaxsim.view.browser.draw.poses import STATE
 from jaxsim.view.browser.motion import Motion, motion_of
 from jaxsim.view.camera import Camera
@@ -229,27 +229,25 @@ def _progress(pictures: Iterator[np.ndarray], number: int, worlds: int) -> Itera
 
 
 def _write(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
-    """Writes one file; none is left half-written."""
-    part = out.with_name(f".{out.stem}-part{out.suffix}")
+    """Write one file as a whole; none is left half-written."""
     try:
-        if out.suffix == ".mp4":
-            _write_mp4(part, pictures, fps)
-        else:
-            images = [needed("PIL.Image", "render").fromarray(p) for p in pictures]
-            more = {}
-            if out.suffix == ".gif":
-                more = {
-                    "save_all": True,
-                    "append_images": images[1:],
-                    "duration": round(1000 / fps),
-                    "loop": 0,
-                }
-            images[0].save(part, **more)
-        part.replace(out)
+        with whole_file(out) as part:
+            if out.suffix == ".mp4":
+                _write_mp4(part, pictures, fps)
+            else:
+                _write_images(part, pictures, fps)
     except OSError as error:
         raise InputProblem(f"--out: {error}") from None
-    finally:
-        part.unlink(missing_ok=True)
+
+
+def _write_images(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:
+    """Write a picture, or a film as GIF."""
+    images = [needed("PIL.Image", "render").fromarray(p) for p in pictures]
+    if out.suffix != ".gif":
+        images[0].save(out)
+        return
+    pause = round(1000 / fps)
+    images[0].save(out, save_all=True, append_images=images[1:], duration=pause, loop=0)
 
 
 def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:

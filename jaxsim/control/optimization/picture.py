@@ -1,7 +1,6 @@
 """A picture of a search: its way, the terms of the cost, the motion and the controls, as PNG."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.optimization.search import Found
 from jaxsim.escape import MAX_NAME, mathtext
 from jaxsim.extra import needed
+from jaxsim.io.whole import whole_file
 
 MOST = 12  # lines of a panel with names
 
@@ -41,10 +41,8 @@ def draw(path: str | os.PathLike[str], whole: Optimization, found: Found) -> Non
     _lines(controls, time[:-1], rows, "ctrl", drawstyle="steps-post")
     name = Path(whole.places.file).name
     figure.suptitle(f"{mathtext(name, MAX_NAME)}: cost {found.after.cost:.6g}")
-    target = Path(os.path.realpath(path))
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-        figure.savefig(Path(folder) / target.name, dpi=120)
-        os.replace(Path(folder) / target.name, target)
+    with whole_file(path) as part:
+        figure.savefig(part, dpi=120)
 
 
 def _way(axes: Any, found: Found) -> None:

@@ -178,7 +178,7 @@ def _kept(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ...] | No
     each = [q.keep for pair in costs for q in pair if q is not None]
     if any(keep is None for keep in each):
         return None
-    return tuple({name for keep in each if keep for name in keep})
+    return tuple(sorted({name for keep in each if keep for name in keep}))
 
 
 def _start(m: Model, form: Form, places: Places, keep: tuple[str, ...] | None) -> Data:

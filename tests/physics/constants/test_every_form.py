@@ -130,9 +130,9 @@ def test_worlds_are_the_loop(name):
     m = load(name)
     new = [changed(m, seed) for seed in range(3)]
     stacked = jax.tree.map(lambda *a: jnp.stack(a), *new)
-    many = jax.jit(
-        jax.vmap(lambda v: jaxsim.set_const(m.replace(**v))), compiler_options=COMPILER
-    )(stacked)
+    many = jax.jit(jax.vmap(lambda v: jaxsim.set_const(m.replace(**v))), compiler_options=COMPILER)(
+        stacked
+    )
     for k, values in enumerate(new):
         same(world(many, k), recomputed(name)(values))
 
@@ -154,7 +154,9 @@ def test_gradient_is_the_difference_quotient(name):
     reverse = sum(jnp.vdot(gradient[n], along[n]) for n in LEAVES)
     h = 1e-6
     ahead, behind = (both({n: at[n] + s * h * along[n] for n in at})[0] for s in (1, -1))
-    np.testing.assert_allclose(reverse, (ahead - behind) / (2 * h), rtol=1e-6, atol=DIFFERENCE["atol"])
+    np.testing.assert_allclose(
+        reverse, (ahead - behind) / (2 * h), rtol=1e-6, atol=DIFFERENCE["atol"]
+    )
 
 
 @each
