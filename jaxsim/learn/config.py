@@ -17,6 +17,11 @@ from dataclasses import dataclass
 
 from jaxsim.io.config import setting
 
+MAX_SIZE = 10_000_000  # of what there is an array of, before its memory is computed
+MAX_WIDTH = 100_000  # of a layer
+MAX_COUNT = 1_000_000_000  # of actions that are remembered
+MAX_STEPS = 1_000_000_000_000
+MAX_SEED = 2**31 - 2  # the next one is a 32-bit number too
 ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
 
 
@@ -24,11 +29,17 @@ ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
 class WorldsForm:
     """How many worlds, and what lies between them and the learner."""
 
-    count: int = setting(64, doc="worlds of each seed", least=1)
-    length: int | None = setting(None, doc="actions of an episode; else the task's", least=1)
-    repeat: int | None = setting(None, doc="physics steps of an action; else the task's", least=1)
-    frames: int = setting(1, doc="last observations that are seen side by side", least=1)
-    delay: int = setting(0, doc="actions by which each is taken later", least=0)
+    count: int = setting(64, doc="worlds of each seed", least=1, most=MAX_SIZE)
+    length: int | None = setting(
+        None, doc="actions of an episode; else the task's", least=1, most=MAX_SIZE
+    )
+    repeat: int | None = setting(
+        None, doc="physics steps of an action; else the task's", least=1, most=MAX_SIZE
+    )
+    frames: int = setting(
+        1, doc="last observations that are seen side by side", least=1, most=MAX_SIZE
+    )
+    delay: int = setting(0, doc="actions by which each is taken later", least=0, most=MAX_SIZE)
     obs_noise: float = setting(0.0, doc="standard deviation added to observations", least=0)
     action_noise: float = setting(0.0, doc="standard deviation added to actions", least=0)
     delay_most: float | None = setting(
@@ -61,14 +72,18 @@ class PPOForm:
     anneal: bool = setting(True, doc="whether it falls to 0, on a line, over the run")
     gamma: float = setting(0.99, doc="discount of an action", least=0, most=1)
     gae_lambda: float = setting(0.95, doc="of generalised advantages", least=0, most=1)
-    num_steps: int = setting(64, doc="actions of each world between two updates", least=1)
-    num_minibatches: int = setting(8, doc="parts of the data of an update", least=1)
-    num_epochs: int = setting(8, doc="passes through the data of an update", least=1)
+    num_steps: int = setting(
+        64, doc="actions of each world between two updates", least=1, most=MAX_SIZE
+    )
+    num_minibatches: int = setting(8, doc="parts of the data of an update", least=1, most=MAX_SIZE)
+    num_epochs: int = setting(8, doc="passes through the data of an update", least=1, most=MAX_SIZE)
     clip_eps: float = setting(0.2, doc="change of the policy's ratio that counts", above=0)
     ent_coef: float = setting(0.0, doc="weight of the entropy", least=0)
     vf_coef: float = setting(0.5, doc="weight of the value's loss", least=0)
     max_grad_norm: float = setting(0.5, doc="bound of each entry of a gradient", above=0)
-    hidden: tuple[int, ...] = setting((64, 64), doc="widths of the networks", least=1)
+    hidden: tuple[int, ...] = setting(
+        (64, 64), doc="widths of the networks", least=1, most=MAX_WIDTH
+    )
     activation: str = setting("swish", doc="of the networks", choices=ACTIVATIONS)
     initial_std: float | None = setting(
         None,
@@ -85,13 +100,21 @@ class SACForm:
 
     learning_rate: float = setting(3e-4, doc="of Adam", above=0)
     gamma: float = setting(0.99, doc="discount of an action", least=0, most=1)
-    num_epochs: int = setting(8, doc="updates for each action of all worlds", least=1)
-    batch_size: int = setting(256, doc="actions of an update", least=1)
-    buffer_size: int = setting(1_000_000, doc="actions that are remembered", least=1)
-    fill_buffer: int = setting(5_000, doc="actions before the first update", least=0)
+    num_epochs: int = setting(
+        8, doc="updates for each action of all worlds", least=1, most=MAX_SIZE
+    )
+    batch_size: int = setting(256, doc="actions of an update", least=1, most=MAX_SIZE)
+    buffer_size: int = setting(
+        1_000_000, doc="actions that are remembered", least=1, most=MAX_COUNT
+    )
+    fill_buffer: int = setting(
+        5_000, doc="actions before the first update", least=0, most=MAX_COUNT
+    )
     polyak: float = setting(0.99, doc="share of the old critic that stays", least=0, most=1)
     max_grad_norm: float = setting(1e6, doc="bound of each entry of a gradient", above=0)
-    hidden: tuple[int, ...] = setting((256, 256), doc="widths of the networks", least=1)
+    hidden: tuple[int, ...] = setting(
+        (256, 256), doc="widths of the networks", least=1, most=MAX_WIDTH
+    )
     activation: str = setting("relu", doc="of the networks", choices=ACTIVATIONS)
     normalize_observations: bool = setting(False, doc="to mean 0 and deviation 1")
     normalize_rewards: bool = setting(False, doc="by the deviation of the returns")
@@ -103,14 +126,17 @@ class Training:
 
     task: str = setting(doc="a name, or 'package.module:Class' of your own")
     algorithm: str = setting("ppo", doc="the learner", choices=("ppo", "sac"))
-    steps: int = setting(1_000_000, doc="actions in all worlds of a seed", least=1)
+    steps: int = setting(1_000_000, doc="actions in all worlds of a seed", least=1, most=MAX_STEPS)
     every: int = setting(
-        50_000, doc="actions between two evaluations; each is a checkpoint too", least=1
+        50_000,
+        doc="actions between two evaluations; each is a checkpoint too",
+        least=1,
+        most=MAX_STEPS,
     )
-    seeds: int = setting(1, doc="trainings side by side", least=1)
-    seed: int = setting(0, doc="of all random numbers", least=0)
-    episodes: int = setting(16, doc="of an evaluation", least=1)
-    keep: int = setting(3, doc="checkpoints that are kept", least=1)
+    seeds: int = setting(1, doc="trainings side by side", least=1, most=MAX_SIZE)
+    seed: int = setting(0, doc="of all random numbers", least=0, most=MAX_SEED)
+    episodes: int = setting(16, doc="of an evaluation", least=1, most=MAX_SIZE)
+    keep: int = setting(3, doc="checkpoints that are kept", least=1, most=MAX_SIZE)
     tensorboard: bool = setting(False, doc="whether to write events for TensorBoard too")
     worlds: WorldsForm = setting(WorldsForm, doc="the worlds")
     ppo: PPOForm = setting(PPOForm, doc="settings of PPO")

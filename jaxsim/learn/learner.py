@@ -91,6 +91,11 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
             f"{count} worlds x {form['num_steps']} actions cannot be divided by "
             f"{form['num_minibatches']}",
         )
+    updates = training.steps / actions * form.get("num_epochs", 1) * form.get("num_minibatches", 1)
+    if updates >= 2**31:
+        raise places.error(
+            "steps", f"makes {updates:.3g} updates of the networks, expected < 2**31"
+        )
     initial_std = form.pop("initial_std", None)
     if form.pop("anneal", False):
         form["learning_rate"] = _annealed(form, actions, training.steps)

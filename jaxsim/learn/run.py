@@ -12,6 +12,7 @@ keys are in the state, and nothing else is remembered.
 
 import dataclasses
 import hashlib
+import itertools
 import math
 import os
 import time
@@ -24,7 +25,7 @@ import numpy as np
 
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, Place, Problem
-from jaxsim.io.config import Places, config_text, read_config
+from jaxsim.io.config import Places, check_memory, config_text, read_config
 from jaxsim.io.phase import phase
 from jaxsim.io.whole import discard_left_over, target_of, write_whole
 from jaxsim.learn.checkpoint import Checkpoints
@@ -33,6 +34,7 @@ from jaxsim.learn.curve import Curve, Row
 from jaxsim.learn.evaluate import Scores, evaluate
 from jaxsim.learn.learner import Learner, make_learner
 from jaxsim.learn.worlds import make_task, make_worlds
+from jaxsim.model.describe import bytes_per_world
 from jaxsim.rollout.trajectory import TrajectoryWriter, load_trajectory
 
 CONFIG = "config.toml"
@@ -137,6 +139,7 @@ def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
 
 def _run(folder: Path, training: Training, places: Places) -> Run:
     env = make_task(training, places)
+    check_memory(places, _needs(env, training))
     worlds = make_worlds(env, training, places, exploring=True)
     learner = make_learner(worlds, training, places)
     quiet = make_worlds(env, training, places, exploring=False)
@@ -146,6 +149,41 @@ def _run(folder: Path, training: Training, places: Places) -> Run:
 
     checkpoints = Checkpoints(folder / "checkpoints", training.keep)
     return Run(folder, training, env, learner, scores, checkpoints)
+
+
+def _needs(env: Env, training: Training) -> dict[str, float]:
+    """Bytes that a training needs at least, by the setting that is to blame."""
+    worlds, ppo, sac, seeds = training.worlds, training.ppo, training.sac, training.seeds
+    numbers = 4 * (
+        sum(
+            math.prod(x.shape)
+            for x in jax.tree.leaves(jax.eval_shape(env.observe, env.m, env.begin))
+        )
+        + env.action_size
+        + 3
+    )
+    state = (
+        bytes_per_world(env.m) + 4 * worlds.frames * numbers + 4 * worlds.delay * env.action_size
+    )
+    form = ppo if training.algorithm == "ppo" else sac
+    layers = sum(4 * a * b for a, b in itertools.pairwise(form.hidden))
+    length = worlds.length or 1
+    recorded = 4 * (1 + env.m.nq + env.m.nv + env.m.nu)
+    learner = (
+        {"ppo.num_steps": numbers * ppo.num_steps * worlds.count * seeds}
+        if training.algorithm == "ppo"
+        else {"sac.buffer_size": 2.0 * numbers * sac.buffer_size * seeds}
+    )
+    return {
+        f"{training.algorithm}.hidden": 6.0 * layers,  # two networks, each with two moments
+        "worlds.frames": 4.0 * worlds.frames * numbers,
+        "worlds.delay": 4.0 * worlds.delay * env.action_size,
+        "worlds.count": 1.0 * state * worlds.count,
+        "seeds": (1.0 * state * worlds.count + 6.0 * layers) * seeds,
+        **learner,
+        "worlds.length": 1.0 * recorded * length,
+        "episodes": (1.0 * recorded * length * training.episodes + state) * seeds,
+    }
 
 
 def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list[Row]:

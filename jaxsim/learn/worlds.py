@@ -37,6 +37,8 @@ def make_task(training: Training, places: Places) -> Env:
         made = getattr(_imported(module, places), name)(**given)
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise places.error("task", str(error)) from None
+    except Exception as error:  # code of the user's
+        raise places.error("task", f"{type(error).__name__}: {error}") from error
     if not isinstance(made, Env):
         raise places.error("task", f"{training.task} makes no jaxsim.envs.Env")
     return made

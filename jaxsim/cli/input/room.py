@@ -10,6 +10,7 @@ import jax
 
 from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import size
+from jaxsim.io.config.memory import memory
 from jaxsim.io.whole import target_of
 from jaxsim.model.data import Data
 from jaxsim.model.describe import bytes_per_world
@@ -69,11 +70,3 @@ def check_out(args: argparse.Namespace) -> None:
         raise InputProblem(f"--out: {error.strerror or error}") from None
     if args.every > args.steps:
         raise InputProblem(f"--every {args.every}: the rollout has only {args.steps} steps")
-
-
-def memory() -> float:
-    """Bytes of memory of the devices that simulate."""
-    stats = jax.devices()[0].memory_stats()
-    if stats and "bytes_limit" in stats:
-        return float(stats["bytes_limit"]) * jax.device_count()
-    return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")

@@ -6,6 +6,10 @@ from jaxsim.control.norms import NORMS
 from jaxsim.control.sampling import BASES
 from jaxsim.io.config import setting
 
+MAX_SIZE = 10_000_000  # of what there is an array of, before its memory is computed
+MAX_STEPS = 1_000_000_000
+MAX_SECONDS = 1e9
+
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
 
 METHODS = ("ilqr", "multiple_shooting", "shoot", "predictive_sampling", "mppi", "cem")
@@ -26,7 +30,9 @@ class Guess:
 
     ctrl: dict[str, float] = setting(dict, doc="constant controls by actuator; others are zero")
     motion: str | None = setting(None, doc="a motion file whose controls of world 0 are the guess")
-    knots: int = setting(6, doc="of the splines that several guesses differ by", least=1)
+    knots: int = setting(
+        6, doc="of the splines that several guesses differ by", least=1, most=MAX_SIZE
+    )
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,9 @@ class Ilqr:
 class MultipleShooting:
     """Settings of multiple shooting."""
 
-    nodes: int | None = setting(None, doc="pieces; divides the steps; without it all", least=1)
+    nodes: int | None = setting(
+        None, doc="pieces; divides the steps; without it all", least=1, most=MAX_SIZE
+    )
     line_to: str | None = setting(None, doc="a key frame: states on a line to it are the guess")
     tolerance: float = setting(1e-6, doc="relative fall of the cost that is no more", above=0)
 
@@ -56,8 +64,8 @@ class Shoot:
 class Sampling:
     """Settings of predictive sampling, MPPI and CEM."""
 
-    samples: int = setting(64, doc="motions a turn", least=1)
-    knots: int = setting(6, doc="of the spline of a plan", least=1)
+    samples: int = setting(64, doc="motions a turn", least=1, most=MAX_SIZE)
+    knots: int = setting(6, doc="of the spline of a plan", least=1, most=MAX_SIZE)
     sigma: float = setting(0.3, doc="spread of the knots, in half ranges", above=0)
     interpolation: str = setting("cubic", doc="between knots", choices=tuple(BASES))
 
@@ -73,7 +81,7 @@ class Mppi:
 class Cem:
     """Settings of CEM alone."""
 
-    elites: int = setting(8, doc="plans that count", least=1)
+    elites: int = setting(8, doc="plans that count", least=1, most=MAX_SIZE)
     least_sigma: float = setting(0.02, doc="least spread, in half ranges", above=0)
 
 
@@ -97,19 +105,23 @@ class Form:
 
     model: str = setting(doc="a model file, relative to this one, or task:NAME")
     cost: tuple[Cost, ...] = setting(doc="terms of the cost: [[cost]] tables")
-    steps: int | None = setting(None, doc="length of the motion, or `seconds`", least=1)
-    seconds: float | None = setting(None, doc="length of the motion [s]", above=0)
-    timestep: float | None = setting(None, doc="instead of the model's [s]", above=0)
+    steps: int | None = setting(
+        None, doc="length of the motion, or `seconds`", least=1, most=MAX_STEPS
+    )
+    seconds: float | None = setting(None, doc="length of the motion [s]", above=0, most=MAX_SECONDS)
+    timestep: float | None = setting(
+        None, doc="instead of the model's [s]", above=0, most=MAX_SECONDS
+    )
     integrator: str | None = setting(None, doc="instead of the model's", choices=INTEGRATORS)
-    contacts: int | None = setting(None, doc="contacts there is room for", least=1)
+    contacts: int | None = setting(None, doc="contacts there is room for", least=1, most=MAX_SIZE)
     smooth: tuple[float, ...] = setting(
         (), doc="lengths from which contacts are felt [m], one stage of the search each", least=0
     )
     start: Start = setting(Start, doc="where the motion begins")
     limits: dict[str, tuple[float, ...]] = setting(dict, doc="least and most by actuator")
     method: str = setting("ilqr", doc="how controls are sought", choices=METHODS)
-    iterations: int = setting(50, doc="turns, of each length of `smooth`", least=1)
-    report: int = setting(10, doc="turns between two lines of progress", least=1)
+    iterations: int = setting(50, doc="turns, of each length of `smooth`", least=1, most=MAX_SIZE)
+    report: int = setting(10, doc="turns between two lines of progress", least=1, most=MAX_SIZE)
     ilqr: Ilqr = setting(Ilqr, doc="settings")
     multiple_shooting: MultipleShooting = setting(MultipleShooting, doc="settings")
     shoot: Shoot = setting(Shoot, doc="settings")
@@ -117,9 +129,11 @@ class Form:
     mppi: Mppi = setting(Mppi, doc="settings")
     cem: Cem = setting(Cem, doc="settings")
     guess: Guess = setting(Guess, doc="what the search begins with")
-    guesses: int = setting(1, doc="searches from different guesses; the best counts", least=1)
+    guesses: int = setting(
+        1, doc="searches from different guesses; the best counts", least=1, most=MAX_SIZE
+    )
     spread: float = setting(0.3, doc="of the guesses, in half ranges of the controls", least=0)
-    seed: int = setting(0, doc="of the random numbers")
+    seed: int = setting(0, doc="of the random numbers", least=0, most=2**31 - 1)
     record: tuple[str, ...] = setting(
         ("time", "qpos", "qvel", "ctrl"), doc="fields of the motion file"
     )

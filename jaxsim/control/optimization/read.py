@@ -14,7 +14,7 @@ from jaxsim.control.problem import Problem, Residual, Term
 from jaxsim.control.sampling import half_range, spline
 from jaxsim.enums import IntegratorType
 from jaxsim.envs import tasks
-from jaxsim.io.config import Places, read_config
+from jaxsim.io.config import Places, check_memory, read_config
 from jaxsim.io.config.places import Path as KeyPath
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
@@ -110,11 +110,30 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
             raise places.error(f"cost.{i}.name", f"there is a cost {name!r} already")
     problem = Problem(terms, *_limits(m, form, places))
     steps, goal = _steps(m, form, places), _goal(m, d, form, places)
+    check_memory(places, _needs(m, form, steps))
     found = Optimization(form, places, m, _stages(loaded, form), d, problem, steps, goal)
     for name in form.guess.ctrl:
         _index(places, ("guess", "ctrl", name), ctrl_index, m, name)
     found.controls()
     return found
+
+
+def _needs(m: Model, form: Form, steps: int) -> dict[str, float]:
+    """Bytes that a search needs at least, by the setting that is to blame."""
+    length = "steps" if form.steps is not None else "seconds"
+    state, size = m.nq + 2 * m.nv + m.na, float(np.dtype(m.qpos0.dtype).itemsize)
+    motion = (8 * m.nu + size * (state + m.nu)) * steps
+    if form.method in ("ilqr", "multiple_shooting"):  # the derivatives of each step
+        motion += size * (2 * m.nv + m.na) * (2 * m.nv + m.na + m.nu) * steps
+    knots = 8.0 * m.nu * form.guess.knots
+    plan = 8.0 * m.nu * form.sampling.knots
+    return {
+        length: motion,
+        "guess.knots": knots,
+        "guesses": (motion + knots) * form.guesses,
+        "sampling.knots": plan,
+        "sampling.samples": (plan + 4.0 * state) * form.sampling.samples,
+    }
 
 
 def _model(form: Form, places: Places) -> Model:

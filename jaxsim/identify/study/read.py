@@ -101,7 +101,10 @@ def _parameters(m: Model, study: Study, places: Places) -> Parameters:
 
 def _form(form: ParameterForm) -> Form:
     """A form with what it was given; what it cannot take is refused."""
-    given: dict[str, Any] = {k: v for k, v in vars(form).items() if v not in (None, False)}
+    # 0 is a number that was given, and equals False
+    given: dict[str, Any] = {
+        k: v for k, v in vars(form).items() if v is not None and v is not False
+    }
     kind = given.pop("form")
     takes = MAKERS[kind].__code__.co_varnames
     for name in given:

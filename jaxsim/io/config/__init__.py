@@ -1,5 +1,6 @@
 """Configurations: TOML files read into dataclasses, every fault told with its line."""
 
+from jaxsim.io.config.memory import check_memory as check_memory
 from jaxsim.io.config.read import Places as Places
 from jaxsim.io.config.read import read_config as read_config
 from jaxsim.io.config.read import setting as setting

@@ -1,83 +1,198 @@
-"""Where the keys of a TOML file stand, so that a fault can be told with its line.
+"""Where the keys of a TOML file are written, so that a fault can be reported with its line.
 
-The parser of the standard library keeps no lines. A TOML file is a list of statements (a header, or
-a key with its value); each is parsed alone, with as many lines as it needs to be complete.
+The parser of the standard library keeps no lines. The text is scanned once, character class by
+character class: headers, keys, strings, lists and inline tables. What is too deep or too long for
+the parser, whose own errors then name no line, is found on the way.
 """
 
+import re
 import tomllib
-from collections.abc import Iterator
-from typing import Any
+
+from jaxsim.errors import ConfigError, Place, Problem
 
 Path = tuple[str | int, ...]
 
+MAX_DEPTH = 32  # of tables and lists in each other
+MAX_DIGITS = 1000  # letters of a number: Python refuses to print longer ones
 
-def key_lines(text: str) -> dict[Path, int]:
-    """The line, from 1, of each table and key of a valid TOML text, by its path.
+_SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_BLANK = re.compile(r"[ \t]*")
+_LINE = re.compile(r"[^\n]*")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:\'{0,2})'
+    r'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'',
+    re.DOTALL,
+)
+_BARE_VALUE = re.compile(r"[^,\]}\n#]+")
+
+
+def key_lines(text: str, file: str = "") -> dict[Path, int]:
+    """Return the line, from 1, of each table, key and entry of a list in a TOML text, by its path.
+
+    A text that is not TOML is scanned up to its first fault.
+
+    Raises:
+      ConfigError: the text is nested too deeply, or has a number that is too long; with the line.
 
     Example:
       >>> key_lines('a = 1\\n[[b]]\\n[[b]]\\nc = [\\n  1,\\n]\\nd.e = 2')
-      {(): 1, ('a',): 1, ('b', 0): 2, ('b', 1): 3, ('b', 1, 'c'): 4, ('b', 1, 'd'): 7, \
-('b', 1, 'd', 'e'): 7}
+      {(): 1, ('a',): 1, ('b', 0): 2, ('b', 1): 3, ('b', 1, 'c'): 4, ('b', 1, 'c', 0): 5, \
+('b', 1, 'd'): 7, ('b', 1, 'd', 'e'): 7}
     """
-    found: dict[Path, int] = {(): 1}
-    table: Path = ()
-    tables: dict[Path, int] = {}  # how many there are of each array of tables, so far
-    for line, statement, content in _statements(text):
-        if statement.startswith("["):
-            table = _header(content, tables)
-            found.setdefault(table, line)
-        else:
-            for path in _paths(content):
-                found.setdefault(table + path, line)
-    return found
+    return _Scan(text, file).lines
 
 
-def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Each statement of a text: its first line, its words, its content."""
-    lines = text.splitlines()
-    at = 0
-    while at < len(lines):
-        first, statement = at, lines[at].strip()
-        at += 1
-        while (content := _parsed(statement)) is None and at < len(lines):
-            statement += "\n" + lines[at]
-            at += 1
-        if content:
-            yield first + 1, statement, content
+def split_keys(text: str) -> list[str] | None:
+    """Return the parts of a dotted key, quotes removed, or None if it is not one.
+
+    Example:
+      >>> split_keys('parameters."body:a.b/mass".low')
+      ['parameters', 'body:a.b/mass', 'low']
+    """
+    found, at = [], 0
+    while True:
+        quoted = _STRING.match(text, at) if text[at : at + 1] in ('"', "'") else None
+        end = quoted.end() if quoted else (text.find(".", at) if "." in text[at:] else len(text))
+        part = text[at:end].strip()
+        if not part:
+            return None
+        found.append(_unquoted(part) if quoted else part)
+        if end == len(text):
+            return found
+        if text[end] != ".":
+            return None
+        at = end + 1
 
 
-def _parsed(statement: str) -> dict[str, Any] | None:
-    """The content of a statement; None: it is not complete."""
+def _unquoted(part: str) -> str:
     try:
-        return tomllib.loads(statement)
+        return str(tomllib.loads(f"x = {part}")["x"])
     except tomllib.TOMLDecodeError:
-        return None
+        return part[1:-1]
 
 
-def _header(content: dict[str, Any], tables: dict[Path, int]) -> Path:
-    """The path of the table that a header opens."""
-    path: Path = ()
-    node: Any = content
-    while isinstance(node, dict) and node:
-        ((name, node),) = node.items()
-        path += (name,)
-        if isinstance(node, list):  # `[[name]]` opens another one
-            tables[path] = tables.get(path, 0) + 1
-            node = node[0]
-        if path in tables:
-            path += (tables[path] - 1,)
-    return path
+class _NotTomlError(Exception):
+    pass
 
 
-def _paths(node: Any) -> Iterator[Path]:
-    """The paths of all keys inside a value, the outer ones first."""
-    if isinstance(node, dict):
-        each: Any = node.items()
-    elif isinstance(node, list) and any(isinstance(x, dict) for x in node):
-        each = enumerate(node)
-    else:
-        return
-    for name, value in each:
-        yield (name,)
-        for rest in _paths(value):
-            yield (name, *rest)
+class _Scan:
+    """One pass over a text."""
+
+    def __init__(self, text: str, file: str):
+        self.text, self.file, self.at = text, file, 0
+        self.lines: dict[Path, int] = {(): 1}
+        self._line, self._counted = 1, 0  # the line of the place up to which lines are counted
+        self._arrays: dict[Path, int] = {}  # how many tables each array of tables has so far
+        table: Path = ()
+        try:
+            while self._skip(_SPACE) < len(text):
+                if text[self.at] == "[":
+                    table = self._header()
+                else:
+                    path = self._keys(table)
+                    self._expect("=")
+                    self._skip(_BLANK)
+                    self._value(path)
+        except _NotTomlError:
+            pass
+
+    def line(self) -> int:
+        """The line of the place that has been reached."""
+        self._line += self.text.count("\n", self._counted, self.at)
+        self._counted = self.at
+        return self._line
+
+    def _skip(self, pattern: re.Pattern[str]) -> int:
+        self.at = pattern.match(self.text, self.at).end()  # type: ignore[union-attr]
+        return self.at
+
+    def _expect(self, text: str) -> None:
+        if not self.text.startswith(text, self.at):
+            raise _NotTomlError
+        self.at += len(text)
+
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self.text, self.at)
+        if not found:
+            raise _NotTomlError
+        self.at = found.end()
+        return found[0]
+
+    def _note(self, path: Path) -> None:
+        if len(path) > MAX_DEPTH:
+            self._fail(f"more than {MAX_DEPTH} tables and lists in each other")
+        self.lines.setdefault(path, self.line())
+
+    def _fail(self, message: str) -> None:
+        raise ConfigError(Problem(Place(self.file, self.line()), f"not readable: {message}"))
+
+    def _parts(self) -> list[str]:
+        """A dotted key."""
+        parts = []
+        while True:
+            self._skip(_BLANK)
+            quoted = self.text[self.at : self.at + 1] in ('"', "'")
+            part = self._match(_STRING if quoted else _BARE_KEY)
+            parts.append(_unquoted(part) if quoted else part)
+            self._skip(_BLANK)
+            if not self.text.startswith(".", self.at):
+                return parts
+            self.at += 1
+
+    def _header(self) -> Path:
+        """The path of the table that a header opens."""
+        double = self.text.startswith("[[", self.at)
+        self.at += 1 + double
+        parts, path = self._parts(), ()
+        for i, part in enumerate(parts):
+            path += (part,)
+            if double and i == len(parts) - 1:
+                self._arrays[path] = self._arrays.get(path, 0) + 1
+            if path in self._arrays:
+                path += (self._arrays[path] - 1,)
+        self._note(path)
+        self._expect("]]" if double else "]")
+        self._skip(_LINE)
+        return path
+
+    def _keys(self, path: Path) -> Path:
+        """The path of a key; all keys on the way are there."""
+        for part in self._parts():
+            path += (part,)
+            self._note(path)
+        return path
+
+    def _value(self, path: Path) -> None:
+        """A value, with all that is in it: lists and inline tables wait on a stack."""
+        opened: list[tuple[str, Path, int]] = []  # closing bracket, path, entries so far
+        while True:
+            first = self.text[self.at : self.at + 1]
+            if first in ("[", "{"):
+                opened.append(("]" if first == "[" else "}", path, 0))
+                self.at += 1
+            elif first in ('"', "'"):
+                self._match(_STRING)
+            elif len(self._match(_BARE_VALUE)) > MAX_DIGITS:
+                self._fail(f"a value of more than {MAX_DIGITS} letters that is no text")
+            # close what is complete, then go on with the next entry of what is open
+            while opened:
+                self._skip(_SPACE)
+                if self.text.startswith(",", self.at):
+                    self.at += 1
+                    self._skip(_SPACE)
+                if not self.text.startswith(opened[-1][0], self.at):
+                    break
+                self.at += 1
+                opened.pop()
+            if not opened:
+                return
+            bracket, outer, count = opened[-1]
+            if bracket == "]":
+                path = (*outer, count)
+                opened[-1] = (bracket, outer, count + 1)
+                self._note(path)
+            else:
+                path = self._keys(outer)
+                self._expect("=")
+                self._skip(_BLANK)

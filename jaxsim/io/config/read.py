@@ -13,6 +13,8 @@ None, for what may be left out. What is wrong is collected and raised together.
 """
 
 import dataclasses
+import math
+import re
 import tomllib
 import types
 import typing
@@ -23,10 +25,14 @@ from typing import Any, TypeVar
 
 from jaxsim.errors import ConfigError, Place, Problem
 from jaxsim.io.config.places import Path as KeyPath
-from jaxsim.io.config.places import key_lines
+from jaxsim.io.config.places import key_lines, split_keys
 from jaxsim.words import remedy
 
 Form = TypeVar("Form")
+
+MAX_BYTES = 2**24  # of a file
+MAX_INT = 2**63 - 1  # the largest number that TOML has to know
+LONGEST = 120  # letters of a value or a name that a message repeats
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
@@ -52,8 +58,11 @@ class Rule:
         """What is wrong with a value of the right type, or None."""
         if self.choices and value not in self.choices:
             known = "; there are: " + ", ".join(map(str, self.choices))
-            return f"no {value!r}{remedy(str(value), map(str, self.choices), known)}"
+            near = remedy(str(value)[:LONGEST], map(str, self.choices), known)
+            return f"no {_shown(value)}{near}"
         if isinstance(value, (int, float)):
+            if math.isnan(value):
+                return "expected a number, got nan"
             if self.least is not None and not value >= self.least:
                 return f"expected at least {self.least}, got {value}"
             if self.most is not None and not value <= self.most:
@@ -130,20 +139,19 @@ def read_config(
       ConfigError: all that is wrong, with the lines.
     """
     name = str(file)
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text in UTF-8"
-        raise ConfigError(Problem(Place(name), f"cannot be read: {reason}")) from None
+    text = _text(file, name)
+    lines = key_lines(text, name)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        raise ConfigError(_not_toml(name, text, error)) from None
+    except (ValueError, RecursionError) as error:
         raise ConfigError(Problem(Place(name), f"not TOML: {error}")) from None
     changed = {}
     for change in changes:
         keys = _change(content, change)
-        changed[keys] = f"--set {change}"
-    places = Places(name, key_lines(text), changed)
+        changed[keys] = _cut(f"--set {change}")
+    places = Places(name, lines, changed)
     reader = _Reader(places, [])
     settings = reader.form(form, content, ())
     if reader.faults:
@@ -151,40 +159,106 @@ def read_config(
     return typing.cast(Form, settings), places
 
 
+def _text(file: str | Path, name: str) -> str:
+    """The text of a file, line breaks as they are in Unix, without a byte order mark."""
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ConfigError(Problem(Place(name), f"has more than {MAX_BYTES:,} bytes"))
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(Problem(Place(name, line), "not a text in UTF-8")) from None
+    except OSError as error:
+        raise ConfigError(Problem(Place(name), f"cannot be read: {error.strerror}")) from None
+    except ValueError as error:  # a name with a null byte
+        raise ConfigError(Problem(Place(name), f"cannot be read: {error}")) from None
+
+
+def _not_toml(name: str, text: str, error: tomllib.TOMLDecodeError) -> Problem:
+    """The fault of the parser, with its line in front."""
+    message = str(error)
+    found = re.search(r" \(at line (\d+), column \d+\)$", message)
+    line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
+    said = message[: found.start()] if found else message.removesuffix(" (at end of document)")
+    return Problem(Place(name, line), f"not TOML: {said}")
+
+
 def _keys(path: str) -> KeyPath:
-    return tuple(int(part) if part.isdigit() else part for part in path.split("."))
+    parts = path.split(".")
+    return tuple(int(p) if p.isascii() and p.isdigit() else p for p in parts)
 
 
 def _name(path: KeyPath) -> str:
-    return ".".join(map(str, path))
+    return _cut(".".join(map(str, path)))
+
+
+def _cut(text: str) -> str:
+    """A text for a message: in one line, and not too long."""
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _shown(value: Any) -> str:
+    return _cut(repr(value))
 
 
 def _change(content: dict[str, Any], change: str) -> KeyPath:
-    """Puts one change into the content of a file; returns its path."""
-    name, equals, text = change.partition("=")
-    place = Place(f"--set {change}")
-    if not equals or not name.strip():
+    """Put one change into the content of a file; return its path."""
+    name, equals, text = _parted(change)
+    place = Place(_cut(f"--set {change}"))
+    parts = split_keys(name.strip())
+    if not equals or parts is None:
         raise ConfigError(Problem(place, "expected NAME=VALUE, such as train.worlds=64"))
-    try:
-        value = tomllib.loads(f"x = {text}")["x"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    *outer, last = keys = _keys(name.strip())
+    value = _value_of(text, place)
+    path: list[str | int] = []
     node: Any = content
-    for key in outer:
-        node = node.setdefault(key, {}) if isinstance(node, dict) else _entry(node, key, place)
-    if isinstance(node, list):
-        _entry(node, last, place)
-    elif not isinstance(node, dict):
-        raise ConfigError(Problem(place, f"{_name(tuple(outer))} is not a table"))
-    node[last] = value
-    return tuple(keys)
+    for i, part in enumerate(parts):
+        key: str | int = part
+        if isinstance(node, list):
+            key = _index(node, part, place)
+        elif not isinstance(node, dict):
+            raise ConfigError(Problem(place, f"{_name(tuple(path))} is not a table"))
+        path.append(key)
+        if i == len(parts) - 1:
+            node[key] = value
+        else:
+            node = node.setdefault(key, {}) if isinstance(node, dict) else node[key]
+    return tuple(path)
 
 
-def _entry(node: Any, key: Any, place: Place) -> Any:
-    if not isinstance(node, list) or not isinstance(key, int) or key >= len(node):
-        raise ConfigError(Problem(place, f"there is no entry {key!r}"))
-    return node[key]
+def _parted(change: str) -> tuple[str, str, str]:
+    """A change before and after its first `=` that is in no quotes."""
+    found = re.match(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=])*)=""", change, re.DOTALL)
+    return (found[1], "=", change[found.end() :]) if found else (change, "", "")
+
+
+def _value_of(text: str, place: Place) -> Any:
+    """What a text means in TOML; what is not TOML is a text."""
+    statement = f"x = {text}"
+    try:
+        lines = key_lines(statement)
+        content = tomllib.loads(statement)
+    except tomllib.TOMLDecodeError:
+        return text
+    except ConfigError as error:
+        raise ConfigError(Problem(place, error.problems[0].message)) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(Problem(place, f"not TOML: {error}")) from None
+    if content.keys() != {"x"} or any(path[:1] not in ((), ("x",)) for path in lines):
+        message = "expected one value; give --set again for another setting"
+        raise ConfigError(Problem(place, message))
+    return content["x"]
+
+
+def _index(node: list[Any], part: str, place: Place) -> int:
+    number = part.isascii() and part.isdigit() and len(part) < 10
+    if not number or int(part) >= len(node):
+        entries = f"there are {len(node)}, from 0 on" if node else "the list is empty"
+        shown = part if number else repr(part)
+        raise ConfigError(Problem(place, f"there is no entry {_cut(shown)}; {entries}"))
+    return int(part)
 
 
 class _Reader:
@@ -195,12 +269,14 @@ class _Reader:
 
     def form(self, form: Any, table: Any, path: KeyPath) -> Any:
         if not isinstance(table, dict):
-            return self.wrong(path, f"expected a table, got {table!r}")
+            return self.wrong(path, f"expected a table, got {_shown(table)}")
         kinds = typing.get_type_hints(form)
         fields = {f.name: f for f in dataclasses.fields(form)}
-        for name in table.keys() - fields.keys():
+        for name in (n for n in table if n not in fields):
             known = "; there are: " + ", ".join(fields)
-            self.wrong((*path, name), f"there is no such setting{remedy(name, fields, known)}")
+            self.wrong(
+                (*path, name), f"there is no such setting{remedy(name[:LONGEST], fields, known)}"
+            )
         given = {}
         for name, f in fields.items():
             rule = f.metadata.get("rule", Rule())
@@ -219,17 +295,20 @@ class _Reader:
             return self.form(kind, value, path)
         if origin is tuple:
             if not isinstance(value, list):
-                return self.wrong(path, f"expected a list, got {value!r}")
+                return self.wrong(path, f"expected a list, got {_shown(value)}")
             return tuple(self.value(inside[0], x, (*path, i), rule) for i, x in enumerate(value))
         if origin is dict:
             if not isinstance(value, dict):
                 table = f"{_name(path)}.NAME = ..."
-                return self.wrong(path, f"expected a table ({table}), got {value!r}")
+                return self.wrong(path, f"expected a table ({table}), got {_shown(value)}")
             return {k: self.value(inside[1], x, (*path, k), rule) for k, x in value.items()}
+        if type(value) is int and abs(value) > MAX_INT:
+            shown = f"a whole number of {len(str(abs(value)))} digits"
+            return self.wrong(path, f"expected {WORDS[kind]}, got {shown}")
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind:
-            return self.wrong(path, f"expected {WORDS[kind]}, got {value!r}")
+            return self.wrong(path, f"expected {WORDS[kind]}, got {_shown(value)}")
         if (fault := rule.fault(value)) is not None:
             return self.wrong(path, fault)
         return value
