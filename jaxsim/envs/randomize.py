@@ -31,7 +31,7 @@ class Drawing(NamedTuple):
     """A random model: what of it is drawn, and how.
 
     Attributes:
-      m: the model.
+      m: the model, with the structure of the changed ones: a replaced leaf may decide it.
       change: from a model and a key to new leaves by name.
       derive: whether `set_const` computes what follows from the leaves.
       differs: of each leaf of the model, whether it depends on the key.
@@ -44,12 +44,13 @@ class Drawing(NamedTuple):
 
     def leaves(self, key: jax.Array) -> list[jax.Array]:
         """Return the leaves that differ, of one world."""
-        leaves = _leaves(self.m, self.change, self.derive, key)
+        leaves = jax.tree.leaves(_changed(self.m, self.change, self.derive, key))
         return [x for x, d in zip(leaves, self.differs, strict=True) if d]
 
     def model(self, drawn: Sequence[jax.Array], m: Model | None = None) -> Model:
         """Return the model with leaves that were drawn, of one world or of many."""
-        old, form = jax.tree.flatten(self.m if m is None else m)
+        own, form = jax.tree.flatten(self.m)
+        old = own if m is None else jax.tree.leaves(m)
         new = iter(drawn)
         return jax.tree.unflatten(
             form, [next(new) if d else x for x, d in zip(old, self.differs, strict=True)]
@@ -73,7 +74,15 @@ def drawing(m: Model, change: Change | Ranges, *, derive: bool = True) -> Drawin
             "randomize: change: expected ranges by name, or a function (m, key) -> leaves by "
             f"name, got {change!r}"
         )
-    program = jax.make_jaxpr(lambda key: _leaves(m, change, derive, key))(jax.random.key(0))
+    forms: list[Any] = []
+
+    def leaves(key: jax.Array) -> list[jax.Array]:
+        values, form = jax.tree.flatten(_changed(m, change, derive, key))
+        forms.append(form)
+        return values
+
+    program = jax.make_jaxpr(leaves)(jax.random.key(0))
+    m = jax.tree.unflatten(forms[0], jax.tree.leaves(m))
     return Drawing(m, change, derive, tuple(depends(program.jaxpr)))
 
 
@@ -111,8 +120,8 @@ def randomize(
     return models, draw.axes
 
 
-def _leaves(m: Model, change: Change, derive: bool, key: jax.Array) -> list[jax.Array]:
-    """All leaves of a changed model."""
+def _changed(m: Model, change: Change, derive: bool, key: jax.Array) -> Model:
+    """Return the model of one world, with what follows from the leaves that were drawn."""
     new = change(m, key)
     if not isinstance(new, Mapping):
         fields = [n for n in ("body_mass", "geom_friction") if isinstance(new, Model)]
@@ -123,7 +132,7 @@ def _leaves(m: Model, change: Change, derive: bool, key: jax.Array) -> list[jax.
         )
     model = m.tree_replace(new)
     follows = derive and not all(n.startswith("opt") or n.endswith(INDEPENDENT) for n in new)
-    return jax.tree.leaves(set_const(model) if follows else model)
+    return set_const(model) if follows else model
 
 
 def _check_bodies(models: Model, axes: Any) -> None:

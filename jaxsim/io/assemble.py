@@ -26,7 +26,7 @@ from jaxsim.model.fields import Record
 from jaxsim.model.flex_tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.motor import actuator_states
-from jaxsim.model.structure import Structure
+from jaxsim.model.structure import HULLS_MOVED, Structure
 from jaxsim.model.switch.switches import Free, flags, freed
 from jaxsim.physics.collision.smooth import REACH
 from jaxsim.words import remedy
@@ -141,7 +141,9 @@ def freed_model(m: Model, free: Free) -> Model:
             raise ValueError(f"free: a model has no real field {unknown[0]!r}{end}")
         if not free:
             return m
-    return m.replace(structure=freed(m.structure, free))
+    moving = m.nhull and (free == "all" or "mesh_vert" in free)
+    marks = {HULLS_MOVED: True} if moving else {}
+    return m.replace(structure=freed(m.structure, free).replace(**marks))
 
 
 def warn_unsupported(refusals: Sequence[tuple[str | None, int | None, str]]) -> None:

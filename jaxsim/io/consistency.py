@@ -231,6 +231,8 @@ def _check_hulls(s: Structure) -> None:
     _check_between("hull_cell", first, 0, s.nhullpart, "nhullpart")
     _check_between("hull_cell and its parts", first + 4**power, 0, s.nhullpart, "nhullpart")
     _check_between("hull_part", s.hull_part, -s.nhullfan, s.nhullvert - 1, "nhullvert")
+    if len(np.unique(s.hull_vertid)) != s.nhullpoint:
+        raise AssetError("nhullpoint is not the number of vertices in hull_vertid")
 
 
 def _rows(s: Structure, adr: str, num: str) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Tables of the hulls that are collided or measured, made with the model: they need its vertices.
 
 hull_*: which vertices can lie farthest in a direction, hull after hull
-(assets/mesh/support_map.py).
+(assets/mesh/support_map.py); hull_vert: where these are, in the order of their numbers, as the bits
+of single-precision numbers; by these it is known that vertices were moved.
 mesh_polyplace, mesh_polyquad: corners of the polygons (assets/mesh/outline.py).
 """
 
@@ -27,6 +28,9 @@ def hull_tables(fields: Tables) -> dict[str, Any]:
     meshes = meshes[none:]
     tables = _joined(fields, meshes)
     tables["geom_hullid"] = (hull - none).astype(np.int32)
+    vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)[np.unique(tables["hull_vertid"])]
+    tables["nhullpoint"] = len(vertex)
+    tables["hull_vert"] = vertex.astype(np.float32).view(np.int32)
     return tables | _corners(fields)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from jaxsim.errors import AssetError
 
 MAGIC = b"\x89JXM\r\n\x1a\n"
-VERSION = 3  # 3: in which order triangles of shells are searched (flex_elemorder)
+VERSION = 4  # 4: where the vertices of hulls were when they were loaded (hull_vert)
 
 _FRONT = struct.Struct("<8sIIQQ")
 _DIGEST = 32

@@ -46,6 +46,7 @@ def load_model(
         free is compiled out, and `Model.replace` refuses to set it; one nonzero item keeps it live
         for all items. Name here the fields that you batch, randomize or differentiate from zero;
         `model/switch/switches.py` has the table.
+        "mesh_vert" matters on accelerators, where a program does not look whether vertices moved.
       smooth: length over which contacts are felt from a distance [m], so that gradients see them
         before they touch (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those
         of MuJoCo. A saved model has it or not: None keeps its length, 0 takes it away.

@@ -45,7 +45,7 @@ nuser_cam nlight ntree ntendon nwrap nuser_tendon nJten nactuator nu nout na nhi
 nuser_actuator nM nC nD nB npair nexclude nflex nflexnode nflexvert nflexedge nflexelem
 nflexelemdata nflexelemedge nflexshelldata nflextexcoord nflexstiffness nflexbending neq nemax
 nsensor nsensordata nuser_sensor nnumeric nnumericdata ntext ntextdata ntuple ntupledata nJfe nkey
-ncontact nrod nhull nhullpart nhullfan nhullvert nhullmost nnear nstart
+ncontact nrod nhull nhullpart nhullfan nhullvert nhullpoint nhullmost nnear nstart
 """.split()
 
 # Axes, and the tables that have them.
@@ -79,6 +79,7 @@ _LENGTHS: dict[tuple[str | int, ...], str] = {
     ("nhullfan", 2): "hull_pole",
     ("nhullfan", SLICES): "hull_slice",
     ("nhullvert",): "hull_vertid",
+    ("nhullpoint", 3): "hull_vert",
     ("noct",): "oct_depth",
     ("noct", 8): "oct_child",
     ("nskin",): """skin_matid skin_group skin_vertadr skin_vertnum skin_texcoordadr skin_faceadr

@@ -8,9 +8,10 @@ program (counts, types, parents, addresses, flags) is in `structure` and reads t
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+import jax
 import numpy as np
 
-from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType
+from jaxsim.enums import DisableBit, EnableBit, IntegratorType, SolverType, WrapType
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, brief, nested, static
@@ -321,12 +322,13 @@ class Model(Record):
             self._check_clashes(changed)
         check_switches(structure, changed, self.fields)
         check_states(structure, changed)
+        _check_side_sites(structure, changed.get("wrap_prm"))
 
     def replace(self, **values: Any) -> Self:
         """The same model with other values.
 
-        What clashed no more is no part of its structure. That vertices of meshes moved is: the
-        tables of their hulls, in which what is farthest is looked up, need a walk from then on.
+        What clashed no more is no part of its structure. That vertices of meshes were replaced is:
+        where a program cannot see for itself whether they moved, it takes that for granted then.
         """
         new = super().replace(**values)
         if "mesh_vert" in values and new.structure is not None:
@@ -450,6 +452,20 @@ class Model(Record):
     def names(self) -> dict[str, list[str]]:
         """Names by object type and id; "" for an object without a name."""
         return {kind: list(names) for kind, names in self.structure.names}
+
+
+def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
+    """Raises ValueError for another side site of a path around a geom: it decides the program."""
+    if not isinstance(wrap_prm, jax.Array | np.ndarray) or isinstance(wrap_prm, jax.core.Tracer):
+        return
+    around = np.isin(s.wrap_type, (WrapType.SPHERE, WrapType.CYLINDER))
+    site = np.maximum(np.rint(np.asarray(wrap_prm)), -1)
+    lost = np.flatnonzero((around & (site != s.wrap_sideid)).reshape(-1, s.nwrap).any(axis=0))
+    if len(lost):
+        raise ValueError(
+            f"wrap_prm: item {lost[0]} is the side site of a geom, which decides the program; write "
+            "another one in the model (sidesite) before it is loaded"
+        )
 
 
 def _check_callbacks(value: Any) -> None:

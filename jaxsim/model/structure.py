@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsim.enums import EqType
 
-HULLS_MOVED = "hulls_moved"  # the table that tells that vertices of meshes were replaced
+HULLS_MOVED = "hulls_moved"  # a table: vertices of meshes may differ from the loaded ones
 
 Table = np.ndarray | int | tuple | str
 

@@ -195,10 +195,10 @@ def test_damaged_files():
 
 def test_other_versions():
     data = to_bytes(arm())
-    newer = data[:8] + struct.pack("<I", 4) + data[12:]
-    assert said(newer).startswith("written in version 4 of the format, this jaxsim reads version 3")
-    older = data[:8] + struct.pack("<I", 2) + data[12:]
-    assert said(older).startswith("damaged, or written in version 2 of the format; compile the mod")
+    newer = data[:8] + struct.pack("<I", 5) + data[12:]
+    assert said(newer).startswith("written in version 5 of the format, this jaxsim reads version 4")
+    older = data[:8] + struct.pack("<I", 3) + data[12:]
+    assert said(older).startswith("damaged, or written in version 3 of the format; compile the mod")
 
 
 def changed_header(change) -> bytes:

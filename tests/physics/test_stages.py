@@ -256,3 +256,24 @@ def test_the_fields_of_a_stage_are_enough_to_call_it():
         got, expected = function(m, d), function(m, full)
         for field in STAGES[name].writes:
             assert np.array_equal(getattr(got, field), getattr(expected, field)), (name, field)
+
+
+# trees that have no inertia in common
+TREES = f"""<mujoco><worldbody>{
+    4 * '<body><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body>'
+}</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "function", [kinematics, com_pos, camlight, flex, tendon, crb], ids=lambda f: f.__name__
+)
+def test_a_stage_of_positions_works_on_a_data_of_what_it_reads(function):
+    """Not even for its shape another field is asked: `set_const` makes a Data of a few fields."""
+    declared = STAGES[function.__name__]
+    given = declared.reads | {"qpos"}  # whose shape tells the worlds
+    m = jaxsim.load_model(TREES)
+    m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
+    trees = m, d, jax.eval_shape(lambda d: values(forward(m, d)), d)
+    for m, d, parts in (*scenes(), trees):
+        own = {name: value if name in given else None for name, value in parts.items()}
+        jax.eval_shape(lambda p, m=m, d=d: values(function(m, d.converted(p, native=True))), own)

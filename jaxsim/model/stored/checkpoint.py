@@ -31,6 +31,7 @@ from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.fields import Record, brief
 from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.switch.hulls import hulls_differ
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -92,7 +93,10 @@ def _filled(like: Any, state: Any, prefix: str) -> Any:
             values[name] = jnp.zeros(old.shape, old.dtype)
     if rest:
         raise ValueError(f"state: {prefix}{sorted(rest)[0]} is no field of the given record")
-    return like.converted(values, native=False)
+    new = like.converted(values, native=False)
+    if isinstance(new, Model) and hulls_differ(new.structure, new.mesh_vert):
+        return new.replace(mesh_vert=new.mesh_vert)  # its structure says so
+    return new
 
 
 def _present(record: Record) -> list[tuple[str, Any]]:

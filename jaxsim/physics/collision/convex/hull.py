@@ -7,7 +7,11 @@ beyond their end: what follows are other vertices of the same hull, which are no
 
 The tables are those of the mesh that was loaded. Vertices are leaves and may change, as in MuJoCo
 with the same hull: as long as the same vertices are neighbors and planes stay planes, as under a
-change of size, nothing else changes.
+change of size, nothing else changes. Whether they did is seen from their numbers: where some differ
+from those of which the tables were made, a walk along the edges goes on from the listed vertex. So
+it does not matter how a model came by its leaves. A loop that is not entered costs nothing on a
+CPU; elsewhere it would wait for the host, and the walk is in the programs of models that were
+loaded with `free=("mesh_vert",)`, or whose vertices were replaced.
 
 A mesh that nothing could touch when it was compiled has no hull. Of such a mesh all vertices are
 looked at, some at a time, as in MuJoCo (Computation: Convex collisions); it has no faces and edges.
@@ -33,8 +37,11 @@ from jaxsim.math import Vec
 from jaxsim.math.guard import safe_divide
 from jaxsim.model.model import Model
 from jaxsim.model.structure import HULLS_MOVED, Structure, derived
+from jaxsim.model.switch.hulls import loaded_hulls
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.node import node
+from jaxsim.physics.arrays.platform import platform
+from jaxsim.physics.arrays.select import column, take
 
 MANY = 64  # vertices of meshes without hull that are looked at together
 
@@ -72,7 +79,7 @@ class Tables(NamedTuple):
     quad: tuple[jax.Array, jax.Array, jax.Array]
 
 
-@node("most", "most_around", "most_corners", "number", "bare", "moved")
+@node("most", "most_around", "most_corners", "number", "bare", "walks")
 class Hulls:
     """The hulls of a model, and its meshes without one.
 
@@ -85,7 +92,9 @@ class Hulls:
       most_corners: most corners of a polygon.
       number: how many hulls there are.
       bare: some mesh without a hull is asked for.
-      moved: vertices are not those of which the tables of candidates were made.
+      walks: a walk goes on from the listed vertices.
+      moved: vertices are not those of which the tables of candidates were made, (); else it ends
+        where it begins. None: it is not known.
     """
 
     vertex: Vec
@@ -96,7 +105,8 @@ class Hulls:
     most_corners: int
     number: int
     bare: bool
-    moved: bool
+    walks: bool
+    moved: jax.Array | None
 
     @property
     def worlds(self) -> int:
@@ -117,8 +127,20 @@ def hulls(m: Model) -> Hulls:
         most_corners=corners,
         number=s.nhull,
         bare=bool((without_hull(s) & touchable(partial(getattr, s))).any()),
-        moved=HULLS_MOVED in s,
+        walks=platform().branches or HULLS_MOVED in s,
+        moved=_moved(m) if platform().branches and s.nhull else None,
     )
+
+
+def _moved(m: Model) -> Array:
+    """Whether some vertex of a hull is in some world not where it was when the model was made."""
+    vertex, point, tolerance = loaded_hulls(m.structure)
+    now = lax.stop_gradient(take(m.mesh_vert, vertex))
+    off = [
+        jnp.abs(a - column(p, a)) > column(tolerance, a)
+        for a, p in zip(now.parts, point.T, strict=True)
+    ]
+    return jnp.any(off[0] | off[1] | off[2])
 
 
 def without_hull(s: Structure) -> np.ndarray:
@@ -180,7 +202,7 @@ def _farthest_listed(h: Hulls, hull: Array, d: Vec) -> Array:
     listed = _look(h.tables.candidate, start[None] + _counting(h.most, start))
     listed = numbered(h, listed, hull[None])
     best = _best(listed, hull_vertex(h, listed).dot(_each(d)))
-    return _climbed(h, best, d) if h.moved else best
+    return _climbed(h, best, d) if h.walks and h.number else best
 
 
 def _climbed(h: Hulls, vertex: Array, d: Vec) -> Array:
@@ -192,18 +214,16 @@ def _climbed(h: Hulls, vertex: Array, d: Vec) -> Array:
 
     h, d = lax.stop_gradient((h, d))
 
-    def farther(vertex: Array) -> tuple[Array, Array]:
+    def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        vertex, _ = state
         near = hull_ends(h, vertex)
         best = _best(near, hull_vertex(h, near).dot(_each(d)))
-        return best, hull_vertex(h, best).dot(d) > hull_vertex(h, vertex).dot(d)
+        goes_on = hull_vertex(h, best).dot(d) > hull_vertex(h, vertex).dot(d)
+        return jnp.where(goes_on, best, vertex), goes_on
 
-    def turn(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        vertex, best, farther_away = state
-        vertex = jnp.where(farther_away, best, vertex)
-        return (vertex, *farther(vertex))
-
-    start = (vertex, *farther(vertex))
-    return lax.while_loop(lambda state: jnp.any(state[2]), turn, start)[0]
+    moved = jnp.ones((), bool) if h.moved is None else h.moved
+    start = vertex, jnp.broadcast_to(moved, vertex.shape)
+    return lax.while_loop(lambda state: jnp.any(state[1]), step, start)[0]
 
 
 def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
