@@ -463,8 +463,8 @@ def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
     lost = np.flatnonzero((around & (site != s.wrap_sideid)).reshape(-1, s.nwrap).any(axis=0))
     if len(lost):
         raise ValueError(
-            f"wrap_prm: item {lost[0]} is the side site of a geom, which decides the program; write "
-            "another one in the model (sidesite) before it is loaded"
+            f"wrap_prm: item {lost[0]} is the side site of a geom, which decides the program; "
+            "write another one in the model (sidesite) before it is loaded"
         )
 
 

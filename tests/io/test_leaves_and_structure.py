@@ -43,6 +43,14 @@ def same(a, b) -> bool:
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
 
 
+def refused(m: Model, field: str, leaf) -> bool:
+    try:
+        m.replace(**{field: leaf})
+    except ValueError as error:
+        return str(error).startswith(field)
+    return False
+
+
 @pytest.mark.parametrize(
     "name", ["wrapped", *(pytest.param(n, marks=pytest.mark.slow) for n in MODELS)]
 )
@@ -67,9 +75,7 @@ def test_tables_that_follow_from_leaves_are_guarded(name, change):
         if stale <= GUARDED.keys():
             continue
         leaf = jnp.asarray(np.reshape(values, np.shape(getattr(m, field))), m.qpos0.dtype)
-        with pytest.raises(ValueError, match=field):
-            m.replace(**{field: leaf})
-            raise AssertionError(f"{field} was taken, though {stale} follow from it")
+        assert refused(m, field, leaf), f"{field} was taken, though {stale} follow from it"
 
 
 def test_a_side_site_is_no_number_that_may_change():
