@@ -38,6 +38,7 @@ from jaxsim.extend.registry import register_plugin as register_plugin
 from jaxsim.extend.registry import register_shape as register_shape
 from jaxsim.extend.registry import unregister_collider as unregister_collider
 from jaxsim.extend.registry import unregister_plugin as unregister_plugin
+from jaxsim.functions.set_inertia import set_inertia as set_inertia
 from jaxsim.io.bridge import get_data as get_data
 from jaxsim.io.bridge import get_data_into as get_data_into
 from jaxsim.io.bridge import make_data as make_data

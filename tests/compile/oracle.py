@@ -16,7 +16,7 @@ RTOL, ATOL = 1e-9, 1e-11
 
 # Not compared: MuJoCo's Python shows texts as bytes, these statistics are for viewers alone, and
 # MuJoCo does not keep which of them were given.
-ELSEWHERE = ("text_data", "stat_given", "center", "extent", "meansize", "meanmass")
+ELSEWHERE = ("body_matter", "text_data", "stat_given", "center", "extent", "meansize", "meanmass")
 
 # Numbers that MuJoCo holds in single precision, or makes from such.
 SINGLE = 1e-6

@@ -97,7 +97,7 @@ def test_every_table_is_known_to_the_check(rich):
         and not name.startswith("flg_")
     }
     others = {"names", "refusals", "contact_refusals", "clash_places"}
-    others |= {"stat_given", "plugin_keys", "collider_keys"}
+    others |= {"body_matter", "stat_given", "plugin_keys", "collider_keys"}
     assert unknown == others
     declared = {f.name: getattr(f, "array_extent", None) for f in STRUCTS["mjModel"].fields}
     numbers = {"mjNTEXROLE": 10, "mjNSENS": 3}

@@ -18,7 +18,7 @@ from jaxsim.compile.geometry.pose import Pose, here
 from jaxsim.compile.geometry.principal import principal_axes
 from jaxsim.compile.geometry.quaternion import to_matrix
 from jaxsim.compile.step import step
-from jaxsim.enums import MINVAL
+from jaxsim.enums import MINVAL, GeomType
 from jaxsim.spec import Body, SpecElement
 
 LIGHTEST = 1e-14  # a geom of this mass or less [kg] has none
@@ -46,7 +46,32 @@ def masses(c: Compilation) -> None:
         body_inertia=inertia,
         body_ipos=np.array([pose.pos for pose in poses]),
         body_iquat=np.array([pose.quat for pose in poses]),
+        body_matter=tuple(_matter(c, body) for body in c.bodies),
     )
+
+
+def _matter(c: Compilation, body: Body) -> tuple:
+    """What the inertia of a body was inferred from, for `set_inertia`; () if it was not.
+
+    Least mass and moments, and of each geom with mass: its id, mass if it was written, density,
+    whether it is a shell, and for a mesh its volume and the moments of a unit mass.
+    """
+    settings, f = c.settings_of(body.element), c.fields
+    rule = settings.inertiafromgeom if body.id else "false"
+    inferred = rule == "true" or (rule == "auto" and body.inertial is None)
+    if not inferred or settings.balanceinertia or c.settings.settotalmass > 0:
+        return ()
+    rows = []
+    for i in _weighty(c, body):
+        element, mass = c.elements["geom"][i], float(c.geom_mass[i])
+        written, density = element.get("mass"), float(element.get("density"))
+        written = None if written is None or np.isnan(written) else float(written)
+        shell, content, unit = element.get("shellinertia") == "true", 0.0, ()
+        if f["geom_type"][i] in (GeomType.MESH, GeomType.SDF):
+            content = mass / density if written is None else 0.0
+            unit = tuple((c.geom_inertia[i] / mass).tolist())
+        rows.append((int(i), written, density, shell, content, unit))
+    return (settings.boundmass, settings.boundinertia, tuple(rows)) if rows else ()
 
 
 Inertia = tuple[float, np.ndarray, Pose]
@@ -99,14 +124,10 @@ def _from_inertial(c: Compilation, element: SpecElement) -> Inertia:
 
 def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
     """The inertia of a body's geoms together; None if no geom of the groups asked for has mass."""
-    f = c.fields
-    first, last = c.settings_of(body.element).inertiagrouprange
-    start, count = f["body_geomadr"][body.id], f["body_geomnum"][body.id]
-    ids = np.arange(start, start + count) if count else np.zeros(0, int)
-    ids = ids[(f["geom_group"][ids] >= first) & (f["geom_group"][ids] <= last)]
+    f, ids = c.fields, _in_groups(c, body)
     for i in ids[c.geom_mass[ids] < 0]:
         c.fault(c.elements["geom"][i], "mass and density must not be negative")
-    ids = ids[c.geom_mass[ids] > LIGHTEST]
+    ids = _weighty(c, body)
     if len(ids) == 0:
         return None
     mass, inertia = c.geom_mass[ids], c.geom_inertia[ids]
@@ -120,6 +141,21 @@ def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
     xx, yy, zz, xy, xz, yz = added(np.stack(parts, axis=1).reshape(-1, 6))
     moments, axes = principal_axes(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
     return float(total), moments, Pose(com, axes)
+
+
+def _in_groups(c: Compilation, body: Body) -> np.ndarray:
+    """Ids of the body's geoms of the groups that count for its inertia."""
+    f = c.fields
+    first, last = c.settings_of(body.element).inertiagrouprange
+    start, count = f["body_geomadr"][body.id], f["body_geomnum"][body.id]
+    ids = np.arange(start, start + count) if count else np.zeros(0, int)
+    return ids[(f["geom_group"][ids] >= first) & (f["geom_group"][ids] <= last)]
+
+
+def _weighty(c: Compilation, body: Body) -> np.ndarray:
+    """Those of these geoms that have mass."""
+    ids = _in_groups(c, body)
+    return ids[c.geom_mass[ids] > LIGHTEST]
 
 
 def _turned(inertia: np.ndarray, quat: np.ndarray) -> np.ndarray:

@@ -1,0 +1,234 @@
+"""Masses and inertias of bodies from the sizes of their geoms, as the compiler infers them.
+
+The rules of MJCF's `inertiafromgeom` on traced sizes, masses and densities: moments of uniform
+solids and surfaces (any mechanics handbook; `compile/geometry/primitive.py` has them in numpy), the
+parallel-axis theorem, principal axes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import GeomType
+from jaxsim.functions.principal import principal
+from jaxsim.functions.quaternion import quat_to_mat
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_model
+
+THOMSEN = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
+LAYER = 1e-6  # thickness of the layer whose moments an ellipsoid's shell has [m]
+
+Array = jax.Array
+
+
+def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
+    """Return the model with the inertias that its geoms' sizes, masses and densities give.
+
+    Of bodies whose inertia the compiler inferred from geoms (`inertiafromgeom`) it computes
+    `body_mass`, `body_ipos`, `body_iquat` and `body_inertia` again; other bodies stay as they are.
+    A geom has the mass that was written, else its density times its volume, or area for a shell.
+    Call `set_const` afterwards for what follows from masses. Pure: it works under jit, vmap and
+    grad. Not looked at again is which geoms have mass, and which bodies count as simple
+    (`body_simple`), of which only the discrete integrator takes notice.
+
+    Where bodies of several geoms have equal moments, these are moved apart by the square root of
+    the precision, so that derivatives are right. Meshes keep their volume and shape.
+
+    Args:
+      m: the model; `geom_size`, `geom_pos` and `geom_quat` count.
+      mass: mass of each geom, (ngeom,) [kg]; None: as written in the model.
+      density: of geoms without written mass, () or (ngeom,) [kg/m^3, kg/m^2 for shells]; None: as
+        written in the model.
+
+    Raises:
+      ValueError: both are given, have other shapes, or the model does not tell what its inertias
+        were inferred from: it was made from MuJoCo's, or `<compiler>` has settotalmass or
+        balanceinertia.
+
+    Example:
+      >>> ball = "<body><freejoint/><geom size='0.1'/></body>"
+      >>> m = load_model(f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
+      >>> heavy = set_const(set_inertia(m.replace(geom_size=2 * m.geom_size)))
+      >>> round(float(heavy.body_mass[1] / m.body_mass[1]), 3)
+      8.0
+    """
+    check_model("set_inertia", m)
+    rows, body, bounds = _matter(m)
+    mass, density = _given(m, mass, density)
+    geom = np.array([row[0] for row in rows])
+    content, unit = _solids(m, rows)
+    rho = np.array([row[2] for row in rows]) if density is None else density[geom]
+    written = np.array([row[1] is not None for row in rows])
+    fixed = jnp.asarray([row[1] or 0.0 for row in rows], content.dtype)
+    weight = jnp.where(written, fixed, jnp.asarray(rho, content.dtype) * content)
+    weight = weight if mass is None else mass[geom]
+
+    # center of mass, and the tensor about it in the frame of the body
+    slot = np.searchsorted(np.unique(body), body)  # of the geoms' bodies among those inferred
+    count, ids = slot[-1] + 1, np.unique(body)
+    total = jax.ops.segment_sum(weight, slot, count)
+    pos = m.geom_pos[geom]
+    com = jax.ops.segment_sum(weight[:, None] * pos, slot, count) / total[:, None]
+    axes = jax.vmap(quat_to_mat)(m.geom_quat[geom])
+    arm = pos - com[slot]
+    own = (axes * (weight[:, None] * _second(unit))[:, None, :]) @ axes.swapaxes(1, 2)
+    second = own + weight[:, None, None] * arm[:, :, None] * arm[:, None, :]
+    second = jax.ops.segment_sum(second, slot, count)
+
+    # one geom gives its own frame; of several the principal axes are new, the largest moment first
+    single = np.bincount(slot) == 1
+    first = np.searchsorted(slot, np.arange(count))
+    quat, ipos = m.geom_quat[geom[first]], jnp.where(single[:, None], pos[first], com)
+    moments = weight[first][:, None] * unit[first]
+    if not single.all():
+        turn, central = jax.vmap(principal)(second[~single])
+        quat = quat.at[~single].set(turn)
+        moments = moments.at[~single].set(jnp.sum(central, axis=1, keepdims=True) - central)
+    least = jnp.asarray(bounds, total.dtype)
+    return m.replace(
+        body_mass=m.body_mass.at[ids].set(jnp.maximum(total, least[:, 0])),
+        body_inertia=m.body_inertia.at[ids].set(jnp.maximum(moments, least[:, 1:])),
+        body_ipos=m.body_ipos.at[ids].set(ipos),
+        body_iquat=m.body_iquat.at[ids].set(quat),
+    )
+
+
+def _second(moments: Array) -> Array:
+    """Second moments along the axes from the moments of inertia about them, (n, 3)."""
+    return jnp.sum(moments, axis=1, keepdims=True) / 2 - moments
+
+
+def _matter(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
+    """Geoms that inferred bodies consist of, the body of each, and least mass and moments."""
+    table = m.body_matter if "body_matter" in m.structure else ()
+    rows = [row for of in table if of for row in of[2]]
+    if not rows:
+        raise ValueError(
+            "set_inertia: the model does not tell of which geoms the inertia of a body was "
+            "inferred; load it from MJCF whose bodies have no <inertial>, without settotalmass and "
+            "balanceinertia"
+        )
+    body = np.concatenate([np.full(len(of[2]), b) for b, of in enumerate(table) if of])
+    return rows, body, np.array([of[:2] for of in table if of])
+
+
+def _given(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
+    """The arguments as arrays (ngeom,), or None."""
+    if mass is not None and density is not None:
+        raise ValueError("set_inertia: give masses or densities of geoms, not both")
+    out = []
+    for name, value in (("mass", mass), ("density", density)):
+        shapes = [(m.ngeom,)] if name == "mass" else [(), (m.ngeom,)]
+        if value is not None and jnp.shape(value) not in shapes:
+            raise ValueError(f"{name}: expected shape {shapes[-1]}, got {brief(value)}")
+        given = None if value is None else jnp.asarray(value).astype(m.body_mass.dtype)
+        out.append(None if given is None else jnp.broadcast_to(given, (m.ngeom,)))
+    return out[0], out[1]
+
+
+def _solids(m: Model, rows: list) -> tuple[Array, Array]:
+    """Volume or area of geoms (n,), and their moments per mass (n, 3)."""
+    kinds = [(int(m.geom_type[row[0]]), row[3]) for row in rows]
+    dtype = m.geom_size.dtype
+    content, unit = jnp.zeros(len(rows), dtype), jnp.zeros((len(rows), 3), dtype)
+    for kind in sorted(set(kinds)):
+        here = np.array([i for i, k in enumerate(kinds) if k == kind])
+        if GeomType(kind[0]) in (GeomType.MESH, GeomType.SDF):
+            volume = jnp.asarray([rows[i][4] for i in here], dtype)
+            moments = jnp.asarray([rows[i][5] for i in here], dtype)
+        else:
+            size = m.geom_size[np.array([rows[i][0] for i in here])]
+            volume, axes = (SHELLS if kind[1] else SOLIDS)[kind[0]](*size.T)
+            moments = jnp.stack(axes, axis=1)
+        content, unit = content.at[here].set(volume), unit.at[here].set(moments)
+    return content, unit
+
+
+# volume or area, and three moments per mass, of sizes (n,)
+
+
+def _ball(r: Array, *_: Array) -> tuple:
+    return 4 / 3 * np.pi * r**3, (0.4 * r**2,) * 3
+
+
+def _sphere_shell(r: Array, *_: Array) -> tuple:
+    return 4 * np.pi * r**2, (2 / 3 * r**2,) * 3
+
+
+def _capsule(r: Array, half: Array, _: Array) -> tuple:
+    barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
+    axial = barrel * r**2 / 2 + caps * 0.4 * r**2
+    across = barrel * (r**2 / 4 + half**2 / 3) + caps * (0.4 * r**2 + half**2 + 0.75 * half * r)
+    return _per_mass(barrel + caps, across, across, axial)
+
+
+def _capsule_shell(r: Array, half: Array, _: Array) -> tuple:
+    tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
+    axial = tube * r**2 + caps * 2 / 3 * r**2
+    across = tube * (r**2 / 2 + half**2 / 3) + caps * (2 / 3 * r**2 + half**2 + half * r)
+    return _per_mass(tube + caps, across, across, axial)
+
+
+def _cylinder(r: Array, half: Array, _: Array) -> tuple:
+    across = r**2 / 4 + half**2 / 3
+    return 2 * np.pi * r**2 * half, (across, across, r**2 / 2)
+
+
+def _cylinder_shell(r: Array, half: Array, _: Array) -> tuple:
+    tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
+    axial = tube * r**2 + disks * r**2 / 2
+    across = tube * (r**2 / 2 + half**2 / 3) + disks * (r**2 / 4 + half**2)
+    return _per_mass(tube + disks, across, across, axial)
+
+
+def _ellipsoid(x: Array, y: Array, z: Array) -> tuple:
+    return 4 / 3 * np.pi * x * y * z, ((y**2 + z**2) / 5, (x**2 + z**2) / 5, (x**2 + y**2) / 5)
+
+
+def _ellipsoid_shell(x: Array, y: Array, z: Array) -> tuple:
+    """Area by Thomsen's formula; moments of a thin layer as the change of volume moments with the
+    axes, in the middle of the layer: no small difference of large numbers."""
+    mean = ((x * y) ** THOMSEN + (x * z) ** THOMSEN + (y * z) ** THOMSEN) / 3
+
+    def grown(h: Array) -> Array:
+        volume, moments = _ellipsoid(x + h, y + h, z + h)
+        return jnp.stack([volume, *(volume * a for a in moments)])
+
+    layer = jax.jvp(grown, (jnp.full_like(x, LAYER / 2),), (jnp.ones_like(x),))[1]
+    return 4 * np.pi * mean ** (1 / THOMSEN), tuple(part / layer[0] for part in layer[1:])
+
+
+def _box(x: Array, y: Array, z: Array) -> tuple:
+    return 8 * x * y * z, ((y**2 + z**2) / 3, (x**2 + z**2) / 3, (x**2 + y**2) / 3)
+
+
+def _box_shell(x: Array, y: Array, z: Array) -> tuple:
+    """Six rectangles, a pair across each axis: the walls have the square, others a third of it."""
+    sides, squares = (8 * y * z, 8 * x * z, 8 * x * y), (x**2, y**2, z**2)
+    total = sides[0] + sides[1] + sides[2]
+    xx, yy, zz = ((total + 2 * sides[i]) * squares[i] / 3 for i in range(3))
+    return _per_mass(total, yy + zz, xx + zz, xx + yy)
+
+
+def _per_mass(content: Array, *moments: Array) -> tuple:
+    return content, tuple(moment / content for moment in moments)
+
+
+SOLIDS: dict[int, Callable[..., tuple]] = {
+    GeomType.SPHERE: _ball,
+    GeomType.CAPSULE: _capsule,
+    GeomType.ELLIPSOID: _ellipsoid,
+    GeomType.CYLINDER: _cylinder,
+    GeomType.BOX: _box,
+}
+SHELLS: dict[int, Callable[..., tuple]] = {
+    GeomType.SPHERE: _sphere_shell,
+    GeomType.CAPSULE: _capsule_shell,
+    GeomType.ELLIPSOID: _ellipsoid_shell,
+    GeomType.CYLINDER: _cylinder_shell,
+    GeomType.BOX: _box_shell,
+}
