@@ -111,41 +111,54 @@ def _places(room: int) -> Array:
 
 
 def four_corners(p: Polygon) -> tuple[Array, Array]:
-    """Up to four corners that span much of the area: their places `[4, n]`, and how many.
+    """Return up to four corners that span much of the area: their indices `[4, n]`, and how many.
 
     Calipers: the corners a, b, c, d go around the polygon; each is moved on as long as that makes
-    the quadrilateral larger, d first, then c, then b; then a goes on by one.
+    the quadrilateral larger, d first, then c, then b; then a goes on by one. A move to an equal
+    area is made as well, but no corner passes the next: in a regular polygon many quadrilaterals
+    are equal and lead to a larger one, and rounding must not decide whether it is reached. Of equal
+    quadrilaterals the one whose mean is nearest to that of the polygon is kept, so that a symmetric
+    polygon is held symmetrically.
     """
     count = p.number
-    eps = 16 * float(jnp.finfo(p.point.x.dtype).eps)
+    equal = 4 * float(jnp.finfo(p.point.x.dtype).eps) ** (2 / 3)  # of the area
     zero = jnp.zeros_like(count)
+    row = jnp.arange(4, dtype=jnp.int32)[:, None]
+    exists = _places(p.out.shape[0]) < count[None]
+    each = 1 / jnp.maximum(count, 1).astype(p.point.x.dtype)
+    mean = p.point.map(lambda x: each * jnp.sum(jnp.where(exists, x, 0), axis=0))
 
     def following(k: Array) -> Array:
         return jnp.where(k + 1 >= in_front(count, k), 0, k + 1)
 
-    def area(corners: Array) -> Array:
+    def area(corners: Array) -> tuple[Array, Array]:
+        """Twice the area, and how far the mean of the corners is from that of the polygon."""
         points = _at(p.point, corners)
         cross = (points[2] - points[0]).cross(points[3] - points[1])
-        return cross.norm()
+        away = points.map(lambda x: 0.25 * jnp.sum(x, axis=0)) - mean
+        return cross.norm(), away.dot(away)
 
     start = jnp.stack([zero, zero + 1, zero + 2, zero + 3])
-    row = jnp.arange(4, dtype=jnp.int32)[:, None]
     small = count <= 4
 
     class State(NamedTuple):
         corners: Array
         best: Array
         size: Array
+        away: Array
         moving: Array  # 3, 2, 1: which corner is tried; 0: a goes on
         done: Array
 
     def turn(s: State) -> State:
         tried = jnp.where(row == s.moving[None], following(s.corners), s.corners)
-        size = area(tried)
-        larger = (s.moving > 0) & (size > s.size * (1 + eps)) & ~s.done
+        met = jnp.any((row == s.moving[None]) & (tried == jnp.roll(s.corners, -1, axis=0)), axis=0)
+        size, away = area(tried)
+        moves = (s.moving > 0) & (size >= s.size * (1 - equal)) & ~met & ~s.done
+        larger = moves & (size > s.size * (1 + equal))
+        better = larger | (moves & (away < s.away - equal * s.size))
         # what is tried next: the same again, or the one before; after b comes d; d not larger: a
         failed = jnp.where(s.moving == 3, 0, jnp.where(s.moving == 2, 1, 3))
-        moving = jnp.where(larger, jnp.where(s.moving == 3, 2, s.moving), failed)
+        moving = jnp.where(moves, jnp.where(s.moving == 3, 2, s.moving), failed)
         # a goes on; what it meets goes on before it
         a, b, c, d = s.corners
         b_met = b == a
@@ -155,17 +168,18 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
         d2 = jnp.where(c_met & (d == c2), following(d), d)
         on = s.moving == 0
         moved = jnp.stack([a + 1, b2, c2, d2])
-        corners = jnp.where(on, moved, jnp.where(larger, tried, s.corners))
+        corners = jnp.where(on, moved, jnp.where(moves, tried, s.corners))
         done = s.done | (on & (a + 1 >= count))
         return State(
             jnp.where(s.done, s.corners, corners),
-            jnp.where(larger, tried, s.best),
+            jnp.where(better, tried, s.best),
             jnp.where(larger, size, s.size),
+            jnp.where(better, away, s.away),
             jnp.where(on, 3, moving),
             done,
         )
 
-    state = State(start, start, area(start), zero + 3, small)
+    state = State(start, start, *area(start), zero + 3, small)
     last = lax.while_loop(lambda s: ~jnp.all(s.done), turn, state)
     return jnp.where(small, start, last.best), jnp.minimum(count, 4)
 
