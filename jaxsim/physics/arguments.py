@@ -109,10 +109,13 @@ def check_count(name: str, value: Any, most: int | None = None) -> int:
 
 
 def check_room(contacts: Any, pairs: Any = None) -> None:
-    """Raises ValueError if something is no number of contacts or pairs to have room for."""
+    """Raise ValueError if a capacity for contacts or near pairs is not a positive integer."""
     for name, number in (("contacts", contacts), ("pairs", pairs)):
-        if number is not None:
-            check_count(name, number, MOST_CONTACTS)
+        if number is not None and check_count(name, number, MOST_CONTACTS) == 0:
+            raise ValueError(
+                f"{name}: expected a capacity of at least 1, got 0; leave {name} out for one that "
+                'follows from the model, or turn contacts off with <flag contact="disable"/>'
+            )
 
 
 def check_smooth(value: Any) -> float | None:

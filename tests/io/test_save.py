@@ -110,7 +110,7 @@ def test_streams_and_memory(tmp_path):
 def test_room_for_contacts():
     data = {"arm": to_bytes(arm())}
     assert jaxsim.load_model("arm", data, contacts=7).ncontact == 7
-    assert jaxsim.load_model("arm", data, contacts=0).ncontact == 1
+    assert jaxsim.load_model("arm", data, contacts=1).ncontact == 1
 
 
 def test_double_to_single_precision_is_what_compiling_gives():

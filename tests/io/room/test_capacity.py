@@ -46,6 +46,16 @@ def test_custom_numbers_of_the_file(load):
     assert budgets(called) == [1, 1]
 
 
+@pytest.mark.parametrize("name", ["contacts", "pairs"])
+@pytest.mark.parametrize(
+    "load",
+    [jaxsim.load_model, lambda xml, **room: put_model(mujoco.MjModel.from_xml_string(xml), **room)],
+)
+def test_a_capacity_of_zero_is_refused(load, name):
+    with pytest.raises(ValueError, match=f"{name}: expected a capacity of at least 1, got 0"):
+        load(text(), **{name: 0})
+
+
 @pytest.mark.parametrize("none", [0, -1, "nan"])
 def test_numbers_that_ask_for_nothing(none):
     """MJX takes -1 for no bound."""

@@ -111,8 +111,8 @@ ROUND = frozenset({SPHERE, ELLIPSOID})
 COLLIDERS |= {(HFIELD, kind): ON_FIELD for kind in CONVEX_KINDS}
 # With smooth contacts: finds every point that may touch, where the other one chooses among them.
 SMOOTH = {COLLIDERS[PLANE, BOX]: Collider(plane_box_corners, 8)}
-# kinds that never touch, in MuJoCo too; for the last it has a function that only warns
-NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD), (HFIELD, SDF)})
+# kinds that never touch, in MuJoCo too
+NEVER = frozenset({(PLANE, PLANE), (PLANE, HFIELD), (HFIELD, HFIELD)})
 
 
 def collider_ahead(kind: tuple[int, int], options: Options) -> Collider | None:

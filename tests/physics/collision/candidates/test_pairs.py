@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import jaxsim
 from jaxsim.enums import DisableBit, GeomType
 from jaxsim.physics.collision.candidates.pairs import candidate_pairs
 from jaxsim.physics.collision.candidates.table import COLLIDERS, NEVER
@@ -100,9 +101,28 @@ def test_no_pairs_when_contacts_are_disabled(flag):
     assert not len(candidate_pairs(mj, flag).geom1)
 
 
-def test_every_pair_of_shapes_has_a_collider_or_never_touches():
+REFUSED = {(GeomType.HFIELD, GeomType.SDF)}
+
+
+def test_every_pair_of_shapes_has_a_collider_or_never_touches_or_is_refused():
     """Of the types of shapes that a geom in a model may have."""
     shapes = [k for k in GeomType if GeomType.PLANE <= k <= GeomType.SDF]
     assert len(shapes) == 9
     for a, b in itertools.combinations_with_replacement(shapes, 2):
-        assert ((a, b) in COLLIDERS) != ((a, b) in NEVER)
+        assert sum([(a, b) in COLLIDERS, (a, b) in NEVER, (a, b) in REFUSED]) == 1
+
+
+def test_a_height_field_under_an_sdf_geom_is_refused_by_name(refused):
+    """Only where they may touch."""
+    text = """<mujoco><extension><plugin plugin="mujoco.sdf.torus"><instance name="t">
+      <config key="radius1" value=".2"/><config key="radius2" value=".05"/></instance></plugin>
+      </extension><asset><mesh name="t"><plugin instance="t"/></mesh>
+      <hfield name="h" nrow="2" ncol="2" size="1 1 .1 .1" elevation="0 0 0 0"/></asset>
+      <worldbody><geom name="land" type="hfield" hfield="h"/><body name="b" pos="0 0 1"><freejoint/>
+      <geom name="ring" type="sdf" mesh="t" {}><plugin instance="t"/></geom></body></worldbody>
+      </mujoco>"""
+    message = next(iter(refused(lambda: jaxsim.load_model(text.format("")))))
+    assert "land" in message
+    assert "ring" in message
+    assert "a hfield and a sdf cannot collide" in message
+    assert not jaxsim.load_model(text.format('contype="0" conaffinity="0"')).unsupported
