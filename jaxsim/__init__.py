@@ -45,6 +45,7 @@ from jaxsim.io.bridge import make_data as make_data
 from jaxsim.io.bridge import put_data as put_data
 from jaxsim.io.bridge import put_model as put_model
 from jaxsim.io.load import load_model as load_model
+from jaxsim.io.restructure import replace_structure as replace_structure
 from jaxsim.io.save import save_model as save_model
 from jaxsim.io.write_back import write_back as write_back
 from jaxsim.model.callbacks import Callbacks as Callbacks
@@ -186,6 +187,8 @@ from jaxsim.physics.query.ray_of_geom import ray_mesh as ray_mesh
 from jaxsim.physics.query.total_mass import get_total_mass as get_total_mass
 from jaxsim.physics.query.total_mass import set_total_mass as set_total_mass
 from jaxsim.rollout.devices import over_devices as over_devices
+from jaxsim.rollout.log import WarningEvent as WarningEvent
+from jaxsim.rollout.log import log_warnings as log_warnings
 from jaxsim.rollout.loop import ControlLoop as ControlLoop
 from jaxsim.rollout.profile import Profile as Profile
 from jaxsim.rollout.profile import StageTime as StageTime

@@ -272,6 +272,38 @@ PACKAGE = {
     "studio": "an application in C++: not planned",
 }
 
+# functions of `mujoco.batch.Batch`; `d` has the worlds as its leading axis
+BATCH = {
+    "nsim": "`len(d.qpos)`",
+    "nthread": "XLA has its own threads; `jaxsim.BatchProgram` takes all devices",
+    "nstate": "`jaxsim.state_size(m, spec)`",
+    "persistent": "a Data has all that a world has",
+    "error": "`jaxsim.warning_counts(d)`, `jaxsim.check(d)`",
+    "bind": "the fields of `d`, with a leading axis",
+    **dict.fromkeys(
+        ("actuator", "body", "camera", "geom", "joint", "light", "sensor", "site", "tendon"),
+        "`jaxsim.Data.bind`, `jaxsim.Model.bind`: `d.bind(m, 'joint:hinge').qpos`",
+    ),
+    **dict.fromkeys(
+        ("equality", "material", "pair"), "`jaxsim.Model.bind`; `jaxsim.name2id` for a field of `d`"
+    ),
+    "keyframe": "`m.key_qpos[jaxsim.name2id(m, 'key', name)]` and its kin",
+    "numeric": "`m.numeric_data`, at `m.numeric_adr` of `jaxsim.name2id`",
+    "expand": "`m.replace(body_mass=masses)` with a leading axis, and `jax.vmap` over that field",
+    "expanded": "the fields that `in_axes` names",
+    "step": "`jax.vmap(jaxsim.step, (None, 0))`, several steps: `jaxsim.rollout`",
+    "forward": "`jax.vmap(jaxsim.forward, (None, 0))`",
+    "reset": "`jaxsim.reset_data(m, d, where=...)`",
+    "get_model": "`jax.tree.map(lambda a: a[i], models)`",
+    "set_models": "`jax.vmap` over models of one structure",
+    "models": "an argument of the function",
+    "get_data": "`d[i]`; `jaxsim.get_data` for MuJoCo's",
+    "set_const": "`jax.vmap(jaxsim.set_const)`",
+    "rollout": "`jax.vmap` of `jaxsim.rollout`; `jaxsim.BatchProgram`",
+    "jac": "`jax.vmap` of `jaxsim.jac` and its kin",
+    "ray": "`jax.vmap` of `jaxsim.ray`, `jaxsim.multi_ray`",
+}
+
 # the other families of the header
 FAMILIES = {
     "mjs_": "editing of models: `jaxsim.Spec`, whose elements have attributes (`docs/spec.md`)",
@@ -331,6 +363,8 @@ def reference() -> str:
     lines += _table("Without a counterpart", "why", absent())
     package = [Row(f"mujoco.{name}", words) for name, words in PACKAGE.items()]
     lines += _table("MuJoCo's Python package", "here", package)
+    batch = [Row(f"Batch.{name}", words) for name, words in BATCH.items()]
+    lines += _table("Many worlds: mujoco.batch", "here", batch)
     families = [Row(name, words) for name, words in FAMILIES.items()]
     lines += _table("Other families", "here", families)
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -64,7 +64,7 @@ def ray(
     vec: Array,
     geomgroup: Sequence[int] = (),
     flg_static: bool = True,
-    bodyexclude: Array | Sequence[int] | int = -1,
+    bodyexclude: Array | Sequence[int | str] | int | str = -1,
 ) -> tuple[jax.Array, jax.Array]:
     """Distance and geom of `jaxsim.ray`, which has the normal too. No `geomgroup`: all are met."""
     groups = [bool(g) for g in geomgroup] or None

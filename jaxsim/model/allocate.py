@@ -19,6 +19,7 @@ from jaxsim.model.data import (
     WAITING,
     Contact,
     Data,
+    absent,
 )
 from jaxsim.model.fields import Field
 from jaxsim.model.model import Model
@@ -65,7 +66,7 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     )
     unknown = sorted(names - Data.fields.keys())
     if unknown:
-        raise ValueError(f"keep: Data has no field {unknown[0]!r}")
+        raise ValueError(f"keep: {absent(unknown[0])}")
     return ALWAYS | names
 
 

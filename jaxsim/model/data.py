@@ -14,6 +14,7 @@ from jaxsim.enums import MINAWAKE
 from jaxsim.math.components import Components
 from jaxsim.model.bind import Bound
 from jaxsim.model.fields import Record, array, nested, work
+from jaxsim.words import remedy
 
 FAR = 1e10  # distance at a place without a contact [m]
 AWAKE = -(1 + MINAWAKE)  # `tree_asleep` of a tree that has just moved
@@ -244,8 +245,15 @@ class Data(Record):
     efc_pos = array("nrow", unit="m or rad", doc="position of the constraint", keep=False)
     efc_margin = array("nrow", unit="m or rad", doc="position where it begins to act", keep=False)
     efc_frictionloss = array("nrow", unit="N or N m", doc="bound of dry friction", keep=False)
+    efc_vel = array("nrow", unit="m/s or rad/s", doc="velocity of the constraint", keep=False)
+    efc_diagA = array("nrow", doc="approximate diagonal of J M^-1 J'", keep=False)
+    efc_R = array("nrow", doc="regularization", keep=False)
     efc_D = array("nrow", doc="inverse regularization", keep=False)
     efc_aref = array("nrow", unit="m/s^2 or rad/s^2", doc="reference acceleration", keep=False)
+    efc_b = array(
+        "nrow", unit="m/s^2 or rad/s^2", doc="J qacc_smooth - aref, of the dual problem", keep=False
+    )
+    efc_state = array("nrow", dtype="int", doc="ConstraintState; -1 past the last", keep=False)
     efc_force = array("nrow", unit="N or N m", doc="constraint force", keep=False)
 
     # islands and sleep, under the sleep flag
@@ -326,6 +334,10 @@ class Data(Record):
                 values |= _low_of(low, values[name], getattr(self, name), getattr(self, low))
         return super().replace(**values)
 
+    def _remedy(self, name: str, value: Any) -> str:
+        """What takes the place of the field, or the nearest name."""
+        return _instead(INSTEAD, name) or super()._remedy(name, value)
+
     def bind(self, m: Any, elements: Any) -> Bound[Self]:
         """The fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
 
@@ -377,6 +389,17 @@ def _instead(table: dict[str, str], name: str) -> str:
     return f": {table[name]}" if name in table else ""
 
 
+def absent(name: str) -> str:
+    """Why there is no field to keep of a name, with what takes its place or the nearest name."""
+    owner, _, inner = name.rpartition(".")
+    record, table = (Contact, OF_CONTACTS) if owner == "contact" else (Data, INSTEAD)
+    known = [n if record is Data else f"contact.{n}" for n in record.fields]
+    if owner == "contact" and inner in record.fields:
+        return f"{name}: the fields of contacts are kept together; keep 'contact'"
+    what = _instead(table, inner if owner == "contact" else name) or remedy(name, known, "")
+    return f"{record.__name__} has no field {(inner if owner == 'contact' else name)!r}{what}"
+
+
 # fields of mjContact that are not here: what takes their place
 OF_CONTACTS = {
     "mu": "friction[:, 0] / jnp.sqrt(m.opt.impratio), of elliptic cones",
@@ -386,13 +409,18 @@ OF_CONTACTS = {
 # fields of mjData, or of MJX's, that are not here: what takes their place
 INSTEAD = {
     "qM": "d.M, of a Data that keeps it, make_data(m, keep=['M', ...]); or jaxsim.full_m(m, d)",
-    "efc_R": "1 / d.efc_D, of a Data that keeps it; or of jaxsim.constraint_rows(m, d)",
-    "efc_vel": "d.efc_J @ d.qvel, of a Data that keeps efc_J; or jaxsim.mul_jac_vec(m, d, d.qvel)",
-    "efc_b": "jaxsim.mul_jac_vec(m, d, d.qacc_smooth) - efc_aref of jaxsim.constraint_rows(m, d)",
-    "efc_state": "of jaxsim.constraint_update(m, d, jaxsim.mul_jac_vec(m, d, d.qacc) - efc_aref)",
     "efc_AR": "jaxsim.project_constraint(m, d)",
     "efc_KBIP": "efc_aref of jaxsim.constraint_rows(m, d) has stiffness and damping in it",
-    "efc_diagApprox": "efc_D of jaxsim.constraint_rows(m, d) has it in it",
+    "efc_diagApprox": "d.efc_diagA, as in MuJoCo 4.0, of a Data that keeps it",
+    **dict.fromkeys(
+        ("efc_JT", "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J_rowsuper"),
+        "d.efc_J is dense, for its rows change with the state; d.efc_J.T, or "
+        "jax.experimental.sparse.BCSR.fromdense(d.efc_J)",
+    ),
+    **dict.fromkeys(
+        ("actuator_moment_rownnz", "moment_rownnz", "moment_rowadr", "moment_colind"),
+        "jaxsim.sparse_actuator_moment(m, d) has the pattern; d.actuator_moment is dense",
+    ),
 }
 
 # what a world always has: its state, its inputs and the counters of a step; under the sleep flag
@@ -407,6 +435,7 @@ SLEEP_STATE = frozenset(("tree_asleep", "tree_start"))
 OF_SLEEP = SLEEP_STATE | frozenset(
     "tree_awake body_awake ntree_awake nbody_awake nv_awake nisland tree_island".split()
 )
+OF_SINGLE = frozenset(LOW.values())  # in single precision
 OF_IPC = frozenset(("flexvert_lambda", "flexvert_conage"))  # of shells, with the flag
 OF_ROWS = tuple(name for name in Data.fields if name.startswith("efc_"))
 WAITING = frozenset("xpos xquat act_dot qfrc_smooth qacc_smooth".split())

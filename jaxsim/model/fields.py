@@ -24,6 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.words import remedy
+
 # trailing shape of the public array for each kind of value
 KINDS: dict[str, tuple[int, ...]] = {
     "real": (),
@@ -170,7 +172,10 @@ class Record:
         """
         unknown = values.keys() - self.fields.keys() - self.working.keys()
         if unknown:
-            raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)[0]!r}")
+            name = sorted(unknown)[0]
+            raise TypeError(
+                f"{type(self).__name__} has no field {name!r}{self._remedy(name, values[name])}"
+            )
         if not self._native:
             self._check(values)
             values = {n: self._typed(n, value) for n, value in values.items()}
@@ -257,6 +262,14 @@ class Record:
         """The sizes that the symbols in declarations stand for, as far as the record knows them."""
         del values
         return {}
+
+    def _remedy(self, name: str, value: Any) -> str:
+        """What to do about a field that there is not, for the end of a message."""
+        del value
+        for owner, field in self.fields.items():
+            if name in getattr(field.nested, "fields", ()):
+                return f": it is one of {owner}; tree_replace({{'{owner}.{name}': ...}})"
+        return remedy(name, self.fields)
 
     @property
     def impl(self) -> Impl:

@@ -16,9 +16,10 @@ from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, brief, nested, static
 from jaxsim.model.soft import shells
-from jaxsim.model.structure import HULLS_MOVED, Structure
+from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, Structure
 from jaxsim.model.switch.clashes import DECIDE, check_clashes, clashing
 from jaxsim.model.switch.switches import check_states, check_switches
+from jaxsim.words import remedy
 
 NO_CONTACTS = DisableBit.CONTACT | DisableBit.CONSTRAINT
 
@@ -338,6 +339,24 @@ class Model(Record):
         if not new.structure.clash_places or clashing(new):
             return new
         return new._restructured(clash_places=())
+
+    def _remedy(self, name: str, value: Any) -> str:
+        """The function for tables of the structure, or the nearest name."""
+        structure: Structure | None = self.structure
+        if structure is None or name not in structure:
+            own = [*self.fields, *CHANGEABLE]
+            of_option = super()._remedy(name, value)
+            return of_option if of_option.startswith(":") else remedy(name, own)
+        if name in CHANGEABLE:
+            return (
+                ": it is a table of the structure, which decides the program; "
+                f"jaxsim.replace_structure(m, {name}=...) gives a model with another, whose "
+                "functions are compiled again"
+            )
+        return (
+            ": it is a table of the structure, which decides the program; change the Spec, and "
+            "load it again"
+        )
 
     def _restructured(self, **tables: Any) -> Self:
         return self.converted({"structure": self.structure.replace(**tables)}, self._native)

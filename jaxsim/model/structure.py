@@ -105,6 +105,14 @@ class Structure:
         return f"Structure({sizes})"
 
 
+# tables that may be changed in a model that is made (io/restructure.py)
+CHANGEABLE = frozenset(
+    """jnt_limited jnt_actfrclimited jnt_group tendon_limited tendon_actfrclimited tendon_group
+    actuator_ctrllimited actuator_forcelimited actuator_actlimited actuator_group
+    geom_contype geom_conaffinity geom_condim geom_priority geom_group site_group""".split()
+)
+
+
 def _frozen(value: Table) -> Table:
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.copy()

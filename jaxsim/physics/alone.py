@@ -87,9 +87,11 @@ def make_constraint(m: Model, d: Data) -> Data:
     return d.replace(**{name: getattr(made, name) for name in MADE})
 
 
+# of rows: what depends on accelerations
+OF_ACCELERATION = ("efc_force", "efc_b", "efc_state")
 MADE = (
     *("contact", "ne", "nf", "nl", "nefc", "nisland", "tree_island"),
-    *(name for name in OF_ROWS if name != "efc_force"),
+    *(name for name in OF_ROWS if name not in OF_ACCELERATION),
 )
 
 

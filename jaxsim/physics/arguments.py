@@ -16,6 +16,7 @@ from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.fields import Record, brief
 from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.names import name2id
 from jaxsim.model.structure import Structure, derived
 
 Shape = tuple[int, ...]
@@ -137,6 +138,37 @@ def check_array(function: str, m: Model, name: str, value: Any) -> None:
         symbols = np.shape(value)[:1]
     dims = tuple(n if isinstance(n, int) else m.structure.sizes[n] for n in symbols)
     _check(function, m, name, value, dims, "; for many worlds use jax.vmap")
+
+
+# kinds of objects that functions ask of: how many a model has
+COUNTS = {"body": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam"}
+
+
+def object_id(function: str, m: Model, name: str, which: Any, kind: str | None = None) -> Any:
+    """The id of an object given by id or name; an id that is traced, or several, as they are.
+
+    Args:
+      function: the caller, for messages.
+      m: the model.
+      name: of the argument.
+      which: name, number or array.
+      kind: of the object, a key of `COUNTS`; None: the argument is named after it.
+
+    Raises:
+      ValueError: there is no such object.
+    """
+    kind = kind or name.rstrip("12")
+    if isinstance(which, str):
+        return name2id(m, kind, which)
+    if isinstance(which, jax.core.Tracer) or np.ndim(which):
+        return which
+    check_array(function, m, name, which)
+    if not np.issubdtype(np.asarray(which).dtype, np.integer):
+        raise ValueError(f"{function}: {name}: expected a name or a number, got {brief(which)}")
+    there = getattr(m, COUNTS[kind])
+    if not 0 <= (index := operator.index(which)) < there:
+        raise ValueError(f"{function}: {name}: there is no {kind} {index}; the model has {there}")
+    return index
 
 
 def check_points(function: str, m: Model, name: str, value: Any) -> None:

@@ -14,7 +14,14 @@ from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_array, check_callbacks, check_data, check_model
+from jaxsim.physics.arguments import (
+    COUNTS,
+    check_array,
+    check_callbacks,
+    check_data,
+    check_model,
+    object_id,
+)
 from jaxsim.physics.arrays.array import Array, Tree
 from jaxsim.physics.arrays.native import Short, worlds
 from jaxsim.physics.arrays.programs import Programs
@@ -57,6 +64,10 @@ def public(
         check_model(name, m)
         m = m if own is None else m.replace(callbacks=own)
         check_callbacks(name, m)
+        rest = [
+            object_id(name, m, n, a) if n in COUNTS else a
+            for n, a in zip(names[1:], rest, strict=False)
+        ]
         for argument, value in zip(names[1:], rest, strict=False):
             if argument == "d":
                 check_data(name, m, value)

@@ -23,6 +23,7 @@ from jaxsim.functions import (
 )
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
 from jaxsim.model.structure import Structure, derived
 from jaxsim.physics.api import jac, solve_m
 from jaxsim.physics.arrays.array import Array
@@ -66,7 +67,7 @@ class Perturb(NamedTuple):
 
 
 def init_perturb(
-    m: Model, d: Data, camera: Camera, body: Array | int, localpos: Array, active: int = 0
+    m: Model, d: Data, camera: Camera, body: Array | int | str, localpos: Array, active: int = 0
 ) -> Perturb:
     """Takes hold of a body: the reference is where it is.
 
@@ -80,10 +81,11 @@ def init_perturb(
       m: the model.
       d: data, of which qpos and qvel (and the poses of mocap bodies) count.
       camera: from where the mouse is seen.
-      body: number () of the body, as from `select`.
+      body: number () or name of the body, as from `select`.
       localpos: the point that is held, in the body's frame, (3,) [m], as from `select`.
       active: bits of `PertBit`.
     """
+    body = name2id(m, "body", body) if isinstance(body, str) else body
     body = jnp.asarray(body, jnp.int32)
     held = jnp.maximum(body, 0)
     at = moving_body(m, d, held)

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import mujoco
+import mujoco.batch
 import pytest
 
 from jaxsim.cli.functions import (
+    BATCH,
     FAMILIES,
     INSTEAD,
     PACKAGE,
@@ -53,12 +55,18 @@ def test_what_is_named_exists_and_says_what_it_is(row):
 
 
 def test_what_takes_the_place_of_a_function_exists():
-    for text in (*INSTEAD.values(), *PACKAGE.values()):
+    for text in (*INSTEAD.values(), *PACKAGE.values(), *BATCH.values()):
         for dotted in re.findall(r"jaxsim\.[\w.]*\w", text):
             module = ".".join(dotted.split(".")[:2])
             if importlib.util.find_spec(module):
                 importlib.import_module(module)
             value_of(dotted)
+
+
+def test_every_function_of_many_worlds_has_a_row():
+    theirs = {name for name in vars(mujoco.batch.Batch) if not name.startswith("_")}
+    assert theirs == set(BATCH)
+    assert len(theirs) >= 25
 
 
 def test_every_module_of_the_package_has_a_row():

@@ -10,9 +10,10 @@ import pytest
 import jaxsim
 from jaxsim.enums import DisableBit
 from jaxsim.errors import UnsupportedError
-from jaxsim.model.data import OF_IPC, OF_SLEEP, Contact, Data
+from jaxsim.model.data import OF_IPC, OF_SINGLE, OF_SLEEP, Contact, Data
 
-FIELDS = [n for n, f in Data.fields.items() if f.nested is None and n not in OF_SLEEP | OF_IPC]
+NOT_HERE = OF_SLEEP | OF_IPC | OF_SINGLE
+FIELDS = [n for n, f in Data.fields.items() if f.nested is None and n not in NOT_HERE]
 XML = """
 <mujoco>
   <option noslip_iterations="1"/>

@@ -8,7 +8,7 @@ import pytest
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.model.data import OF_IPC, OF_SLEEP, Data
+from jaxsim.model.data import OF_IPC, OF_SINGLE, OF_SLEEP, Data
 from jaxsim.physics import forward
 from jaxsim.physics.make_data import (
     make_data,
@@ -150,7 +150,8 @@ def test_keep_says_what_is_carried(m):
     assert lean.qpos is not None
     assert chosen.M.shape == (m.nv, m.nv)
     everything = make_data(m, keep="all")
-    assert all(getattr(everything, n) is not None for n in Data.fields.keys() - OF_SLEEP - OF_IPC)
+    absent = OF_SLEEP | OF_IPC | OF_SINGLE
+    assert all(getattr(everything, n) is not None for n in Data.fields.keys() - absent)
 
 
 def test_keep_with_a_wrong_name(m):

@@ -42,7 +42,7 @@ def dense(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarra
 
 def rows(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> np.ndarray:
     """A field of the constraint rows of mjData, with as many places as there is room for."""
-    empty = -1 if name in ("efc_type", "efc_id") else 0
+    empty = -1 if name in ("efc_type", "efc_id", "efc_state") else 0
     count, theirs = data.nefc, getattr(data, name)
     if name == "efc_J":
         mujoco = sys.modules[type(model).__module__.partition(".")[0]]

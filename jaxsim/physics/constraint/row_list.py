@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import ConstraintType
+from jaxsim.enums import ConstraintState, ConstraintType
 from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arrays.array import Array
@@ -21,6 +21,7 @@ from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import picked
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided
+from jaxsim.physics.constraint.row_state import cones, each
 from jaxsim.physics.constraint.rows import ContactRows, SingleRows
 from jaxsim.physics.solver.constraint_force import row_forces
 
@@ -40,6 +41,7 @@ class ConstraintRows(NamedTuple):
       efc_frictionloss: bound of a row of dry friction, else 0, (n,).
       efc_force: constraint force at `qacc`, (n,); with PGS, no-slip iterations, the discrete
         integrator or the flag diagexact, that of `forward`.
+      efc_diagA: diagonal of J M^-1 J', approximated, by which regularization is scaled, (n,).
     """
 
     active: jax.Array
@@ -52,13 +54,14 @@ class ConstraintRows(NamedTuple):
     efc_aref: jax.Array
     efc_frictionloss: jax.Array
     efc_force: jax.Array
+    efc_diagA: jax.Array
 
 
 def list_rows(m: Model, d: Data) -> Data:
     """Writes those fields of the rows that `d` keeps, `efc_J` and its kin.
 
     As in MuJoCo the rows that take part stand first, `nefc` of them. The places past them are zero,
-    and of `efc_type` and `efc_id` -1. Needs the rows of `d`, and `qacc` for their forces.
+    and of `efc_type`, `efc_id` and `efc_state` -1. Needs the rows of `d`, and its `qacc`.
     """
     kept = [name for name in OF_ROWS if getattr(d, name) is not None]
     if not kept:
@@ -77,7 +80,8 @@ def list_rows(m: Model, d: Data) -> Data:
         rest = ((0, room - count), *((0, 0),) * (a.ndim - 1))
         return jnp.pad(a, rest, constant_values=none)
 
-    return d.replace(**{name: packed(getattr(rows, name)) for name in kept})
+    made = {n: FOLLOW[n](d, rows) if n in FOLLOW else getattr(rows, n) for n in kept}
+    return d.replace(**{name: packed(a) for name, a in made.items()})
 
 
 def _nothing(a: Array) -> np.ndarray:
@@ -107,7 +111,7 @@ def _none(qacc: Array) -> list:
     """The fields of ConstraintRows for no rows at all."""
     real = jnp.zeros((0, *qacc.shape[1:]), qacc.dtype)
     whole = real.astype(jnp.int32)
-    return [whole > 0, whole, whole, real[:, None] * qacc[None], *[real] * 6]
+    return [whole > 0, whole, whole, real[:, None] * qacc[None], *[real] * 7]
 
 
 def _one(block: SingleRows, force: Array, qacc: Array) -> list:
@@ -117,7 +121,19 @@ def _one(block: SingleRows, force: Array, qacc: Array) -> list:
     owner = column(block.ids.astype(np.int32), qacc)
     J, none = block.J.dense(len(qacc)), jnp.zeros_like(cost.D)
     pos, margin = (none if a is None else a + none for a in (block.pos, block.margin))
-    return [cost.D > 0, kind, owner, J, pos, margin, cost.D, block.aref, floss, force]
+    return [
+        cost.D > 0,
+        kind,
+        owner,
+        J,
+        pos,
+        margin,
+        cost.D,
+        block.aref,
+        floss,
+        force,
+        _diagonal(cost.D, block.soft),
+    ]
 
 
 def _pyramid(d: Data, force: list, number: Array) -> list:
@@ -164,7 +180,46 @@ def _contact(
     flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
     kind = jnp.where(_frictionless(block.cost), flat, np.int32(block.type))
     kind, floss = jnp.broadcast_to(kind, D.shape), jnp.zeros_like(D)
-    return [D > 0, kind, number, J, *place, D, aref, floss, force]
+    diagonal = _diagonal(D, block.soft)
+    return [D > 0, kind, number, J, *place, D, aref, floss, force, diagonal]
+
+
+def _diagonal(D: Array, soft: Array) -> Array:
+    """The inverse inertia that a regularization R = soft A is of; zero of a row that is not active.
+
+    Of contacts with friction it is that for which the rows beside the first have theirs.
+    """
+    product = D * soft
+    return jnp.where(product > 0, 1 / jnp.where(product > 0, product, 1.0), 0)
+
+
+def _inverse_of_active(rows: ConstraintRows) -> Array:
+    return jnp.where(rows.active, 1 / jnp.where(rows.active, rows.efc_D, 1.0), 0)
+
+
+def _state(d: Data, rows: ConstraintRows) -> Array:
+    """ConstraintState of the rows at `d.qacc`."""
+    jar = apply(rows.efc_J, d.qacc) - rows.efc_aref
+    state, force, cost = each(rows, jar)
+    contact = d.rows.contact
+    if contact is not None and d.found is not None and isinstance(contact.cost, Elliptic):
+        state, *_ = cones(contact.cost, rows, jar, state, force, cost)
+    return jnp.where(rows.active, state, np.int32(ConstraintState.SATISFIED))
+
+
+def _of_smooth(d: Data, rows: ConstraintRows) -> Array:
+    """Acceleration of the rows without constraints; zero where it is not known, as in `inverse`."""
+    acc = jnp.zeros_like(d.qvel) if d.qacc_smooth is None else d.qacc_smooth
+    return apply(rows.efc_J, acc)
+
+
+# fields of rows that follow from others
+FOLLOW: dict[str, Callable[[Data, ConstraintRows], Array]] = {
+    "efc_vel": lambda d, rows: apply(rows.efc_J, d.qvel),
+    "efc_R": lambda d, rows: _inverse_of_active(rows),
+    "efc_b": lambda d, rows: _of_smooth(d, rows) - rows.efc_aref,
+    "efc_state": _state,
+}
 
 
 def _frictionless(cost: Pyramid | Elliptic) -> Array | bool:

@@ -1,14 +1,12 @@
 """The distance of two geoms, from the configuration alone; MuJoCo's `mj_geomDistance`."""
 
-import operator
-
 import jax
 import jax.numpy as jnp
 
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.names import name2id
+from jaxsim.physics.arguments import object_id
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body.kinematics import kinematics
@@ -45,13 +43,8 @@ def given_geoms(m: Model, *geoms: Array | int | str) -> list[Array | int]:
       ValueError: there is no such geom, or the distance is not supported. Of ids that are known
         only when the program runs every geom of the model has to be supported.
     """
-    ids = [name2id(m, "geom", g) if isinstance(g, str) else g for g in geoms]
-    known = [None if isinstance(g, jax.core.Tracer) else operator.index(g) for g in ids]
-    for number, geom in enumerate(known, start=1):
-        if geom is not None and not 0 <= geom < m.ngeom:
-            raise ValueError(
-                f"geom_distance: geom{number}: there is no geom {geom}; the model has {m.ngeom}"
-            )
+    ids = [object_id("geom_distance", m, f"geom{k}", geom) for k, geom in enumerate(geoms, start=1)]
+    known = [None if isinstance(g, jax.core.Tracer) else g for g in ids]
     first, second = known
     if first is None or second is None:
         lacks = (lack_of(m, geom) for geom in range(m.ngeom))

@@ -1,7 +1,5 @@
 """Whether points are inside a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
 
-import operator
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +7,7 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.names import name2id
-from jaxsim.physics.arguments import check_array, check_data, check_model, check_points
+from jaxsim.physics.arguments import check_array, check_data, check_model, check_points, object_id
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.arrays.programs import Programs
@@ -40,21 +37,11 @@ def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax
     check_data("inside_site", m, d)
     check_points("inside_site", m, "point", point)
     point = jnp.asarray(point).astype(m.qpos0.dtype)
-    site = items(_given(m, site), m.qpos0.dtype)
+    site = object_id("inside_site", m, "site", site)
+    check_array("inside_site", m, "site", site)
+    site = items(site, m.qpos0.dtype)
     found = _inside(m, d, site, point.reshape(-1, 3))
     return found if point.ndim == 2 else found[0]
-
-
-def _given(m: Model, site: Array | int | str) -> Array | int:
-    if isinstance(site, str):
-        return name2id(m, "site", site)
-    if isinstance(site, jax.core.Tracer):
-        check_array("inside_site", m, "site", site)
-        return site
-    site = operator.index(site)
-    if not 0 <= site < m.nsite:
-        raise ValueError(f"inside_site: site: there is no site {site}; the model has {m.nsite}")
-    return site
 
 
 def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:

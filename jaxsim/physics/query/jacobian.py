@@ -29,7 +29,7 @@ def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
       m: model.
       d: data, of which qpos (and the poses of mocap bodies) count.
       point: position in the world, (3,) [m].
-      body: id of the body.
+      body: id or name of the body.
 
     Returns:
       jacp (nv, 3), jacr (nv, 3): velocity of the point and angular velocity of the body in world
@@ -74,7 +74,7 @@ def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) ->
       d: data, of which qpos (and the poses of mocap bodies) count.
       point: position in the world, (3,) [m].
       axis: vector in world axes, (3,), of any length.
-      body: id of the body.
+      body: id or name of the body.
 
     Returns:
       jac_point (nv, 3), jac_axis (nv, 3): velocity of the point, and rate of change of the axis,
@@ -99,7 +99,7 @@ def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]
       m: model.
       d: data, of which qpos and qvel (and the poses of mocap bodies) count.
       point: position in the world, (3,) [m].
-      body: id of the body.
+      body: id or name of the body.
 
     Returns:
       jacp (nv, 3), jacr (nv, 3) [1/s of those of `jac`].
@@ -127,7 +127,7 @@ def apply_ft(
       force: in world axes, (3,) [N].
       torque: in world axes, (3,) [N m].
       point: where the force acts, in the world, (3,) [m].
-      body: id of the body.
+      body: id or name of the body.
       qfrc_target: generalized force to which it is added, (nv,), such as `d.qfrc_applied`.
 
     Returns:

@@ -4,7 +4,6 @@ MuJoCo's `mj_objectVelocity` and `mj_objectAcceleration`. The objects of a kind 
 (`body/object_frame.py`), and one of them picked.
 """
 
-import operator
 from collections.abc import Callable
 
 import jax
@@ -16,7 +15,7 @@ from jaxsim.enums import ObjType
 from jaxsim.math import Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.model.names import name2id
+from jaxsim.physics.arguments import object_id
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.select import pick
 from jaxsim.physics.body import object_frame as frames
@@ -100,17 +99,8 @@ def _given(
         known = ", ".join(f"'{name}'" for name in names)
         raise ValueError(f"{function}: objtype: expected one of {known}, got {objtype!r}")
     kind = ObjType(kind)
-    count, word = KINDS[kind]
-    if isinstance(objid, str):
-        return kind, name2id(m, word, objid)
-    if not isinstance(objid, jax.core.Tracer) and not np.shape(objid):
-        objid = operator.index(objid)
-        if not 0 <= objid < getattr(m, count):
-            there = getattr(m, count)
-            raise ValueError(
-                f"{function}: objid: there is no {word} {objid}; the model has {there}"
-            )
-    return kind, objid
+    _, word = KINDS[kind]
+    return kind, object_id(function, m, "objid", objid, word)
 
 
 @bounded(256)
@@ -164,7 +154,7 @@ def local_to_global(m: Model, d: Data, pos: Array, quat: Array, body: Array) -> 
       d: data, of which qpos (and the poses of mocap bodies) count.
       pos: position in the body's frame, (3,) [m].
       quat: orientation in the body's frame, (4,), norm 1.
-      body: id of the body.
+      body: id or name of the body.
 
     Returns:
       xpos (3,) [m], xmat (3, 3).

@@ -11,6 +11,7 @@ from jaxsim.cache import bounded
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import (
     check_array,
     check_as_many,
@@ -49,7 +50,7 @@ def ray(
     vec: Array,
     geomgroup: Sequence[bool] | Array | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | Sequence[int] | int = -1,
+    bodyexclude: Array | Sequence[int | str] | int | str = -1,
 ) -> RayHit:
     """Where rays pnt + x vec, x >= 0, first meet a geom that is drawn.
 
@@ -66,8 +67,8 @@ def ray(
         vector meets nothing. One point serves all directions, one direction all points.
       geomgroup: six numbers, whether geoms of each group are met; None: all are. Known when traced.
       flg_static: whether geoms that are fixed to the world are met. Known when traced.
-      bodyexclude: number () of a body whose geoms are not met, or of several (k,), such as all of a
-        robot that carries the sensor; -1: none.
+      bodyexclude: number () or name of a body whose geoms are not met, or those of several (k,),
+        such as all of a robot that carries the sensor; -1: none.
 
     Returns:
       A RayHit: dist () or (n,), in lengths of `vec` ([m] if this is a unit vector), -1 if nothing
@@ -88,7 +89,7 @@ def multi_ray(
     vec: Array,
     geomgroup: Sequence[bool] | Array | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | Sequence[int] | int = -1,
+    bodyexclude: Array | Sequence[int | str] | int | str = -1,
     cutoff: Array | float | None = None,
 ) -> RayHit:
     """Where rays from one point, in many directions, first meet a geom that is drawn.
@@ -129,12 +130,12 @@ def _cast(
     vec: Array,
     geomgroup: Sequence[bool] | Array | None,
     flg_static: bool,
-    bodyexclude: Array | Sequence[int] | int,
+    bodyexclude: Array | Sequence[int | str] | int | str,
     cutoff: Array | float | None = None,
 ) -> RayHit:
     """What rays meet, one or many, of arguments that are to be checked."""
     pnt, vec, single = given_rays(name, m, d, pnt, vec)
-    bodyexclude = jnp.asarray(bodyexclude)
+    bodyexclude = jnp.asarray(_ids(m, bodyexclude))
     if bodyexclude.ndim != 1:  # there may be several
         check_array(name, m, "bodyexclude", bodyexclude)
     elif not jnp.issubdtype(bodyexclude.dtype, np.integer):
@@ -208,3 +209,12 @@ def given_groups(
             f"traced, got {groups!r}"
         )
     return tuple(bool(g) for g in np.asarray(groups))
+
+
+def _ids(m: Model, bodies: Array | Sequence[int | str] | int | str) -> Array | Sequence[int] | int:
+    """Numbers of bodies given by number or name."""
+    if isinstance(bodies, str):
+        return name2id(m, "body", bodies)
+    if isinstance(bodies, Sequence):
+        return [name2id(m, "body", b) if isinstance(b, str) else b for b in bodies]
+    return bodies

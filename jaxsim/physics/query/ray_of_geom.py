@@ -16,7 +16,7 @@ from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.physics.arguments import check_array
+from jaxsim.physics.arguments import check_array, object_id
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.native import worlds
 from jaxsim.physics.arrays.programs import Programs
@@ -197,12 +197,6 @@ def given_geom(name: str, m: Model, geom: Array | int | str) -> Array | int:
     Raises:
       ValueError: there is no such geom.
     """
-    if isinstance(geom, str):
-        return name2id(m, "geom", geom)
-    if isinstance(geom, jax.core.Tracer):
-        check_array(name, m, "geom", geom)
-        return geom
-    geom = operator.index(geom)
-    if not 0 <= geom < m.ngeom:
-        raise ValueError(f"{name}: geom: there is no geom {geom}; the model has {m.ngeom}")
+    geom = object_id(name, m, "geom", geom)
+    check_array(name, m, "geom", geom)
     return geom

@@ -1,0 +1,146 @@
+"""Changing tables of a model's structure after it was made: limits, collision masks, groups.
+
+They decide the shape of the program, as MuJoCo's bytes and integers do there at run time: a changed
+model is another program, which is compiled when it is first called. What follows from the tables is
+computed again: rows of limits, pairs of geoms, capacities, and what cannot be simulated.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim.enums import JointType
+from jaxsim.errors import AssetError
+from jaxsim.io.consistency import check_structure
+from jaxsim.io.room.capacity import with_room
+from jaxsim.io.room.near import near_at_start
+from jaxsim.io.room.start import boxes_at_start
+from jaxsim.io.unsupported import unsupported
+from jaxsim.model.model import Model
+from jaxsim.model.structure import CHANGEABLE, Structure
+from jaxsim.physics.collision.convex.hull import touchable, without_hull
+from jaxsim.physics.refusal import named
+from jaxsim.words import remedy
+
+# what says that a range counts: the range, and the kind of its owner
+RANGES = {
+    "jnt_limited": ("jnt_range", "joint"),
+    "tendon_limited": ("tendon_range", "tendon"),
+    "actuator_ctrllimited": ("actuator_ctrlrange", "actuator"),
+    "actuator_forcelimited": ("actuator_forcerange", "actuator"),
+    "actuator_actlimited": ("actuator_actrange", "actuator"),
+    "jnt_actfrclimited": ("jnt_actfrcrange", "joint"),
+    "tendon_actfrclimited": ("tendon_actfrcrange", "tendon"),
+}
+OF_CONTACTS = frozenset(n for n in CHANGEABLE if n.startswith("geom_") and n != "geom_group")
+
+
+def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -> Model:
+    """A model with other tables of its structure, such as `jnt_limited` or `geom_contype`.
+
+    They decide the program: the functions that the new model is given to are compiled again. Data
+    of the old model is good for the new one unless `m.ncontact` has changed.
+
+    Args:
+      m: the model, outside of jit.
+      contacts: contacts a world has room for, if collision masks change; None: what loading gives,
+        at least as many as now.
+      tables: new values of `jaxsim.model.structure.CHANGEABLE`: one for each joint, geom, ... , or
+        one number for all.
+
+    Raises:
+      ValueError: there is no such table, it is one that cannot be changed, or values do not fit.
+
+    Example:
+      >>> free = jaxsim.replace_structure(m, jnt_limited=0)
+      >>> int(free.jnt_limited.sum())
+      0
+    """
+    if any(isinstance(a, jax.core.Tracer) for a in (*jax.tree.leaves(m), *tables.values())):
+        raise ValueError(
+            "replace_structure: tables decide the program: change them outside of jit, vmap, grad"
+        )
+    values = {name: _table(m, name, value) for name, value in tables.items()}
+    for name in values.keys() & RANGES.keys():
+        _check_range(m, name, values[name])
+    structure = _with_bodies(m.structure.replace(**values))
+    try:
+        check_structure(structure)
+    except AssetError as error:
+        raise ValueError(f"replace_structure: {error}") from None
+    new = m.converted({"structure": structure}, native=False)
+    if OF_CONTACTS & values.keys():
+        new = _with_contacts(m, new, contacts)
+    refused = unsupported(new, {}, None)
+    return new.converted({"structure": new.structure.replace(**refused)}, native=False)
+
+
+def _with_bodies(s: Structure) -> Structure:
+    """The masks of bodies, in which those of their geoms are together."""
+    tables = {}
+    for name in ("contype", "conaffinity"):
+        of_body = np.zeros_like(getattr(s, f"body_{name}"))
+        np.bitwise_or.at(of_body, s.geom_bodyid, getattr(s, f"geom_{name}").astype(of_body.dtype))
+        if (of_body != getattr(s, f"body_{name}")).any():
+            tables[f"body_{name}"] = of_body
+    return s.replace(**tables) if tables else s
+
+
+def _table(m: Model, name: str, value: Any) -> np.ndarray:
+    """A new table, of the type and shape of the old one."""
+    if name not in CHANGEABLE:
+        if name in m.fields:
+            what = f"is an array, not a table: m.replace({name}=...)"
+        elif name in m.structure:
+            what = "cannot be changed in a model: change the Spec, and load it again"
+        else:
+            what = f"is no table of a model{remedy(name, CHANGEABLE)}"
+        raise ValueError(f"replace_structure: {name} {what}")
+    old = getattr(m.structure, name)
+    given = np.asarray(value)
+    if given.dtype.kind not in "biu" or given.shape not in ((), old.shape):
+        raise ValueError(
+            f"replace_structure: {name}: expected whole numbers of shape {old.shape}, got "
+            f"{given.dtype}{list(given.shape)}"
+        )
+    return np.broadcast_to(given.astype(old.dtype), old.shape).copy()
+
+
+def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
+    """Refuses limits without a range."""
+    field, kind = RANGES[name]
+    span = np.asarray(getattr(m, field))
+    empty = limited.astype(bool) & ~(span[:, 0] < span[:, 1])
+    if name == "jnt_limited":
+        free = limited.astype(bool) & (m.jnt_type == JointType.FREE)
+        if free.any():
+            which = named(m, "joint", int(np.flatnonzero(free)[0]))
+            raise ValueError(f"replace_structure: {which}: a free joint has no limits")
+    if empty.any():
+        i = int(np.flatnonzero(empty)[0])
+        raise ValueError(
+            f"replace_structure: {named(m, kind, i)}: {name} needs a range, {field}[{i}] is "
+            f"{span[i].tolist()}; give it one first: m.replace({field}=...)"
+        )
+
+
+def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
+    """The model with the pairs, and room for the contacts, of its new masks."""
+    was, now = (touchable(lambda n, s=a.structure: getattr(s, n)) for a in (m, new))
+    lacks = np.flatnonzero(now & ~was & without_hull(new.structure))
+    if len(lacks):
+        which = named(m, "geom", int(lacks[0]))
+        raise ValueError(
+            f"replace_structure: {which}: its mesh did not collide when the model was made, and "
+            "has no hull; change the Spec, and load it again"
+        )
+    boxes = boxes_at_start(new)
+    own = {*near_at_start(new, boxes), "nnear", "body_rest", "ncontact"}
+    rest = Structure({n: getattr(new.structure, n) for n in new.structure if n not in own})
+    bare = new.converted({"structure": rest}, native=False)
+    wished = contacts
+    found = with_room(bare, wished, m.nnear or None)
+    if wished is None and found.ncontact < m.ncontact:
+        found = with_room(bare, m.ncontact, m.nnear or None)
+    return found

@@ -1,0 +1,76 @@
+"""State, force and cost of listed constraint rows at given residuals.
+
+MuJoCo's documentation, Computation: Constraint model, Primal problem.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.enums import ConstraintState, ConstraintType
+from jaxsim.physics.arrays.array import Array
+from jaxsim.physics.constraint.cone import Elliptic
+
+DRY = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
+
+
+def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
+    """State, force and cost of rows on their own, at residuals `jar`, `[n, *W]`.
+
+    Args:
+      rows: the ConstraintRows.
+      jar: J a - aref.
+    """
+    D, floss = rows.efc_D, rows.efc_frictionloss
+    kind = rows.efc_type
+    dry = (kind == DRY[0]) | (kind == DRY[1])
+    bound = floss / jnp.where(rows.active, D, 1)
+    pulls, pushes = dry & (jar <= -bound), dry & (jar >= bound)
+    free = ~dry & (kind != ConstraintType.EQUALITY) & (jar >= 0)
+    state = jnp.full(jar.shape, ConstraintState.QUADRATIC, jnp.int32)
+    for where, named in (
+        (free, ConstraintState.SATISFIED),
+        (pulls, ConstraintState.LINEARNEG),
+        (pushes, ConstraintState.LINEARPOS),
+    ):
+        state = jnp.where(where, np.int32(named), state)
+    force = jnp.where(free, 0, jnp.where(pulls, floss, jnp.where(pushes, -floss, -D * jar)))
+    beyond = floss * (jnp.abs(jar) - 0.5 * bound)
+    cost = jnp.where(pulls | pushes, beyond, jnp.where(free, 0, 0.5 * D * jar * jar))
+    return state, force, cost
+
+
+def cones(
+    of: Elliptic, rows: Any, jar: Array, state: Array, force: Array, cost: Array
+) -> tuple[Array, Array, Array, Array]:
+    """The same with the rows of elliptic contacts, which stand last, contact by contact."""
+    size = len(of.D)
+    contacts = of.D[0].shape[0]
+    first = len(jar) - size * contacts
+
+    def apart(a: Array) -> list:
+        a = jnp.broadcast_to(a, (len(jar), *rows.efc_D.shape[1:]))[first:]
+        return [a.reshape(contacts, size, *a.shape[1:])[:, k] for k in range(size)]
+
+    def joined(a: Array, parts: list) -> Array:
+        new = jnp.stack(parts, axis=1)
+        return jnp.concatenate([a[:first], new.reshape(size * contacts, *new.shape[2:])])
+
+    r = apart(jar)
+    piece = of.at(r)
+    free, below = of.zones(r)
+    quadratic, satisfied = ConstraintState.QUADRATIC, ConstraintState.SATISFIED
+    zone = jnp.where(below, np.int32(quadratic), np.int32(ConstraintState.CONE))
+    zone = jnp.where(free, np.int32(satisfied), zone)
+    none = jnp.zeros_like(piece.cost)
+    bends = (of.D[0] > 0) & ~free & ~below
+    hessian = jnp.stack(
+        [jnp.stack([jnp.where(bends, a, 0) for a in row], axis=1) for row in piece.weight], axis=1
+    )
+    return (
+        joined(state, [zone] * size),
+        joined(force, piece.force),
+        joined(cost, [piece.cost, *[none] * (size - 1)]),
+        hessian,
+    )
