@@ -171,6 +171,10 @@ from jaxsim.physics.query.history import read_ctrl as read_ctrl
 from jaxsim.physics.query.history import read_sensor as read_sensor
 from jaxsim.physics.query.inside_site import inside_site as inside_site
 from jaxsim.physics.query.mass_matrix import MassFactor as MassFactor
+from jaxsim.physics.query.matrix.sparse import sparse_actuator_moment as sparse_actuator_moment
+from jaxsim.physics.query.matrix.sparse import sparse_flexedge_j as sparse_flexedge_j
+from jaxsim.physics.query.matrix.sparse import sparse_m as sparse_m
+from jaxsim.physics.query.matrix.sparse import sparse_ten_j as sparse_ten_j
 from jaxsim.physics.query.object_motion import object_acceleration as object_acceleration
 from jaxsim.physics.query.object_motion import object_velocity as object_velocity
 from jaxsim.physics.query.plugin_params import get_plugin_params as get_plugin_params

@@ -1,0 +1,1 @@
+"""Matrices of a state in other forms than those that Data keeps."""

@@ -1,0 +1,108 @@
+"""Matrices of a state by rows (CSR), with the patterns that MuJoCo stores for them.
+
+The patterns are tables of the model, known when a program is traced: numbers are taken from the
+dense matrices, and the indices are constants. `jax.vmap` makes matrices with leading axes of them.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental.sparse import BCSR
+
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model
+from jaxsim.physics.actuator.transmission import moment_pattern
+from jaxsim.physics.api import full_m
+from jaxsim.physics.arguments import check_data, check_model
+
+Pattern = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def sparse_m(m: Model, d: Data) -> BCSR:
+    """Return the lower triangle of the mass matrix, with the pattern M_rownnz, M_rowadr, M_colind.
+
+    The whole is `A + jnp.tril(A, -1).T` with `A = sparse_m(m, d).todense()`.
+
+    Args:
+      m: the model.
+      d: one world; `d.M` if it keeps that, else the mass matrix at its qpos.
+
+    Returns:
+      A `jax.experimental.sparse.BCSR` (nv, nv): `data` are the values, in MuJoCo's order, `indices`
+      the columns, `indptr` where rows begin.
+    """
+    check_model("sparse_m", m)
+    check_data("sparse_m", m, d)
+    s = m.structure
+    return _taken(full_m(m, d) if d.M is None else d.M, (s.M_rownnz, s.M_rowadr, s.M_colind))
+
+
+def sparse_ten_j(m: Model, d: Data) -> BCSR:
+    """Return the Jacobian of the tendons (ntendon, nv), with the pattern of `ten_J` in mjModel.
+
+    Args, returns: as for `sparse_m`; `d` keeps `ten_J`.
+
+    Raises:
+      ValueError: `d` does not keep `ten_J`.
+    """
+    s = m.structure
+    pattern = s.ten_J_rownnz, s.ten_J_rowadr, s.ten_J_colind
+    return _taken(_kept("sparse_ten_j", m, d, "ten_J"), pattern)
+
+
+def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
+    """Return the moment arms of the actuators (nout, nv): entries that may differ from zero.
+
+    MuJoCo finds this pattern at each state. Here it is that of the model: of joints and tendons the
+    same, of sites, cranks and bodies all dofs that move them.
+
+    Args, returns: as for `sparse_m`; `d` keeps `actuator_moment`.
+
+    Raises:
+      ValueError: `d` does not keep `actuator_moment`.
+    """
+    at = moment_pattern(m)
+    count = np.bincount(at.row, minlength=m.nout)
+    pattern = count, np.cumsum(count) - count, at.col
+    return _taken(_kept("sparse_actuator_moment", m, d, "actuator_moment"), pattern)
+
+
+def sparse_flexedge_j(m: Model, d: Data) -> BCSR:
+    """Return the Jacobian of the edges of flexes (nflexedge, nv), with the pattern in mjModel.
+
+    Args, returns: as for `sparse_m`; `d` keeps `flexedge_J`, which has the values already.
+
+    Raises:
+      ValueError: `d` does not keep `flexedge_J`.
+    """
+    s = m.structure
+    values = _kept("sparse_flexedge_j", m, d, "flexedge_J")
+    pattern = s.flexedge_J_rownnz, s.flexedge_J_rowadr, s.flexedge_J_colind
+    return _matrix(values, pattern, (s.nflexedge, s.nv))
+
+
+def _kept(function: str, m: Model, d: Data, name: str) -> jax.Array:
+    check_model(function, m)
+    check_data(function, m, d)
+    if getattr(d, name) is None:
+        raise ValueError(
+            f"{function}: this Data does not carry {name!r}; keep it: make_data(m, keep=[{name!r}])"
+        )
+    value: jax.Array = getattr(d, name)
+    return value
+
+
+def _taken(dense: jax.Array, pattern: Pattern) -> BCSR:
+    """The entries of a matrix at the places of a pattern."""
+    count, _, columns = pattern
+    row = np.repeat(np.arange(len(count)), count)
+    return _matrix(dense[row, columns[: len(row)]], pattern, dense.shape)
+
+
+def _matrix(values: jax.Array, pattern: Pattern, shape: tuple[int, ...]) -> BCSR:
+    count, _, columns = pattern
+    ends = np.concatenate([[0], np.cumsum(count)])
+    return BCSR(
+        (values, jnp.asarray(columns[: ends[-1]], jnp.int32), jnp.asarray(ends, jnp.int32)),
+        shape=shape,
+    )
