@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.envs.env import Env
+from jaxsim.envs.programs import Programs
 from jaxsim.envs.state import State
 from jaxsim.extra import needed
 from jaxsim.physics.arguments import check_count
@@ -24,7 +25,7 @@ dm_env = needed("dm_env", "dm-env")
 specs = needed("dm_env.specs", "dm-env")
 
 
-class DmEnv(dm_env.Environment):  # type: ignore[name-defined]
+class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
     """One world; after the end of an episode the next `step` begins anew, as dm_env has it.
 
     Args:
@@ -41,14 +42,18 @@ class DmEnv(dm_env.Environment):  # type: ignore[name-defined]
         self.env, self.length = env, check_count("length", length)
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         self._key = jax.random.key(seed)
-        self._programs = jax.jit(env.reset), jax.jit(env.step)
         self._over = True
         self.state: State | None = None
+        self._compile()
+
+    def _compile(self) -> None:
+        """Make what a pickle leaves out."""
+        self._reset, self._step = jax.jit(self.env.reset), jax.jit(self.env.step)
 
     def reset(self) -> Any:
         """A new episode: its first TimeStep."""
         self._key, own = jax.random.split(self._key)
-        self.state = self._programs[0](own, self.env.m)
+        self.state = self._reset(own, self.env.m)
         self._over = False
         return dm_env.restart(_host(self.state.obs))
 
@@ -61,7 +66,7 @@ class DmEnv(dm_env.Environment):  # type: ignore[name-defined]
         if self.state is None or self._over:
             return self.reset()
         action = jnp.asarray(action, self.state.reward.dtype)
-        self.state = self._programs[1](self.state, action, self.env.m)
+        self.state = self._step(self.state, action, self.env.m)
         reward, obs = _host(self.state.reward)[()], _host(self.state.obs)
         ended = bool(self.state.info["terminated"])
         self._over = ended or int(self.state.info["steps"]) >= self.length

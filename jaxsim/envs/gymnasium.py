@@ -4,29 +4,54 @@
     obs, info = worlds.reset(seed=0)
     obs, reward, terminated, truncated, info = worlds.step(worlds.action_space.sample())
 
+    env = gymnasium.make("jaxsim/Hopper-v5", render_mode="rgb_array")
+    env = gymnasium.wrappers.RecordVideo(env, "films")
+    worlds = gymnasium.make_vec("jaxsim/Hopper-v5", num_envs=256)
+
 What is returned are numpy arrays; on a device each step is one transfer of them. The physical state
 stays where it is.
 """
 
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.envs.current import current
 from jaxsim.envs.env import Env
+from jaxsim.envs.programs import Programs
+from jaxsim.envs.registration import register_tasks
 from jaxsim.envs.state import State
+from jaxsim.envs.tasks import make
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.extra import needed
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
+from jaxsim.view.picture.render import render
 
 gymnasium = needed("gymnasium", "rl")
 _MODE = gymnasium.vector.AutoresetMode
+register_tasks()
 MODES = {"next": _MODE.NEXT_STEP, "same": _MODE.SAME_STEP, None: _MODE.DISABLED}
 
 
-class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[name-defined]
+class Camera(NamedTuple):
+    """From where worlds are drawn, and how large.
+
+    Attributes:
+      camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one
+        that sees the whole model.
+      width, height: of a frame [pixels].
+    """
+
+    camera: Any = None
+    width: int = 320
+    height: int = 240
+
+
+class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[name-defined]
     """Many worlds as a `gymnasium.vector.VectorEnv`.
 
     Args:
@@ -35,11 +60,22 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[name-defin
       length: actions of an episode, after which it is truncated.
       autoreset: "next", "same" or None, as for `VectorEnv`.
       model, axes: models that differ between worlds (`randomize`).
+      randomize: what each episode draws of its model, as for `VectorEnv`.
+      render_mode: "rgb_array", or None: no pictures.
+      camera, width, height: of the pictures, as for `jaxsim.render`.
+
+    Raises:
+      ValueError: an argument is not what it should be.
 
     Attributes:
       state: the State of the worlds; None before the first `reset`. A control that is not finite is
         taken as zero and counted: `jaxsim.check(worlds.state.data)` tells of it.
     """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["rgb_array"],
+        "autoreset_mode": _MODE.NEXT_STEP,
+    }
 
     def __init__(
         self,
@@ -50,19 +86,56 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[name-defin
         autoreset: str | None = "next",
         model: Model | None = None,
         axes: Any = None,
+        randomize: Any = None,
+        render_mode: str | None = None,
+        camera: Any = None,
+        width: int = 320,
+        height: int = 240,
     ):
         self.num_envs = check_count("num_envs", num_envs)
-        self.metadata = {"autoreset_mode": MODES[autoreset], "render_modes": []}
-        self.render_mode = None
-        self.worlds = VectorEnv(env, length=length, autoreset=autoreset, model=model, axes=axes)
+        self.worlds = VectorEnv(
+            env, length=length, autoreset=autoreset, model=model, axes=axes, randomize=randomize
+        )
+        self.metadata = rendering(env) | {"autoreset_mode": MODES[autoreset]}  # type: ignore[misc]
+        self.render_mode = check_mode(render_mode)
+        self._camera = Camera(camera, width, height)
         self.single_observation_space, self.single_action_space = spaces(env)
         batch = gymnasium.vector.utils.batch_space
         self.observation_space = batch(self.single_observation_space, num_envs)
         self.action_space = batch(self.single_action_space, num_envs)
-        self._programs = jax.jit(self.worlds.reset), jax.jit(self.worlds.step)
-        self._chosen = jax.jit(self.worlds.reset_where)
         self._key: jax.Array | None = None
         self.state: State | None = None
+        self._compile()
+
+    def _compile(self) -> None:
+        """Make what a pickle leaves out."""
+        self._reset, self._step = jax.jit(self.worlds.reset), jax.jit(self.worlds.step)
+        self._chosen = jax.jit(self.worlds.reset_where)
+        self._frames = jax.jit(self._drawn)
+
+    def _drawn(self, state: State) -> jax.Array:
+        """Frames of all worlds, uint8 (num_envs, height, width, 3)."""
+        camera, width, height = self._camera
+
+        def frame(m: Model, d: Data) -> jax.Array:
+            seen = render(m, current(m, d), camera, width, height, what=("rgb",)).rgb
+            return jnp.round(255 * jnp.clip(seen, 0, 1)).astype(jnp.uint8)
+
+        m, axes = self.worlds.models(state)
+        return jax.vmap(frame, in_axes=(axes, 0))(m, state.data)
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """Return a picture of each world, uint8 (height, width, 3); None without `render_mode`.
+
+        Raises:
+          gymnasium.error.ResetNeeded: there is no state yet.
+        """
+        if self.render_mode is None:
+            gymnasium.logger.warn("render: pictures need render_mode='rgb_array' when it is made")
+            return None
+        if self.state is None:
+            raise gymnasium.error.ResetNeeded("call reset before render")
+        return tuple(_host(self._frames(self.state)))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -80,7 +153,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[name-defin
         keys = jax.random.split(own, self.num_envs)
         mask = (options or {}).get("reset_mask")
         if mask is None or self.state is None:
-            self.state = self._programs[0](keys)
+            self.state = self._reset(keys)
         else:
             self.state = self._chosen(self.state, self._mask(mask), keys)
         return _host(self.state.obs), {}
@@ -90,7 +163,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[name-defin
         if self.state is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         dtype = self.state.reward.dtype
-        self.state = self._programs[1](self.state, jnp.asarray(actions, dtype))
+        self.state = self._step(self.state, jnp.asarray(actions, dtype))
         info = self.state.info
         told: dict[str, Any] = _host(self.state.metrics) | {"diverged": _host(info["diverged"])}
         over = _host(self.state.done) > 0
@@ -112,13 +185,43 @@ class GymnasiumEnv(gymnasium.Env):  # type: ignore[name-defined]
     Args:
       env: the task.
       length: actions of an episode, after which it is truncated.
+      randomize: what each episode draws of its model, as for `VectorEnv`.
+      render_mode: "rgb_array", or None: no pictures.
+      camera, width, height: of the pictures, as for `jaxsim.render`.
     """
 
-    def __init__(self, env: Env, *, length: int = 1000):
-        self.worlds = GymnasiumVectorEnv(env, 1, length=length, autoreset=None)
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+
+    def __init__(
+        self,
+        env: Env,
+        *,
+        length: int = 1000,
+        randomize: Any = None,
+        render_mode: str | None = None,
+        camera: Any = None,
+        width: int = 320,
+        height: int = 240,
+    ):
+        self.worlds = GymnasiumVectorEnv(
+            env,
+            1,
+            length=length,
+            autoreset=None,
+            randomize=randomize,
+            render_mode=render_mode,
+            camera=camera,
+            width=width,
+            height=height,
+        )
         self.observation_space, self.action_space = spaces(env)
-        self.metadata: dict[str, Any] = {"render_modes": []}
-        self.render_mode = None
+        self.metadata = rendering(env)  # type: ignore[misc]
+        self.render_mode = render_mode
+
+    def render(self) -> np.ndarray | None:
+        """Return a picture of the world, uint8 (height, width, 3); None without `render_mode`."""
+        frames = self.worlds.render()
+        return None if frames is None else frames[0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -133,6 +236,61 @@ class GymnasiumEnv(gymnasium.Env):  # type: ignore[name-defined]
         obs, reward, terminated, truncated, info = self.worlds.step(np.asarray(action)[None])
         flags = bool(terminated[0]), bool(truncated[0])
         return _first(obs), float(reward[0]), *flags, _first(info)
+
+
+def make_env(task: str, **given: Any) -> GymnasiumEnv:
+    """Return a task by its name, for `gymnasium.make`, which itself ends episodes by their length.
+
+    Args:
+      task: one of `jaxsim.envs.tasks.TASKS`.
+      given: arguments of `GymnasiumEnv`, and of the task.
+    """
+    own, rest = _divided(given)
+    return GymnasiumEnv(make(task, **rest), **({"length": ENDLESS} | own))
+
+
+# what `gymnasium.make` looks at before it calls: other modes are wrappers of its own
+make_env.metadata = GymnasiumEnv.metadata  # type: ignore[attr-defined]
+
+
+def make_vector_env(
+    task: str, num_envs: int = 1, max_episode_steps: int | None = None, **given: Any
+) -> GymnasiumVectorEnv:
+    """Return many worlds of a task by its name, for `gymnasium.make_vec`.
+
+    Args:
+      task: one of `jaxsim.envs.tasks.TASKS`.
+      num_envs: how many worlds.
+      max_episode_steps: actions of an episode; None, or -1: without end.
+      given: arguments of `GymnasiumVectorEnv`, and of the task.
+    """
+    own, rest = _divided(given)
+    length = ENDLESS if max_episode_steps in (None, -1) else max_episode_steps
+    return GymnasiumVectorEnv(make(task, **rest), num_envs, **({"length": length} | own))
+
+
+OWN = ("length", "autoreset", "randomize", "render_mode", "camera", "width", "height")
+ENDLESS = 2**31 - 1  # actions of an episode that another ends
+
+
+def _divided(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of the adapter, and those of the task."""
+    own = {name: x for name, x in given.items() if name in OWN}
+    return own, {name: x for name, x in given.items() if name not in OWN}
+
+
+def rendering(env: Env) -> dict[str, Any]:
+    """The metadata of pictures: one for each action, in the time of the world."""
+    return {"render_modes": ["rgb_array"], "render_fps": max(round(1 / float(env.dt)), 1)}
+
+
+def check_mode(mode: str | None) -> str | None:
+    """Raises ValueError for a render mode that there is not."""
+    if mode not in (None, "rgb_array"):
+        raise ValueError(
+            f"render_mode: expected 'rgb_array' or None, got {mode!r}; for a window see jaxsim.view"
+        )
+    return mode
 
 
 def spaces(env: Env) -> tuple[Any, Any]:

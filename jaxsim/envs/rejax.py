@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
+from jaxsim.envs.programs import Programs
 from jaxsim.envs.state import State
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
@@ -51,7 +52,7 @@ class Parameters:
     max_steps_in_episode: int = struct.field(pytree_node=False, default=1000)
 
 
-class RejaxEnv:
+class RejaxEnv(Programs):
     """Worlds in the form of gymnax 0, which rejax speaks.
 
     Args:
@@ -78,7 +79,11 @@ class RejaxEnv:
                 "join them in `observe`"
             )
         self._observation = one.shape[1:]
-        count = worlds.count or 1
+        self._compile()
+
+    def _compile(self) -> None:
+        """Make what a pickle leaves out."""
+        count = self.worlds.count or 1
         self._reset_one = _by_batch(self.reset_all, count)
         self._step_one = _by_batch(self.step_all, count)
 

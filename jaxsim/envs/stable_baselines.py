@@ -32,6 +32,8 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
       num_envs: how many worlds.
       length: actions of an episode, after which it is truncated.
       model, axes: models that differ between worlds (`randomize`).
+      randomize: what each episode draws of its model, as for `VectorEnv`.
+      render_mode: "rgb_array", or None: no pictures.
 
     Attributes:
       worlds: the worlds as a `GymnasiumVectorEnv`; a control that is not finite is taken as zero
@@ -46,9 +48,19 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
         length: int = 1000,
         model: Model | None = None,
         axes: Any = None,
+        randomize: Any = None,
+        render_mode: str | None = None,
     ):
+        self.render_mode = render_mode
         self.worlds = GymnasiumVectorEnv(
-            env, num_envs, length=length, autoreset="same", model=model, axes=axes
+            env,
+            num_envs,
+            length=length,
+            autoreset="same",
+            model=model,
+            axes=axes,
+            randomize=randomize,
+            render_mode=render_mode,
         )
         self._actions: Any = None
         seen, action = self.worlds.single_observation_space, self.worlds.single_action_space
@@ -121,9 +133,10 @@ class StableBaselinesEnv(vec_env.VecEnv):  # type: ignore[name-defined]
         """False for each world: no wrapper of single environments is around it."""
         return [False for _ in self._get_indices(indices)]
 
-    def get_images(self) -> Sequence[None]:
-        """No pictures: None for each world."""
-        return [None] * self.num_envs
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """Return a picture of each world, uint8 (height, width, 3); None without `render_mode`."""
+        frames = self.worlds.render()
+        return [None] * self.num_envs if frames is None else list(frames)
 
     def _attribute(self, name: str) -> Any:
         task = self.worlds.worlds.env

@@ -19,6 +19,7 @@ from jax import lax
 
 from jaxsim.envs.checks import check_keys, check_models, check_state
 from jaxsim.envs.env import Env
+from jaxsim.envs.programs import Programs
 from jaxsim.envs.randomize import drawing
 from jaxsim.envs.state import State, select, with_warnings_of
 from jaxsim.model.data import Data
@@ -29,7 +30,7 @@ AUTORESET = ("next", "same", None)
 DRAWN = 3  # what is folded into a key for the model of an episode
 
 
-class VectorEnv:
+class VectorEnv(Programs):
     """Worlds side by side; `reset` and `step` are pure, to be used under `jit`, `scan` and `grad`.
 
     Args:
@@ -91,14 +92,6 @@ class VectorEnv:
         self._start = jax.vmap(self._started, in_axes=(axes, 0))
         self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
         self._renew = jax.vmap(self._next, in_axes=(axes, 0, 0, 0, 0))
-
-    def __getstate__(self) -> dict[str, Any]:
-        programs = ("_step", "_reset", "_start", "_act", "_renew")
-        return {name: x for name, x in vars(self).items() if name not in programs}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._compile()
 
     def reset(self, keys: jax.Array) -> State:
         """New episodes of all worlds.
@@ -163,6 +156,10 @@ class VectorEnv:
         assert self._drawing is not None
         own = jax.vmap(lambda key: jax.random.fold_in(key, DRAWN))(keys)
         return tuple(jax.vmap(self._drawing.leaves)(own))
+
+    def models(self, state: State) -> tuple[Model, Any]:
+        """Return the models of worlds, and of each leaf the axis of worlds or None."""
+        return self._models(self._model, state), self._axes
 
     def _models(self, m: Model, state: State) -> Model:
         """The models of worlds; `m` is what they have in common."""

@@ -22,7 +22,12 @@ _SIMPLEX = 4  # vertices that Qhull begins with, before it counts those that it 
 _FLAT = 1e-7  # share of the extent that is too little for another dimension, or none
 _OTHER_WAY = [1, 0, 2]  # corners of a face seen from its other side, in the oracle's order
 _WHERE = ("at one point", "on one line", "in one plane")
-_REMEDIES = ("a small sphere", "a thin capsule", "a primitive shape, such as a thin box")
+_REMEDIES = (
+    "a small sphere",
+    "a thin capsule",
+    "a primitive shape, such as a thin box; or, to be seen only, contype='0' conaffinity='0' on "
+    "the geom and on the mesh inertia='shell'",
+)
 _SURE = 1e-8  # sine between a normal and its face's plane from which on its sign is certain
 
 # The directions of `mesh_extrema`: -1, 0, 1 along each axis, the last one fastest.

@@ -130,6 +130,8 @@ def make_mesh(
     if not np.abs(vertex).max() <= LARGEST:
         raise AssetError(f"its coordinates are beyond {LARGEST:g} m; check its scale")
     over_hull, distribution = INERTIA[inertia]
+    if hull:
+        _ = surface.hull  # what has none is refused by that, whatever its inertia is made of
     face = surface.hull.face if over_hull else surface.face
     mass = distribution(vertex, placement.turned(face))
     moments, quat = principal_axes(mass.tensor, ALIGNED)

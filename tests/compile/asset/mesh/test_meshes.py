@@ -350,6 +350,16 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("inertia", ["", "exact", "legacy", "shell", "convex"])
+def test_a_flat_mesh_that_collides_is_told_what_loads(inertia):
+    """Whatever its inertia: the remedies that the message names do load."""
+    attrs = {**SIDES, **({"inertia": inertia} if inertia else {})}
+    assert_refused(model(attrs), "in one plane", "a thin box", VISUAL.replace('"', "'"))
+    assert_refused(model(attrs), "on the mesh inertia='shell'")
+    compile_string(model({**SIDES, "inertia": "shell"}, f'type="mesh" mesh="m" {VISUAL}'))
+    compile_string(model({**SIDES, "inertia": "shell"}, 'type="box" size=".5 .5 .001"'))
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_meshes(case):
     attrs, message = REFUSED[case]
