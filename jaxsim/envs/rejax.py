@@ -10,17 +10,21 @@ the learner only the end by the task itself is `done`: after an episode that was
 length, it goes on with the value of the new start. rejax works in single precision alone.
 """
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 
 from jaxsim.envs.programs import Programs
-from jaxsim.envs.state import State
+from jaxsim.envs.state import Observation, State
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
 from jaxsim.extra import needed
+from jaxsim.words import remedy
 
 spaces = needed("gymnax.environments.spaces", "rl")
 
@@ -59,8 +63,11 @@ class RejaxEnv(Programs):
       worlds: a `VectorEnv` that begins anew in the "next" way, or one that is wrapped.
 
     Raises:
-      ValueError: observations are a dict, worlds begin anew in another way, or JAX works in double
-        precision, in which rejax does not run.
+      ValueError: worlds begin anew in another way, or JAX works in double precision, in which rejax
+        does not run.
+
+    Observations that are a dict are one vector to rejax, their arrays side by side in the order of
+    their names; `columns` tells where each is.
     """
 
     name = "jaxsim"
@@ -72,13 +79,8 @@ class RejaxEnv(Programs):
         if worlds.autoreset != "next":
             raise ValueError(f"autoreset: rejax needs 'next', got {worlds.autoreset!r}")
         keys = jax.random.split(jax.random.key(0), worlds.count or 1)
-        one = jax.eval_shape(worlds.reset, keys).obs
-        if isinstance(one, dict):
-            raise ValueError(
-                f"observations: rejax takes an array, this task has a dict of {sorted(one)}; "
-                "join them in `observe`"
-            )
-        self._observation = one.shape[1:]
+        self._seen = jax.eval_shape(worlds.reset, keys).obs
+        self._observation = jax.eval_shape(self.flat, self._seen).shape[1:]
         self._compile()
 
     def _compile(self) -> None:
@@ -86,6 +88,33 @@ class RejaxEnv(Programs):
         count = self.worlds.count or 1
         self._reset_one = _by_batch(self.reset_all, count)
         self._step_one = _by_batch(self.step_all, count)
+
+    def flat(self, obs: Observation) -> jax.Array:
+        """Return observations of worlds as rejax has them: (worlds, size) if they are a dict."""
+        if not isinstance(obs, Mapping):
+            return obs
+        rows = [jnp.reshape(obs[name], (len(obs[name]), -1)) for name in sorted(obs)]
+        return jnp.concatenate([x.astype(jnp.float32) for x in rows], axis=1)
+
+    def columns(self, names: Sequence[str]) -> np.ndarray:
+        """Return which entries of the vector are those of some observations, rising.
+
+        Raises:
+          ValueError: observations are not a dict, or have no such name.
+        """
+        if not isinstance(self._seen, Mapping):
+            raise ValueError(f"observations are one array, not a dict with {names[0]!r}")
+        sizes = {n: math.prod(self._seen[n].shape[1:]) for n in sorted(self._seen)}
+        for name in names:
+            if name not in sizes:
+                there = "; there are: " + ", ".join(sizes)
+                raise ValueError(f"no observation {name!r}{remedy(name, sizes, there)}")
+        return np.flatnonzero(np.concatenate([np.full(n, x in names) for x, n in sizes.items()]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the observations, in the order of their entries; () if they are one array."""
+        return tuple(sorted(self._seen)) if isinstance(self._seen, Mapping) else ()
 
     @property
     def default_params(self) -> Parameters:
@@ -120,7 +149,7 @@ class RejaxEnv(Programs):
         world = self.worlds.reset(keys)
         zero = jnp.zeros_like(world.reward)
         steps = jnp.zeros(zero.shape, jnp.int32)
-        return world.obs, Episodes(world, zero, zero, steps)
+        return self.flat(world.obs), Episodes(world, zero, zero, steps)
 
     def step_all(self, state: Episodes, action: jax.Array) -> tuple[Any, ...]:
         """One action in each world: observation, state, reward, whether the task ended it."""
@@ -133,7 +162,7 @@ class RejaxEnv(Programs):
             jnp.where(over, score, state.last_score),
             jnp.where(over, world.info["steps"], state.last_steps),
         )
-        return world.obs, after, world.reward, world.info["terminated"]
+        return self.flat(world.obs), after, world.reward, world.info["terminated"]
 
 
 def _by_batch(function: Any, count: int) -> Any:

@@ -138,6 +138,11 @@ class Training:
     episodes: int = setting(16, doc="of an evaluation", least=1, most=MAX_SIZE)
     keep: int = setting(3, doc="checkpoints that are kept", least=1, most=MAX_SIZE)
     tensorboard: bool = setting(False, doc="whether to write events for TensorBoard too")
+    actor_obs: tuple[str, ...] = setting(
+        (),
+        doc="of a dict, the observations of the policy; else all but those named `privileged...`",
+    )
+    critic_obs: tuple[str, ...] = setting((), doc="those of the critic; else all")
     worlds: WorldsForm = setting(WorldsForm, doc="the worlds")
     ppo: PPOForm = setting(PPOForm, doc="settings of PPO")
     sac: SACForm = setting(SACForm, doc="settings of SAC")

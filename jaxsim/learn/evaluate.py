@@ -11,11 +11,12 @@ import jax.numpy as jnp
 from flax import struct
 from jax import lax
 
+from jaxsim.envs.state import Observation
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
 
 RECORDED = ("time", "qpos", "qvel", "ctrl")
-Act = Callable[[Any, jax.Array], jax.Array]
+Act = Callable[[Any, Observation], jax.Array]
 
 
 class Scores(struct.PyTreeNode):

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxsim.envs.rejax import RejaxEnv
+from jaxsim.envs.state import Observation
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
 from jaxsim.extra import needed
@@ -25,6 +27,7 @@ from jaxsim.io.config import Places
 from jaxsim.learn.config import Training
 
 rejax = needed("rejax", "rl")
+networks = needed("rejax.networks", "rl")
 
 ACTIONS = 2048  # at least so many in all worlds between two visits to the host
 
@@ -41,7 +44,7 @@ class Learner(NamedTuple):
 
     begin: Callable[[jax.Array], Any]
     learn: Callable[[Any], Any]
-    act: Callable[[Any, jax.Array], jax.Array]
+    act: Callable[[Any, Observation], jax.Array]
     actions: int
 
 
@@ -60,15 +63,75 @@ class _WholeBatch:
         )
 
 
-class _PPO(_WholeBatch, rejax.PPO):  # type: ignore[name-defined]
+class _SeesPart(_WholeBatch):
+    """Lets actor and critic see parts of an observation: the critic, say, what a robot cannot."""
+
+    @classmethod
+    def create_agent(cls, config: Any, env: Any, env_params: Any) -> dict[str, Any]:
+        parts = {name: config.pop(f"{name}_columns", ()) for name in ("actor", "critic")}
+        agent = super().create_agent(config, env, env_params)  # type: ignore[misc]
+        for name, columns in parts.items():
+            if columns:
+                old = agent[name]
+                fields = {n: getattr(old, n) for n in old.__dataclass_fields__}
+                fields = {n: x for n, x in fields.items() if n not in ("name", "parent")}
+                agent[name] = PARTIAL[type(old)](**fields, columns=columns)
+        return agent
+
+
+class _Actor:
+    columns: tuple[int, ...] = ()
+
+    def _action_dist(self, obs: jax.Array) -> Any:
+        return super()._action_dist(_part(self, obs))  # type: ignore[misc]
+
+
+class _GaussianPart(_Actor, networks.GaussianPolicy):  # type: ignore[name-defined]
+    columns: tuple[int, ...] = ()
+
+
+class _SquashedPart(_Actor, networks.SquashedGaussianPolicy):  # type: ignore[name-defined]
+    columns: tuple[int, ...] = ()
+
+
+class _ValuePart(networks.VNetwork):  # type: ignore[name-defined]
+    columns: tuple[int, ...] = ()
+
+    def __call__(self, obs: jax.Array) -> jax.Array:
+        return super().__call__(_part(self, obs))
+
+
+class _QPart(networks.QNetwork):  # type: ignore[name-defined]
+    columns: tuple[int, ...] = ()
+
+    def __call__(self, obs: jax.Array, action: jax.Array) -> jax.Array:
+        return super().__call__(_part(self, obs), action)
+
+
+PARTIAL = {
+    networks.GaussianPolicy: _GaussianPart,
+    networks.SquashedGaussianPolicy: _SquashedPart,
+    networks.VNetwork: _ValuePart,
+    networks.QNetwork: _QPart,
+}
+
+
+def _part(network: Any, obs: jax.Array) -> jax.Array:
+    """What a network sees of an observation, all of it if it has no columns."""
+    columns = getattr(network, "columns", ())
+    return obs[..., np.array(columns)] if columns else obs
+
+
+class _PPO(_SeesPart, rejax.PPO):  # type: ignore[name-defined]
     pass
 
 
-class _SAC(_WholeBatch, rejax.SAC):  # type: ignore[name-defined]
+class _SAC(_SeesPart, rejax.SAC):  # type: ignore[name-defined]
     pass
 
 
 ALGORITHMS = {"ppo": _PPO, "sac": _SAC}
+PRIVILEGED = "privileged"  # how names of observations begin that the policy does not see
 
 
 def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places) -> Learner:
@@ -80,7 +143,7 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
       places: where they were written.
 
     Raises:
-      ConfigError: the data of an update cannot be divided, observations are a dict.
+      ConfigError: the data of an update cannot be divided; an observation has no such name.
     """
     form = asdict(getattr(training, training.algorithm))
     count = training.worlds.count
@@ -100,15 +163,16 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
     if form.pop("anneal", False):
         form["learning_rate"] = _annealed(form, actions, training.steps)
     layers, activation = form.pop("hidden"), form.pop("activation")
-    networks = {"agent_kwargs": {"activation": activation}}
-    place = networks["agent_kwargs"] if training.algorithm == "ppo" else networks
+    sizes = {"agent_kwargs": {"activation": activation}}
+    place = sizes["agent_kwargs"] if training.algorithm == "ppo" else sizes
     place["hidden_layer_sizes"] = layers
     try:
         env = RejaxEnv(worlds)
     except ValueError as error:
         raise places.error("task", str(error)) from None
     kind: Any = ALGORITHMS[training.algorithm]
-    algorithm = kind.create(env=env, num_envs=count, **networks, **form)
+    parts = _columns(env, training, places)
+    algorithm = kind.create(env=env, num_envs=count, **sizes, **parts, **form)
     iteration = jax.vmap(algorithm.train_iteration)
     iterations = -(-ACTIONS // actions)
 
@@ -122,12 +186,30 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         state = jax.tree.map(_firm, state.replace(rew_rms_state=statistics))
         return state if initial_std is None else _quiet(state, initial_std)
 
-    def act(state: Any, obs: jax.Array) -> jax.Array:
+    def act(state: Any, obs: Observation) -> jax.Array:
+        obs = env.flat(obs)
         if algorithm.normalize_observations:
             obs = algorithm.normalize_obs(state.obs_rms_state, obs)
         return algorithm.actor.apply(state.actor_ts.params, obs, method=_likeliest)
 
     return Learner(begin, learn, act, actions * iterations)
+
+
+def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tuple[int, ...]]:
+    """The entries of an observation that actor and critic see, where these are not all."""
+    public = tuple(n for n in env.names if not n.startswith(PRIVILEGED))
+    if env.names and not (public or training.actor_obs):
+        raise places.error("task", f"all observations are {PRIVILEGED}; name actor_obs")
+    found = {}
+    wanted = {"actor_obs": training.actor_obs or public, "critic_obs": training.critic_obs}
+    for name, seen in wanted.items():
+        try:
+            columns = tuple(env.columns(seen).tolist()) if seen else ()
+        except ValueError as error:
+            raise places.error(name, str(error)) from None
+        if seen and set(seen) != set(env.names):
+            found[f"{name.removesuffix('_obs')}_columns"] = columns
+    return found
 
 
 def _firm(x: jax.Array) -> jax.Array:
@@ -158,7 +240,7 @@ def _annealed(form: dict[str, Any], actions: int, steps: int) -> Any:
 
 def _likeliest(policy: Any, obs: jax.Array) -> jax.Array:
     """The action at the middle of a policy's distribution."""
-    mean = policy.action_mean(policy.features(obs))
+    mean = policy.action_mean(policy.features(_part(policy, obs)))
     if hasattr(policy, "bij"):  # squashed into the range
         return policy.action_loc + policy.action_scale * jnp.tanh(mean)
     return jnp.clip(mean, *policy.action_range)

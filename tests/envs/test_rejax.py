@@ -80,9 +80,20 @@ def test_worlds_that_differ_keep_their_models():
     assert abs(obs - jax.jit(plain.step)(jax.jit(plain.reset)(keys), push).obs).max() > 1e-3
 
 
+def test_a_dict_of_observations_is_one_vector():
+    """In the order of names, of which `columns` gives the entries."""
+    worlds, keys = VectorEnv(Seen()), jax.random.split(jax.random.key(0), 3)
+    adapter = RejaxEnv(worlds)
+    seen = jax.jit(worlds.reset)(keys).obs
+    obs, _ = jax.jit(adapter.reset_all)(keys)
+    np.testing.assert_array_equal(obs, jnp.concatenate([seen["place"], seen["speed"]], axis=1))
+    assert adapter.observation_space(None).shape == (2,)
+    assert adapter.columns(["speed"]).tolist() == [1]
+    with pytest.raises(ValueError, match="no observation 'sped'; did you mean 'speed'"):
+        adapter.columns(["sped"])
+
+
 def test_what_rejax_cannot_take_is_refused():
-    with pytest.raises(ValueError, match=r"a dict of \['place', 'speed'\]"):
-        RejaxEnv(VectorEnv(Seen()))
     with pytest.raises(ValueError, match="rejax needs 'next', got 'same'"):
         RejaxEnv(VectorEnv(Hold(), autoreset="same"))
 

@@ -1,5 +1,6 @@
 """The task of tests/envs/tasks.py as a training names it: a class that takes no model."""
 
+import jax.numpy as jnp
 from envs import tasks
 
 import jaxsim
@@ -17,6 +18,21 @@ class Seen(Hold):
 
     def observe(self, m, d):
         return {"place": d.qpos, "speed": d.qvel}
+
+
+class Privileged(Hold):
+    """A policy that sees the angle, a critic that sees the speed and the friction too."""
+
+    def observe(self, m, d):
+        seen = {"angle": jnp.concatenate([jnp.cos(d.qpos), jnp.sin(d.qpos)])}
+        return seen | {"privileged_speed": d.qvel, "privileged_damping": m.dof_damping}
+
+
+class Pair(Hold):
+    """Is paid two numbers, which no learner takes."""
+
+    def reward(self, m, before, after, action):
+        return jnp.ones(2)
 
 
 def number():
