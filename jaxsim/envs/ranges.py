@@ -14,7 +14,7 @@ field, "body_mass", changes alone.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -127,16 +127,17 @@ class Parameter(NamedTuple):
         return max(int(np.bincount(n.owner).max()) for n in self.own)
 
 
-Ranges = Mapping[str, Any]
+Ranges = Mapping[str, Any] | Iterable[tuple[str, Any]]
 Change = Callable[[Model, jax.Array], dict[str, Any]]
 
 
-def change_of(m: Model, ranges: Ranges) -> Change:
+def change_of(m: Model, ranges: Ranges) -> "RandomChange":
     """Return the random change of a model that some ranges mean.
 
     Args:
       m: the model.
-      ranges: by name a pair (low, high), `factor`, `shift`, or a Form of identification.
+      ranges: by name a pair (low, high), `factor`, `shift`, or a Form of identification; or names
+        with them, one of which may stand there twice: a factor, and what is then added.
 
     Returns:
       The function from a model and a key to new leaves by name, for `randomize`.
@@ -144,9 +145,9 @@ def change_of(m: Model, ranges: Ranges) -> Change:
     Raises:
       ValueError: nothing has a name, a range is none, or it allows what cannot be.
     """
-    draws: list[_Draw] = []
+    draws: list[_Draw | _DrawInertia] = []
     taken: dict[tuple[str, int], str] = {}
-    for name, range_ in ranges.items():
+    for name, range_ in ranges.items() if isinstance(ranges, Mapping) else ranges:
         draw = _draw(m, name, range_)
         places = [(n.field, int(i)) for n in draw.sets for i in n.adr]
         other = next((taken[p] for p in places if p in taken), None)
@@ -154,42 +155,53 @@ def change_of(m: Model, ranges: Ranges) -> Change:
             raise ValueError(f"{name}: sets the same number as {other!r}; leave one out")
         taken |= dict.fromkeys(places, name)
         draws.append(draw)
+    return RandomChange(tuple(draws))
 
-    def change(m: Model, key: jax.Array) -> dict[str, Any]:
+
+@dataclass(frozen=True, eq=False)
+class RandomChange:
+    """The random change of a model that some ranges mean: a function of the model and a key."""
+
+    draws: tuple[Any, ...]
+
+    def __call__(self, m: Model, key: jax.Array) -> dict[str, Any]:
+        """Return the new leaves by name."""
         changed: dict[str, Any] = {}
-        for draw, own in zip(draws, jax.random.split(key, max(len(draws), 1)), strict=False):
+        keys = jax.random.split(key, max(len(self.draws), 1))
+        for draw, own in zip(self.draws, keys, strict=False):
             changed |= draw.leaves(m, changed, own)
         return changed
 
-    return change
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """What is drawn of a parameter, in a form."""
+
+    p: Parameter
+    form: Form | Range
+
+    @property
+    def sets(self) -> tuple[Numbers, ...]:
+        """The numbers that change."""
+        return (*self.p.own, *self.p.followers)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether what the model has is forgotten; else it is multiplied, or added to."""
+        return self.form.kind in ("linear", "log")
+
+    def leaves(self, m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
+        """Return new leaves of a model, from it, from those that have changed, and a key."""
+        drawn = _turned if self.p.turned else _drawn
+        return drawn(m, changed, key, self.p, self.form)
 
 
-class _Draw(NamedTuple):
-    """What is drawn of a parameter.
-
-    Attributes:
-      leaves: new leaves of a model, from it, from those that have changed, and a key.
-      sets: the numbers that change.
-      replaces: whether what the model has is forgotten; else it is multiplied, or added to.
-    """
-
-    leaves: Callable[[Model, Mapping, jax.Array], dict[str, Any]]
-    sets: tuple[Numbers, ...]
-    replaces: bool
-
-
-def _draw(m: Model, name: str, form: Any) -> _Draw:
+def _draw(m: Model, name: str, form: Any) -> "_Draw | _DrawInertia":
     form = _form(name, form)
     if form.kind == "inertia":
         return _draw_inertia(m, name, form)
     p = find(m, name)
-    form = _checked(m, p, form)
-    drawn = _turned if p.turned else _drawn
-
-    def leaves(m: Model, changed: Mapping, key: jax.Array) -> dict[str, Any]:
-        return drawn(m, changed, key, p, form)
-
-    return _Draw(leaves, (*p.own, *p.followers), form.kind in ("linear", "log"))
+    return _Draw(p, _checked(m, p, form))
 
 
 def _form(name: str, form: Any) -> Form | Range:
@@ -578,32 +590,51 @@ def _turned(
     return {**changed, field: quats.at[ids].set(new)}
 
 
-def _draw_inertia(m: Model, name: str, form: Form) -> _Draw:
-    """All ten numbers of bodies, normal in coordinates in which every body is possible."""
+BODY = {"body_mass": 1, "body_ipos": 3, "body_iquat": 4, "body_inertia": 3}  # numbers of each
+
+
+@dataclass(frozen=True, eq=False)
+class _DrawInertia:
+    """All ten numbers of bodies, normal in coordinates in which every body is possible.
+
+    Attributes:
+      ids: the bodies, (n,).
+      nominal: their coordinates, (n, 10).
+      sd: deviation of each, (n, 10).
+    """
+
+    ids: np.ndarray
+    nominal: np.ndarray
+    sd: np.ndarray
+    replaces: bool = True
+
+    @property
+    def sets(self) -> tuple[Numbers, ...]:
+        """The numbers that change."""
+        return tuple(_numbers(n, w, self.ids, range(w)) for n, w in BODY.items())
+
+    def leaves(self, m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
+        """Return new leaves of a model, from it, from those that have changed, and a key."""
+        dtype = m.body_mass.dtype
+        noise = jnp.asarray(self.sd, dtype) * jax.random.normal(key, self.nominal.shape, dtype)
+        new = jax.vmap(inertia.to_body)(jnp.asarray(self.nominal, dtype) + noise)
+        values = zip(BODY, new, strict=True)
+        return {**changed, **{n: _now(m, changed, n).at[self.ids].set(v) for n, v in values}}
+
+
+def _draw_inertia(m: Model, name: str, form: Form) -> _DrawInertia:
     found = FORM.fullmatch(name)
     if found is None or (found["kind"], found["field"]) != ("body", "inertia"):
         raise ValueError(f"{name}: pseudo_inertia is for 'body:name/inertia'")
-    ids = _mass(m, name, _objects(m, "body", found["name"]), exact=False).own[0].adr
-    if not len(ids):
-        raise ValueError(f"{name}: no such body has a mass")
-    fields = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
-    bodies = (np.asarray(getattr(m, n)) for n in fields)
     try:
-        nominal = np.stack(
-            [inertia.from_body(*x) for x in zip(*(b[ids] for b in bodies), strict=True)]
-        )
+        bodies = _objects(m, "body", found["name"])
+        ids = _mass(m, name, bodies, exact=False).own[0].adr
+        if not len(ids):
+            raise ValueError("no such body has a mass")
+        numbers = zip(*(np.asarray(getattr(m, n))[ids] for n in BODY), strict=True)
+        nominal = np.stack([inertia.from_body(*x) for x in numbers])
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     # a deviation of lengths is in radii of gyration, as in identification
     unit = np.where(np.arange(10) < 4, 1.0, np.exp(nominal[:, 1:4].mean(axis=1))[:, None])
-
-    def draw(m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
-        dtype = m.body_mass.dtype
-        noise = form.sd * jax.random.normal(key, nominal.shape, dtype)
-        theta = jnp.asarray(nominal, dtype) + jnp.asarray(unit, dtype) * noise
-        new = jax.vmap(inertia.to_body)(theta)
-        values = zip(fields, new, strict=True)
-        return {**changed, **{n: _now(m, changed, n).at[ids].set(v) for n, v in values}}
-
-    sets = [_numbers(n, w, ids, range(w)) for n, w in zip(fields, (1, 3, 4, 3), strict=True)]
-    return _Draw(draw, tuple(sets), True)
+    return _DrawInertia(ids, nominal, form.sd * unit)

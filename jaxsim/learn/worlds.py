@@ -106,7 +106,7 @@ KINDS = {
 def _randomized(m: Model, training: Training, places: Places) -> dict[str, Any]:
     """The models of the worlds, as arguments of `VectorEnv`."""
     form = training.worlds
-    changes = []
+    ranges: list[tuple[str, Any]] = []
     for table, kind in KINDS.items():
         for name, bounds in getattr(form, table).items():
             path = ("worlds", table, name)
@@ -114,20 +114,15 @@ def _randomized(m: Model, training: Training, places: Places) -> dict[str, Any]:
                 what = {"randomize": "factor", "randomize_shift": "shift"}.get(table, "number")
                 raise places.error(path, f"expected [lowest, highest] {what}, got {list(bounds)}")
             try:
-                changes.append(change_of(m, {name: kind(*bounds)}))
+                ranges.append((name, kind(*bounds)))
+                change_of(m, ranges[-1:])
             except ValueError as error:
                 message = str(error).removeprefix(f"{name}: ")
                 raise places.error(path, message) from None
-    if not changes:
+    if not ranges:
         return {}
-
-    def change(m: Model, key: jax.Array) -> dict[str, jax.Array]:
-        changed: dict[str, jax.Array] = {}
-        for one, own in zip(changes, jax.random.split(key, len(changes)), strict=True):
-            changed |= one(m.tree_replace(changed), own)
-        return changed
-
     try:
+        change = change_of(m, ranges)
         if form.every_episode:
             return {"randomize": change}
         keys = jax.random.split(jax.random.key(training.seed), form.count)

@@ -1,6 +1,7 @@
 """Gymnasium's own checker, and its conventions of resets, masks and copies."""
 
 import importlib
+import pickle
 import sys
 import tomllib
 from pathlib import Path
@@ -16,6 +17,7 @@ from gymnasium.utils.env_checker import check_env
 import jaxsim
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.gymnasium import GymnasiumEnv, GymnasiumVectorEnv
+from jaxsim.envs.tasks import TASKS
 
 LENGTH = 10
 
@@ -114,3 +116,72 @@ def test_a_missing_package_is_named(module, package, extra, monkeypatch):
     assert f"this needs {package}: pip install 'jaxsim-engine[{extra}]'" in str(caught.value)
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert extra in project["optional-dependencies"]
+
+
+def test_a_world_is_drawn_as_the_renderer_draws_it(env):
+    """Of the pose that it has now, in the frames that RecordVideo collects; one for each world."""
+    one = GymnasiumEnv(env, length=LENGTH, render_mode="rgb_array", width=24, height=16)
+    assert one.metadata == {"render_modes": ["rgb_array"], "render_fps": 25}
+    frames = gymnasium.wrappers.RenderCollection(one)
+    frames.reset(seed=1)
+    for _ in range(4):
+        frames.step(np.ones(1))
+    shown = frames.render()
+    assert len(shown) == 5
+    d = jax.tree.map(lambda x: x[0], one.worlds.state.data)
+    d = jax.jit(jaxsim.forward)(env.m, d)
+    seen = jaxsim.render(env.m, d, None, 24, 16, what=("rgb",)).rgb
+    assert shown[-1].dtype == np.uint8
+    np.testing.assert_allclose(shown[-1], 255 * np.clip(seen, 0, 1), atol=0.51)
+    assert (shown[0] != shown[-1]).any()
+
+    many = GymnasiumVectorEnv(env, 2, render_mode="rgb_array", width=24, height=16)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        many.render()
+    many.reset(seed=0)
+    pair = many.render()
+    assert isinstance(pair, tuple)
+    assert [x.shape for x in pair] == [(16, 24, 3)] * 2
+    assert (pair[0] != pair[1]).any()
+    with pytest.raises(ValueError, match="expected 'rgb_array' or None, got 'human'"):
+        GymnasiumEnv(env, render_mode="human")
+
+
+def test_a_film_is_recorded(env, tmp_path):
+    pytest.importorskip("moviepy")
+    one = GymnasiumEnv(env, length=LENGTH, render_mode="rgb_array", width=32, height=32)
+    film = gymnasium.wrappers.RecordVideo(one, str(tmp_path))
+    film.reset(seed=0)
+    for _ in range(LENGTH):
+        film.step(np.zeros(1))
+    film.close()
+    assert list(tmp_path.glob("*.mp4"))
+
+
+def test_tasks_are_known_to_gymnasium_by_name():
+    """Episodes end where Gymnasium says, and arguments reach the task."""
+    one = gymnasium.make("jaxsim/cartpole_balance", max_episode_steps=3, repeat=2)
+    assert one.unwrapped.worlds.worlds.env.repeat == 2
+    one.reset(seed=0)
+    assert [one.step(np.zeros(1))[3] for _ in range(3)] == [False, False, True]
+    assert gymnasium.spec("jaxsim/Hopper-v5").max_episode_steps == 1000
+    assert {f"jaxsim/{name}" for name in TASKS} <= gymnasium.registry.keys()
+
+    many = gymnasium.make_vec("jaxsim/cartpole_balance", num_envs=3, max_episode_steps=2)
+    assert isinstance(many, GymnasiumVectorEnv)
+    assert many.num_envs == 3
+    many.reset(seed=0)
+    cut = [many.step(np.zeros((3, 1)))[3].tolist() for _ in range(2)]
+    assert cut == [[False] * 3, [True] * 3]
+    copy = pickle.loads(pickle.dumps(many))
+    for a, b in zip(copy.step(np.ones((3, 1)))[:4], many.step(np.ones((3, 1)))[:4], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_entry_point_registers_the_tasks():
+    """Gymnasium calls it within the namespace of its name."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, name = project["entry-points"]["gymnasium.envs"]["jaxsim"].split(":")
+    known = {n: gymnasium.registry.pop(n) for n in list(gymnasium.registry) if "jaxsim/" in n}
+    getattr(importlib.import_module(module), name)()
+    assert {n for n in gymnasium.registry if "jaxsim/" in n} == known.keys()
