@@ -65,7 +65,9 @@ class BatchProgram:
       record: names of the fields of Data to record.
 
     Attributes:
-      devices: number of devices that share the work.
+      devices: number of devices that share the work: of those that there are, the most that divide
+        the worlds. With fewer than 16 worlds each, results differ by rounding from those of fewer
+        devices (`over_devices` has a remedy).
       tile: worlds that a device advances together.
       trace_seconds: time to trace the program.
       compile_seconds: time to compile it.

@@ -178,6 +178,7 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
 
 LANES = (4, 8, 16)  # worlds that kernels take at a time: whole vectors of numbers
 FEWER = 1.08  # what a world costs by eights, of what it costs by sixteens
+LANES_TOLD = jax.make_user_context(default_value=None)  # how many a caller wants, or None
 LARGE = 96  # dofs of models of which the systems of a tile of worlds fit no cache
 
 
@@ -211,6 +212,8 @@ def _lanes(worlds: int) -> int:
     """As many as a vector has numbers, where that matters."""
     if not platform().tiles:
         return worlds
+    if LANES_TOLD.value is not None:
+        return int(LANES_TOLD.value)
     few, half, whole = LANES
     if worlds <= few:
         return few if worlds > 1 else 1
