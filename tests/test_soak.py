@@ -1,0 +1,187 @@
+"""Long runs: memory that stays, models that come and go, threads, bad numbers, many devices."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxsim
+from jaxsim.model.structure import Structure
+from jaxsim.physics.arrays.programs import MAX_PROGRAMS
+
+PENDULUM = """<mujoco><option timestep="0.002"/><worldbody>
+  <body name="{name}"><joint name="hinge" axis="0 1 0" damping="{damping}"/>
+    <geom type="capsule" size="0.03" fromto="0 0 0 0 0 -0.5" contype="0" conaffinity="0"/></body>
+</worldbody><actuator><motor joint="hinge"/></actuator></mujoco>"""
+FALL = """<mujoco><option timestep="0.005" {option}>{flag}</option><worldbody>
+  <geom type="plane" size="1 1 0.1"/>
+  <body pos="0 0 0.15"><freejoint/><geom type="capsule" size="0.05 0.1"/>
+    <body pos="0.2 0 0"><joint name="hinge" axis="0 1 0" damping="0.1"/><geom size="0.05"/></body>
+  </body>
+  <body name="hand" mocap="true" pos="0 0 2"/>{more}
+</worldbody><actuator><motor joint="hinge" gear="0.1"/></actuator></mujoco>"""
+CLOTH = """<flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" dim="2"
+  pos="0 0 0.5" radius="0.01"><elasticity young="1000" thickness="0.01"/></flexcomp>"""
+
+
+def live() -> tuple[int, int]:
+    """How many structures and arrays there are."""
+    gc.collect()
+    return sum(isinstance(x, Structure) for x in gc.get_objects()), len(jax.live_arrays())
+
+
+def resident() -> float:
+    """Memory of this process [MB]."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.slow
+def test_ten_thousand_steps_in_a_loop_take_no_more_memory():
+    m = jaxsim.load_model(PENDULUM.format(name="a", damping=0.1))
+    step = jax.jit(jaxsim.step)
+    d = jaxsim.make_data(m)
+    for _ in range(500):
+        d = step(m, d)
+    before, memory = live(), resident()
+    for _ in range(10_000):
+        d = step(m, d)
+    d.qpos.block_until_ready()
+    assert live() == before
+    assert resident() - memory < 20
+    assert np.isfinite(d.qpos).all()
+
+
+@pytest.mark.slow
+def test_200_models_come_and_go():
+    """They have one structure, and every fifth one of its own."""
+    base = jaxsim.load_model(PENDULUM.format(name="a", damping=0.1))
+    jaxsim.kinematics(base, jaxsim.make_data(base))
+    before = live()
+    for k in range(200):
+        name = f"b{k}" if k % 5 == 0 else "a"
+        m = jaxsim.load_model(PENDULUM.format(name=name, damping=0.1 + k))
+        d = jaxsim.kinematics(m, jaxsim.make_data(m))
+        assert np.isfinite(d.xpos).all()
+        del m, d
+    after = live()
+    assert after[0] - before[0] <= MAX_PROGRAMS
+    assert after[1] == before[1]
+
+
+@pytest.mark.slow
+def test_two_threads_step_two_models():
+    found: dict[str, np.ndarray] = {}
+
+    def run(name: str, key: str) -> None:
+        m = jaxsim.load_model(PENDULUM.format(name=name, damping=0.1 + ord(name) / 1000))
+        d = jaxsim.make_data(m).replace(qpos=jnp.array([0.5]))
+        step = jax.jit(jaxsim.step)
+        for _ in range(200):
+            d = step(m, d)
+        found[key] = np.asarray(d.qpos)
+
+    run("a", "a alone")
+    run("b", "b alone")
+    threads = [threading.Thread(target=run, args=(name, name)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in "ab":
+        np.testing.assert_array_equal(found[name], found[f"{name} alone"])
+    assert not np.array_equal(found["a"], found["b"])
+
+
+WORLDS = {
+    "Euler": ("", "", ""),
+    "implicit": ('integrator="implicit"', "", ""),
+    "implicitfast": ('integrator="implicitfast"', "", ""),
+    "RK4": ('integrator="RK4"', "", ""),
+    "CG": ('solver="CG"', "", ""),
+    "PGS": ('solver="PGS"', "", ""),
+    "elliptic": ('cone="elliptic"', "", ""),
+    "noslip": ('noslip_iterations="3"', "", ""),
+    "sleep": ("", '<flag sleep="enable"/>', ""),
+    "cloth": ("", "", CLOTH),
+}
+BAD = {"nan": np.nan, "inf": np.inf, "huge": 1e30}
+FIELDS = ("ctrl", "qfrc_applied", "xfrc_applied", "qpos", "qvel", "mocap_pos")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", WORLDS)
+def test_bad_numbers_in_one_world_leave_the_others_alone(kind):
+    """To the bit: nothing that one world computes reaches another."""
+    option, flag, more = WORLDS[kind]
+    m = jaxsim.load_model(FALL.format(option=option, flag=flag, more=more))
+    worlds, bad = 5, 2
+    good = jaxsim.replicate(jaxsim.make_data(m), worlds)
+    rng = np.random.default_rng(0)
+    good = good.replace(qvel=jnp.asarray(0.3 * rng.normal(size=good.qvel.shape), good.qvel.dtype))
+
+    @jax.jit
+    def run(d):
+        many = jax.vmap(jaxsim.step, (None, 0))
+        return jax.lax.fori_loop(0, 20, lambda _, d: many(m, d), d)
+
+    expected = run(good)
+    others = np.arange(worlds) != bad
+    assert np.isfinite(expected.qpos).all()
+    for field in FIELDS:
+        value = getattr(good, field)
+        if value is None or not value[0].size:
+            continue
+        for number in BAD.values():
+            found = run(good.replace(**{field: value.at[bad].set(number)}))
+            for name in ("qpos", "qvel", "qacc_warmstart", "time", "warning"):
+                mine, theirs = (np.asarray(getattr(x, name))[others] for x in (found, expected))
+                np.testing.assert_array_equal(mine, theirs, f"{field} {number} {name}")
+
+
+DEVICES = """
+import sys
+import jax, jax.numpy as jnp, numpy as np
+import jaxsim
+m = jaxsim.load_model(sys.argv[1])
+d = jaxsim.replicate(jaxsim.make_data(m), 64)
+speed = 0.3 * np.random.default_rng(0).normal(size=d.qvel.shape)
+d = d.replace(qvel=jnp.asarray(speed, d.qvel.dtype))
+many = jax.vmap(jaxsim.step, (None, 0))
+def run(m, d):
+    return jax.lax.fori_loop(0, 40, lambda _, d: many(m, d), d).qpos
+found = []
+for n in (1, 2, 4, 8):
+    parts = jaxsim.over_devices(run, (None, 0), jax.devices()[:n], lanes=16)
+    found.append(np.asarray(parts(m, d)))
+    assert len(parts(m, d).sharding.device_set) == n
+print([float(np.abs(x - found[0]).max()) for x in found])
+"""
+
+
+@pytest.mark.slow
+def test_64_worlds_are_the_same_on_any_number_of_devices(tmp_path):
+    path = tmp_path / "fall.xml"
+    path.write_text(FALL.format(option="", flag="", more=""))
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    done = subprocess.run(
+        [sys.executable, "-c", DEVICES, str(path)],
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_ENABLE_X64": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip() == "[0.0, 0.0, 0.0, 0.0]"
+
+
+def test_lanes_that_there_are_not_are_refused():
+    with pytest.raises(ValueError, match="over_devices: lanes: expected one of"):
+        jaxsim.over_devices(lambda x: x, lanes=5)
