@@ -65,7 +65,7 @@ def told(m: Model, part: Part, world: int) -> str:
     ]
     joints = np.flatnonzero(m.jnt_bodyid == part.body)
     if len(joints):
-        listed = ", ".join(markdown(name_of(m, "joint", j)) for j in joints)
+        listed = ", ".join(markdown(name_of(m, "joint", int(j))) for j in joints)
         rows.append(f"joints: {listed}")
     if world:
         rows.append(f"world {world}")
