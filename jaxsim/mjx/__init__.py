@@ -12,22 +12,31 @@ from jaxsim.mjx import math as math
 from jaxsim.mjx.inner.absent import INSTEAD, PACKAGE, Finder, absent
 from jaxsim.mjx.inner.pytree_node import PyTreeNode as PyTreeNode
 from jaxsim.mjx.stages import apply_ft as apply_ft
+from jaxsim.mjx.stages import com_pos as com_pos
 from jaxsim.mjx.stages import contact_force as contact_force
+from jaxsim.mjx.stages import crb as crb
 from jaxsim.mjx.stages import factor_m as factor_m
 from jaxsim.mjx.stages import full_m as full_m
 from jaxsim.mjx.stages import id2name as id2name
 from jaxsim.mjx.stages import is_sparse as is_sparse
 from jaxsim.mjx.stages import jac as jac
+from jaxsim.mjx.stages import make_constraint as make_constraint
+from jaxsim.mjx.stages import make_data as make_data
 from jaxsim.mjx.stages import name2id as name2id
+from jaxsim.mjx.stages import put_data as put_data
 from jaxsim.mjx.stages import ray as ray
 from jaxsim.mjx.stages import rne as rne
+from jaxsim.mjx.stages import rne_postconstraint as rne_postconstraint
+from jaxsim.mjx.stages import subtree_vel as subtree_vel
+from jaxsim.mjx.stages import tendon as tendon
 from jaxsim.mjx.stages import tendon_armature as tendon_armature
-from jaxsim.model.data import Data
+from jaxsim.mjx.stages import transmission as transmission
+from jaxsim.model.data import DataJAX as DataJAX
 from jaxsim.model.model import Model, Option
 
 CamLightType = enums.CamLight
 # one engine: what MJX keeps in records of an engine is in the records themselves
-DataJAX, ModelJAX, OptionJAX = Data, Model, Option
+ModelJAX, OptionJAX = Model, Option
 
 sys.meta_path.append(Finder())
 

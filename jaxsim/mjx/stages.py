@@ -1,15 +1,18 @@
 """Functions with other results in MJX than in MuJoCo, whose functions `jaxsim` follows."""
 
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from jaxsim.enums import ObjType
+from jaxsim.io import bridge
 from jaxsim.model import names
-from jaxsim.model.data import Data
+from jaxsim.model.allocate import Keep, keeping
+from jaxsim.model.data import OF_ROWS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics import api
 from jaxsim.physics.arrays.array import Array
@@ -26,9 +29,47 @@ def rne(m: Model, d: Data, flg_acc: bool = False) -> Data:
 
 
 def factor_m(m: Model, d: Data) -> Data:
-    """`d` as it is: `solve_m` factors the mass matrix itself. The factors: `jaxsim.factor_m`."""
-    del m
-    return d
+    """`d` with the factors of the mass matrix, `qLD` and `qLDiagInv`; `solve_m` has its own."""
+    lower, diagonal = api.factor_m(m, d)
+    eye = jnp.eye(m.nv, dtype=diagonal.dtype)
+    return d.replace(qLD=lower + eye * (diagonal[:, None] - 1), qLDiagInv=1 / diagonal)
+
+
+def _filling(stage: Callable, *fields: str) -> Callable:
+    """A stage whose Data keeps what it fills from then on, though it did not before."""
+
+    @functools.wraps(stage)
+    def of(m: Model, d: Data) -> Data:
+        filled: Data = stage(m, keeping(m, d, fields))
+        return filled
+
+    return of
+
+
+make_constraint = _filling(api.make_constraint, *OF_ROWS)
+rne_postconstraint = _filling(api.rne_postconstraint, "cacc", "cfrc_int", "cfrc_ext")
+subtree_vel = _filling(api.subtree_vel, "subtree_linvel", "subtree_angmom")
+com_pos = _filling(api.com_pos, "cdof", "cinert")
+crb = _filling(api.crb, "crb", "M")
+tendon = _filling(api.tendon, "ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos", "ten_J")
+transmission = _filling(api.transmission, "actuator_moment")
+
+
+# what a Data keeps besides that of `jaxsim.make_data`: inexpensive results that MJX's stages fill
+KEPT = "cdof cdof_dot cinert qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid".split()
+KEPT += [name for name, field in Data.fields.items() if field.keep]
+
+
+def make_data(m: Any, keep: Keep = KEPT, **choices: Any) -> Data:
+    """`jaxsim.make_data`, whose Data also keeps `cdof`, `cdof_dot`, `cinert`, passive forces."""
+    return bridge.make_data(m, keep, **choices)
+
+
+def put_data(
+    model: Any, data: Any, device: Any = None, *, keep: Keep = KEPT, **choices: Any
+) -> Data:
+    """`jaxsim.put_data`, whose Data keeps what that of `make_data` keeps."""
+    return bridge.put_data(model, data, device, keep=keep, **choices)
 
 
 def tendon_armature(m: Model, d: Data) -> Data:

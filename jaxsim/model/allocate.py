@@ -43,6 +43,12 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
     return d.replace(**{n: jnp.array(value, copy=True) for n, value in start_state(m).items()})
 
 
+def keeping(m: Model, d: Data, names: Iterable[str]) -> Data:
+    """The state of one world, which keeps more fields: those that it has not are zero."""
+    lacking = (n for n in names if getattr(d, n) is None)
+    return d.converted({n: _empty(m, Data.fields[n]) for n in lacking}, False)
+
+
 def check_supported(m: Model) -> None:
     """Raises UnsupportedError if the physics cannot simulate a model with the flags that it has.
 

@@ -356,6 +356,11 @@ class Data(Record):
         """Says of MuJoCo's other fields where their numbers are."""
         raise AttributeError(f"Data has no field {name!r}{_instead(INSTEAD, name)}")
 
+    @property
+    def _impl(self) -> Any:
+        """Where MJX keeps the fields of one engine."""
+        return DataJAX(self)
+
     def where(self, done: jax.Array, other: Self) -> Self:
         """`other` where `done`, else this: one world, or many whose leading axes are those of
         `done`."""
@@ -383,6 +388,28 @@ def _low_of(name: str, value: Any, old: Any, now: Any) -> dict[str, Any]:
     shape = (*np.shape(value)[: np.ndim(value) - rank], *now.shape[now.ndim - rank :])
     make = jax.ShapeDtypeStruct if isinstance(value, jax.ShapeDtypeStruct) else jnp.zeros
     return {name: make(shape, now.dtype)}
+
+
+class DataJAX:
+    """The fields of a Data as MJX's engine in JAX has them, `d._impl`.
+
+    Reading one that the Data does not keep is an error, since in MJX it has a value.
+    """
+
+    def __init__(self, d: Data):
+        self._d = d
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_d":  # while it is copied
+            raise AttributeError(name)
+        value = getattr(self._d, name)
+        field = Data.fields.get(name)
+        if value is None and field is not None and not (field.keep or field.only):
+            raise AttributeError(
+                f"{name} is not kept, which would cost memory and time in every step: "
+                f"make_data(m, keep=[..., {name!r}]) keeps it, keep='all' all there is"
+            )
+        return value
 
 
 def _instead(table: dict[str, str], name: str) -> str:

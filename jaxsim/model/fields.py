@@ -14,9 +14,11 @@ of that would be written on top of the dataclass; what would be left of it is th
 pytree, one call in `__init_subclass__`.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, ClassVar, Self
 
@@ -106,6 +108,26 @@ def work(doc: str) -> Any:
     return Work(doc)
 
 
+class Declared(dict[str, Field]):
+    """Declarations by name; called, as `Data.fields()` in MJX, those of `dataclasses.fields`."""
+
+    def __call__(self) -> tuple[dataclasses.Field, ...]:
+        """The fields as those of a dataclass."""
+        return dataclasses.fields(self._dataclass)
+
+    @cached_property
+    def _dataclass(self) -> type:
+        types = ((n, Any if f.static else f.nested or jax.Array) for n, f in self.items())
+        fields: list[Any] = [(n, kind, dataclasses.field(default=None)) for n, kind in types]
+        original = ("_original", dataclasses.InitVar[Any], dataclasses.field(default=None))
+        return dataclasses.make_dataclass("Fields", [*fields, original], init=False, eq=False)
+
+    def as_dataclass(self) -> dict[str, dataclasses.Field]:
+        """What makes a class with these fields one that `dataclasses.fields` and `replace` take."""
+        fields: dict[str, dataclasses.Field] = self._dataclass.__dataclass_fields__  # type: ignore[attr-defined]
+        return fields
+
+
 class Impl(Enum):
     """Engines of MJX, by which programs written for it choose: that which is of JAX alone."""
 
@@ -119,7 +141,8 @@ class Record:
     present have different tree structures and never share a compiled program by accident.
     """
 
-    fields: ClassVar[dict[str, Field]] = {}
+    fields: ClassVar[Declared] = Declared()
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
     working: ClassVar[dict[str, Work]] = {}
     _leaves: ClassVar[tuple[str, ...]] = ()
     _statics: ClassVar[tuple[str, ...]] = ()
@@ -133,17 +156,23 @@ class Record:
         between = {name: w for name, w in vars(cls).items() if isinstance(w, Work)}
         for name in (*own, *between):
             delattr(cls, name)
-        cls.fields = {**cls.fields, **own}
+        cls.fields = Declared({**cls.fields, **own})
         cls.working = {**cls.working, **between}
         cls._leaves = tuple(n for n, f in cls.fields.items() if not f.static)
         statics = tuple(n for n, f in cls.fields.items() if f.static)
         cls._statics = (*statics, "_native")
         cls._children, cls._identity = _values_of(cls._leaves), _values_of(cls._statics)
+        cls.__dataclass_fields__ = cls.fields.as_dataclass()
         jax.tree_util.register_pytree_with_keys(
             cls, cls._flatten_with_keys, cls._unflatten, flatten_func=cls._flatten
         )
 
     def __init__(self, **values):
+        original = values.pop("_original", None)
+        if original is not None:  # dataclasses.replace gives all fields of it, some of them changed
+            changed = {n: v for n, v in values.items() if v is not original.__dict__.get(n)}
+            self.__dict__.update(original.replace(**changed).__dict__)
+            return
         unknown = values.keys() - self.fields.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)[0]!r}")
@@ -270,6 +299,11 @@ class Record:
             if name in getattr(field.nested, "fields", ()):
                 return f": it is one of {owner}; tree_replace({{'{owner}.{name}': ...}})"
         return remedy(name, self.fields)
+
+    @property
+    def _original(self) -> Self:
+        """What `dataclasses.replace` hands to the constructor of a copy."""
+        return self
 
     @property
     def impl(self) -> Impl:

@@ -16,6 +16,7 @@ from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED, Callbacks
 from jaxsim.model.fields import Record, array, brief, nested, static
 from jaxsim.model.soft import shells
+from jaxsim.model.stored.name_text import ADDRESSES, NameText, name_addresses, name_text
 from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, Structure
 from jaxsim.model.switch.clashes import DECIDE, check_clashes, clashing
 from jaxsim.model.switch.switches import check_states, check_switches
@@ -389,6 +390,8 @@ class Model(Record):
         """Static tables read like fields: `m.nv`, `m.jnt_type`."""
         if name.startswith("_") or name == "structure":
             raise AttributeError(name)
+        if name in ADDRESSES:
+            return name_addresses(self.structure)[name]
         return getattr(self.structure, name)
 
     def __repr__(self) -> str:
@@ -468,9 +471,9 @@ class Model(Record):
         return clashes + s.refusals + touching
 
     @property
-    def names(self) -> dict[str, list[str]]:
-        """Names by object type and id; "" for an object without a name."""
-        return {kind: list(names) for kind, names in self.structure.names}
+    def names(self) -> NameText:
+        """Names of objects, `m.names["body"]`, "" for one without; also one text, as in mjModel."""
+        return name_text(self.structure)
 
 
 def _check_side_sites(s: Structure, wrap_prm: Any) -> None:

@@ -3,6 +3,8 @@
 import dataclasses
 import importlib
 import inspect
+import pickle
+import re
 from pathlib import Path
 
 import jax
@@ -353,6 +355,83 @@ def test_fields_are_found_where_mjx_keeps_them(model):
     changed = d.tree_replace({"_impl.contact.dist": d.contact.dist - 1.0, "_impl.ncon": 7})
     np.testing.assert_array_equal(changed.contact.dist, d.contact.dist - 1.0)
     assert changed.ncon == 7
+
+
+STAGES = {
+    "com_pos": ("cdof", "cinert"),
+    "crb": ("crb", "M"),
+    "factor_m": ("qLD", "qLDiagInv"),
+    "com_vel": ("cvel", "cdof_dot"),
+    "tendon": ("ten_J", "ten_wrapadr"),
+    "transmission": ("actuator_moment",),
+    "rne_postconstraint": ("cacc", "cfrc_int", "cfrc_ext"),
+    "subtree_vel": ("subtree_linvel", "subtree_angmom"),
+    "make_constraint": ("efc_J", "efc_aref", "efc_D", "efc_pos", "efc_type"),
+}
+
+
+def test_what_a_stage_fills_can_be_read(model):
+    data = mujoco.MjData(model)
+    data.qpos[7], data.qvel[:] = 1.1, 0.3
+    mujoco.mj_forward(model, data)
+    m = ours.put_model(model)
+    d = ours.make_data(m).replace(qpos=data.qpos.copy(), qvel=data.qvel.copy())
+    d = jax.jit(ours.forward)(m, d)
+    full = ours.put_data(model, data, keep="all")
+    for stage, fields in STAGES.items():
+        filled = getattr(ours, stage)(m, d)
+        for name in fields:
+            value = np.asarray(getattr(filled, name))
+            same = name not in ("cacc", "cfrc_int", "cfrc_ext", "subtree_linvel", "subtree_angmom")
+            assert value.shape == getattr(full, name).shape
+            if same:  # MuJoCo finds the others when it needs them
+                atol = 1e-5 * (1 + np.abs(value).max(initial=0))
+                np.testing.assert_allclose(value, getattr(full, name), atol=atol, err_msg=name)
+    mujoco.mj_subtreeVel(model, data)
+    velocity = ours.subtree_vel(m, d).subtree_linvel
+    np.testing.assert_allclose(velocity, data.subtree_linvel, atol=1e-6)
+    assert d.cdof.shape == (model.nv, 6)
+    assert d.cinert.shape == (model.nbody, 10)
+
+
+def test_what_is_not_kept_says_so_where_mjx_keeps_it(model):
+    d = ours.make_data(model)
+    with pytest.raises(AttributeError, match=r"efc_J is not kept.*keep=\[..., 'efc_J'\]"):
+        d._impl.efc_J  # noqa: B018
+    assert ours.make_data(model, keep="all")._impl.efc_J.shape[1] == model.nv
+    assert d._impl.cinert is d.cinert
+
+
+def test_records_are_dataclasses(model):
+    m, d = ours.put_model(model), ours.make_data(model)
+    for record in (m, d, d.contact, m.opt):
+        assert {f.name for f in dataclasses.fields(record)} == record.fields.keys()
+        assert [f.name for f in record.fields()] == [*record.fields]
+    fast = dataclasses.replace(d, qvel=np.ones(model.nv, int))
+    assert fast.qvel.dtype == d.qvel.dtype
+    assert jax.tree.structure(fast) == jax.tree.structure(d)
+    damped = dataclasses.replace(m, opt=dataclasses.replace(m.opt, timestep=0.1))
+    assert float(damped.opt.timestep) == pytest.approx(0.1)
+    assert damped.structure == m.structure
+    with pytest.raises(ValueError, match="qvel: expected shape"):
+        dataclasses.replace(d, qvel=jnp.ones(3))
+    with pytest.raises(TypeError, match="no field 'qvle'"):
+        dataclasses.replace(d, qvle=1)
+
+
+def test_names_are_one_text_too(model):
+    m = ours.put_model(model)
+    begin = model.names.index(b"\0")  # the name of the model is not kept
+    assert m.names[0:] == model.names[begin:]
+    for name in dir(model):
+        if re.fullmatch("name_.*adr", name):
+            np.testing.assert_array_equal(getattr(m, name), getattr(model, name) - begin)
+    assert m.names[m.name_jntadr[1] :].decode().split("\0")[0] == "hinge"
+    assert m.names["joint"] == ["", "hinge"]
+    assert "joint" in m.names
+    assert "junction" not in m.names
+    assert dict(m.names)["site"] == ["tip"]
+    assert pickle.loads(pickle.dumps(m.names))["geom"] == ["floor", "", "rod"]
 
 
 def test_states_are_vectors(model):

@@ -12,35 +12,9 @@ from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.bridge.choices import check_choices, on_device
 from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.stored.name_text import NAME_TABLES
 from jaxsim.model.switch.switches import Free
 from jaxsim.physics.arguments import check_room, check_smooth
-
-# kinds of objects, and how their name tables are called in mjModel
-NAME_TABLES = {
-    "body": "body",
-    "joint": "jnt",
-    "geom": "geom",
-    "site": "site",
-    "camera": "cam",
-    "light": "light",
-    "flex": "flex",
-    "mesh": "mesh",
-    "skin": "skin",
-    "hfield": "hfield",
-    "texture": "tex",
-    "material": "mat",
-    "pair": "pair",
-    "exclude": "exclude",
-    "equality": "eq",
-    "tendon": "tendon",
-    "actuator": "actuator",
-    "sensor": "sensor",
-    "numeric": "numeric",
-    "text": "text",
-    "tuple": "tuple",
-    "key": "key",
-    "plugin": "plugin",
-}
 
 # what a Model has as array leaves
 LEAVES = frozenset(n for n, f in Model.fields.items() if not f.static and f.nested is None)

@@ -1,0 +1,100 @@
+"""The names of a model in one text, as mjModel keeps them: `m.names[m.name_bodyadr[1]:]`.
+
+Names of all objects follow each other, each ended by a zero byte, after that of the model, which is
+not kept: the text begins with an empty one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from jaxsim.model.structure import Structure, derived
+
+# kinds of objects in the order of the text, and how their tables are called in mjModel
+NAME_TABLES = {
+    "body": "body",
+    "joint": "jnt",
+    "geom": "geom",
+    "site": "site",
+    "camera": "cam",
+    "light": "light",
+    "flex": "flex",
+    "mesh": "mesh",
+    "skin": "skin",
+    "hfield": "hfield",
+    "texture": "tex",
+    "material": "mat",
+    "pair": "pair",
+    "exclude": "exclude",
+    "equality": "eq",
+    "tendon": "tendon",
+    "actuator": "actuator",
+    "sensor": "sensor",
+    "numeric": "numeric",
+    "text": "text",
+    "tuple": "tuple",
+    "key": "key",
+    "plugin": "plugin",
+}
+ADDRESSES = {f"name_{table}adr": kind for kind, table in NAME_TABLES.items()}
+
+
+class NameText(bytes):
+    """All names, ended by zero bytes; by the kind of an object, the list of their names.
+
+    Example:
+      >>> m.names["body"]
+      ['world', 'arm']
+      >>> m.names[m.name_bodyadr[1]:].partition(b"\\0")[0].decode()
+      'arm'
+    """
+
+    of: dict[str, tuple[str, ...]]
+
+    def __getitem__(self, key: Any) -> Any:
+        return list(self.of[key]) if isinstance(key, str) else super().__getitem__(key)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.of if isinstance(key, str) else super().__contains__(key)
+
+    def get(self, kind: str, default: Any = None) -> Any:
+        """The names of a kind of object, or a default if there is no such kind."""
+        return self[kind] if kind in self.of else default
+
+    def keys(self) -> Iterator[str]:
+        """The kinds of objects."""
+        return iter(self.of)
+
+    def items(self) -> Iterator[tuple[str, list[str]]]:
+        """Each kind of object with its names."""
+        return ((kind, self[kind]) for kind in self.of)
+
+    def __reduce__(self) -> tuple:
+        return _text, (tuple(self.of.items()),)
+
+
+@derived
+def name_text(s: Structure) -> NameText:
+    """The names of a model."""
+    return _text(s.names)
+
+
+@derived
+def name_addresses(s: Structure) -> dict[str, np.ndarray]:
+    """Where the names of each kind of object begin in the text, by MuJoCo's name of the table."""
+    names, begin, found = dict(s.names), 1, {}
+    for table, kind in ADDRESSES.items():
+        lengths = [len(name.encode()) + 1 for name in names.get(kind, ())]
+        ends = begin + np.cumsum(lengths, dtype=np.int32)
+        found[table] = (ends - lengths).astype(np.int32)
+        begin += sum(lengths)
+    return found
+
+
+def _text(names: tuple[tuple[str, tuple[str, ...]], ...]) -> NameText:
+    of = dict(names)
+    ordered = [name for kind in NAME_TABLES for name in of.get(kind, ())]
+    text = NameText(b"".join(name.encode() + b"\0" for name in ["", *ordered]))
+    text.of = of
+    return text
