@@ -10,6 +10,7 @@ from jaxsim import enums
 from jaxsim.mjx import _src as _src
 from jaxsim.mjx import math as math
 from jaxsim.mjx.inner.absent import INSTEAD, PACKAGE, Finder, absent
+from jaxsim.mjx.inner.brax import watch
 from jaxsim.mjx.inner.pytree_node import PyTreeNode as PyTreeNode
 from jaxsim.mjx.stages import apply_ft as apply_ft
 from jaxsim.mjx.stages import com_pos as com_pos
@@ -39,6 +40,7 @@ CamLightType = enums.CamLight
 ModelJAX, OptionJAX = Model, Option
 
 sys.meta_path.append(Finder())
+watch()
 
 
 def __getattr__(name: str) -> Any:
@@ -50,5 +52,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    own = {*globals()} - {"Any", "Finder", "INSTEAD", "PACKAGE", "absent", "enums", "sys"}
+    own = {*globals()} - {"Any", "Finder", "INSTEAD", "PACKAGE", "absent", "enums", "sys", "watch"}
     return sorted(own | {*dir(sys.modules["jaxsim"])} - INSTEAD.keys())

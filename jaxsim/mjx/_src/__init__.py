@@ -4,10 +4,17 @@ They are made from the table in `jaxsim.mjx.inner.names`, not from files.
 """
 
 import sys
+from typing import Any
 
-from jaxsim.mjx.inner.absent import MODULES
+from jaxsim.mjx.inner.absent import MODULES, absent
 from jaxsim.mjx.inner.names import Inner
 
 for _name in MODULES:
     _module = Inner(_name)
     sys.modules[_module.__name__] = globals()[_name] = _module
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(absent(__name__, name))

@@ -11,7 +11,7 @@ from typing import Any
 from jaxsim.functions import muscle
 from jaxsim.mjx import math
 from jaxsim.mjx.inner import functions, pytree_node, scan
-from jaxsim.mjx.inner.absent import MODULES, PACKAGE, absent
+from jaxsim.mjx.inner.absent import INSTEAD, MODULES, PACKAGE, absent
 from jaxsim.model.bind import Bound
 
 OWN: dict[str, dict[str, Any]] = {
@@ -48,11 +48,11 @@ class Inner(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        try:
-            return getattr(sys.modules[PACKAGE], name)
-        except AttributeError:
-            if name in MODULES:
-                return sys.modules[f"{PACKAGE}._src.{name}"]
+        outer, root = sys.modules[PACKAGE], sys.modules["jaxsim"]
+        if name in vars(outer) or (name not in INSTEAD and hasattr(root, name)):
+            return getattr(outer, name)
+        if name in MODULES:
+            return sys.modules[f"{PACKAGE}._src.{name}"]
         raise AttributeError(absent(self.__name__, name))
 
     def __dir__(self) -> list[str]:

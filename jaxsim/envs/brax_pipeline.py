@@ -1,0 +1,173 @@
+"""A physics pipeline for Brax's `PipelineEnv`, whose environments are written for its backends.
+
+    import jaxsim.envs.brax_pipeline as pipeline
+
+    pipeline.register()                  # PipelineEnv(sys, backend="jaxsim") is known
+    pipeline.take_mjx_backend()          # PipelineEnv(sys, backend="mjx") is jaxsim's too
+
+The System stays Brax's. The Model is made of its `mj_model`; fields and options that differ from
+that one, because an environment changed or randomized them, are taken from the System.
+"""
+
+import functools
+from dataclasses import dataclass
+from sys import modules
+from types import ModuleType
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.extra import needed
+from jaxsim.io.bridge import put_model
+from jaxsim.mjx.stages import make_data
+from jaxsim.model.data import Data
+from jaxsim.model.model import Model, Option
+from jaxsim.physics import api
+
+base = needed("brax.base", "brax")
+envs = needed("brax.envs.base", "brax")
+
+BACKEND = "jaxsim"
+MODELS = 8  # models that are kept with the System's MjModel
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class State(base.State):  # type: ignore[name-defined]
+    """The state of a pipeline: Brax's fields, and those of the Data by their names.
+
+    Attributes:
+      data: state and results of the physics; `contact` are its contacts.
+    """
+
+    data: Data
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "data":
+            raise AttributeError(name)
+        return getattr(self.data, name)
+
+    def replace(self, **values: Any) -> Self:
+        """A copy with some fields changed; Brax's are made anew in the next step."""
+        own = {n: values.pop(n) for n in OWN & values.keys()}
+        if values:
+            own["data"] = self.data.replace(**values)
+        return type(self)(**{n: own.get(n, getattr(self, n)) for n in (*OWN, "data")})
+
+
+OWN = frozenset(("q", "qd", "x", "xd", "contact"))
+
+
+def init(
+    sys: Any,
+    q: jax.Array,
+    qd: jax.Array,
+    act: jax.Array | None = None,
+    ctrl: jax.Array | None = None,
+    unused_debug: bool = False,
+) -> State:
+    """The state of a System at a configuration and velocity, with the results that belong to it.
+
+    Args:
+      sys: a `brax.System`, made of an MjModel.
+      q: the configuration, (nq,).
+      qd: the velocity, (nv,).
+      act: activations of actuators, (na,).
+      ctrl: controls, (nu,).
+      unused_debug: Brax gives it; it has no effect here or there.
+    """
+    m = model_of(sys)
+    d = make_data(m).replace(qpos=q, qvel=qd)
+    given = {"act": act, "ctrl": ctrl}
+    d = d.replace(**{n: a for n, a in given.items() if a is not None})
+    return _state(m, api.forward(m, d))
+
+
+def step(sys: Any, state: State, act: jax.Array, unused_debug: bool = False) -> State:
+    """The state one time step later, with a control, (nu,)."""
+    m = model_of(sys)
+    return _state(m, api.step(m, state.data.replace(ctrl=act)))
+
+
+def _state(m: Model, d: Data) -> State:
+    """Brax's view of a Data: poses and velocities of the bodies' origins, without the world."""
+    turn, push = d.cvel[1:, :3], d.cvel[1:, 3:]
+    offset = d.xpos[1:] - d.subtree_com[m.body_rootid[1:]]
+    return State(
+        q=d.qpos,
+        qd=d.qvel,
+        x=base.Transform(pos=d.xpos[1:], rot=d.xquat[1:]),
+        xd=base.Motion(ang=turn, vel=push + jnp.cross(turn, offset)),
+        contact=d.contact,
+        data=d,
+    )
+
+
+def model_of(sys: Any) -> Model:
+    """The Model of a `brax.System`.
+
+    Raises:
+      ValueError: the System was not made of an MjModel.
+    """
+    if sys.mj_model is None:
+        raise ValueError("sys.mj_model: None; load the System by brax.io.mjcf")
+    m = _model(sys.mj_model)
+    opt = _changed(Option, sys.opt, sys.mj_model.opt)
+    values = _changed(Model, sys, sys.mj_model)
+    if opt:
+        values["opt"] = m.opt.replace(**opt)
+    return m.replace(**values) if values else m
+
+
+@functools.lru_cache(MODELS)
+def _model(model: Any) -> Model:
+    with jax.ensure_compile_time_eval():
+        return put_model(model)
+
+
+def _changed(record: type[Model] | type[Option], mine: Any, original: Any) -> dict[str, Any]:
+    """The fields of a record that are not what the MjModel has; those that are traced may be."""
+    found = {}
+    for name, field in record.fields.items():
+        value = vars(mine).get(name)
+        if value is None or field.nested is not None or not hasattr(original, name):
+            continue
+        if field.static:
+            if int(value) != int(getattr(original, name)):
+                found[name] = int(value)
+        elif isinstance(value, jax.core.Tracer) or not _same(value, getattr(original, name)):
+            found[name] = value
+    return found
+
+
+def _same(value: Any, original: Any) -> bool:
+    a = np.asarray(value)
+    return np.array_equal(a, np.asarray(original).reshape(a.shape).astype(a.dtype))
+
+
+def register() -> None:
+    """Let `PipelineEnv` know the backend "jaxsim"."""
+    old = envs.PipelineEnv.__init__
+    if getattr(old, "knows_jaxsim", False):
+        return
+
+    @functools.wraps(old)
+    def make(self: Any, sys: Any, backend: str = "mjx", *args: Any, **named: Any) -> None:
+        old(self, sys, "mjx" if backend == BACKEND else backend, *args, **named)
+        if backend == BACKEND:
+            self._backend, self._pipeline = BACKEND, _this()
+
+    make.knows_jaxsim = True  # type: ignore[attr-defined]
+    envs.PipelineEnv.__init__ = make
+
+
+def take_mjx_backend() -> None:
+    """Let `PipelineEnv(sys, backend="mjx")` run on jaxsim, for environments made from then on."""
+    register()
+    envs.m_pipeline = _this()
+
+
+def _this() -> ModuleType:
+    return modules[__name__]

@@ -1,0 +1,99 @@
+"""Runs a program written for MJX, as it is, on jaxsim: `python -m jaxsim.mjx program.py [...]`.
+
+Before it begins, the names of MJX in its text that have no counterpart are listed, with what to
+write in their place; when it ends, those that it or what it imports asked for.
+"""
+
+import ast
+import importlib
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaxsim.mjx.in_place import THEIRS, take_place
+from jaxsim.mjx.inner.absent import PACKAGE, asked
+
+USAGE = "usage: python -m jaxsim.mjx PROGRAM.py [ARGUMENT ...]"
+
+
+def main(arguments: list[str]) -> int:
+    """Run a program; returns the exit status where it does not begin."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        tell(USAGE)
+        return 0 if arguments else 2
+    program = Path(arguments[0])
+    if not program.is_file():
+        tell(f"{program}: no such file; {USAGE}")
+        return 2
+    take_place()
+    lacking = list(lacking_names(program))
+    for line, message in lacking:
+        tell(f"{program}:{line}: {message}")
+    asked.clear()
+    sys.argv = arguments
+    sys.path.insert(0, str(program.parent))
+    try:
+        runpy.run_path(str(program), run_name="__main__")
+    finally:
+        told = {message for _, message in lacking}
+        for message in asked.values():
+            if message not in told:
+                tell(f"{program}: asked for in vain: {message}")
+    return 0
+
+
+def tell(line: str) -> None:
+    """Write a line where messages go."""
+    sys.stderr.write(f"{line}\n")
+
+
+def lacking_names(program: Path) -> Iterator[tuple[int, str]]:
+    """Line and message of each name of MJX in the text of a program that has no counterpart."""
+    tree = ast.parse(program.read_text(), str(program))
+    known: dict[str, str] = {}  # names in the program, and the module or name of MJX that each is
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == THEIRS or alias.name.startswith(f"{THEIRS}."):
+                    known[alias.asname or alias.name] = alias.name
+                    yield from _lacking(node.lineno, alias.name)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                if name == THEIRS or name.startswith(f"{THEIRS}."):
+                    known[alias.asname or alias.name] = name
+                    yield from _lacking(node.lineno, name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            first, _, rest = ast.unparse(node).partition(".")
+            if first in known and _found(known[first]):
+                yield from _lacking(node.lineno, f"{known[first]}.{rest}", single=True)
+
+
+def _lacking(line: int, name: str, single: bool = False) -> Iterator[tuple[int, str]]:
+    """The message for a dotted name of MJX, if a part of it is not there."""
+    try:
+        _resolve(name, single)
+    except (AttributeError, ImportError) as error:
+        yield line, str(error)
+
+
+def _found(name: str) -> bool:
+    return not list(_lacking(0, name))
+
+
+def _resolve(name: str, single: bool) -> None:
+    """Look up a name of MJX in jaxsim.mjx; of a chain only what modules have."""
+    owner = importlib.import_module(PACKAGE)
+    *path, last = name.removeprefix(THEIRS).split(".")[1:] or [""]
+    for part in path:
+        owner = getattr(owner, part)
+        if not hasattr(owner, "__path__"):
+            return  # an attribute of an object, not of a module
+    if last:
+        getattr(owner, last)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+"""A warning where a program that imports `jaxsim.mjx` runs Brax's environments on MJX.
+
+`brax.envs.PipelineEnv(sys, backend="mjx")` imports MJX by itself, whatever the program imports.
+"""
+
+import functools
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+MODULE = "brax.envs.base"
+MESSAGE = (
+    'PipelineEnv(backend="mjx") runs on MJX, not on jaxsim: call '
+    "jaxsim.envs.brax_pipeline.take_mjx_backend() before it, which makes it run on jaxsim"
+)
+
+
+def watch() -> None:
+    """Let PipelineEnv warn, when Brax is imported or at once if it is already."""
+    if MODULE in sys.modules:
+        _warns(sys.modules[MODULE])
+    else:
+        sys.meta_path.insert(0, Watch())
+
+
+class Watch(MetaPathFinder):
+    """Finds the module of PipelineEnv where it is, with a loader that adds the warning."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """None for any other module."""
+        if fullname != MODULE:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = WarningLoader(spec.loader)
+        return spec
+
+
+class WarningLoader(Loader):
+    """A loader of a module, after which its PipelineEnv warns."""
+
+    def __init__(self, inner: Loader):
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module."""
+        self._inner.exec_module(module)
+        _warns(module)
+
+
+def _warns(module: Any) -> None:
+    make, pipeline = module.PipelineEnv.__init__, module.m_pipeline
+
+    @functools.wraps(make)
+    def __init__(self: Any, sys: Any, backend: str = "mjx", *args: Any, **named: Any) -> None:
+        if backend == "mjx" and module.m_pipeline is pipeline:
+            warnings.warn(MESSAGE, stacklevel=2)
+        make(self, sys, backend, *args, **named)
+
+    module.PipelineEnv.__init__ = __init__
