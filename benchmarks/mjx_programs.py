@@ -1,12 +1,18 @@
 """Environments of MuJoCo Playground, written for MJX, on MJX and on jaxsim in its place.
 
-    python benchmarks/mjx_programs.py [NAME ...] [--worlds 64] [--seconds 3] [--json FILE]
+    python benchmarks/mjx_programs.py [NAME ...] [--worlds 64] [--seconds 3] [--menagerie FOLDER]
+                                      [--json FILE] [--table]
 
-Nothing of an environment is changed but what `mujoco.mjx` is when it is imported: MJX, or
-`jaxsim.mjx`. Each runs in a process of its own. Told are the seconds to load it, to the first reset
-and to the first step (tracing and compiling), the steps of the environment a second, and how far
-what is seen and earned is apart after some actions from the same keys. Robots need
-`mujoco_menagerie`; without it name tasks of the Control Suite.
+Nothing of an environment is changed: on jaxsim each runs after what `python -m jaxsim.mjx` does,
+which puts `jaxsim.mjx` in the place of `mujoco.mjx`. Each runs in a process of its own. Told are
+the seconds to load it, to the first reset and to the first step (tracing and compiling), the steps
+of the environment a second, and how far what is seen and earned is apart after some actions from
+the same keys. Beside it stands MuJoCo in C: from the state before each of 20 actions it takes the
+steps of that action with the same controls, and the largest difference of qpos counts.
+
+No NAME: the tasks of the Control Suite; "all": all environments that Playground has. Robots need
+the models of `mujoco_menagerie`, in FOLDER or where Playground keeps its own. `--table` prints the
+rows of docs/differences.md from FILE.
 """
 
 import argparse
@@ -15,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import types
 import warnings
 from pathlib import Path
 
@@ -28,6 +33,7 @@ SUITE = (
 ).split()
 ENGINES = ("mjx", "jaxsim")
 ACTIONS = 5  # after which two engines are compared; later, contacts amplify the rounding
+ACTIONS_IN_C = 20  # each of which begins at the same state in MuJoCo
 
 
 def main() -> None:
@@ -38,23 +44,53 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--engine", choices=ENGINES, help="in this process, for one name")
     parser.add_argument("--seen", type=Path, help="where what is seen is written")
+    parser.add_argument("--menagerie", type=Path, help="folder of MuJoCo Menagerie")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
+    parser.add_argument("--table", action="store_true", help="print what --json has as rows")
     args = parser.parse_args()
     if args.engine:
         print(json.dumps(run(args)))
         return
-    found = {name: both(name, args) for name in args.names}
-    if args.json:
-        args.json.write_text(json.dumps({"worlds": args.worlds, "tasks": found}, indent=1) + "\n")
+    if args.table:
+        print(table(json.loads(args.json.read_text())["tasks"]))
+        return
+    names = every_name() if args.names == ["all"] else args.names
+    found = json.loads(args.json.read_text())["tasks"] if args.json and args.json.exists() else {}
+    for name in names:
+        found[name] = found.get(name, {}) | both(name, args)
+        if args.json:
+            whole = {"worlds": args.worlds, "tasks": dict(sorted(found.items()))}
+            args.json.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+def every_name() -> list[str]:
+    from mujoco_playground import registry
+
+    return [*registry.ALL_ENVS]
+
+
+def table(found: dict) -> str:
+    """Rows of Markdown: actions a second on both engines, differences from each other and C."""
+    rows = []
+    for name, task in found.items():
+        rates = [task.get(engine, {}).get("rate") for engine in ("jaxsim", "mjx")]
+        apart, c = task.get("apart", {}).get("obs"), task.get("jaxsim", {}).get("from C")
+        cells = [*(f"{r:,.0f}" if r else "-" for r in rates)]
+        cells += [f"{x:.0e}".replace("e-0", "e-") if x is not None else "-" for x in (apart, c)]
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def both(name: str, args: argparse.Namespace) -> dict:
     """A task on both engines, one after the other."""
     result, seen = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for engine in ENGINES:
+        for engine in args.engines:
             file = Path(folder) / f"{engine}.npz"
             options = ("--worlds", str(args.worlds), "--seconds", str(args.seconds))
             command = [sys.executable, __file__, name, "--engine", engine, "--seen", str(file)]
+            if args.menagerie:
+                options += ("--menagerie", str(args.menagerie))
             done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
             if done.returncode:
                 result[engine] = {"error": done.stderr.strip().splitlines()[-1]}
@@ -73,8 +109,14 @@ def run(args: argparse.Namespace) -> dict:
     """A task on one engine."""
     warnings.simplefilter("ignore")
     if args.engine == "jaxsim":
-        _put_in_place()
+        from jaxsim.mjx.in_place import take_place
+
+        take_place()
     from mujoco_playground import registry
+    from mujoco_playground._src import mjx_env
+
+    if args.menagerie:
+        mjx_env.MENAGERIE_PATH = type(mjx_env.MENAGERIE_PATH)(args.menagerie)
 
     times, last = {}, time.perf_counter()
 
@@ -100,24 +142,32 @@ def run(args: argparse.Namespace) -> dict:
     while time.perf_counter() - last < args.seconds:
         state = jax.block_until_ready(step(state, moves[0]))
         count += args.worlds
-    return times | {"rate": count / (time.perf_counter() - last)}
+    rate = count / (time.perf_counter() - last)
+    return times | {"rate": rate, "from C": from_c(env, begun, step, moves)}
+
+
+def from_c(env, begun, step, moves) -> float:
+    """The largest difference of qpos from MuJoCo's in C, of one world, over single actions."""
+    import mujoco
+
+    model, state, worst = env.mj_model, begun, 0.0
+    for k in range(ACTIONS_IN_C):
+        before, state = state, step(state, moves[k % ACTIONS])
+        old, new = (jax.device_get(jax.tree.map(lambda a: a[0], s.data)) for s in (before, state))
+        if np.asarray(state.done)[0]:
+            break
+        data = mujoco.MjData(model)
+        for name in ("qpos", "qvel", "act", "qacc_warmstart", "time"):
+            setattr(data, name, getattr(old, name))
+        for name in ("ctrl", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat"):
+            setattr(data, name, getattr(new, name))
+        mujoco.mj_step(model, data, env.n_substeps)
+        worst = max(worst, float(np.abs(data.qpos - new.qpos).max()))
+    return worst
 
 
 def _seen(state) -> np.ndarray:
     return np.asarray(state.obs["state"] if isinstance(state.obs, dict) else state.obs)
-
-
-def _put_in_place() -> None:
-    """Makes `mujoco.mjx` jaxsim's, after Brax has been imported, whose wrappers use no physics."""
-    import brax.envs  # noqa: F401
-    import mujoco
-
-    from jaxsim import mjx
-
-    inner = types.ModuleType("mujoco.mjx._src")
-    inner.math, inner.types = mjx.math, mjx
-    mjx._src, mujoco.mjx = inner, mjx
-    sys.modules |= {"mujoco.mjx": mjx, "mujoco.mjx._src": inner, "mujoco.mjx._src.math": mjx.math}
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class State(base.State):  # type: ignore[name-defined]
         return getattr(self.data, name)
 
     def replace(self, **values: Any) -> Self:
-        """A copy with some fields changed; Brax's are made anew in the next step."""
+        """A copy with some fields changed; Brax's are recomputed by the next step."""
         own = {n: values.pop(n) for n in OWN & values.keys()}
         if values:
             own["data"] = self.data.replace(**values)

@@ -1,7 +1,7 @@
 """Runs a program written for MJX, as it is, on jaxsim: `python -m jaxsim.mjx program.py [...]`.
 
 Before it begins, the names of MJX in its text that have no counterpart are listed, with what to
-write in their place; when it ends, those that it or what it imports asked for.
+write instead; when it ends, those that it or what it imports asked for.
 """
 
 import ast
@@ -67,7 +67,7 @@ def lacking_names(program: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             first, _, rest = ast.unparse(node).partition(".")
-            if first in known and _found(known[first]):
+            if first in known and _exists(known[first]):
                 yield from _lacking(node.lineno, f"{known[first]}.{rest}", single=True)
 
 
@@ -79,7 +79,7 @@ def _lacking(line: int, name: str, single: bool = False) -> Iterator[tuple[int, 
         yield line, str(error)
 
 
-def _found(name: str) -> bool:
+def _exists(name: str) -> bool:
     return not list(_lacking(0, name))
 
 

@@ -1,4 +1,4 @@
-"""Puts `jaxsim.mjx` in the place of `mujoco.mjx`, for programs whose imports stay as they are."""
+"""Substitutes `jaxsim.mjx` for `mujoco.mjx`, for programs whose imports stay as they are."""
 
 import importlib
 import importlib.util

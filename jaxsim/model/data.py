@@ -358,7 +358,7 @@ class Data(Record):
 
     @property
     def _impl(self) -> Any:
-        """Where MJX keeps the fields of one engine."""
+        """Return the fields as MJX keeps those of one engine."""
         return DataJAX(self)
 
     def where(self, done: jax.Array, other: Self) -> Self:

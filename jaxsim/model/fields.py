@@ -123,7 +123,7 @@ class Declared(dict[str, Field]):
         return dataclasses.make_dataclass("Fields", [*fields, original], init=False, eq=False)
 
     def as_dataclass(self) -> dict[str, dataclasses.Field]:
-        """What makes a class with these fields one that `dataclasses.fields` and `replace` take."""
+        """Return the attribute by which `dataclasses.fields` and `replace` take a class."""
         fields: dict[str, dataclasses.Field] = self._dataclass.__dataclass_fields__  # type: ignore[attr-defined]
         return fields
 
@@ -302,7 +302,7 @@ class Record:
 
     @property
     def _original(self) -> Self:
-        """What `dataclasses.replace` hands to the constructor of a copy."""
+        """The record itself, which `dataclasses.replace` hands to the constructor of a copy."""
         return self
 
     @property

@@ -82,7 +82,7 @@ def name_text(s: Structure) -> NameText:
 
 @derived
 def name_addresses(s: Structure) -> dict[str, np.ndarray]:
-    """Where the names of each kind of object begin in the text, by MuJoCo's name of the table."""
+    """Return the addresses of names in the text, by MuJoCo's name of each table."""
     names, begin, found = dict(s.names), 1, {}
     for table, kind in ADDRESSES.items():
         lengths = [len(name.encode()) + 1 for name in names.get(kind, ())]
