@@ -256,7 +256,7 @@ class Record:
         """
         field = self.fields.get(name)
         dtype = None if field is None or field.static else self._dtype(name, field)
-        if dtype is None:
+        if field is None or dtype is None:
             return jnp.asarray(value, value.dtype) if _is_weak(value) else value
         if isinstance(value, jax.Array | np.ndarray | np.generic):
             if not _is_number(value.dtype) or (value.dtype == dtype and not _is_weak(value)):

@@ -90,9 +90,49 @@ def randomized_models(mjx) -> dict:
     return {"qvel": after.qvel, "qpos": after.qpos}
 
 
+def sampled_controls(mjx) -> dict:
+    """Predictive sampling as hydrax does it: plans around a mean, rolled out in models that differ.
+
+    The cost reads sites, sensors and a mocap body whose pose is an array of integers.
+    """
+    model = mujoco.MjModel.from_xml_string(XML)
+    m, d = mjx.put_model(model), mjx.make_data(model)
+    d = d.replace(mocap_pos=jnp.array([[1, 0, 1]]))
+    friction = jnp.stack([m.geom_friction, 0.5 * m.geom_friction])
+    models = m.tree_replace({"geom_friction": friction})
+    axes = jax.tree.map(lambda _: None, m).tree_replace({"geom_friction": 0})
+    tip = mjx.name2id(m, mujoco.mjtObj.mjOBJ_SITE, "tip")
+
+    def cost(d, u):
+        off = d.site_xpos[tip] - d.mocap_pos[0]
+        return off @ off + 0.01 * u @ u + 0.1 * d.sensordata[-1] ** 2
+
+    def rollout(m, d, plan):
+        def turn(d, u):
+            d = mjx.step(m, d.replace(ctrl=u))
+            return d, cost(d, u)
+
+        return jnp.sum(jax.lax.scan(turn, d, plan)[1])
+
+    def improve(mean, key):
+        plans = mean[None] + 0.5 * jax.random.normal(key, (8, *mean.shape))
+        of_models = jax.vmap(rollout, in_axes=(axes, None, None))
+        costs = jax.vmap(lambda plan: of_models(models, d, plan).mean())(plans)
+        weights = jax.nn.softmax(-costs / 0.1)
+        return jnp.einsum("k,kij->ij", weights, plans), costs
+
+    keys = jax.random.split(jax.random.PRNGKey(0), 3)
+    mean, costs = jax.jit(lambda: jax.lax.scan(improve, jnp.zeros((10, 1)), keys))()
+    return {"plan": mean, "costs": costs}
+
+
 @pytest.mark.parametrize(
     "program",
-    [randomized_models, pytest.param(steps_of_many_worlds, marks=pytest.mark.slow)],
+    [
+        randomized_models,
+        pytest.param(steps_of_many_worlds, marks=pytest.mark.slow),
+        pytest.param(sampled_controls, marks=pytest.mark.slow),
+    ],
 )
 def test_a_program_gives_what_mjx_gives(program):
     found = program(ours)
@@ -102,7 +142,8 @@ def test_a_program_gives_what_mjx_gives(program):
     for name, value in expected.items():
         tolerance = STATE.get(name, 1e-3)
         np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance, err_msg=name)
-    assert np.ptp(np.asarray(expected["qvel"]), axis=0).max() > 1e-3  # the worlds differ
+    differ = expected.get("qvel", expected.get("costs"))
+    assert np.ptp(np.asarray(differ), axis=0).max() > 1e-3  # the worlds differ
 
 
 def test_many_worlds_are_chosen_at_once():
