@@ -166,7 +166,7 @@ def register() -> None:
 def take_mjx_backend() -> None:
     """Let `PipelineEnv(sys, backend="mjx")` run on jaxsim, for environments made from then on."""
     register()
-    envs.m_pipeline = _this()
+    vars(envs)["m_pipeline"] = _this()
 
 
 def _this() -> ModuleType:

@@ -7,7 +7,7 @@ of the tree's identity, and numpy arrays among these are compared by content.
 import copy
 import dataclasses
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import jax
@@ -45,7 +45,7 @@ def dataclass(cls: type, register_as_pytree: bool = True) -> type:
       cls: the class; its annotations are its fields.
       register_as_pytree: whether JAX is told.
     """
-    made = dataclasses.dataclass(frozen=True)(cls)
+    made: Any = dataclasses.dataclass(frozen=True)(cls)
     if not hasattr(made, "replace"):
         made.replace = dataclasses.replace
     if not register_as_pytree:
@@ -63,7 +63,7 @@ def dataclass(cls: type, register_as_pytree: bool = True) -> type:
         children = tuple((jax.tree_util.GetAttrKey(n), getattr(node, n)) for n in leaves)
         return children, tuple(_Content(getattr(node, n)) for n in rest)
 
-    def unflatten(identity: tuple, children: Sequence) -> Any:
+    def unflatten(identity: tuple, children: Iterable) -> Any:
         values = dict(zip(rest, (c.value for c in identity), strict=True))
         return made(**values, **dict(zip(leaves, children, strict=True)))
 
