@@ -6,7 +6,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint format clean
+# Tests that use every package once, in an environment of the lowest versions.
+MINIMUM := .venv-minimum
+MINIMUM_TESTS := tests/test_minimum.py \
+  tests/io/test_load.py::test_text_and_file_are_the_same_model \
+  tests/model/test_checkpoint.py \
+  tests/assets/source/test_provider.py::test_archives_by_fsspec \
+  tests/control/test_horizon.py::test_the_cart_comes_home[shoot] \
+  tests/control/test_inverse.py::test_a_reachable_pose_is_found \
+  tests/view/test_curves.py \
+  tests/view/browser/test_shape.py \
+  tests/view/browser/test_viewer.py::test_it_listens_on_this_machine_only_and_ends \
+  tests/cli/test_render.py::test_a_film_for_a_player \
+  tests/envs/test_gymnasium.py::test_the_checker_of_gymnasium_passes \
+  tests/learn/test_train.py::test_the_curve \
+  tests/learn/test_train.py::test_events_for_tensorboard
+
+.PHONY: demo test test-all test-minimum lint format clean
 
 demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
 	$(BIN)/jaxsim rollout configs/humanoid.xml --worlds 4096 --steps 500
@@ -16,6 +32,9 @@ test: $(VENV)/.test  ## the tests, on two cores; without those marked slow
 
 test-all: $(VENV)/.test  ## every test, compiled as users compile
 	TEST_OPTIMIZED=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test-minimum: $(MINIMUM)/.made  ## a few tests with the lowest versions of all packages
+	TEST_MINIMUM=1 $(MINIMUM)/bin/python -m pytest -n 2 --dist loadfile -W ignore $(MINIMUM_TESTS)
 
 lint: $(VENV)/.dev  ## format, lint and types, as the tests expect them
 	$(BIN)/ruff format --check .
@@ -27,13 +46,22 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .cache
+	rm -rf $(VENV) $(MINIMUM) .cache
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  "jaxsim needs Python 3.11 or newer, this is %d.%d; name another one: make PYTHON=python3.12" \
 	  % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(MINIMUM)/.made: pyproject.toml tests/minimum.py
+	rm -rf $(MINIMUM)
+	$(PYTHON) -m venv $(MINIMUM)
+	$(PYTHON) tests/minimum.py > $(MINIMUM)/minimum.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r $(MINIMUM)/minimum.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml

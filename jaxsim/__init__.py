@@ -2,6 +2,7 @@
 
 import jaxsim.plugins  # they become known
 import jaxsim.xla
+from jaxsim.assets.make import terrain as terrain
 from jaxsim.assets.source.filesystem import register_filesystems as register_filesystems
 from jaxsim.assets.source.limits import limits as limits
 from jaxsim.assets.source.provider import register_provider as register_provider
@@ -45,6 +46,7 @@ from jaxsim.io.bridge import make_data as make_data
 from jaxsim.io.bridge import put_data as put_data
 from jaxsim.io.bridge import put_model as put_model
 from jaxsim.io.load import load_model as load_model
+from jaxsim.io.recompile import recompile as recompile
 from jaxsim.io.restructure import replace_structure as replace_structure
 from jaxsim.io.save import save_model as save_model
 from jaxsim.io.write_back import write_back as write_back

@@ -80,7 +80,7 @@ SAME = {
 RENAMED = {
     "mj_loadXML": "jaxsim.load_model",
     "mj_loadModelBuffer": "jaxsim.load_model",
-    "mj_recompile": "jaxsim.load_model",
+    "mj_recompile": "jaxsim.recompile",
     "mj_compile": "jaxsim.load_model",
     "mj_copyBack": "jaxsim.write_back",
     "mj_makeSpec": "jaxsim.Spec",

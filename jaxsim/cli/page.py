@@ -47,15 +47,16 @@ def reference() -> str:
 
 
 def public_names() -> list[Name]:
-    """What the package exports but its version, in order."""
+    """What the package exports but its version and modules (docs/spec.md), in order."""
     root = ast.parse((_PACKAGE / "__init__.py").read_text())
     exports = [node for node in root.body if isinstance(node, ast.ImportFrom)]
-    return [
+    names = [
         Name(alias.asname, str(node.module), _value(str(node.module), alias.name))
         for node in exports
         for alias in node.names
         if alias.asname and not alias.asname.startswith("_")
     ]
+    return [name for name in names if not inspect.ismodule(name.value)]
 
 
 def _value(module: str, name: str) -> Any:

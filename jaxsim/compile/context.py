@@ -17,6 +17,7 @@ import numpy as np
 from jaxsim.assets.source.resource import Resources
 from jaxsim.compile.expand.known_inertia import KnownInertia
 from jaxsim.compile.geometry.pose import Pose
+from jaxsim.compile.identity import Identity, identities
 from jaxsim.compile.products import Products
 from jaxsim.compile.settings import Settings
 from jaxsim.errors import NOWHERE, Place, Problems
@@ -137,7 +138,7 @@ class Compiled:
 
     `length_ranges` are ranges of actuator lengths that are not in `fields` yet: it takes a
     simulation to find them (reference/length_range.py). `plugins` names the plugin of each
-    instance.
+    instance. `identities` tells objects from one compilation of a spec in the next.
     """
 
     fields: MappingProxyType[str, Any]
@@ -145,6 +146,7 @@ class Compiled:
     stat: MappingProxyType[str, Any]
     names: MappingProxyType[str, tuple[str, ...]]
     places: MappingProxyType[str, tuple[Place, ...]]
+    identities: MappingProxyType[str, tuple[Identity, ...]]
     length_ranges: LengthRanges | None = None
     plugins: tuple[str, ...] = ()
 
@@ -166,6 +168,7 @@ class Compiled:
                     for kind, elements in c.elements.items()
                 }
             ),
+            identities=MappingProxyType(identities(c.elements, c.names)),
             length_ranges=c.length_ranges,
             plugins=tuple(instance.plugin.name for instance in c.instances.made),
         )

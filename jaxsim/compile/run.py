@@ -14,6 +14,8 @@ def run(spec: Spec) -> Compilation:
       ModelError: the model cannot be compiled; it lists every fault found by the pass that failed.
     """
     c = Compilation(spec=spec.copy())
+    for element, source in zip(c.spec.walk(), spec.walk(), strict=True):
+        element.source = source
     for step in PASSES:
         step(c)
         # A later pass may rely on what an earlier one has checked.

@@ -72,6 +72,7 @@ def load_model(
     _check_source(source, assets)
     if isinstance(source, Spec):
         compiled, origin = compile_spec(source), source.path or None
+        source.compiled = compiled.identities  # for `recompile`
     elif is_xml_text(source):
         compiled, origin = compile_string(str(source), assets), None
     else:

@@ -35,6 +35,7 @@ class SpecElement(Element):
     `parent` is None for the root and for an element outside a tree, which has no `spec` either.
     `origin` is set on elements that were attached from another model, which it tells. `layout` is
     set on keyframes when the tree changes under them: the elements their numbers were written for.
+    `source` is set while a copy of a model is compiled: the element of the model itself.
     `unframed` is set on a body that stands in a `<frame>` for the order alone: a scale of the frame
     does not reach it.
     """
@@ -46,6 +47,7 @@ class SpecElement(Element):
     origin: Origin | None = field(default=None, repr=False)
     layout: Layout | None = field(default=None, repr=False)
     unframed: bool = field(default=False, repr=False)
+    source: SpecElement | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str | None:
@@ -226,7 +228,7 @@ class SpecElement(Element):
         node = cls(tag=element.tag, attrs=attrs, place=element.place, row=element.row)
         if isinstance(element, SpecElement):
             node.origin, node.layout = element.origin, element.layout
-            node.unframed = element.unframed
+            node.unframed, node.source = element.unframed, element.source
         return node
 
 

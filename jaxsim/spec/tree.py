@@ -7,7 +7,7 @@ stale copy behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from jaxsim.mjcf.element import Value
@@ -38,6 +38,8 @@ class Tree:
         self.root = root = root or SpecElement(ROOT.tag, row=ROOT)
         self.path = path
         self.files = files
+        # identities of objects when the model was last compiled (compile/identity.py)
+        self.compiled: Mapping[str, tuple[tuple[Hashable, int], ...]] | None = None
         # of a frozen tree: what elements inherit, those of one row and class the same
         self._inherited: dict[SpecElement, Inherited] | None = None
         self._of_class: dict[tuple, Inherited] = {}
@@ -58,6 +60,12 @@ class Tree:
         """An independent copy."""
         copy = type(self)(self.root.copy(), path=self.path, files=self.files)
         copy_layouts(self.root, copy.root)
+        if self.compiled is not None:
+            twin = dict(zip(self.root.walk(), copy.root.walk(), strict=True))
+            copy.compiled = {
+                kind: tuple((twin.get(e, e), count) for e, count in keys)
+                for kind, keys in self.compiled.items()
+            }
         return copy
 
     def walk(self) -> Iterator[SpecElement]:
