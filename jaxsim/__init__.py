@@ -3,6 +3,8 @@
 import jaxsim.plugins  # they become known
 import jaxsim.xla
 from jaxsim.assets.make import terrain as terrain
+from jaxsim.assets.read.decoder import register_decoder as register_decoder
+from jaxsim.assets.read.decoder import unregister_decoder as unregister_decoder
 from jaxsim.assets.source.filesystem import register_filesystems as register_filesystems
 from jaxsim.assets.source.limits import limits as limits
 from jaxsim.assets.source.provider import register_provider as register_provider

@@ -175,7 +175,7 @@ def test_the_name_decides_and_else_the_media_type(name, content_type):
     assert len(read_surface(name, STL, content_type).face) == len(CUBE_FACE)
 
 
-@pytest.mark.parametrize("name", ["a.usd", "a.glb", "a", "a.txt", "stl"])
+@pytest.mark.parametrize("name", ["a.usd", "a.fbx", "a", "a.txt", "stl"])
 def test_other_files_are_refused_by_name(name):
     with pytest.raises(AssetError) as caught:
         read_surface(name, STL)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jaxsim.assets.read.decoder import decoder_of, extensions
 from jaxsim.assets.read.msh import read_msh
 from jaxsim.assets.read.obj import read_obj
 from jaxsim.assets.read.stl import read_stl
@@ -28,9 +29,6 @@ _TYPES = {
     "model/vnd.mujoco.msh": ".msh",
     "model/vnd.gmsh": ".gmsh",
 }
-
-# Forms that people try, and that have more in them than one mesh.
-_SCENES = (".dae", ".fbx", ".glb", ".gltf", ".ply", ".off", ".usd", ".usda", ".usdc", ".usdz")
 
 
 def read_surface(name: str, data: bytes, content_type: str | None = None) -> Surface:
@@ -59,12 +57,16 @@ def extension(name: str) -> str:
 
 def _reader(name: str, content_type: str | None) -> Callable[[bytes], Surface]:
     kind = extension(name)
-    if kind not in _READERS and content_type is not None:
+    decoder = None if kind in _READERS else decoder_of(kind, content_type)
+    if kind not in _READERS and content_type is not None and kind not in extensions():
         kind = _TYPES.get(content_type.strip().lower(), kind)
     if kind in _READERS:
         return _READERS[kind]
-    remedy = f"convert it to one of {', '.join(_READERS)}"
-    if kind in _SCENES:
-        raise AssetError(f"'{name}': {kind[1:]} files are not read; {remedy}")
+    if decoder is not None:
+        return decoder.surface
     types = ", ".join(_TYPES)
-    raise AssetError(f"'{name}' is no mesh file that can be read; {remedy}, or name one of {types}")
+    raise AssetError(
+        f"'{name}' is no mesh file that can be read; convert it to one of "
+        f"{', '.join((*_READERS, *extensions()))}, name one of {types}, or add a decoder: "
+        "jaxsim.register_decoder"
+    )

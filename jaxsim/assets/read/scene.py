@@ -1,0 +1,99 @@
+"""Meshes of scene files by trimesh, the extra `meshes`: GLB, glTF, COLLADA, PLY, OFF.
+
+All meshes of a scene become one surface, each where the nodes of the scene place it. Lengths are
+meters: those of COLLADA are scaled by its `<unit>`. Axes are those of the file, as for OBJ: turn a
+model whose Y is up by `refquat` of the mesh. Materials and animations are left out.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from jaxsim.assets.surface import Surface
+from jaxsim.errors import AssetError
+from jaxsim.extra import MissingExtra, needed
+
+_NEEDS = {"dae": "collada"}  # a package besides trimesh
+_UNIT = re.compile(rb"""<unit\b[^>]*?\bmeter\s*=\s*["']([^"']*)["']""")
+
+
+def read_scene(data: bytes, kind: str) -> Surface:
+    """Read all meshes of a scene as one surface.
+
+    Args:
+      data: contents of the file.
+      kind: "glb", "gltf", "dae", "ply" or "off".
+
+    Raises:
+      AssetError: the extra is not installed, or the file has no mesh or cannot be read.
+    """
+    try:
+        trimesh = needed("trimesh", "meshes")
+        if kind in _NEEDS:
+            needed(_NEEDS[kind], "meshes")
+    except MissingExtra as error:
+        raise AssetError(f"{kind} files are read by an extra: {error}") from None
+    try:
+        scene = trimesh.load(io.BytesIO(data), file_type=kind, process=False)
+    except Exception as error:  # noqa: BLE001 - whatever its readers raise for damaged files
+        raise AssetError(
+            f"the {kind} file cannot be read: {error or type(error).__name__}"
+        ) from None
+    surfaces = [s for mesh, pose in _placed(scene) if (s := _surface(mesh, pose)) is not None]
+    if not surfaces:
+        raise AssetError(f"the {kind} file has no mesh")
+    scale = _meters(data) if kind == "dae" else 1.0
+    first = np.cumsum([0, *(len(s.vertex) for s in surfaces)])
+    face = np.concatenate([s.face + n for s, n in zip(surfaces, first, strict=False)])
+    coordinates = [s.texcoord for s in surfaces]
+    textured = all(c is not None for c in coordinates) and len(face) > 0
+    return Surface(
+        scale * np.concatenate([s.vertex for s in surfaces]),
+        face,
+        texcoord=np.concatenate(coordinates) if textured else None,  # type: ignore[arg-type]
+        face_texcoord=face if textured else None,
+    )
+
+
+def _placed(scene: Any) -> list[tuple[Any, np.ndarray]]:
+    """The meshes of a scene with their poses (4, 4), one for each node that shows it."""
+    if not hasattr(scene, "graph"):
+        return [(scene, np.eye(4))]
+    found = []
+    for node in scene.graph.nodes_geometry:
+        pose, name = scene.graph[node]
+        found.append((scene.geometry[name], np.asarray(pose, float)))
+    return found
+
+
+def _surface(mesh: Any, pose: np.ndarray) -> Surface | None:
+    """One mesh where its node places it; None for what has no vertices, such as a curve."""
+    vertex = np.asarray(getattr(mesh, "vertices", ()), float)
+    if vertex.ndim != 2 or vertex.shape[1] != 3 or not len(vertex):
+        return None
+    face = np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), int).reshape(-1, 3)
+    if np.linalg.det(pose[:3, :3]) < 0:  # a mirror turns the surface inside out
+        face = face[:, ::-1]
+    texcoord = getattr(getattr(mesh, "visual", None), "uv", None)
+    if texcoord is None or np.shape(texcoord) != (len(vertex), 2):
+        texcoord = None
+    else:
+        texcoord = np.asarray(texcoord, float)
+    return Surface(vertex @ pose[:3, :3].T + pose[:3, 3], face, texcoord=texcoord)
+
+
+def _meters(data: bytes) -> float:
+    """The unit of length of a COLLADA file [m]."""
+    found = _UNIT.search(data)
+    try:
+        unit = float(found[1]) if found else 1.0
+    except ValueError:
+        unit = math.nan
+    if not unit > 0 or not math.isfinite(unit):
+        raise AssetError(f"<unit meter={found[1].decode(errors='replace')!r}> is no length")  # type: ignore[index]
+    return unit
