@@ -13,6 +13,7 @@ import jaxsim.physics as physics
 from jaxsim.cli.problem import InputProblem
 from jaxsim.enums import SolverType
 from jaxsim.io.load import load_model
+from jaxsim.io.phase import phase
 from jaxsim.io.save import is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
@@ -53,8 +54,9 @@ def compare(args: argparse.Namespace) -> int:
 
     mujoco.mj_forward(theirs, state)
     d = _same_state(m, state, keep="all")
-    mine = jax.jit(physics.forward)(m, d)
-    M = jax.jit(physics.full_m)(m, mine)
+    with phase("compile the stages"):
+        mine = jax.jit(physics.forward)(m, d)
+        M = jax.jit(physics.full_m)(m, mine)
 
     print(f"{args.model}: state after {SETTLE} steps of MuJoCo {mujoco.__version__}; ", end="")
     print(f"both solve by Newton's method, to a tolerance of {TOLERANCE:g}")
@@ -67,7 +69,8 @@ def compare(args: argparse.Namespace) -> int:
 
     print()
     d = _same_state(m, state, keep="default")
-    step, done = jax.jit(physics.step), 0
+    with phase("compile a step"):
+        step, done = jax.jit(physics.step).lower(m, d).compile(), 0
     for count in sorted({n for n in (1, 10, 100) if n <= args.steps} | {args.steps}):
         while done < count:
             d = step(m, d)

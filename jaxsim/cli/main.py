@@ -17,9 +17,11 @@ from typing import Any
 from jaxsim.assets.source.limits import LIMITS, limits
 from jaxsim.cli.output.terminal import visible_output
 from jaxsim.cli.problem import InputProblem
-from jaxsim.cli.signals import Stopped, stops_in_order
+from jaxsim.cli.progress import Phases
+from jaxsim.cli.signals import Stopped, leave, stops_in_order
 from jaxsim.errors import InputError, UnsupportedWarning
 from jaxsim.extra import MissingExtra
+from jaxsim.io.phase import listening
 from jaxsim.version import __version__
 
 EXAMPLES = """\
@@ -46,15 +48,18 @@ MODEL = "a model in MJCF, or one that `jaxsim compile` wrote"
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     with visible_output():
-        return _answer(_parser().parse_args(argv))
+        code = _answer(_parser().parse_args(argv))
+    if argv is None and code > 128:
+        leave(code)  # the process is ours: taking down JAX would take seconds
+    return code
 
 
 def _answer(args: argparse.Namespace) -> int:
-    """Runs a command; its faults are a line and an exit code."""
+    """Run a command; return the exit code. Its faults are a line and an exit code."""
     # `info` lists what cannot be simulated, and the other commands end with it
     warnings.simplefilter("ignore", UnsupportedWarning)
     try:
-        with stops_in_order(), limits(**dict(args.limit)):
+        with stops_in_order(), limits(**dict(args.limit)), listening(Phases()):
             return _run(args)
     except (InputError, InputProblem, MissingExtra) as error:
         _say(str(error))
@@ -68,6 +73,10 @@ def _answer(args: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader of our output, `head` say, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a disk that is full, a folder that is gone
+        place = "" if error.filename is None else f"{error.filename}: "
+        _say(f"{place}{error.strerror or error}")
+        return 2
 
 
 def _say(text: str) -> None:

@@ -1,13 +1,17 @@
-"""One line that grows: how far, how fast, how long still."""
+"""One line that grows: how far, how fast, how long still; and phases without steps to count."""
 
 import contextlib
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from typing import TextIO
 
 WIDTH = 30
 REDRAW = 0.1  # seconds, on a terminal
 LINE = 10.0  # seconds, in a log
+PATIENCE = 1.0  # seconds without a sign of life
+TICK = 0.5  # seconds between two lines of a phase, on a terminal
 
 
 class Progress:
@@ -71,6 +75,51 @@ class Progress:
             f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{self._total} {self._unit}, "
             f"{thousands(rate * self._worlds)} world {self._unit}/s, {left:.0f} s left "
         )
+
+
+class Phases:
+    """Report on each phase that takes more than a second, so that no command is silent for long.
+
+    On a terminal one line counts the seconds; elsewhere there is a line after a second, then now
+    and then. It stays with the time that the phase took. A thread writes it, while the main thread
+    is in the compiler.
+
+    Args:
+      stream: where it is written; stderr by default.
+      patience: seconds that a phase may take in silence.
+    """
+
+    def __init__(self, stream: TextIO | None = None, patience: float = PATIENCE):
+        self._stream = sys.stderr if stream is None else stream
+        self._live = self._stream.isatty()
+        self._patience = patience
+
+    @contextlib.contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Report on a phase: `with phases("compile the rollout"):`."""
+        began, done = time.perf_counter(), threading.Event()
+        thread = threading.Thread(target=self._watch, args=(name, began, done), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            seconds = time.perf_counter() - began
+            if seconds >= self._patience:
+                end = "" if sys.exc_info()[0] is None else ", not finished"
+                self._write(f"{name}: {seconds:.1f} s{end}", last=True)
+
+    def _watch(self, name: str, began: float, done: threading.Event) -> None:
+        wait = self._patience
+        while not done.wait(wait):
+            self._write(f"{name} ... {time.perf_counter() - began:.0f} s")
+            wait = TICK if self._live else LINE
+
+    def _write(self, text: str, last: bool = False) -> None:
+        with contextlib.suppress(OSError, ValueError):  # the terminal is closed
+            self._stream.write((f"\r{text:<60}" + "\n" * last) if self._live else f"{text}\n")
+            self._stream.flush()
 
 
 def thousands(x: float) -> str:

@@ -59,7 +59,8 @@ def _kind(form: Any, f: dataclasses.Field[Any]) -> Any:
     """The type of a setting, without the None of what may be left out."""
     kind = typing.get_type_hints(form)[f.name]
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        (kind,) = (k for k in typing.get_args(kind) if k is not type(None))
+        kinds = [k for k in typing.get_args(kind) if k is not type(None)]
+        return kinds[0] if len(kinds) == 1 else kind
     return kind
 
 
@@ -82,6 +83,8 @@ def _row(f: dataclasses.Field[Any], kind: Any) -> str:
 
 def _words(kind: Any) -> str:
     inside = typing.get_args(kind)
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return " or ".join(map(_words, inside))
     if typing.get_origin(kind) is tuple:
         return f"list: {_words(inside[0])}"
     if typing.get_origin(kind) is dict:

@@ -1,12 +1,28 @@
-"""Requests to stop, from whoever: as with Control-C, a command cleans up before it ends."""
+"""Requests to stop, by a terminal, a user or a system: a command cleans up before it ends.
 
+Python runs signal handlers in the main thread, between two instructions of its own: while that
+thread is in the compiler, which may be minutes, none runs. A second thread is told of each signal
+through a pipe. If the main thread does not answer soon, nothing of it can be unwound; then the
+second thread deletes unfinished files and ends the process, with the status that it would have had.
+Where the compiler does let a handler run, its threads go on, so the handler ends the process too.
+"""
+
+import contextlib
+import os
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
+
+from jaxsim.io.phase import is_active
+from jaxsim.io.whole import discard_unfinished
 
 # a terminal that is closed does not send SIGHUP on every system
 REQUESTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+GRACE = 0.4  # seconds in which the main thread has to answer
 
 
 class Stopped(KeyboardInterrupt):
@@ -19,25 +35,82 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def stops_in_order() -> Iterator[None]:
-    """Turns requests to stop into `Stopped`, which runs every `finally` on its way.
+    """Turn requests to stop into `Stopped`, which runs every `finally` on its way.
 
-    What the caller handles himself, or ignores as `nohup` does, stays as it is.
+    A Control-C stays a KeyboardInterrupt. Where the main thread does not answer, the process ends
+    all the same. What the caller handles himself, or ignores as `nohup` does, stays as it is.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
         return
-    ours = [number for number in REQUESTS if signal.getsignal(number) == signal.SIG_DFL]
+    ours = dict.fromkeys(REQUESTS, signal.SIG_DFL)
+    ours[signal.SIGINT] = signal.default_int_handler
+    ours = {n: handler for n, handler in ours.items() if signal.getsignal(n) == handler}
+    answered = threading.Event()
 
     def stop(number: int, _frame: object) -> None:
+        answered.set()
+        if is_active("compile"):
+            _end(number)  # threads of the compiler go on, and crash where its caller unwinds
         # one request is enough: another one would interrupt the cleaning
         for request in ours:
-            signal.signal(request, signal.SIG_IGN)
+            if request != signal.SIGINT:
+                signal.signal(request, signal.SIG_IGN)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
         raise Stopped(number)
 
     for number in ours:
         signal.signal(number, stop)
     try:
+        with _watched(set(ours), answered):
+            yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _watched(ours: set[int], answered: threading.Event) -> Iterator[None]:
+    """Let a thread end the process where a signal of ours is not answered."""
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    thread = threading.Thread(target=_watch, args=(reader, ours, answered), daemon=True)
+    thread.start()
+    try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(before)
+        writer.close()  # ends the thread
+        thread.join()
+        reader.close()
+
+
+def _watch(reader: socket.socket, ours: set[int], answered: threading.Event) -> None:
+    while received := reader.recv(64):
+        for number in received:
+            if number not in ours:
+                continue
+            if not answered.wait(GRACE):
+                _end(number)
+            if number == signal.SIGINT:  # there may be another one
+                answered.clear()
+
+
+def _end(number: int) -> None:
+    """End the process without unwinding it."""
+    discard_unfinished()
+    interrupted = number == signal.SIGINT
+    said = "interrupted" if interrupted else f"stopped by {signal.Signals(number).name}"
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"\n{said}\n")
+    leave(128 + number)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process at once: what was printed is written, nothing is taken down."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

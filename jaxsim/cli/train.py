@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from jaxsim.cli.progress import Progress
+from jaxsim.io.phase import phase
 from jaxsim.learn.curve import Row
 from jaxsim.learn.run import Report, Run, best, new_run, old_run, write_motion
 from jaxsim.learn.run import train as run_training
@@ -60,8 +61,11 @@ def play(args: argparse.Namespace) -> int:
     run = old_run(args.run)
     step, state = run.restore(args.checkpoint)
     keys = jax.random.split(jax.random.key(args.seed), args.episodes)
-    scores = jax.device_get(jax.jit(run.evaluate)(state, keys))
     _describe(run)
+    with phase("compile the evaluation"):
+        program = jax.jit(run.evaluate).lower(state, keys).compile()
+    with phase("play"):
+        scores = jax.device_get(program(state, keys))
     print(f"{'checkpoint':11} {step:,} actions")
     means = scores.score.mean(axis=1)
     for seed, score in enumerate(scores.score):

@@ -26,6 +26,7 @@ from jaxsim.identify.search.statistics import (
     warnings,
 )
 from jaxsim.identify.sequences import Sequence
+from jaxsim.io.phase import phase
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
@@ -192,11 +193,14 @@ def fit(
     thetas = parameters.draw(jax.random.key(0) if key is None else key, starts)
     x = jax.vmap(problem.start)(thetas)
     times, clock = {}, time.perf_counter()
-    lowered = jax.jit(lambda x: _by_batches(search, x, batch or starts)).lower(x)
+    with phase("trace the fit"):
+        lowered = jax.jit(lambda x: _by_batches(search, x, batch or starts)).lower(x)
     times["trace"], clock = time.perf_counter() - clock, time.perf_counter()
-    program = lowered.compile()
+    with phase("compile the fit"):
+        program = lowered.compile()
     times["compile"], clock = time.perf_counter() - clock, time.perf_counter()
-    solutions = jax.block_until_ready(program(x))
+    with phase("search from all starts"):
+        solutions = jax.block_until_ready(program(x))
     times["run"] = time.perf_counter() - clock
     return _fitted(problem, solutions, times)
 

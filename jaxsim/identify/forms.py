@@ -57,6 +57,8 @@ class Form:
             raise ValueError(f"{self.kind}: expected bounds above 0, got low = {self.low}")
         if self.logarithmic and self.mean is not None and not self.mean > 0:
             raise ValueError(f"{self.kind}: mean: expected a number above 0, got {self.mean}")
+        if self.mean is not None and self.sd is None:
+            raise ValueError(f"{self.kind}: mean: a prior has a deviation too, give sd")
         if self.sd is not None and not self.sd > 0:
             raise ValueError(f"{self.kind}: sd: expected a number above 0, got {self.sd}")
 

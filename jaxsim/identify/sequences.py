@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxsim.identify.signals import control, numbers, signal, timestep
 from jaxsim.identify.timeseries import TimeSeries
+from jaxsim.io.config.memory import memory
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data
@@ -139,6 +140,7 @@ def samples(m: Model, sequence: Sequence, history: int = 0) -> Samples:
         raise ValueError(
             f"measured: {sequence.name or 'the sequence'} has no sample after its start"
         )
+    _check_length(m, float(position.max()), history)
     index = np.floor(position).astype(int)
     steps = int(np.ceil(position.max())) + 1
     weight = 1 / np.array([_sigma(sequence, m, name) for name in names])
@@ -146,6 +148,16 @@ def samples(m: Model, sequence: Sequence, history: int = 0) -> Samples:
     return Samples(
         index, position - index, which.astype(int), value, weight[which], time, names, ctrl, steps
     )
+
+
+def _check_length(m: Model, last: float, history: int) -> None:
+    """Refuse recordings of so many timesteps that their controls alone exceed the memory."""
+    most = memory() / (8 * max(m.nu, 1))
+    if not last + history < most:
+        raise ValueError(
+            f"the recording ends {last:.3g} timesteps of {timestep(m):g} s after its start, and "
+            f"delays reach back {history}; there is memory for {most:.3g}"
+        )
 
 
 def initial(m: Model, sequence: Sequence) -> Data:

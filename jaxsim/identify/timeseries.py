@@ -13,6 +13,7 @@ are different series, in files of their own.
 """
 
 import csv
+from collections.abc import Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,14 +102,20 @@ class TimeSeries:
                 rows.writerow([repr(float(time)), *(_text(x) for x in row)])
 
 
-def read_series(path: str | Path) -> TimeSeries:
-    """Reads a .csv or .npz file, in the layout above.
+def read_series(path: str | Path, columns: Mapping[str, str] | None = None) -> TimeSeries:
+    """Read a .csv or .npz file, in the layout above.
+
+    Args:
+      path: the file.
+      columns: new names of columns, by those in the file: {"t [s]": "time", "theta": "angle"}. With
+        them the column that becomes `time` may be at any place.
 
     Raises:
       ValueError: the file has not this layout; says where.
       OSError: it cannot be read.
     """
-    return _read_npz(path) if _suffix(path) == ".npz" else _read_csv(path)
+    read = _read_npz if _suffix(path) == ".npz" else _read_csv
+    return read(path, columns or {})
 
 
 def _suffix(path: str | Path) -> str:
@@ -118,54 +125,64 @@ def _suffix(path: str | Path) -> str:
     return suffix
 
 
-def _read_npz(path: str | Path) -> TimeSeries:
+def _read_npz(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:
     arrays = read_npz(path)
     missing = [n for n in ("times", "values", "names") if n not in arrays]
     if missing:
         raise ValueError(
             f"{path}: expected the arrays times, values and names; {missing[0]!r} is missing"
         )
+    names = [columns.get(str(n), str(n)) for n in arrays["names"].ravel()]
     try:
-        return TimeSeries(arrays["times"], arrays["values"], tuple(map(str, arrays["names"])))
-    except ValueError as error:
+        return TimeSeries(arrays["times"], arrays["values"], tuple(names))
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _read_csv(path: str | Path) -> TimeSeries:
+def _read_csv(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:
     names: list[str] = []
     rows: list[list[float]] = []
+    time = 0
     written = ""  # of a record: a name in quotes may have line breaks
-    with open(path, newline="", **ENCODING) as file:
-        for number, text in enumerate(file, 1):
-            if not written and (not text.strip() or text.lstrip().startswith("#")):
-                continue
-            written += text
-            if written.count('"') % 2:
-                continue
+    try:
+        lines = Path(path).read_bytes().decode("utf-8-sig", ENCODING["errors"]).split("\n")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a text in UTF-8") from None
+    for number, text in enumerate(lines, 1):
+        if not written and (not text.strip() or text.lstrip().startswith("#")):
+            continue
+        written += f"{text}\n"
+        if written.count('"') % 2:
+            continue
+        place = f"{path}:{number}"
+        try:
             cells = [cell.strip() for cell in next(csv.reader([written]))]
-            written = ""
-            place = f"{path}:{number}"
-            if names:
-                rows.append(_row(place, cells, names, rows))
-            elif cells[0] != "time":
-                raise ValueError(
-                    f"{place}: expected a line of names, 'time' first, got {cells[0]!r}"
-                )
-            else:
-                names = cells
+        except csv.Error as error:
+            raise ValueError(f"{place}: {error}") from None
+        written = ""
+        if names:
+            rows.append(_row(place, cells, names, time, rows))
+            continue
+        names = [columns.get(cell, cell) for cell in cells]
+        time = names.index("time") if columns and "time" in names else 0
+        if names[time] != "time":
+            raise ValueError(f"{place}: expected a line of names, 'time' first, got {cells[0]!r}")
     if written:
         raise ValueError(f"{path}:{number}: a quotation mark is not closed; write two for one")
     if not rows:
         raise ValueError(f"{path}: expected a line of names and lines of numbers, it has none")
     table = np.array(rows)
+    others = [k for k in range(len(names)) if k != time]
     try:
-        return TimeSeries(table[:, 0], table[:, 1:], tuple(names[1:]))
+        return TimeSeries(table[:, time], table[:, others], tuple(names[k] for k in others))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _row(place: str, cells: list[str], names: list[str], before: list[list[float]]) -> list[float]:
-    """The numbers of one line."""
+def _row(
+    place: str, cells: list[str], names: list[str], time: int, before: list[list[float]]
+) -> list[float]:
+    """The numbers of one line; those of column `time` increase."""
     if len(cells) != len(names):
         raise ValueError(
             f"{place}: expected {len(names)} numbers, as there are names, got {len(cells)}"
@@ -176,8 +193,10 @@ def _row(place: str, cells: list[str], names: list[str], before: list[list[float
             numbers.append(float(cell) if cell else np.nan)
         except ValueError:
             raise ValueError(f"{place}: {line(name)}: expected a number, got {cell!r}") from None
-    if not np.isfinite(numbers[0]) or (before and numbers[0] <= before[-1][0]):
-        raise ValueError(f"{place}: time: expected more than in the line before, got {cells[0]!r}")
+    if not np.isfinite(numbers[time]) or (before and numbers[time] <= before[-1][time]):
+        raise ValueError(
+            f"{place}: time: expected more than in the line before, got {cells[time]!r}"
+        )
     return numbers
 
 

@@ -10,6 +10,7 @@ from jaxsim.assets.source.provider import shown
 from jaxsim.compile import compile_file, compile_spec, compile_string
 from jaxsim.compile.context import Compiled
 from jaxsim.io.assemble import assemble, freed_model
+from jaxsim.io.phase import phase
 from jaxsim.io.save import from_bytes, is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
@@ -19,6 +20,7 @@ from jaxsim.physics.constants.length_range import find_length_ranges
 from jaxsim.spec import Spec
 
 
+@phase("load the model")
 def load_model(
     source: str | PathLike[str] | Spec,
     assets: Mapping[str, bytes] | None = None,

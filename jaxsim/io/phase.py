@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 Listener = Callable[[str], AbstractContextManager[None]]
 
 _listeners: list[Listener] = []
+_active: list[str] = []
 
 
 @contextmanager
@@ -19,7 +20,14 @@ def phase(name: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for listener in _listeners:
             stack.enter_context(listener(name))
+        _active.append(name)
+        stack.callback(_active.remove, name)
         yield
+
+
+def is_active(beginning: str) -> bool:
+    """Return whether a phase is open whose name begins so."""
+    return any(name.startswith(beginning) for name in _active)
 
 
 @contextmanager

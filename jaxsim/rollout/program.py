@@ -17,6 +17,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from jaxsim.io.phase import phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
@@ -119,9 +120,11 @@ class BatchProgram:
             return sharded(m, d, rows, count)
 
         begin = time.perf_counter()
-        lowered = jax.jit(chunk).lower(*self._arguments(d, 0, 0))
+        with phase("trace the rollout"):
+            lowered = jax.jit(chunk).lower(*self._arguments(d, 0, 0))
         traced = time.perf_counter()
-        self._program = lowered.compile()
+        with phase("compile the rollout"):
+            self._program = lowered.compile()
         self.trace_seconds = traced - begin
         self.compile_seconds = time.perf_counter() - traced
         memory = self._program.memory_analysis()

@@ -7,6 +7,7 @@ import jax
 from jaxsim.cli.input.controls import make_control
 from jaxsim.cli.problem import InputProblem
 from jaxsim.io.load import load_model
+from jaxsim.io.phase import phase
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.rollout.profile import profile
 from jaxsim.rollout.program import BatchProgram, replicate
@@ -26,6 +27,8 @@ def profile_model(args: argparse.Namespace) -> int:
     program = BatchProgram(m, d, ctrl, size=args.steps)
     for part in program.run(d, args.steps):
         d = part.d
-    print(args.model)
-    print(profile(m, jax.device_get(d), args.seconds))
+    print(args.model, flush=True)
+    with phase("compile and measure the stages"):
+        table = profile(m, jax.device_get(d), args.seconds)
+    print(table)
     return 0

@@ -1,6 +1,7 @@
 """`jaxsim render MODEL.xml`, `jaxsim render motion.npz`: pictures and films, without a window."""
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from jaxsim.enums import IntegratorType, SolverType
 from jaxsim.errors import UnsupportedError
 from jaxsim.extra import needed
 from jaxsim.io.load import load_model
+from jaxsim.io.phase import phase
 from jaxsim.io.whole import target_of, whole_file
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
@@ -219,9 +221,11 @@ def _played(
 
 
 def _progress(pictures: Iterator[np.ndarray], number: int, worlds: int) -> Iterator[np.ndarray]:
+    with phase("compile and draw the first picture"):
+        first = next(pictures)
     bar = Progress(number, worlds, unit="pictures")
     try:
-        for k, picture in enumerate(pictures):
+        for k, picture in enumerate(itertools.chain([first], pictures)):
             yield picture
             bar.show(k + 1)
     finally:

@@ -113,9 +113,12 @@ class Form:
         None, doc="instead of the model's [s]", above=0, most=MAX_SECONDS
     )
     integrator: str | None = setting(None, doc="instead of the model's", choices=INTEGRATORS)
-    contacts: int | None = setting(None, doc="contacts there is room for", least=1, most=MAX_SIZE)
+    contacts: int | None = setting(None, doc="contacts there is room for", least=1, most=2**20)
     smooth: tuple[float, ...] = setting(
-        (), doc="lengths from which contacts are felt [m], one stage of the search each", least=0
+        (),
+        doc="lengths from which contacts are felt [m], one stage of the search each",
+        least=0,
+        most=1e6,
     )
     start: Start = setting(Start, doc="where the motion begins")
     limits: dict[str, tuple[float, ...]] = setting(dict, doc="least and most by actuator")

@@ -14,7 +14,7 @@ from jaxsim.control.problem import Problem, Residual, Term
 from jaxsim.control.sampling import half_range, spline
 from jaxsim.enums import IntegratorType
 from jaxsim.envs import tasks
-from jaxsim.io.config import Places, check_memory, read_config
+from jaxsim.io.config import Places, check_memory, is_file, read_config
 from jaxsim.io.config.places import Path as KeyPath
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
@@ -25,6 +25,7 @@ from jaxsim.rollout.trajectory import load_trajectory
 from jaxsim.words import remedy
 
 TASK = "task:"
+MAX_LISTED = 1000  # pieces of multiple shooting that a message lists
 Find = Callable[[Model, str], np.ndarray]
 
 
@@ -125,14 +126,16 @@ def _needs(m: Model, form: Form, steps: int) -> dict[str, float]:
     motion = (8 * m.nu + size * (state + m.nu)) * steps
     if form.method in ("ilqr", "multiple_shooting"):  # the derivatives of each step
         motion += size * (2 * m.nv + m.na) * (2 * m.nv + m.na + m.nu) * steps
-    knots = 8.0 * m.nu * form.guess.knots
-    plan = 8.0 * m.nu * form.sampling.knots
+    # a spline is a matrix of its knots
+    knots = 8.0 * form.guess.knots * (m.nu + form.guess.knots + steps)
+    plan = 8.0 * form.sampling.knots * (m.nu + form.sampling.knots + steps)
     return {
         length: motion,
         "guess.knots": knots,
-        "guesses": (motion + knots) * form.guesses,
+        "guesses": (motion + 8.0 * m.nu * form.guess.knots) * form.guesses,
         "sampling.knots": plan,
-        "sampling.samples": (plan + 4.0 * state) * form.sampling.samples,
+        "sampling.samples": (8.0 * m.nu * form.sampling.knots + 4.0 * state)
+        * form.sampling.samples,
     }
 
 
@@ -146,13 +149,15 @@ def _model(form: Form, places: Places) -> Model:
             raise places.error("smooth", "the model of a task has no room for it; name a file")
     else:
         path = places.folder / form.model
-        if not path.is_file():
-            raise places.error("model", f"there is no file {str(path)!r}")
+        if not is_file(path):
+            raise places.error("model", f"there is no file {str(path)[:200]!r}")
         # smooth contacts need more room
         m = load_model(path, contacts=form.contacts, smooth=max(form.smooth, default=None))
     opt = m.opt
     if form.timestep is not None:
         opt = opt.replace(timestep=jnp.asarray(form.timestep, m.qpos0.dtype))
+        if not opt.timestep > 0:
+            raise places.error("timestep", f"{form.timestep} is 0 in the precision of the model")
     if form.integrator is not None:
         opt = opt.replace(integrator=int(IntegratorType[form.integrator.upper()]))
     return m.replace(opt=opt)
@@ -166,7 +171,11 @@ def _stages(m: Model, form: Form) -> tuple[Model, ...]:
 
 def _steps(m: Model, form: Form, places: Places) -> int:
     if (form.steps is None) == (form.seconds is None):
-        given = "is given besides `steps`" if form.seconds else "or `steps`: one of them is needed"
+        given = (
+            "is given besides `steps`"
+            if form.seconds is not None
+            else "or `steps`: one of them is needed"
+        )
         raise places.error("seconds", given)
     if form.steps is not None:
         steps = form.steps
@@ -174,10 +183,11 @@ def _steps(m: Model, form: Form, places: Places) -> int:
         steps = max(1, round(form.seconds / float(m.opt.timestep)))  # type: ignore[operator]
     nodes = form.multiple_shooting.nodes
     if form.method == "multiple_shooting" and nodes is not None and steps % nodes:
-        able = ", ".join(str(k) for k in range(1, steps + 1) if steps % k == 0)
+        able = [str(k) for k in range(1, min(steps, MAX_LISTED) + 1) if steps % k == 0]
+        more = ", ..." if steps > MAX_LISTED else ""
         raise places.error(
             "multiple_shooting.nodes",
-            f"{nodes} pieces do not make {steps} steps; there can be {able}",
+            f"{nodes} pieces do not make {steps} steps; there can be {', '.join(able)}{more}",
         )
     return steps
 

@@ -23,6 +23,7 @@ from jaxsim.control.shooting import shoot
 from jaxsim.derivative.limits import unclamped
 from jaxsim.derivative.tangent import difference, state_size
 from jaxsim.extra import needed
+from jaxsim.io.phase import phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
@@ -101,7 +102,10 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
     start = time.perf_counter()
     key = jax.random.key(form.seed)
     keys = jax.random.split(key, len(guesses))
-    program = every.lower(whole.stages[0], whole.problem, now, keys).compile()
+    with phase("trace the search"):
+        lowered = every.lower(whole.stages[0], whole.problem, now, keys)
+    with phase("compile the search"):
+        program = lowered.compile()
     compile_seconds = judge.compile_seconds + time.perf_counter() - start
 
     batches: list[Batch] = []
@@ -132,14 +136,18 @@ class Judge:
 
     def __init__(self, whole: Optimization):
         self._whole = whole
-        self._record = tuple({*whole.form.record, *STATE, "ctrl"})
+        # in one order in all processes: compiled programs are kept by their text
+        self._record = tuple(dict.fromkeys((*whole.form.record, *STATE, "ctrl")))
         m, d, steps = whole.m, whole.d, whole.steps
         self._states = {n: np.stack([getattr(d, n)] * (steps + 1)) for n in STATE}
         self._gains = np.zeros((steps, m.nu, state_size(m)), m.qpos0.dtype)
         ctrl = np.zeros((steps, m.nu), m.qpos0.dtype)
         start = time.perf_counter()
-        lowered = jax.jit(self._run).lower(m, d, ctrl, self._states, self._gains, whole.problem)
-        self._program = lowered.compile()
+        with phase("trace the motion"):
+            operands = (m, d, ctrl, self._states, self._gains, whole.problem)
+            lowered = jax.jit(self._run).lower(*operands)
+        with phase("compile the motion"):
+            self._program = lowered.compile()
         self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> Motion:

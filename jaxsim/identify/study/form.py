@@ -12,14 +12,16 @@
     measured = "log.csv"
     sigma = 0.002
 
-A recording is a .csv or .npz file as `read_series` reads it; its columns are sensors, "qpos:JOINT",
-"qvel:JOINT", and "ctrl:ACTUATOR" for what was commanded.
+A recording is a .csv or .npz file as `read_series` reads it, or several of different rates. Columns
+are sensors, "qpos:JOINT", "qvel:JOINT", and "ctrl:ACTUATOR" for what was commanded; `columns` maps
+other names to these.
 """
 
 from dataclasses import dataclass
 
 from jaxsim.io.config import setting
 
+MAX_SIZE = 10_000_000  # of what there is an array of, before its memory is computed
 FORMS = ("linear", "log", "scale", "pseudo_inertia")
 
 
@@ -39,21 +41,37 @@ class ParameterForm:
 
 @dataclass(frozen=True)
 class DataForm:
-    """A recording."""
+    """A recording; names of signals may have wildcards."""
 
-    measured: str = setting(doc="a .csv or .npz file")
+    measured: str | tuple[str, ...] = setting(
+        doc="a .csv or .npz file, or a list of files with times of their own"
+    )
     controls: str | None = setting(None, doc="a file of controls of other times")
-    signals: tuple[str, ...] = setting((), doc="the columns that count; else all")
-    sigma: float | None = setting(None, doc="standard deviation of the noise", above=0)
-    sigmas: dict[str, float] = setting(dict, doc="the same by signal", above=0)
+    columns: dict[str, str] = setting(
+        dict, doc="signals by the columns of the files, where these have other names"
+    )
+    signals: tuple[str, ...] = setting((), doc="the signals that count; else all")
+    sigma: float | None = setting(None, doc="standard deviation of the noise", above=0, most=1e30)
+    sigmas: dict[str, float] = setting(dict, doc="the same by signal", above=0, most=1e30)
     hold: str = setting("zero", doc="controls between samples", choices=("zero", "linear"))
-    start: float | None = setting(None, doc="time at which the motion starts [s]")
-    end: float | None = setting(None, doc="time after which nothing counts [s]")
+    start: float | None = setting(
+        None, doc="time at which the motion starts [s]", least=-1e12, most=1e12
+    )
+    end: float | None = setting(
+        None, doc="time after which nothing counts [s]", least=-1e12, most=1e12
+    )
+    initial: str = setting(
+        "model",
+        doc="the state at the start: the model's, or that of the first samples of joints",
+        choices=("model", "samples"),
+    )
     key: str | None = setting(None, doc="key frame of the state at the start")
     qpos: tuple[float, ...] = setting((), doc="configuration at the start")
     qvel: tuple[float, ...] = setting((), doc="velocity at the start")
-    estimate: dict[str, float] = setting(
-        dict, doc="parts of the state at the start that are not known, each with its deviation"
+    estimate: tuple[str, ...] | dict[str, float] = setting(
+        tuple,
+        doc="parts of the state at the start that are not known: a list of qpos, qvel, act without "
+        "a prior, or a table of their deviations",
     )
 
 
@@ -61,12 +79,14 @@ class DataForm:
 class FitForm:
     """How it is fitted; `jaxsim.identify.fit` says more."""
 
-    starts: int = setting(8, doc="first guesses, side by side", least=1)
-    iterations: int = setting(50, doc="of each start, at most", least=1)
-    segments: int | None = setting(None, doc="steps of a piece, for multiple shooting", least=1)
+    starts: int = setting(8, doc="first guesses, side by side", least=1, most=MAX_SIZE)
+    iterations: int = setting(50, doc="of each start, at most", least=1, most=100_000)
+    segments: int | None = setting(
+        None, doc="steps of a piece, for multiple shooting", least=1, most=MAX_SIZE
+    )
     tolerance: float = setting(1e-4, doc="deviation of the state's jump between pieces", above=0)
-    batch: int | None = setting(None, doc="starts that are done together", least=1)
-    seed: int = setting(0, doc="of the guesses", least=0)
+    batch: int | None = setting(None, doc="starts that are done together", least=1, most=MAX_SIZE)
+    seed: int = setting(0, doc="of the guesses", least=0, most=2**31 - 1)
     level: float = setting(0.95, doc="of the intervals", above=0, most=1)
 
 
@@ -78,6 +98,12 @@ class Study:
     free: tuple[str, ...] = setting((), doc="fields that are zero in the file and are searched")
     timestep: float | None = setting(None, doc="of the simulation [s]; else the model's", above=0)
     parameters: dict[str, ParameterForm] = setting(doc="what is searched, by name")
+    sigma: float | None = setting(
+        None, doc="standard deviation of the noise of all recordings", above=0, most=1e30
+    )
+    sigmas: dict[str, float] = setting(
+        dict, doc="the same by signal, which may have wildcards", above=0, most=1e30
+    )
     data: tuple[DataForm, ...] = setting(doc="recordings")
     held: tuple[DataForm, ...] = setting((), doc="recordings that are predicted, not fitted")
     fit: FitForm = setting(FitForm, doc="how it is fitted")

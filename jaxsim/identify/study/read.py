@@ -1,21 +1,26 @@
 """From an identification file to what `fit` takes; every fault is told with its line."""
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
+from jaxsim.errors import InputError
 from jaxsim.identify.forms import Form, linear, log, pseudo_inertia, scale
 from jaxsim.identify.parameter import Parameters, parameters
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.sequences import Sequence
+from jaxsim.identify.study.first import first_state
 from jaxsim.identify.study.form import DataForm, ParameterForm, Study
 from jaxsim.identify.timeseries import TimeSeries, read_series
-from jaxsim.io.config import Places, read_config
+from jaxsim.io.config import Places, check_memory, is_file, read_config
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.words import remedy
 
 CONTROL = "ctrl:"
 MAKERS = {"linear": linear, "log": log, "scale": scale, "pseudo_inertia": pseudo_inertia}
@@ -55,34 +60,69 @@ def read_study(
       ModelError: the model is.
     """
     study, places = read_config(file, Study, changes)
-    path = places.folder / study.model
-    if not path.exists():
-        raise places.error("model", f"there is no file '{path}'")
-    m = load_model(path, free=study.free)
-    if study.timestep is not None:
-        step = jnp.asarray(study.timestep, m.qpos0.dtype)
-        m = m.replace(opt=m.opt.replace(timestep=step))
+    m = _model(study, places)
     if not study.data:
         raise places.error("data", "expected one recording at least")
     found = _parameters(m, study, places)
-    given = list(recordings)
-    entries = [(i, f, places.folder / f.measured) for i, f in enumerate(study.data)]
+    given = [(Path(p),) for p in recordings]
+    entries = [(i, f, _files(places, f)) for i, f in enumerate(study.data)]
     if given:
         last = len(study.data) - 1
-        entries = [(min(i, last), study.data[min(i, last)], Path(p)) for i, p in enumerate(given)]
-    data = tuple(_sequence(m, places, ("data", i), form, p) for i, form, p in entries)
+        entries = [(min(i, last), study.data[min(i, last)], paths) for i, paths in enumerate(given)]
+    common = _Common(m, study, places, set())
+    data = tuple(_sequence(common, ("data", i), form, paths) for i, form, paths in entries)
     held = tuple(
-        _sequence(m, places, ("held", i), form, places.folder / form.measured)
+        _sequence(common, ("held", i), form, _files(places, form))
         for i, form in enumerate(study.held)
     )
+    for pattern in study.sigmas:
+        if pattern not in common.used:
+            raise places.error(("sigmas", pattern), f"nothing is measured of {pattern!r}")
     for table, sequences in (("data", data), ("held", held)):
         for i, sequence in enumerate(sequences):
+            entry = (table, min(i, len(getattr(study, table)) - 1))
             try:
-                Problem(m, found, sequence)
+                problem = Problem(m, found, sequence)
             except ValueError as error:
-                entry = min(i, len(getattr(study, table)) - 1)
-                raise places.error((table, entry), str(error)) from None
+                raise places.error(entry, str(error)) from None
+            check_memory(places, _needs(problem, study))
     return Reading(study, m, found, data, held)
+
+
+def _needs(problem: Problem, study: Study) -> dict[str, float]:
+    """Bytes that a fit to a recording needs at least, by the setting that is to blame."""
+    how, item = study.fit, float(np.dtype(problem.m.qpos0.dtype).itemsize)
+    together = how.starts if how.batch is None else min(how.starts, how.batch)
+    jacobian = item * problem.rows * (problem.size + 1)
+    start = item * (problem.size + how.iterations)
+    return {
+        "fit.iterations": item * how.iterations,
+        "fit.starts": jacobian * together + start * how.starts,
+    }
+
+
+def _model(study: Study, places: Places) -> Model:
+    path = places.folder / study.model
+    if not is_file(path):
+        raise places.error("model", f"there is no file '{_short(path)}'")
+    try:
+        m = load_model(path, free=study.free)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise places.error("free", str(error)) from None
+    if study.timestep is not None:
+        step = jnp.asarray(study.timestep, m.qpos0.dtype)
+        if not step > 0:
+            raise places.error("timestep", f"{study.timestep} is 0 in the precision of the model")
+        m = m.replace(opt=m.opt.replace(timestep=step))
+    return m
+
+
+def _files(places: Places, form: DataForm) -> tuple[Path, ...]:
+    """The files of a recording."""
+    names = (form.measured,) if isinstance(form.measured, str) else form.measured
+    return tuple(places.folder / name for name in names)
 
 
 def _parameters(m: Model, study: Study, places: Places) -> Parameters:
@@ -114,49 +154,129 @@ def _form(form: ParameterForm) -> Form:
     return made
 
 
+class _Common(NamedTuple):
+    """What all recordings share; `used` collects the names of [sigmas] that something has."""
+
+    m: Model
+    study: Study
+    places: Places
+    used: set[str]
+
+
 def _sequence(
-    m: Model, places: Places, at: tuple[str, int], form: DataForm, path: Path
+    common: _Common, at: tuple[str, int], form: DataForm, paths: tuple[Path, ...]
 ) -> Sequence:
-    """A recording."""
-    log = _series(places, (*at, "measured"), path)
-    commanded = tuple(n for n in log.names if n.startswith(CONTROL))
-    names = form.signals or tuple(n for n in log.names if n not in commanded)
-    try:
-        measured = log.select(names)
-    except ValueError as error:
-        raise places.error((*at, "signals"), str(error)) from None
-    controls = log.select(commanded) if commanded else None
-    if form.controls is not None:
-        controls = _series(places, (*at, "controls"), places.folder / form.controls)
-    if controls is not None:
-        actuators = tuple(n.removeprefix(CONTROL) for n in controls.names)
-        controls = TimeSeries(controls.times, controls.values, actuators)
+    """A recording, of one file or of several."""
+    m, places = common.m, common.places
+    if not paths:
+        raise places.error((*at, "measured"), "expected a file at least, got an empty list")
+    logs = [_series(places, (*at, "measured"), path, form.columns) for path in paths]
+    names = [n for series in logs for n in series.names]
+    for column, name in form.columns.items():
+        if name not in (*names, "time"):
+            raise places.error((*at, "columns", column), f"no file has a column {column!r}")
+    commanded = [tuple(n for n in x.names if n.startswith(CONTROL)) for x in logs]
+    measured = _measured(places, at, form, logs)
     if form.end is not None:
-        measured = measured.between(measured.times[0], form.end)
-    # a signal that does not count may have its sigma all the same
-    sigmas = {n: x for n, x in form.sigmas.items() if n in names or n not in log.names}
-    if form.sigma is not None:
-        sigmas = dict.fromkeys(names, form.sigma) | sigmas
+        measured = [x.between(x.times[0], form.end) for x in measured]
+    controls = [x.select(c) for x, c in zip(logs, commanded, strict=True) if c]
+    if form.controls is not None:
+        path = places.folder / form.controls
+        controls = [_series(places, (*at, "controls"), path, form.columns)]
+    if len(controls) > 1:
+        files = "the columns 'ctrl:...' are in several files; write them to one, and name it in"
+        raise places.error((*at, "measured"), f"{files} 'controls'")
+    ctrl = None
+    if controls:
+        actuators = tuple(n.removeprefix(CONTROL) for n in controls[0].names)
+        ctrl = TimeSeries(controls[0].times, controls[0].values, actuators)
+    counted = [n for series in measured for n in series.names]
+    sigma = _sigmas(common, at, form, counted, [n for n in names if not n.startswith(CONTROL)])
     try:
         return Sequence(
-            measured,
-            ctrl=controls,
-            initial=_initial(m, form),
-            sigma=sigmas or None,
+            measured[0] if len(measured) == 1 else measured,
+            ctrl=ctrl,
+            initial=_initial(m, form, measured, _begin(form, ctrl, measured)),
+            sigma=sigma or None,
             estimate=form.estimate,
             hold=form.hold,
             start=form.start,
-            name=path.stem,
+            name=paths[0].stem,
         )
     except ValueError as error:
         raise places.error(at, str(error)) from None
 
 
-def _initial(m: Model, form: DataForm) -> Any:
-    """The state at the start, if it is said."""
+def _measured(
+    places: Places, at: tuple[str, int], form: DataForm, logs: list[TimeSeries]
+) -> list[TimeSeries]:
+    """The signals that count, of each file that has some."""
+    there = [tuple(n for n in x.names if not n.startswith(CONTROL)) for x in logs]
+    for i, pattern in enumerate(form.signals):
+        if not any(_is_named(n, pattern) for names in there for n in names):
+            known = [n for names in there for n in names]
+            otherwise = "; there are: " + ", ".join(known)
+            message = f"no signal {pattern!r}{remedy(pattern, known, otherwise)}"
+            raise places.error((*at, "signals", i), message)
+    found = []
+    for series, names in zip(logs, there, strict=True):
+        if form.signals:
+            chosen = [[n for n in names if _is_named(n, p)] for p in form.signals]
+            names = tuple(dict.fromkeys(n for some in chosen for n in some))
+        if names:
+            found.append(series.select(names))
+    if not found:
+        raise places.error((*at, "measured"), "no file has a signal that counts")
+    return found
+
+
+def _sigmas(
+    common: _Common, at: tuple[str, int], form: DataForm, counted: list[str], names: list[str]
+) -> dict[str, float]:
+    """The deviation of each signal that counts: of its recording, else of all recordings.
+
+    Names of one table come before its wildcards, and these before its `sigma`.
+    """
+    for pattern in form.sigmas:
+        # a signal that does not count may have its sigma all the same
+        if not any(_is_named(n, pattern) for n in names):
+            message = f"nothing is measured of {pattern!r}"
+            raise common.places.error((*at, "sigmas", pattern), message)
+    for pattern in common.study.sigmas:
+        if any(_is_named(n, pattern) for n in names):
+            common.used.add(pattern)
+    found = {}
+    for name in counted:
+        for table in (form, common.study):
+            exact = [p for p in table.sigmas if p in (name, name.split("[")[0])]
+            own = [*exact, *(p for p in table.sigmas if _is_named(name, p))]
+            sigma = table.sigmas[own[0]] if own else table.sigma
+            if sigma is not None:
+                found[name] = sigma
+                break
+    return found
+
+
+def _is_named(name: str, pattern: str) -> bool:
+    """Return whether a pattern means a signal; `gyro` means gyro[0] too."""
+    return pattern in (name, name.split("[")[0]) or fnmatchcase(name, pattern)
+
+
+def _begin(form: DataForm, ctrl: TimeSeries | None, measured: list[TimeSeries]) -> float:
+    """The time at which the motion starts, as `Sequence.start` has it."""
+    if form.start is not None:
+        return form.start
+    series = measured if ctrl is None else [ctrl]
+    return min((float(x.times[0]) for x in series if len(x.times)), default=0.0)
+
+
+def _initial(m: Model, form: DataForm, measured: list[TimeSeries], begin: float) -> Any:
+    """The state at the start: of the model or a key frame, of the first samples, as it is given."""
     d = make_data(m)
     if form.key is not None:
         d = reset_data_keyframe(m, d, form.key)
+    if form.initial == "samples":
+        d = first_state(m, d, measured, begin)
     for name in ("qpos", "qvel"):
         given = getattr(form, name)
         if given and len(given) != len(getattr(d, name)):
@@ -166,10 +286,17 @@ def _initial(m: Model, form: DataForm) -> Any:
     return d
 
 
-def _series(places: Places, at: tuple[str | int, ...], path: Path) -> TimeSeries:
+def _series(
+    places: Places, at: tuple[str | int, ...], path: Path, columns: dict[str, str]
+) -> TimeSeries:
     try:
-        return read_series(path)
+        return read_series(path, columns)
     except OSError as error:
-        raise places.error(at, f"'{path}' cannot be read: {error.strerror}") from None
+        raise places.error(at, f"'{_short(path)}' cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise places.error(at, str(error)) from None
+
+
+def _short(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 200 else f"{text[:200]}..."

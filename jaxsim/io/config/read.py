@@ -8,8 +8,9 @@ The form of a file is a frozen dataclass; its fields say type, default and range
         height: float = setting(1.0, doc="of the fall [m]", above=0)
 
 A field's type is bool, int, float or str; `tuple[T, ...]` for a list; `dict[str, T]` for a table of
-any names; another form for a table, a tuple of forms for an array of tables; or one of these and
-None, for what may be left out. What is wrong is collected and raised together.
+any names; another form for a table, a tuple of forms for an array of tables; one of these or None,
+for what may be left out; or a union of them that differ in TOML. What is wrong is collected and
+raised together.
 """
 
 import dataclasses
@@ -35,6 +36,8 @@ MAX_INT = 2**63 - 1  # the largest number that TOML has to know
 LONGEST = 120  # letters of a value or a name that a message repeats
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+WORDS |= {tuple: "a list", dict: "a table"}
+WRITTEN = {tuple: list, dict: dict}  # what TOML has for a type with types in it
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,14 @@ def read_config(
     if reader.faults:
         raise ConfigError(reader.faults)
     return typing.cast(Form, settings), places
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file; names that no system can have are those of none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, or with a null byte
+        return False
 
 
 def _text(file: str | Path, name: str) -> str:
@@ -288,9 +299,13 @@ class _Reader:
 
     def value(self, kind: Any, value: Any, path: KeyPath, rule: Rule) -> Any:
         origin, inside = typing.get_origin(kind), typing.get_args(kind)
-        if origin in (typing.Union, types.UnionType):  # with None, which TOML cannot say
-            (kind,) = (k for k in inside if k is not type(None))
-            return self.value(kind, value, path, rule)
+        if origin in (typing.Union, types.UnionType):  # None is what TOML cannot say
+            kinds = [k for k in inside if k is not type(None)]
+            own = [k for k in kinds if type(value) is WRITTEN.get(typing.get_origin(k), k)]
+            if len(kinds) > 1 and not own:
+                words = " or ".join(WORDS[typing.get_origin(k) or k] for k in kinds)
+                return self.wrong(path, f"expected {words}, got {_shown(value)}")
+            return self.value((own or kinds)[0], value, path, rule)
         if dataclasses.is_dataclass(kind):
             return self.form(kind, value, path)
         if origin is tuple:
