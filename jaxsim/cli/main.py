@@ -9,10 +9,11 @@
 import argparse
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from jaxsim.assets.source.limits import LIMITS, limits
 from jaxsim.cli.output.terminal import visible_output
@@ -23,6 +24,7 @@ from jaxsim.errors import InputError, UnsupportedWarning
 from jaxsim.extra import MissingExtra
 from jaxsim.io.phase import listening
 from jaxsim.version import __version__
+from jaxsim.words import remedy
 
 EXAMPLES = """\
 examples:
@@ -207,8 +209,45 @@ def _run_rollout(args: argparse.Namespace) -> int:
     return rollout(args)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that names the command or option that was probably meant."""
+
+    def __init__(self, *args: Any, **options: Any):
+        self.known: list[str] = []  # options
+        self.commands: Any = None
+        super().__init__(*args, **options)
+
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
+        """Add an argument; its options are known."""
+        self.known += [n for n in names if isinstance(n, str) and n.startswith("--")]
+        return super().add_argument(*names, **options)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; of those that nobody knows the first is reported."""
+        first = next(iter(sys.argv[1:] if args is None else args), "")
+        if first.startswith("--") and not any(name.startswith(first) for name in self.known):
+            self.error(f"there is no option {first}{remedy(first, self.known)}")
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            command = self.commands.choices[found.command]
+            wrong = next((x for x in rest if x.startswith("-")), rest[0])
+            near = remedy(wrong.partition("=")[0], command.known)
+            what = "option" if wrong.startswith("-") else "argument"
+            command.error(f"there is no {what} {wrong}{near}")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and a message; exit with 2."""
+        wrong = re.search(r"argument COMMAND: invalid choice: '([^']*)'", message)
+        if wrong and self.commands is not None:
+            known = list(self.commands.choices)
+            otherwise = "; there are: " + ", ".join(known)
+            message = f"there is no command '{wrong[1]}'{remedy(wrong[1], known, otherwise)}"
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="jaxsim",
         description="Simulates MuJoCo models, thousands of worlds at a time, in JAX.",
         epilog=EXAMPLES,
@@ -216,6 +255,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"jaxsim {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.commands = commands
     _add_models(commands)
     _add_pictures(commands)
     _add_files(commands)

@@ -8,11 +8,13 @@ Where the compiler does let a handler run, its threads go on, so the handler end
 """
 
 import contextlib
+import math
 import os
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -23,6 +25,7 @@ from jaxsim.io.whole import discard_unfinished
 # a terminal that is closed does not send SIGHUP on every system
 REQUESTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 GRACE = 0.4  # seconds in which the main thread has to answer
+TICK = 0.01  # seconds between two looks at its answer
 
 
 class Stopped(KeyboardInterrupt):
@@ -46,10 +49,10 @@ def stops_in_order() -> Iterator[None]:
     ours = dict.fromkeys(REQUESTS, signal.SIG_DFL)
     ours[signal.SIGINT] = signal.default_int_handler
     ours = {n: handler for n, handler in ours.items() if signal.getsignal(n) == handler}
-    answered = threading.Event()
+    answers = [-math.inf]  # times at which a handler has run
 
     def stop(number: int, _frame: object) -> None:
-        answered.set()
+        answers.append(time.monotonic())
         if is_active("compile"):
             _end(number)  # threads of the compiler go on, and crash where its caller unwinds
         # one request is enough: another one would interrupt the cleaning
@@ -63,7 +66,7 @@ def stops_in_order() -> Iterator[None]:
     for number in ours:
         signal.signal(number, stop)
     try:
-        with _watched(set(ours), answered):
+        with _watched(set(ours), answers):
             yield
     finally:
         for number, handler in ours.items():
@@ -71,12 +74,12 @@ def stops_in_order() -> Iterator[None]:
 
 
 @contextmanager
-def _watched(ours: set[int], answered: threading.Event) -> Iterator[None]:
+def _watched(ours: set[int], answers: list[float]) -> Iterator[None]:
     """Let a thread end the process where a signal of ours is not answered."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    thread = threading.Thread(target=_watch, args=(reader, ours, answered), daemon=True)
+    thread = threading.Thread(target=_watch, args=(reader, ours, answers), daemon=True)
     thread.start()
     try:
         yield
@@ -87,15 +90,15 @@ def _watched(ours: set[int], answered: threading.Event) -> Iterator[None]:
         reader.close()
 
 
-def _watch(reader: socket.socket, ours: set[int], answered: threading.Event) -> None:
+def _watch(reader: socket.socket, ours: set[int], answers: list[float]) -> None:
     while received := reader.recv(64):
-        for number in received:
-            if number not in ours:
-                continue
-            if not answered.wait(GRACE):
-                _end(number)
-            if number == signal.SIGINT:  # there may be another one
-                answered.clear()
+        # the handler may have run before this thread was told
+        earliest = time.monotonic() - GRACE
+        for number in filter(ours.__contains__, received):
+            while answers[-1] < earliest:
+                if time.monotonic() > earliest + 2 * GRACE:
+                    _end(number)
+                time.sleep(TICK)
 
 
 def _end(number: int) -> None:

@@ -170,6 +170,35 @@ def test_every_mistake_of_a_model_is_listed_with_its_line(capsys, ball):
     assert "ball.xml:9: " in err
 
 
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["veiw", "a.xml"], "there is no command 'veiw'; did you mean 'view'?"),
+        (["trian"], "there is no command 'trian'; did you mean 'train'?"),
+        (["zzz"], "there is no command 'zzz'; there are: info, rollout,"),
+        (["rollout", "a.xml", "--wrolds", "3"], "no option --wrolds; did you mean '--worlds'?"),
+        (["train", "a.toml", "--resmue"], "no option --resmue; did you mean '--resume'?"),
+        (["info", "a.xml", "b.xml"], "there is no argument b.xml"),
+        (["--verson"], "there is no option --verson; did you mean '--version'?"),
+    ],
+)
+def test_misspelled_commands_and_options_have_their_remedy(capsys, args, message):
+    with pytest.raises(SystemExit) as ended:
+        main(args)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_fault_of_the_system_is_one_line(capsys, ball, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/a")
+
+    monkeypatch.setattr("jaxsim.cli.info.load_model", full)
+    code, _, err = answer(capsys, "info", ball)
+    assert code == 2
+    assert err == "/tmp/a: No space left on device\n"
+
+
 def test_an_interrupt_is_no_error(capsys, ball, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -1,10 +1,12 @@
 """The progress line and readable numbers."""
 
 import io
+import time
 
 import pytest
 
-from jaxsim.cli.progress import Progress, size, thousands
+from jaxsim.cli.progress import Phases, Progress, size, thousands
+from jaxsim.io.phase import is_active, listening, phase
 
 
 class Terminal(io.StringIO):
@@ -42,3 +44,35 @@ def test_a_log_gets_lines_now_and_then():
     progress.close()
     assert stream.getvalue().count("\n") == 1
     assert "\r" not in stream.getvalue()
+
+
+def test_a_phase_that_takes_long_is_told_while_it_lasts_and_at_its_end():
+    stream = io.StringIO()
+    with listening(Phases(stream, patience=0.05)):
+        with phase("load the model"):
+            pass
+        assert not stream.getvalue()
+        with phase("compile the step"):
+            assert is_active("compile")
+            time.sleep(0.2)
+            assert stream.getvalue().startswith("compile the step ... 0 s\n")
+    assert not is_active("")
+    assert stream.getvalue().splitlines()[1].startswith("compile the step: 0.")
+    assert len(stream.getvalue().splitlines()) == 2
+    with phase("nobody listens"):
+        pass
+
+
+def test_a_phase_on_a_terminal_is_one_line_and_a_failed_one_says_so():
+    stream = Terminal()
+
+    def fail():
+        with listening(Phases(stream, patience=0.05)), phase("compile the step"):
+            time.sleep(0.2)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert stream.getvalue().startswith("\rcompile the step ... 0 s")
+    assert stream.getvalue().count("\n") == 1
+    assert stream.getvalue().rstrip().endswith("s, not finished")

@@ -2,7 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +64,71 @@ def test_another_thread_leaves_the_signals_alone():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+BUSY = {
+    # a call of C that runs no handler, as that of a compiler
+    "in C": "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 10**9)",
+    # a compiler that does let handlers run, and cannot be unwound
+    "in a compilation": """
+with phase('compile it'):
+    try:
+        while True: time.sleep(0.01)
+    except KeyboardInterrupt:
+        os.kill(os.getpid(), signal.SIGSEGV)""",
+}
+PROGRAM = """
+import hashlib, os, signal, sys, time
+from jaxsim.cli.signals import stops_in_order
+from jaxsim.io.phase import phase
+from jaxsim.io.whole import whole_file
+with stops_in_order(), whole_file(sys.argv[1]) as part:
+    part.write_text('half')
+    print('ready', flush=True)
+    exec(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("busy", BUSY)
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
+def test_a_process_that_cannot_be_unwound_ends_and_leaves_nothing_unfinished(
+    tmp_path, busy, number, code
+):
+    target = tmp_path / "out.txt"
+    target.write_text("before")
+    root = str(Path(__file__).resolve().parents[2])
+    run = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(target), BUSY[busy]],
+        env=os.environ | {"PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    began = time.monotonic()
+    run.send_signal(number)
+    _, told = run.communicate(timeout=30)
+    assert time.monotonic() - began < 3  # under a second on a machine that is free
+    assert run.returncode == code
+    assert told.strip() == ("interrupted" if code == 130 else f"stopped by {number.name}")
+    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"]
+    assert target.read_text() == "before"
+
+
+@pytest.mark.usefixtures("default")
+def test_control_c_is_a_keyboard_interrupt_that_can_come_twice():
+    before = signal.getsignal(signal.SIGINT)
+    caught = 0
+    with stops_in_order():
+        for _ in range(2):
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(1)
+            except KeyboardInterrupt:
+                caught += 1
+        time.sleep(0.6)  # longer than the grace: it was answered
+    assert caught == 2
+    assert signal.getsignal(signal.SIGINT) == before

@@ -318,7 +318,7 @@ def test_changed_settings_are_kept_and_edited_ones_told(finished, stopped, tmp_p
     (run / "config.toml").write_text(text.replace("steps = 50", "steps = 60"))
     assert main(["train", str(run), "--resume"]) == 2
     assert "config.toml:1: the settings are not as they were written" in capsys.readouterr().err
-    first, _, rest = (run / "config.toml").read_text().partition("\n")
+    _, _, rest = (run / "config.toml").read_text().partition("\n")
     (run / "config.toml").write_text(rest)  # the remedy that is told
     assert main(["train", str(run), "--resume"]) == 0
     assert runs.old_run(run).checkpoints.steps() == [50, 60]

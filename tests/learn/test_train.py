@@ -297,6 +297,33 @@ def test_a_run_that_is_killed_goes_on_with_the_same_numbers(whole, settings, fol
     np.testing.assert_allclose(scores, [row.score for row in whole[1]], rtol=1e-5)
 
 
+LOWERED = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import jax
+from jaxsim.learn import run
+one = run.new_run(sys.argv[1], sys.argv[2])
+form = one.form()
+print(jax.jit(one.learner.learn).lower(form).as_text())
+print(jax.jit(one.evaluate).lower(form, one.test_keys(3)).as_text())
+"""
+
+
+@pytest.mark.slow
+def test_programs_are_the_same_text_in_every_process(settings, folder):
+    """Compiled programs are kept by their text: no order of a set may be in it."""
+    texts = []
+    for seed in "12":
+        environment = os.environ | {
+            "PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}",
+            "PYTHONHASHSEED": seed,
+        }
+        command = [sys.executable, "-c", LOWERED, str(settings), str(folder / "none")]
+        texts.append(subprocess.run(command, env=environment, check=True, capture_output=True))
+    assert texts[0].stdout == texts[1].stdout
+    assert len(texts[0].stdout) > 10_000
+
+
 def test_first_actions_are_near_zero_with_the_deviation_that_is_set(settings, folder):
     run = new_run(settings, folder / "quiet", ["ppo.initial_std=0.3"])
     state = jax.tree.map(lambda x: x[0], jax.jit(run.learner.begin)(run.start_keys()))

@@ -105,9 +105,9 @@ def register_provider(
 
     Args:
       prefix: scheme of the URIs, without the colon; capitals do not matter.
-      open: name -> handle; raises where there is no such file.
-      read: handle -> bytes; None: `handle.read()`.
-      close: handle -> anything; None: `handle.close()`.
+      open: name -> handle, or the bytes themselves; raises where there is no such file.
+      read: handle -> bytes; None: `handle.read()`, or the handle if it is bytes.
+      close: handle -> anything; None: `handle.close()`, if it has that.
       getdir: name -> folder; None: the name up to its last slash.
       modified: name, seconds since the epoch -> whether the file has changed; None: never.
 
@@ -148,12 +148,24 @@ def folder_of(name: str) -> str:
     return provider.folder(name)
 
 
-def _read_handle(handle: Any) -> bytes:
+def _read_handle(handle: Any) -> Any:
+    """The contents of a handle: bytes are their own, others are read."""
+    if isinstance(handle, bytes | bytearray | memoryview):
+        return handle
+    if not callable(getattr(handle, "read", None)):
+        kind = type(handle).__name__
+        raise TypeError(
+            f"open returned {kind}, which cannot be read; return bytes or an open binary file, or "
+            "register the provider with read="
+        )
     return handle.read()
 
 
 def _close_handle(handle: Any) -> None:
-    handle.close()
+    """Close a handle, if it is one that is closed."""
+    close = getattr(handle, "close", None)
+    if callable(close):
+        close()
 
 
 def shown(name: str) -> str:

@@ -129,6 +129,29 @@ def test_a_provider_that_has_no_such_file(register, nothing):
         read("my:a")
 
 
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_a_provider_may_return_the_bytes_themselves(register, kind):
+    register("direct", open=lambda name: kind(b"page"))
+    assert read("direct:a") == b"page"
+
+
+def test_a_handle_need_not_have_a_close(register):
+    class Handle:
+        def read(self):
+            return b"page"
+
+    register("bare", open=lambda name: Handle())
+    assert read("bare:a") == b"page"
+
+
+@pytest.mark.parametrize("handle", ["text", 3, object()])
+def test_a_handle_that_cannot_be_read_is_told_with_the_remedy(register, handle):
+    register("odd", open=lambda name: handle)
+    kind = type(handle).__name__
+    with pytest.raises(ResourceError, match=f"open returned {kind}, .* return bytes or an open"):
+        read("odd:a")
+
+
 def test_a_provider_that_gives_something_else(register):
     register("my", open=io.StringIO)
     with pytest.raises(ResourceError, match="gave str for 'my:a', expected bytes"):
