@@ -223,7 +223,7 @@ class _Parser(argparse.ArgumentParser):
         return super().add_argument(*names, **options)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; of those that nobody knows the first is reported."""
+        """Parse arguments; the first unknown one is reported."""
         first = next(iter(sys.argv[1:] if args is None else args), "")
         if first.startswith("--") and not any(name.startswith(first) for name in self.known):
             self.error(f"there is no option {first}{remedy(first, self.known)}")

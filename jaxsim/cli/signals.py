@@ -1,7 +1,7 @@
 """Requests to stop, by a terminal, a user or a system: a command cleans up before it ends.
 
 Python runs signal handlers in the main thread, between two instructions of its own: while that
-thread is in the compiler, which may be minutes, none runs. A second thread is told of each signal
+thread is in the compiler, which may be minutes, none runs. A second thread receives each signal
 through a pipe. If the main thread does not answer soon, nothing of it can be unwound; then the
 second thread deletes unfinished files and ends the process, with the status that it would have had.
 Where the compiler does let a handler run, its threads go on, so the handler ends the process too.
@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from jaxsim.io.phase import is_active
 from jaxsim.io.whole import discard_unfinished
@@ -38,7 +38,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def stops_in_order() -> Iterator[None]:
-    """Turn requests to stop into `Stopped`, which runs every `finally` on its way.
+    """Convert requests to stop into `Stopped`, which runs every `finally` on its way.
 
     A Control-C stays a KeyboardInterrupt. Where the main thread does not answer, the process ends
     all the same. What the caller handles himself, or ignores as `nohup` does, stays as it is.
@@ -46,7 +46,7 @@ def stops_in_order() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
         return
-    ours = dict.fromkeys(REQUESTS, signal.SIG_DFL)
+    ours: dict[int, Any] = dict.fromkeys(REQUESTS, signal.SIG_DFL)
     ours[signal.SIGINT] = signal.default_int_handler
     ours = {n: handler for n, handler in ours.items() if signal.getsignal(n) == handler}
     answers = [-math.inf]  # times at which a handler has run

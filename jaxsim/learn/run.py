@@ -202,7 +202,8 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
       InputError: no checkpoint is whole or of these settings, or a file cannot be written.
     """
     training, form, began = run.training, run.form(), time.monotonic()
-    step, state, rows = 0, None, []
+    step, state = 0, None
+    rows: list[dict[str, Any]] = []
     if run.checkpoints.any():
         notes: list[str] = []
         step, state, rows = run.checkpoints.restore_with_rows(form, tell=notes.append)

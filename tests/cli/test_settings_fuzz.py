@@ -140,7 +140,7 @@ PLACED = re.compile(
 
 
 def check(error, file):
-    """The error names the place of each fault."""
+    """The error names file and line, or the option, of each fault."""
     for problem in error.problems:
         told = str(problem)
         assert len(told) < 5000, told[:200]
@@ -154,7 +154,7 @@ def check(error, file):
 
 
 def attempt(read, file, changes):
-    """Read a file; an error has its place, and comes soon."""
+    """Read a file; an error is located, and raised soon."""
     began = time.monotonic()
     try:
         found = read(file, changes)

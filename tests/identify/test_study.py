@@ -160,7 +160,7 @@ def test_faults_have_their_place(folder, change, message):
     ],
 )
 def test_a_zero_is_a_number(folder, given, expected):
-    """0 equals False, which stands for what was not given."""
+    """0 equals False, the value of what was not given."""
     table = ", ".join(f"{k} = {v!r}".replace("'", '"') for k, v in given.items())
     changes = ['parameters={"joint:tip/damping"={' + table + "}}"]
     form = read_study(folder / "arm.toml", changes).parameters["joint:tip/damping"].form

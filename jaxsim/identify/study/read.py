@@ -155,7 +155,7 @@ def _form(form: ParameterForm) -> Form:
 
 
 class _Common(NamedTuple):
-    """What all recordings share; `used` collects the names of [sigmas] that something has."""
+    """Arguments of all recordings; `used` collects the names of [sigmas] that something has."""
 
     m: Model
     study: Study
@@ -271,7 +271,7 @@ def _begin(form: DataForm, ctrl: TimeSeries | None, measured: list[TimeSeries]) 
 
 
 def _initial(m: Model, form: DataForm, measured: list[TimeSeries], begin: float) -> Any:
-    """The state at the start: of the model or a key frame, of the first samples, as it is given."""
+    """The state at the start: of the model or a keyframe, of the first samples, as it is given."""
     d = make_data(m)
     if form.key is not None:
         d = reset_data_keyframe(m, d, form.key)

@@ -144,7 +144,8 @@ class _Scan:
         """The path of the table that a header opens."""
         double = self.text.startswith("[[", self.at)
         self.at += 1 + double
-        parts, path = self._parts(), ()
+        parts = self._parts()
+        path: Path = ()
         for i, part in enumerate(parts):
             path += (part,)
             if double and i == len(parts) - 1:
