@@ -226,14 +226,13 @@ class _Parser(argparse.ArgumentParser):
         """Parse arguments; the first unknown one is reported."""
         first = next(iter(sys.argv[1:] if args is None else args), "")
         if first.startswith("--") and not any(name.startswith(first) for name in self.known):
-            self.error(f"there is no option {first}{remedy(first, self.known)}")
+            self.error(f"unrecognized arguments: {first}{remedy(first, self.known)}")
         found, rest = self.parse_known_args(args, namespace)
         if rest:
             command = self.commands.choices[found.command]
             wrong = next((x for x in rest if x.startswith("-")), rest[0])
             near = remedy(wrong.partition("=")[0], command.known)
-            what = "option" if wrong.startswith("-") else "argument"
-            command.error(f"there is no {what} {wrong}{near}")
+            command.error(f"unrecognized arguments: {' '.join(rest)}{near}")
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -242,7 +241,8 @@ class _Parser(argparse.ArgumentParser):
         if wrong and self.commands is not None:
             known = list(self.commands.choices)
             otherwise = "; there are: " + ", ".join(known)
-            message = f"there is no command '{wrong[1]}'{remedy(wrong[1], known, otherwise)}"
+            near = remedy(wrong[1], known, otherwise)
+            message = f"argument COMMAND: invalid choice: '{wrong[1]}'{near}"
         super().error(message)
 
 

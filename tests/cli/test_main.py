@@ -173,13 +173,19 @@ def test_every_mistake_of_a_model_is_listed_with_its_line(capsys, ball):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["veiw", "a.xml"], "there is no command 'veiw'; did you mean 'view'?"),
-        (["trian"], "there is no command 'trian'; did you mean 'train'?"),
-        (["zzz"], "there is no command 'zzz'; there are: info, rollout,"),
-        (["rollout", "a.xml", "--wrolds", "3"], "no option --wrolds; did you mean '--worlds'?"),
-        (["train", "a.toml", "--resmue"], "no option --resmue; did you mean '--resume'?"),
-        (["info", "a.xml", "b.xml"], "there is no argument b.xml"),
-        (["--verson"], "there is no option --verson; did you mean '--version'?"),
+        (["veiw", "a.xml"], "invalid choice: 'veiw'; did you mean 'view'?"),
+        (["trian"], "invalid choice: 'trian'; did you mean 'train'?"),
+        (["zzz"], "invalid choice: 'zzz'; there are: info, rollout,"),
+        (
+            ["rollout", "a.xml", "--wrolds", "3"],
+            "unrecognized arguments: --wrolds 3; did you mean '--worlds'?",
+        ),
+        (
+            ["train", "a.toml", "--resmue"],
+            "unrecognized arguments: --resmue; did you mean '--resume'?",
+        ),
+        (["info", "a.xml", "b.xml"], "unrecognized arguments: b.xml"),
+        (["--verson"], "unrecognized arguments: --verson; did you mean '--version'?"),
     ],
 )
 def test_misspelled_commands_and_options_have_their_remedy(capsys, args, message):

@@ -77,6 +77,10 @@ class Task:
 
     def __init__(self):
         self.m = jaxsim.load_model(XML)
+        self.begin = jaxsim.make_data(self.m)
+
+    def observe(self, m, d):
+        return d.qpos
 
 
 @pytest.fixture(scope="module")
