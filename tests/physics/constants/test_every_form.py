@@ -170,5 +170,5 @@ def test_randomize_gives_each_world_its_constants(name):
     keys = jax.random.split(jax.random.key(0), 2)
     models, axes = randomize(m, keys, heavier)
     for k, key in enumerate(keys):
-        own = jax.tree.map(lambda a, axis: a if axis is None else a[k], models, axes)
+        own = jax.tree.map(lambda a, axis, k=k: a if axis is None else a[k], models, axes)
         same(own, recomputed(name)(heavier(m, key)))
