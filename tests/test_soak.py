@@ -111,6 +111,8 @@ WORLDS = {
     "noslip": ('noslip_iterations="3"', "", ""),
     "sleep": ("", '<flag sleep="enable"/>', ""),
     "cloth": ("", "", CLOTH),
+    "discrete": ('integrator="discrete"', "", ""),
+    "ipc": ('integrator="discrete"', '<flag ipc="enable"/>', CLOTH),
 }
 BAD = {"nan": np.nan, "inf": np.inf, "huge": 1e30}
 FIELDS = ("ctrl", "qfrc_applied", "xfrc_applied", "qpos", "qvel", "mocap_pos")

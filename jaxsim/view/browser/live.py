@@ -288,7 +288,7 @@ def joint_bounds(m: Model) -> list[tuple[str, int, float, float]]:
         adr = int(m.jnt_qposadr[j])
         reach = np.pi if m.jnt_type[j] == JointType.HINGE else FREE
         low, high = limits[j] if m.jnt_limited[j] else (start[adr] - reach, start[adr] + reach)
-        found.append((name_of(m, "joint", j), adr, float(low), float(max(high, low + 1e-6))))
+        found.append((name_of(m, "joint", int(j)), adr, float(low), float(max(high, low + 1e-6))))
     return found
 
 

@@ -110,6 +110,8 @@ def render(
     size = _pixels("width", width), _pixels("height", height)
     groups = given_groups("render", tuple(geomgroup))
     sites = given_groups("render", tuple(sitegroup), "sitegroup")
+    assert groups is not None  # tuples were given
+    assert sites is not None
     check_seen("render", m, geoms_seen(m.structure, groups))
     look = Look.of(m) if look is None else look
     if not isinstance(look, Look):
