@@ -187,9 +187,7 @@ INSTEAD = {
     "mju_mulMatMatT": "`A @ B.T`",
     "mju_mulMatTMat": "`A.T @ B`",
     "mju_sqrMatTD": "`A.T @ (d[:, None] * A)`",
-    "mju_dense2sparse": (
-        "`jax.experimental.sparse.BCSR.fromdense(A)`; `jaxsim.sparse_m` and its kin"
-    ),
+    "mju_dense2sparse": "`jax.experimental.sparse.BCSR.fromdense(A)`; `jaxsim.sparse_m`",
     "mju_sparse2dense": "`A.todense()`",
     "mju_sym2dense": "`A + jnp.tril(A, -1).T`",
     "mju_min": "`jnp.minimum(a, b)`",

@@ -114,7 +114,7 @@ def _in_double(model: Any, d: Data) -> Data:
     """A state with the whole clock, and the times of its samples, in double precision."""
     if d.time_low is None:
         return d
-    whole = {"time": np.float64(d.time) + np.float64(low(d)), "time_low": None}
+    whole: dict[str, Any] = {"time": np.float64(d.time) + np.float64(low(d)), "time_low": None}
     if d.history_low is not None:
         history = np.array(d.history, np.float64)
         history[time_places(model)] += d.history_low

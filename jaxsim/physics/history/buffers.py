@@ -146,7 +146,7 @@ class Past(NamedTuple):
         return high if self.time_low is None else self._from_now(high, pick(self.numbers, low))
 
     def _from_now(self, high: Array, low: Array) -> Array:
-        return (high - self.time) + (low - self.time_low)
+        return (high - self.time) + (low - (0 if self.time_low is None else self.time_low))
 
 
 def past(d: Data) -> Past:

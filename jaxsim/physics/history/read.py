@@ -83,8 +83,8 @@ class _Samples:
     def time(self, k: int) -> Array:
         """When it was taken, `[c, *W]`; beyond the ends that of the sample there."""
         b, slot = self.buffers, self._slot(k)
-        first = (column(a[b.buffer], self.history) for a in (b.time, b.low + 1))
-        return self.past.picked(*(a + slot for a in first))
+        address, low = (column(a[b.buffer], self.history) for a in (b.time, b.low + 1))
+        return self.past.picked(slot + address, slot + low)
 
     def value(self, k: int) -> Array:
         """Its value, `[c, *W]`; likewise."""

@@ -14,7 +14,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.history.buffers import Buffers, ctrl_buffers, cursor, past, sensor_buffers
+from jaxsim.physics.history.buffers import Buffers, Past, ctrl_buffers, cursor, past, sensor_buffers
 from jaxsim.physics.history.read import read
 
 OWN = -1  # the interpolation that the model has
@@ -164,9 +164,8 @@ def _read(
         return now
     if interp != OWN:
         b = b._replace(interp=np.full_like(b.interp, interp))
-    history = past(d)
-    history = history._replace(**{n: None if (a := getattr(history, n)) is None else a[None]
-                                  for n in ("time", "time_low")})  # fmt: skip
+    numbers, own, low = past(d)
+    history = Past(numbers, own[None], None if low is None else low[None])
     time = jnp.asarray(time, delay.dtype)
     at = time if history.time_low is None else time - d.time
     return read(b, history, (at - delay)[None])
