@@ -228,7 +228,8 @@ def check_models(base: Model, model: Any, axes: Any) -> None:
     cure = "models, axes = randomize(m, keys, change) gives both"
     if not isinstance(model, Model):
         raise ValueError(f"model: expected a Model, got {type(model).__name__}; {cure}")
-    if jax.tree.structure(base) != jax.tree.structure(model):
+    form: Any = jax.tree.structure(base)
+    if form != jax.tree.structure(model):
         raise ValueError("model: has another structure than that of env; make it from env.m")
     flags: list[int | None] = []
 

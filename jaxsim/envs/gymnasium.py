@@ -38,7 +38,7 @@ MODES = {"next": _MODE.NEXT_STEP, "same": _MODE.SAME_STEP, None: _MODE.DISABLED}
 
 
 class Camera(NamedTuple):
-    """From where worlds are drawn, and how large.
+    """The view of the pictures of worlds, and their size.
 
     Attributes:
       camera: name or number of a camera of the model, or a `jaxsim.view.Camera`; None: a free one

@@ -122,7 +122,7 @@ def randomize(
 
 def _changed(m: Model, change: Change, derive: bool, key: jax.Array) -> Model:
     """Return the model of one world, with what follows from the leaves that were drawn."""
-    new = change(m, key)
+    new: Any = change(m, key)
     if not isinstance(new, Mapping):
         fields = [n for n in ("body_mass", "geom_friction") if isinstance(new, Model)]
         like = "{" + ", ".join(f"{n!r}: new.{n}" for n in fields) + "}" if fields else "a dict"

@@ -137,7 +137,7 @@ def change_of(m: Model, ranges: Ranges) -> "RandomChange":
     Args:
       m: the model.
       ranges: by name a pair (low, high), `factor`, `shift`, or a Form of identification; or names
-        with them, one of which may stand there twice: a factor, and what is then added.
+        with them, of which one may occur twice: a factor, and what is then added.
 
     Returns:
       The function from a model and a key to new leaves by name, for `randomize`.
@@ -175,7 +175,7 @@ class RandomChange:
 
 @dataclass(frozen=True, eq=False)
 class _Draw:
-    """What is drawn of a parameter, in a form."""
+    """A parameter, and the form in which it is drawn."""
 
     p: Parameter
     form: Form | Range
@@ -187,7 +187,7 @@ class _Draw:
 
     @property
     def replaces(self) -> bool:
-        """Whether what the model has is forgotten; else it is multiplied, or added to."""
+        """Return whether the model's number is replaced; else it is multiplied, or added to."""
         return self.form.kind in ("linear", "log")
 
     def leaves(self, m: Model, changed: Mapping[str, Any], key: jax.Array) -> dict[str, Any]:
@@ -637,4 +637,4 @@ def _draw_inertia(m: Model, name: str, form: Form) -> _DrawInertia:
         raise ValueError(f"{name}: {error}") from None
     # a deviation of lengths is in radii of gyration, as in identification
     unit = np.where(np.arange(10) < 4, 1.0, np.exp(nominal[:, 1:4].mean(axis=1))[:, None])
-    return _DrawInertia(ids, nominal, form.sd * unit)
+    return _DrawInertia(ids, nominal, float(form.sd or 0) * unit)

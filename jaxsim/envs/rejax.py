@@ -67,7 +67,7 @@ class RejaxEnv(Programs):
         does not run.
 
     Observations that are a dict are one vector to rejax, their arrays side by side in the order of
-    their names; `columns` tells where each is.
+    their names; `columns` returns where each is.
     """
 
     name = "jaxsim"

@@ -66,9 +66,10 @@ class VectorEnv(Programs):
         axes: Any = None,
         randomize: Any = None,
     ):
-        if not isinstance(env, Env):
-            cure = "; a model is VectorEnv(Env(m))" if isinstance(env, Model) else ""
-            raise ValueError(f"VectorEnv: env: expected an Env, got {type(env).__name__}{cure}")
+        given: Any = env
+        if not isinstance(given, Env):
+            cure = "; a model is VectorEnv(Env(m))" if isinstance(given, Model) else ""
+            raise ValueError(f"VectorEnv: env: expected an Env, got {type(given).__name__}{cure}")
         if autoreset not in AUTORESET:
             raise ValueError(f"autoreset: expected one of {AUTORESET}, got {autoreset!r}")
         check_models(env.m, model, axes)

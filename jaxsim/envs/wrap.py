@@ -171,7 +171,7 @@ class Pushed(Wrapper):
     def __init__(
         self,
         worlds: VectorEnv | Wrapper,
-        impulse: Mapping[str, tuple[float, float]],
+        impulse: Mapping[str, tuple[float, ...]],
         every: float = 5.0,
     ):
         super().__init__(worlds)

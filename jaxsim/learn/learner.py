@@ -117,7 +117,7 @@ PARTIAL = {
 
 
 def _part(network: Any, obs: jax.Array) -> jax.Array:
-    """What a network sees of an observation, all of it if it has no columns."""
+    """Return the part of an observation that a network sees; all if it has no columns."""
     columns = getattr(network, "columns", ())
     return obs[..., np.array(columns)] if columns else obs
 

@@ -1,4 +1,4 @@
-"""Hooks of the wrong shape or type are told when a task is made; wrong arguments with a remedy."""
+"""Hooks of the wrong shape or type are refused when a task is made; arguments with a remedy."""
 
 import dataclasses
 import pathlib

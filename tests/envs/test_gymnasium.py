@@ -119,7 +119,7 @@ def test_a_missing_package_is_named(module, package, extra, monkeypatch):
 
 
 def test_a_world_is_drawn_as_the_renderer_draws_it(env):
-    """Of the pose that it has now, in the frames that RecordVideo collects; one for each world."""
+    """Frames show the pose after the last action; many worlds give one each."""
     one = GymnasiumEnv(env, length=LENGTH, render_mode="rgb_array", width=24, height=16)
     assert one.metadata == {"render_modes": ["rgb_array"], "render_fps": 25}
     frames = gymnasium.wrappers.RenderCollection(one)
@@ -150,16 +150,16 @@ def test_a_world_is_drawn_as_the_renderer_draws_it(env):
 def test_a_film_is_recorded(env, tmp_path):
     pytest.importorskip("moviepy")
     one = GymnasiumEnv(env, length=LENGTH, render_mode="rgb_array", width=32, height=32)
-    film = gymnasium.wrappers.RecordVideo(one, str(tmp_path))
+    film = gymnasium.wrappers.RecordVideo(one, str(tmp_path / "films"))
     film.reset(seed=0)
     for _ in range(LENGTH):
         film.step(np.zeros(1))
     film.close()
-    assert list(tmp_path.glob("*.mp4"))
+    assert list(tmp_path.glob("films/*.mp4"))
 
 
 def test_tasks_are_known_to_gymnasium_by_name():
-    """Episodes end where Gymnasium says, and arguments reach the task."""
+    """Episodes end at the limit of Gymnasium, and arguments reach the task."""
     one = gymnasium.make("jaxsim/cartpole_balance", max_episode_steps=3, repeat=2)
     assert one.unwrapped.worlds.worlds.env.repeat == 2
     one.reset(seed=0)
