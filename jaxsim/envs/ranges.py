@@ -528,13 +528,14 @@ def _sample(form: Form | Range, key: jax.Array, old: jax.Array) -> jax.Array:
     else:
         middle = old if mean is None else jnp.full(shape, mean, dtype)
     middle = jnp.log(middle) if form.logarithmic else middle
+    sd = 0.0 if form.sd is None else form.sd
     if form.low is None:
-        v = middle + form.sd * jax.random.normal(key, shape, dtype)
+        v = middle + sd * jax.random.normal(key, shape, dtype)
     elif form.sd is None:
         v = jax.random.uniform(key, shape, dtype, *ends(form))
     else:
-        low, high = ((e - middle) / form.sd for e in ends(form))
-        v = middle + form.sd * jax.random.truncated_normal(key, low, high, shape, dtype)
+        low, high = ((e - middle) / sd for e in ends(form))
+        v = middle + sd * jax.random.truncated_normal(key, low, high, shape, dtype)
     v = jnp.exp(v) if form.logarithmic else v
     return jnp.broadcast_to(v, old.shape)
 
