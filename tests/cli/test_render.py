@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from jaxsim.cli import main
+from jaxsim.cli.look.render import _write
 from jaxsim.rollout.trajectory import TrajectoryWriter
 
 ARM = """
@@ -74,8 +75,6 @@ def test_a_mosaic_and_a_film_of_a_motion(arm, capsys):
 def test_a_film_for_a_player(tmp_path):
     """Films have an even width and height; what is odd gets one more column or row."""
     ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="the extra render is not installed")
-    from jaxsim.cli.look.render import _write
-
     film = tmp_path / "film.mp4"
     _write(film, (np.full((17, 25, 3), 40 * k, np.uint8) for k in range(5)), 10)
     frames = ffmpeg.read_frames(str(film))
@@ -131,3 +130,15 @@ def test_a_size_that_is_none(arm, capsys, size):
     with pytest.raises(SystemExit):
         main(["render", str(arm), "--size", size])
     assert "expected pixels such as 320x240" in capsys.readouterr().err
+
+
+def test_a_picture_is_written_where_a_link_leads(tmp_path):
+    """By whoever draws: the link stays, nothing unfinished does."""
+    (tmp_path / "far").mkdir()
+    for ending in ("png", "gif"):
+        link, target = tmp_path / f"a.{ending}", tmp_path / "far" / f"b.{ending}"
+        link.symlink_to(target)
+        _write(link, iter([np.zeros((4, 6, 3), np.uint8)] * 3), 25)
+        assert link.is_symlink()
+        assert target.read_bytes()[:3] in (b"\x89PN", b"GIF")
+    assert sorted(p.name for p in (tmp_path / "far").iterdir()) == ["b.gif", "b.png"]
