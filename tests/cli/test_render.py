@@ -133,7 +133,7 @@ def test_a_size_that_is_none(arm, capsys, size):
 
 
 def test_a_picture_is_written_where_a_link_leads(tmp_path):
-    """By whoever draws: the link stays, nothing unfinished does."""
+    """Keep the link, and leave no unfinished file beside its target."""
     (tmp_path / "far").mkdir()
     for ending in ("png", "gif"):
         link, target = tmp_path / f"a.{ending}", tmp_path / "far" / f"b.{ending}"
