@@ -47,7 +47,7 @@ def reference() -> str:
 
 
 def public_names() -> list[Name]:
-    """What the package exports but its version and modules (docs/spec.md), in order."""
+    """Return what the package exports but its version and modules (docs/spec.md), in order."""
     root = ast.parse((_PACKAGE / "__init__.py").read_text())
     exports = [node for node in root.body if isinstance(node, ast.ImportFrom)]
     names = [

@@ -1,8 +1,8 @@
-"""Which object of one compilation is which of the next, though ids and names have changed.
+"""Identities of objects, which stay when ids and names change from one compilation to the next.
 
 An object is the element of the spec that it was written as. Several objects of one element, such as
-the copies of a `<replicate>`, are told apart by their order, and those that the compiler has made
-are known by name or, without one, by the element that they are in.
+the copies of a `<replicate>`, are distinguished by their order, and those that the compiler has
+made are known by name or, without one, by the element that they are in.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxsim.spec import SpecElement
 # Kinds of objects that have a state.
 KINDS = ("body", "joint", "tendon", "actuator", "sensor", "equality", "flex", "plugin")
 
-# an element of the spec, a name, or a place; and how many objects of the kind have it before
+# an element of the spec, a name, or a parent; and how many objects of the kind have it before
 Identity = tuple[Hashable, int]
 
 

@@ -19,6 +19,9 @@ from jaxsim.identify.search.statistics import Uncertainty as Uncertainty
 from jaxsim.identify.search.statistics import calculate_intervals as calculate_intervals
 from jaxsim.identify.search.statistics import uncertainty as uncertainty
 from jaxsim.identify.sequences import Sequence as Sequence
+from jaxsim.identify.several import JointFit as JointFit
+from jaxsim.identify.several import JointProblem as JointProblem
+from jaxsim.identify.several import fit_models as fit_models
 from jaxsim.identify.timeseries import TimeSeries as TimeSeries
 from jaxsim.identify.timeseries import read_series as read_series
 from jaxsim.identify.validate import CrossValidation as CrossValidation

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -147,6 +147,9 @@ class Fit:
         return names, values
 
 
+Found = TypeVar("Found", bound=Fit)
+
+
 def fit(
     m: Model,
     parameters: Parameters | Mapping[str, Form],
@@ -186,11 +189,28 @@ def fit(
         parameters = make_parameters(m, parameters)
     if not isinstance(parameters, Parameters):
         raise ValueError(f"parameters: expected names and forms, got {parameters!r}")
+    problem = Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
+    how = {"starts": starts, "key": key, "optimizer": optimizer, "iterations": iterations}
+    return fitted(Fit, problem, *run(problem, **how, batch=batch))
+
+
+def run(
+    problem: Problem,
+    *,
+    starts: int = 1,
+    key: jax.Array | None = None,
+    optimizer: Any = "lm",
+    iterations: int = 50,
+    batch: int | None = None,
+) -> tuple[Solution, dict[str, float]]:
+    """Search a problem from all starts; return where each ended, and what it took [s].
+
+    The arguments are those of `fit`.
+    """
     if check_count("starts", starts) < 1 or check_count("iterations", iterations) < 1:
         raise ValueError("starts, iterations: expected at least 1")
-    problem = Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
     search = _search(problem, optimizer, iterations)
-    thetas = parameters.draw(jax.random.key(0) if key is None else key, starts)
+    thetas = problem.parameters.draw(jax.random.key(0) if key is None else key, starts)
     x = jax.vmap(problem.start)(thetas)
     times, clock = {}, time.perf_counter()
     with phase("trace the fit"):
@@ -202,7 +222,7 @@ def fit(
     with phase("search from all starts"):
         solutions = jax.block_until_ready(program(x))
     times["run"] = time.perf_counter() - clock
-    return _fitted(problem, solutions, times)
+    return solutions, times
 
 
 def _by_batches(search: Search, x: jax.Array, together: int) -> Solution:
@@ -233,7 +253,14 @@ def _search(problem: Problem, optimizer: Any, iterations: int) -> Search:
     )
 
 
-def _fitted(problem: Problem, solutions: Solution, times: dict[str, float]) -> Fit:
+def fitted(
+    kind: type[Found], problem: Problem, solutions: Solution, times: dict[str, float]
+) -> Found:
+    """Return the fit of the best start, with its uncertainty.
+
+    Raises:
+      ValueError: no start has a finite cost.
+    """
     costs = np.asarray(solutions.cost, np.float64)
     best = int(np.argmin(costs))
     if not np.isfinite(costs[best]):
@@ -247,4 +274,4 @@ def _fitted(problem: Problem, solutions: Solution, times: dict[str, float]) -> F
     else:
         r, J = solutions.triangle[best, :, -1], solutions.triangle[best, :, :-1]
     found = uncertainty(r, J, rows=problem.rows, known_sigma=problem.known_sigma)
-    return Fit(problem, x, float(costs[best]), costs, solutions, found, times)
+    return kind(problem, x, float(costs[best]), costs, solutions, found, times)

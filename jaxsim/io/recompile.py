@@ -2,7 +2,7 @@
 
 Objects are found again by the element of the spec that they were written as, whatever their names
 and numbers are now. What is new begins as `make_data` has it, what is gone takes its state along,
-and what has another size than before, such as a joint of another type, begins anew.
+and what has another size than before, such as a joint of another type, starts again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -74,9 +74,10 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
             continue
         # a slot of the new array, and the slot of the old one that it comes from
         to, of = _pairs(before, after, part, m.structure, new.structure)
-        at = (slice(None),) * len(batch)
         state[name] = _repeated(fresh, batch)
-        state[name][(*at, to)] = np.asarray(old)[(*at, of)]
+        # the slots are the axis after those of the worlds
+        rows = np.moveaxis(state[name], len(batch), 0)
+        rows[to] = np.moveaxis(np.asarray(old), len(batch), 0)[of]
     n = min(m.nuserdata, new.nuserdata)
     state["userdata"] = _repeated(start.userdata, batch)
     state["userdata"][..., :n] = np.asarray(d.userdata)[..., :n]
@@ -105,7 +106,7 @@ def _each(size: str) -> Callable[[Structure], Blocks]:
     return lambda s: [np.array([i]) for i in range(getattr(s, size))]
 
 
-def _placed(
+def _slots_of(
     places: Callable[[Structure, np.ndarray], np.ndarray], size: str
 ) -> Callable[[Structure], Blocks]:
     """The slots of each object, by the tables of `bind`."""
@@ -147,17 +148,17 @@ def _shared(owners: Mapping[str, str], size: str) -> _Part:
     )
 
 
-_DOFS = _Part((("joint", _placed(dof_places, "njnt")),))
+_DOFS = _Part((("joint", _slots_of(dof_places, "njnt")),))
 _MOCAP = _Part((("body", _mocap),))
 _VERTICES = _Part((("flex", _spans("flex_vertadr", "flex_vertnum")),))
 _WHOLE = ("time", "warning", "warning_lastinfo")
 _PARTS = {
-    "qpos": _Part((("joint", _placed(qpos_places, "njnt")),)),
+    "qpos": _Part((("joint", _slots_of(qpos_places, "njnt")),)),
     "qvel": _DOFS,
     "qacc_warmstart": _DOFS,
     "qfrc_applied": _DOFS,
-    "act": _Part((("actuator", _placed(act_places, "nactuator")),)),
-    "ctrl": _Part((("actuator", _placed(ctrl_places, "nactuator")),)),
+    "act": _Part((("actuator", _slots_of(act_places, "nactuator")),)),
+    "ctrl": _Part((("actuator", _slots_of(ctrl_places, "nactuator")),)),
     "xfrc_applied": _Part((("body", _each("nbody")),)),
     "eq_active": _Part((("equality", _each("neq")),)),
     "mocap_pos": _MOCAP,
@@ -222,9 +223,9 @@ def _asleep(
 
 
 def _tree(identities: Mapping[str, Sequence[Identity]], s: Structure, tree: int) -> tuple:
-    """What a kinematic tree consists of: its bodies and their numbers of dofs."""
+    """Return what a kinematic tree consists of: its bodies and their numbers of dofs."""
     bodies = np.flatnonzero(np.asarray(s.body_treeid) == tree)
-    return tuple((identities["body"][b], int(s.body_dofnum[b])) for b in bodies)
+    return tuple((identities["body"][int(b)], int(s.body_dofnum[b])) for b in bodies)
 
 
 def _before(spec: Spec, m: Model) -> Mapping[str, Sequence[Identity]] | str:

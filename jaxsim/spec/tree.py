@@ -61,7 +61,9 @@ class Tree:
         copy = type(self)(self.root.copy(), path=self.path, files=self.files)
         copy_layouts(self.root, copy.root)
         if self.compiled is not None:
-            twin = dict(zip(self.root.walk(), copy.root.walk(), strict=True))
+            twin: dict[Hashable, Hashable] = dict(
+                zip(self.root.walk(), copy.root.walk(), strict=True)
+            )
             copy.compiled = {
                 kind: tuple((twin.get(e, e), count) for e, count in keys)
                 for kind, keys in self.compiled.items()

@@ -59,12 +59,12 @@ def state(m):
 
 
 def ours(m, d):
-    """The same state here."""
+    """Return the same state here."""
     here = jaxsim.make_data(m)
     return here.replace(**{n: jnp.asarray(getattr(d, n), getattr(here, n).dtype) for n in FIELDS})
 
 
-# the same change of a Spec and of MuJoCo's, by ways of both to name things
+# the same change of a Spec and of MuJoCo's, in the API of each
 def add_body(spec, theirs):
     body = spec.at("worldbody").add("body", name="n", pos=[5, 5, 5])
     body.add("joint")
@@ -153,7 +153,7 @@ def test_objects_without_names_are_known_by_their_elements():
     m = jaxsim.load_model(spec)
     d = jaxsim.make_data(m).replace(qpos=jnp.array([1.0, 2, 3]))
     spec.delete(bodies[0])
-    world.adopt(bodies[1].copy())  # a copy begins anew
+    world.adopt(bodies[1].copy())  # a copy starts again
     _, after = jaxsim.recompile(spec, m, d)
     np.testing.assert_array_equal(after.qpos, [2, 3, 0])
 
@@ -180,7 +180,7 @@ def test_another_spec_is_matched_by_names():
         jaxsim.recompile(Spec.from_string(XML), jaxsim.load_model(XML), d)
 
 
-def test_what_has_another_size_begins_anew():
+def test_an_object_of_another_size_starts_again():
     spec = Spec.from_string(XML)
     m = jaxsim.load_model(spec)
     d = jaxsim.make_data(m).replace(qpos=jnp.arange(float(m.nq)))

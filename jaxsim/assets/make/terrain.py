@@ -45,7 +45,7 @@ class Terrain:
         return (ncol - 1) * self.spacing, (nrow - 1) * self.spacing
 
     def at(self, x: float, y: float) -> float:
-        """The height [m] at a place, linear between the points of the grid; at the edge outside."""
+        """Return the height [m] at (x, y), linear between points and constant outside."""
         nrow, ncol = self.height.shape
         i = np.clip((y + self.size[1] / 2) / self.spacing, 0, nrow - 1)
         j = np.clip((x + self.size[0] / 2) / self.spacing, 0, ncol - 1)
@@ -85,9 +85,9 @@ class Terrain:
             # written from the top, as one sees the field from above
             elevation=(self.height - low)[::-1].ravel(),
         )
-        place = [pos[0], pos[1], pos[2] + low]
+        origin = [pos[0], pos[1], pos[2] + low]
         world = spec.at("worldbody")
-        return world.add("geom", name=name, type="hfield", hfield=name, pos=place, **geom)
+        return world.add("geom", name=name, type="hfield", hfield=name, pos=origin, **geom)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def rough(
     if step:
         drawn = low + step * np.round((drawn - low) / step)
         drawn = np.minimum(drawn, high)
-    return Terrain(_bordered(_between(drawn, (y - y.min()) / scale, (x - x.min()) / scale),
+    return Terrain(_bordered(_interpolate(drawn, (y - y.min()) / scale, (x - x.min()) / scale),
                              x, y, border), spacing)  # fmt: skip
 
 
@@ -264,8 +264,8 @@ def wave(
     """
     _positive(wavelength=wavelength)
     x, y = _grid(size, spacing)
-    height = amplitude / 2 * sum(np.sin(2 * np.pi * a / wavelength) for a in (x, y))
-    return Terrain(_bordered(height, x, y, border), spacing)
+    along_x, along_y = (np.sin(2 * np.pi * a / wavelength) for a in (x, y))
+    return Terrain(_bordered(amplitude / 2 * (along_x + along_y), x, y, border), spacing)
 
 
 def stairs_of_boxes(
@@ -274,7 +274,7 @@ def stairs_of_boxes(
     """Return a pyramid of stairs, one box a step, which stand on z = 0; see `stairs`.
 
     Raises:
-      ValueError: a number is not positive, or there is no room for a step.
+      ValueError: a number is not positive, or no step fits.
     """
     _positive(step_height=step_height, step_width=step_width, platform=platform)
     number = int(np.floor((min(size) - platform) / 2 / step_width + 1e-9))
@@ -412,21 +412,21 @@ def _grid(size: Size, spacing: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _inwards(size: Size, spacing: float, platform: float) -> np.ndarray:
-    """How far each point is from the edge, and no farther than the platform is, (nrow, ncol)."""
+    """Return the distance of points from the edge, at most the platform's, (nrow, ncol)."""
     x, y = _grid(size, spacing)
     way = np.minimum(size[0] / 2 - np.abs(x), size[1] / 2 - np.abs(y))
     return np.clip(way, 0, max(0.0, (min(size) - platform) / 2))
 
 
 def _bordered(height: np.ndarray, x: np.ndarray, y: np.ndarray, border: float) -> np.ndarray:
-    """The heights, with 0 within the border."""
+    """Return the heights, with 0 within the border."""
     _not_negative(border=border)
     way = np.minimum(x.max() - np.abs(x), y.max() - np.abs(y))
     return np.where(way < border - 1e-9, 0.0, height)
 
 
-def _between(drawn: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Values of a grid at places between its points, linear in both directions."""
+def _interpolate(drawn: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Interpolate the values of a grid linearly at fractional rows and columns."""
     i, j = (
         np.minimum(np.floor(a + 1e-9).astype(int), n - 2)
         for a, n in ((row, drawn.shape[0]), (column, drawn.shape[1]))

@@ -24,7 +24,7 @@ BUILT_IN = (".stl", ".obj", ".msh", ".gmsh")
 
 @dataclass(frozen=True)
 class Decoder:
-    """How files of one extension are read.
+    """A reader of the files of one extension.
 
     Attributes:
       extension: in lower case, with its dot.
@@ -106,7 +106,7 @@ def extensions() -> tuple[str, ...]:
 
 
 def _checked(found: Any, extension: str) -> Surface:
-    """What a decoder returned, as a surface."""
+    """Return what a decoder returned as a surface."""
     try:
         if not isinstance(found, Surface):
             vertex, face = found

@@ -1,8 +1,8 @@
 """Meshes of scene files by trimesh, the extra `meshes`: GLB, glTF, COLLADA, PLY, OFF.
 
-All meshes of a scene become one surface, each where the nodes of the scene place it. Lengths are
-meters: those of COLLADA are scaled by its `<unit>`. Axes are those of the file, as for OBJ: turn a
-model whose Y is up by `refquat` of the mesh. Materials and animations are left out.
+All meshes of a scene become one surface, each posed by the nodes of the scene. Lengths are meters:
+those of COLLADA are scaled by its `<unit>`. Axes are those of the file, as for OBJ: `refquat` of
+the mesh rotates a model whose Y is up. Materials and animations are left out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_scene(data: bytes, kind: str) -> Surface:
         raise AssetError(
             f"the {kind} file cannot be read: {error or type(error).__name__}"
         ) from None
-    surfaces = [s for mesh, pose in _placed(scene) if (s := _surface(mesh, pose)) is not None]
+    surfaces = [s for mesh, pose in _posed_meshes(scene) if (s := _surface(mesh, pose)) is not None]
     if not surfaces:
         raise AssetError(f"the {kind} file has no mesh")
     scale = _meters(data) if kind == "dae" else 1.0
@@ -60,7 +60,7 @@ def read_scene(data: bytes, kind: str) -> Surface:
     )
 
 
-def _placed(scene: Any) -> list[tuple[Any, np.ndarray]]:
+def _posed_meshes(scene: Any) -> list[tuple[Any, np.ndarray]]:
     """The meshes of a scene with their poses (4, 4), one for each node that shows it."""
     if not hasattr(scene, "graph"):
         return [(scene, np.eye(4))]
@@ -72,12 +72,12 @@ def _placed(scene: Any) -> list[tuple[Any, np.ndarray]]:
 
 
 def _surface(mesh: Any, pose: np.ndarray) -> Surface | None:
-    """One mesh where its node places it; None for what has no vertices, such as a curve."""
+    """One mesh posed by its node; None for what has no vertices, such as a curve."""
     vertex = np.asarray(getattr(mesh, "vertices", ()), float)
     if vertex.ndim != 2 or vertex.shape[1] != 3 or not len(vertex):
         return None
     face = np.asarray(getattr(mesh, "faces", np.zeros((0, 3))), int).reshape(-1, 3)
-    if np.linalg.det(pose[:3, :3]) < 0:  # a mirror turns the surface inside out
+    if np.linalg.det(pose[:3, :3]) < 0:  # a mirror reverses the orientation of faces
         face = face[:, ::-1]
     texcoord = getattr(getattr(mesh, "visual", None), "uv", None)
     if texcoord is None or np.shape(texcoord) != (len(vertex), 2):
