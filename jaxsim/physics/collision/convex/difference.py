@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxsim.math import Rot, Vec, safe_sqrt
+from jaxsim.enums import GeomType
+from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
 from jaxsim.physics.arrays.array import Array
 from jaxsim.physics.arrays.lanes import in_front
 from jaxsim.physics.collision.convex.solid import Assets, Solid, held, is_flat, radius, support
@@ -78,6 +80,49 @@ class Difference(NamedTuple):
         """Whether each shape touches with a cap, as a face, `[2, n]`."""
         spread = [_spread([c.a for c in corners]), _spread([c.b for c in corners])]
         return is_flat(self.both, self._directions(n), jnp.stack(spread))
+
+    def rim(self, n: Vec, flat: Array) -> Array:
+        """Return the angle of `n` from the nearest axis of a cylinder that touches with a rim.
+
+        On the axis the point of the rim is not determined. Shape `[n]`, in radians; infinite where
+        no rim touches, because caps are `flat` or shapes are of other kinds.
+        """
+        d = self._directions(n)
+        here = (self.both.kind == GeomType.CYLINDER) & ~flat
+        return jnp.min(jnp.where(here, safe_sqrt(d.x * d.x + d.y * d.y), jnp.inf), axis=0)
+
+    def cap(self, n: Vec, second: Array) -> tuple[tuple[Corner, Corner, Corner], Vec, Array]:
+        """Return a cap of one shape, a cylinder, as a face under the other shape.
+
+        Args:
+          n: direction from the first to the second shape, which chooses the cap, `[n]`.
+          second: it is a cap of the second shape, `[n]`.
+
+        Returns:
+          Three corners of its rim, each with the farthest point of the other shape; the normal of
+          the cap, from the first to the second shape; and where between the middle and the first
+          corner the other point is, 0 to 1 if it is over the cap.
+        """
+        directions = self._directions(n)
+        size, d = (select(second, x[1], x[0]) for x in (self.both.size, directions))
+        zero = jnp.zeros_like(size.x)
+        axis = Vec(zero, zero, jnp.where(d.z > 0, zero + 1, -1))
+        normal = select(second, -(self.rot @ axis), axis)
+        far = self.farthest(normal)
+        # the first corner where the other point is, seen from the axis
+        other = select(second, self.rot.T @ (far.a - self.pos), far.b)
+        out = Vec(other.x, other.y, zero)
+        first = out.normalize(fallback=Vec(zero + 1, zero, zero))
+        corners = []
+        for angle in (0, 2 * np.pi / 3, 4 * np.pi / 3):
+            c, s = float(np.cos(angle)), float(np.sin(angle))
+            at = Vec(first.x * c - first.y * s, first.x * s + first.y * c, zero).scale(size.x)
+            at = Vec(at.x, at.y, axis.z * size.y)
+            a = select(second, far.a, at)
+            b = select(second, self.pos + self.rot @ at, far.b)
+            corners.append(Corner(a - b, a, far.feature))
+        one, two, three = corners
+        return (one, two, three), normal, safe_divide(out.norm(), size.x)
 
     def _shapes(self, n: Vec) -> Solid:
         """The shapes, with an axis for several directions if there are such."""

@@ -58,9 +58,10 @@ def feature_of(
     weight: tuple[Array, Array, Array],
     normal: Vec,
     inside: Array,
+    flat: Array | None = None,
 ) -> Feature:
     """The feature of a triangle of the difference: what is the same, or has no weight, once."""
-    flat = set_.flat(corners, normal)
+    flat = set_.flat(corners, normal) if flat is None else flat
     smooth = ~jnp.any(flat, axis=0)
     first, second, third = corners
     w1, w2, w3 = weight
@@ -102,8 +103,10 @@ class _Equations(NamedTuple):
     E: tuple[tuple[Array, Array], tuple[Array, Array]]  # columns
 
 
-def solved(set_: Difference, f: Feature, turns: int) -> Feature:
+def solved(set_: Difference, f: Feature, turns: int) -> tuple[Feature, Corner]:
     """The feature with its normal and weights at the solution, without derivative.
+
+    With it the corner of the difference that is farthest along the normal.
 
     A step that goes over an edge meets another feature, which is then one more that counts.
     """
@@ -112,13 +115,13 @@ def solved(set_: Difference, f: Feature, turns: int) -> Feature:
     def turn(k: Array, state: tuple[Feature, Corner]) -> tuple[Feature, Corner]:
         f, at = state  # the corner that is farthest along the normal
         start = k == 0  # nothing is known but the feature itself
-        other = select(start, f, _stepped(set_, f))
+        other = select(start, f, stepped(set_, f))
         beyond = set_.farthest(other.normal)
         better = decide(_is_better, _worth(set_, f, at), _worth(set_, other, beyond)) | start
         return _with(select(better, other, f), beyond, ~start), select(better, beyond, at)
 
     first = jax.tree.map(lambda x: x[0], f.corners)
-    return lax.fori_loop(0, turns + 1, turn, (f, first))[0]
+    return lax.fori_loop(0, turns + 1, turn, (f, first))
 
 
 def _with(f: Feature, corner: Corner, wanted: Array) -> Feature:
@@ -159,7 +162,7 @@ def _is_better(old: _Worth, new: _Worth) -> Array:
 
 def at_solution(set_: Difference, f: Feature) -> Feature:
     """A feature at its solution, with the derivative of that."""
-    return _stepped(set_, lax.stop_gradient(f))
+    return stepped(set_, lax.stop_gradient(f))
 
 
 def points(set_: Difference, f: Feature) -> tuple[Vec, Vec]:
@@ -175,6 +178,13 @@ def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
 
 def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
     """The worth of a feature, of which the corner farthest along its normal is known."""
+    _, total = residual(set_, f)
+    depth = f.normal.dot(farthest.y)
+    return _Worth(total, jnp.where(f.inside, depth, 0))
+
+
+def residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
+    """The corners `[3, n]` of a feature, and the square by which its equations fail [m2]."""
     y = f.moved(set_, f.normal).y
     x = _mean(y, f.weight)
     along = f.normal.dot(x)
@@ -182,15 +192,17 @@ def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
     total = across.dot(across)
     for k in (1, 2):
         total = total + f.normal.dot(y[k] - y[0]) ** 2
-    depth = f.normal.dot(farthest.y)
-    return _Worth(total, jnp.where(f.inside, depth, 0))
+    return y, total
 
 
-def _stepped(set_: Difference, f: Feature) -> Feature:
-    """One Newton step."""
+def stepped(set_: Difference, f: Feature, longest: Array | None = None) -> Feature:
+    """Return the feature after one Newton step, of at most `longest` [rad] in the normal."""
     _, t1, t2 = (lax.stop_gradient(v) for v in contact_frame(f.normal).rows)
     equations = _equations(set_, f, (t1, t2))
     d1, d2, w2, w3 = _newton(equations, f.needed)
+    if longest is not None:
+        part = jnp.minimum(1, safe_divide(longest, safe_sqrt(d1 * d1 + d2 * d2)))
+        d1, d2 = part * d1, part * d2
     short = d1 * d1 + d2 * d2 < LONGEST * LONGEST  # false for NaN
     zero = jnp.zeros_like(d1)
     d1, d2, w2, w3 = (jnp.where(short, v, zero) for v in (d1, d2, w2, w3))

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, select
 from jaxsim.model.data import FAR
 from jaxsim.physics.arrays.array import Array
@@ -23,6 +24,7 @@ from jaxsim.physics.collision.convex.feature import Feature, feature_of, points,
 from jaxsim.physics.collision.convex.gjk import nearest, weighted
 from jaxsim.physics.collision.convex.patch import POINTS, Patch, patch_of
 from jaxsim.physics.collision.convex.patch import contacts as patch_contacts
+from jaxsim.physics.collision.convex.refine import refined
 from jaxsim.physics.collision.convex.solid import Assets, Solid, radius
 
 NEWTON_TURNS = 6
@@ -130,7 +132,9 @@ def _finish(
     lanes, found, reach = operands
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
-    feature = solved(set_, feature, NEWTON_TURNS)
+    feature, beyond = solved(set_, feature, NEWTON_TURNS)
+    if {GeomType.CYLINDER, GeomType.ELLIPSOID} & set(assets.kinds):
+        feature = refined(set_, found.corners, found.weight, found.normal, feature, beyond)
     patch, point = patch_of(set_, feature, reach) if assets.patches else (None, None)
     at = contacts(set_, feature, patch, point)
     return (at, feature, patch) if features else (at, None, None)

@@ -1,0 +1,276 @@
+"""Refine nearest points of cylinders, whose caps and side lines admit several sets of corners.
+
+The signed distance of two convex shapes is -min over unit n of h(n), the support function of their
+difference along n. `feature.solved` finds a stationary point for one set of corners by Newton's
+method; of a cylinder the set may be wrong: a cap that is tilted a little touches with its rim, not
+as a face, and two parallel side lines have more corners than they determine. Here the set itself is
+chosen, an active set method: of a pool of four corners each subset of at most three takes a Newton
+step, and the step of least h is kept, of equal ones that whose equations are solved best. Caps are
+taken as faces or as rims in all four ways, until one passes the optimality conditions.
+"""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxsim.enums import GeomType
+from jaxsim.math import Vec, select
+from jaxsim.physics.arrays.array import Array, Tree
+from jaxsim.physics.arrays.lanes import for_some
+from jaxsim.physics.arrays.once import decide
+from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
+from jaxsim.physics.collision.convex.feature import Feature, feature_of, residual, stepped
+
+POOL = 4  # corners of which a subset counts
+SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(POOL), size)]
+ITERATIONS = 12  # of each way
+LANES = 8  # refined at a time
+WAYS = 6  # in which caps may touch
+TURN = 0.5  # a step turns the point of a rim about the axis by less [rad]
+
+
+class _Merit(NamedTuple):
+    """What makes one feature better than another.
+
+    Attributes:
+      h: support of the difference along the normal, minimal at a solution [m].
+      residual: square by which the equations are violated, at least that of rounding [m2].
+      gap: how much farther the difference reaches than the feature [m].
+      outside: the most negative weight of a corner.
+      scale: size of the corners, in which rounding is measured [m].
+    """
+
+    h: Array
+    residual: Array
+    gap: Array
+    outside: Array
+    scale: Array
+
+
+class _Tried(NamedTuple):
+    """A feature, its merit, and the corner of the difference farthest along its normal."""
+
+    feature: Feature
+    merit: _Merit
+    beyond: Corner
+
+
+class _State(NamedTuple):
+    best: _Tried  # of all ways
+    now: _Tried  # of this way
+    pool: Corner  # [POOL, n]
+    part: Array  # how far steps go, as a part of the longest
+    k: Array
+
+
+class _Lanes(NamedTuple):
+    set_: Difference
+    corners: tuple[Corner, Corner, Corner]
+    weight: tuple[Array, Array, Array]
+    normal: Vec
+    found: _Tried
+
+
+def refined(
+    set_: Difference,
+    corners: tuple[Corner, Corner, Corner],
+    weight: tuple[Array, Array, Array],
+    normal: Vec,
+    f: Feature,
+    beyond: Corner,
+) -> Feature:
+    """Return features at their solution, with the set of corners that the solution has.
+
+    Features that pass the optimality conditions are returned as they are.
+
+    Args:
+      set_: pairs `[n]`.
+      corners, weight, normal: what the search ended with.
+      f: its feature, at the solution of its equations.
+      beyond: the corner farthest along the normal of that.
+    """
+    assets = set_.assets
+    set_, corners, weight, normal, f, beyond = lax.stop_gradient(
+        (set_, corners, weight, normal, f, beyond)
+    )
+    found = _Tried(f, _merit(set_, f, beyond), beyond)
+    wanted = ~decide(_is_optimal, found.merit)
+    lanes = _Lanes(set_._replace(assets=None), corners, weight, normal, found)
+
+    def refine(lanes: _Lanes) -> Feature:
+        return _refined(lanes._replace(set_=lanes.set_._replace(assets=assets)))
+
+    return for_some(refine, wanted, lanes, LANES, f)
+
+
+def _refined(lanes: _Lanes) -> Feature:
+    """The best feature of all ways in which caps may touch."""
+    set_, corners, weight, normal, found = lanes
+    every = _tiled(set_._replace(assets=None), len(SUBSETS))._replace(assets=set_.assets)
+
+    def turn(s: _State) -> _State:
+        begins = s.k % ITERATIONS == 0
+        searched = found.feature._replace(normal=normal)
+        start = _start(set_, corners, weight, searched, s.k // ITERATIONS)
+        # a Newton step of each subset, all in one row of lanes
+        tried = _subsets(s.now.feature, s.pool)
+        longest = TURN * _tiled(s.part, len(SUBSETS))
+        tried = stepped(every, tried, longest * every.rim(tried.normal, tried.flat))
+        tried = select(begins, _tiled(start, len(SUBSETS)), tried)
+        beyond = every.farthest(tried.normal)
+        rows = _Tried(tried, _merit(every, tried, beyond), beyond)
+        rows = jax.tree.map(lambda x: x.reshape(*x.shape[:-1], len(SUBSETS), -1), rows)
+        first = decide(_first_best, rows.merit)
+        new = jax.tree.map(lambda x: _pick(x, first), rows)
+        better = begins | decide(_is_better, s.now.merit, new.merit)
+        part = jnp.where(begins, 1, jnp.where(better, jnp.minimum(2 * s.part, 1), s.part / 4))
+        now = select(better, new, s.now)
+        best = select(decide(_is_nearer_optimum, s.best.merit, now.merit), now, s.best)
+        pool = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), now.feature.corners)
+        return _State(best, now, _pooled(now, select(begins, pool, s.pool)), part, s.k + 1)
+
+    def going(s: _State) -> Array:
+        return (s.k < WAYS * ITERATIONS) & ~jnp.all(_is_optimal(s.best.merit))
+
+    pool = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), found.feature.corners)
+    state = _State(found, found, pool, jnp.ones_like(found.merit.h), jnp.int32(0))
+    return lax.while_loop(going, turn, state).best.feature
+
+
+def _start(
+    set_: Difference,
+    corners: tuple[Corner, Corner, Corner],
+    weight: tuple[Array, Array, Array],
+    f: Feature,
+    way: Array,
+) -> Feature:
+    """What a way begins with.
+
+    0 to 3: the corners of the search; the cap of the second shape is a face if bit 0 is set, that
+    of the first if bit 1 is. 4, 5: a whole cap of the first, of the second shape.
+    """
+    second = jnp.broadcast_to(way == 5, f.inside.shape)
+    cap, normal, part = set_.cap(f.normal, second)
+    is_cylinder = set_.both.kind == GeomType.CYLINDER
+    side = jnp.arange(2, dtype=jnp.int32)[:, None]
+    some = jnp.where(way < 4, (way >> (1 - side)) & 1 == 1, side == way - 4)
+    flat = is_cylinder & some
+    one = (way >= 4) & jnp.where(second, is_cylinder[1], is_cylinder[0])
+    rest = (1 - part) / 3
+    corners, weight, normal = select(
+        one, (cap, (part + rest, rest, rest), normal), (corners, weight, f.normal)
+    )
+    return feature_of(set_, corners, weight, normal, f.inside, flat)
+
+
+def _pick(x: Array, row: Array) -> Array:
+    """Of rows `[..., k, n]` one, `[..., n]`."""
+    index = row.reshape((1,) * (x.ndim - 1) + (-1,))
+    return jnp.take_along_axis(x, index, axis=-2).squeeze(-2)
+
+
+def _pooled(now: _Tried, pool: Corner) -> Corner:
+    """The corners that count, others known, and a new one in the place of the last of these."""
+    f = now.feature
+    count = 1 + f.needed[0].astype(jnp.int32) + f.needed[1].astype(jnp.int32)
+    moved = jax.tree.map(lambda mine, all_: _front(mine, all_, count), f.corners, pool)
+    each = jax.tree.map(lambda x: x[None], now.beyond)
+    new = ~jnp.any(same_features(each, moved), axis=0)
+    last = (np.arange(POOL)[:, None] == POOL - 1) & new[None]
+    return select(last, each, moved)
+
+
+def _front(own: Array, pool: Array, count: Array) -> Array:
+    """The first `count` rows of `own`, then rows of `pool`."""
+    rows = []
+    for k in range(POOL):
+        older = pool[max(k - 1, 0)]
+        rows.append(jnp.where(k < count, own[k], older) if k < len(own) else older)
+    return jnp.stack(rows)
+
+
+def _subsets(f: Feature, pool: Corner) -> Feature:
+    """The feature with each subset of the pool for its corners, `[len(SUBSETS) n]`."""
+    size = np.array([len(s) for s in SUBSETS], np.int32)
+    index = np.array([(*s, *(s[0],) * (3 - len(s))) for s in SUBSETS]).T
+    n = f.normal.x.shape[0]
+
+    def row(x: Array) -> Array:
+        return x[index].reshape(3, len(SUBSETS) * n)
+
+    many = _tiled(f._replace(corners=None), len(SUBSETS))
+    count = jnp.asarray(np.repeat(size, n))
+    share = 1 / count.astype(f.normal.x.dtype)
+    two, three = count > 1, count > 2
+    return many._replace(
+        corners=jax.tree.map(row, pool),
+        weight=(jnp.where(two, share, 0), jnp.where(three, share, 0)),
+        needed=(two, three),
+    )
+
+
+def _tiled(x: Tree, times: int) -> Tree:
+    return jax.tree.map(lambda a: jnp.tile(a, (1,) * (a.ndim - 1) + (times,)), x)
+
+
+def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
+    y, square = residual(set_, f)
+    first, second = f.weight
+    x = y[0] + (y[1] - y[0]).scale(first) + (y[2] - y[0]).scale(second)
+    h = f.normal.dot(beyond.y)
+    eps = float(jnp.finfo(h.dtype).eps)
+    scale = jnp.max(_size(y), axis=0) + _size(set_.pos)
+    floor = (8 * eps * scale) ** 2
+    outside = jnp.minimum(jnp.minimum(first, second), jnp.minimum(1 - first - second, 0))
+    gap = h - f.normal.dot(x)
+    square = square + gap * gap
+    known = jnp.isfinite(h) & jnp.isfinite(square)
+    big = float(jnp.finfo(h.dtype).max)
+    h, square = jnp.where(known, h, big), jnp.where(known, jnp.maximum(square, floor), big)
+    return _Merit(h, square, gap, outside, scale)
+
+
+def _size(y: Vec) -> Array:
+    return jnp.maximum(jnp.maximum(jnp.abs(y.x), jnp.abs(y.y)), jnp.abs(y.z))
+
+
+def _slack(m: _Merit) -> Array:
+    return 8 * float(jnp.finfo(m.h.dtype).eps) * m.scale
+
+
+def _is_optimal(m: _Merit) -> Array:
+    """Whether the optimality conditions hold, up to rounding."""
+    slack = 4 * _slack(m)
+    return (m.gap <= slack) & (m.residual <= slack * slack) & (m.outside >= -1e-6)
+
+
+def _is_better(old: _Merit, new: _Merit) -> Array:
+    slack = _slack(old)
+    return (new.h <= old.h + slack) & (
+        (new.residual < 0.5 * old.residual) | (new.h < old.h - slack)
+    )
+
+
+def _is_nearer_optimum(old: _Merit, new: _Merit) -> Array:
+    """Whether the optimality conditions are violated less, at no larger depth."""
+    slack = _slack(old)
+    both = _is_optimal(old) & _is_optimal(new)
+    less = jnp.where(both, new.h < old.h - slack, _violation(new) < 0.5 * _violation(old))
+    return less & (new.h <= old.h + slack)
+
+
+def _violation(m: _Merit) -> Array:
+    """That of the equations, and a little of the weights: of those only the position depends."""
+    outside = 1e-3 * m.outside * m.scale
+    return m.residual + outside * outside
+
+
+def _first_best(m: _Merit) -> Array:
+    """Of several features `[k, n]` that of least h; of equal ones that of the least residual."""
+    least = jnp.min(m.h, axis=0, keepdims=True)
+    equal = m.h <= least + _slack(m)
+    return jnp.argmin(jnp.where(equal, m.residual, jnp.inf), axis=0).astype(jnp.int32)
