@@ -3,6 +3,7 @@
     Env          a task in one world: what is done, seen, paid for
     VectorEnv    many worlds: episodes, new ones where they ended
     randomize    a model for each world, by names and ranges (factor, shift) or a function
+    with_masks   collision masks that differ between worlds
     FrameStack, Delayed, Noisy, Pushed    what lies between an agent and the worlds
 
 Tasks that have a name are in `jaxsim.envs.tasks`. Adapters for libraries of others are modules of
@@ -10,6 +11,7 @@ their own: `gymnasium`, `stable_baselines`, `dm_env`, `brax`, `playground`, `rej
 """
 
 from jaxsim.envs.env import Env as Env
+from jaxsim.envs.masks import with_masks as with_masks
 from jaxsim.envs.randomize import randomize as randomize
 from jaxsim.envs.ranges import factor as factor
 from jaxsim.envs.ranges import shift as shift

@@ -34,5 +34,4 @@ def _principal_jvp(primals, tangents):
     axes = quat_to_mat(quat)
     change = axes.T @ tangents[0] @ axes
     w = [change[i, j] / (values[j] - values[i]) for i, j in ((2, 1), (0, 2), (1, 0))]
-    turn = jnp.stack(w)
-    return (quat, values), (mul_quat_axis(quat, turn) / 2, jnp.diag(change))
+    return (quat, values), (mul_quat_axis(quat, jnp.stack(w)) / 2, jnp.diag(change))

@@ -58,7 +58,7 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
     """
     check_model("set_inertia", m)
     rows, body, bounds = _matter(m)
-    mass, density = _given(m, mass, density)
+    mass, density = _arguments(m, mass, density)
     geom = np.array([row[0] for row in rows])
     content, unit = _solids(m, rows)
     rho = np.array([row[2] for row in rows]) if density is None else density[geom]
@@ -116,7 +116,7 @@ def _matter(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
     return rows, body, np.array([of[:2] for of in table if of])
 
 
-def _given(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
+def _arguments(m: Model, mass: Any, density: Any) -> tuple[Any, Any]:
     """The arguments as arrays (ngeom,), or None."""
     if mass is not None and density is not None:
         raise ValueError("set_inertia: give masses or densities of geoms, not both")

@@ -1,4 +1,4 @@
-"""Inertias from sizes, masses and densities of geoms are those of a model compiled anew."""
+"""Inertias from sizes, masses and densities of geoms are those of a recompiled model."""
 
 import re
 
@@ -80,7 +80,7 @@ def test_without_a_change_it_is_the_compilers(model, recomputed):
     same(recomputed({}), mujoco.MjModel.from_xml_string(XML))
 
 
-def test_sizes_are_those_of_a_model_compiled_anew(model, recomputed):
+def test_sizes_are_those_of_a_recompiled_model(model, recomputed):
     mj = mujoco.MjModel.from_xml_string(grown(XML, 1.3))
     size = np.where((model.geom_type == mujoco.mjtGeom.mjGEOM_MESH)[:, None], 1, 1.3)
     same(recomputed({"geom_size": model.geom_size * size}), mj)

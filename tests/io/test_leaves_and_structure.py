@@ -18,7 +18,7 @@ from jaxsim.model.model import Model
 
 FIELDS = [n for n, f in Model.fields.items() if not f.static and f.nested is None]
 GUARDED = {
-    # which statistics were given is not in a compiled model: it is told by their numbers
+    # which statistics were given is not in a compiled model: it follows from their numbers
     "stat_given": "is a rule of put_model alone",
     # capacities: what exceeds them is counted in d.warning
     **dict.fromkeys(("kind_near", "nstart", "ncontact", "geom_prismnum"), "overflow is counted"),

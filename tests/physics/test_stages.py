@@ -268,9 +268,9 @@ TREES = f"""<mujoco><worldbody>{
     "function", [kinematics, com_pos, camlight, flex, tendon, crb], ids=lambda f: f.__name__
 )
 def test_a_stage_of_positions_works_on_a_data_of_what_it_reads(function):
-    """Not even for its shape another field is asked: `set_const` makes a Data of a few fields."""
+    """Read no other field, not even for its shape: `set_const` makes a Data of a few fields."""
     declared = STAGES[function.__name__]
-    given = declared.reads | {"qpos"}  # whose shape tells the worlds
+    given = declared.reads | {"qpos"}  # whose shape has the worlds
     m = jaxsim.load_model(TREES)
     m, d = unpack(m, 0), unpack(jaxsim.make_data(m, keep="all"), 0)
     trees = m, d, jax.eval_shape(lambda d: values(forward(m, d)), d)

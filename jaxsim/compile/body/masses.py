@@ -51,7 +51,7 @@ def masses(c: Compilation) -> None:
 
 
 def _matter(c: Compilation, body: Body) -> tuple:
-    """What the inertia of a body was inferred from, for `set_inertia`; () if it was not.
+    """Return what the inertia of a body was inferred from, for `set_inertia`; () if it was not.
 
     Least mass and moments, and of each geom with mass: its id, mass if it was written, density,
     whether it is a shell, and for a mesh its volume and the moments of a unit mass.
@@ -144,7 +144,7 @@ def _from_geoms(c: Compilation, body: Body) -> Inertia | None:
 
 
 def _in_groups(c: Compilation, body: Body) -> np.ndarray:
-    """Ids of the body's geoms of the groups that count for its inertia."""
+    """Return the ids of the body's geoms of the groups that count for its inertia."""
     f = c.fields
     first, last = c.settings_of(body.element).inertiagrouprange
     start, count = f["body_geomadr"][body.id], f["body_geomnum"][body.id]
@@ -153,7 +153,7 @@ def _in_groups(c: Compilation, body: Body) -> np.ndarray:
 
 
 def _weighty(c: Compilation, body: Body) -> np.ndarray:
-    """Those of these geoms that have mass."""
+    """Return the ids of the geoms of those groups that have mass."""
     ids = _in_groups(c, body)
     return ids[c.geom_mass[ids] > LIGHTEST]
 

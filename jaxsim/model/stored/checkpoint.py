@@ -95,7 +95,7 @@ def _filled(like: Any, state: Any, prefix: str) -> Any:
         raise ValueError(f"state: {prefix}{sorted(rest)[0]} is no field of the given record")
     new = like.converted(values, native=False)
     if isinstance(new, Model) and hulls_differ(new.structure, new.mesh_vert):
-        return new.replace(mesh_vert=new.mesh_vert)  # its structure says so
+        return new.replace(mesh_vert=new.mesh_vert)  # which marks its structure
     return new
 
 

@@ -1,4 +1,4 @@
-"""Whether the vertices of hulls are those of which the tables of a model's structure were made."""
+"""Compare the vertices of hulls with those of which the tables of a structure were made."""
 
 from typing import Any
 

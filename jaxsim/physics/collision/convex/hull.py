@@ -128,12 +128,12 @@ def hulls(m: Model) -> Hulls:
         number=s.nhull,
         bare=bool((without_hull(s) & touchable(partial(getattr, s))).any()),
         walks=platform().branches or HULLS_MOVED in s,
-        moved=_moved(m) if platform().branches and s.nhull else None,
+        moved=_detect_moved(m) if platform().branches and s.nhull else None,
     )
 
 
-def _moved(m: Model) -> Array:
-    """Whether some vertex of a hull is in some world not where it was when the model was made."""
+def _detect_moved(m: Model) -> Array:
+    """Return whether a vertex of a hull is in some world not where it was when the model was made."""
     vertex, point, tolerance = loaded_hulls(m.structure)
     now = lax.stop_gradient(take(m.mesh_vert, vertex))
     off = [

@@ -69,7 +69,7 @@ def test_no_vertex_is_farther(name, dtype):
     """To the last digit where lists were short; else to the rounding of the coordinates."""
     mj = oracle(*ALL)
     _, h = loaded(mj)
-    h = jax.tree.map(lambda a: a if a.dtype == jnp.int32 else a.astype(dtype), h)
+    h = jax.tree.map(lambda a: a.astype(dtype) if a.dtype == float else a, h)
     mesh = ALL.index(name)
     mine = vertices(mj, mesh)
     d = directions(mj, mesh)
@@ -235,7 +235,7 @@ def test_the_program_does_not_grow_with_the_meshes():
 
     size = sizes("drum")
     assert size == sizes("drum", "shard") == sizes("drum", "box", "rough", "cut", "lid")
-    assert max(size) < 200
+    assert max(size) < 300  # with the walk on vertices that were moved, a third of it
 
 
 def test_tables_stay_with_the_model():

@@ -25,7 +25,7 @@ def replaced(m, vertex):
 
 
 def swapped(m, vertex):
-    """As `eqx.tree_at` and steps of optimizers do it: other leaves in the old structure."""
+    """Put other leaves into the old structure, as `eqx.tree_at` and steps of optimizers do."""
     leaves = jax.tree.leaves(replaced(m, vertex))
     return jax.tree.unflatten(jax.tree.structure(m), leaves)
 
@@ -86,8 +86,8 @@ def test_leaves_that_change_inside_a_program(scene):
     np.testing.assert_allclose(jnp.min(got[1]), expected, **STORED_SINGLE)
 
 
-def test_what_may_move_is_said_at_load(scene):
-    """Where a program does not look whether vertices moved, it is told at load, and stays told."""
+def test_what_may_move_is_chosen_at_load(scene):
+    """Check the mark of `free` where a program does not compare vertices, and that it stays."""
     m, *_ = scene
     with jaxsim.for_platform("cuda", kernels=False):
         for free in ((), ("mesh_vert",)):

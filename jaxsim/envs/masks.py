@@ -1,0 +1,76 @@
+"""Collision masks that differ between worlds, and with them shapes that do.
+
+`geom_contype` and `geom_conaffinity` of a model decide which pairs its program looks at. Where a
+world is to have other masks than its neighbor, they are numbers of the callback `contactfilter`:
+leaves of the model, compared for each pair in each state. A model without them has no such program.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim.model.callbacks import Callbacks
+from jaxsim.model.data import Data
+from jaxsim.model.fields import brief
+from jaxsim.model.model import Model
+from jaxsim.physics.arguments import check_model
+
+
+def with_masks(m: Model, contype: Any = None, conaffinity: Any = None) -> Model:
+    """Return the model with collision masks that are leaves, which may differ between worlds.
+
+    Two geoms touch if `contype` of one and `conaffinity` of the other have a bit in common, as in
+    MJCF. Only pairs are asked whose bodies' masks in the model itself, of all their geoms together,
+    have one: load the model with all bits that some world may have. Pairs of a `<pair>` element
+    touch whatever the masks are. A model that has masks already gets new ones, so that `randomize`
+    takes them: its leaves stay the same, their numbers change.
+
+    Args:
+      m: the model, without a `contactfilter` of its own.
+      contype, conaffinity: of each geom, (ngeom,) integers, with any leading axes of worlds; None:
+        those of the model.
+
+    Raises:
+      ValueError: a mask has another shape or is no integer, or there is another `contactfilter`.
+
+    Example:
+      >>> base = with_masks(m)  # masks as leaves, with the model's own numbers
+      >>> def change(m, key):
+      ...     on = jax.random.bernoulli(key, 0.5, (m.ngeom,)).astype(int)
+      ...     return {"callbacks": with_masks(m, contype=on * m.geom_contype).callbacks}
+      >>> models, axes = randomize(base, jax.random.split(jax.random.key(0), 4), change)
+    """
+    check_model("with_masks", m)
+    own = Callbacks() if m.callbacks is None else m.callbacks
+    if own.contactfilter is not None and getattr(own.contactfilter, "func", None) is not apart:
+        raise ValueError("with_masks: the model has a callback contactfilter; remove it")
+    masks = (
+        _mask(m, "contype", m.geom_contype if contype is None else contype),
+        _mask(m, "conaffinity", m.geom_conaffinity if conaffinity is None else conaffinity),
+    )
+    return m.replace(callbacks=own.replace(contactfilter=jax.tree_util.Partial(apart, *masks)))
+
+
+def _mask(m: Model, name: str, value: Any) -> jax.Array:
+    """A mask as an array of integers."""
+    if not (jnp.issubdtype(jnp.result_type(value), jnp.integer) and _fits(m, value)):
+        raise ValueError(
+            f"{name}: expected integers of shape ({m.ngeom},), with any leading axes of worlds; "
+            f"got {brief(value)}"
+        )
+    return jnp.asarray(value).astype(np.int32)
+
+
+def _fits(m: Model, value: Any) -> bool:
+    return jnp.ndim(value) > 0 and jnp.shape(value)[-1] == m.ngeom
+
+
+def apart(
+    contype: jax.Array, conaffinity: jax.Array, m: Model, d: Data, geom1: Any, geom2: Any
+) -> jax.Array:
+    """Return which pairs of geoms have no bit in common, (n,) bool: a `contactfilter`."""
+    del m, d
+    match = (contype[geom1] & conaffinity[geom2]) | (contype[geom2] & conaffinity[geom1])
+    return match == 0
