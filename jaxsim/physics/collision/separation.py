@@ -25,8 +25,7 @@ from jaxsim.model.data import FAR
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arrays.array import Array
-from jaxsim.physics.collision.convex.convex import convex_convex
-from jaxsim.physics.collision.convex.distance import over_plane
+from jaxsim.physics.collision.convex.convex import convex_convex, over_plane
 from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.hull import Hulls, hulls, without_hull
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh

@@ -22,8 +22,7 @@ from jaxsim.physics.collision.ahead.distance import effective_distance
 from jaxsim.physics.collision.ahead.motion import Moving, fast, may_meet, moving
 from jaxsim.physics.collision.ahead.sight import Way, in_sight, obstacles
 from jaxsim.physics.collision.candidates.plan import Group, Layout
-from jaxsim.physics.collision.convex.convex import convex_convex
-from jaxsim.physics.collision.convex.distance import over_plane
+from jaxsim.physics.collision.convex.convex import convex_convex, over_plane
 from jaxsim.physics.collision.convex.solid import Assets, assets
 from jaxsim.physics.collision.driver import Points, as_soft, joined_points
 from jaxsim.physics.collision.flex.item import no_item

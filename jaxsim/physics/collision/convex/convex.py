@@ -20,7 +20,7 @@ from jaxsim.physics.collision.convex.feature import at_solution
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.patch import POINTS
 from jaxsim.physics.collision.convex.search import Found, Lanes, contacts, search
-from jaxsim.physics.collision.convex.solid import Assets, Solid
+from jaxsim.physics.collision.convex.solid import Assets, Solid, radius, support
 from jaxsim.physics.collision.shape import Placed, Touch
 
 
@@ -73,6 +73,15 @@ def solid_of(assets: Assets, g: Placed) -> Solid:
     kind = jnp.asarray(assets.geom_type, jnp.int32)[g.id]
     hull = jnp.zeros_like(kind) if assets.hulls is None else hull_of(assets.hulls, g.id)
     return Solid(kind, g.size, hull)
+
+
+def over_plane(table: Assets, plane: Placed, shape: Placed) -> Touch:
+    """Return the lowest point of a shape over a plane."""
+    normal, solid = plane.axis, solid_of(table, shape)
+    _, point = support(table, solid, shape.rot.T @ -normal)
+    low = shape.pos + shape.rot @ point - normal.scale(radius(solid))
+    dist = normal.dot(low - plane.pos)
+    return Touch(dist, low - normal.scale(0.5 * dist), normal)
 
 
 @jax.custom_jvp
