@@ -5,6 +5,7 @@ model is another program, which is compiled when it is first called. What follow
 computed again: rows of limits, pairs of geoms, capacities, and what cannot be simulated.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -127,7 +128,7 @@ def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
 
 def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
     """The model with the pairs, and room for the contacts, of its new masks."""
-    was, now = (touchable(lambda n, s=a.structure: getattr(s, n)) for a in (m, new))
+    was, now = (touchable(partial(getattr, a.structure)) for a in (m, new))
     lacks = np.flatnonzero(now & ~was & without_hull(new.structure))
     if len(lacks):
         which = named(m, "geom", int(lacks[0]))

@@ -37,10 +37,10 @@ def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax
     check_data("inside_site", m, d)
     check_points("inside_site", m, "point", point)
     point = jnp.asarray(point).astype(m.qpos0.dtype)
-    site = object_id("inside_site", m, "site", site)
-    check_array("inside_site", m, "site", site)
-    site = items(site, m.qpos0.dtype)
-    found = _inside(m, d, site, point.reshape(-1, 3))
+    number = object_id("inside_site", m, "site", site)
+    check_array("inside_site", m, "site", number)
+    sites = items(number, m.qpos0.dtype)
+    found = _inside(m, d, sites, point.reshape(-1, 3))
     return found if point.ndim == 2 else found[0]
 
 

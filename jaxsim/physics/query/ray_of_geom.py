@@ -197,6 +197,6 @@ def given_geom(name: str, m: Model, geom: Array | int | str) -> Array | int:
     Raises:
       ValueError: there is no such geom.
     """
-    geom = object_id(name, m, "geom", geom)
-    check_array(name, m, "geom", geom)
-    return geom
+    number: Array | int = object_id(name, m, "geom", geom)
+    check_array(name, m, "geom", number)
+    return number

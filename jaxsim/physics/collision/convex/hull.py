@@ -133,7 +133,7 @@ def hulls(m: Model) -> Hulls:
 
 
 def _detect_moved(m: Model) -> Array:
-    """Return whether a vertex of a hull is in some world not where it was when the model was made."""
+    """Return whether some vertex of a hull differs, in some world, from the loaded model."""
     vertex, point, tolerance = loaded_hulls(m.structure)
     now = lax.stop_gradient(take(m.mesh_vert, vertex))
     off = [

@@ -10,7 +10,7 @@ taken as faces or as rims in all four ways, until one passes the optimality cond
 """
 
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(POOL), size)]
 ITERATIONS = 12  # of each way
 LANES = 8  # refined at a time
 WAYS = 6  # in which caps may touch
+ABSENT: Any = None  # of what is not tiled
 TURN = 0.5  # a step turns the point of a rim about the axis by less [rad]
 
 
@@ -99,7 +100,7 @@ def refined(
     )
     found = _Tried(f, _merit(set_, f, beyond), beyond)
     wanted = ~decide(_is_optimal, found.merit)
-    lanes = _Lanes(set_._replace(assets=None), corners, weight, normal, found)
+    lanes = _Lanes(set_._replace(assets=ABSENT), corners, weight, normal, found)
 
     def refine(lanes: _Lanes) -> Feature:
         return _refined(lanes._replace(set_=lanes.set_._replace(assets=assets)))
@@ -110,7 +111,7 @@ def refined(
 def _refined(lanes: _Lanes) -> Feature:
     """The best feature of all ways in which caps may touch."""
     set_, corners, weight, normal, found = lanes
-    every = _tiled(set_._replace(assets=None), len(SUBSETS))._replace(assets=set_.assets)
+    every = _tiled(set_._replace(assets=ABSENT), len(SUBSETS))._replace(assets=set_.assets)
 
     def turn(s: _State) -> _State:
         begins = s.k % ITERATIONS == 0
@@ -202,7 +203,7 @@ def _subsets(f: Feature, pool: Corner) -> Feature:
     def row(x: Array) -> Array:
         return x[index].reshape(3, len(SUBSETS) * n)
 
-    many = _tiled(f._replace(corners=None), len(SUBSETS))
+    many = _tiled(f._replace(corners=ABSENT), len(SUBSETS))
     count = jnp.asarray(np.repeat(size, n))
     share = 1 / count.astype(f.normal.x.dtype)
     two, three = count > 1, count > 2
