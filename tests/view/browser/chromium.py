@@ -188,7 +188,7 @@ class Browser:
     def press(self, name: str) -> None:
         """Clicks on a button, the head of a folder or an option, by what is written on it."""
         place = PLACE % (json.dumps(CLICKABLE), json.dumps(name))
-        self.click(*wait(lambda: self.ask(place), f"for '{name}'")[:2])
+        self.click(*wait(lambda: self.at_rest(place), f"for '{name}'")[:2])
 
     def value(self, label: str) -> str:
         """What is in the field with a label."""
@@ -198,7 +198,13 @@ class Browser:
     def tick(self, label: str) -> None:
         """Clicks on the field with a label."""
         script = FIELD % (json.dumps(label), "false")
-        self.click(*wait(lambda: self.ask(script), f"for '{label}'")[:2])
+        self.click(*wait(lambda: self.at_rest(script), f"for '{label}'")[:2])
+
+    def at_rest(self, script: str):
+        """What a script finds, where it finds the same a moment later: folders open slowly."""
+        found = self.ask(script)
+        time.sleep(0.2)
+        return found if found == self.ask(script) else None
 
     def choose(self, label: str, option: str) -> None:
         """Chooses from a list, which a page that is being laid out may close again."""
