@@ -203,7 +203,7 @@ class Browser:
     def at_rest(self, script: str):
         """What a script finds, where it finds the same a moment later: folders open slowly."""
         found = self.ask(script)
-        time.sleep(0.2)
+        time.sleep(1)
         return found if found == self.ask(script) else None
 
     def choose(self, label: str, option: str) -> None:
