@@ -25,7 +25,7 @@ def loaded(name: str) -> jaxsim.Model:
 
 
 def live() -> int:
-    """How many structures there are."""
+    """Count the structures."""
     gc.collect()
     return sum(isinstance(x, Structure) for x in gc.get_objects())
 

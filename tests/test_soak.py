@@ -32,7 +32,7 @@ CLOTH = """<flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1
 
 
 def live() -> tuple[int, int]:
-    """How many structures and arrays there are."""
+    """Count the structures and arrays."""
     gc.collect()
     return sum(isinstance(x, Structure) for x in gc.get_objects()), len(jax.live_arrays())
 

@@ -1,4 +1,4 @@
-"""What a task returns and what an environment is given, checked for shape and type.
+"""Checks of the shapes and types that a task returns and that an environment is given.
 
 Hooks are traced on abstract values when an environment is made: nothing is computed, and a hook of
 the wrong shape is reported there by its name, not by the learner that stumbles over it.

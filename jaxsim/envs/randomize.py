@@ -58,7 +58,7 @@ class Drawing(NamedTuple):
 
     @property
     def axes(self) -> Any:
-        """Of each leaf of the models of many worlds the axis of worlds, 0 or None."""
+        """Return the axis of worlds of each leaf of the models, 0 or None."""
         form = jax.tree.structure(self.m)
         return jax.tree.unflatten(form, [0 if d else None for d in self.differs])
 

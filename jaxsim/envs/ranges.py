@@ -352,7 +352,7 @@ def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> Parameter:
 
 
 class Servo(NamedTuple):
-    """Where the gains of an actuator are: columns of gainprm and biasprm, each with its sign."""
+    """Columns of gainprm and biasprm that hold the gains of an actuator, each with its sign."""
 
     kp: tuple[tuple[str, int, float], ...] = ()
     kv: tuple[tuple[str, int, float], ...] = ()
@@ -381,7 +381,7 @@ def _servo(m: Model, i: int) -> Servo:
 
 
 def _has_servos(m: Model) -> bool:
-    """Whether the gain of some actuator is bound to its bias."""
+    """Return whether the gain of some actuator is bound to its bias."""
     servos = (_servo(m, i) for i in range(len(m.actuator_gaintype)))
     return any(len(s.kp) > 1 or len(s.kv) > 1 for s in servos)
 

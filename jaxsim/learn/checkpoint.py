@@ -234,7 +234,7 @@ def _told(shape: list[Any] | None) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """What an error says, in a line."""
+    """Return the message of an error, in one line."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(said).strip().splitlines()[0][:200]
 

@@ -335,7 +335,7 @@ class Data(Record):
         return super().replace(**values)
 
     def _remedy(self, name: str, value: Any) -> str:
-        """What takes the place of the field, or the nearest name."""
+        """Return what replaces the field, or the nearest name."""
         return _instead(INSTEAD, name) or super()._remedy(name, value)
 
     def bind(self, m: Any, elements: Any) -> Bound[Self]:

@@ -293,7 +293,7 @@ class Record:
         return {}
 
     def _remedy(self, name: str, value: Any) -> str:
-        """What to do about a field that there is not, for the end of a message."""
+        """Return the remedy for an unknown field, for the end of a message."""
         del value
         for owner, field in self.fields.items():
             if name in getattr(field.nested, "fields", ()):
@@ -392,7 +392,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _is_weak(value: Any) -> bool:
-    """Whether the type of an array gives way to another's, as a Python number's does."""
+    """Return whether the type of an array gives way to another's, as a Python number's does."""
     return bool(getattr(value, "weak_type", False))
 
 

@@ -440,12 +440,12 @@ class Model(Record):
 
     @property
     def is_single_precision(self) -> bool:
-        """Whether its numbers are below double precision: a clock needs two of them."""
+        """Return whether its numbers are below double precision: a clock needs two of them."""
         return np.dtype(self.qpos0.dtype) != np.float64
 
     @property
     def times_history_in_single_precision(self) -> bool:
-        """Whether there is a history whose times need two numbers."""
+        """Return whether there is a history whose times need two numbers."""
         return self.is_single_precision and bool(self.nhistory)
 
     @property

@@ -19,7 +19,7 @@ def ranges(first: np.ndarray, count: np.ndarray, ids: np.ndarray) -> np.ndarray:
 
 
 def time_places(model: Any) -> np.ndarray:
-    """Where `history` has times: of each buffer the tick, then the samples, (nhistorytime,).
+    """Return the indices of times in `history`: tick and samples of each buffer, (nhistorytime,).
 
     Args:
       model: a structure, or an `mujoco.MjModel`.

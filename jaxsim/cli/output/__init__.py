@@ -1,1 +1,1 @@
-"""What the command writes."""
+"""Output of the command."""

@@ -1,4 +1,4 @@
-"""What the command writes to a terminal: visible characters, whatever files have in their names."""
+"""Escape control characters in what the command prints: names from files may hold any."""
 
 import contextlib
 import sys

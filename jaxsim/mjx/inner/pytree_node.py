@@ -72,7 +72,7 @@ def dataclass(cls: type, register_as_pytree: bool = True) -> type:
 
 
 def _has_arrays(annotation: Any) -> bool:
-    """Whether values of this annotation contain arrays of JAX."""
+    """Return whether values of this annotation contain arrays of JAX."""
     if isinstance(annotation, str):
         return "jax.Array" in annotation or "jnp.ndarray" in annotation
     if annotation is jax.Array:

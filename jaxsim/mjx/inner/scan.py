@@ -170,7 +170,7 @@ def _rows_of_camera(m: Model, i: int) -> Rows:
 
 
 def _kind(m: Model, rows: Rows, letters: str) -> tuple:
-    """What objects of one call have in common: kinds of joints, numbers of coordinates."""
+    """Key of the objects that share one call: kinds of joints, numbers of coordinates."""
     found: list = []
     for letter in letters:
         if letter == "j":
@@ -234,7 +234,7 @@ def _take(values: Any, rows: np.ndarray) -> Any:
 
 
 def _index(among: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each wanted number is among others."""
+    """Return the index of each wanted number among others."""
     order = np.argsort(among, kind="stable")
     return order[np.searchsorted(among[order], wanted)]
 

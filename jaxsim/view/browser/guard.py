@@ -69,7 +69,7 @@ class Guard:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def _is_own(self, authority: str) -> bool:
-        """Whether the value of a Host header is this machine."""
+        """Return whether the value of a Host header is this machine."""
         found = AUTHORITY.fullmatch(authority)
         if found is None:
             return False
@@ -95,7 +95,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_page_of(origin: str, host: str) -> bool:
-    """Whether an origin is a page of the host that was asked, through a proxy or not."""
+    """Return whether an origin is a page of the host that was asked, through a proxy or not."""
     try:
         parts = urlsplit(origin)
     except ValueError:

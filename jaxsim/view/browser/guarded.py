@@ -130,7 +130,7 @@ def _guarded_websockets(guard: Guard) -> Any:
 
 
 def _gate(guard: Guard, pages: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """What is done with a request before viser sees it."""
+    """Return the function that checks a request before viser sees it."""
     protocol = f"viser-v{needed('viser', 'view').__version__}"
 
     def process_request(connection: Any, request: Any) -> Any:
@@ -154,7 +154,7 @@ def _gate(guard: Guard, pages: Callable[[Any, Any], Any]) -> Callable[[Any, Any]
 
 
 def _consumer(inbox: Inbox) -> Callable[..., Any]:
-    """What reads a web socket: messages that are none end it."""
+    """Return the function that reads a web socket; an invalid message closes it."""
 
     async def consume(websocket: Any, handle: Callable[[Any], None], _: type) -> None:
         while True:

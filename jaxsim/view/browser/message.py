@@ -140,7 +140,7 @@ def _is_container(server: Any, message: Any) -> bool:
 
 
 def _is_update(server: Any, message: Any) -> bool:
-    """Whether a control is set to a value that it can have."""
+    """Return whether a control is set to a value that it can have."""
     control = _control(server, message.uuid)
     if control is None or set(message.updates) != {"value"}:
         return False

@@ -201,7 +201,7 @@ class Browser:
         self.click(*wait(lambda: self.at_rest(script), f"for '{label}'")[:2])
 
     def at_rest(self, script: str):
-        """What a script finds, where it finds the same a moment later: folders open slowly."""
+        """Return the result of a script once it is stable: folders open slowly."""
         found = self.ask(script)
         time.sleep(1)
         return found if found == self.ask(script) else None

@@ -35,7 +35,7 @@ TURN = 0.5  # a step turns the point of a rim about the axis by less [rad]
 
 
 class _Merit(NamedTuple):
-    """What makes one feature better than another.
+    """Measures by which features are compared.
 
     Attributes:
       h: support of the difference along the normal, minimal at a solution [m].
@@ -149,7 +149,7 @@ def _start(
     f: Feature,
     way: Array,
 ) -> Feature:
-    """What a way begins with.
+    """Return the features that a way begins with.
 
     0 to 3: the corners of the search; the cap of the second shape is a face if bit 0 is set, that
     of the first if bit 1 is. 4, 5: a whole cap of the first, of the second shape.
@@ -169,7 +169,7 @@ def _start(
 
 
 def _pick(x: Array, row: Array) -> Array:
-    """Of rows `[..., k, n]` one, `[..., n]`."""
+    """Pick one of the rows `[..., k, n]`, `[..., n]`."""
     index = row.reshape((1,) * (x.ndim - 1) + (-1,))
     return jnp.take_along_axis(x, index, axis=-2).squeeze(-2)
 
@@ -244,7 +244,7 @@ def _slack(m: _Merit) -> Array:
 
 
 def _is_optimal(m: _Merit) -> Array:
-    """Whether the optimality conditions hold, up to rounding."""
+    """Return whether the optimality conditions hold, up to rounding."""
     slack = 4 * _slack(m)
     return (m.gap <= slack) & (m.residual <= slack * slack) & (m.outside >= -1e-6)
 
@@ -257,7 +257,7 @@ def _is_better(old: _Merit, new: _Merit) -> Array:
 
 
 def _is_nearer_optimum(old: _Merit, new: _Merit) -> Array:
-    """Whether the optimality conditions are violated less, at no larger depth."""
+    """Return whether the optimality conditions are violated less, at no larger depth."""
     slack = _slack(old)
     both = _is_optimal(old) & _is_optimal(new)
     less = jnp.where(both, new.h < old.h - slack, _violation(new) < 0.5 * _violation(old))
@@ -265,13 +265,16 @@ def _is_nearer_optimum(old: _Merit, new: _Merit) -> Array:
 
 
 def _violation(m: _Merit) -> Array:
-    """That of the equations, and a little of the weights: of those only the position depends."""
+    """Return the violation of the equations, plus a little of that of the weights.
+
+    Only the position depends on the weights.
+    """
     outside = 1e-3 * m.outside * m.scale
     return m.residual + outside * outside
 
 
 def _first_best(m: _Merit) -> Array:
-    """Of several features `[k, n]` that of least h; of equal ones that of the least residual."""
+    """Pick of features `[k, n]` that of least h; of equal ones that of least residual."""
     least = jnp.min(m.h, axis=0, keepdims=True)
     equal = m.h <= least + _slack(m)
     return jnp.argmin(jnp.where(equal, m.residual, jnp.inf), axis=0).astype(jnp.int32)
