@@ -16,7 +16,8 @@ from jaxsim.cli.signals import REQUESTS, Stopped, stops_in_order
 @pytest.fixture
 def default():
     """As a program has it that does not handle signals; pytest's own handlers come back."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in REQUESTS}
+    handlers = dict.fromkeys(REQUESTS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -82,6 +83,9 @@ import hashlib, os, signal, sys, time
 from jaxsim.cli.signals import stops_in_order
 from jaxsim.io.phase import phase
 from jaxsim.io.whole import whole_file
+# a job in the background inherits ignored signals, which stay ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 with stops_in_order(), whole_file(sys.argv[1]) as part:
     part.write_text('half')
     print('ready', flush=True)
@@ -106,11 +110,14 @@ def test_a_process_that_cannot_be_unwound_ends_and_leaves_nothing_unfinished(
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert run.stdout.readline() == "ready\n"
-    time.sleep(0.2)
-    began = time.monotonic()
-    run.send_signal(number)
-    _, told = run.communicate(timeout=30)
+    try:
+        assert run.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        began = time.monotonic()
+        run.send_signal(number)
+        _, told = run.communicate(timeout=30)
+    finally:
+        run.kill()
     assert time.monotonic() - began < 3  # under a second on a machine that is free
     assert run.returncode == code
     assert told.strip() == ("interrupted" if code == 130 else f"stopped by {number.name}")
