@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from physics.oracle import contact_forces, dense_moment, dense_tendon
+from physics.oracle import consistent_state, contact_forces, dense_moment, dense_tendon
 from states import stack, world
 from tolerance import DYNAMICS, STIFF
 
@@ -251,6 +251,11 @@ def expected(mj: mujoco.MjModel, mjd: mujoco.MjData, name: str):
         rows = mjd.efc_J_rownnz, mjd.efc_J_rowadr, mjd.efc_J_colind
         mujoco.mju_sparse2dense(J, mjd.efc_J, *rows)
         return J.ravel()
+    if name == "efc_state":
+        work = mujoco.MjData(mj)
+        mujoco.mj_copyData(work, mj, mjd)
+        consistent_state(mj, work)
+        return work.efc_state.copy()
     if name == "warning":
         return np.array([w.number for w in mjd.warning])[:7]
     if name == "warning_lastinfo":

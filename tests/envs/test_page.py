@@ -19,7 +19,7 @@ def test_the_python_of_the_page():
     assert np.isfinite(names["mean_reward"])
     axes = names["axes"]
     moved = [n for n, f in type(axes).fields.items() if not f.static and getattr(axes, n) == 0]
-    assert len(moved) == 11
+    assert len(moved) == 15
     assert names["different"].obs.shape == (64, 7)
     assert names["reward"].shape == (16,)
     assert names["obs"].dtype == names["m"].body_mass.dtype

@@ -115,4 +115,4 @@ def test_the_file_in_the_page_on_learning(tmp_path):
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "a.toml").write_text(text)
     training, _ = read_config(tmp_path / "a.toml", Training)
-    assert training.worlds.randomize["geom_friction"] == (0.5, 1.5)
+    assert training.worlds.randomize["body:*/mass"] == (0.8, 1.2)

@@ -131,3 +131,10 @@ def _reals(record: type[Record], source, sizes: dict) -> dict:
 
 def _is_int(value) -> bool:
     return isinstance(value, (int, np.integer))
+
+
+def consistent_state(mj: mujoco.MjModel, d: mujoco.MjData) -> None:
+    """States of the rows at `qacc`: with islands MuJoCo leaves some of an iteration before."""
+    residual = np.zeros(d.nefc)
+    mujoco.mj_mulJacVec(mj, d, residual, d.qacc)
+    mujoco.mj_constraintUpdate(mj, d, residual - d.efc_aref, np.zeros(1), 0)

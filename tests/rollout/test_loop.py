@@ -94,7 +94,10 @@ def test_what_cannot_go_round_is_refused():
         jaxsim.ControlLoop(m, jaxsim.replicate(d, 3))
     half, other = jnp.float16, jnp.zeros_like(d.time)
     for change, message in (
-        (lambda d: d.replace(qacc=d.qacc.astype(half)), r"qacc: float16\[7\] instead of float64"),
+        (
+            lambda d: d.converted({"qacc": d.qacc.astype(half)}, native=False),
+            r"qacc: float16\[7\] instead of float64",
+        ),
         (lambda d: jaxsim.make_data(m, ()), r"xpos: nothing instead of float64\[4, 3\]"),
         (lambda d: other, "time: nothing"),
     ):

@@ -202,6 +202,8 @@ def test_what_was_attached_is_written_when_it_is_flat():
     text = flatten(spec).to_xml()
     again = compile_spec(Spec.from_string(text))
     for name, value in ours.fields.items():
+        if name == "body_matter":
+            continue  # a flat file has inertias where this one had geoms
         np.testing.assert_array_equal(again.fields[name], value, err_msg=name)
     assert again.names == ours.names
     assert mujoco.MjModel.from_xml_string(text).nbody == ours.fields["nbody"]

@@ -4,6 +4,7 @@ import jax
 import mujoco
 import numpy as np
 import pytest
+from physics.oracle import consistent_state
 from tolerance import DYNAMICS
 
 import jaxsim
@@ -51,13 +52,6 @@ def moving(mj: mujoco.MjModel) -> mujoco.MjData:
     d.qpos[7:10] = 0.12, 0.02, 0.3
     mujoco.mj_forward(mj, d)
     return d
-
-
-def consistent_state(mj: mujoco.MjModel, d: mujoco.MjData) -> None:
-    """States of the rows at `qacc`: with islands MuJoCo leaves some of an iteration before."""
-    residual = np.zeros(d.nefc)
-    mujoco.mj_mulJacVec(mj, d, residual, d.qacc)
-    mujoco.mj_constraintUpdate(mj, d, residual - d.efc_aref, np.zeros(1), 0)
 
 
 @pytest.mark.parametrize(
