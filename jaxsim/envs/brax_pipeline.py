@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.cache import bounded
 from jaxsim.extra import needed
 from jaxsim.io.bridge import put_model
 from jaxsim.mjx.stages import make_data
@@ -121,7 +122,7 @@ def model_of(sys: Any) -> Model:
     return m.replace(**values) if values else m
 
 
-@functools.lru_cache(MODELS)
+@bounded(MODELS)
 def _model(model: Any) -> Model:
     with jax.ensure_compile_time_eval():
         return put_model(model)

@@ -38,9 +38,10 @@ def with_masks(m: Model, contype: Any = None, conaffinity: Any = None) -> Model:
     Example:
       >>> base = with_masks(m)  # masks as leaves, with the model's own numbers
       >>> def change(m, key):
-      ...     on = jax.random.bernoulli(key, 0.5, (m.ngeom,)).astype(int)
+      ...     on = jax.random.bernoulli(key, 0.5, (m.ngeom,)).astype(jnp.int32)
       ...     return {"callbacks": with_masks(m, contype=on * m.geom_contype).callbacks}
-      >>> models, axes = randomize(base, jax.random.split(jax.random.key(0), 4), change)
+      >>> keys = jax.random.split(jax.random.key(0), 4)
+      >>> models, axes = jaxsim.envs.randomize(base, keys, change)
     """
     check_model("with_masks", m)
     own = Callbacks() if m.callbacks is None else m.callbacks

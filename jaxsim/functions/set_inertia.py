@@ -51,8 +51,8 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
 
     Example:
       >>> ball = "<body><freejoint/><geom size='0.1'/></body>"
-      >>> m = load_model(f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
-      >>> heavy = set_const(set_inertia(m.replace(geom_size=2 * m.geom_size)))
+      >>> m = jaxsim.load_model(f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
+      >>> heavy = jaxsim.set_const(set_inertia(m.replace(geom_size=2 * m.geom_size)))
       >>> round(float(heavy.body_mass[1] / m.body_mass[1]), 3)
       8.0
     """

@@ -193,8 +193,8 @@ class Record:
         Example:
           >>> float(d.replace(qvel=jnp.ones(1)).qvel[0])
           1.0
-          >>> d.replace(qvel=jnp.ones(1, int)).qvel.dtype
-          dtype('float32')
+          >>> d.replace(qvel=jnp.ones(1, int)).qvel.dtype == d.qvel.dtype
+          True
           >>> d.replace(qvel=jnp.ones(3))
           Traceback (most recent call last):
           ValueError: qvel: expected shape (1,), with any leading axes of a batch; got float...[3]

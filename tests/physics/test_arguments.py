@@ -114,7 +114,7 @@ def test_two_precisions(m, d):
     with says("d.time: is float32, the model is float64"):
         jaxsim.step(m, small)
     with says("m.body_mass: is float32, the model is float64"):
-        jaxsim.step(m.replace(body_mass=single.body_mass), d)
+        jaxsim.step(m.converted({"body_mass": single.body_mass}, native=False), d)
 
 
 def test_arguments_by_name(m, d):

@@ -85,7 +85,7 @@ def name_addresses(s: Structure) -> dict[str, np.ndarray]:
     """Return the addresses of names in the text, by MuJoCo's name of each table."""
     names, begin, found = dict(s.names), 1, {}
     for table, kind in ADDRESSES.items():
-        lengths = [len(name.encode()) + 1 for name in names.get(kind, ())]
+        lengths = [len(_encoded(name)) + 1 for name in names.get(kind, ())]
         ends = begin + np.cumsum(lengths, dtype=np.int32)
         found[table] = (ends - lengths).astype(np.int32)
         begin += sum(lengths)
@@ -95,6 +95,11 @@ def name_addresses(s: Structure) -> dict[str, np.ndarray]:
 def _text(names: tuple[tuple[str, tuple[str, ...]], ...]) -> NameText:
     of = dict(names)
     ordered = [name for kind in NAME_TABLES for name in of.get(kind, ())]
-    text = NameText(b"".join(name.encode() + b"\0" for name in ["", *ordered]))
+    text = NameText(b"".join(_encoded(name) + b"\0" for name in ["", *ordered]))
     text.of = of
     return text
+
+
+def _encoded(name: str) -> bytes:
+    """Encode a name; one that is made in Python may have lone surrogates."""
+    return name.encode("utf-8", "surrogatepass")
