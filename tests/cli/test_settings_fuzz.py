@@ -61,7 +61,7 @@ VALUES = [
         '":"',
         '"os:getcwd"',
         '".a:b"',
-        '"python:x.py:f"',
+        '"python:x:f"',
         '"sensor:"',
         '"qpos:"',
     ),

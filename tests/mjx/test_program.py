@@ -76,7 +76,7 @@ def test_names_without_a_counterpart_are_listed_with_their_lines(tmp_path):
 def test_how_it_is_called_is_said(tmp_path, capsys):
     assert main([]) == 2
     assert main(["--help"]) == 0
-    assert main([str(tmp_path / "none.py")]) == 2
+    assert main([str(tmp_path / "none")]) == 2
     said = capsys.readouterr().err
     assert said.count("usage: python -m jaxsim.mjx PROGRAM.py") == 3
-    assert "none.py: no such file" in said
+    assert "none: no such file" in said
