@@ -9,8 +9,8 @@ from typing import Any
 
 import jax
 
+from jaxsim.envs.core.outside import begin_outside, step_outside
 from jaxsim.envs.env import Env
-from jaxsim.envs.outside import begin_outside, step_outside
 from jaxsim.envs.state import State
 from jaxsim.extra import needed
 from jaxsim.model.model import Model

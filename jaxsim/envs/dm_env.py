@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
-from jaxsim.envs.programs import Programs
 from jaxsim.envs.state import State
 from jaxsim.extra import needed
 from jaxsim.physics.arguments import check_count

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.enums import WarningType
-from jaxsim.envs.checks import check_hooks, check_is_model, check_one_key, check_state
-from jaxsim.envs.current import current
+from jaxsim.envs.core.checks import check_hooks, check_is_model, check_one_key, check_state
+from jaxsim.envs.core.current import current
 from jaxsim.envs.state import Observation, State, renewed, select, state_alone, with_state_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model

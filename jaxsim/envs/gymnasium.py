@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.envs.current import current
+from jaxsim.envs.core.current import current
+from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
-from jaxsim.envs.programs import Programs
 from jaxsim.envs.registration import register_tasks
 from jaxsim.envs.state import State
 from jaxsim.envs.tasks import make

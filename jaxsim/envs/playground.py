@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.cache import bounded
+from jaxsim.envs.core.outside import begin_outside, step_outside
 from jaxsim.envs.env import Env
-from jaxsim.envs.outside import begin_outside, step_outside
 from jaxsim.envs.tasks import TASKS, make
 from jaxsim.extra import needed
 from jaxsim.model.model import Model

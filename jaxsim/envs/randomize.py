@@ -12,7 +12,7 @@ import jax
 import jax.extend.core
 import numpy as np
 
-from jaxsim.envs.checks import check_keys
+from jaxsim.envs.core.checks import check_keys
 from jaxsim.envs.ranges import Change, Ranges, change_of
 from jaxsim.identify.parameter import INDEPENDENT
 from jaxsim.model.model import Model

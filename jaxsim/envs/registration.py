@@ -5,6 +5,7 @@ package; importing `jaxsim.envs.gymnasium` does the same.
 """
 
 from jaxsim.envs.tasks import TASKS
+from jaxsim.extra import needed
 
 ADAPTER = "jaxsim.envs.gymnasium"
 
@@ -12,7 +13,8 @@ ADAPTER = "jaxsim.envs.gymnasium"
 def register_tasks() -> None:
     """Registers all of `TASKS`, as "jaxsim/hopper_hop" and so on; those that are known stay."""
     # not at the top: Gymnasium imports this file while it is imported itself
-    from gymnasium.envs.registration import register, registry
+    gymnasium = needed("gymnasium.envs.registration", "rl")
+    register, registry = gymnasium.register, gymnasium.registry
 
     for name, task in TASKS.items():
         if f"jaxsim/{name}" not in registry:

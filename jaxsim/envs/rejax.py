@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from jaxsim.envs.programs import Programs
+from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.state import Observation, State
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper

@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.envs.checks import check_keys, check_models, check_state
+from jaxsim.envs.core.checks import check_keys, check_models, check_state
+from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
-from jaxsim.envs.programs import Programs
 from jaxsim.envs.randomize import drawing
 from jaxsim.envs.state import State, select, with_warnings_of
 from jaxsim.model.data import Data

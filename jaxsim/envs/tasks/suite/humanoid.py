@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.envs.current import current
+from jaxsim.envs.core.current import current
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask, gentle, random_joints
 from jaxsim.math.guard import safe_sqrt

@@ -1,0 +1,1 @@
+"""Parts that environments and their adapters share."""
