@@ -23,7 +23,7 @@ MINIMUM_TESTS := tests/test_minimum.py \
   tests/learn/test_train.py::test_the_curve \
   tests/learn/test_train.py::test_events_for_tensorboard
 
-.PHONY: demo test test-all test-minimum lint format clean
+.PHONY: demo test test-all test-minimum docs reference lint format clean
 
 demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
 	$(BIN)/jaxsim rollout configs/humanoid.xml --worlds 4096 --steps 500
@@ -36,6 +36,12 @@ test-all: $(VENV)/.test  ## every test, compiled as users compile
 
 test-minimum: $(MINIMUM)/.made  ## a few tests with the lowest versions of all packages
 	TEST_MINIMUM=1 $(MINIMUM)/bin/python -m pytest -n 2 --dist loadfile -W ignore $(MINIMUM_TESTS)
+
+docs: $(VENV)/.docs  ## the documentation site, in build/site
+	$(BIN)/mkdocs build --strict
+
+reference: $(VENV)/.test  ## the generated pages of docs/reference
+	$(BIN)/python docs/tools/reference.py
 
 lint: $(VENV)/.dev  ## format, lint and types, as the tests expect them
 	$(BIN)/ruff format --check .
@@ -72,6 +78,10 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 $(VENV)/.test: $(VENV)/.made pyproject.toml tests/model_packages.txt tests/client_packages.txt
 	$(PIP) -e '.[test]'
 	$(PIP) --no-deps -r tests/model_packages.txt -r tests/client_packages.txt
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml
+	$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.dev: $(VENV)/.test

@@ -106,7 +106,8 @@ def definitions(path: Path) -> set[str]:
 def test_the_links_between_documents_lead_somewhere():
     for text in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]:
         for link in re.findall(r"\]\(([\w./-]+)\)", text.read_text()):
-            assert (text.parent / link).exists(), f"{text.relative_to(ROOT)}: {link}"
+            if "reference/api/" not in link:  # a page of the site alone (docs/tools/site.py)
+                assert (text.parent / link).exists(), f"{text.relative_to(ROOT)}: {link}"
         for path in re.findall(
             r"`((?:docs|configs|benchmarks|tests)/[\w/]+\.\w+)`", text.read_text()
         ):

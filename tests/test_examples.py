@@ -52,10 +52,10 @@ def test_the_functions_that_are_used_most_have_an_example():
         assert ">>> " in (getattr(jaxsim, name).__doc__ or ""), name
 
 
-def test_the_python_of_the_page_on_faults():
+def test_the_python_of_the_page_on_troubleshooting():
     names: dict = {}
-    for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs/when.md").read_text(), re.DOTALL):
-        exec(compile(code, "when.md", "exec"), names)
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs/troubleshooting.md").read_text(), re.DOTALL):
+        exec(compile(code, "troubleshooting.md", "exec"), names)
     assert names["kernels"] > 0
     assert names["first"] is None
 
@@ -107,8 +107,8 @@ def test_the_example_of_an_extension(name, capsys):
     assert capsys.readouterr().out.count("\n") == 1
 
 
-def test_the_example_of_the_first_hour_is_read():
-    """`docs/hour.md`: a model, a task, a motion and a study, as they stand."""
+def test_the_example_of_the_quickstart_is_read():
+    """`docs/quickstart.md`: a model, a task, a motion and a study, as they stand."""
     folder = ROOT / "examples/plate"
     optimization = read_optimization(folder / "optimize.toml")
     study = read_study(folder / "identify.toml")

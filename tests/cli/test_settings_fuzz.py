@@ -16,8 +16,8 @@ from pathlib import Path
 
 import jax
 import pytest
+from tools.settings import FORMS
 
-from jaxsim.cli.settings import FORMS
 from jaxsim.control.optimization import read as optimization
 from jaxsim.control.optimization.read import read_optimization
 from jaxsim.errors import ConfigError, InputError

@@ -1,11 +1,7 @@
-"""The reference page of configurations: every setting of the commands that take a file.
-
-python -m jaxsim.cli.settings > docs/reference/settings.md
-"""
+"""Generate the reference page of settings: every setting of every configuration file."""
 
 import dataclasses
 import inspect
-import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -19,14 +15,14 @@ from jaxsim.learn.config import Training
 FORMS = {"train": Training, "optimize": Optimization, "identify": Study}
 HEAD = """# Settings
 
-Made from the forms in the code by `python -m jaxsim.cli.settings`; do not edit. A configuration is
-a TOML file; what is wrong in it is told with its line. `--set NAME=VALUE` replaces a setting, as in
+Generated from the forms in the code by `python docs/tools/reference.py settings`; do not edit.
+A configuration is a TOML file; errors name the line. `--set NAME=VALUE` replaces a setting:
 `--set worlds.count=256`. Examples are in `configs/`.
 """
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     parts = [HEAD]
     for command, form in FORMS.items():
         parts += [f"## jaxsim {command}\n"]
@@ -35,12 +31,12 @@ def reference() -> str:
                 parts.append(f"### {table}\n\n{inspect.getdoc(inner)}\n")
             kinds = {f: _kind(inner, f) for f in dataclasses.fields(inner)}
             rows = [_row(f, kind) for f, kind in kinds.items() if not _form_of(kind)]
-            parts += ["| setting | is | default | meaning |\n|---|---|---|---|", *rows, ""]
+            parts += ["| setting | type | default | meaning |\n|---|---|---|---|", *rows, ""]
     return "\n".join(parts)
 
 
 def _tables(form: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """A form and all forms in it, with the headers of their tables."""
+    """Yield a form and all forms in it, with the headers of their tables."""
     yield name, form
     for f in dataclasses.fields(form):
         kind = _kind(form, f)
@@ -56,7 +52,7 @@ def _tables(form: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _kind(form: Any, f: dataclasses.Field[Any]) -> Any:
-    """The type of a setting, without the None of what may be left out."""
+    """Return the type of a setting, without the None of an optional one."""
     kind = typing.get_type_hints(form)[f.name]
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         kinds = [k for k in typing.get_args(kind) if k is not type(None)]
@@ -65,7 +61,7 @@ def _kind(form: Any, f: dataclasses.Field[Any]) -> Any:
 
 
 def _form_of(kind: Any) -> Any:
-    """The form that a setting is, or has many of."""
+    """Return the form that a setting is, or is a collection of."""
     inside = [kind, *typing.get_args(kind)]
     return next((k for k in inside if dataclasses.is_dataclass(k)), None)
 
@@ -96,12 +92,8 @@ def _default(f: dataclasses.Field[Any]) -> str:
     if f.default_factory is not dataclasses.MISSING:
         return ""
     if f.default is dataclasses.MISSING:
-        return "needed"
+        return "required"
     if f.default is None or f.default == ():
         return ""
     value = list(f.default) if isinstance(f.default, tuple) else f.default
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())

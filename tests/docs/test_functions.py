@@ -9,8 +9,7 @@ from pathlib import Path
 import mujoco
 import mujoco.batch
 import pytest
-
-from jaxsim.cli.functions import (
+from tools.functions import (
     BATCH,
     FAMILIES,
     INSTEAD,
@@ -34,7 +33,7 @@ def functions() -> list[str]:
 
 def test_the_page_is_current():
     assert PAGE.read_text() == reference(), (
-        "write it again: python -m jaxsim.cli.functions > docs/reference/functions.md"
+        "write it again: python docs/tools/reference.py functions"
     )
 
 

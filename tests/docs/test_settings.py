@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tools.settings import FORMS, reference
 
-from jaxsim.cli.settings import FORMS, reference
 from jaxsim.io.config import config_text, read_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,7 +14,7 @@ FILES = [path for folder in FOLDERS for path in sorted((ROOT / "configs" / folde
 
 def test_the_page_is_current():
     assert (ROOT / "docs/reference/settings.md").read_text() == reference(), (
-        "write it again: python -m jaxsim.cli.settings > docs/reference/settings.md"
+        "write it again: python docs/tools/reference.py settings"
     )
 
 

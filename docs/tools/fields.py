@@ -1,9 +1,5 @@
-"""The reference page of the records, made from their field tables: every field of every record.
+"""Generate the reference page of the records: every field, from the field tables."""
 
-python -m jaxsim.model.page > docs/reference/fields.md
-"""
-
-import sys
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -13,19 +9,19 @@ from jaxsim.model.model import Model, Option, Statistic
 
 _HEAD = """# Fields of Model and Data
 
-Made from the field tables (`jaxsim/model/model.py`, `jaxsim/model/data.py`) by
-`python -m jaxsim.model.page`; do not edit.
+Generated from the field tables (`jaxsim/model/model.py`, `jaxsim/model/data.py`) by
+`python docs/tools/reference.py fields`; do not edit.
 
-The names are MuJoCo's. A shape is that of one world: counts are those of the table below and read
-`m.nv`; the last axes of a vector (3), quaternion (4, real part first), rotation matrix (3, 3),
-spatial vector (6, rotation first) and inertia (10: xx yy zz xy xz yz of the rotational inertia,
-first moment, mass) are part of it. Many worlds have one more axis in front. `float` is the
-precision of the model: float32, or float64 under `jax_enable_x64`. What is `static` decides the
-program: it is a Python value, and changing it compiles anew. An angle is in radians; where a unit
-depends on the joint or actuator, both are given.
+The names are MuJoCo's. Shapes are those of one world; the counts in them are listed below and are
+read as `m.nv`. The last axes of a vector (3), quaternion (4, real part first), rotation matrix
+(3, 3), spatial vector (6, rotation first) and inertia (10: xx yy zz xy xz yz of the rotational
+inertia, first moment, mass) are part of the shape. A batch of worlds has one more axis in front.
+`float` is the precision of the model: float32, or float64 under `jax_enable_x64`. A `static` value
+is a Python value that selects the program: changing it triggers recompilation. Angles are in
+radians; where a unit depends on the joint or actuator, both are given.
 """
 
-# what the counts in shapes count
+# meaning of the counts in shapes
 COUNTS = {
     "nq": "coordinates of the configuration",
     "nv": "degrees of freedom",
@@ -103,18 +99,18 @@ WHOLE = (
 
 _KEPT = """Kept says whether `make_data(m)` allocates the field: `always`, whatever `keep` is;
 `default`; or `if asked`, with `make_data(m, keep="all")` or by name, `keep=("qacc", "cinert")`.
-What is not kept is None, and costs nothing: not even its computation, if nobody else needs it.
-`with sleep`: of a model with the sleep flag; `tree_start` where some tree begins asleep. In such a
-model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept. `with ipc`: of a
-model with shells and the ipc flag.
+A field that is not kept is None and costs nothing: it is not computed unless another result needs
+it. `with sleep`: only in a model with the sleep flag; `tree_start` only if some tree begins asleep. In
+such a model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept. `with ipc`: only in
+a model with shells and the ipc flag.
 """
-_TABLES = """Its integer tables (types, parents, addresses) are in `m.structure` and read alike,
-`m.jnt_type`: they are MuJoCo's, and not in this list.
+_TABLES = """The integer tables (types, parents, addresses) are in `m.structure` and are read in the same way,
+as `m.jnt_type`. They are MuJoCo's and are not listed here.
 """
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     parts = [_HEAD, "| count | of |\n|---|---|"]
     parts += [f"| `{name}` | {meaning} |" for name, meaning in COUNTS.items()]
     parts += ["", "## Data\n", f"{_first(Data)}\n", _KEPT, *_table(Data.fields, kept=True)]
@@ -139,7 +135,7 @@ def _doc(record: type[Record]) -> str:
 
 
 def _family(name: str) -> str:
-    """What a field of Model belongs to: a kind of object, or the model as a whole."""
+    """Return the owner of a field of Model: a kind of object, or the model as a whole."""
     prefix = name.partition("_")[0]
     return "whole" if prefix in WHOLE else prefix
 
@@ -170,7 +166,3 @@ def _keep(name: str, field: Field) -> str:
     kept = "always" if name in ALWAYS else "default" if field.keep else "if asked"
     flag = "sleep" if name in OF_SLEEP else "ipc" if name in OF_IPC else ""
     return f"{kept}, with {flag}" if flag else kept
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())

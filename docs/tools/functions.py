@@ -1,32 +1,29 @@
-"""The reference page of MuJoCo's functions: what each is called here, or what takes its place.
-
-python -m jaxsim.cli.functions > docs/reference/functions.md
+"""Generate the reference page of MuJoCo's functions: the name of each here, or its replacement.
 
 The tables name every function of MuJoCo 4.0's header that starts with mj_, mju_, mjd_, mjc_ or
-mjv_; a test compares them with the header. What is said of a function here is its own docstring.
+mjv_; a test compares them with the header. Summaries are the first paragraphs of the docstrings.
 """
 
 import importlib
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 HEAD = """# MuJoCo's functions
 
-Made from the table in `jaxsim/cli/functions.py` and the docstrings by
-`python -m jaxsim.cli.functions`; do not edit.
+Generated from the table in `docs/tools/functions.py` and the docstrings by
+`python docs/tools/reference.py functions`; do not edit.
 
-Names are MuJoCo's without the prefix, words set apart, `2` read as `to`: `mj_jacSubtreeCom` is
+Names are MuJoCo's without the prefix, in snake case, with `2` spelled `to`: `mj_jacSubtreeCom` is
 `jaxsim.jac_subtree_com`, `mju_quat2Mat` is `jaxsim.functions.quat_to_mat`. `mj_` functions are in
 `jaxsim`, `mju_` in `jaxsim.functions`, `mjd_` in `jaxsim.derivative`, `mjv_` in `jaxsim.view`;
 import the last three by name.
-They return what MuJoCo writes into its arguments. Those of a model and a state, and those of
-arrays, work under `jit`, `vmap` and `grad`.
+Functions return what MuJoCo writes into its arguments. Functions of a model and a state, and
+functions of arrays, work under `jit`, `vmap` and `grad`.
 """
 
-PLACES = {
+NAMESPACES = {
     "mj": "jaxsim",
     "mju": "jaxsim.functions",
     "mjd": "jaxsim.derivative",
@@ -53,11 +50,11 @@ SAME = {
         mj_jac mj_jacBody mj_jacBodyCom mj_jacSubtreeCom mj_jacGeom mj_jacSite mj_jacPointAxis
         mj_jacDot mj_angmomMat mj_mulJacVec mj_mulJacTVec mj_projectConstraint
         mj_constraintUpdate mj_island""",
-    "Questions of a state": """
+    "Queries of a state": """
         mj_objectVelocity mj_objectAcceleration mj_local2Global mj_applyFT mj_contactForce
         mj_geomDistance mj_insideSite mj_integratePos mj_differentiatePos mj_normalizeQuat
         mj_name2id mj_id2name mj_actuatorInputName""",
-    "The past": "mj_readCtrl mj_readSensor mj_initCtrlHistory mj_initSensorHistory",
+    "History": "mj_readCtrl mj_readSensor mj_initCtrlHistory mj_initSensorHistory",
     "Derivatives": "mjd_transitionFD mjd_inverseFD mjd_subQuat mjd_quatIntegrate",
     "Quaternions": """
         mju_rotVecQuat mju_negQuat mju_mulQuat mju_mulQuatAxis mju_axisAngle2Quat mju_quat2Vel
@@ -117,15 +114,15 @@ RENAMED = {
     "mju_warningText": "jaxsim.warning_texts",
 }
 
-# what takes the place of a function in a program that uses JAX
+# replacements in a program that uses JAX
 INSTEAD = {
     "mj_loadAllPluginLibraries": "`jaxsim.load_plugins(folder)`, of Python files",
     "mj_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
     "mj_copyData": "an immutable Data needs no copy; `d.replace(...)`",
-    "mjv_copyData": "likewise",
-    "mjv_copyModel": "likewise",
+    "mjv_copyData": "an immutable Data needs no copy; `d.replace(...)`",
+    "mjv_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
     "mjv_updateCamera": "`jaxsim.view.camera_frame`, `jaxsim.view.camera_frustum`",
-    "mjv_camera2GLCamera": "likewise; `jaxsim.view.pixel_ray` for the ray of a pixel",
+    "mjv_camera2GLCamera": "`jaxsim.view.camera_frame`; the ray of a pixel: `jaxsim.view.pixel_ray`",
     "mj_resetCallbacks": "`m.replace(callbacks=None)`; those of a model are its own",
     "mj_copySpec": "`copy.deepcopy(spec)`",
     "mj_isDual": "`m.opt.solver == SolverType.PGS or m.opt.noslip_iterations > 0`",
@@ -135,7 +132,7 @@ INSTEAD = {
     "mj_setLengthRange": "done when the model is loaded",
     "mj_warning": "`d.warning`, `jaxsim.warning_counts(d)`; `jaxsim.log_warnings` as it happens",
     "mj_version": "`jaxsim.__version__`",
-    "mj_versionString": "likewise",
+    "mj_versionString": "`jaxsim.__version__`",
     "mj_getPluginConfig": "the attributes that a plugin's functions are given (`docs/extend.md`)",
     "mjc_getSDF": "`jaxsim.geom_sdf` knows the function of a geom",
     "mj_encode": "one for each format: `jaxsim.save_model`, `jaxsim.Spec.to_xml`, `Spec.to_zip`",
@@ -216,12 +213,12 @@ INSTEAD = {
     "mju_message": "`logging`",
     "mju_threadpool": "XLA has its own threads",
     "mju_openResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
-    "mju_closeResource": "likewise",
-    "mju_readResource": "likewise",
-    "mju_writeResource": "likewise",
-    "mju_getResourceDir": "likewise",
-    "mju_isModifiedResource": "likewise",
-    "mju_decodeResource": "likewise",
+    "mju_closeResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
+    "mju_readResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
+    "mju_writeResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
+    "mju_getResourceDir": "`jaxsim.register_provider`, `jaxsim.Vfs`",
+    "mju_isModifiedResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
+    "mju_decodeResource": "`jaxsim.register_provider`, `jaxsim.Vfs`",
 }
 
 # by reason: functions without a counterpart
@@ -239,7 +236,7 @@ ABSENT = {
         mj_loadPluginLibrary""",
     "rows are dense here": """
         mj_isSparse""",
-    "contacts have places that the model knows; `register_collider` adds kinds": """
+    "contact slots are fixed when the model is compiled; `register_collider` adds kinds": """
         mj_addContact""",
     "the cache of assets is of one load": """
         mj_getCacheSize mj_getCacheCapacity mj_setCacheCapacity mj_getCache mj_clearCache""",
@@ -249,7 +246,7 @@ ABSENT = {
         mj_loadTexture mj_printScene mj_printFormattedScene mjv_defaultOption
         mjv_defaultFigure mjv_initGeom mjv_connector mjv_defaultScene mjv_makeScene mjv_freeScene
         mjv_updateScene mjv_addGeoms mjv_makeLights mjv_updateSkin""",
-    "the model stands in no room around it, and is seen by one eye": """
+    "there is no room frame, and no stereo camera": """
         mjv_room2model mjv_model2room mjv_cameraInRoom mjv_moveModel mjv_averageCamera""",
 }
 
@@ -314,14 +311,14 @@ FAMILIES = {
 
 
 class Row(NamedTuple):
-    """A function of MuJoCo: its name there, and the dotted name or the words for it here."""
+    """A function of MuJoCo: its name there, and its dotted name or replacement here."""
 
     mujoco: str
     here: str
 
 
 def pythonic(name: str) -> str:
-    """The name of a function of MuJoCo in Python, without its prefix."""
+    """Return the Python name of a function of MuJoCo, without its prefix."""
     bare = name.partition("_")[2]
     bare = re.sub(r"(?<=[A-Za-z])2(?=[A-Z])", "_to_", bare)
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", bare)
@@ -329,22 +326,22 @@ def pythonic(name: str) -> str:
 
 
 def named() -> dict[str, list[Row]]:
-    """The functions that exist, by title, with their dotted names."""
+    """Return the functions that exist, by title, with their dotted names."""
     groups = {
-        title: [Row(n, f"{PLACES[n.partition('_')[0]]}.{pythonic(n)}") for n in names.split()]
+        title: [Row(n, f"{NAMESPACES[n.partition('_')[0]]}.{pythonic(n)}") for n in names.split()]
         for title, names in SAME.items()
     }
     return groups | {"Under another name": [Row(*item) for item in RENAMED.items()]}
 
 
 def absent() -> list[Row]:
-    """The functions without a counterpart, with the reason."""
+    """Return the functions without a counterpart, with the reason."""
     return [Row(name, reason) for reason, names in ABSENT.items() for name in names.split()]
 
 
 def value_of(dotted: str) -> Any:
-    """What a dotted name stands for."""
-    module = next(place for place in reversed(PLACES.values()) if dotted.startswith(f"{place}."))
+    """Return the object that a dotted name refers to."""
+    module = next(name for name in reversed(NAMESPACES.values()) if dotted.startswith(f"{name}."))
     value = importlib.import_module(module)
     for part in dotted.removeprefix(f"{module}.").split("."):
         value = getattr(value, part)
@@ -352,7 +349,7 @@ def value_of(dotted: str) -> Any:
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     lines = [HEAD]
     for title, rows in named().items():
         lines += [f"## {title}\n", "| MuJoCo | here | |", "| --- | --- | --- |"]
@@ -377,10 +374,6 @@ def _table(title: str, column: str, rows: list[Row]) -> Iterator[str]:
 
 
 def _summary(value: object) -> str:
-    """The first paragraph of a docstring, on one line of a table."""
+    """Return the first paragraph of a docstring, on one line of a table."""
     doc = inspect.getdoc(value) or ""
     return " ".join(doc.partition("\n\n")[0].split()).replace("|", r"\|")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())

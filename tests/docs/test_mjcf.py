@@ -2,16 +2,15 @@
 
 from pathlib import Path
 
-from jaxsim.mjcf.page import reference
+from tools.mjcf import reference
+
 from jaxsim.mjcf.schema import walk
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/mjcf.md"
 
 
 def test_the_page_is_current():
-    assert PAGE.read_text() == reference(), (
-        "write it again: python -m jaxsim.mjcf.page > docs/reference/mjcf.md"
-    )
+    assert PAGE.read_text() == reference(), "write it again: python docs/tools/reference.py mjcf"
 
 
 def test_every_element_and_attribute_is_named():

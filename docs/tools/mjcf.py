@@ -1,11 +1,7 @@
-"""The reference page of MJCF, made from the schema: every element, every attribute.
-
-python -m jaxsim.mjcf.page > docs/reference/mjcf.md
-"""
+"""Generate the reference page of MJCF from the schema: every element, every attribute."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from jaxsim.mjcf.schema import INCLUDE, ROOT, Attr, Row, Rule, walk
@@ -13,15 +9,16 @@ from jaxsim.mjcf.write import format_value
 
 _HEAD = """# MJCF, as jaxsim reads it
 
-Made from the schema table (`jaxsim/mjcf/schema`) by `python -m jaxsim.mjcf.page`; do not edit.
+Generated from the schema table (`jaxsim/mjcf/schema`) by `python docs/tools/reference.py mjcf`;
+do not edit.
 
-An element is described once, where it first stands. "How often" says how often it may stand in
-its parent: `!` once, `?` at most once, `*` any number, `R` any number and inside itself. Numbers
-are written with spaces between them; `3` in the column "type" stands for three of them, `1-3` for
-one to three, `1+` for any number. Units are those of the SI, though a model may use any consistent
-set: `Q` is the unit of the coordinate of a joint, tendon or actuator, `F` that of its force,
-`angle` is what `<compiler angle>` says, `?` depends on other attributes. An attribute without
-effect is read, checked and written, but nothing else reads it; the reason is given.
+Each element is described once, at its first occurrence. "How often" gives the number of
+occurrences in the parent: `!` one, `?` at most one, `*` any number, `R` any number, nested too.
+Numbers are separated by spaces; the column "type" gives how many: `3` three, `1-3` one to three,
+`1+` one or more. Units are SI, though a model may use any consistent set: `Q` is the unit of the
+coordinate of a joint, tendon or actuator, `F` the unit of its force, `angle` the unit that
+`<compiler angle>` selects; `?` depends on other attributes. An attribute without effect is read,
+checked and written, and otherwise unused; the reason is given.
 """
 
 _HOW_OFTEN = {
@@ -32,7 +29,7 @@ _HOW_OFTEN = {
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     parts = [_HEAD, *_index()]
     seen: set[Row] = set()
     for path, row in [("include (anywhere)", INCLUDE), *walk()]:
@@ -43,7 +40,7 @@ def reference() -> str:
 
 
 def _index() -> Iterator[str]:
-    """What may stand in `<mujoco>`, with links."""
+    """Yield the list of the children of `<mujoco>`, with links."""
     yield "| section | |\n|---|---|"
     for row in ROOT.children.values():
         yield f"| [{row.tag}](#{ROOT.tag}{row.tag}) | {row.doc} |"
@@ -77,7 +74,7 @@ def _attribute(attr: Attr) -> str:
 
 
 def _type(attr: Attr) -> str:
-    """The type in words: how many numbers, which words, the name of what."""
+    """Return the type in words: the number of values, the keywords, the kind of name."""
     least, most = attr.count
     if attr.is_number:
         many = f"{least}-{most}" if most and least != most else str(most or f"{max(least, 1)}+")
@@ -94,7 +91,3 @@ def _type(attr: Attr) -> str:
 def _rule(rule: Rule) -> str:
     groups = " or ".join(" and ".join(f"`{name}`" for name in g) for g in rule.alternatives)
     return _HOW_OFTEN[rule.kind].format(groups)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())
