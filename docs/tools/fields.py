@@ -100,12 +100,12 @@ WHOLE = (
 _KEPT = """Kept says whether `make_data(m)` allocates the field: `always`, whatever `keep` is;
 `default`; or `if asked`, with `make_data(m, keep="all")` or by name, `keep=("qacc", "cinert")`.
 A field that is not kept is None and costs nothing: it is not computed unless another result needs
-it. `with sleep`: only in a model with the sleep flag; `tree_start` only if some tree begins asleep. In
-such a model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept. `with ipc`: only in
-a model with shells and the ipc flag.
+it. `with sleep`: only in a model with the sleep flag; `tree_start` only if some tree begins asleep.
+In such a model `xpos`, `xquat`, `act_dot`, `qfrc_smooth` and `qacc_smooth` are always kept.
+`with ipc`: only in a model with shells and the ipc flag.
 """
-_TABLES = """The integer tables (types, parents, addresses) are in `m.structure` and are read in the same way,
-as `m.jnt_type`. They are MuJoCo's and are not listed here.
+_TABLES = """The integer tables (types, parents, addresses) are in `m.structure` and are read in the
+same way, as `m.jnt_type`. They are MuJoCo's and are not listed here.
 """
 
 

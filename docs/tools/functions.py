@@ -122,7 +122,7 @@ INSTEAD = {
     "mjv_copyData": "an immutable Data needs no copy; `d.replace(...)`",
     "mjv_copyModel": "an immutable Model needs no copy; `m.replace(...)`",
     "mjv_updateCamera": "`jaxsim.view.camera_frame`, `jaxsim.view.camera_frustum`",
-    "mjv_camera2GLCamera": "`jaxsim.view.camera_frame`; the ray of a pixel: `jaxsim.view.pixel_ray`",
+    "mjv_camera2GLCamera": "`jaxsim.view.camera_frame`; rays of pixels: `jaxsim.view.pixel_ray`",
     "mj_resetCallbacks": "`m.replace(callbacks=None)`; those of a model are its own",
     "mj_copySpec": "`copy.deepcopy(spec)`",
     "mj_isDual": "`m.opt.solver == SolverType.PGS or m.opt.noslip_iterations > 0`",
