@@ -28,7 +28,8 @@ GENERATED = ROOT / "docs/reference"  # its text is that of the tables and docstr
 
 # a paraphrase, and what to write; each has a row in the second table of docs/glossary.md
 TERMS = {
-    r"(?<!\bin )\bturns?\b(?! (on|off|out|to|into|back|around)\b)(?!( \w+){1,2} (on|off)\b)": "iteration",
+    r"(?<!\bin )\bturns?\b(?! (on|off|out|to|into|back|around)\b)"
+    r"(?!( \w+){1,2} (on|off)\b)": "iteration",
     r"\brooms?\b": "capacity",
     r"\bstands? (in|for|at|there|once|beside|apart)\b": "is stored in, is defined in, represents",
     r"\b(is|are|be|been|being) (told|asked|said)\b": "is specified, is requested",
@@ -50,14 +51,15 @@ TERMS = {
     r"\bplaces?\b": "slot, index, address, position",
     r"\bgone through\b": "traversed",
     r"\b(\w*al|optim|minim|maxim|linear|regular|random|parametr|discret|vector|organ|recogn|summar"
-    r"|util|stabil|synchron|character|categor|memor|factor|symmetr)is(e|es|ed|ing|ation|er)s?\b": "American spelling: -ize",
+    r"|util|stabil|synchron|character|categor|memor|factor|symmetr)is"
+    r"(e|es|ed|ing|ation|er)s?\b": "American spelling: -ize",
     r"\b(colour|neighbour|behaviour|favour)(s|ed|ing)?\b|\bcentred?\b": "American spelling",
 }
 PATTERNS = {re.compile(pattern, re.IGNORECASE): write for pattern, write in TERMS.items()}
 ANY = re.compile("|".join(f"(?:{pattern})" for pattern in TERMS), re.IGNORECASE)
 FRAGMENT = re.compile(
-    r"(What|Whether|How|Of|As|The same|That of|Those|Where|Which|With|Likewise|In one|From|By|For|If)"
-    r"\b"
+    r"(What|Whether|How|Of|As|The same|That of|Those|Where|Which|With|Likewise|In one|From|By|For"
+    r"|If)\b"
 )
 QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"")
 
@@ -72,7 +74,7 @@ class Finding(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder whose budget counts it: `jaxsim/physics`, `docs`; files of the root by name."""
+        """The folder whose budget counts it: `jaxsim/physics`, `docs`; a file of the root."""
         parts = self.path.relative_to(ROOT).parts
         return "/".join(parts[: 2 if parts[0] == "jaxsim" and len(parts) > 2 else 1])
 

@@ -1,0 +1,33 @@
+"""The Python of pages that have no other test runs as it is written."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(page: str) -> dict:
+    names: dict = {}
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
+        exec(compile(code, page, "exec"), names)
+    return names
+
+
+@pytest.mark.slow
+def test_the_python_of_the_page_on_ways_to_run(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    names = run("docs/running.md")
+    assert names["worlds"].qpos.shape == (8, names["m"].nq)
+    assert np.isfinite(names["loop"].data.qpos).all()
+
+
+def test_figures_of_the_page_are_those_of_the_performance_page():
+    figures = (ROOT / "docs/performance.md").read_text()
+    page = (ROOT / "docs/running.md").read_text().partition("## What it costs")[2]
+    numbers = re.findall(r"\d{1,3}(?:,\d{3})+|\b\d{2,3}\b", page)
+    missing = [n for n in numbers if n not in figures]
+    assert len(numbers) > 20
+    assert not missing
