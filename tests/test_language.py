@@ -68,7 +68,7 @@ def test_ordinary_use_is_allowed(text):
     ],
 )
 def test_kinds_of_text_that_are_read(tmp_path, source, kinds):
-    path = tmp_path / "source.py"
+    path = (tmp_path / "source").with_suffix(".py")
     path.write_text(source)
     assert [f.kind for f in findings_of(path)] == kinds
 

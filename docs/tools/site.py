@@ -125,7 +125,10 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Replace links to files outside of `docs/` by their paths; MkDocs calls this hook."""
+    up = "../" * page.file.src_uri.count("/")
+    for target, name in ROOT_FILES.items():
+        markdown = markdown.replace(f"](../{up}{name})", f"]({up}{target})")
     folders = "benchmarks|configs|examples|jaxsim|notebooks"
     return re.sub(rf"\[[^\]]*\]\((?:\.\./)+((?:{folders})/[^)]*)\)", r"`\1`", markdown)
