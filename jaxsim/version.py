@@ -1,3 +1,3 @@
 """The version, which the package's metadata, saved models and the command read here."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
