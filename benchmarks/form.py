@@ -7,7 +7,7 @@ dofs:
   components   this project's stages, worlds last
   vmap         the same stages under plain vmap, worlds first
   grouped      arrays grouped by tree level under vmap: MuJoCo XLA's own stages
-docs/numerics.md quotes the figures.
+docs/developer/measurements.md quotes the figures.
 """
 
 import argparse
