@@ -1,6 +1,6 @@
 """Format the examples in docstrings for the site: an extension of Griffe.
 
-A doctest stands in a docstring without markup; Markdown would read it as text.
+A doctest in a docstring has no markup; Markdown would format it as text.
 """
 
 from typing import Any

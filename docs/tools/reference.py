@@ -13,7 +13,7 @@ PAGES = ("fields", "functions", "mjcf", "settings", "stages")
 
 
 def write(names: list[str]) -> None:
-    """Write the pages `names`, each from the module of its name beside this file."""
+    """Write the pages `names`, each from the module of its name in this folder."""
     sys.path.insert(0, str(FOLDER.parent))
     for name in names or PAGES:
         if name not in PAGES:
