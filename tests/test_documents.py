@@ -103,12 +103,24 @@ def definitions(path: Path) -> set[str]:
     return {*names(ast.parse(path.read_text()).body)}
 
 
+def anchors(path: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub and MkDocs derive them."""
+    titles = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    words = [re.sub(r"[^\w\s-]", "", title.replace("`", "")).strip().lower() for title in titles]
+    return {re.sub(r"\s+", "-", w) for w in words}
+
+
 def test_the_links_between_documents_lead_somewhere():
-    for text in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]:
-        for link in re.findall(r"\]\(([\w./-]+)\)", text.read_text()):
-            if "reference/api/" not in link:  # a page of the site alone (docs/tools/site.py)
-                assert (text.parent / link).exists(), f"{text.relative_to(ROOT)}: {link}"
+    for text in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        name = text.relative_to(ROOT)
+        for link, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", text.read_text()):
+            if "reference/api/" in link:  # a page of the site alone (docs/tools/site.py)
+                continue
+            target = text.parent / link if link else text
+            assert target.exists(), f"{name}: {link}"
+            if anchor:
+                assert anchor in anchors(target), f"{name}: {link}#{anchor}"
         for path in re.findall(
             r"`((?:docs|configs|benchmarks|tests)/[\w/]+\.\w+)`", text.read_text()
         ):
-            assert (ROOT / path).exists(), f"{text.relative_to(ROOT)}: {path}"
+            assert (ROOT / path).exists(), f"{name}: {path}"

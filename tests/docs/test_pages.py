@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jaxsim.enums import SolverType
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -14,6 +16,21 @@ def run(page: str) -> dict:
     for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
         exec(compile(code, page, "exec"), names)
     return names
+
+
+def test_the_python_of_the_quickstart():
+    assert run("docs/quickstart.md")["motion"]["qpos"].shape == (100, 1)
+
+
+def test_the_python_of_the_page_on_the_solver(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert run("docs/physics/solver.md")["m"].opt.solver == SolverType.NEWTON
+
+
+@pytest.mark.slow
+def test_the_python_of_the_index(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert np.isfinite(run("docs/index.md")["d"].qpos).all()
 
 
 @pytest.mark.slow
