@@ -25,10 +25,21 @@ OPTIONS = "    options:\n      heading_level: 3\n"
 
 
 class Name(NamedTuple):
-    """A public name: its dotted path, and the module that defines it."""
+    """A public name: its dotted path, the module that defines it, and its name there."""
 
     path: str
     module: str
+    original: str
+
+    @property
+    def identifier(self) -> str:
+        """The path for mkdocstrings: that of the definition if a submodule has the same name."""
+        hidden = source_of(self.path).is_dir() or source_of(self.path).with_suffix(".py").exists()
+        return f"{self.module}.{self.original}" if hidden else self.path
+
+    def block(self) -> str:
+        """Return the block of a page that mkdocstrings replaces by the documentation."""
+        return f"::: {self.identifier}\n{OPTIONS}      heading: {self.path}\n"
 
 
 def public_names(package: str) -> list[Name]:
@@ -39,7 +50,7 @@ def public_names(package: str) -> list[Name]:
     tree = ast.parse((source_of(package) / "__init__.py").read_text())
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     return [
-        Name(f"{package}.{alias.asname}", str(node.module))
+        Name(f"{package}.{alias.asname}", str(node.module), alias.name)
         for node in imports
         for alias in node.names
         if alias.asname and not alias.asname.startswith("_")
@@ -94,7 +105,7 @@ def _index(groups: dict[str, list[Name]]) -> Iterator[str]:
     yield "## In `jaxsim`\n\n| defined in | names |\n| --- | --- |"
     for package, names in groups.items():
         page = f"{package.replace('.', '-')}-names.md"
-        links = ", ".join(f"[`{n.path.partition('.')[2]}`]({page}#{n.path})" for n in names)
+        links = ", ".join(f"[`{n.path.partition('.')[2]}`]({page}#{n.identifier})" for n in names)
         yield f"| [`{package}`]({page}) | {links} |"
     yield "\n## Namespaces\n\n| namespace | contents |\n| --- | --- |"
     for namespace in NAMESPACES:
@@ -105,13 +116,13 @@ def _index(groups: dict[str, list[Name]]) -> Iterator[str]:
 def _root_page(package: str, names: list[Name]) -> Iterator[str]:
     yield f"# jaxsim: {package.partition('.')[2]}\n"
     yield f"{summary(package)} The names are in `jaxsim`: `import jaxsim`.\n"
-    yield from (f"::: {name.path}\n{OPTIONS}" for name in names)
+    yield from (name.block() for name in names)
 
 
 def _page(package: str) -> Iterator[str]:
     yield f"# {package}\n"
     yield f"{summary(package)}\n"
-    yield from (f"::: {name.path}\n{OPTIONS}" for name in public_names(package))
+    yield from (name.block() for name in public_names(package))
 
 
 def on_files(files: Any, config: Any) -> Any:

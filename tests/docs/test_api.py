@@ -7,6 +7,7 @@ import pytest
 from tools.site import NAMESPACES, Name, pages, public_names
 
 import jaxsim
+from jaxsim.rollout import scan
 
 PACKAGES = ("jaxsim", *(f"jaxsim.{name}" for name in NAMESPACES))
 NAMES = [name for package in PACKAGES for name in public_names(package)]
@@ -25,8 +26,10 @@ def test_pages_list_every_name_of_the_package():
     }
     assert {n.path for n in public_names("jaxsim")} == offered
     text = "\n".join(pages().values())
-    missing = [n.path for n in NAMES if text.count(f"::: {n.path}\n") != 1]
+    missing = [n.path for n in NAMES if text.count(f"::: {n.identifier}\n") < 1]
     assert not missing
+    assert value_of(next(n for n in NAMES if n.path == "jaxsim.rollout")) is scan.rollout
+    assert "::: jaxsim.rollout.scan.rollout\n" in text, "the function, not the package of its name"
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda n: n.path)
