@@ -11,6 +11,7 @@ that each folder may still have; it may only go down.
 import argparse
 import ast
 import io
+import json
 import re
 import sys
 import tokenize
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = Path(__file__).with_name("language_budget.toml")
-SOURCES = ("jaxsim", "tests", "benchmarks", "examples", "docs")
+SOURCES = ("jaxsim", "tests", "benchmarks", "examples", "docs", "notebooks")
 FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 GENERATED = ROOT / "docs/reference"  # its text is that of the tables and docstrings it comes from
 
@@ -83,11 +84,11 @@ class Finding(NamedTuple):
 
 
 def findings(paths: list[Path]) -> Iterator[Finding]:
-    """Yield the findings of the Python and Markdown files among `paths` and below them."""
+    """Yield the findings of the Python files, pages and notebooks among `paths` and below."""
     for top in paths:
         files = sorted(top.rglob("*")) if top.is_dir() else [top]
         for path in files:
-            if path.suffix in (".py", ".md") and GENERATED not in path.parents:
+            if path.suffix in (".py", ".md", ".ipynb") and GENERATED not in path.parents:
                 yield from findings_of(path)
 
 
@@ -96,6 +97,9 @@ def findings_of(path: Path) -> Iterator[Finding]:
     text = path.read_text()
     if path == Path(__file__).resolve() or path == ROOT / "docs/glossary.md":
         return  # they name the paraphrases
+    if path.suffix == ".ipynb":
+        cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "markdown"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
     tree = ast.parse(text) if path.suffix == ".py" else None
     for line, part in markdown(text) if tree is None else python(text, tree):
         if not ANY.search(part):

@@ -54,7 +54,8 @@ def test_the_functions_that_are_used_most_have_an_example():
 
 def test_the_python_of_the_page_on_troubleshooting():
     names: dict = {}
-    for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs/troubleshooting.md").read_text(), re.DOTALL):
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(code, "troubleshooting.md", "exec"), names)
     assert names["kernels"] > 0
     assert names["first"] is None

@@ -1,5 +1,6 @@
 """Docstrings, comments, messages and pages use the terms of docs/glossary.md."""
 
+import json
 import re
 
 import pytest
@@ -77,6 +78,14 @@ def test_code_of_a_page_is_not_read(tmp_path):
     path = tmp_path / "page.md"
     path.write_text("```\na thing\n```\n\n    a thing\n\n`thing` and a thing\n")
     assert [f.line for f in findings_of(path)] == [7]
+
+
+def test_text_of_a_notebook_is_read(tmp_path):
+    path = tmp_path / "notebook.ipynb"
+    source = ["# A title\n", "one thing"]
+    cells = [{"cell_type": kind, "source": source} for kind in ("markdown", "code")]
+    path.write_text(json.dumps({"cells": cells}))
+    assert [f.kind for f in findings_of(path)] == ["words"]
 
 
 def test_every_paraphrase_has_a_row_in_the_glossary():
