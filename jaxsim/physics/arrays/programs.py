@@ -25,7 +25,7 @@ class Programs:
       **options: those of `jax.jit`.
     """
 
-    def __init__(self, function: Callable, **options: Any):
+    def __init__(self, function: Callable, **options: Any) -> None:
         @bounded(MAX_PROGRAMS)
         def of(structure: jax.tree_util.PyTreeDef) -> Callable:
             @functools.wraps(function)
