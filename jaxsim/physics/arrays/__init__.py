@@ -1,1 +1,3 @@
-"""The form of the arrays: worlds last, constant indices, products, factors (docs/numerics.md)."""
+"""Array layout of the physics: worlds in the last axis, constant indices, products, factorizations
+(docs/numerics.md).
+"""

@@ -1,4 +1,6 @@
-"""A function of the physics as one operation of JAX, with rules of its own (call.py)."""
+"""The JAX primitive `physics`, which wraps a whole physics function and has its own rules
+(call.py).
+"""
 
-# the rules of the operation are registered where it is first imported
+# Importing these modules registers the rules of the primitive.
 from jaxsim.physics.arrays.call import batched, rules  # noqa: F401
