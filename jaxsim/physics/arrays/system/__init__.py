@@ -1,1 +1,3 @@
-"""Systems of linear equations `[n, n, *W]`: factors, solutions, inverses."""
+"""Linear systems `[n, n, *W]`: factorizations, solutions, inverses, and symmetric
+matrix formats.
+"""
