@@ -108,6 +108,7 @@ class Profile:
                         at = starts[i][c], starts[j][c]
                         value = lax.dynamic_slice(H, at, (k, k)) + value
                         H = lax.dynamic_update_slice(H, value, at)
+                # Extend the profile of the earlier group to the end of the later one.
                 if len(starts) > 1:
                     first = (starts[1][c],)
                     longer = jnp.maximum(lax.dynamic_slice(last, first, (k,)), reach[c])
