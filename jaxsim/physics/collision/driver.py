@@ -149,6 +149,7 @@ def candidates(
     if layout.empty:
         return None
     parts = [
+        # Groups of geom pairs.
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
     ]

@@ -109,7 +109,7 @@ class Apart:
     def dense(self, below: int = 0, beside: int = 0) -> Array:
         """Return the dense matrix, if each part is a range of rows.
 
-        Zero rows and columns are appended: `[n + below, n + beside, *W]`.
+        Zero rows and columns are appended, to `[n + below, n + beside, *W]`.
         """
         n, worlds = self.size, self.blocks[0].shape[3:]
         out = jnp.zeros((n + below, n + beside, *worlds), self.blocks[0].dtype)

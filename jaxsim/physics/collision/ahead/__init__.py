@@ -1,1 +1,3 @@
-"""Speculative contacts: of geoms that would meet before the step ends."""
+"""Speculative contacts, by continuous collision detection: geoms that would collide within the
+step.
+"""
