@@ -25,7 +25,7 @@ class Moving(NamedTuple):
     Attributes:
       start: present poses.
       shift: displacement of the center [m].
-      turn: rotation vector about the center; zero for spheres [rad].
+      turn: rotation vector of the step about the center; zero for spheres [rad].
       bound: radius of the bounding sphere [m].
       thickness: smallest half size of the bounding box [m].
     """
