@@ -2,8 +2,8 @@
 
 Many worlds are factorized together: row by row in fused kernels (by_rows.py), else by unrolled
 blocked Cholesky (lower.py). One world on a CPU is factorized by a loop over rows. Matrices for
-which the program would be long or the loop slow go to the platform's library (LAPACK), one matrix
-at a time: XLA:CPU hands the matrices of a batched call to all its threads and waits for them inside
+which the program would be long or the loop slow go to the platform's library (LAPACK on a CPU), one
+matrix at a time: XLA:CPU hands the matrices of a batched call to all its threads and waits for them inside
 one of these, so as many simultaneous calls as there are threads deadlock (jaxlib 0.10). LAPACK
 divides a large matrix among threads of its own, which spin while waiting: beyond 192 rows, on a
 busy machine, 300 dofs took 0.6 to 160 ms. So the library factorizes only blocks that it processes

@@ -66,7 +66,7 @@ def nearest(set_: Difference, cutoff: Array, turns: int) -> Nearest:
         x = s.point
         square = x.dot(x)
         new = set_.farthest(-x)
-        # Support in the direction of the nearest point: a lower bound of the distance.
+        # Support in the direction of the nearest point: a lower bound of the distance, times |x|.
         ahead = x.dot(new.y)
         scale = jnp.maximum(s.scale, _size(new.y))
         known = same_features(new, s.found.triangle[0])

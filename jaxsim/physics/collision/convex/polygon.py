@@ -33,7 +33,7 @@ class Polygon(NamedTuple):
 
 
 def outline(points: Vec, number: Array, room: int) -> Polygon:
-    """Return a polygon of its corners `[k, n]`, with a capacity of `room` corners."""
+    """Return a polygon of its corners `[k, n]`, padded for the corners that clipping adds."""
     rows, lanes = points.x.shape
     filler = jnp.zeros((room - rows, lanes), points.x.dtype)
     point = points.map(lambda x: jnp.concatenate([x, filler]))
@@ -107,7 +107,7 @@ def without(p: Polygon, gone: Array) -> Polygon:
 
 
 def _places(room: int) -> Array:
-    """Return the indices of the slots, `[room, 1]`."""
+    """Return the indices of slots as a column."""
     return jnp.arange(room, dtype=jnp.int32)[:, None]
 
 
