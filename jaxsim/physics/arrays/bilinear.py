@@ -68,6 +68,7 @@ def _columns(J: Array, x: Array, whole: bool) -> Array:
     """Return J x as a sum over the columns of J."""
     if J.ndim == 2:
         return jnp.matmul(J, x, precision=HIGHEST)
+    # Many worlds: long sums by a batched dot, short ones unrolled over the columns.
     if J.shape[1] > WRITE_OUT:
         return worlds_dot(J, x, ((1,), (0,)))
     if whole:
@@ -86,6 +87,7 @@ def _rows(J: Array, f: Array, whole: bool) -> Array:
     """Return J' f as a sum over the rows of J."""
     if J.ndim == 2:
         return jnp.matmul(f, J, precision=HIGHEST)
+    # Many worlds: long sums by a batched dot, short ones unrolled over the rows.
     if J.shape[0] > WRITE_OUT:
         return worlds_dot(J, f, ((0,), (0,)))
     if whole:

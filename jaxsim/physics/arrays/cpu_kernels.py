@@ -148,6 +148,7 @@ def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
 
 def _run_of(eqn: JaxprEqn, number: int) -> Callable:
     """Return how an equation is evaluated: opened, in a kernel, or as it is."""
+    # Calls and branches larger than a kernel get kernels of their own.
     if eqn.primitive.name in OPENED and number > SIZE:
         return OPENED[eqn.primitive.name]
     return _one_kernel if _is_held(eqn) else _as_it_is
@@ -179,6 +180,7 @@ def _alone(
     program: ClosedJaxpr, leaves: Sequence[Array], run: Callable[[dict, list[Array]], list[Array]]
 ) -> list[Array]:
     """Evaluate a program of one equation by `run`, a function of its parameters and arguments."""
+    # Bind the arguments of the single equation, run it, and name its results.
     (eqn,) = program.jaxpr.eqns
     known = dict(zip(program.jaxpr.invars, leaves, strict=True))
     known |= zip(program.jaxpr.constvars, program.consts, strict=True)
@@ -193,6 +195,7 @@ ALONE = (_opened, _branched)
 
 def _closed(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -> ClosedJaxpr:
     """Make a program of some equations; its results are the values used later."""
+    # Inputs are the values that the part uses but does not compute; constants stay constants.
     own = {v for eqn in part for v in eqn.outvars}
     used = dict.fromkeys(
         v for eqn in part for v in eqn.invars if not isinstance(v, Literal) and v not in own
@@ -291,6 +294,7 @@ def _inside(eqn: JaxprEqn) -> Iterator[Jaxpr]:
     if eqn.primitive.name == "physics":  # a call inside of a call (call.py)
         call, worlds = eqn.params["call"], eqn.params["worlds"]
         yield call.program([v.aval for v in eqn.invars], worlds).jaxpr
+    # Jaxprs among the parameters: bodies of loops, branches, called functions.
     for value in eqn.params.values():
         for part in value if isinstance(value, tuple | list) else (value,):
             if isinstance(part, ClosedJaxpr):

@@ -82,6 +82,7 @@ def over_worlds(kernel: Callable[[Any, Any], None], given: Any, made: Any, world
         first, second = refs[: len(leaves)], refs[len(leaves) :]
         kernel(jax.tree.unflatten(of_given, first), jax.tree.unflatten(of_made, second))
 
+    # One program instance per world.
     results = pl.pallas_call(
         run,
         grid=(worlds,),

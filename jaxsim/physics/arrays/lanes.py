@@ -73,6 +73,7 @@ def _order(needed: Array, size: int) -> tuple[Array, Array]:
     count.
     """
     n = needed.shape[0]
+    # Slot of each active lane, by a prefix sum.
     place = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
     padded = -(-n // size) * size
     order = jnp.full(padded, n, jnp.int32)
@@ -98,6 +99,7 @@ class Form(NamedTuple):
 
 def tables(value: Tree) -> tuple[list[jax.Array], Form]:
     """Pack the leaves of a value as rows of one table per dtype."""
+    # Append each leaf to the table of its dtype and record its first row.
     leaves, structure = jax.tree.flatten(value)
     rows: dict[np.dtype, list[jax.Array]] = {}
     where = []

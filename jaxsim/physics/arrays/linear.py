@@ -105,6 +105,7 @@ def groups(owner: np.ndarray, count: int) -> np.ndarray:
     Rows are padded with the index after the last item. An item of owner -1 is in no group.
     """
     owner = np.asarray(owner, int)
+    # Sort items by owner, then find the position of each within its group.
     order = np.argsort(owner, kind="stable")
     order = order[owner[order] >= 0]
     number = np.bincount(owner[order], minlength=count)
@@ -141,6 +142,7 @@ def _placed(y: Array, index: Array, *, size: int, loops: bool) -> Array:
     """Sum items with the same index in a world, `[k, *W]` -> `[size, *W]`."""
     if index.ndim == 1:
         return _added(y, index, size, loops)
+    # Flatten items and worlds to one scatter.
     worlds = y.shape[1]
     place = index * worlds + np.arange(worlds, dtype=np.int32)[None]
     return _added(y.ravel(), place.ravel(), size * worlds, loops).reshape(size, worlds)
@@ -269,6 +271,7 @@ def _of_several_worlds(operation: Primitive) -> None:
         x, index = (_behind(a, k, size) for a, k in zip(given, axes, strict=True))
         if axes[1] is None and given[1].ndim == 1:
             return operation.bind(x, given[1], **how), 1
+        # Merge the batch axis with the worlds, apply, and split them again.
         rest = x.shape[1:]
         index = index.reshape(*index.shape, *(1,) * (x.ndim - index.ndim))
         index = jnp.broadcast_to(index, (len(index), *rest))

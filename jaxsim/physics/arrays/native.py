@@ -71,11 +71,13 @@ def _unpack(field: Field, value: Any, rank: int) -> Any:
         return value
     if field.nested is not None:
         return unpack(value, rank) if isinstance(value, Record) else value
+    # A scalar field becomes one item.
     value = jnp.asarray(value)
     if not field.shape:
         value = value[None]
     if field.kind == "real":
         return value
+    # Split the short axes behind the items into components.
     items = len(field.shape) or 1
     inner = KINDS[field.kind]
     if len(inner) == 2:
@@ -89,6 +91,7 @@ def _pack(field: Field, value: Any, like: Any) -> Any:
         return like if like is None else value
     if field.nested is not None:
         return pack(value, like) if isinstance(value, Record) else value
+    # Stack the components to short axes behind the items.
     if isinstance(value, Components):
         items = len(field.shape) or 1
         value = value.to_array(axis=items)
@@ -178,6 +181,7 @@ def as_one_world(function: Callable[..., Tree], m: Model, d: Data, *more: Tree) 
     arguments = (pack(m, m), pack(d, d), *more)
     if d.qpos.ndim == 1:
         return function(*arguments)
+    # Batch over the worlds, except for arguments that all worlds share.
     size = d.qpos.shape[-1]
     own = jax.tree.map(lambda a: a.shape[-1] == size, arguments)
     axes = jax.tree.map(lambda is_own: -1 if is_own else None, own)

@@ -39,6 +39,7 @@ class Pattern:
         worlds = entries.shape[1:]
         if not len(self.row):
             return jnp.zeros((*self.shape, *worlds), entries.dtype)
+        # Gather from the entries and one zero, which fills the rest of the matrix.
         place = np.full(self.shape, len(self.row))
         place[self.row, self.col] = np.arange(len(self.row))
         padded = jnp.concatenate([entries, jnp.zeros_like(entries[:1])])

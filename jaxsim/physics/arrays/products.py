@@ -37,6 +37,7 @@ def gram(J: Array, G: Array) -> Array:
         # contract other axes and become a library call.
         J = lax.optimization_barrier(J)
         return lax.dot_general(J, G, (((0,), (0,)), ((), ())), precision=HIGHEST)
+    # Many worlds: long sums by a batched dot, short ones as a fused sum of outer products.
     if n > WRITE_OUT:
         return worlds_dot(J, G, ((0,), (0,)))
     if not platform().recomputes:
@@ -131,6 +132,7 @@ def chunks(
     count = jax.tree.leaves(items[0][0])[0].shape[items[0][1]]
     if used is None or count <= size:
         return add(start, 0, *(tree for tree, _ in items))
+    # Pad to whole chunks, and stop after the chunk with the last used slot.
     padded = [_padded(tree, axis, -count % size) for tree, axis in items]
 
     def chunk(k, out):

@@ -41,6 +41,7 @@ def _take(a: Array, index: np.ndarray) -> Array:
     n = len(index)
     if n == 0:
         return a[:0]
+    # A range is a slice, a repeated item a broadcast, everything else a gather.
     first = int(index[0])
     if np.array_equal(index, np.arange(first, first + n)):
         return a if n == a.shape[0] else lax.slice_in_dim(a, first, first + n)
@@ -67,6 +68,7 @@ def _pick(a: Array | np.ndarray, index: Array) -> Array | None:
     a = jnp.asarray(a)
     if index.ndim == 1:
         return picked(a, index)
+    # By comparison where gathers are slow; else a gather, from a table that worlds may share.
     if not platform().gathers and len(a) <= COMPARED:
         return _by_comparison(a, index)
     if a.shape[-1] == 1:
@@ -94,6 +96,7 @@ def _sum_groups(a: Array, table: np.ndarray) -> Array:
     count, most = table.shape
     if most == 0 or not len(a):
         return jnp.zeros((count, *a.shape[1:]), a.dtype)
+    # Padding in the table addresses an appended zero item.
     padded = jnp.concatenate([a, jnp.zeros_like(a[:1])]) if (table == len(a)).any() else a
     picked = _take(padded, table.ravel())
     return picked if most == 1 else jnp.sum(picked.reshape(count, most, *a.shape[1:]), axis=1)

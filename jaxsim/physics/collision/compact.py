@@ -89,6 +89,7 @@ def deepest(mask: Array, dist: Array, size: int) -> Array:
     dist = lax.stop_gradient(dist)
     if not platform().branches:
         return cut(mask, dist)
+    # Search for the threshold only if some world overflows.
     overflow = jnp.sum(mask, axis=0, dtype=jnp.int32) > size
     return lax.cond(jnp.any(overflow), cut, lambda mask, dist: mask, mask, dist)
 
@@ -154,6 +155,7 @@ def _smallest(values: Array, k: int) -> Array:
         enough = jnp.sum(key <= middle, axis=0, keepdims=True, dtype=jnp.int32) >= k
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
+    # Bisection over the whole range of keys, one bit per iteration.
     like = jnp.zeros((1, *values.shape[1:]), kind)
     found = lax.fori_loop(0, 8 * values.dtype.itemsize, halve, (like - most - 1, like + most))[1]
     bits = jnp.where(found < 0, found ^ most, found)
@@ -208,6 +210,7 @@ def _by_scan(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
 def _by_sort(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array]:
     """Sort the items by their position in the order, false ones last."""
     n = len(order)
+    # Sort keys: position in the order, n for false items.
     rank = np.empty(n, np.int32)
     rank[order] = np.arange(n)
     rank = rank.reshape(n, *(1,) * (mask.ndim - 1))

@@ -106,10 +106,12 @@ def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Arr
     geoms = np.flatnonzero(pairs[1] < m.ngeom)  # the callback is not called for flexes
     if not len(geoms):
         return params.reach
+    # The callback gets the geom of the lower body id first.
     of = pairs[:, geoms]
     by_body = np.where(np.diff(m.geom_bodyid[of], axis=0) < 0, of[::-1], of)
     apart = kept_apart(m, d, *by_body)
     apart = apart & column(plan.pairs.predefined[geoms] < 0, apart)
+    # Rejected pairs are never within reach.
     reach = jnp.broadcast_to(params.reach, (len(params.reach), *apart.shape[1:]))
     return reach.at[geoms].set(jnp.where(apart, -FAR, reach[geoms]))
 

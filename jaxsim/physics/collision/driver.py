@@ -260,6 +260,7 @@ def near_pairs(
     flexes: tuple[Structure, Soft] | None = None,
 ) -> list[jax.Array]:
     """Return how many pairs pass the broad phase in each group with a budget, `[1, *W]` each."""
+    # Groups of geom pairs, then groups of flexes.
     masks = [_near(group, geoms, reach, layout) for group in layout.groups if not group.all]
     if flexes is not None:
         for soft in layout.soft:
@@ -328,6 +329,7 @@ def joined_points(parts: list[Points]) -> Points:
             t if t.ahead is not None else t._replace(ahead=jnp.zeros(t.dist.shape, bool))
             for t in touches
         ]
+    # Concatenate points and ids, with the flex items if there are any.
     found = [p.found for p in parts]
     pair = joined([p.pair for p in parts], found)
     points = Points(concat(touches), pair, jnp.concatenate(found))

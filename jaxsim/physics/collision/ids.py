@@ -85,6 +85,7 @@ class Chosen:
         """
         columns = table.shape[1]
         one = jnp.zeros((1, *like.shape[1:]), jnp.uint32)
+        # Gather the packed words, repeat each for its columns, and shift the bits out.
         words = [pick(jnp.asarray(column(w, one)), self.id) for w in _words(table)]
         spread = [
             jnp.broadcast_to(w[:, None], (len(w), min(WORD, columns - WORD * k), *w.shape[1:]))

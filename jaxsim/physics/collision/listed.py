@@ -42,6 +42,7 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
     def stack(parts):
         return jnp.stack([whole(p) for p in parts], axis=1)
 
+    # Public fields of all contacts, by slot.
     values = {
         "dist": c.dist,
         "pos": c.pos,
@@ -65,6 +66,7 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
         values["adhesion"] = whole(c.adhesion)
     if c.surfacevel is not None:
         values["surfacevel"] = stack(c.surfacevel)
+    # Compact the existing contacts to the front.
     if not found.packed or len(c.dist) != places:
         values = _first(values, c.exists, places)
     if d.contact.force is not None:  # set by the solver
@@ -98,6 +100,7 @@ def listed_forces(d: Data, force: list) -> Array:
     values = jnp.stack([jnp.where(c.exists, a, 0) for a in parts], axis=1)
     if d.found.packed and len(c.dist) == places:
         return values
+    # The compaction of `listed`.
     index, number = first_true(c.exists, np.arange(len(c.exists)), places)
     filled = column(np.arange(places, dtype=np.int32), number) < number
     return jnp.where(filled[:, None], picked(values, index), 0)
@@ -218,6 +221,7 @@ def _soft_ids(m: Model, contact: Contact) -> tuple:
         flex, elem, vert, own = (
             a[:, k] for a in (contact.flex, contact.elem, contact.vert, contact.geom)
         )
+        # Global element or vertex id from the flex and the id within it.
         which = Chosen(jnp.where(flex < 0, m.nflex, flex))
         as_elem = which.values(first_elem.astype(np.int32), flex) + elem
         as_vert = m.nflexelem + which.values(first_vert.astype(np.int32), flex) + vert

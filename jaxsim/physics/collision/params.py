@@ -64,6 +64,7 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
     """Return the parameters of all pairs: mixed from both geoms, of a `<pair>`, or the model's
     override.
     """
+    # Mix the geoms' parameters; `<pair>` elements and the override replace them.
     named = pairs.predefined >= 0
     mixed = _mixed(m, pairs)
     if named.any():
@@ -91,6 +92,7 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
     s = m.structure
     g1, g2 = pairs.geom1, pairs.geom2
     soft = bool((g2 >= s.ngeom).any())
+    # Difference of priorities decides which geom's parameters apply.
     order = surface(s, "priority") if soft else s.geom_priority
     priority = order[g1] - order[g2]
 
@@ -120,8 +122,10 @@ def _mixed(m: Model, pairs: Pairs) -> ContactParams:
         by_priority(jnp.where(standard, _mean(share, a, b), jnp.minimum(a, b)), a, b)
         for a, b in zip(_parts(ref1), _parts(ref2), strict=True)
     ]
+    # Impedances are averaged.
     imp1, imp2 = both("solimp")
     solimp = [_mean(share, a, b) for a, b in zip(_parts(imp1), _parts(imp2), strict=True)]
+    # Friction is the maximum, margin, gap and adhesion are sums.
     fri1, fri2 = both("friction")
     slide, spin, roll = (
         by_priority(jnp.maximum(a, b), a, b)

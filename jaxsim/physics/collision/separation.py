@@ -89,6 +89,7 @@ def family(type1: int, type2: int) -> int:
 
 def meetings(s: Structure, pairs: Iterable[tuple[int, int]]) -> Meetings:
     """Return the static extent of a program for pairs of geoms."""
+    # Order each pair by type, as in FAMILIES.
     rising = [sorted(pair, key=lambda g: int(s.geom_type[g])) for pair in pairs]
     families = {family(*s.geom_type[pair]) for pair in rising} - {-1}
     geoms = {g for pair in rising for g in pair}
@@ -110,6 +111,7 @@ def all_meetings(m: Model) -> Meetings:
     type.
     """
     s = m.structure
+    # One geom per combination of type, distance function, mesh and hull.
     mesh = np.where(np.any(s.geom_type == SDF) & (s.geom_type == MESH), s.geom_dataid, -1)
     hull = s.geom_hullid >= 0
     sorts = {(s.geom_type[g], kind_of(s, g), mesh[g], hull[g]): g for g in range(s.ngeom)}

@@ -71,6 +71,7 @@ def felt(distance: Array, smooth: Array, active: Array) -> tuple[Array, Array]:
       smooth: h `[n, *W]`; where it is 0, or too small to divide by, s(r) = r and w(r) = 1.
       active: contacts that have rows; the values of others are not used or differentiated.
     """
+    # Contacts that are not smooth divide by 1 and are replaced afterwards.
     soft = active & (smooth > MINVAL)
     h = jnp.where(soft, smooth, 1.0)
     x = jnp.where(soft, distance, 0.0) / h

@@ -50,6 +50,7 @@ def surface_velocity(
             return motion
         return motion.map(lambda a: jnp.where(c.each(geom) < 0, 0, a))  # flexes have none
 
+    # Relative surface motion, in the contact frame.
     apart = at(c.geom[1]) - at(c.geom[0])
     normal, tangent1, tangent2 = c.frame.rows
     return tangent1.dot(apart.lin), tangent2.dot(apart.lin), normal.dot(apart.rot)

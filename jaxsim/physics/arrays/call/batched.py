@@ -27,11 +27,13 @@ from jaxsim.physics.arrays.platform import platform
 def _batched(leaves: Leaves, axes: Sequence, *, call: Call, worlds: int | None) -> tuple:
     """Batch a call; `axes` holds the batch axis of each argument, None where it has none."""
     size = next(a.shape[axis] for a, axis in zip(leaves, axes, strict=True) if axis is not None)
+    # Move the batch axis of each argument first.
     first = [
         a if axis is None else jnp.moveaxis(a, axis, 0)
         for a, axis in zip(leaves, axes, strict=True)
     ]
     own = [axis is not None for axis in axes]
+    # A batch of linear arguments only, the first batch axis, or a batch of a batched call.
     if call.linear and not any(own[: -call.linear]):
         results = _in_columns(first, own, size, call, worlds)
     elif worlds is None:
@@ -71,6 +73,7 @@ def _shortened(leaves: list[Array], own: list[bool], size: int, call: Call) -> l
     """
     assert call.shortcut is not None
     holds, short = call.shortcut
+    # Evaluate the condition without derivatives, and branch on whether it holds in every world.
     (found,) = _at_once(lax.stop_gradient(leaves), own, size, holds)
     tile = call.tile(size, False)
     long = partial(_at_once, own=own, size=tile, call=call)
@@ -88,6 +91,7 @@ def _in_tiles(
     """Evaluate many worlds tile by tile with `at_once`, a function of one tile."""
     if tile == size:
         return at_once(leaves)
+    # Map over tiles; arguments without a batch axis are closed over.
     parts = [in_tiles(a, tile) for a, has in zip(leaves, own, strict=True) if has]
 
     def one(parts: list[Array]) -> list[Array]:
@@ -125,6 +129,7 @@ def _at_once(leaves: list[Array], own: list[bool], size: int, call: Call) -> lis
         given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
         return [a[None] for a in call(*given)]
 
+    # Move the worlds last, call, and move them first again.
     def last(a: Array, has: bool, shared: bool) -> Array:
         if has:
             return jnp.moveaxis(a, 0, -1)
@@ -156,6 +161,7 @@ def _in_more_worlds(
         a = jnp.moveaxis(jnp.broadcast_to(a, (size, *a.shape[1:-1], worlds)), -1, 1)
         return a.reshape(size * worlds, *a.shape[2:]), True
 
+    # Flatten both batch axes, evaluate as one set of worlds, and unflatten.
     given, has_own = zip(*(first(*x) for x in zip(leaves, own, one, strict=True)), strict=True)
     found = _in_worlds(list(given), list(has_own), size * worlds, call)
     return [jnp.moveaxis(a.reshape(size, worlds, *a.shape[1:]), 1, -1) for a in found]

@@ -136,6 +136,7 @@ class Call:
     def program(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
         """Return the traced function for arguments of these shapes and dtypes, from a cache."""
         given = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        # One trace per shapes, number of worlds, and whether a derivative is taken.
         key = worlds, differentiated(), tuple(given)
         if key not in self._programs:
             self._programs[key] = self.made(given, worlds)
@@ -144,6 +145,7 @@ class Call:
     def _made(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
         """Trace the function and remove dead code."""
         traced = jax.make_jaxpr(partial(self.run, worlds, True))(*given)
+        # Dead-code elimination; all arguments are kept.
         needed, _ = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.out_avals), True)
         return traced.replace(jaxpr=needed)
 

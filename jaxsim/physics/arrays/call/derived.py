@@ -49,6 +49,7 @@ def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
             every = (next(rest) if a else x for a, x in zip(active, given, strict=True))
             return [x for x in function(*every) if is_real(x)]
 
+        # JVP of the function of the arguments that have tangents.
         chosen = tuple(x for a, x in zip(active, given, strict=True) if a)
         with for_derivative():
             changed: list[Array] = jax.jvp(of_active, chosen, changes)[1]
@@ -89,6 +90,7 @@ def transposed(call: Call, like: tuple[Like, ...], given: tuple[bool, ...]) -> C
         function = partial(call.function(worlds, staged), *rest)
         changes = [a.struct(worlds) for a in like]
         results = jax.eval_shape(function, *changes)
+        # Cotangents that are not given are zero.
         every = [
             next(weights) if g else jnp.zeros(r.shape, r.dtype)
             for g, r in zip(given, results, strict=True)
@@ -134,6 +136,7 @@ def part(
             next(some) if i else jnp.zeros(s.shape, s.dtype)
             for i, s in zip(inputs, structs, strict=True)
         ]
+        # The compiler removes the unused results and their computation.
         results = call.function(worlds, staged)(*every)
         return [r for r, o in zip(results, outputs, strict=True) if o]
 

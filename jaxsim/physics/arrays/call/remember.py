@@ -60,6 +60,7 @@ def solution(problem: Given, found: Found, change: Callable[[Given, Given, Found
         p, dp = jax.tree.unflatten(of_problem, given), jax.tree.unflatten(of_problem, changes)
         return jax.tree.leaves(change(p, dp, jax.tree.unflatten(of_found, leaves)))
 
+    # Mark the solution, then attach its derivative rule.
     known = END.bind(*leaves)
     results = SOLUTION.bind(*given, *known, change=of_leaves, number=len(leaves))
     as_function: Found = jax.tree.unflatten(of_found, results)
@@ -127,6 +128,7 @@ def _recording(jaxpr: Jaxpr) -> Jaxpr:
     """Rewrite a jaxpr to return its solutions after its results."""
     eqns, ends = [], []
     for eqn in jaxpr.eqns:
+        # Solutions are marked here, or inside of scans and branches.
         if eqn.primitive is END:
             ends += eqn.outvars
         elif eqn.primitive is lax.scan_p:
@@ -143,6 +145,7 @@ def _recalling(jaxpr: Jaxpr) -> Jaxpr:
     """Rewrite a jaxpr to take its solutions after its arguments."""
     eqns, ends = [], []
     for eqn in jaxpr.eqns:
+        # Drop the marked equations: their results become arguments.
         if eqn.primitive is END:
             ends += eqn.outvars
             continue
@@ -187,6 +190,7 @@ def _branches_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     if not any(avals):
         return eqn, []
 
+    # Each branch returns zeros for the solutions of the other branches.
     def with_all(i: int) -> Callable:
         def run(*leaves: Array) -> list[Array]:
             found = jaxpr_as_fun(branches[i][0])(*leaves)
@@ -211,6 +215,7 @@ def _branches_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     if not any(avals):
         return eqn, []
 
+    # Each branch takes the solutions of all branches and reads its own.
     def of_all(i: int) -> Callable:
         first = given + sum(map(len, avals[:i]))
 

@@ -81,6 +81,7 @@ class Apart:
         shape = jnp.broadcast_shapes(*(a.shape for a in (*f, *x)))
         blocks = []
         for rows in by_size(parts):
+            # Components of the rows of each block, and the sum of their products.
             own = [[_of_parts(jnp.broadcast_to(a, shape), rows) for a in v] for v in (f, x)]
             left, right = pin(own, f[0])
             terms = [a[:, None] * b[None] for a, b in zip(left, right, strict=True)]
@@ -159,6 +160,7 @@ class Apart:
             place = np.full((2, self.size), -1)  # index of each row in its block, block of each row
             place[:, rows.ravel()] = [a.ravel() for a in np.indices(rows.shape)]
             (i, part), (j, other) = place[:, row], place[:, column]
+            # Entries whose row and column are in the same block of this size.
             own = np.flatnonzero((part >= 0) & (part == other))
             at = block.at[i[own], j[own], part[own]]
             new.append(at.add(take(values, own), unique_indices=True))
@@ -212,6 +214,7 @@ def _in_order(found: list[Array], parts: Parts) -> Array:
     `_of_parts`.
     """
     flat = [jnp.swapaxes(a, 0, 1).reshape(-1, *a.shape[2:]) for a in found]
+    # Invert the permutation from rows to blocks.
     order = np.concatenate([rows.T.ravel() for rows in by_size(parts)])
     return take(jnp.concatenate(flat), np.argsort(order))
 

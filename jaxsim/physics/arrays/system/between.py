@@ -61,6 +61,7 @@ class Between:
 def products(own: Array, weight: list) -> Array:
     """Return the products J' W J of each contact, `[ncon, slots k, slots k, *W]`."""
     size = len(own)
+    # W J, then J' (W J), unrolled over the basis.
     half = [sum(weight[j][k][:, None] * own[k] for k in range(size)) for j in range(size)]
     half = pin(half, own[0, 0])
     return written_sum(lambda j: own[j][:, :, None] * half[j][:, None], size)
@@ -87,6 +88,7 @@ def added(out: Array, values: Array, index: Array, axis: int = 0) -> Array:
     """
     if index.ndim > 1 or len(values) > CHUNK or not loops_pay():
         return out + jnp.moveaxis(_spread(values, index, out.shape[axis]), 0, axis)
+    # One world and few contacts: read, add and write the item of each contact.
     here = (index >= 0).reshape(-1, *(1,) * (values.ndim - 1))
     values = jnp.where(here, values, 0)
     for value, k in zip(values, jnp.maximum(index, 0), strict=True):
@@ -100,9 +102,11 @@ def _spread(values: Array, index: Array, number: int) -> Array:
     *W]`.
     """
     here = equal(index, number, values.dtype)
+    # One world: a matrix product with the one-hot encoding.
     if few(index):
         flat = gram(here.reshape(len(here), -1), values.reshape(len(values), -1))
         return flat.reshape(number, *values.shape[1:])
+    # Many worlds: a sum over contacts of one-hot encoding times values.
     more = (1,) * (values.ndim - index.ndim)
     here = here.reshape(len(here), number, *more, here.shape[-1])
     if len(values) > CHUNK or not platform().recomputes:
@@ -124,6 +128,7 @@ def chosen(table: Array, group: Array) -> Array:
     number, k, *worlds = table.shape
     if table.ndim == 2:
         return table.at[group].get(mode="promise_in_bounds")
+    # Flat indices of the numbers of each group.
     places = group[:, None] * k + column(np.arange(k, dtype=group.dtype), group)[None]
     size = max(worlds[0], group.shape[-1])
     places = jnp.broadcast_to(places, (len(group), k, size))

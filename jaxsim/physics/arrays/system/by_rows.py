@@ -38,6 +38,7 @@ def solve_by_rows(A: Array, b: Array) -> Array:
             new = own - lax.dynamic_slice_in_dim(own, k, 1, axis=1) * row
             return lax.dynamic_update_slice_in_dim(system, new, i, axis=0)
 
+        # Store the pivot row, then update the rows below it.
         system = lax.dynamic_update_slice_in_dim(system, row, k, axis=0)
         return lax.fori_loop(k + 1, n, below, system)
 
@@ -57,4 +58,5 @@ def solve_by_rows(A: Array, b: Array) -> Array:
 
         return lax.fori_loop(0, k, above, x)
 
+    # Back substitution in column n, which holds L^-1 b divided by the pivots.
     return lax.fori_loop(0, n, back, system[:, n])

@@ -43,6 +43,7 @@ def _eliminate(A: Array, b: Array) -> Array:
         A, b = state
         here = column(np.arange(n, dtype=np.int32), b) == row
         head = lax.dynamic_index_in_dim(A, row, 0)
+        # Normalize the pivot row, and eliminate its column from all other rows.
         scale = 1 / lax.dynamic_index_in_dim(head, row, 1)
         head, value = scale * head, scale[0] * lax.dynamic_index_in_dim(b, row, 0)
         factor = lax.dynamic_index_in_dim(A, row, 1)

@@ -3,10 +3,10 @@
 Many worlds are factorized together: row by row in fused kernels (by_rows.py), else by unrolled
 blocked Cholesky (lower.py). One world on a CPU is factorized by a loop over rows. Matrices for
 which the program would be long or the loop slow go to the platform's library (LAPACK on a CPU), one
-matrix at a time: XLA:CPU hands the matrices of a batched call to all its threads and waits for them inside
-one of these, so as many simultaneous calls as there are threads deadlock (jaxlib 0.10). LAPACK
-divides a large matrix among threads of its own, which spin while waiting: beyond 192 rows, on a
-busy machine, 300 dofs took 0.6 to 160 ms. So the library factorizes only blocks that it processes
+matrix at a time: XLA:CPU hands the matrices of a batched call to all its threads and waits for them
+inside one of these, so as many simultaneous calls as there are threads deadlock (jaxlib 0.10).
+LAPACK divides a matrix of more than 192 rows among threads of its own, which spin while waiting: on
+a busy machine 300 dofs took 0.6 to 160 ms. So the library factorizes only blocks that it processes
 on one thread (`ALONE`), and matrix products do the rest (`_block_solve`).
 
 `growing` chooses the format of a matrix to which the solver adds J' D J before it solves once:
@@ -62,8 +62,10 @@ def solve_spd(A: Array, b: Array) -> Array:
     n = A.shape[0]
     if n == 0:
         return b
+    # One world.
     if A.ndim == 2:
         return _solve(A, b)
+    # Many worlds: a GPU kernel, an unrolled or row-wise factorization, or the library one by one.
     if platform().kernels and serves(b):
         return _linear_solve(A, b) if differentiated() else solve_in_kernel(A, b)
     if n <= WRITE_OUT and not few(b):
@@ -104,12 +106,14 @@ def _by_parts(
         return function(A, b)
     entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
     found, order = [], []
+    # Apply the function to all blocks of one size, as more worlds.
     for rows in by_size(parts):
         size = len(rows)
         block = take(entries, (rows[:, None] * n + rows[None]).ravel())
         x = function(block.reshape(size, size, -1), take(b, rows.ravel()).reshape(size, -1))
         found.append(x.reshape(rows.size, *worlds))
         order.append(rows.ravel())
+    # Restore the order of the rows.
     return take(jnp.concatenate(found), np.argsort(np.concatenate(order)))
 
 
@@ -156,6 +160,7 @@ class Whole:
     def plus_between(self, between: Between) -> Self:
         """Return A + J' W J, of contacts that touch one or two contiguous ranges of rows each."""
         start, k = between.table[:, 0].astype(np.int32), between.table.shape[1]
+        # First row of the groups of each contact; add its blocks there.
         starts = [jnp.asarray(start)[jnp.maximum(g, 0)] for g in between.group]
 
         def add(H: Array, _: Array | int, own: Array, weight: list, starts: list) -> Array:
@@ -200,14 +205,19 @@ def growing(
       tied: rows of the diagonal blocks without contacts, if contacts are added by `plus_between`;
         empty if they are not.
     """
+    # Block-diagonal input: skyline if contacts couple the blocks.
     if isinstance(A, Apart):
         return Profile.of_parts(A, tied) if len(tied) > 1 else A
+    # Dense under differentiation, since JAX differentiates the matrix operations.
     if differentiated():
         return Whole(A, parts)
+    # One large world with contacts between trees: skyline.
     if len(tied) > 1 and A.ndim == 2 and len(A) > WRITE_OUT and loops_pay():
         return Profile.of(A, tied)
+    # Decoupled trees: block-diagonal.
     if len(parts) > 1:
         return Apart.of(A, tuple(map(tuple, parts)), solve_spd)
+    # Many worlds: lower triangle, unrolled if small, else in loops.
     halves = 0 < len(A) <= IN_STEPS and not few(like)
     if not halves or not platform().recomputes:
         return Whole(A)
@@ -260,6 +270,7 @@ class InverseParts(NamedTuple):
         for rows, (own, block) in zip(self.rows, self._parts(J), strict=True):
             found.append(gram(own, block).reshape(k, rows.size, *worlds))
             order.append(rows.ravel())
+        # Restore the order of the columns.
         all_parts = jnp.swapaxes(jnp.concatenate(found, axis=1), 0, 1)
         return jnp.swapaxes(take(all_parts, np.argsort(np.concatenate(order))), 0, 1)
 
@@ -410,9 +421,11 @@ def _inverse_lower(L: Array) -> Array:
     """
     n, size = len(L), 1
     full = 1 << (n - 1).bit_length()
+    # Pad to a power of two with a unit matrix, and start from 1 x 1 blocks.
     L = jnp.eye(full, dtype=L.dtype).at[:n, :n].set(L)
     inverse = (1 / jnp.diagonal(L))[:, None, None]
     while size < full:
+        # Merge pairs of inverted blocks A and C with the block B below A.
         pairs = np.arange(full // (2 * size))
         B = L.reshape(len(pairs), 2, size, len(pairs), 2, size)[pairs, 1, :, pairs, 0]
         A, C = inverse[::2], inverse[1::2]

@@ -62,6 +62,7 @@ def _sums(x: Array, *, forest: Forest, down: bool) -> Array:
     row, first = (1, x.shape[1]), np.int32(0)
 
     def add(turn: Array, x: Array) -> Array:
+        # Add the source row to the target row.
         here, there = (target[turn], first), (source[turn], first)
         added = lax.dynamic_slice(x, here, row) + lax.dynamic_slice(x, there, row)
         return lax.dynamic_update_slice(x, added, here)

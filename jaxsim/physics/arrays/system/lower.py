@@ -176,6 +176,7 @@ def _columns(panel: Array) -> list[Array]:
     """
     columns: list[Array] = []
     for t in range(panel.shape[1]):
+        # Subtract the earlier columns of the panel, then divide by the root of the pivot.
         c = _column(panel, t)
         for column in columns:
             pivot = jnp.broadcast_to(lax.slice_in_dim(column, t, t + 1), column.shape)

@@ -129,6 +129,7 @@ def times(A: Any, x: Array, memory: Memory, side: int) -> Array:
     """Return A x of a `padded` matrix in memory and a vector `[lanes]`."""
     place, end = numbers(len(x)), A.shape[0]
     there = None if len(x) == end else jnp.broadcast_to(place[None, :] < end, (side, len(x)))
+    # A is symmetric: A x is the sum of tile' x_part over the rows of tiles.
     parts = split(x, memory, side)
 
     def rows(i: Array | int, out: Array) -> Array:
@@ -186,11 +187,14 @@ def _eliminate(A: Tiles, first: int, count: int, rows: Any) -> Tiles:
 
     def pivot(k: Array, A: Tiles) -> Tiles:
         """Eliminate pivot k: store its row of L' and subtract its outer product from all tiles."""
+        # Row k of the pivot tiles.
         row = [jnp.sum(jnp.where(inside[:, None] == k, tile, 0), axis=0) for tile in A[0]]
+        # Divide by the pivot and store row k of L'.
         inverse = 1 / pick(row[0], k)
         scaled = [a * inverse for a in row]
         for j, a in enumerate(scaled):
             store(rows, first + k, first + side * j + inside, value=a)
+        # Rank-1 update of the remaining rows; column entries equal row entries by symmetry.
         below = [jnp.where(inside > k, row[0], 0), *row[1:]]
         return [
             [tile - below[p][:, None] * scaled[q][None, :] for q, tile in enumerate(tiles, p)]

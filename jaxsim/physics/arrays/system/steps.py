@@ -63,6 +63,7 @@ class Steps:
         A = jnp.pad(A, ((0, spare), (0, spare), (0, 0)))
         unit = np.arange(n, n + spare)
         A = A.at[unit, unit].set(1) if spare else A
+        # Divide the blocks of columns into STEPS steps, and stack the columns of each.
         cuts = sorted({round(blocks * k / STEPS) for k in range(STEPS + 1)})
         steps = []
         for start, end in pairwise(cuts):
@@ -75,6 +76,7 @@ class Steps:
         J, G = (self._filled(a).reshape(len(a), -1, WIDTH, a.shape[-1]) for a in (J, G))
         new = []
         for step, start in self._starts():
+            # Rows of the lower triangle times columns of this step.
             left, right = J[:, start:, :, None], G[:, start : start + len(step), None, None]
 
             def product(r: int, left: Array = left, right: Array = right) -> Array:
@@ -91,6 +93,7 @@ class Steps:
 
     def plus_between(self, between: Between) -> Self:
         """Return A + J' W J, of contacts that touch one or two blocks of columns each."""
+        # Diagonal blocks are summed apart from the steps and added once at the end.
         items, number = between.items, self.size // WIDTH
         worlds = self.steps[0].shape[-1]
         blocks = jnp.zeros((number, WIDTH, WIDTH, worlds), self.steps[0].dtype)
@@ -139,6 +142,7 @@ class Steps:
             # The right-hand side is appended as a row, which the factorization forward-substitutes.
             whole = jnp.concatenate([step.reshape(len(step), -1, *step.shape[3:]), own], axis=1)
             done.append((_factored(whole, start, done), start))
+        # Back substitution, step by step from the last.
         x = right[:0]  # grows from the last entry
         for step, _ in reversed(done):
             x = _back(step, x)
@@ -206,6 +210,7 @@ def _each(add: Callable, out: Array, index: Array, start: int, end: int) -> Arra
         k, out = state
         return after(k), add(k, out)
 
+    # Visit only values that occur in some world, in ascending order.
     first = after(jnp.asarray(start - 1, index.dtype))
     return lax.while_loop(lambda state: state[0] < end, turn, (first, out))[1]
 
@@ -214,6 +219,7 @@ def _plus_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
     """Add values `[..., W]` at an index, in the worlds where `here` is true."""
     at = *place, *[jnp.zeros_like(place[0])] * (out.ndim - len(place))
     shape = *[1] * len(place), *values.shape
+    # Read, add and write the block.
     old = lax.dynamic_slice(out, at, shape)
     # Multiply by 1 or 0: XLA:CPU does not vectorize loops with `select`.
     times = here.astype(out.dtype).reshape(*[1] * (out.ndim - 1), -1)
@@ -257,6 +263,7 @@ def _said(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
     """Return the contributions of finished steps to a panel with its diagonal at `row`, in one
     pass.
     """
+    # Collect the products of all columns of all finished steps, and sum them in one pass.
     terms: list[tuple[Array, Array, int]] = []
     for step, start in done:
         blocks, rows, width, worlds = step.shape
@@ -295,6 +302,7 @@ def _back(step: Array, x: Array) -> Array:
 
     def solve(i: Array, x: Array) -> Array:
         k = blocks - 1 - i
+        # Subtract the contributions of the known entries of x.
         columns = pin(_block(step, k, height), x)
         sums = columns[-1] - written_sum(lambda r: columns[r] * x[r][None], height - 1)
         # Solve the triangle of the corner.
@@ -314,6 +322,7 @@ def _inverse_of_factor(corner: Array) -> Array:
     """Return L'^-1 of a small matrix L L', which maps rows of A to rows of L."""
     n, _, worlds = corner.shape
     unit = jnp.broadcast_to(np.eye(n, dtype=corner.dtype)[..., None], (n, n, worlds))
+    # Cholesky by columns of the corner with a unit matrix below, which becomes L'^-1.
     rows = jnp.concatenate([corner, unit])
     columns: list[Array] = []
     for t in range(n):

@@ -57,6 +57,7 @@ class Pairs:
 @bounded(64)
 def pairs_of(forest: Forest) -> Pairs:
     """Return the pairs of a forest."""
+    # Path from the root to each item, itself included.
     paths: list[list[int]] = []
     for k, parent in enumerate(forest):
         paths.append([*(paths[parent] if parent >= 0 else []), k])
@@ -134,6 +135,7 @@ class TreeMatrix:
         pairs = pairs_of(self.forest)
         if loops_pay():
             return _times_in_loop(self.entries, x, pairs)
+        # Each entry acts on its item, and, off the diagonal, on its ancestor.
         n, width, *worlds = self.entries.shape
         every = take(self.entries.reshape(n * width, *worlds), pairs.item * width + pairs.place)
         below = column(1.0 * (pairs.item != pairs.other), x)
@@ -166,6 +168,7 @@ def _products_in_loop(f: tuple, x: tuple, pairs: Pairs) -> Array:
     """Return the entries by a loop, one entry per iteration."""
     shape = jnp.broadcast_shapes(*(a.shape for a in (*f, *x)))
     like, size = jnp.broadcast_to(f[0], shape), prod(shape[1:])
+    # Concatenate the components, so that one slice is an item with all of them.
     left, right = (
         jnp.concatenate([jnp.broadcast_to(a, shape).reshape(len(a), size) for a in v], axis=1)
         for v in (f, x)
@@ -195,6 +198,7 @@ def _times_in_loop(entries: Array, x: Array, pairs: Pairs) -> Array:
     def add(turn: Array, out: Array) -> Array:
         i, j = row[turn], col[turn]
         value = _cut(entries, i, (1, size), place[turn])
+        # The entry acts on the item, then on its ancestor.
         of_item = _cut(out, i, (1, size)) + value * _cut(given, j, (1, size))
         out = lax.dynamic_update_slice(out, of_item, (i, FIRST))
         of_other = _cut(out, j, (1, size)) + below[turn] * value * _cut(given, i, (1, size))
@@ -211,6 +215,7 @@ def _solve(entries: Array, b: Array, forest: Forest) -> Array:
     pairs, worlds = pairs_of(forest), b.shape[1:]
     (n, width), size = entries.shape[:2], prod(worlds)
     entries = jnp.broadcast_to(entries, (n, width, *worlds))
+    # Append the right-hand side and factorize.
     rows = jnp.concatenate([entries.reshape(n, width * size), b.reshape(n, size)], axis=1)
     rows = _eliminated(rows, pairs, size, b).reshape(n, width + 1, *worlds)
 
@@ -228,6 +233,7 @@ def _eliminated(rows: Array, pairs: Pairs, size: int, like: Array) -> Array:
 
     Columns behind the diagonal become meaningless and are not read.
     """
+    # Off-diagonal pairs, from the last item up.
     above = np.flatnonzero(pairs.item != pairs.other)[::-1]
     if not len(above):
         return rows
@@ -239,6 +245,7 @@ def _eliminated(rows: Array, pairs: Pairs, size: int, like: Array) -> Array:
     def subtract(turn: Array, rows: Array) -> Array:
         """Subtract row k from the row of its ancestor i."""
         k, i = row[turn], to[turn]
+        # Multiplier: the entry with the ancestor, divided by the pivot.
         factor = _cut(rows, k, (1, size), place[turn]) / _cut(rows, k, (1, size), diagonal[turn])
         every = pin(jnp.concatenate([pin(factor, like)] * repeats, axis=1), like)
         left = _cut(rows, i, whole) - every * _cut(rows, k, whole)

@@ -44,11 +44,13 @@ def _of_one_step(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array,
     They are those of the rows (constraint/impedance.py), which are limited to stable values unless
     the flag refsafe is disabled.
     """
+    # Standard (positive) or direct (negative) format of solref.
     time, ratio = solref
     h, (standard, tc, dr) = m.opt.timestep, pace(m, solref)
     k = jnp.where(standard, (h / jnp.maximum(MINVAL, tc * dr)) ** 2, -time * h * h)
     b = jnp.where(ratio > 0, 2 * h / tc, -ratio * h)
     if is_discrete(m) and not m.opt.disableflags & DisableBit.REFSAFE:
+        # Refsafe: limit the stiffness and keep the damping ratio.
         stiffest = jnp.clip(dmax, MINIMP, MAXIMP)
         abrupt = standard & (k > stiffest)
         b = jnp.where(abrupt, 2 * dr * jnp.sqrt(stiffest), b)

@@ -68,6 +68,7 @@ def moving(m: Model, d: Data, geoms: Placed) -> Moving:
     """Return all geoms with their displacements, `[ngeom, *W]`, from the velocities before the
     step.
     """
+    # Velocity of each body, evaluated at the center of its geom.
     twist = take(moving_sums(m, d.cdof.scale(d.qvel)), m.geom_bodyid)
     arm = geoms.pos - take(d.subtree_com, m.body_rootid[m.geom_bodyid])
     h = m.opt.timestep
@@ -97,6 +98,7 @@ def may_meet(a: Moving, b: Moving, reach: Array, plane: bool) -> Array:
     within reach.
     """
     offset, way = b.start.pos - a.start.pos, b.shift - a.shift
+    # Height over the plane at both ends of the step.
     if plane:
         normal = a.start.axis
         gap = normal.dot(offset)

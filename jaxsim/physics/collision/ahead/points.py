@@ -66,11 +66,13 @@ def flat_points(m: Model, a: Placed, b: Placed, meeting: Meeting) -> Ends:
     MuJoCo removes the inflation along the line of the nearest points, which is not orthogonal to
     the faces: the points move along the faces.
     """
+    # Patches of the inflated shapes; otherwise the nearest points.
     growth = grown(m, meeting)
     reach = jnp.where(meeting.there, growth, -FAR)
     touch = convex_convex(a, b, assets(m), reach)
     there = touch.dist < FAR
     several = jnp.sum(there, axis=0) > 1
+    # Points on the original surfaces, moved along the faces.
     half = touch.normal.scale(0.5 * touch.dist)
     aside = (slots(meeting.normal) - touch.normal).scale(0.5 * growth[None])
     patch = Ends(touch.pos - half - aside, touch.pos + half + aside, there)
@@ -157,6 +159,7 @@ def _lowest_of(assets: Assets, s: Solid, down: Vec, growth: Array, height: Array
 def _face(assets: Assets, s: Solid, feature: Array, down: Vec) -> tuple[Array, Array]:
     """Return the face at a feature that looks down most, and whether it looks down at all."""
     faces = faces_at(assets, s, feature)
+    # Cosine between the normals of the faces and the downward direction.
     looks = normal_of(assets, s, jnp.maximum(faces, 0)).dot(in_front(down, faces))
     looks = jnp.where(faces >= 0, looks, -1)
     best = jnp.argmax(looks, axis=0).astype(jnp.int32)
@@ -172,6 +175,7 @@ def _edge(assets: Assets, s: Solid, feature: Array, down: Vec) -> tuple[Array, A
     directions = down.map(lambda x: jnp.broadcast_to(x, ends.shape))
     start = end_of(assets, s, feature, down)
     way = end_of(assets, s, jnp.maximum(ends, 0), directions) - start[None]
+    # First edge orthogonal to the downward direction, up to EDGE_LIES.
     level = (jnp.abs(way.normalize().dot(directions)) < EDGE_LIES) & (ends >= 0)
     first = jnp.argmax(level, axis=0).astype(jnp.int32)
     end = jnp.maximum(jnp.take_along_axis(ends, first[None], axis=0)[0], 0)

@@ -48,10 +48,12 @@ def obstacles(m: Model, plan: Layout, geom: np.ndarray, other: np.ndarray, acts:
       acts: which candidate pairs have an active contact, `[npairs, *W]`.
     """
     first, second = plan.pairs.geom1, plan.pairs.geom2
+    # Candidate pair of any two geoms, -1 for none.
     pair = np.full((m.ngeom, m.ngeom), -1)
     geoms = np.flatnonzero(second < m.ngeom)  # flexes are no obstacles
     first, second = first[geoms], second[geoms]
     pair[first, second] = pair[second, first] = geoms
+    # Only planes and convex geoms are obstacles, except the geom that would be hit.
     followed = np.isin(m.geom_type, (GeomType.PLANE, *CONVEX))
     known = np.where(followed, pair[geom], -1)
     known[np.arange(len(geom)), other] = -1
@@ -91,6 +93,7 @@ def in_sight(
     way, sees = jax.tree.map(lambda *x: jnp.concatenate(x), *rays)
     start, end = lax.stop_gradient(way)
     geoms = np.arange(m.ngeom, dtype=np.int32)
+    # A hit within the length of a ray hides the point.
     hits = cast(m, d, Rays(start, end - start, (), sees=sees), geoms)
     hidden = ((hits.dist >= 0) & (hits.dist <= 1)).reshape(3, *shape)
     return ~jnp.any(hidden, axis=0)

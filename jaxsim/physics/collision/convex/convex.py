@@ -107,6 +107,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
         patch = None if found.patch is None else found.patch._replace(reach=reach)
         return contacts(set_, at_solution(set_, feature), patch)
 
+    # Differentiate at fixed features; slots without contact have zero tangents.
     _, change = jax.jvp(touch, (assets, lanes, reach), tangents)
     real = found.near[None] & (out[0] < FAR)
     change = jax.tree.map(lambda x: jnp.where(real, x, 0), change)

@@ -68,6 +68,7 @@ class Difference(NamedTuple):
 
         On a shape that touches with a `flat` cap it is the corner's own point.
         """
+        # Points of both shapes in their own frames.
         pos, rot = in_front((self.pos, self.rot), corner.y)
         back = rot.T @ (corner.b - pos)
         points = jax.tree.map(lambda *x: jnp.stack(x), corner.a, back)
@@ -102,16 +103,18 @@ class Difference(NamedTuple):
           the cap, from the first to the second shape; and where between the middle and the first
           corner the other point is, 0 to 1 if it is over the cap.
         """
+        # Cap on the side of the other shape, with its normal in the frame of the first.
         directions = self._directions(n)
         size, d = (select(second, x[1], x[0]) for x in (self.both.size, directions))
         zero = jnp.zeros_like(size.x)
         axis = Vec(zero, zero, jnp.where(d.z > 0, zero + 1, -1))
         normal = select(second, -(self.rot @ axis), axis)
         far = self.farthest(normal)
-        # the first corner where the other point is, seen from the axis
+        # First corner in the direction of the other point, seen from the axis.
         other = select(second, self.rot.T @ (far.a - self.pos), far.b)
         out = Vec(other.x, other.y, zero)
         first = out.normalize(fallback=Vec(zero + 1, zero, zero))
+        # Three corners of the rim, each with the support point of the other shape.
         corners = []
         for angle in (0, 2 * np.pi / 3, 4 * np.pi / 3):
             c, s = float(np.cos(angle)), float(np.sin(angle))

@@ -199,6 +199,7 @@ def _box_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
 
 def _cap_corner(assets: Assets, s: Solid, face: Array, k: Array) -> Vec:
     """Return a corner of the polygon that approximates a cap."""
+    # Corners on the rim, clockwise from outside on either cap.
     angles = 2 * np.pi * np.arange(CAP_CORNERS) / CAP_CORNERS
     k = jnp.where(face > 0, -k, k) % CAP_CORNERS
     dtype = s.size.x.dtype
@@ -226,6 +227,7 @@ def ends_at(assets: Assets, s: Solid, feature: Array) -> Array:
 
 def end_of(assets: Assets, s: Solid, feature: Array, d: Vec) -> Vec:
     """Return the surface point of an edge's end along `d`, a unit vector."""
+    # Point of the core, then the radius of a capsule.
     s = in_front(s, feature)
     point = point_on(assets, s, feature, d)
     if GeomType.CAPSULE not in assets.kinds:

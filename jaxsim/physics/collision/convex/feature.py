@@ -134,6 +134,7 @@ def _with(f: Feature, corner: Corner, wanted: Array) -> Feature:
     new = wanted & f.inside & ~jnp.any(f.flat, axis=0)
     for known in corners:
         new = new & ~same_features(corner, known)
+    # Fill the second or the third corner, whichever is free.
     second, third = new & ~f.needed[0], new & f.needed[0] & ~f.needed[1]
     corners[1] = select(second, corner, corners[1])
     corners[2] = select(third, corner, corners[2])
@@ -190,6 +191,7 @@ def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
 
 def residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
     """Return the corners `[3, n]` of a feature, and the squared residual of its equations [m2]."""
+    # Part of the mean orthogonal to the normal, and differences of the support values.
     y = f.moved(set_, f.normal).y
     x = _mean(y, f.weight)
     along = f.normal.dot(x)
@@ -203,6 +205,7 @@ def residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
 def stepped(set_: Difference, f: Feature, longest: Array | None = None) -> Feature:
     """Return the feature after one Newton step, of at most `longest` [rad] in the normal."""
     _, t1, t2 = (lax.stop_gradient(v) for v in contact_frame(f.normal).rows)
+    # Newton step in the tangent plane, of limited length; a NaN or a long step is discarded.
     equations = _equations(set_, f, (t1, t2))
     d1, d2, w2, w3 = _newton(equations, f.needed)
     if longest is not None:
@@ -219,6 +222,7 @@ def _equations(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equa
     """Assemble the residuals and the Newton matrix, which is held fixed under differentiation."""
     n = f.normal
     held = lax.stop_gradient((set_, n))
+    # Corners and their mean at the present normal.
     y = f.moved(set_, n).y
     x = _mean(y, f.weight)
     t1, t2 = tangents
@@ -228,6 +232,7 @@ def _equations(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equa
     for t in tangents:
         _, slope = jax.jvp(lambda n: f.moved(held[0], n).y, (held[1],), (t,))
         slopes.append(_mean(slope, f.weight))
+    # Hessian H of the Lagrangian in the tangent plane, and the constraint columns E.
     depth = lax.stop_gradient(n.dot(x))
     e2, e3 = y[1] - y[0], y[2] - y[0]
     H = (

@@ -114,9 +114,12 @@ def _verdict(
     cutoff: Array,
 ) -> Array:
     """Return the state of a lane: go on, origin inside, converged, or farther than the cutoff."""
+    # Farther than the cutoff: the support value bounds the distance from below.
     apart = (ahead > 0) & (ahead * ahead > cutoff * cutoff * square) & (cutoff >= 0)
+    # Converged: the new vertex is known, or reduces the distance by rounding errors only.
     known = known & (square - ahead <= 1e-4 * square)  # a curved feature has many support points
     still = (square - ahead <= 8 * eps * jnp.maximum(square, eps * scale * scale)) | known
+    # The origin is inside or at the boundary, or rounding made the point worse.
     tiny = next_square <= (16 * eps * scale) ** 2
     worse = ~within & ~tiny & (next_square >= square)
     verdict = jnp.where(within | tiny, INSIDE, GO_ON)
@@ -166,6 +169,7 @@ HOLDS = 8  # added to the index of the part if the origin is in the tetrahedron
 
 def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
     """Return which of the three edges and three triangles at the new corner is nearest, 0 to 5."""
+    # Squared distances of the edges, and of triangles that contain the projection of the origin.
     squares = [_on_edge(w, e)[1] for e in edges]
     for k in range(3, 6):
         _, _, square, inside = _on_triangle(w, edges[SECOND[k]], edges[THIRD[k] or 0])
@@ -210,6 +214,7 @@ def _holds_origin(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
     edges from it.
     """
     a, b, c = edges
+    # Signed volumes of the four tetrahedra with the origin: inside, all have one sign.
     volume = a.dot(b.cross(c))
     parts = [w.dot(c.cross(b)), w.dot(a.cross(c)), w.dot(b.cross(a))]
     last = volume - sum(parts)

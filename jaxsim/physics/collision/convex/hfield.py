@@ -60,6 +60,7 @@ def hfield_convex(field: Placed, geom: Placed, assets: Fields, reach: Array) -> 
 
 def on_field(field: Placed, solid: Solid, frame: Frame, assets: Fields, reach: Array) -> Touch:
     """Compute the contacts of a height field and shapes given in their own frames."""
+    # Relative pose in the frame of the field; flatten pairs and worlds into lanes.
     pos, rot = field.rot.T @ (frame.pos - field.pos), field.rot.T @ frame.rot
     grid, size = field_of(assets, field.id)
     given = jax.tree.leaves((reach, pos, rot, solid, size))
@@ -108,6 +109,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     kept, filled, lost = _found(assets, over, reach, lambda kept: kept)
 
     def touch(assets: Fields, over: Over) -> tuple[Array, Vec, Vec]:
+        # Differentiate each contact at its fixed features and prism.
         each = jax.tree.map(lambda x: jnp.broadcast_to(x, filled.shape).reshape(-1), over)
         lanes, middle = shapes(assets, each, kept.prism)
         set_ = lanes.difference(assets.convex)
@@ -170,6 +172,7 @@ def _found(
     """
     assets, over, reach = lax.stop_gradient((assets, over, reach))
     n, slots = reach.size, assets.slots
+    # Queue of prisms, and the length of a chunk.
     line = _Line.of(assets, over, reach)
     size = min(TURN * platform().lanes, n * slots)
 
@@ -186,6 +189,7 @@ def _found(
         put = zip(kept, tables(some)[0], strict=True)
         return start + size, number, [k.at[:, place].set(s, mode="drop") for k, s in put]
 
+    # Storage for the contacts of all slots; the loop runs over the queue.
     none = jnp.zeros_like(line.end)
     blank = jax.tree.map(
         lambda x: jnp.zeros((*x.shape[:-1], slots * n), x.dtype),

@@ -134,6 +134,7 @@ def hulls(m: Model) -> Hulls:
 
 def _detect_moved(m: Model) -> Array:
     """Return whether some vertex of a hull differs, in some world, from the loaded model."""
+    # Compare each coordinate with the loaded one, up to rounding.
     vertex, point, tolerance = loaded_hulls(m.structure)
     now = lax.stop_gradient(take(m.mesh_vert, vertex))
     off = [
@@ -218,6 +219,7 @@ def _climbed(h: Hulls, vertex: Array, d: Vec) -> Array:
     MuJoCo, so a hull that is not convex any more has the same result as there.
     """
 
+    # Climb without derivatives, until no lane moves.
     h, d = lax.stop_gradient((h, d))
 
     def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -240,6 +242,7 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
     """
 
     def turn(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        # Indices past the end repeat the last vertex.
         place = jnp.minimum(k * MANY + _counting(MANY, first), jnp.maximum(number - 1, 0)[None])
         listed = first[None] + place * h.worlds
         chosen = _best(listed, hull_vertex(h, listed).dot(_each(d)))
@@ -298,6 +301,7 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
       Coordinates of the corners, counter-clockwise from outside, padded to the largest polygon by
       repeating the last one, `(most_corners, *S)`; and their numbers, S.
     """
+    # Past the last corner the index stays at it.
     t, row = h.tables, row_of(h, face)
     number = _look(t.outline_num, row)
     place = jnp.minimum(_counting(h.most_corners, face), number[None] - 1)
@@ -314,6 +318,7 @@ def hull_ends(h: Hulls, vertex: Array) -> Array:
     t = h.tables
     entry = _entries(h, vertex)
     face, place = _look(t.face, entry), _look(t.place, entry)
+    # Corner before the vertex in the outline of each polygon, cyclically.
     first = _look(t.outline, face)
     last = first + _look(t.outline_num, face) - 1
     end = _look(t.corner, jnp.where(place > first, place - 1, last))
@@ -392,6 +397,7 @@ def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
         """Select by the axis of the largest component."""
         return jnp.where(by_x, a, jnp.where(by_y, b, c))
 
+    # Project on the face of the largest component.
     out = chosen(x, y, z)
     size = jnp.abs(out)
     scale = 1 / jnp.where(size == 0, 1.0, size)
@@ -401,6 +407,7 @@ def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
 
 def _slice(a: Array, b: Array) -> Array:
     """Return the slice of a fan, from coordinates relative to its pole."""
+    # Side of a square around the pole, and the interval on that side.
     on_side = SLICES // 4
     along_a = jnp.abs(a) >= jnp.abs(b)
     depth, across = jnp.where(along_a, a, b), jnp.where(along_a, b, a)

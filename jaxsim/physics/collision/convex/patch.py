@@ -119,6 +119,7 @@ def _cut_polygon(
     """Clip the subject by the sides of the reference face."""
     face, most = facing.face, most_corners(assets)
     every = jnp.arange(most, dtype=jnp.int32)[:, None]
+    # Subject polygon, and the number of sides of the reference face.
     points = _points(assets, cutter, subject, facing, every, reach)
     number = _corners(assets, subject, facing)
     sides = corners_of(assets, cutter.shape, face)
@@ -175,6 +176,7 @@ def contacts(
     assets, facing = set_.assets, patch.facing
     sides = once(sides_of, set_, f)
     cutter, subject = _of(sides, facing.turned), _of(sides, ~facing.turned)
+    # Reference plane, and the points on the subject.
     normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
     origin = cutter.world(corner_of(assets, cutter.shape, facing.face, jnp.zeros_like(facing.face)))
     point = _crossings(assets, cutter, subject, patch) if point is None else point
@@ -188,6 +190,7 @@ def contacts(
     foot = point - normal.scale(rise)
     apart = (foot - point).dot(out)
     dist = jnp.where(edge, rise, apart)
+    # Edge-face: the normal of the reference face, with the sign of the order of the shapes.
     direction = select(edge, select(turned, -normal, normal), -out)
     at = select(edge, point - normal.scale(0.5 * rise), foot - out.scale(0.5 * apart))
     place = jnp.arange(POINTS, dtype=jnp.int32)[:, None]
@@ -207,6 +210,7 @@ def _crossings(assets: Assets, cutter: Side, subject: Side, patch: Patch) -> Vec
     ends = jnp.stack([corner, corner + 1])
     start, end = _two(_points(assets, cutter, subject, facing, ends, patch.reach))
     along = end - start
+    # Intersection of an own line with a clipping plane.
     plane, at = _side_plane(assets, cutter, facing.face, jnp.where(into_own, out, into) - own)
     on_line = start + along.scale(safe_divide(plane.dot(at - start), plane.dot(along)))
 

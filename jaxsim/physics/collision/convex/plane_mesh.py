@@ -30,6 +30,7 @@ def plane_mesh(plane: Placed, mesh: Placed, h: Hulls, reach: Array) -> Touch:
     """Compute the contacts: the lowest vertex first, then the others in the order of
     the outline.
     """
+    # Choose the vertices once, then compute their heights over the plane.
     down = mesh.rot.T @ -plane.axis
     vertex, is_corner = decide(_corners, h, mesh.id, down)
     plane, mesh = slots((plane, mesh))
@@ -50,6 +51,7 @@ def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
     if not h.number:
         none = jnp.zeros(lowest.shape, bool)
         return jnp.stack([lowest] * SLOTS), jnp.stack([~none, none, none, none])
+    # The best aligned polygon at the lowest vertex, and three more of its corners.
     corner = hull_corner(h, lowest, down)
     others = [b.at[corner].get(mode="promise_in_bounds") for b in t.quad]
     touching = [t.corner.at[k].get(mode="promise_in_bounds") for k in others]

@@ -56,6 +56,7 @@ def cut(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Array) -> Pol
     origin, normal = in_front((origin, normal), place)
     number, wanted, line = p.number[None], wanted[None], line[None]
     whole = jnp.maximum(number, 1)
+    # Signed distances of the corners from the plane.
     height = (p.point - origin).dot(normal)
     inside = (place < number) & (height <= 0)
     kept = jnp.sum(inside, axis=0, keepdims=True, dtype=jnp.int32)

@@ -142,6 +142,7 @@ class Prism(NamedTuple):
 
 def range_of(fields: Fields, over: Over, reach: Array) -> Range:
     """Return the prisms under the bounding boxes of geoms in the field's frame."""
+    # Cells under the bounding box, inflated by the reach; none if it is above or below the field.
     low, high = _bounds(fields.convex, over)
     x, y, top, base = over.size
     row, rows = _cells(low.y - reach, high.y + reach, y, over.grid.rows)
@@ -152,6 +153,7 @@ def range_of(fields: Fields, over: Over, reach: Array) -> Range:
 
 def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
     """Return the bounding box of geoms along the axes of the field."""
+    # Support points along both directions of each axis of the field.
     axes = over.rot.rows  # of the field, seen from the geom
     d = jax.tree.map(lambda *x: jnp.stack(x), *axes, *(-axis for axis in axes))
     each = jax.tree.map(lambda x: x[None], over.solid)
@@ -197,6 +199,7 @@ def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
     """
     tops = heights(fields, over, p)
     x, y, _, base = over.size
+    # Size of a cell, and the centroid of the upper triangle.
     dx, dy = (
         2 * half / jnp.maximum(points - 1, 1).astype(half.dtype)
         for half, points in ((x, over.grid.cols), (y, over.grid.rows))
@@ -213,6 +216,7 @@ def shapes(fields: Fields, over: Over, p: Prism) -> tuple[Lanes, Vec]:
     corners = over.solid.corners
     if corners is not None:  # both shapes must have the same tree structure
         corners = tuple(c.map(jnp.zeros_like) for c in corners)
+    # Prism and geom relative to that centroid.
     prism = Solid(kind, size, none, tops.map(lambda top: top - middle.z), corners)
     return Lanes(prism, over.solid, over.pos - middle, over.rot), middle
 

@@ -119,6 +119,7 @@ def _refined(lanes: _Lanes) -> Feature:
 
     def turn(s: _State) -> _State:
         """Take one Newton step for each subset of the current hypothesis."""
+        # Each hypothesis starts with its own features.
         begins = s.k % ITERATIONS == 0
         searched = found.feature._replace(normal=normal)
         start = _start(set_, corners, weight, searched, s.k // ITERATIONS)
@@ -183,6 +184,7 @@ def _pick(x: Array, row: Array) -> Array:
 
 def _pooled(now: _Tried, pool: Corner) -> Corner:
     """Return the pool: the active corners, other known ones, and a new one in the last slot."""
+    # Active corners first, then known ones; a new support point takes the last slot.
     f = now.feature
     count = 1 + f.needed[0].astype(jnp.int32) + f.needed[1].astype(jnp.int32)
     moved = jax.tree.map(lambda mine, all_: _front(mine, all_, count), f.corners, pool)
@@ -203,6 +205,7 @@ def _front(own: Array, pool: Array, count: Array) -> Array:
 
 def _subsets(f: Feature, pool: Corner) -> Feature:
     """Return the feature with each subset of the pool as its corners, `[len(SUBSETS) n]`."""
+    # Constant table of the subsets; missing corners repeat the first.
     size = np.array([len(s) for s in SUBSETS], np.int32)
     index = np.array([(*s, *(s[0],) * (3 - len(s))) for s in SUBSETS]).T
     n = f.normal.x.shape[0]
@@ -228,6 +231,7 @@ def _tiled(x: Tree, times: int) -> Tree:
 
 def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
     """Return the merit of a feature, given the support point along its normal."""
+    # Support value, residual with the gap to the support, and the most negative weight.
     y, square = residual(set_, f)
     first, second = f.weight
     x = y[0] + (y[1] - y[0]).scale(first) + (y[2] - y[0]).scale(second)
@@ -238,6 +242,7 @@ def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
     outside = jnp.minimum(jnp.minimum(first, second), jnp.minimum(1 - first - second, 0))
     gap = h - f.normal.dot(x)
     square = square + gap * gap
+    # NaN becomes the worst possible merit.
     known = jnp.isfinite(h) & jnp.isfinite(square)
     big = float(jnp.finfo(h.dtype).max)
     h, square = jnp.where(known, h, big), jnp.where(known, jnp.maximum(square, floor), big)

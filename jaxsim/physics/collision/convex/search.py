@@ -100,6 +100,7 @@ def contacts(
 
     Differentiable if the points of a patch are not given.
     """
+    # Single contact: midpoint between the surfaces of both shapes.
     a, b = points(set_, f)
     one, other = set_.radii
     dist = f.normal.dot(b - a) - one - other
@@ -107,6 +108,7 @@ def contacts(
     single = jax.tree.map(lambda x: x[None], (dist, middle, f.normal))
     if patch is None:
         return single
+    # Patch contacts, or the single contact in the first slot.
     several = patch_contacts(set_, f, patch, point)
     first = np.arange(POINTS).reshape(POINTS, 1) == 0
     only = jnp.where(first, single[0], FAR), single[1], single[2]
@@ -135,6 +137,7 @@ def _finish(
 ) -> tuple[tuple[Array, Vec, Vec], Feature | None, Patch | None]:
     """Solve for the exact nearest points and compute the contacts."""
     lanes, found, reach = operands
+    # Features of the final simplex, refined by Newton's method.
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
     feature, beyond = solved(set_, feature, NEWTON_TURNS)

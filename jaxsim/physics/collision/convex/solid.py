@@ -161,6 +161,7 @@ def _hull(assets: Assets, s: Solid, d: Vec) -> Array:
 def _prism_corner(assets: Assets, s: Solid, d: Vec) -> Array:
     """Return the corner of a prism: 0 to 2 above, 3 to 5 below."""
     assert s.tops is not None
+    # Upper or lower corners by the sign of d.z, then the best of the three vertical edges.
     up = d.z > 0
     x, y = d.x * s.size.x, d.y * s.size.y
     slope = jnp.where(up, d.z, 0)

@@ -40,15 +40,18 @@ def descend(pair: Pair, x: Vec, iterations: int) -> tuple[Vec, Array]:
         """Take one step; a point stops for good when the line search fails."""
         x, _, stopped = state
         last = k == iterations
+        # Objective and descent direction; stopped points take part in the last step only.
         s = pair.slopes(x)
         value, slope = _objective(s.first, s.second, last), _slope(s, last)
         number = _is_number(slope)
         going = number & (last | ~stopped)
+        # Line search; the point moves only if the objective does not increase.
         new_x, new = _line_search(pair, x, slope, value, going, last)
         better = going & ~(value < new)
         distance = jnp.where(better, new, jnp.where(number, value, MAXVAL))
         return select(better, new_x, x), distance, ~better
 
+    # Broadcast the points to all pairs and worlds, then descend.
     zero = jnp.zeros_like(sum(x.parts) + pair.offset.x + pair.turn.xx)
     x = x.map(lambda c: c + zero)
     x, distance, _ = lax.fori_loop(0, iterations + 1, step, (x, zero, jnp.zeros_like(zero, bool)))

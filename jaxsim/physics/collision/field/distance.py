@@ -56,6 +56,7 @@ class Function(NamedTuple):
 
 def distance(x: Vec, solid: Solid) -> Array:
     """Return signed distances of points in the frames of geoms, `[k, n, *W]` [m]."""
+    # Evaluate every function for all geoms and select.
     first, *others = solid.kinds
     value = function(first).distance(x, solid)
     for kind in others:
@@ -67,6 +68,7 @@ def distance_and_slope(x: Vec, solid: Solid) -> tuple[Array, Vec]:
     """Return signed distances of points, and the descent directions of the search."""
     value, back = jax.vjp(lambda x: distance(x, solid), x)
     (slope,) = back(jnp.ones_like(value))
+    # Replace the gradient for types with a descent direction of their own.
     for kind in solid.kinds:
         turned = function(kind).slope
         if turned is not None:

@@ -51,6 +51,7 @@ class Searched(NamedTuple):
 
 def searched(corners: tuple[Vec, ...], wanted: Array, solid: Solid, fields: Fields) -> Searched:
     """Search faces `[1, n, *W]` where `wanted`."""
+    # Follow all three paths, and assign each initial point to its path.
     x, dist = _ways(corners, solid, fields.iterations)
     way = _steepest(_starts(corners, max(1, fields.starts)), corners, solid)
     hit = wanted & (choose(way, [dist[k : k + 1] for k in range(CORNERS)]) < 0)
@@ -91,6 +92,7 @@ def _starts(corners: tuple[Vec, ...], count: int) -> Vec:
     # Fold the unit square onto the triangle.
     over = u + v > 1
     u, v = abs(over - u), abs(over - v)
+    # Barycentric coordinates to points.
     shares = (per_slot(share, corners[0].x[0]) for share in (1 - u - v, u, v))
     a, b, c = (corner.scale(share) for corner, share in zip(corners, shares, strict=True))
     return a + b + c

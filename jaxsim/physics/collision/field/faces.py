@@ -42,11 +42,13 @@ class Faces:
           The three corners in the frames of the meshes, `[most, n, *W]` each, and which of them
           exist, bool.
         """
+        # Mesh of each geom, and addresses of its faces in the padded lists.
         row = pick(self.row, geoms.id)
         row, number = slots((row, pick(self.number, row)))
         place = per_slot(np.arange(self.most), row[0])
         shape = self.most, *row.shape[1:]
         flat = (self.most * row + place).reshape(-1, *shape[2:])
+        # Positions of the vertices of each corner.
         corners = []
         for corner in self.corner:
             index = pick(corner, flat)
@@ -68,6 +70,7 @@ def faces_of(m: Model, meshes: np.ndarray) -> Faces:
     s = m.structure
     most = int(s.mesh_facenum[meshes].max(initial=1))
     corner = np.zeros((len(meshes), most, CORNERS), np.int32)
+    # Vertex ids of each mesh's faces, in MuJoCo's order.
     for row, mesh in enumerate(meshes):
         start, number = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
         here = slice(start, start + number)

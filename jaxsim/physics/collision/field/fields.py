@@ -70,6 +70,7 @@ class Fields:
             for shape in kinds
             if shape in self.constants
         }
+        # Sizes of 0 become 1, so that functions of other types do not divide by zero.
         size = size.map(lambda c: jnp.where(c > 0, c, 1.0))
         octree = self._octree(ids) if OCTREE in kinds else None
         return Solid(kinds, *slots((kind, size, shapes)), octree)

@@ -49,6 +49,7 @@ def followed(found: Found, a: Placed, b: Placed, fields: Fields) -> Found:
     """
     found = lax.stop_gradient(found)
     pair = pair_of(a, b, fields)
+    # Values and derivatives at the found points, held constant.
     fixed: Pair = lax.stop_gradient(pair)
     tangents = contact_frame(found.normal).rows[1:]
     still, bends = once(_bent, fixed, found.x, tangents)
@@ -105,6 +106,7 @@ def _way_back(
     k1, k2 = (bend.normal1 + bend.normal2 for bend in bends)
     k11, k12, k21, k22 = t1.dot(k1), t1.dot(k2), t2.dot(k1), t2.dot(k2)
     r1, r2 = t1.dot(turned), t2.dot(turned)
+    # Normal equations of the 2 x 2 least-squares problem, solved by Cramer's rule.
     a = k11 * k11 + k21 * k21 + least * least
     b = k11 * k12 + k21 * k22
     c = k12 * k12 + k22 * k22 + least * least

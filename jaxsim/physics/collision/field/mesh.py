@@ -110,6 +110,7 @@ def _search(a: Placed, b: Placed, assets: MeshFields) -> Found:
         face = lax.dynamic_slice_in_dim(faces, jnp.minimum(state.visit, len(faces) - 1), 1)
         return ~last & jnp.any((face < assets.faces.most) & (state.hits < MOST))
 
+    # Visit faces until all meshes have none left or enough contacts.
     zero = jnp.zeros_like(corners[0].x[:1])
     none, far = zero.astype(jnp.int32), jnp.full((MOST, *zero.shape[1:]), FAR, zero.dtype)
     x = Vec(*(jnp.zeros_like(far) for _ in range(3)))
@@ -124,6 +125,7 @@ def _visited(
     """Search one face `[1, n, *W]` of each mesh where `wanted`, and record its contacts."""
     search = searched(corners, wanted, solid, fields)
     hit = search.hit
+    # Ignore searches beyond the limit of contacts.
     hit = hit & (state.hits + running_sum(hit.astype(jnp.int32)) <= MOST)
 
     # Each path ends in one point; points are ordered by the first search that follows the path.

@@ -70,6 +70,7 @@ def octree_distance(x: Vec, octree: Octree) -> Array:
 def _within(x: Array, low: Array, side: Array) -> tuple[Array, Array]:
     """Project on the octree along one axis: coordinate from 0 to 1, and distance to it."""
     half = 0.5 * side
+    # Distance from the boundary, and the projection just inside of it.
     r = x - (low + half)
     over = jnp.abs(r) - half
     outside = over >= 0
@@ -92,10 +93,12 @@ def _leaf(octree: Octree, u: list[Array]) -> tuple[Array, Array, list[Array]]:
     def halve(_, state):
         """Descend by one level."""
         cell, scale, origin = state
+        # Octant of the point: bit k is set in the upper half along axis k.
         upper = [2 * (a * scale - o) >= 1 for a, o in zip(u, origin, strict=True)]
         slot = sum(bit.astype(jnp.int32) << k for k, bit in enumerate(upper))
         child = _look_up(octree.child, 8 * cell + slot)
         inner = child != LEAF
+        # Descend if the child exists; stay in a leaf.
         origin = [
             jnp.where(inner, 2 * o + bit.astype(o.dtype), o)
             for o, bit in zip(origin, upper, strict=True)

@@ -51,6 +51,7 @@ def cylinder(x: Vec, size: Vec) -> Array:
     """Return the distance from a cylinder."""
     side = safe_sqrt(x.x * x.x + x.y * x.y) - size.x
     cap = jnp.abs(x.z) - size.y
+    # Inside, the larger of both distances; outside, the distance from side, cap or rim.
     inside = _larger(side, cap)
     beside, above = _positive(side), _positive(cap)
     return jnp.where(inside < 0, inside, safe_sqrt(beside * beside + above * above))
@@ -60,6 +61,7 @@ def box(x: Vec, size: Vec) -> Array:
     """Return the distance from a box; inside, along the field of `_inside` to the nearest face."""
     over = _over(x, size)
     outside = over.map(_positive).norm()
+    # Inside, the shortest way along the field to a face.
     depth, way = over.map(_depth), _inside(over, size)
     faces = [d * safe_divide(1.0, w) for d, w in zip(depth.parts, way.parts, strict=True)]
     return jnp.where(_is_inside(over), -_smallest(faces), outside)

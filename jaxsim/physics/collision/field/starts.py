@@ -27,11 +27,13 @@ def starting_points(
       *W]`.
     """
     (middle1, half1), (middle2, half2) = box1, box2
+    # Box around the second box in the frame of the first, and the intersection of both.
     middle2 = turn @ middle2 + offset
     half2 = turn.map(jnp.abs) @ half2
     low = _each(jnp.maximum, middle1 - half1, middle2 - half2)
     high = _each(jnp.minimum, middle1 + half1, middle2 + half2)
     meet = (low.x <= high.x) & (low.y <= high.y) & (low.z <= high.z)
+    # Halton points in the intersection.
     share = Vec(*(per_slot(halton(count, base), low.x) for base in BASES))
     low, side = slots((low, high - low))
     return low + _each(jnp.multiply, side, share), meet

@@ -8,8 +8,7 @@ where the segment ends, or leaves that face or edge. Corresponds to `mjc_Capsule
 The nearest point is an end of the segment over a face (or inside the box), or a point facing one of
 the twelve edges. Which of these it is (`Feature`), and along what the segment continues (`Run`), is
 decided first, without derivatives, and encoded in one integer; both parameters t are then computed
-for the decision, so that a gradient passes through one formula. In comments "ahead" means in the
-direction `way` along the segment.
+for the decision, so that a gradient passes through one formula.
 """
 
 from typing import NamedTuple
@@ -79,6 +78,7 @@ def capsule_box(capsule: Placed, box: Placed) -> Touch:
     along the box.
     """
     p, d = once(_in_box, capsule, box)
+    # Decide the features once; then both spheres, each in contact with the box.
     code = decide(_choose, p, d, box.size)
     t = jnp.stack(once(_points, code, p, d, box.size))
     second = decode(code, 10)[4] == 1
@@ -118,6 +118,7 @@ def _choose(p: Vec, d: Vec, size: Vec) -> Array:
     found = _nearest_feature(p, d, size)
     feature = Feature.decode(decode(found, 4), d.x.dtype)
     turn_p, turn_d, turn_size = (Vec(*turned(v.parts, feature.axis)) for v in (p, d, size))
+    # Continuation from an end over a face, from a corner, or from an edge.
     end, corner = feature.end, _nearest_on_edge(turn_p, turn_d, turn_size, *feature.sides).corner
     away = Run(_over_face(p + d.scale(end), size), -end, (end == 0, end != 0, end != 0), end != end)
     at_corner = _from_corner(turn_d, corner, feature.sides)
@@ -203,6 +204,7 @@ def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> N
     """Return the nearest points of the segment and the edge along x at (side1 size.y, side2
     size.z).
     """
+    # Offset of the edge from the segment's center, and squared lengths.
     y, z = side1 * size.y - p.y, side2 * size.z - p.z
     across = d.y * d.y + d.z * d.z
     length = across + d.x * d.x

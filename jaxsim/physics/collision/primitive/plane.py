@@ -89,6 +89,7 @@ def _is_positive(x: Array) -> Array:
 
 def plane_box(plane: Placed, box: Placed) -> Touch:
     """Return the lower end of each of the four space diagonals, in the order of the corners."""
+    # Choose the corners once, then compute their positions.
     sides = [c.scale(s) for c, s in zip(box.rot.cols, box.size.parts, strict=True)]
     heights = tuple(plane.axis.dot(side) for side in sides)
     corner = decide(_lower_corners, heights)

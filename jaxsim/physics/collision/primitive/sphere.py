@@ -61,6 +61,7 @@ def _nearest_on_axes(a: Placed, b: Placed) -> tuple[Array, Array, Array]:
     offset = b.pos - a.pos
     u, v = a.axis, b.axis
     half1, half2 = a.size.y, b.size.y
+    # Nearest points of the two axes.
     across = u.cross(v)
     parallel = across.dot(across) <= PARALLEL
     s, t = nearest_on_segments(offset, u, half1, v, half2)
@@ -86,6 +87,7 @@ def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:
     """Return one contact, with the round side, a cap or a rim."""
     radius, half = cylinder.size.x, cylinder.size.y
     axis = cylinder.axis
+    # Axial and radial coordinates of the sphere's center.
     offset = sphere.pos - cylinder.pos
     along = offset.dot(axis)
     across = offset - axis.scale(along)
@@ -119,6 +121,7 @@ def sphere_box(sphere: Placed, box: Placed) -> Touch:
 
 def sphere_at_box(center: Vec, radius: Array, size: Vec) -> Touch:
     """Return the contact of a sphere with a box in the frame of the box."""
+    # Outside: vector to the nearest point of the box.
     pairs = tuple(zip(center.parts, size.parts, strict=True))
     gap = Vec(*(jnp.clip(c, -s, s) - c for c, s in pairs))
     outer = gap.norm()
