@@ -1,3 +1,1 @@
-"""Array layout of the physics: worlds in the last axis, constant indices, products, factorizations
-(docs/numerics.md).
-"""
+"""Array layout of the physics (docs/numerics.md): worlds last, products, linear systems."""

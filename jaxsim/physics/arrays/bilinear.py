@@ -1,5 +1,4 @@
-"""The products J x, J' f and f x' as one JAX primitive, `bilinear`, with derivative rules of its
-own.
+"""The products J x, J' f and f x' as one JAX primitive with derivative rules of its own.
 
 Each product is linear in both factors, and the cotangent of a factor is one of the other two
 products (`_bar` marks a cotangent):
@@ -10,8 +9,8 @@ products (`_bar` marks a cotangent):
 
 XLA has no fast contraction for arrays whose last axis is the batch. An unrolled sum of products of
 rows compiles to one loop over memory that is vectorized over worlds. One world, and sums longer
-than `WRITE_OUT` terms, use `dot_general`. The derivative rules produce the same forms;
-JAX's own rules would split an unrolled sum into slices and concatenate them again.
+than `WRITE_OUT` terms, use `dot_general`. The derivative rules produce the same forms; JAX's own
+rules would split an unrolled sum into slices and concatenate them again.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,9 +56,7 @@ def outer_sum(pairs: Iterable[tuple[Array, Array]]) -> Array:
 
 
 def _bind(kind: str, a: Array, b: Array) -> Array:
-    """Bind the primitive; `whole` is set on platforms whose compiler does not recompute fused
-    values.
-    """
+    """Bind the primitive; `whole` is set where the compiler does not recompute fused values."""
     product: Array = BILINEAR.bind(a, b, kind=kind, whole=not platform().recomputes)
     return product
 
@@ -210,9 +207,7 @@ ad.defjvp(BILINEAR, _by_first, _by_second)
 
 
 def _batched(factors: tuple, axes: tuple, *, kind: str, whole: bool) -> tuple[Array, int]:
-    """Batch the product with JAX's own rules; the worlds of a call have rules of their
-    own (call/).
-    """
+    """Batch the product with JAX's own rules; a call's worlds have rules of their own (call/)."""
 
     def product(a: Array, b: Array) -> Array:
         return _product(a, b, kind=kind, whole=whole)

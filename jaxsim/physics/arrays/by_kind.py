@@ -29,9 +29,7 @@ def by_kind(kind: np.ndarray, table: Mapping[Any, Callable], like: Array) -> Arr
 
 
 def join(pieces: list) -> Array:
-    """Concatenate arrays along the items; broadcast those that all worlds share if others are not
-    shared.
-    """
+    """Concatenate arrays along the items; broadcast shared ones unless all are shared."""
     if len(pieces) == 1:
         return pieces[0]
     worlds = np.broadcast_shapes(*(p.shape[1:] for p in pieces))

@@ -106,9 +106,7 @@ def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
     one_number: set[Var] = set()
 
     def awaited(values: Iterable) -> list[JaxprEqn]:
-        """Remove from the queue the equations of the filled arrays that these values need; return
-        them.
-        """
+        """Dequeue the equations of the filled arrays that these values need."""
         found = (waiting.pop(v, None) for v in values if not isinstance(v, Literal))
         return [e for eqn in found if eqn for e in (*awaited(eqn.invars), eqn)]
 

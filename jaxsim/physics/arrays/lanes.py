@@ -69,9 +69,7 @@ def for_some(
 
 
 def _order(needed: Array, size: int) -> tuple[Array, Array]:
-    """Return the indices of the active lanes, padded to whole chunks with the index n, and their
-    count.
-    """
+    """Return the indices of the active lanes, padded to whole chunks by n, and their count."""
     n = needed.shape[0]
     # Slot of each active lane, by a prefix sum.
     place = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
@@ -88,9 +86,7 @@ def _with_lanes(value: Tree, size: int) -> Tree:
 
 
 class Form(NamedTuple):
-    """Layout of a value in tables: its tree structure, and each leaf's dtype, shape without lanes
-    and first row.
-    """
+    """Layout of a value in tables: tree structure; dtype, shape and first row of each leaf."""
 
     structure: jax.tree_util.PyTreeDef
     leaves: list[tuple[np.dtype, tuple[int, ...], int]]

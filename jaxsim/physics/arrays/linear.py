@@ -1,5 +1,4 @@
-"""Gather, scatter-add and constant matrix products as JAX primitives that are closed under
-transposition.
+"""Gather, scatter-add and constant matrix products as JAX primitives closed under transposition.
 
 JAX transposes a gather to a scatter, and a product to one with other contracting axes; a fused CPU
 kernel (cpu_kernels.py) can hold neither. These primitives transpose to each other instead:

@@ -41,9 +41,7 @@ VALUES: dict[str, type[Components]] = {
 
 
 def unpack(record: AnyRecord, rank: int) -> AnyRecord:
-    """Convert a record of public arrays (worlds last, `rank` world axes) to the form of the
-    physics.
-    """
+    """Convert a record of public arrays, with `rank` world axes, to the form of the physics."""
     values = {n: _unpack(f, getattr(record, n), rank) for n, f in record.fields.items()}
     return record.converted(values, native=True)
 
@@ -60,9 +58,7 @@ def pack_values(record: type[Record], values: Mapping) -> dict:
 
 
 def unpack_values(record: type[Record], values: Mapping) -> dict:
-    """Convert some public fields of one world to the form of the physics, the inverse of
-    `pack_values`.
-    """
+    """Convert some public fields of one world to the form of the physics."""
     return {n: _unpack(record.fields[n], value, 0) for n, value in values.items()}
 
 
@@ -161,9 +157,7 @@ def worlds(core: Callable, short: Short | None = None) -> Callable:
 
 
 def _may_be_shared(argument: Any) -> bool:
-    """Return whether all worlds may share the leaves of an argument: a model, or one that declares
-    it.
-    """
+    """Return whether all worlds may share an argument: a model, or one that declares it."""
     return isinstance(argument, Model) or getattr(argument, "for_all_worlds", False)
 
 
@@ -210,9 +204,7 @@ def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
 
 
 def is_large(m: Model) -> bool:
-    """Return whether a model has constraint rows and its systems of a tile of worlds exceed the
-    cache.
-    """
+    """Return whether a model has rows, and the systems of a tile of worlds exceed the cache."""
     # The capacity is one contact even if no geoms can collide.
     rows = rows_beside_contacts(m) > 0 or m.structure.ncontact > 1
     return m.nv > LARGE and rows and platform().tiles

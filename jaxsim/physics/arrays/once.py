@@ -63,8 +63,9 @@ def _traced(function: Callable) -> Callable:
 
 
 def encode(digits: tuple) -> jax.Array:
-    """Pack booleans and integers from 0 to 3 into one integer, since XLA:CPU fuses each array
-    separately.
+    """Pack integers from 0 to 3 and booleans into one integer.
+
+    XLA:CPU fuses each array of a result separately.
     """
     code = jnp.zeros(digits[0].shape, jnp.int32)
     for digit in digits:

@@ -1,5 +1,4 @@
-"""Sparse matrices `[rows, nv]` with a constant pattern (coordinate format): tendon Jacobians and
-actuator moments.
+"""Sparse matrices `[rows, nv]` of constant pattern: tendon Jacobians and actuator moments.
 
 Most entries of such a matrix are always zero: a motor moves one dof, a tendon a few. Stages compute
 and multiply the other entries only; the full matrix is assembled only where it is requested.

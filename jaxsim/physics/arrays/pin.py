@@ -16,9 +16,7 @@ from jaxsim.physics.arrays.platform import platform
 
 
 def few(like: Array) -> bool:
-    """Return whether an array of the physics, `[items]` or `[items, worlds]`, has only
-    one world.
-    """
+    """Return whether an array of the physics, `[items]` or `[items, worlds]`, has one world."""
     return like.ndim < 2 or like.shape[-1] == 1
 
 

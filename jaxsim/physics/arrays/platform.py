@@ -95,11 +95,10 @@ _told = jax.make_user_context(default_value=("", None))
 
 
 def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextManager:
-    """Return a context in which programs are compiled for a platform: "cpu", "cuda", "rocm" or
-    "tpu".
+    """Return a context in which programs are compiled for a platform.
 
     Args:
-      name: the platform.
+      name: the platform: "cpu", "cuda", "rocm" or "tpu".
       kernels: use the package's own GPU kernels where XLA would need many. They are compiled for
         "cuda"; on other platforms they are interpreted, slowly, for tests. None: use them if an
         NVIDIA

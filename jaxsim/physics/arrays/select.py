@@ -103,9 +103,7 @@ def _sum_groups(a: Array, table: np.ndarray) -> Array:
 
 
 def largest(a: Array, groups: np.ndarray) -> Array:
-    """Return the largest item in each row of a constant table: `[n, *W]`, `[k, most]`
-    to `[k, *W]`.
-    """
+    """Return the largest item in each row of a table, `[n, *W]`, `[k, most]` -> `[k, *W]`."""
     return jnp.max(take(a, groups.ravel()).reshape(*groups.shape, *a.shape[1:]), axis=1)
 
 
@@ -115,8 +113,7 @@ def total(a: Array) -> Array:
 
 
 def running_sum(a: Array) -> Array:
-    """Return the inclusive prefix sum of the items, `[n, *W] -> [n, *W]`; integers keep their
-    dtype.
+    """Return the inclusive prefix sum of the items, `[n, *W] -> [n, *W]`, in their dtype.
 
     XLA:CPU lowers `cumsum` to a window reduction and transposes the worlds first; a scan does
     neither.

@@ -1,3 +1,1 @@
-"""Collision detection: candidate pairs, broad phase, narrow phase, and the contact list
-of a state.
-"""
+"""Collision detection: candidate pairs, broad phase, narrow phase, and the contact list."""

@@ -137,9 +137,7 @@ def _as_far_as_some(index: Array, rank: Array, place: np.ndarray, most: Array) -
 
 
 def _smallest(values: Array, k: int) -> Array:
-    """Return the k-th smallest of `[n, *W]` in each world, `[1, *W]`, by bisection of
-    the key bits.
-    """
+    """Return the k-th smallest of `[n, *W]` in each world, `[1, *W]`, by bisection."""
     if not platform().scans:  # a sort is one kernel there, an iteration of a loop is several
         return lax.sort(values, dimension=0)[k - 1 : k]
     # The bits of floats, read as integers, have the order of the numbers, reversed for negative

@@ -117,9 +117,7 @@ def contact_reach(m: Model, d: Data, plan: Layout, params: ContactParams) -> Arr
 
 
 def placed_geoms(m: Model, d: Data, plan: Layout) -> Placed:
-    """Return all geoms in the world, with bounding boxes if the broad phase of the plan
-    needs them.
-    """
+    """Return all geoms in the world, with bounding boxes if the broad phase needs them."""
     return placed(m, d)._replace(box=placed_boxes(m, d) if plan.boxes else None)
 
 
@@ -130,9 +128,7 @@ def placed_flexes(m: Model, d: Data) -> Soft:
 
 
 def placed_boxes(m: Model, d: Data) -> tuple[Vec, Vec]:
-    """Return bounding boxes of the geoms: centers in the world, and half sizes along the geom's
-    axes.
-    """
+    """Return bounding boxes: centers in the world, and half sizes along the geoms' axes."""
     middle, half = (Vec(*(m.geom_aabb[:, k + j] for j in range(3))) for k in (0, 3))
     return d.geom_xpos + d.geom_xmat @ middle, half
 

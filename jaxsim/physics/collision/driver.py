@@ -148,13 +148,13 @@ def candidates(
     """
     if layout.empty:
         return None
+    # Groups of geom pairs.
     parts = [
-        # Groups of geom pairs.
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
     ]
-    # Groups that involve flexes.
     if layout.soft and flexes is not None:
+        # Groups that involve flexes.
         none = no_item(flexes[0])
         parts = [
             (as_soft(p, g, layout, none), over)
@@ -186,8 +186,8 @@ def choose(
     order = np.arange(layout.points) if layout.soft else layout.order()
     places = min(layout.capacity, layout.points)
     packed = not layout.all or (free and _pays(points))
-    # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
     if not packed:
+        # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
         chosen, pair = take(points.touch, order), points.pair.ordered(order)
         exists = take(points.found, order)
         count = total(exists.astype(chosen.dist.dtype)).astype(jnp.int32)

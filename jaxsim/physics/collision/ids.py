@@ -111,9 +111,7 @@ Ids = Fixed | Chosen
 
 
 def _each_once(select: Callable[[Array], Array], x: Tree) -> Tree:
-    """Apply a gather to the arrays of a tree; an array that occurs several times is
-    gathered once.
-    """
+    """Gather from the arrays of a tree; an array that occurs several times is gathered once."""
     leaves, tree = jax.tree.flatten(x)
     selected = {id(a): select(a) for a in leaves}
     return jax.tree.unflatten(tree, [selected[id(a)] for a in leaves])

@@ -75,9 +75,7 @@ def listed(m: Model, d: Data, found: Found) -> Contact:
 
 
 def _of_flexes(m: Model, c: Contacts, stack: Callable[[Iterable[Array]], Array]) -> dict:
-    """Return the flex ids of both sides of contacts, and the element and vertex numbers within
-    them.
-    """
+    """Return flex ids of both sides of contacts, and element and vertex ids within them."""
     tables = dict(zip(("flex", "elem", "vert"), item_ids(m.structure), strict=True))
     if c.item is None:
         nothing = jnp.full_like(c.dist, -1, jnp.int32)
@@ -132,8 +130,7 @@ def picked(x: Tree, index: Array) -> Tree:
 
 
 def contacts_of(m: Model, d: Data) -> Contacts | None:
-    """Return the contacts that belong to the results in `d`: those of this step, or else of its
-    list.
+    """Return the contacts that belong to the results in `d`, of this step or of its list.
 
     Returns:
       None for a model that cannot have any, and if all trees are asleep.
@@ -208,9 +205,7 @@ def from_list(m: Model, contact: Contact) -> Contacts:
 
 
 def _soft_ids(m: Model, contact: Contact) -> tuple:
-    """Return existence, items, geoms and bodies of both sides, for contacts of which some involve
-    flexes.
-    """
+    """Return existence, items, geoms and bodies of both sides of contacts with flexes."""
     if contact.flex is None:
         raise ValueError("d.contact: made for a model without contacts of flexes; use make_data(m)")
     item, geom, body = [], [], []

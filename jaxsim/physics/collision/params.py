@@ -61,9 +61,7 @@ class ContactParams(NamedTuple):
 
 
 def contact_params(m: Model, pairs: Pairs) -> ContactParams:
-    """Return the parameters of all pairs: mixed from both geoms, of a `<pair>`, or the model's
-    override.
-    """
+    """Return the parameters of all pairs: mixed from geoms, of `<pair>`, or the override."""
     # Mix the geoms' parameters; `<pair>` elements and the override replace them.
     named = pairs.predefined >= 0
     mixed = _mixed(m, pairs)
@@ -86,9 +84,7 @@ def contact_params(m: Model, pairs: Pairs) -> ContactParams:
 
 
 def _mixed(m: Model, pairs: Pairs) -> ContactParams:
-    """Return the parameters of the geom with higher priority, or the mix of both for equal
-    priority.
-    """
+    """Return the parameters of the geom of higher priority, or the mix for equal priority."""
     s = m.structure
     g1, g2 = pairs.geom1, pairs.geom2
     soft = bool((g2 >= s.ngeom).any())

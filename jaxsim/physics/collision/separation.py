@@ -107,9 +107,7 @@ def meetings(s: Structure, pairs: Iterable[tuple[int, int]]) -> Meetings:
 
 
 def all_meetings(m: Model) -> Meetings:
-    """Return the extent for any two geoms that have a distance, from one representative of each
-    type.
-    """
+    """Return the extent for any two geoms that have a distance, one geom for each type."""
     s = m.structure
     # One geom per combination of type, distance function, mesh and hull.
     mesh = np.where(np.any(s.geom_type == SDF) & (s.geom_type == MESH), s.geom_dataid, -1)
@@ -243,26 +241,20 @@ FAMILIES = (
 
 
 def lack(m: Model, geom1: int, geom2: int) -> str | None:
-    """Return why two geoms have no distance here although MuJoCo computes one; None if
-    they have.
-    """
+    """Return why two geoms have no distance here although MuJoCo has one; None if they have."""
     types = m.geom_type[[geom1, geom2]]
     lacks = (_lack_beside(m, g, t) for g, t in ((geom1, types[1]), (geom2, types[0])))
     return next(filter(None, lacks), None)
 
 
 def lack_of(m: Model, geom: int) -> str | None:
-    """Return why a geom has no distance to some other geom although MuJoCo computes
-    one, or None.
-    """
+    """Return why a geom has no distance to some other geom although MuJoCo has one, or None."""
     lacks = (_lack_beside(m, geom, t) for t in np.unique(m.geom_type))
     return next(filter(None, lacks), None)
 
 
 def _lack_beside(m: Model, geom: int, other: int) -> str | None:
-    """Return why a geom has no distance to geoms of some type although MuJoCo computes one, or
-    None.
-    """
+    """Return why a geom has no distance to a type of geoms although MuJoCo has one, or None."""
     kind = m.geom_type[geom]
     if family(kind, other) < 0:
         return None

@@ -77,9 +77,7 @@ def slots(x: Tree) -> Tree:
 
 
 def per_slot(numbers: list[int] | np.ndarray | tuple, like: Array) -> np.ndarray:
-    """Return constants, one per contact point, to broadcast with `like` `[n, *W]`: shape `[k, 1,
-    1...]`.
-    """
+    """Return constants, one per contact point, as `[k, 1, 1...]` for `like` `[n, *W]`."""
     return np.asarray(numbers, like.dtype).reshape((-1,) + (1,) * len(like.shape))
 
 
@@ -101,9 +99,7 @@ CYCLIC = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
 
 def turned(parts: tuple, axis: Array | int) -> tuple:
-    """Permute three values, one per axis, cyclically so that that of `axis` (static or traced) is
-    first.
-    """
+    """Permute three values, one per axis, cyclically; `axis` (static or traced) comes first."""
     if isinstance(axis, int):
         return tuple(parts[k] for k in CYCLIC[axis])
     return tuple(choose(axis, [parts[CYCLIC[a][k]] for a in range(3)]) for k in range(3))

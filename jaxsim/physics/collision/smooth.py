@@ -63,8 +63,7 @@ def beyond(distance: Array, smooth: Array | None) -> Array:
 
 
 def felt(distance: Array, smooth: Array, active: Array) -> tuple[Array, Array]:
-    """Return the distance s(r) and the weight w(r) with which contacts enter their rows, see the
-    module.
+    """Return the distance s(r) and the weight w(r) of contacts in their rows, see the module.
 
     Args:
       distance: r, distance of the surfaces minus margin, `[n, *W]` [m].

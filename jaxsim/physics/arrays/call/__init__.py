@@ -1,6 +1,4 @@
-"""The JAX primitive `physics`, which wraps a whole physics function and has its own rules
-(call.py).
-"""
+"""The JAX primitive `physics`: a whole physics function with transformation rules of its own."""
 
 # Importing these modules registers the rules of the primitive.
 from jaxsim.physics.arrays.call import batched, rules  # noqa: F401

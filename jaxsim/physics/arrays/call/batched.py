@@ -68,9 +68,7 @@ def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: Call) -> l
 
 
 def _shortened(leaves: list[Array], own: list[bool], size: int, call: Call) -> list[Array]:
-    """Evaluate a tile of worlds by the shortcut if it is valid in all of them, else by the full
-    call.
-    """
+    """Evaluate a tile of worlds by the shortcut if all of them allow it, else by the full call."""
     assert call.shortcut is not None
     holds, short = call.shortcut
     # Evaluate the condition without derivatives, and branch on whether it holds in every world.
@@ -152,9 +150,7 @@ def _in_more_worlds(
         return each
 
     def first(a: Array, has: bool, is_one: bool) -> tuple[Array, bool]:
-        """Return the argument with all worlds first and True, or one value for all worlds and
-        False.
-        """
+        """Return the argument with all worlds first and True, or one for all and False."""
         if is_one and not has:
             return a[..., 0], False
         a = a if has else a[None]

@@ -1,5 +1,4 @@
-"""A physics function as one JAX primitive, which keeps worlds in the last axis under any order of
-`jit`, `vmap`, `grad`, `jvp` and `scan`.
+"""A physics function as one JAX primitive that keeps worlds last under any transformation.
 
 A physics function is written once for one world and for many, whose axis is the last of its arrays.
 JAX's own `vmap` would batch operation by operation with the batch axis first, several times slower,
@@ -38,9 +37,7 @@ Leaves = Sequence[Array]
 
 
 class Like(NamedTuple):
-    """Shape and dtype of an argument without its worlds; `one` if all worlds share it (last axis
-    1).
-    """
+    """Shape and dtype of an argument without its worlds; `one`: all worlds share it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -60,8 +57,7 @@ class Like(NamedTuple):
 
 
 class Shortcut(NamedTuple):
-    """A less expensive call that replaces the full one for a tile of worlds if all of them allow
-    it.
+    """A less expensive call for tiles of worlds that all allow it.
 
     Attributes:
       holds: call with the same arguments that returns a bool: whether the shortcut is valid.
@@ -122,9 +118,7 @@ class Call:
         return self._derived[make, *how]
 
     def function(self, worlds: int | None, staged: bool) -> Callable[..., list[Array]]:
-        """Return the function for a number of worlds; its cached trace while a program
-        is traced.
-        """
+        """Return the function for a number of worlds, or its cached trace within a program."""
         if not staged:
             return partial(self.run, worlds, False)
 

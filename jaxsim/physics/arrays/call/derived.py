@@ -30,8 +30,9 @@ def with_ends(call: Call) -> Call:
 
 
 def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
-    """Return the JVP of a call: tangents of the floating-point results from tangents of some
-    arguments.
+    """Return the JVP of a call with respect to some arguments.
+
+    The results are the tangents of the floating-point results.
 
     Args:
       call: the function to differentiate.
@@ -76,8 +77,7 @@ def tangent(call: Call, active: tuple[bool, ...], ends: int) -> Call:
 
 
 def transposed(call: Call, like: tuple[Like, ...], given: tuple[bool, ...]) -> Call:
-    """Return the transpose of a call: cotangents of its linear arguments from those of some
-    results.
+    """Return the transpose of a call: cotangents of its linear arguments.
 
     Args:
       call: linear in its last `linear` arguments.

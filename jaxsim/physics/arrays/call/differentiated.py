@@ -23,8 +23,8 @@ _differentiated = jax.make_user_context(default_value=False)
 
 
 def differentiated() -> bool:
-    """Return whether a derivative is taken of the code being traced; it must be free of `while`
-    loops.
+    """Return whether a derivative is taken of the code being traced: it must have no
+    `while` loop.
     """
     return bool(_differentiated.value)
 

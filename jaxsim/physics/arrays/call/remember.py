@@ -116,9 +116,7 @@ def recording(program: ClosedJaxpr) -> tuple[ClosedJaxpr, int]:
 
 
 def recalling(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return the program that takes its solver solutions after its arguments instead of
-    iterating.
-    """
+    """Return the program that takes its solver solutions after its arguments."""
     found = _recalling(program.jaxpr)
     needed, _ = partial_eval.dce_jaxpr(found, [True] * len(found.outvars), True)
     return program.replace(jaxpr=needed)

@@ -1,3 +1,1 @@
-"""Linear systems `[n, n, *W]`: factorizations, solutions, inverses, and symmetric
-matrix formats.
-"""
+"""Linear systems `[n, n, *W]`: factorizations, solutions, inverses, symmetric matrix formats."""

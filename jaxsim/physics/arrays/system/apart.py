@@ -68,8 +68,7 @@ class Apart:
         above: np.ndarray,
         solver: Callable[[Array, Array], Array],
     ) -> Self:
-        """Return the symmetric matrix whose entry i, j is sum_c f_c[i] x_c[j], for j an ancestor of
-        i or i.
+        """Return the symmetric matrix of entries sum_c f_c[i] x_c[j], for j above i or equal.
 
         Args:
           f, x: components, `[n, *W]` each.
@@ -128,9 +127,7 @@ class Apart:
         return _in_order(found, self.parts)
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """Return A + J' G, where J' G is symmetric and zero between the blocks; J and G `[rows, n,
-        *W]`.
-        """
+        """Return A + J' G, symmetric and zero between blocks; J and G `[rows, n, *W]`."""
         new = []
         for block, rows in self._each():
             shape = (len(J), *rows.shape, *J.shape[2:])
@@ -152,9 +149,7 @@ class Apart:
         return replace(self, blocks=new)
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, *W]` added at constant indices, which are symmetric and
-        ordered.
-        """
+        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
         new = []
         for block, rows in self._each():
             place = np.full((2, self.size), -1)  # index of each row in its block, block of each row
@@ -210,9 +205,7 @@ def _of_parts(x: Array, rows: np.ndarray) -> Array:
 
 
 def _in_order(found: list[Array], parts: Parts) -> Array:
-    """Scatter the items of the blocks of all sizes back to `[n, *W]`, the inverse of
-    `_of_parts`.
-    """
+    """Return the items of the blocks of all sizes as `[n, *W]`, the inverse of `_of_parts`."""
     flat = [jnp.swapaxes(a, 0, 1).reshape(-1, *a.shape[2:]) for a in found]
     # Invert the permutation from rows to blocks.
     order = np.concatenate([rows.T.ravel() for rows in by_size(parts)])

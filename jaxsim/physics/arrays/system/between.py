@@ -98,9 +98,7 @@ def added(out: Array, values: Array, index: Array, axis: int = 0) -> Array:
 
 
 def _spread(values: Array, index: Array, number: int) -> Array:
-    """Sum values of contacts by index, with a one-hot product: `[ncon, ..., *W]` to `[number, ...,
-    *W]`.
-    """
+    """Sum values of contacts by index, `[ncon, ..., *W]` -> `[number, ..., *W]`."""
     here = equal(index, number, values.dtype)
     # One world: a matrix product with the one-hot encoding.
     if few(index):

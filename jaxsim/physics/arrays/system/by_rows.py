@@ -45,9 +45,7 @@ def solve_by_rows(A: Array, b: Array) -> Array:
     system = lax.fori_loop(0, n, eliminate, system)
 
     def back(turn: Array, x: Array) -> Array:
-        """Back substitution: subtract the contribution of one solved unknown from the
-        rows above.
-        """
+        """Substitute one solved unknown in the rows above."""
         k = n - 1 - turn
         known = pin(lax.dynamic_slice_in_dim(x, k, 1), b)
 

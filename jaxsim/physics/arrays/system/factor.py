@@ -145,9 +145,7 @@ class Whole:
         return replace(self, matrix=self.matrix + eye * values[:, None])
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, *W]` added at constant indices, which are symmetric and
-        ordered.
-        """
+        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
         place = self.matrix.at[row, column]
         matrix = place.add(values, unique_indices=True, indices_are_sorted=True)
         return replace(self, matrix=matrix)
@@ -235,9 +233,7 @@ def _of_worlds(A: Array, like: Array) -> Array:
 
 
 def inverse_spd(A: Array) -> Array:
-    """Return the inverse of a symmetric positive definite matrix, `[n, n, *W]`, for
-    many products.
-    """
+    """Return the inverse of a symmetric positive definite matrix `[n, n, *W]`."""
     n = A.shape[0]
     if n == 0:
         return A
@@ -293,9 +289,7 @@ class InverseParts(NamedTuple):
         return out
 
     def _parts(self, J: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield the columns of J of each block size, `[size, k, parts of all worlds]`, with the
-        blocks.
-        """
+        """Yield columns of J by block size, `[size, k, parts of all worlds]`, and the blocks."""
         k, worlds = len(J), J.shape[2:]
         if not k:
             return

@@ -15,9 +15,7 @@ from jaxsim.physics.arrays.select import column, diagonal
 
 
 def ltdl(A: Array) -> tuple[Array, Array]:
-    """Return L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`, with
-    A = L' D L.
-    """
+    """Factorize A = L' D L: L `[n, n, *W]`, unit lower triangular, and the diagonal D `[n, *W]`."""
     n = A.shape[0]
     if not n:
         return A, A[:, 0]

@@ -1,12 +1,11 @@
-"""A symmetric matrix of many worlds, stored as lower triangle by panels of columns, with an
-unrolled left-looking Cholesky factorization.
+"""Left-looking blocked Cholesky, unrolled, of the lower triangle of a matrix of many worlds.
 
-The solver assembles a Hessian and solves with it once. The upper triangle is neither assembled nor
-read, and the panels (`PANEL` columns, from the diagonal down) are those of the factorization, which
-halves the work of both. Left-looking: each panel first subtracts the products with all finished
-columns to its left (Golub and Van Loan, Matrix Computations, section 4.2), then is factorized
-itself (`_columns`). Rows B appended below the matrix become B L'^-1, so a right-hand side b'
-appended there is forward-substituted for free (`_factor`); `_back` solves L' x = y.
+The solver assembles a symmetric matrix and solves with it once. The upper triangle is neither
+assembled nor read, and the panels (`PANEL` columns, from the diagonal down) are those of the
+factorization, which halves the work of both. Left-looking: each panel first subtracts the products
+with all finished columns to its left (Golub and Van Loan, Matrix Computations, section 4.2), then
+is factorized itself (`_columns`). Rows B appended below the matrix become B L'^-1, so a right-hand
+side b' appended there is forward-substituted for free (`_factor`); `_back` solves L' x = y.
 
 Everything that a later panel reads is pinned: otherwise XLA would recompute the whole history of an
 entry in each of its users. `done` holds the finished columns by panel.
@@ -45,9 +44,7 @@ class Symmetric(Protocol):
         """Return A with a diagonal `[n, *W]` added."""
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, *W]` added at constant indices, which are symmetric and
-        ordered.
-        """
+        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
 
     def takes(self, between: Between) -> bool:
         """Return whether `plus_between` supports these contacts; otherwise use `plus_products`."""
@@ -106,9 +103,7 @@ class Lower:
         return replace(self, panels=new)
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, W]` added at constant indices, which are symmetric and
-        ordered.
-        """
+        """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
         new = []
         for panel in self.panels:
             height, width, _ = panel.shape
@@ -171,9 +166,7 @@ def _solved(A: Lower, b: Array) -> Array:
 
 
 def _columns(panel: Array) -> list[Array]:
-    """Return the columns of L from those of an updated panel; entries above the diagonal are
-    unused.
-    """
+    """Return the columns of L from those of an updated panel; not valid above the diagonal."""
     columns: list[Array] = []
     for t in range(panel.shape[1]):
         # Subtract the earlier columns of the panel, then divide by the root of the pivot.

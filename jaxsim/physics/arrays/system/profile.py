@@ -1,5 +1,4 @@
-"""A skyline symmetric matrix of one world whose profile depends on the state, with a blocked LDL^T
-factorization.
+"""Blocked LDL^T of a skyline matrix of one world whose profile depends on the state.
 
 A hundred boxes have six hundred dofs, but the Hessian of the solver couples only the dofs of one
 box, and those of boxes in contact. Row p of the upper triangle is zero behind its `last` column
@@ -56,9 +55,7 @@ class Profile:
 
     @classmethod
     def of_parts(cls, A: Apart, parts: Sequence[Sequence[int]]) -> Self:
-        """Return the skyline form of a matrix of one world that is stored by its
-        diagonal blocks.
-        """
+        """Return the skyline form of a block-diagonal matrix of one world."""
         return cls(A.dense(ROWS, PIECE), jnp.asarray(_ends(parts, A.size)))
 
     @property
@@ -85,9 +82,7 @@ class Profile:
         return between.are_ranges and between.used is not None
 
     def plus_between(self, between: Between) -> Self:
-        """Return A + J' W J, of contacts that touch one or two ranges of rows each; extend the
-        profile.
-        """
+        """Return A + J' W J of contacts on one or two ranges of rows; extend the profile."""
         table, n = between.table.astype(np.int32), self.size
         start, end, k = table[:, 0], table.max(axis=1), table.shape[1]
         groups = [jnp.maximum(g, 0) for g in between.group]

@@ -1,5 +1,4 @@
-"""A symmetric matrix of many worlds, stored as lower triangle in a few steps of a staircase, with a
-left-looking blocked Cholesky factorization in loops.
+"""Left-looking blocked Cholesky in loops, of the lower triangle of a matrix of many worlds.
 
 `Lower` (lower.py) stores panels of exactly their height, and its unrolled program grows with the
 square of the rows. Here blocks of `WIDTH` columns are grouped into `STEPS` steps; all blocks of a
@@ -114,9 +113,7 @@ class Steps:
         return self.plus_entries(place, place, values)
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, W]` added at constant indices, which are symmetric and
-        ordered.
-        """
+        """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
         new = []
         for step, start in self._starts():
             height = WIDTH * step.shape[1]
@@ -260,9 +257,7 @@ def _factored(step: Array, start: int, done: list[tuple[Array, int]]) -> Array:
 
 
 def _said(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
-    """Return the contributions of finished steps to a panel with its diagonal at `row`, in one
-    pass.
-    """
+    """Return the contributions of finished steps to a panel whose diagonal is at `row`."""
     # Collect the products of all columns of all finished steps, and sum them in one pass.
     terms: list[tuple[Array, Array, int]] = []
     for step, start in done:
@@ -276,9 +271,7 @@ def _said(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
 
 
 def _without_first(number: int, step: Array, panel: Array) -> Array:
-    """Subtract from panel `number` of a step the contributions of the panels before it, in one
-    pass.
-    """
+    """Subtract the contributions of the panels before panel `number` of a step."""
     if not number:
         return panel
     corner = pin(step[:number, number * WIDTH : (number + 1) * WIDTH], step[0])

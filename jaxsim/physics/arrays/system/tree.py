@@ -111,9 +111,7 @@ class TreeMatrix:
         return replace(self, entries=added)
 
     def plus_products(self, J: Array, G: Array) -> Self:
-        """Return A + J' G, symmetric, of rows that touch an item and its ancestors only; J and G
-        `[rows, n, *W]`.
-        """
+        """Return A + J' G, of rows that touch an item and its ancestors; J, G `[rows, n, *W]`."""
         more = type(self).of_products(tuple(J), tuple(G), self.forest)
         return replace(self, entries=self.entries + more.entries)
 
@@ -143,9 +141,7 @@ class TreeMatrix:
         return out.at[pairs.other].add(below * every * take(x, pairs.item))
 
     def solve(self, b: Array) -> Array:
-        """Solve A x = b for a positive definite matrix, b `[n, *W]`, with an implicit
-        derivative.
-        """
+        """Solve A x = b for a positive definite matrix, b `[n, *W]`; differentiable."""
         if not len(b):
             return b
         if loops_pay():
@@ -209,9 +205,7 @@ def _times_in_loop(entries: Array, x: Array, pairs: Pairs) -> Array:
 
 
 def _solve(entries: Array, b: Array, forest: Forest) -> Array:
-    """Solve by LTDL; the right-hand side is one more column, so factorization includes one
-    substitution.
-    """
+    """Solve by LTDL with the right-hand side as one more column, which is substituted for free."""
     pairs, worlds = pairs_of(forest), b.shape[1:]
     (n, width), size = entries.shape[:2], prod(worlds)
     entries = jnp.broadcast_to(entries, (n, width, *worlds))

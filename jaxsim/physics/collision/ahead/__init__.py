@@ -1,3 +1,1 @@
-"""Speculative contacts, by continuous collision detection: geoms that would collide within the
-step.
-"""
+"""Speculative contacts, by continuous collision detection within a step."""

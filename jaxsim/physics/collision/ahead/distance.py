@@ -16,8 +16,7 @@ from jaxsim.physics.discrete import is_discrete
 
 
 def effective_distance(m: Model, params: ContactParams, t: Array, closing: Array) -> Array:
-    """Return the distance at which a constraint row removes 1 - t of the approach speed in one
-    step.
+    """Return the distance at which a row removes 1 - t of the approach speed in one step.
 
         dist = margin - closing (1 - t - b) / k
 

@@ -133,8 +133,6 @@ def _between(
 
 
 def _over(table: Assets, a: Moving, b: Moving, t: Array, wanted: Array) -> tuple[Array, Vec, Vec]:
-    """Return distance, midpoint and normal of a plane and a convex geom at a fraction
-    of the step.
-    """
+    """Return distance, midpoint and normal of a plane and a convex geom at a fraction of a step."""
     touch = over_plane(table, a.at(t), b.at(t))
     return touch.dist, touch.pos, touch.normal

@@ -43,9 +43,7 @@ class Moving(NamedTuple):
         return self.start._replace(pos=pos, rot=rot)
 
     def displacement(self, t: Array, point: Vec) -> Vec:
-        """Return the velocity, per step, of a point that is fixed in the geom and at `point` at
-        time `t`.
-        """
+        """Return the velocity, per step, of the material point that is at `point` at time `t`."""
         return self.shift + self.turn.cross(point - self.start.pos - self.shift.scale(t))
 
     def brought_back(self, t: Array, point: Vec) -> Vec:
@@ -65,9 +63,7 @@ class Moving(NamedTuple):
 
 
 def moving(m: Model, d: Data, geoms: Placed) -> Moving:
-    """Return all geoms with their displacements, `[ngeom, *W]`, from the velocities before the
-    step.
-    """
+    """Return all geoms and their displacements by the velocities before the step, `[ngeom, *W]`."""
     # Velocity of each body, evaluated at the center of its geom.
     twist = take(moving_sums(m, d.cdof.scale(d.qvel)), m.geom_bodyid)
     arm = geoms.pos - take(d.subtree_com, m.body_rootid[m.geom_bodyid])
@@ -94,9 +90,7 @@ def fast(a: Moving, b: Moving, plane: bool) -> Array:
 
 
 def may_meet(a: Moving, b: Moving, reach: Array, plane: bool) -> Array:
-    """Return whether the bounding spheres of two geoms, or one and a plane, ever come
-    within reach.
-    """
+    """Return whether two bounding spheres, or one and a plane, ever come within reach."""
     offset, way = b.start.pos - a.start.pos, b.shift - a.shift
     # Height over the plane at both ends of the step.
     if plane:

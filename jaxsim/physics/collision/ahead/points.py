@@ -168,9 +168,7 @@ def _face(assets: Assets, s: Solid, feature: Array, down: Vec) -> tuple[Array, A
 
 
 def _edge(assets: Assets, s: Solid, feature: Array, down: Vec) -> tuple[Array, Array]:
-    """Return the ends of the first level edge at a feature, `[POINTS, n]`, and whether
-    one exists.
-    """
+    """Return the ends of the first level edge at a feature, `[POINTS, n]`, and if it exists."""
     ends = ends_at(assets, s, feature)
     directions = down.map(lambda x: jnp.broadcast_to(x, ends.shape))
     start = end_of(assets, s, feature, down)

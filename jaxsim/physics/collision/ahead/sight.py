@@ -37,8 +37,9 @@ class Way(NamedTuple):
 
 
 def obstacles(m: Model, plan: Layout, geom: np.ndarray, other: np.ndarray, acts: Array) -> Array:
-    """Return which geoms each geom can collide with and is not in contact with, `[n, ngeom, *W]`
-    bool.
+    """Return which geoms can hide the contact points of each geom, `[n, ngeom, *W]` bool.
+
+    A geom is an obstacle if the two can collide and have no active contact.
 
     Args:
       m: model.

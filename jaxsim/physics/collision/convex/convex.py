@@ -88,9 +88,7 @@ def over_plane(table: Assets, plane: Placed, shape: Placed) -> Touch:
 
 @jax.custom_jvp
 def _touches(assets: Assets, lanes: Lanes, reach: Array) -> tuple[Array, Vec, Vec]:
-    """Return distance, position and normal of contacts in the frame of the first shape,
-    `[k, n]`.
-    """
+    """Return distance, position and normal of contacts in the first shape's frame, `[k, n]`."""
     return _found(assets, lanes, reach, features=False)[0]
 
 

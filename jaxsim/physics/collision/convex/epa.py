@@ -48,9 +48,7 @@ class Deepest(NamedTuple):
 
 
 class _Polytope(NamedTuple):
-    """Vertices `[VERTICES, n]` and faces `[FACES, n]`, with corners counter-clockwise
-    from outside.
-    """
+    """Vertices `[VERTICES, n]` and faces `[FACES, n]`, counter-clockwise from outside."""
 
     vertex: Corner
     vertices: Array
@@ -108,9 +106,7 @@ def _is_nearest(beyond: Array, upper: Array, scale: Array) -> Array:
 
 
 def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
-    """Return three points of the set that are far from each other, and the length of the first
-    side.
-    """
+    """Return three points of the set far from each other, and the length of the first side."""
     zero = jnp.zeros_like(set_.pos.x)
     x = Vec(zero + 1, zero, zero)
     line = (-set_.pos).normalize(fallback=x)
@@ -146,9 +142,7 @@ def _farthest_from_line(points: list[Corner], origin: Vec, span: Vec) -> Array:
 
 
 def _stacked(values: list[Tree]) -> Tree:
-    """Stack several values of lanes as `[k, n]`, so that the program contains one
-    support function.
-    """
+    """Stack values of lanes as `[k, n]`: the program then has one support function."""
     return jax.tree.map(lambda *x: jnp.stack(x), *values)
 
 
@@ -219,9 +213,7 @@ def _rows(table: Tree, index: Array) -> Tree:
 
 
 def _grown(set_: Difference, s: _State, last: Array) -> _State:
-    """Expand the polytope at its nearest face by one vertex; in the last iteration only evaluate
-    it.
-    """
+    """Add a vertex at the nearest face; in the last iteration only evaluate that face."""
     p = s.polytope
     # Nearest face, and the support point along its normal.
     best = decide(_nearest_face, p.distance)

@@ -118,9 +118,7 @@ def _once_each(listed: Array) -> Array:
 
 
 def _box_faces(assets: Assets, s: Solid, feature: Array) -> Array:
-    """Return the faces at a corner of a box: 2 k + 1 on the positive side of axis k, 2 k on the
-    other.
-    """
+    """Return the faces at a box's corner: 2 k + 1 on the positive side of axis k, else 2 k."""
     return jnp.stack([2 * k + ((feature >> k) & 1) for k in range(3)])
 
 
@@ -219,9 +217,7 @@ CORNER: dict[int, Callable] = {
 
 
 def ends_at(assets: Assets, s: Solid, feature: Array) -> Array:
-    """Return the features at the other ends of the edges at a feature, `[k, *S]`; -1: there is
-    none.
-    """
+    """Return the features at the other ends of a feature's edges, `[k, *S]`; -1: none."""
     return _listed(assets, s, feature, ENDS)
 
 

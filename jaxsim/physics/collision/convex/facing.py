@@ -30,9 +30,7 @@ EDGE_LIES = 0.0888  # sine of the largest angle of edge-face contact
 
 
 class Side(NamedTuple):
-    """One shape of each lane: its pose in the frame of the first shape, and the outward
-    direction.
-    """
+    """One shape of each lane: pose in the frame of the first shape, and outward direction."""
 
     shape: Solid
     pos: Vec

@@ -60,9 +60,7 @@ def feature_of(
     inside: Array,
     flat: Array | None = None,
 ) -> Feature:
-    """Return the feature of a triangle of the difference, without repeated corners and zero
-    weights.
-    """
+    """Return the feature of a triangle, without repeated corners and zero weights."""
     flat = set_.flat(corners, normal) if flat is None else flat
     smooth = ~jnp.any(flat, axis=0)
     first, second, third = corners
@@ -260,9 +258,7 @@ def _convex(H: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
 
 
 def _newton(q: _Equations, needed: tuple[Array, Array]) -> tuple[Array, Array, Array, Array]:
-    """Solve for the rotation of the normal and the change of the weights, by the number
-    of corners.
-    """
+    """Solve for the rotation of the normal and the change of the weights."""
     r1, r2 = q.r
     hxx, hxy, hyy = q.H
     two, three = needed

@@ -182,9 +182,7 @@ def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
 
 
 def _on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
-    """Return the parameter (0 to 1) and squared distance of the nearest point on the edge `w` + t
-    `e`.
-    """
+    """Return parameter (0 to 1) and squared distance of the nearest point on an edge w + t e."""
     square = e.dot(e)
     t = jnp.clip(-w.dot(e) / jnp.where(square > 0, square, 1.0), 0, 1)
     point = w + e.scale(t)
@@ -210,9 +208,7 @@ def _on_triangle(w: Vec, e: Vec, f: Vec) -> tuple[Array, Array, Array, Array]:
 
 
 def _holds_origin(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
-    """Return whether the origin is in the tetrahedron of `w` and the ends of three
-    edges from it.
-    """
+    """Return whether the tetrahedron of `w` and three edges from it contains the origin."""
     a, b, c = edges
     # Signed volumes of the four tetrahedra with the origin: inside, all have one sign.
     volume = a.dot(b.cross(c))

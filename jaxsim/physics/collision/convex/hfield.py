@@ -96,9 +96,7 @@ class _Kept(NamedTuple):
 
 @jax.custom_jvp
 def _touches(assets: Fields, over: Over, reach: Array) -> tuple[Array, Vec, Vec, Array]:
-    """Return contacts in the frame of the field, `[slots, n]`, and which geoms exceeded
-    the slots.
-    """
+    """Return contacts in the field's frame, `[slots, n]`, and which geoms exceeded the slots."""
     touch, filled, lost = _found(assets, over, reach, lambda kept: kept.touch)
     return *_placed(touch, filled), lost
 

@@ -150,18 +150,14 @@ def without_hull(s: Structure) -> np.ndarray:
 
 
 def touchable(field: Callable[[str], np.ndarray]) -> np.ndarray:
-    """Return which geoms can collide, `[ngeom]`; `field` returns fields of MuJoCo's mjModel by
-    name.
-    """
+    """Return which geoms can collide, `[ngeom]`; `field` returns mjModel's fields by name."""
     pairs = np.concatenate([field("pair_geom1"), field("pair_geom2")])
     named = np.isin(np.arange(len(field("geom_type"))), pairs)
     return named | (field("geom_contype") != 0) | (field("geom_conaffinity") != 0)
 
 
 def hull_of(h: Hulls, geom: Array) -> Array:
-    """Return the hull ids of geoms, as in `Tables.geom`; geoms are `[..., worlds]`, or all in one
-    row.
-    """
+    """Return the hull ids of geoms, `[..., worlds]` or all in one row; see `Tables.geom`."""
     hull = _look(h.tables.geom, geom)
     if h.worlds == 1:
         return hull
@@ -271,9 +267,7 @@ def hull_faces(h: Hulls, vertex: Array) -> Array:
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Return, for the polygon at each vertex that faces `d` best, the vertex's row of
-    `tables.corner`, S.
-    """
+    """Return the row of `tables.corner` of each vertex, in its polygon best aligned with `d`, S."""
     return _look(h.tables.place, _best_around(h, vertex, d))
 
 
@@ -354,9 +348,7 @@ def _best(choices: Array, value: Array) -> Array:
 
 
 def _entries(h: Hulls, vertex: Array) -> Array:
-    """Return the addresses of the polygons at vertices, `(most_around, *S)`; the last
-    is repeated.
-    """
+    """Return the addresses of polygons at vertices, `(most_around, *S)`; the last is repeated."""
     row = row_of(h, vertex)
     last = jnp.maximum(_look(h.tables.around_num, row) - 1, 0)
     k = jnp.minimum(_counting(h.most_around, row), last[None])

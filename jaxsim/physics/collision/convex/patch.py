@@ -199,9 +199,7 @@ def contacts(
 
 
 def _crossings(assets: Assets, cutter: Side, subject: Side, patch: Patch) -> Vec:
-    """Return the intersections of the two lines of each point in the frame of the first shape,
-    `[POINTS, n]`.
-    """
+    """Intersect the lines of each point, in the frame of the first shape, `[POINTS, n]`."""
     facing, own = patch.facing, patch.own[None]
     into, out = patch.lines[0], patch.lines[1]
     into_own, out_own = into < own, out < own

@@ -27,9 +27,7 @@ SLOTS = 4
 
 
 def plane_mesh(plane: Placed, mesh: Placed, h: Hulls, reach: Array) -> Touch:
-    """Compute the contacts: the lowest vertex first, then the others in the order of
-    the outline.
-    """
+    """Compute the contacts: the lowest vertex, then the others in the order of the outline."""
     # Choose the vertices once, then compute their heights over the plane.
     down = mesh.rot.T @ -plane.axis
     vertex, is_corner = decide(_corners, h, mesh.id, down)

@@ -135,9 +135,7 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
         return jnp.where(k + 1 >= in_front(count, k), 0, k + 1)
 
     def area(corners: Array) -> tuple[Array, Array]:
-        """Return twice the area, and the squared distance of the centroids of corners
-        and polygon.
-        """
+        """Return twice the area, and the squared distance from the polygon's centroid."""
         points = _at(p.point, corners)
         cross = (points[2] - points[0]).cross(points[3] - points[1])
         away = points.map(lambda x: 0.25 * jnp.sum(x, axis=0)) - mean

@@ -55,9 +55,7 @@ MOST = 50  # largest number of contacts of two geoms in MuJoCo (mjMAXCONPAIR)
 
 
 def most_contacts(prisms: int) -> int:
-    """Return the number of contact slots of a geom over this many prisms, one for each
-    up to MOST.
-    """
+    """Return the contact slots of a geom over this many prisms, one for each up to MOST."""
     return max(1, min(MOST, prisms))
 
 

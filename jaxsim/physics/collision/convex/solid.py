@@ -284,8 +284,6 @@ def is_flat(s: Solid, d: Vec, apart: Array) -> Array:
 
 
 def held(assets: Assets, s: Solid, feature: Array, d: Vec, point: Vec, flat: Array) -> Vec:
-    """Return the support point of a feature along `d`; on a `flat` cap, the rim point
-    at `point`.
-    """
+    """Return the support point of a feature along `d`; on a `flat` cap the rim point at `point`."""
     guide = Vec(jnp.where(flat, point.x, d.x), jnp.where(flat, point.y, d.y), d.z)
     return point_on(assets, s, feature, guide)

@@ -1,3 +1,1 @@
-"""Contacts of geoms with signed distance functions, by gradient descent from many
-initial points.
-"""
+"""Contacts of geoms with signed distance functions, by descent from many initial points."""

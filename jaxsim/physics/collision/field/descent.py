@@ -81,8 +81,7 @@ def _is_number(v: Vec) -> Array:
 def _line_search(
     pair: Pair, x: Vec, slope: Vec, value: Array, going: Array, last: Array
 ) -> tuple[Vec, Array]:
-    """Return the first of the points x - slope, x - slope / 2, ... that is low enough, or the last
-    one.
+    """Return the first of x - slope, x - slope / 2, ... that is low enough, or the last one.
 
     Args:
       pair: the geoms.

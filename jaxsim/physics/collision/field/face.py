@@ -38,9 +38,7 @@ class Searched(NamedTuple):
     hit: Array
 
     def first(self, hit: Array) -> list[Array]:
-        """Return, for each path, the first search with `hit` that follows it, `[1, n, *W]`; else
-        their number.
-        """
+        """Return the first search with `hit` on each path, `[1, n, *W]`; their number if none."""
         count = len(self.way)
         number = jnp.arange(count, dtype=jnp.int32).reshape(-1, *(1,) * (self.way.ndim - 1))
         return [
@@ -112,9 +110,7 @@ def _ways(corners: tuple[Vec, ...], solid: Solid, iterations: int) -> tuple[Vec,
 
 
 def _steepest(x: Vec, corners: tuple[Vec, ...], solid: Solid) -> Array:
-    """Return the corner in whose direction the distance decreases most; the first among
-    equal ones.
-    """
+    """Return the first corner in whose direction the distance decreases most."""
     slope = distance_and_slope(x, solid)[1]
     a, b, c = (slope.dot(corner) for corner in corners)
     return jnp.where((b < a) & (b <= c), 1, jnp.where((c < a) & (c < b), 2, 0)).astype(jnp.int32)

@@ -59,14 +59,12 @@ class Faces:
 
 
 def faces(m: Model) -> Faces:
-    """Return the faces of the meshes that collide with `sdf` geoms, of a model in the form of the
-    physics.
-    """
+    """Return the faces of the meshes of an (unpacked) model that collide with `sdf` geoms."""
     return faces_of(m, _meshes(m.structure, m.pair_flags))
 
 
 def faces_of(m: Model, meshes: np.ndarray) -> Faces:
-    """Return the faces of some meshes, ids ascending, of a model in the form of the physics."""
+    """Return the faces of some meshes, ids ascending, of an (unpacked) model."""
     s = m.structure
     most = int(s.mesh_facenum[meshes].max(initial=1))
     corner = np.zeros((len(meshes), most, CORNERS), np.int32)

@@ -1,6 +1,4 @@
-"""The tables of the signed distance search: distance functions of the geoms of a model,
-as arrays.
-"""
+"""Tables of the signed distance search: distance functions of a model's geoms as arrays."""
 
 from collections.abc import Sequence
 
@@ -53,9 +51,7 @@ class Fields:
     cell: jax.Array
 
     def box(self, geoms: Placed) -> tuple[Vec, Vec]:
-        """Return center and half sides of the bounding boxes of geoms in their frames,
-        `[n, *W]`.
-        """
+        """Return center and half sides of the geoms' bounding boxes in their frames, `[n, *W]`."""
         return _box(self.aabb, geoms.id)
 
     def solid(self, geoms: Placed, kinds: tuple[str, ...]) -> Solid:
@@ -93,9 +89,7 @@ def fields(m: Model) -> Fields:
 def fields_of(
     m: Model, kinds: Sequence[str], first: tuple[str, ...], second: tuple[str, ...] = ()
 ) -> Fields:
-    """Return the signed distance functions of a model, given the name of each geom's function, or
-    NONE.
-    """
+    """Return the signed distance functions of a model, given each geom's function name."""
     s, like = m.structure, m.geom_aabb[:, 0]
 
     def constant(table: np.ndarray) -> jax.Array:

@@ -30,18 +30,14 @@ class Found(NamedTuple):
 
 
 def contacts(found: Found, possible: Array) -> Found:
-    """Set the distance to FAR for results that are no contact: apart, without normal,
-    or repeated.
-    """
+    """Set the distance to FAR for points that are apart, without normal, or repeated."""
     touches = possible & (found.dist <= 0) & (found.normal.dot(found.normal) > MINVAL)
     touches = touches & ~_repeated(found.x, touches)
     return found._replace(dist=jnp.where(touches, found.dist, FAR))
 
 
 def in_world(found: Found, frame: Placed) -> Touch:
-    """Return contacts in the world frame, half a distance in front of the final point of the
-    search.
-    """
+    """Return contacts in the world frame, half a distance in front of the final points."""
     pos, rot = slots((frame.pos, frame.rot))
     normal = rot @ found.normal
     back = jnp.where(found.dist > 0, 0.0, 0.5 * found.dist)  # only contacts are moved

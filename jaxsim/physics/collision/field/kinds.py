@@ -31,9 +31,7 @@ def kind_of(s: Structure, geom: int | np.integer) -> str:
 
 @derived
 def meeting(s: Structure, flags: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the functions of geoms that collide with `sdf` geoms, and of these,
-    sorted.
-    """
+    """Return the sorted functions of geoms that collide with `sdf` geoms, and of these."""
     pairs = known_pairs(s, flags).searched(s.geom_type)
     found = [{kind_of(s, g) for g in np.unique(ids)} for ids in (pairs.geom1, pairs.geom2)]
     first, second = (tuple(sorted(kinds - {NONE})) for kinds in found)
@@ -51,9 +49,7 @@ def under_shells(s: Structure, flags: int) -> frozenset[int]:
 
 
 def constants(m: Model, shape: str) -> np.ndarray:
-    """Return the constants of a plugin's shape for each geom, `[ngeom, k]`; arbitrary for other
-    geoms.
-    """
+    """Return the constants of a plugin's shape per geom, `[ngeom, k]`; arbitrary for others."""
     s = m.structure
     here = [g for g in range(s.ngeom) if kind_of(s, g) == shape]
     function = shapes()[shape]

@@ -10,9 +10,7 @@ from jaxsim.physics.collision.shape import Placed, slots
 
 
 class Slopes(NamedTuple):
-    """Distances `[k, n, *W]` of points from the first and the second geom, and their descent
-    directions.
-    """
+    """Distances `[k, n, *W]` of points from both geoms, and their descent directions."""
 
     first: Array
     second: Array

@@ -34,9 +34,7 @@ def capsule(x: Vec, size: Vec) -> Array:
 
 
 def ellipsoid(x: Vec, size: Vec) -> Array:
-    """Return a distance that is exact to first order at the surface (I. Quilez, Distance
-    functions).
-    """
+    """Return a distance exact to first order at the surface (I. Quilez, Distance functions)."""
     scaled = _divided(x, size)
     k0, k1 = scaled.norm(), _divided(scaled, size).norm()
     return k0 * (k0 - 1) * safe_divide(1.0, k1)

@@ -40,9 +40,7 @@ def starting_points(
 
 
 def halton(count: int, base: int) -> np.ndarray:
-    """Return the first `count` numbers of the van der Corput sequence, the radical inverse of the
-    index.
-    """
+    """Return the first `count` numbers of the van der Corput sequence, the radical inverse."""
     index, out, scale = np.arange(count), np.zeros(count), 1.0
     while index.any():
         scale /= base

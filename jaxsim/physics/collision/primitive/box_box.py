@@ -195,9 +195,7 @@ class _Facing(NamedTuple):
 
 
 def _on_face(search: Search, facing: _Facing) -> Touch:
-    """Return the corners of the incident face, clipped to the reference face, with
-    their heights.
-    """
+    """Return the incident face's corners, clipped to the reference face, with their heights."""
     found = once(_clip, facing.center, facing.across, facing.along, *facing.half)
     points, exists = once(_packed, *found)
     (x, y, z), origin = slots((facing.axes, facing.origin))

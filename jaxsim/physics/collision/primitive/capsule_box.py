@@ -1,5 +1,4 @@
-"""Contacts of a capsule with a box: at most two spheres on the capsule's segment that touch the
-box.
+"""Contacts of a capsule with a box: at most two spheres on its segment that touch the box.
 
 In the frame of the box the segment is p + t d, |t| <= 1. The first sphere is at the point of the
 segment nearest to the box. A second one supports a capsule that lies along a face or an edge: it is
@@ -74,9 +73,7 @@ def _sign(digit: Array, dtype: np.dtype) -> Array:
 
 
 def capsule_box(capsule: Placed, box: Placed) -> Touch:
-    """Compute a contact at the nearest point, and a second one if the capsule lies
-    along the box.
-    """
+    """Compute a contact at the nearest point, and another if the capsule lies along the box."""
     p, d = once(_in_box, capsule, box)
     # Decide the features once; then both spheres, each in contact with the box.
     code = decide(_choose, p, d, box.size)
@@ -148,9 +145,7 @@ def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> Run:
 
 
 def _from_edge(d: Vec, sides: tuple[Array, Array]) -> Run:
-    """Return where the segment continues from an edge that it crosses: over the face it enters
-    faster.
-    """
+    """Return where the segment continues from an edge: over the face that it enters faster."""
     out1, out2 = ((c > 0) == (s > 0) for c, s in zip(d.parts[1:], sides, strict=True))
     first = jnp.abs(d.y) > jnp.abs(d.z)
     way = jnp.where(jnp.where(first, out1, out2), -1.0, 1.0).astype(d.x.dtype)
@@ -158,9 +153,7 @@ def _from_edge(d: Vec, sides: tuple[Array, Array]) -> Run:
 
 
 def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
-    """Return the encoded nearest of two ends and twelve edges, the first among equally
-    near ones.
-    """
+    """Return the encoded nearest of two ends and twelve edges, the first among equal ones."""
     one = jnp.ones_like(d.x + size.x)
     zero = jnp.zeros(one.shape, jnp.int32)
     found, best = zero, one * jnp.inf
@@ -201,9 +194,7 @@ class Nearest(NamedTuple):
 
 
 def _nearest_on_edge(p: Vec, d: Vec, size: Vec, side1: Array, side2: Array) -> Nearest:
-    """Return the nearest points of the segment and the edge along x at (side1 size.y, side2
-    size.z).
-    """
+    """Return nearest points of the segment and the edge along x at (side1 size.y, side2 size.z)."""
     # Offset of the edge from the segment's center, and squared lengths.
     y, z = side1 * size.y - p.y, side2 * size.z - p.z
     across = d.y * d.y + d.z * d.z

@@ -42,9 +42,7 @@ def plane_capsule(plane: Placed, capsule: Placed) -> Touch:
 
 
 def plane_ellipsoid(plane: Placed, ellipsoid: Placed) -> Touch:
-    """Return the lowest point: -S u, where semi-axes S stretch a unit sphere with normal u along S
-    n.
-    """
+    """Return the lowest point, -S u: semi-axes S stretch a unit sphere with normal u along S n."""
     n, s = ellipsoid.rot.T @ plane.axis, ellipsoid.size
     u = Vec(s.x * n.x, s.y * n.y, s.z * n.z).normalize()
     lowest = ellipsoid.pos - ellipsoid.rot @ Vec(s.x * u.x, s.y * u.y, s.z * u.z)
@@ -100,9 +98,7 @@ def plane_box(plane: Placed, box: Placed) -> Touch:
 
 
 def plane_box_corners(plane: Placed, box: Placed) -> Touch:
-    """Return all eight corners, without a choice among them, so that each appears and vanishes
-    smoothly.
-    """
+    """Return all eight corners, so that each contact appears and vanishes smoothly."""
     corner = np.arange(8)
     points = slots(box.pos)
     for bit, (axis, size) in enumerate(zip(box.rot.cols, box.size.parts, strict=True)):
@@ -111,8 +107,7 @@ def plane_box_corners(plane: Placed, box: Placed) -> Touch:
 
 
 def _lower_corners(heights: tuple[Array, Array, Array]) -> Array:
-    """Return lower corners `[4, n, *W]`, ascending: bit k of a corner's index is its side of axis
-    k.
+    """Return lower corners `[4, n, *W]`, ascending: bit k of a corner is its side of axis k.
 
     Args:
       heights: rise of each half side of the box along the normal, three of `[n, *W]`.

@@ -7,9 +7,7 @@ from jaxsim.physics.arrays.array import Array
 
 
 def nearest_on_segment(point: Vec, u: Vec, half: Array) -> Array:
-    """Return the parameter t of the point nearest to `point`, which is relative to the segment's
-    center.
-    """
+    """Return the parameter t nearest to `point`, which is relative to the segment's center."""
     return jnp.clip(point.dot(u), -half, half)
 
 

@@ -19,9 +19,7 @@ PARALLEL = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in 
 
 
 def spheres(pos1: Vec, radius1: Array, pos2: Vec, radius2: Array, between: Vec) -> Touch:
-    """Return the contact of two spheres; concentric ones are separated along the unit vector
-    `between`.
-    """
+    """Return the contact of two spheres; `between` is the normal of concentric ones."""
     gap = pos2 - pos1
     normal = gap.normalize(fallback=between)
     dist = gap.norm() - radius1 - radius2
@@ -47,9 +45,7 @@ def sphere_capsule(sphere: Placed, capsule: Placed) -> Touch:
 
 
 def capsule_capsule(a: Placed, b: Placed) -> Touch:
-    """Return the contact at the nearest points of the axes; for parallel ones, both ends of the
-    overlap.
-    """
+    """Return contacts at the nearest points; for parallel axes, at both ends of the overlap."""
     s, t, exists = once(_nearest_on_axes, a, b)
     a, b, between = slots((a, b, once(between_axes, a, b)))
     pos1, pos2 = a.pos + a.axis.scale(s), b.pos + b.axis.scale(t)
@@ -73,9 +69,7 @@ def _nearest_on_axes(a: Placed, b: Placed) -> tuple[Array, Array, Array]:
     low, high = jnp.clip(first, -half1, half1), jnp.clip(last, -half1, half1)
 
     def beside(s, whole, end):
-        """Return the point of the second axis nearest to `s` on the first: its end, if `s` is
-        unclipped.
-        """
+        """Return the point of the second axis nearest to `s`: its end if `s` is unclipped."""
         return jnp.where(s == whole, end, nearest_on_segment(u.scale(s) - offset, v, half2))
 
     s = jnp.stack([jnp.where(parallel, low, s), high])
@@ -112,9 +106,7 @@ def sphere_cylinder(sphere: Placed, cylinder: Placed) -> Touch:
 
 
 def sphere_box(sphere: Placed, box: Placed) -> Touch:
-    """Return one contact, with the nearest point of the box; from inside, through the
-    nearest face.
-    """
+    """Return one contact with the nearest point of the box, or from inside with a face."""
     center = box.rot.T @ (sphere.pos - box.pos)
     return slots(in_world(sphere_at_box(center, sphere.size.x, box.size), box))
 
