@@ -289,7 +289,7 @@ def _all(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
 
 def _inside(eqn: JaxprEqn) -> Iterator[Jaxpr]:
     """Iterate over the jaxprs that an equation calls."""
-    if eqn.primitive.name == "physics":  # a call inside of a call (call.py)
+    if eqn.primitive.name == "physics":  # a nested call (call.py)
         call, worlds = eqn.params["call"], eqn.params["worlds"]
         yield call.program([v.aval for v in eqn.invars], worlds).jaxpr
     # Jaxprs among the parameters: bodies of loops, branches, called functions.

@@ -23,9 +23,7 @@ _differentiated = jax.make_user_context(default_value=False)
 
 
 def differentiated() -> bool:
-    """Return whether a derivative is taken of the code being traced: it must have no
-    `while` loop.
-    """
+    """Return whether a derivative is taken of the code being traced; no `while` loops then."""
     return bool(_differentiated.value)
 
 

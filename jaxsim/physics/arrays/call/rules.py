@@ -76,5 +76,5 @@ def _needed_beside(used: list[bool], live: list[bool], eqn: JaxprEqn) -> tuple:
 
 _rule: Any = (
     _needed if jax.__version_info__ < (0, 12) else _needed_beside
-)  # jax's type names one form
+)  # JAX's annotation admits one signature
 partial_eval.dce_rules[CALL] = _rule

@@ -401,7 +401,7 @@ def _block_solve(A: Array, b: Array) -> Array:
         blocks.append((inverse, below, y))
         A = A[width:, width:] - _times(below, below.T)
         b = b[width:] - _times(below, y)
-    x = b  # empty
+    x = b  # empty by now
     # Back substitution, block by block from the last.
     for inverse, below, y in reversed(blocks):
         x = jnp.concatenate([_times(inverse.T, y - _times(below.T, x)), x])

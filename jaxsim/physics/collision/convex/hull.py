@@ -92,9 +92,8 @@ class Hulls:
       number: number of hulls.
       bare: some mesh without a hull is used.
       walks: hill climbing continues from the listed vertices.
-      moved: some vertices differ from the loaded ones, bool scalar; else hill climbing ends at
-        once.
-        None: unknown.
+      moved: some vertices differ from the loaded ones, bool scalar, else hill climbing ends at
+        once; None: unknown.
     """
 
     vertex: Vec

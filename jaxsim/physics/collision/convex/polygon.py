@@ -123,7 +123,9 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
     symmetric polygon has symmetric contacts.
     """
     count = p.number
-    equal = 4 * float(jnp.finfo(p.point.x.dtype).eps) ** (2 / 3)  # of the area
+    equal = 4 * float(jnp.finfo(p.point.x.dtype).eps) ** (
+        2 / 3
+    )  # relative tolerance of equal areas
     zero = jnp.zeros_like(count)
     row = jnp.arange(4, dtype=jnp.int32)[:, None]
     exists = _places(p.out.shape[0]) < count[None]

@@ -152,7 +152,7 @@ def range_of(fields: Fields, over: Over, reach: Array) -> Range:
 def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
     """Return the bounding box of geoms along the axes of the field."""
     # Support points along both directions of each axis of the field.
-    axes = over.rot.rows  # of the field, seen from the geom
+    axes = over.rot.rows  # axes of the field in the frame of the geom
     d = jax.tree.map(lambda *x: jnp.stack(x), *axes, *(-axis for axis in axes))
     each = jax.tree.map(lambda x: x[None], over.solid)
     _, point = support(assets, each, d)

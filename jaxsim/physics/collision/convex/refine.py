@@ -1,12 +1,13 @@
-"""Refine nearest points of cylinders, whose caps and side lines admit several sets of corners.
+"""Refine nearest points of cylinders by an active-set method over the corners of their contact.
 
 The signed distance of two convex shapes is -min over unit n of h(n), the support function of their
-difference along n. `feature.solved` finds a stationary point for one set of corners by Newton's
-method; of a cylinder the set may be wrong: a cap that is tilted a little touches with its rim, not
-as a face, and two parallel side lines have more corners than they determine. Here the set itself is
-chosen, an active set method: of a pool of four corners each subset of at most three takes a Newton
-step, and the step of least h is kept, of equal ones that whose equations are solved best. Caps are
-taken as faces or as rims in all four ways, until one passes the optimality conditions.
+Minkowski difference. `feature.solved` finds a stationary point for one set of corners by Newton's
+method. For a cylinder that set may be wrong: a slightly tilted cap touches with its rim, not as a
+face, and two parallel side lines have more corners than they determine. Here the set itself is
+chosen: from a pool of four corners each subset of at most three takes a Newton step, and the step
+of least h is kept, among equal ones that of least residual. Six hypotheses are tried until one
+passes the optimality conditions: each cap as a face or as a rim (four combinations), or a whole cap
+of one shape (`WAYS`, `way`).
 """
 
 from itertools import combinations
@@ -25,7 +26,7 @@ from jaxsim.physics.arrays.once import decide
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.convex.feature import Feature, feature_of, residual, stepped
 
-POOL = 4  # corners of which a subset counts
+POOL = 4  # corners from which active subsets are chosen
 SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(POOL), size)]
 ITERATIONS = 12  # per hypothesis
 LANES = 8  # lanes per chunk
@@ -184,7 +185,6 @@ def _pick(x: Array, row: Array) -> Array:
 
 def _pooled(now: _Tried, pool: Corner) -> Corner:
     """Return the pool: the active corners, other known ones, and a new one in the last slot."""
-    # Active corners first, then known ones; a new support point takes the last slot.
     f = now.feature
     count = 1 + f.needed[0].astype(jnp.int32) + f.needed[1].astype(jnp.int32)
     moved = jax.tree.map(lambda mine, all_: _front(mine, all_, count), f.corners, pool)
