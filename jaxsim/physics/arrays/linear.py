@@ -121,6 +121,7 @@ def _added(y: Array, index: Array, size: int, loops: bool) -> Array:
         return out.at[index].add(y, mode="promise_in_bounds")
 
     def add(k: Array, out: Array) -> Array:
+        """Add item k to its target."""
         here = lax.dynamic_index_in_dim(index, k, keepdims=False)
         item = lax.dynamic_slice_in_dim(y, k, 1)
         return lax.dynamic_update_slice_in_dim(

@@ -63,6 +63,7 @@ def unpack_values(record: type[Record], values: Mapping) -> dict:
 
 
 def _unpack(field: Field, value: Any, rank: int) -> Any:
+    """Convert one field to the form of the physics."""
     if value is None or field.static:
         return value
     if field.nested is not None:
@@ -83,6 +84,7 @@ def _unpack(field: Field, value: Any, rank: int) -> Any:
 
 
 def _pack(field: Field, value: Any, like: Any) -> Any:
+    """Convert one field to its public form."""
     if like is None or field.static:
         return like if like is None else value
     if field.nested is not None:

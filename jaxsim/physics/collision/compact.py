@@ -166,6 +166,7 @@ def _one_by_one(mask: Array, order: np.ndarray, size: int) -> tuple[Array, Array
     worlds = mask.shape[1]
 
     def of_world(world: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Compact the items of one world."""
         counts, found = state
         world = world.astype(jnp.int32)  # the dtype of the counts
 

@@ -162,6 +162,7 @@ class Whole:
         starts = [jnp.asarray(start)[jnp.maximum(g, 0)] for g in between.group]
 
         def add(H: Array, _: Array | int, own: Array, weight: list, starts: list) -> Array:
+            """Add the blocks of a chunk of contacts."""
             both = products(own, weight)
             for c, i, j in np.ndindex(len(both), len(starts), len(starts)):
                 value = both[c, i * k : (i + 1) * k, j * k : (j + 1) * k]

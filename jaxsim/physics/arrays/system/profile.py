@@ -93,6 +93,7 @@ class Profile:
             reach = jnp.where(between.group[1] >= 0, jnp.asarray(end)[groups[0]], 0)
 
         def add(state: tuple, _: Array | int, own: Array, weight: list, places: tuple) -> tuple:
+            """Add the blocks of a chunk of contacts, and extend the profile."""
             H, last = state
             starts, reach = places
             both = products(own, weight)
@@ -238,6 +239,7 @@ def _substituted(A: Array, b: Array, last: Array, inverse: Array) -> Array:
     n = len(b)
 
     def row(turn: Array, x: Array) -> Array:
+        """Solve for the unknown of row p."""
         p = jnp.int32(n - 1 - turn)
 
         def piece(turn: Array, total: Array) -> Array:

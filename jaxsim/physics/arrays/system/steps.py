@@ -294,6 +294,7 @@ def _back(step: Array, x: Array) -> Array:
     room = jnp.zeros((blocks * width, worlds), x.dtype)
 
     def solve(i: Array, x: Array) -> Array:
+        """Solve for the rows of one block of columns."""
         k = blocks - 1 - i
         # Subtract the contributions of the known entries of x.
         columns = pin(_block(step, k, height), x)

@@ -237,6 +237,7 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
     """
 
     def turn(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Search one chunk of vertices."""
         # Indices past the end repeat the last vertex.
         place = jnp.minimum(k * MANY + _counting(MANY, first), jnp.maximum(number - 1, 0)[None])
         listed = first[None] + place * h.worlds
