@@ -101,8 +101,7 @@ def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextMa
       name: the platform: "cpu", "cuda", "rocm" or "tpu".
       kernels: use the package's own GPU kernels where XLA would need many. They are compiled for
         "cuda"; on other platforms they are interpreted, slowly, for tests. None: use them if an
-        NVIDIA
-        GPU of compute capability 8.0 or higher is present.
+        NVIDIA GPU of compute capability 8.0 or higher is present.
 
     Raises:
       ValueError: the platform is unknown.

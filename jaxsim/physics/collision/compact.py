@@ -51,8 +51,7 @@ def first_ranked(
 
     Args:
       mask, order, size: as in `first_true`. If more items are true than the capacity, those are
-        kept
-        that come first in `order` or, where one sort does both, by rank.
+        kept that come first in `order` or, where one sort does both, by rank.
       rank: returns the ranks, int32 `[n, *W]`; items of equal rank stay in order.
 
     Returns:

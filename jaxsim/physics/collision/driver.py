@@ -61,8 +61,7 @@ class Contacts(NamedTuple):
       active: it exists and has constraint rows, since it pushes or pulls.
       adhesion: see ContactParams.
       surfacevel: velocity of the second surface relative to the first, due to moving surfaces
-        alone:
-        along both tangents [m/s], spin [rad/s]; None if no surface of the model moves.
+        alone: along both tangents [m/s], spin [rad/s]; None if no surface of the model moves.
       smooth: see ContactParams.
       item: flex elements or vertices on both sides (flex/item.py), `no_item` for a geom. None if no
         flex of the model can collide. The geom of a flex side is -1, its body a representative one

@@ -71,8 +71,7 @@ class _Family(NamedTuple):
     Attributes:
       first, second: types of geoms; the lower type of a pair is first.
       measure: takes the model, both geoms, the distance cutoff (-FAR: skip the pair), and the
-        types;
-        returns distances `[n, *W]`, or those of several contacts `[k, n, *W]`.
+        types; returns distances `[n, *W]`, or those of several contacts `[k, n, *W]`.
     """
 
     first: tuple[int, ...]
@@ -133,8 +132,7 @@ def separations(m: Model, a: Placed, b: Placed, reach: Array, meet: Meetings) ->
 
     Returns:
       Distance, midpoint and normal from a to b, `[n, *W]`. A pair without a distance is FAR away;
-      the
-      distance of a pair beyond its cutoff is only known to exceed it.
+      the distance of a pair beyond its cutoff is only known to exceed it.
     """
     # Order each pair by type, evaluate every family, then restore the order.
     kind = jnp.asarray(m.geom_type, jnp.int32)

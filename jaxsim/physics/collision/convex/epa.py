@@ -266,8 +266,7 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
 
     Returns:
       For each vertex the next one around the hole, -1 if it is not on it, `[VERTICES, n]`; and
-      whether
-      there is one hole of at least three edges, as far as the edge count shows.
+      whether there is one hole of at least three edges, as far as the edge count shows.
     """
     bit = [jnp.uint32(1) << f.astype(jnp.uint32) for f in face]
     vertex = np.arange(VERTICES, dtype=np.int32)[:, None, None]

@@ -153,8 +153,7 @@ def _first_level(
 
     Returns:
       The index of that face among those of the other shape; the feature at the other end of the
-      edge;
-      and whether there is such an edge.
+      edge; and whether there is such an edge.
     """
     ends = ends_at(assets, sides.shape, t.first)
     # If two features touch, only the edge between them counts, if there is one.
