@@ -3,10 +3,10 @@
     minimize 1/2 y' A y + y' b,   |y| <= r
 
 This is the trust-region subproblem of `mj_solPGS` and `mj_solNoSlip` (MuJoCo's documentation,
-Computation: Solver algorithms, PGS), with the normal force given. The solution is y = -(A + s I)^-1
-b with multiplier s = 0 inside the ball, and on its boundary the s > 0 for which |y| = r. Vectors
-are lists and matrices nested lists of arrays of equal shape, so that the algebra of the 2 to 5
-unknowns is unrolled.
+Computation: Solver algorithms, PGS), with the normal force given. The solution is
+y = -(A + s I)^-1 b with multiplier s = 0 inside the ball, and on its boundary the s > 0 for which
+|y| = r. Vectors are lists and matrices nested lists of arrays of equal shape, so that the algebra
+of the 2 to 5 unknowns is unrolled.
 """
 
 from collections.abc import Sequence
@@ -84,8 +84,7 @@ def _least(A: list, b: list, r: Array) -> tuple[list, Array]:
         length = jnp.sqrt(jnp.where(busy, square, 1.0))
         outside = (square > r * r + jnp.where(s > 0, 0, SLACK)) & (length > (1 + eps) * r)
         busy = busy & outside
-        # Newton step on the secular equation of the trust-region subproblem (More and Sorensen
-        # 1983).
+        # Newton step on the secular equation (More and Sorensen 1983).
         step = (length / r - 1) * square / jnp.where(busy, bend, 1.0)
         return k + 1, jnp.where(busy, s + step, s), busy
 

@@ -159,9 +159,7 @@ def _flattest(tries: list[Trial], tolerance: Array) -> tuple[Array, Trial]:
 
 
 def _tightened(end: Trial, tries: list[Trial]) -> tuple[Trial, Array]:
-    """Move an end of the bracket to the candidate of equal sign and smaller slope; report if it
-    moved.
-    """
+    """Move an end of the bracket to a flatter candidate of its sign; return where it moved."""
     moved = jnp.zeros(end.step.shape, bool)
     for trial in tries:
         alike = jnp.sign(end.slope) * jnp.sign(trial.slope) > 0

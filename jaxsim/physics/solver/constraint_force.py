@@ -37,9 +37,7 @@ def row_forces(d: Data) -> list[tuple[Block, Any]]:
 
 
 def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray) -> Array:
-    """Return the force of the limits of joints or tendons `[n, *W]`; zero for those without a
-    limit.
-    """
+    """Return the force of the limits of joints or tendons `[n, *W]`; zero without a limit."""
     force = jnp.zeros((len(ids), *d.qvel.shape[1:]), d.qvel.dtype)
     for block, f in row_forces(d):
         if block.type == kind:

@@ -48,7 +48,7 @@ class Islands(NamedTuple):
 
     @property
     def dofs(self) -> Array:
-        """Return the membership table of dofs `[nisland, nv, *W]`: 1 where a dof is in the island."""
+        """Return the one-hot table of dofs `[nisland, nv, *W]`: 1 where a dof is in the island."""
         return _numbered(self.of_dof, len(self.trace), self.trace)
 
     @property

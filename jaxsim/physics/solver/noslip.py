@@ -38,7 +38,7 @@ from jaxsim.physics.solver.problem import Problem, RowForces
 
 
 class NoSlip(NamedTuple):
-    """Result: acceleration and constraint force `[nv, *W]`, iterations `[1, *W]`, forces of rows."""
+    """Result: acceleration and constraint force `[nv, *W]`, iterations `[1, *W]`, row forces."""
 
     qacc: jax.Array
     force: jax.Array

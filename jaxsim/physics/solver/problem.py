@@ -160,9 +160,7 @@ class Problem:
 
     @property
     def ties(self) -> Parts:
-        """Return `tied` if contacts couple pairs of dof groups and are truncated to the active
-        ones.
-        """
+        """Return `tied` if contacts couple pairs of dof groups and are truncated to active ones."""
         J = None if self.rows.contact is None else self.rows.contact.J
         pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
         return self.tied if pairs and len(self.tied) > 1 else ()
@@ -180,9 +178,7 @@ class Problem:
         return times_parts(self.M, x, self.inertia_parts)
 
     def along(self, at: "Point", move: "Point") -> list:
-        """Restrict the cost to the line at + step * move; returns terms to be summed
-        (linesearch.py).
-        """
+        """Restrict the cost to the line at + step * move; returns terms to sum (linesearch.py)."""
         slope, bend = total((at.Mx - self.smooth) * move.x), total(move.x * move.Mx)
         rows = zip(self.rows.blocks, at.r, move.r, strict=True)
         return [Parabola(slope, bend), *(block.cost.along(r, v) for block, r, v in rows)]

@@ -64,7 +64,7 @@ def in_order(active: Array, island: Array, count: int) -> Order:
 
 
 def shuffled(order: Order) -> Order:
-    """Shuffle by Fisher-Yates: swap item i, from the last to the second, with a random one up to i."""
+    """Shuffle by Fisher-Yates: swap item i, from the last to the second, with a random j <= i."""
     n = len(order.items)
 
     def swap(turn: Array, order: Order) -> Order:
@@ -88,9 +88,7 @@ def shuffled(order: Order) -> Order:
 
 
 def _put(items: Array, at: Array, values: Array) -> Array:
-    """Scatter values at indices `[k, *W]`, separate for each world; indices past the end are
-    dropped.
-    """
+    """Scatter values at indices `[k, *W]` of each world's own; those past the end are dropped."""
     if items.ndim == 1:
         return items.at[at].set(values, mode="drop")
     return items.at[at, jnp.arange(items.shape[1])].set(values, mode="drop")

@@ -78,9 +78,7 @@ def solve(p: Problem, settings: Settings, method: Callable) -> Solution:
 
 
 def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
-    """Compute the tangent of the solution from that of the problem, by the implicit function
-    theorem.
-    """
+    """Compute the tangent of the solution by the implicit function theorem."""
 
     # Residuals of the optimality conditions with and without constraints, and their tangents.
     def gradients(p: Problem) -> tuple[Array, Array]:

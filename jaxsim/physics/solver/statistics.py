@@ -36,7 +36,7 @@ class Log(NamedTuple):
 
     @classmethod
     def empty(cls, like: Array, iterations: int) -> Self:
-        """Return zeros for as many iterations as there may be; `like` is an array `[nisland, *W]`."""
+        """Return zeros for as many iterations as there may be; `like` is `[nisland, *W]`."""
         count = min(iterations, NSOLVER)
         real = jnp.zeros((len(like), count, *like.shape[1:]), like.dtype)
         whole = real.astype(jnp.int32)
@@ -53,7 +53,7 @@ class Log(NamedTuple):
         return self._replace(**new)
 
     def kept(self, some: Array) -> SolverStat:
-        """Convert to MuJoCo's layout: existing islands (`some`, `[nisland, *W]` bool) come first."""
+        """Convert to MuJoCo's layout, existing islands (`some`, `[nisland, *W]` bool) first."""
         index, count = first_true(some, np.arange(len(some)), len(some))
         there = column(np.arange(len(some), dtype=np.int32), index) < count
         lacks = ((0, max(0, NISLAND - len(some))), (0, NSOLVER - self.nactive.shape[1]))
@@ -84,7 +84,7 @@ def counted(states: list[Array], before: list[Array], islands: Islands | None) -
 
 
 def along(p: Problem, before: Point, after: Point) -> tuple[Array, Array]:
-    """Return the decrease of the cost between two points, and the slope at the second, `[1, *W]`."""
+    """Return the decrease of the cost between two points, and the slope at the second."""
     move = jax.tree.map(jnp.subtract, after, before)
     one = jnp.ones_like(total(move.x))
     gain, slope = jnp.zeros_like(one), jnp.zeros_like(one)

@@ -74,9 +74,7 @@ class Items(NamedTuple):
         return state
 
     def pushing(self, state: Array) -> Array:
-        """Return the items that count as active, `[n, *W]` bool: always equalities and dry
-        friction.
-        """
+        """Return which items count as active, `[n, *W]`; equalities and dry friction always do."""
         one_way = (self.low == 0) & (self.high > 0)
         return ~one_way | (state != np.int32(ConstraintState.SATISFIED))
 
@@ -131,9 +129,7 @@ class Items(NamedTuple):
         return x + jnp.sum(self.push * step[:, None], axis=0), f + step, -change
 
     def _in_cone(self, f: Array, r: Array) -> list:
-        """Optimize along the ray through the force, then the friction at the resulting normal
-        force.
-        """
+        """Optimize along the ray through the force, then the friction at the new normal force."""
         A, size = self.A, len(f)
         # Exact minimum along the ray f + t f; at a zero normal force a step of the normal row
         # instead.

@@ -75,9 +75,7 @@ def given(block: Block, nv: int) -> list[Given]:
 
 
 def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
-    """Tabulate the row of each dof, `[nv, 1]`; as many tables as the largest number of rows of a
-    dof.
-    """
+    """Tabulate the rows of each dof: tables `[nv, 1]`, as many as a dof has rows at most."""
     tables: list[np.ndarray] = []
     for row, at in enumerate(dof):
         free = next((t for t in tables if t[at] < 0), None)
@@ -89,7 +87,7 @@ def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
 
 
 def serves(block: Block) -> bool:
-    """Return True if the kernel supports these rows; sparse Jacobians (flexes) are not supported."""
+    """Return True if the kernel supports these rows; sparse Jacobians (flexes) are not."""
     return not isinstance(block.J, SparseJacobian) and len(jax.tree.leaves(block.aref)[0]) > 0
 
 
