@@ -1,8 +1,8 @@
-"""Whether nothing stirs: the question that lets a step of sleeping worlds cost next to nothing.
+"""Test for fully asleep, undisturbed states, whose step costs next to nothing.
 
-MuJoCo skips what sleeps, thing by thing. A program that all worlds share can skip where it may
-branch: there the worlds that are stepped together all sleep, and nothing wakes them. What would
-wake a tree is asked by the functions that wake (wake.py), and of contacts by a cheap test.
+MuJoCo skips sleeping objects one by one. A program shared by all worlds can only branch as a whole:
+if all worlds that are stepped together sleep and nothing wakes them. The wake tests are those of
+wake.py; contacts with mocap bodies are tested conservatively by bounding volumes.
 """
 
 import jax.numpy as jnp
@@ -26,10 +26,11 @@ from jaxsim.physics.sleep.wake import disturbed, wake_by_equalities
 
 
 def may_skip(m: Model) -> bool:
-    """Whether there is a shorter program for states in which everything sleeps.
+    """Return True if there is a shorter program for states in which every tree sleeps.
 
-    Not with functions of the user, who is promised contacts and forces; nor for RK4, whose stages
-    wake what fell asleep, and the flag fwdinv, which compares what is left out.
+    Excluded are models with user functions, which rely on contacts and forces; RK4, whose stages
+    wake trees that fell asleep; and the flag fwdinv, which compares values that the short program
+    omits.
     """
     asks = m.callbacks is not None or np.any(m.sensor_type == SensorType.PLUGIN)
     compares = m.opt.enableflags & EnableBit.FWDINV or m.opt.integrator == IntegratorType.RK4
@@ -37,7 +38,7 @@ def may_skip(m: Model) -> bool:
 
 
 def nothing_stirs(m: Model, d: Data) -> Array:
-    """Whether every tree of every world sleeps and goes on, one bool for all worlds."""
+    """Return True if every tree of every world sleeps and is not disturbed, one bool."""
 
     def undisturbed() -> Array:
         moved = kinematics(m, d)
@@ -49,10 +50,10 @@ def nothing_stirs(m: Model, d: Data) -> Array:
 
 
 def _near_mocap(m: Model, d: Data) -> Array:
-    """Which geoms may touch one of a mocap body: bool `[n, *W]`; without contacts, they may not.
+    """Return the candidate pairs that may touch a mocap body: bool `[n, *W]`.
 
-    Also what is fixed, where a file pairs it with one: it wakes nothing, but there is a contact.
-    A flex is not woken by one.
+    Static geoms that a file pairs with a mocap body are included: they wake nothing, but make a
+    contact. Flexes are not woken by mocap bodies.
     """
     plan, always = layout(m), surfaces(m).always
     pairs = plan.pairs

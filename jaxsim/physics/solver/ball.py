@@ -2,7 +2,7 @@
 
     minimize 1/2 y' A y + y' b,   |y| <= r
 
-This is the trust-region subproblem of `mj_solPGS` and `mj_solNoSlip` (MuJoCo's documentation,
+This is the trust-region subproblem of `solPGS` and `solNoSlip` (MuJoCo's documentation,
 Computation: Solver algorithms, PGS), with the normal force given. The solution is
 y = -(A + s I)^-1 b with multiplier s = 0 inside the ball, and on its boundary the s > 0 for which
 |y| = r. Vectors are lists and matrices nested lists of arrays of equal shape, so that the algebra

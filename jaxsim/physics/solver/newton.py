@@ -1,6 +1,6 @@
 """Newton's method with exact line search for the constrained acceleration.
 
-MuJoCo's documentation, Computation: Solver algorithms, Newton (`mj_solNewton`). Each iteration
+MuJoCo's documentation, Computation: Solver algorithms, Newton (`mj_solPrimal`). Each iteration
 assembles the Hessian H = M + J' W J of the convex cost (problem.py), factorizes it from scratch,
 solves H v = -g and minimizes the cost along v exactly (linesearch.py). A world has converged when
 the improvement that the quadratic model leaves is below the tolerance. A batch iterates until all

@@ -1,6 +1,6 @@
 """No-slip iterations: friction without regularization, after the solver.
 
-MuJoCo's documentation, Computation: Solver algorithms, NoSlip (`mj_solNoSlip`). A regularized
+MuJoCo's documentation, Computation: Solver algorithms, NoSlip (`solNoSlip`). A regularized
 contact creeps under load. This pass updates only the forces of dry friction and of contact
 tangents, as if R were zero, and keeps all others. It is projected Gauss-Seidel on the dual problem,
 

@@ -1,6 +1,6 @@
 """Projected Gauss-Seidel on the dual problem, with momentum.
 
-MuJoCo's documentation, Computation: Solver algorithms, PGS (`mj_solPGS`). A sweep minimizes the
+MuJoCo's documentation, Computation: Solver algorithms, PGS (`solPGS`). A sweep minimizes the
 dual cost over one force after another, subject to its bounds, in an order that is reshuffled before
 each sweep (shuffle.py). Before a sweep the forces are extrapolated along their last change
 (Nesterov); where the sweep moves against the extrapolation, the momentum restarts (O'Donoghue and
