@@ -1,14 +1,13 @@
 """Step of the mode ipc: solve, run CCD along the update, advance to the first impact, repeat.
 
 MuJoCo's `mj_ipc` (XML reference: option/flag/ipc); incremental potential contact (M. Li et al.,
-2020) with an augmented Lagrangian (push.py) in place of the barrier. An iteration
+2020) with an augmented Lagrangian (push.py) instead of the barrier. An iteration
 
 1. solves the step with the pairs that may be active, their gaps linearized at the last
-configuration
-   that is free of impacts (rows.py, with the constraint solver),
-2. updates the multipliers of these pairs (push.py), 3. runs a broad phase and CCD along the motion
-to the solution (near.py, advance.py), 4. advances the configuration up to the first time of impact,
-and adds the pairs that stopped it.
+   configuration that is free of impacts (rows.py, with the constraint solver),
+2. updates the multipliers of these pairs (push.py),
+3. runs a broad phase and CCD along the motion to the solution (near.py, advance.py),
+4. advances up to the first time of impact, and adds the pairs that caused it.
 
 The step ends when the whole motion is free of impacts; the committed configuration is therefore
 proven free of intersections. Configurations are represented by the velocity w at the end of the

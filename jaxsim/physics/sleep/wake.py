@@ -23,7 +23,7 @@ from jaxsim.physics.sleep.incidence import equalities, flexes, tendons
 from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
 
 NEVER = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
-ROUNDING = 32  # units in the last place by which poses of two programs may differ
+ROUNDING = 32  # rounding errors (eps) by which poses of two programs may differ
 
 
 def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
@@ -192,7 +192,7 @@ def _is_set(a: Array) -> Array:
 
 
 def _differ(a: Vec | Quat, b: Vec | Quat, slack: int) -> Array:
-    """Return where two values differ by more than `slack` units in the last place, `[n, *W]`."""
+    """Return where two values differ by more than `slack` times eps, `[n, *W]`."""
     eps = slack * jnp.finfo(a.parts[0].dtype).eps
     out = jnp.zeros(a.shape, bool)
     for x, y in zip(a.parts, b.parts, strict=True):

@@ -1,9 +1,9 @@
 """Nonlinear conjugate gradients for the constrained acceleration, preconditioned by M^-1.
 
-MuJoCo's documentation, Computation: Solver algorithms, CG (`mj_solPrimal`), with the update of Hager
-and Zhang, *A new conjugate gradient method with guaranteed descent and an efficient line search*,
-SIAM J. Optim. 2005. No Hessian is formed; only M is factorized. The directions are conjugate in the
-metric of M,
+MuJoCo's documentation, Computation: Solver algorithms, CG (`mj_solPrimal`), with the update of
+Hager and Zhang, *A new conjugate gradient method with guaranteed descent and an efficient line
+search*, SIAM J. Optim. 2005. No Hessian is formed; only M is factorized. The directions are
+conjugate in the metric of M,
 
     v = -M^-1 g + beta v_before.
 
