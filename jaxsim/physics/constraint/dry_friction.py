@@ -1,4 +1,4 @@
-"""What rows of dry friction of dofs and tendons share."""
+"""Terms common to rows of dry friction of dofs and tendons."""
 
 from functools import partial
 
@@ -19,13 +19,13 @@ def friction_terms(
     speed: Array,
     invweight: Array,
 ) -> Terms:
-    """Rows of dry friction, which only damp; no row where floss is zero.
+    """Return the terms of dry friction rows, which only damp; inactive where floss is zero.
 
     Args:
       m: model.
       solref, solimp: parameters of the rows, by columns.
       floss: bound of their force `[n, *W]` [N or N m].
-      speed: that along the rows.
+      speed: velocity along the rows.
       invweight: approximate inverse inertia.
     """
     imp = impedance(solimp, jnp.zeros_like(speed))

@@ -1,4 +1,4 @@
-"""Constraints of flexes: their edges keep their lengths, or their cells their strain.
+"""Equality constraints of flexes: constant edge lengths, or constant cell strain.
 
 MuJoCo's documentation, XML reference: equality/flex, equality/flexstrain.
 """
@@ -26,7 +26,7 @@ from jaxsim.physics.flex.lattice import Elements, elements
 
 
 def flex_lengths(m: Model, d: Data) -> SingleRows | None:
-    """Each edge keeps its length: residual = length - length0."""
+    """Build rows that keep edge lengths: residual = length - length0."""
     table = _edges(m, members(m, EqType.FLEX))
     if not len(table.edge):
         return None
@@ -37,9 +37,9 @@ def flex_lengths(m: Model, d: Data) -> SingleRows | None:
 
 
 def flex_strains(m: Model, d: Data) -> SingleRows | None:
-    """Each cell, or wall, keeps its strain: none of its modes has a share in its displacement.
+    """Build rows that keep the strain of cells and walls, one per mode.
 
-    residual = mode . (R' x - X), see flex/cell.py; its Jacobian leaves out that R turns.
+    residual = mode . (R' x - X), see flex/cell.py; the Jacobian omits the derivative of R.
     """
     parts = _modes(m, members(m, EqType.FLEXSTRAIN))
     if not parts:
@@ -55,13 +55,13 @@ def flex_strains(m: Model, d: Data) -> SingleRows | None:
 
 
 class _Edges(NamedTuple):
-    """Edges that constraints hold.
+    """Edges held by constraints.
 
     Attributes:
-      id: the constraint, `[n]`.
-      edge: `[n]`.
+      id: constraint of each, `[n]`.
+      edge: edge ids, `[n]`.
       dof: dofs of each `[n, k]`.
-      entry: places in `flexedge_J` `[n, k]`; where it has fewer, the place after the last.
+      entry: addresses in `flexedge_J` `[n, k]`, padded with the address past the last.
     """
 
     id: np.ndarray
@@ -83,25 +83,25 @@ def _edges(m: Model, ids: np.ndarray) -> _Edges:
 
 
 def _held(s: Structure, f: int) -> np.ndarray:
-    """Edges of a flex that some dof can change."""
+    """Return the edges of a flex whose length some dof can change."""
     edge = s.flex_edgeadr[f] + np.arange(s.flex_edgenum[f])
     return edge[~np.asarray(s.flexedge_rigid, bool)[edge] & (s.flexedge_J_rownnz[edge] > 0)]
 
 
 def _padded(J: Array, entry: np.ndarray) -> Array:
-    """Entries `[n, k, *W]` of the numbers of a Jacobian `[nJfe, *W]`."""
+    """Gather entries `[n, k, *W]` of a Jacobian `[nJfe, *W]`; the address past the last gives 0."""
     longer = jnp.concatenate([J, jnp.zeros_like(J[:1])])
     return take(longer, entry.ravel()).reshape(*entry.shape, *J.shape[1:])
 
 
 class _Modes(NamedTuple):
-    """Modes of elements of one kind.
+    """Strain modes of elements of one kind.
 
     Attributes:
-      id: the constraint of each element, `[n]`.
+      id: constraint of each element, `[n]`.
       element: the elements.
-      owner: which of them each mode is of, `[k]`.
-      number: of the mode in it, `[k]`.
+      owner: element index of each mode, `[k]`.
+      number: index of the mode in its element, `[k]`.
     """
 
     id: np.ndarray
@@ -111,12 +111,14 @@ class _Modes(NamedTuple):
 
 
 def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, Array]:
-    """Residual `[k, *W]`, Jacobian `[k, nv, *W]` and approximate inverse inertia of the modes."""
+    """Compute residual `[k, *W]`, Jacobian `[k, nv, *W]` and inverse inertia of the modes."""
     group, owner = part.element, part.owner
     xpos = concat([d.flexvert_xpos, node])
+    # Displacement of the nodes in the rest axes of their element.
     turn = turns(m, [group], xpos)
     quat = of_all(turn, np.arange(len(group.flex)))
     shift = shifts(m, group, xpos, quat)
+    # Gather the modes from flex_stiffness, and project the displacement on them.
     size = 3 * group.node.shape[1]
     first = m.flex_stiffnessadr[group.flex] + group.number * size * size
     place = first[owner] + 1 + part.number * size
@@ -126,6 +128,7 @@ def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, A
     )
     residual = jnp.sum(mode.dot(take(shift, owner)), axis=1)
 
+    # Jacobian: modes rotated to the world, applied to the Jacobians of the nodes.
     push = take(quat, owner).rotate(mode)
     used, where = np.unique(group.node, return_inverse=True)
     moved, _ = point_jacobian(m, d, m.flex_nodebodyid[used], take(node, used))
@@ -137,13 +140,13 @@ def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, A
 
 
 def _shaped(a: Array, shape: tuple[int, ...]) -> Array:
-    """Items `[n k, *W]` as `[n, k, *W]`."""
+    """Reshape items `[n k, *W]` to `[n, k, *W]`."""
     return a.reshape(*shape, *a.shape[1:])
 
 
 @derived
 def _strained(s: Structure) -> list[tuple[np.ndarray, np.ndarray, Elements]]:
-    """Constraints of strains by kind of element: ids, numbers of modes, elements."""
+    """Return strain constraints by kind of element: ids, mode counts, elements."""
     out = []
     ids = np.flatnonzero((s.eq_type == EqType.FLEXSTRAIN) & (s.eq_modenum > 0))
     for group in elements(s):
@@ -157,7 +160,7 @@ def _strained(s: Structure) -> list[tuple[np.ndarray, np.ndarray, Elements]]:
 
 
 def _modes(m: Model, ids: np.ndarray) -> list[_Modes]:
-    """The modes of constraints, by kind of element; none without constraints."""
+    """Return the modes of constraints, by kind of element."""
     out = []
     for id, count, element in _strained(m) if len(ids) else ():
         owner = np.repeat(np.arange(len(id)), count)

@@ -1,4 +1,4 @@
-"""What limits of joints and tendons share: their sides, the distance to them, and their rows."""
+"""Terms common to limits of joints and tendons: sides, distances and rows."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +12,7 @@ from jaxsim.physics.constraint.rows import Terms
 
 
 def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Limited objects once per row, and which side: -1 lower, 1 upper, 0 the nearer one.
+    """Return limited objects once per row, and the side: -1 lower, 1 upper, 0 the nearer one.
 
     Without a margin only one side can be active at a time, so that one row serves both.
     """
@@ -23,7 +23,7 @@ def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def distance(value: Array, span: Array, side: np.ndarray) -> tuple[Array, Array]:
-    """How far inside its range a value is, and the sign of that distance's derivative.
+    """Return the distance of a value to the limit of its range, and the sign of its derivative.
 
     Args:
       value: `[n, *W]`.
@@ -48,7 +48,7 @@ def limit_terms(
     speed: Array,
     invweight: Array,
 ) -> Terms:
-    """Rows of limits, which are active within their margin.
+    """Return the terms of limit rows, which are active within their margin.
 
     Args:
       m: model.

@@ -1,6 +1,7 @@
 """State, force and cost of listed constraint rows at given residuals.
 
-MuJoCo's documentation, Computation: Constraint model, Primal problem.
+MuJoCo's documentation, Computation: Constraint model, Primal problem; corresponds to
+`mj_constraintUpdate`.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ DRY = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
 
 
 def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
-    """State, force and cost of rows on their own, at residuals `jar`, `[n, *W]`.
+    """Evaluate state, force and cost of scalar rows at residuals `jar`, `[n, *W]`.
 
     Args:
       rows: the ConstraintRows.
@@ -44,7 +45,7 @@ def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
 def cones(
     of: Elliptic, rows: Any, jar: Array, state: Array, force: Array, cost: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """The same with the rows of elliptic contacts, which stand last, contact by contact."""
+    """Replace the values of elliptic contacts' rows, which are last, and return their Hessians."""
     size = len(of.D)
     contacts = of.D[0].shape[0]
     first = len(jar) - size * contacts
