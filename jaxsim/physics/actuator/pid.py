@@ -1,4 +1,4 @@
-"""`<pid>`: a servo with setpoints of position and velocity, an integral and a feedforward.
+"""PID servos (`<pid>`): setpoints of position and velocity, an integral and a feedforward.
 
 MuJoCo's documentation, XML reference: actuator/pid.
 """
@@ -19,7 +19,7 @@ INPUTS = (CtrlInput.POS, CtrlInput.VEL, CtrlInput.FF)
 
 
 def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
-    """Force of the inputs and the integral z, `[k, *W]`; the affine bias adds -kp l - kv v.
+    """Compute the force of inputs and integral z, `[k, *W]`; the affine bias adds -kp l - kv v.
 
         kp u_pos + kv u_vel + u_ff + ki z
 
@@ -37,7 +37,7 @@ def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
 
 
 def integral_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray, imax: Array) -> Array:
-    """The error of position; not where it would lead further beyond imax (0: no limit)."""
+    """Return the rate of the integral: the position error; 0 beyond imax (0: no limit)."""
     pos = nearest_setpoint(m, d, i, input_of(m, ctrl, i, CtrlInput.POS))
     error = pos - take(d.actuator_length, m.actuator_outadr[i])
     z = state_of(m, d.act, i, ActState.INTEGRAL)
