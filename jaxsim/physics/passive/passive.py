@@ -1,6 +1,6 @@
-"""Passive forces: springs, dampers, gravity compensation, and the medium.
+"""Passive forces: springs, dampers, gravity compensation, fluid, adhesion and user forces.
 
-MuJoCo's documentation, Computation: Passive forces.
+MuJoCo's documentation, Computation: Passive forces; corresponds to `mj_passive`.
 """
 
 import jax.numpy as jnp
@@ -34,14 +34,15 @@ from jaxsim.physics.stage import stage
     writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive frames",
 )
 def passive(m: Model, d: Data) -> Data:
-    """qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + forces of users.
+    """Compute qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + user forces.
 
-    Gravity compensation of joints that get it through their actuators is left out of the sum. With
-    springs and dampers both disabled, all of it is zero, adhesion too.
+    Gravity compensation of joints that receive it through their actuators is excluded from the sum.
+    With springs and dampers both disabled all of it is zero, including adhesion. Corresponds to
+    `mj_passive` in MuJoCo.
     """
     zero = jnp.zeros_like(d.qvel)
     off = DisableBit.SPRING | DisableBit.DAMPER
-    if m.opt.disableflags & off == off:  # both together turn all of them off
+    if m.opt.disableflags & off == off:  # both flags together disable all passive forces
         whole, parts = (
             zero,
             dict.fromkeys(("spring", "damper", "gravcomp", "fluid", "adhesion"), zero),
@@ -72,7 +73,7 @@ def passive(m: Model, d: Data) -> Data:
 
 
 def refusals(m: Model) -> list[Refusal]:
-    """What of the passive forces is not simulated, named."""
+    """Return the passive forces that are not supported."""
     found = [
         refuse(m, "body", b, what)
         for b in np.flatnonzero(m.body_plugin >= 0)
@@ -82,7 +83,7 @@ def refusals(m: Model) -> list[Refusal]:
 
 
 def _plugin_lack(m: Model, body: int, instance: int) -> str:
-    """What keeps a plugin from acting on a body, or ""."""
+    """Return the reason why a plugin cannot act on a body, or ""."""
     unknown = lack(m, instance, "passive")
     if unknown:
         return f"{unknown} is not supported"
@@ -92,7 +93,7 @@ def _plugin_lack(m: Model, body: int, instance: int) -> str:
 
 
 def _with_users(m: Model, d: Data) -> Data:
-    """Adds the forces of the user's callback, then those of plugins."""
+    """Add the forces of the user's callback, then those of plugins."""
     if has(m, "passive"):
         d = d.replace(qfrc_passive=d.qfrc_passive + passive_force(m, d))
     whole = d.qfrc_passive
@@ -103,7 +104,7 @@ def _with_users(m: Model, d: Data) -> Data:
 
 
 def _gravcomp(m: Model, d: Data) -> Array:
-    """Upward force at each body's center of mass, a part of its weight; `[nv, *W]`."""
+    """Compute gravity compensation, an upward force at each center of mass; `[nv, *W]`."""
     if not m.flg_gravcomp or m.opt.disableflags & DisableBit.GRAVITY:
         return jnp.zeros_like(d.qvel)
     weight = -m.body_mass * m.body_gravcomp

@@ -1,8 +1,8 @@
-"""Contact sensors: a fixed number of the contacts that match, and what they report.
+"""Contact sensors: a fixed number of matching contacts, and their reported fields.
 
-MuJoCo's documentation, XML reference: sensor/contact. Contacts are matched by what they are
-between, reduced to the sensor's slots, and their fields extracted into the slots. All sensors with
-the same number of slots are computed together (see contact_plan.py).
+MuJoCo's documentation, XML reference: sensor/contact. Contacts are matched by the objects they are
+between, reduced to the sensor's slots, and their fields are extracted. All sensors with the same
+number of slots are computed together (contact_plan.py).
 """
 
 from collections.abc import Callable
@@ -42,15 +42,15 @@ class _Contacts(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """Which contacts each sensor sees, `[n, ncontact, *W]`."""
+    """Matching of contacts and sensors, `[n, ncontact, *W]`."""
 
     matches: jax.Array
-    sign: jax.Array  # -1 for a contact that is seen reversed
-    total: jax.Array  # how many, `[n, *W]`
+    sign: jax.Array  # -1 for a contact in reverse order
+    total: jax.Array  # number of matches, `[n, *W]`
 
 
 class _Slots(NamedTuple):
-    """What sensors report of one contact each, `[n, *W]`, in the order of ConDataField."""
+    """Reported fields of one contact per sensor, `[n, *W]`, in the order of ConDataField."""
 
     found: jax.Array
     force: Vec
@@ -64,7 +64,7 @@ class _Slots(NamedTuple):
 
 
 def contact_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """Outputs of all contact sensors, one sensor after another, as one array."""
+    """Compute the outputs of all contact sensors, concatenated in one array."""
     rows = output_rows(m)
     if contacts_of(m, d) is None:
         return (jnp.zeros((len(rows), *d.qpos.shape[1:]), d.qpos.dtype),)
@@ -91,7 +91,7 @@ def _contacts(d: Data) -> _Contacts:
 
 
 def _numbers(m: Model, d: Data, c: _Contacts, plan: Plan) -> list:
-    """All numbers of the slots of a plan, `[slots * n, *W]` each."""
+    """Compute all fields of the slots of a plan, `[slots * n, *W]` each."""
     match = _match(m, d, c, plan)
     if not plan.net:
         return jax.tree.leaves(_chosen(m, d, c, match, plan))
@@ -99,11 +99,11 @@ def _numbers(m: Model, d: Data, c: _Contacts, plan: Plan) -> list:
     return [jnp.pad(a, empty) for a in jax.tree.leaves(_net(c, match))]
 
 
-# matching
+# Matching.
 
 
 def _match(m: Model, d: Data, c: _Contacts, plan: Plan) -> _Match:
-    """The normal is to point from what matches the first criterion to what matches the second."""
+    """Match contacts; the normal points from the first criterion's object to the second's."""
     first, second = plan.ends
     forward = _is_on(c, first, 0) & _is_on(c, second, 1)
     backward = _is_on(c, first, 1) & _is_on(c, second, 0)
@@ -115,7 +115,7 @@ def _match(m: Model, d: Data, c: _Contacts, plan: Plan) -> _Match:
 
 
 def _is_on(c: _Contacts, want: Criterion, end: int) -> Array:
-    """Whether one end of each contact, 0 or 1, meets a criterion, `[n, ncontact, *W]` bool."""
+    """Return where one end (0 or 1) of each contact meets a criterion, `[n, ncontact, *W]` bool."""
     geom, body = c.geom[end][None], c.body[end][None]
 
     def each(table: np.ndarray) -> np.ndarray:
@@ -126,7 +126,7 @@ def _is_on(c: _Contacts, want: Criterion, end: int) -> Array:
 
 
 def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
-    """Whether contact points are inside the volumes of sites; without one they are."""
+    """Return where contact points are inside the volumes of sites; True without a site."""
 
     def at(i: np.ndarray, kind: GeomType) -> Array:
         one = site[i]
@@ -144,14 +144,14 @@ def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
     return by_kind(np.where(site < 0, ANYWHERE, m.site_type[site]), table, d.qpos)
 
 
-ANYWHERE = -1  # no type of site
+ANYWHERE = -1  # key for no site
 
 
-# reduction
+# Reduction.
 
 
 def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slots:
-    """The first contacts by the reduction's order, one slot each."""
+    """Select the first contacts in the order of the reduction, one per slot."""
     shape = match.matches.shape
     order = np.arange(shape[1]).reshape(1, shape[1], *(1,) * (len(shape) - 2))
     keys = {
@@ -165,6 +165,7 @@ def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slot
     }
     key = lax.stop_gradient(by_kind(plan.reduce, table, c.dist))
 
+    # Selection sort: repeatedly take the contact with the smallest key.
     def next_one(free, _):
         index = jnp.argmin(jnp.where(free, key, jnp.inf), axis=1)
         picked = order == index[:, None]
@@ -181,7 +182,7 @@ def _chosen(m: Model, d: Data, c: _Contacts, match: _Match, plan: Plan) -> _Slot
 def _slots(
     m: Model, d: Data, c: _Contacts, index: Array, found: Array, there: Array, sign: Array
 ) -> _Slots:
-    """What contacts report. Reversed, the frame keeps its second tangent."""
+    """Gather the fields of contacts; reversed, the frame keeps its second tangent."""
 
     def at(x):
         return jax.tree.map(lambda a: pick(a, index), x)
@@ -207,7 +208,7 @@ def _slots(
 
 
 def _net(c: _Contacts, match: _Match) -> _Slots:
-    """All matching contacts as one, at their centroid weighted by force, in the world's frame."""
+    """Sum all matching contacts at their force-weighted centroid, in the world frame."""
 
     def whole(x):
         return jax.tree.map(lambda a: jnp.sum(a, axis=1), x)

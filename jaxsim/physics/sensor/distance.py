@@ -1,7 +1,7 @@
-"""Sensors of the smallest distance between geoms or bodies: distance, normal, fromto.
+"""Distance sensors between geoms or bodies: distance, normal, fromto.
 
-MuJoCo's documentation, XML reference: collision sensors. All of them together are one search for
-all pairs of geoms that some sensor asks about, whatever their number.
+MuJoCo's documentation, XML reference: collision sensors. All sensors share one query for all pairs
+of geoms that some sensor needs.
 """
 
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ from jaxsim.physics.sensor.group import DISTANCES, SensorGroup
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What the sensors of distances of a model ask for.
+    """Static plan of the distance sensors of a model.
 
     Attributes:
-      geom1, geom2: pairs of geoms, each once, or with a height field once a sensor, `[npair]`.
-      pair: pairs of each sensor in MuJoCo's order, filled up with npair, which is none, `[n, k]`.
-      sensor: which sensors ask for each pair, by place; the first is repeated, `[npair, k]`.
-      rows: of each output its place among distances, normals and segments, number by number.
+      geom1, geom2: distinct pairs of geoms, or with a height field one per sensor, `[npair]`.
+      pair: pairs of each sensor in MuJoCo's order, padded with npair, `[n, k]`.
+      sensor: indices of the sensors that need each pair, padded with the first, `[npair, k]`.
+      rows: index of each output among distances, normals and segments, number by number.
     """
 
     geom1: np.ndarray
@@ -48,10 +48,10 @@ class Plan:
 
 
 def distance_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """Outputs of all these sensors, one after another, as one array.
+    """Compute the outputs of all distance sensors, concatenated in one array.
 
-    Beyond its cutoff a sensor gives the cutoff, or zeros. Inside each other the normal, which goes
-    from the first point to the second, is the reverse of the way the second geom is pushed.
+    Beyond its cutoff a sensor returns the cutoff, or zeros. In penetration the normal, from the
+    first point to the second, is opposite to the direction in which the second geom is pushed.
     """
     plan = _plan(m)
     touch, cutoff = _nearest(m, d, plan), take(m.sensor_cutoff, g.ids)
@@ -63,15 +63,16 @@ def distance_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 
 
 def distance_lack(m: Model, i: int) -> str | None:
-    """What a sensor asks that is not supported."""
+    """Return the unsupported pair of geom types of a sensor, or None."""
     lacks = (lack(m, *pair) for pair in _pairs_of(m.structure, i))
     return next(filter(None, lacks), None)
 
 
 def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
-    """The nearest pair of each sensor, `[n, *W]`."""
+    """Return the nearest pair of each sensor, `[n, *W]`."""
     zero = jnp.zeros((1, *d.qpos.shape[1:]), d.qpos.dtype)
     none = Touch(zero + FAR, Vec(zero, zero, zero), Vec(zero, zero, zero))
+    # Append an entry for no pair, and take each sensor's minimum.
     every = concat([_of_pairs(m, d, plan), none]) if len(plan.geom1) else none
     number, most = plan.pair.shape
     dist = lax.stop_gradient(take(every.dist, plan.pair.ravel()))
@@ -83,7 +84,7 @@ def _nearest(m: Model, d: Data, plan: Plan) -> Touch:
 
 
 def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
-    """All pairs `[npair, *W]`, each family of kinds by itself."""
+    """Compute all pairs `[npair, *W]`, one family of geom types at a time."""
     ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCES))
     reach = largest(take(m.sensor_cutoff, ids), plan.sensor)
     geoms = placed(m, d)
@@ -102,7 +103,7 @@ def _of_pairs(m: Model, d: Data, plan: Plan) -> Touch:
 @derived
 def _plan(s: Structure) -> Plan:
     ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCES))
-    # of height fields a sensor's cutoff decides which prisms count: these pairs are its own
+    # With a height field the cutoff decides which prisms are tested: one pair per sensor.
     fields = np.flatnonzero(s.geom_type == GeomType.HFIELD)
     asked = [
         [
@@ -129,7 +130,7 @@ def _plan(s: Structure) -> Plan:
     )
 
 
-# which of distance, normal and segment a sensor reports
+# Numbers among distance, normal and segment that a sensor reports.
 NUMBERS = {
     SensorType.GEOMDIST: range(1),
     SensorType.GEOMNORMAL: range(1, 4),
@@ -138,19 +139,19 @@ NUMBERS = {
 
 
 def _table(rows: list[list[int]], fill: int | None) -> np.ndarray:
-    """Lists of several lengths as rows, filled up with a number; None: with their first."""
+    """Pad lists to rows of equal length, with a number; None: with their first entry."""
     most = max(map(len, rows), default=0)
     filled = [row + [row[0] if fill is None else fill] * (most - len(row)) for row in rows]
     return np.array(filled, int).reshape(len(rows), most)
 
 
 def _pairs_of(s: Structure, i: int) -> list[tuple[int, int]]:
-    """Pairs of geoms that a sensor asks about."""
+    """Return the pairs of geoms of a sensor."""
     first = _geoms(s, s.sensor_objtype[i], s.sensor_objid[i])
     second = _geoms(s, s.sensor_reftype[i], s.sensor_refid[i])
     return [(a, b) for a in first for b in second]
 
 
 def _geoms(s: Structure, kind: int, index: int) -> list[int]:
-    """A geom, or the geoms of a body."""
+    """Return a geom, or the geoms of a body."""
     return [int(index)] if kind == ObjType.GEOM else np.flatnonzero(s.geom_bodyid == index).tolist()

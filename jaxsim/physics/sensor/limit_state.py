@@ -1,8 +1,8 @@
-"""How far joints and tendons are from their limits, for the sensors of limits.
+"""Distances to the limits of joints and tendons, for the limit sensors.
 
 A limit is active when its distance is below the margin; the sensors read the distance minus the
-margin and its rate of change, or zero while no limit is active. Where both sides are active, the
-lower one is read.
+margin and its rate of change, or zero while no limit is active. If both sides are active, the lower
+one is read.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class LimitState(NamedTuple):
 
 
 def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
-    """State of the limits of joints (slide, hinge, ball)."""
+    """Return the limit state of joints (slide, hinge, ball)."""
     margin = take(m.jnt_margin, joint)
     lower, upper = (take(m.jnt_range[:, k], joint) for k in range(2))
 
@@ -51,7 +51,7 @@ def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
 
 
 def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
-    """State of the limits of tendons."""
+    """Return the limit state of tendons."""
     off = DisableBit.LIMIT | DisableBit.CONSTRAINT
     limited = m.tendon_limited[tendon].astype(bool) & (not m.opt.disableflags & off)
 

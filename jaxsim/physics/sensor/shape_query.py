@@ -1,4 +1,4 @@
-"""Whether a ray meets a simple shape, given by type and size as sites have them, in its frame."""
+"""Ray tests against primitive shapes, given by type and size, in the shape's frame."""
 
 from collections.abc import Callable
 
@@ -10,29 +10,29 @@ from jaxsim.physics.arrays.array import Array
 
 
 def ray_meets(kind: GeomType, size: Array, p: Vec, u: Vec) -> Array:
-    """Whether rays from `p` along `u` meet the surface of a shape, or start inside it.
+    """Return True where rays from `p` along `u` hit the surface of a shape, or start inside it.
 
     Args:
       kind: type of the shape.
       size: its size parameters, `[n, 3, *W]` [m].
-      p: where the rays begin, in its frame, `[n, *W]` [m].
-      u: direction of the rays; a zero vector meets nothing.
+      p: origins of the rays, in its frame, `[n, *W]` [m].
+      u: direction of the rays; a zero vector hits nothing.
     """
     a, b, c = (size[:, k] for k in range(3))
     moving = u.dot(u) > 0
     return moving & RAY[kind](a, b, c, p, u)
 
 
-# A line meets a convex shape in an interval of its parameter, (1, 0) standing for none.
+# A line intersects a convex shape in an interval of its parameter; (1, 0) represents none.
 
 
 def _ball(radius: Array | float, p: Vec, u: Vec) -> tuple[Array, Array]:
-    """Interval in a sphere; of a zero direction: all or nothing."""
+    """Return the interval in a sphere; for a zero direction all or none."""
     return _quadratic(u.dot(u), p.dot(u), p.dot(p) - radius * radius)
 
 
 def _quadratic(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """Where a t^2 + 2 b t + c <= 0, for a >= 0."""
+    """Return the interval where a t^2 + 2 b t + c <= 0, for a >= 0."""
     still = a == 0
     disc = b * b - a * c
     root = safe_sqrt(jnp.maximum(disc, 0)) / jnp.where(still, 1.0, a)
@@ -44,7 +44,7 @@ def _quadratic(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 
 
 def _slab(half: Array, p: Array, u: Array) -> tuple[Array, Array]:
-    """Where |p + t u| <= half."""
+    """Return the interval where |p + t u| <= half."""
     return _quadratic(u * u, p * u, p * p - half * half)
 
 

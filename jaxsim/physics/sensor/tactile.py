@@ -1,17 +1,17 @@
-"""Tactile sensors: how deep the vertices of a mesh are in other geoms, and how these slide there.
+"""Tactile sensors: penetration and slip at the vertices (taxels) of a mesh.
 
-MuJoCo's documentation, XML reference: sensor/tactile. The mesh lies in the frame of the sensor's
-geom, whatever shape that has. Another geom presses if a contact, even one without force, joins it
-to the sensor's body or to a body welded to that. A vertex, a taxel, reports
+MuJoCo's documentation, XML reference: sensor/tactile. The mesh is in the frame of the sensor's
+geom, whatever shape that has. Another geom is pressing if a contact, even one without force, joins
+it to the sensor's body or to a body welded to that. A taxel reports
 
     depth  = max(0, -distance(x)) over these geoms, by their signed distances
-    slip_k = sum |t_k . (v - u)| over those in which it is,   k = 1, 2
+    slip_k = sum |t_k . (v - u)| over those that contain it,   k = 1, 2
 
-with its position x and velocity v, the velocity u that the geom has at x, and the tangents t_k that
-the mesh gives its vertices; without tangents there is no slip. Depths come first, then both slips.
+with its position x and velocity v, the velocity u of the geom at x, and the tangents t_k of the
+mesh at the vertex; without tangents there is no slip. Depths come first, then both slips.
 
-The taxels of all sensors are computed together, for one geom of each sensor at a time, as far as
-some sensor of some world has one: memory follows the taxels, time follows what presses on them.
+The taxels of all sensors are computed together, for one geom of each sensor at a time, as long as
+some sensor of some world has one: memory is proportional to taxels, time to the geoms in contact.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from jaxsim.physics.sensor.tactile_plan import Plan, tactile_plan
 
 
 class _Taxels(NamedTuple):
-    """The taxels in the world, `[taxels of a patch, patches, *W]`.
+    """Taxels in the world, `[taxels of a patch, patches, *W]`.
 
     Attributes:
       pos, vel: position [m] and velocity [m/s].
@@ -51,7 +51,7 @@ class _Taxels(NamedTuple):
 
 
 class _Felt(NamedTuple):
-    """What the taxels report: depth [m] and both slips [m/s]."""
+    """Outputs of the taxels: depth [m] and both slips [m/s]."""
 
     depth: jax.Array
     slip1: jax.Array
@@ -59,11 +59,11 @@ class _Felt(NamedTuple):
 
 
 class _Pressing(NamedTuple):
-    """One geom of each sensor, or several in front of each other, `[n, *W]`.
+    """One geom of each sensor, or several with a leading axis, `[n, *W]`.
 
     Attributes:
       geom: its id.
-      is_one: whether there is one; else the id is arbitrary.
+      is_one: mask; where False the id is arbitrary.
     """
 
     geom: jax.Array
@@ -71,7 +71,7 @@ class _Pressing(NamedTuple):
 
 
 def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
-    """Outputs of all tactile sensors, one after another, as one array."""
+    """Compute the outputs of all tactile sensors, concatenated in one array."""
     plan, worlds = tactile_plan(m.structure, m.pair_flags), d.qpos.shape[1:]
     if not plan.other.size or contacts_of(m, d) is None:
         return (jnp.zeros((len(plan.rows), *worlds), d.qpos.dtype),)
@@ -79,7 +79,7 @@ def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     geoms, fields = placed(m, d), fields_of(m, plan.kinds, plan.names)
 
     def add(felt: _Felt, pressing: _Pressing) -> _Felt:
-        """What the taxels feel with one more geom of each sensor."""
+        """Add the effect of one more geom per sensor."""
         geom, is_one = take(pressing, plan.sensor)
         other = pick(geoms, geom)
         pos, rot = slots((other.pos, other.rot))
@@ -103,7 +103,7 @@ def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 
 
 def _taxels(m: Model, d: Data, plan: Plan) -> _Taxels:
-    """The vertices of the meshes, in the frames of the sensors' geoms."""
+    """Return the vertices of the meshes in the world, with velocities and tangents."""
     geom = plan.geom[plan.sensor]
     turn, origin = slots((take(d.geom_xmat, geom), take(d.geom_xpos, geom)))
 
@@ -119,19 +119,19 @@ def _taxels(m: Model, d: Data, plan: Plan) -> _Taxels:
 
 
 def _velocity(m: Model, d: Data, geom: Array, point: Vec) -> Vec:
-    """Velocity that the body of each geom `[n, *W]` has at points `[k, n, *W]`."""
+    """Return the velocity of each geom's body `[n, *W]` at points `[k, n, *W]`."""
     body = pick(jnp.asarray(column(m.geom_bodyid.astype(np.int32), geom)), geom)
     return _at(pick(d.cvel, body), pick(take(d.subtree_com, m.body_rootid), body), point)
 
 
 def _at(twist: Spatial, com: Vec, point: Vec) -> Vec:
-    """Velocity at points `[k, n, *W]`, by the twists of bodies `[n, *W]` about `com`."""
+    """Return velocities at points `[k, n, *W]`, by the twists of bodies `[n, *W]` about `com`."""
     twist, com = slots((twist, com))
     return twist.at(point - com)
 
 
 def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
-    """The geoms that press on each sensor, each once, `[most, n, *W]`."""
+    """Return the distinct geoms that press on each sensor, `[most, n, *W]`."""
     c = d.found.contacts
     geom = [c.each(ids) for ids in c.geom]
     weld = [c.each(body.look_up(m.body_weldid)) for body in c.body]
@@ -143,6 +143,7 @@ def _pressing(m: Model, d: Data, plan: Plan) -> _Pressing:
         here = (c.exists & of_geoms(c))[None] & (weld[own][None] == each(plan.weld))
         return jnp.any(here[None] & (geom[other][None, None] == each(plan.other)), axis=2)
 
+    # Mask of the geoms in contact with each sensor, compacted to the front.
     mask = touches(0, 1) | touches(1, 0)
     number, sensors, *worlds = mask.shape
     most = min(number, 2 * len(c.dist))
