@@ -1,7 +1,7 @@
-"""The cost of the constraints and what follows from it, at residuals that a caller names.
+"""Cost of the constraints and its derivatives at given residuals, for writing solvers.
 
-MuJoCo's documentation, Computation: Constraint model, Primal problem. Solvers are built from this.
-Rows are those of `jaxsim.constraint_rows`, in their order.
+MuJoCo's documentation, Computation: Constraint model, Primal problem. Rows are those of
+`jaxsim.constraint_rows`, in their order.
 """
 
 from typing import NamedTuple
@@ -27,16 +27,16 @@ from jaxsim.physics.stage import stage
 
 
 class ConstraintUpdate(NamedTuple):
-    """What `constraint_update` finds.
+    """Result of `constraint_update`.
 
     Attributes:
-      efc_state: ConstraintState of each row, (n,); SATISFIED of one that is not active.
+      efc_state: ConstraintState of each row, (n,); SATISFIED for inactive rows.
       efc_force: minus the gradient of the cost, (n,).
-      qfrc_constraint: that on the dofs, (nv,) [N or N m].
+      qfrc_constraint: that force on the dofs, (nv,) [N or N m].
       cost: sum over the rows, ().
       cone_hessian: second derivative of the cost of each elliptic contact in the middle zone of its
         cone, else zero, (contacts, k, k) with k the largest dimension of a contact; in the order of
-        the rows. None for a model whose contacts are no elliptic cones.
+        the rows. None for a model without elliptic cones.
     """
 
     efc_state: jax.Array
@@ -48,15 +48,17 @@ class ConstraintUpdate(NamedTuple):
 
 @stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
-    """State, force and cost of the constraint rows at given residuals.
+    """Compute state, force and cost of the constraint rows at given residuals.
+
+    Corresponds to `mj_constraintUpdate` in MuJoCo.
 
     Args:
       m: model.
-      d: data, of which the state counts.
-      jar: residual J qacc - aref of each of the rows that `constraint_rows` has, (n,).
+      d: data, of which the state is used.
+      jar: residual J qacc - aref per row of `constraint_rows`, (n,).
 
     Raises:
-      ValueError: there is not a number for each row.
+      ValueError: the number of values is not the number of rows.
     """
     d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows = listed(d)
@@ -78,10 +80,10 @@ def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
 
 @stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def project_constraint(m: Model, d: Data) -> Array:
-    """J M^-1 J' + diag(R) of the rows that `constraint_rows` has, (n, n).
+    """Compute J M^-1 J' + diag(R) of the rows of `constraint_rows`, (n, n).
 
     Under the discrete integrator M is the backbone of the step's inertia, see integrate/metric.py.
-    Rows and columns that are not active are zero.
+    Entries of inactive rows are zero. Corresponds to `mj_projectConstraint` in MuJoCo.
     """
     d = state_rows(m, d).replace(qacc=jnp.zeros_like(d.qvel))
     rows, inertia = listed(d), unforced_system(m, d).backbone
@@ -93,7 +95,7 @@ def project_constraint(m: Model, d: Data) -> Array:
 
 
 def check_rows(function: str, name: str, given: Array, rows: ConstraintRows) -> None:
-    """Raises ValueError if there is not a number for each row."""
+    """Raise ValueError if the number of values is not the number of rows."""
     count = rows.active.shape[0]
     if given.shape[0] != count:
         raise ValueError(

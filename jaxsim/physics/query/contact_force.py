@@ -1,9 +1,9 @@
 """Forces of the contacts in the list of a Data, for inspection.
 
-They follow from what `d` carries: the contacts, the poses and velocities of the state they were
-found in, and `qacc`; where the model has PGS as solver, no-slip iterations, the flag diagexact, or
-RK4 or discrete as integrator, the list has them. So they belong to the same state as the list:
-after `forward` to that in `d`, after `step` to the one before it (with RK4 to its last stage).
+They follow from what `d` carries: contacts, poses and velocities of the state in which the contacts
+were detected, and `qacc`. With PGS, no-slip iterations, the flag diagexact, or the integrators RK4
+and discrete the list stores them. They belong to the same state as the list: after `forward` to
+that in `d`, after `step` to the one before it (with RK4 to its last stage).
 """
 
 import jax.numpy as jnp
@@ -24,14 +24,15 @@ from jaxsim.physics.stage import stage
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_force(m: Model, d: Data, contact: Array) -> Array:
-    """Force and torque of one contact on its second geom, in the frame of the contact.
+    """Return force and torque of one contact on its second geom, in the contact frame.
 
-    Between the surfaces: where adhesion pulls, the normal force may be negative.
+    The force is that between the surfaces: with adhesion the normal force may be negative.
+    Corresponds to `mj_contactForce` in MuJoCo.
 
     Args:
       m: model.
       d: data after `forward` or `step`.
-      contact: its number in `d.contact`; without a contact there the result is zero.
+      contact: its index in `d.contact`; the result is zero if there is no such contact.
 
     Returns:
       (6,): along normal and tangents [N], about them [N m].
@@ -46,15 +47,15 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_forces(m: Model, d: Data) -> Array:
-    """Forces and torques of all contacts in `d.contact`, (ncontact, 6), as `contact_force`.
+    """Return forces and torques of all contacts in `d.contact`, (ncontact, 6), see `contact_force`.
 
-    Where there is no contact they are zero.
+    Entries without a contact are zero.
     """
     return _forces(m, d, d.contact)
 
 
 def _forces(m: Model, d: Data, contact: Contact) -> Array:
-    """`[ncontact, 6, *W]`."""
+    """Compute the forces of contacts, `[ncontact, 6, *W]`."""
     if m.lists_contact_forces:
         if contact.force is None:
             raise ValueError(
@@ -62,6 +63,7 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
                 "follow from qacc; use make_data"
             )
         return contact.force
+    # Rebuild the rows of the listed contacts, and evaluate their cost at `qacc`.
     c = from_list(m, contact)
     if not m.nv or not len(layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
@@ -77,7 +79,7 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
 
 
 def _velocity(m: Model, d: Data, c: Contacts) -> list:
-    """Velocity of the second body over the first, along and about the axes of the contacts."""
+    """Return the velocity of the second body relative to the first, in the contact frames."""
     first, second = (chosen_velocity(m, d, c.each(body), c.pos) for body in c.body)
     apart = second - first
     return [*(c.frame @ apart.lin).parts, *(c.frame @ apart.rot).parts]

@@ -1,6 +1,7 @@
-"""Values of the past, from the history of a world; and a history of one's own.
+"""Access to history buffers: past values of controls and sensors, and their initialization.
 
-MuJoCo's documentation, Modeling: Delays; API reference: mj_readCtrl and its kin.
+MuJoCo's documentation, Modeling: Delays; API reference: `mj_readCtrl`, `mj_readSensor`,
+`mj_initCtrlHistory`, `mj_initSensorHistory`.
 """
 
 import operator
@@ -17,13 +18,13 @@ from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.history.buffers import Buffers, Past, ctrl_buffers, cursor, past, sensor_buffers
 from jaxsim.physics.history.read import read
 
-OWN = -1  # the interpolation that the model has
+OWN = -1  # the interpolation of the element in the model
 
 
 def read_ctrl(
     m: Model, d: Data, actuator: int | str, time: jax.Array | float, interp: int = OWN
 ) -> jax.Array:
-    """The control that an actuator sees at a time: that of `time` less its delay.
+    """Return the control that an actuator sees at a time: that of `time` minus its delay.
 
     Args:
       m: the model.
@@ -56,7 +57,7 @@ def read_ctrl(
 def read_sensor(
     m: Model, d: Data, sensor: int | str, time: jax.Array | float, interp: int = OWN
 ) -> jax.Array:
-    """What a sensor reports at a time: its reading of `time` less its delay.
+    """Return the reading that a sensor reports at a time: that of `time` minus its delay.
 
     Args:
       m: the model.
@@ -91,14 +92,14 @@ def init_ctrl_history(
     times: jax.Array | None,
     values: jax.Array,
 ) -> Data:
-    """The world with controls of one's own before it begins.
+    """Set the controls in an actuator's history buffer, before the simulation starts.
 
     Args:
       m: the model.
       d: one world.
       actuator: id or name.
-      times: of the samples, (nsample,) [s], increasing; None: those that there are.
-      values: the controls, (nsample, ctrlnum) or in one row, the oldest first.
+      times: sample times, (nsample,) [s], increasing; None: keep the current ones.
+      values: the controls, (nsample, ctrlnum) or flattened, oldest first.
 
     Raises:
       ValueError: the actuator has no history; a shape is wrong; times do not increase.
@@ -115,15 +116,15 @@ def init_sensor_history(
     values: jax.Array,
     phase: jax.Array | float,
 ) -> Data:
-    """The world with readings of one's own before it begins.
+    """Set the readings in a sensor's history buffer, before the simulation starts.
 
     Args:
       m: the model.
       d: one world.
       sensor: id or name.
-      times: of the samples, (nsample,) [s], increasing; None: those that there are.
-      values: the readings, (nsample, dim) or in one row, the oldest first.
-      phase: when the sensor was sampled last, if it has an interval [s].
+      times: sample times, (nsample,) [s], increasing; None: keep the current ones.
+      values: the readings, (nsample, dim) or flattened, oldest first.
+      phase: time of the sensor's last sample, if it has an interval [s].
 
     Raises:
       ValueError: the sensor has no history; a shape is wrong; times do not increase.
@@ -138,7 +139,7 @@ def init_sensor_history(
 
 
 def _id(function: str, m: Model, d: Data, kind: str, which: int | str) -> int:
-    """The id of an actuator or sensor of a checked model and world."""
+    """Check model and world, and return the id of an actuator or sensor."""
     check_model(function, m)
     check_data(function, m, d)
     number = m.nactuator if kind == "actuator" else m.nsensor
@@ -174,7 +175,7 @@ def _read(
 def _written(
     function: str, m: Model, d: Data, b: Buffers, times: jax.Array | None, values: jax.Array
 ) -> dict[str, jax.Array]:
-    """`d.history` with the samples of one buffer, and `d.history_low`."""
+    """Return `d.history` with the samples of one buffer replaced, and `d.history_low`."""
     history, low = d.history, {}
     if not len(b.owner):
         raise ValueError(f"{function}: there is no history; give the element nsample")
@@ -201,7 +202,7 @@ def _written(
 
 
 def _check_times(function: str, times: jax.Array, size: int) -> None:
-    """Raises ValueError if times are not as many as samples, or are known not to increase."""
+    """Raise ValueError if times do not match the samples, or are known not to increase."""
     if np.shape(times) != (size,):
         raise ValueError(f"{function}: times: expected shape ({size},), got {np.shape(times)}")
     if not isinstance(times, jax.core.Tracer) and not (np.diff(np.asarray(times)) > 0).all():

@@ -1,4 +1,4 @@
-"""Whether points are inside a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
+"""Containment of points in a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
 
 import jax
 import jax.numpy as jnp
@@ -19,19 +19,19 @@ from jaxsim.physics.query.ray import in_parts
 
 
 def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax.Array:
-    """Whether points are inside a site, or inside the convex hull of one that is a mesh.
+    """Return True where points are inside a site, or inside the convex hull of a mesh site.
 
     Args:
       m: the model.
-      d: data, of which qpos (and the poses of mocap bodies) count.
-      site: number () or name of the site.
+      d: data, of which qpos and the poses of mocap bodies are used.
+      site: id () or name of the site.
       point: (3,), or several (n, 3), in the world [m].
 
     Returns:
       bool, () or (n,).
 
     Raises:
-      ValueError: there is no such site, or a shape or precision is wrong.
+      ValueError: no such site exists, or a shape or precision is wrong.
     """
     check_model("inside_site", m)
     check_data("inside_site", m, d)

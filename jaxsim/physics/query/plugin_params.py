@@ -1,4 +1,4 @@
-"""Parameters and states of the instances of plugins, by name."""
+"""Parameters and states of plugin instances, by name."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from jaxsim.physics.plugin import instance_params
 
 
 def get_plugin_params(m: Model, instance: int | str) -> Any:
-    """The parameters of an instance of a plugin, as its `params` made them.
+    """Return the parameters of a plugin instance, as created by its `params`.
 
     Args:
       m: the model; leading axes of a batch of it come first.
@@ -35,15 +35,15 @@ def get_plugin_params(m: Model, instance: int | str) -> Any:
 
 
 def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
-    """The model with other parameters of an instance of a plugin.
+    """Return the model with other parameters of a plugin instance.
 
     Args:
       m: the model.
-      instance: its name, or its number.
-      params: of the same form as `get_plugin_params` gives them.
+      instance: its name or id.
+      params: tree with the structure and shapes of `get_plugin_params`.
 
     Raises:
-      ValueError: there is no such instance, or the form or a shape is another.
+      ValueError: no such instance exists, or structure or shapes differ.
     """
     check_model("set_plugin_params", m)
     number = _number(m, "set_plugin_params", instance)
@@ -65,14 +65,14 @@ def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
 
 
 def plugin_state_index(m: Model, instance: int | str) -> slice:
-    """Where the state of an instance of a plugin is in `d.plugin_state`.
+    """Return the slice of a plugin instance's state in `d.plugin_state`.
 
     Args:
       m: the model.
-      instance: its name, or its number.
+      instance: its name or id.
 
     Raises:
-      ValueError: there is no such instance.
+      ValueError: no such instance exists.
     """
     number = _number(m, "plugin_state_index", instance)
     start = int(m.plugin_stateadr[number])

@@ -1,4 +1,4 @@
-"""Rays and planes and boxes."""
+"""Ray intersections with planes and boxes."""
 
 import jax.numpy as jnp
 
@@ -9,7 +9,7 @@ from jaxsim.physics.ray.local import NEVER, Hit, Local
 
 
 def plane(ray: Local) -> Hit:
-    """A plane from its front side, within the rectangle that is drawn; a size of 0 has no end."""
+    """Intersect with a plane from its front, within its rectangle; a size of 0 is unbounded."""
     falls = ray.way.z <= -MINVAL
     t = -ray.pos.z / jnp.where(falls, ray.way.z, -1)
     within = falls & (t >= 0)
@@ -20,7 +20,7 @@ def plane(ray: Local) -> Hit:
 
 
 def box(ray: Local) -> Hit:
-    """A box with the half sides `size`."""
+    """Intersect with a box of half sides `size`."""
     near, far = crossing(ray.pos, ray.way, ray.size)
     enters = near[0] >= 0
     t = jnp.where(enters, near[0], far[0])
@@ -32,10 +32,10 @@ def box(ray: Local) -> Hit:
 
 
 def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Where lines p + t u enter and leave a box about the origin.
+    """Intersect lines p + t u with a box about the origin (slab method).
 
     Returns:
-      t and the axis that is normal to the face, for both; a line that misses the box leaves it
+      Entry and exit, each as t and the axis normal to the face; a line that misses the box exits
       before it enters.
     """
     near, far = None, None
@@ -43,7 +43,7 @@ def crossing(p: Vec, u: Vec, half: Vec) -> tuple[tuple[Array, Array], tuple[Arra
         moves = jnp.abs(v) > MINVAL
         per = 1 / jnp.where(moves, v, 1)
         one, other = (-h - x) * per, (h - x) * per
-        always = jnp.abs(x) <= h  # between two faces that it is parallel to
+        always = jnp.abs(x) <= h  # parallel to the slab and inside of it
         low = jnp.where(moves, jnp.minimum(one, other), jnp.where(always, -NEVER, NEVER))
         high = jnp.where(moves, jnp.maximum(one, other), jnp.where(always, NEVER, -NEVER))
         axis = jnp.full_like(low, k, jnp.int32)
