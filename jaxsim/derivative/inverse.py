@@ -51,7 +51,7 @@ def inverse(m: Model, d: Data, flg_actuation: bool = False) -> InverseDerivative
       m: the model.
       d: state and acceleration; sensors of actuators have the forces that `d` carries.
       flg_actuation: subtract the forces of the actuators at the state and controls, so that they
-        do not count as external; sensors of actuators then follow the state. Known when traced.
+        do not count as external; sensors of actuators then follow the state. Static.
 
     Returns:
       An InverseDerivative.

@@ -51,7 +51,7 @@ def transition(m: Model, d: Data, *, sensors: bool = True) -> Linear:
     Args:
       m: the model.
       d: state and control.
-      sensors: also C and D. Known when traced.
+      sensors: also C and D. Static.
 
     Returns:
       A Linear.

@@ -35,8 +35,8 @@ def transition_fd(
       d: state and control.
       eps: how far each number of state and control is moved, (). Single precision needs more than
         double: 1e-3.
-      flg_centered: differences to both sides, more exact and twice the work. Known when traced.
-      sensors: also C and D. Known when traced.
+      flg_centered: differences to both sides, more exact and twice the work. Static.
+      sensors: also C and D. Static.
 
     Returns:
       A Linear.
