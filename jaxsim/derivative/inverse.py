@@ -1,4 +1,8 @@
-"""The seven Jacobians of inverse dynamics, in tangent coordinates, exact and by differences."""
+"""Jacobians of inverse dynamics in tangent coordinates, exact and by finite differences.
+
+Seven Jacobians of MuJoCo's `mjd_inverseFD`. The exact ones use forward mode over all 3 nv
+directions at once, since inverse dynamics has about as many outputs as inputs.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,7 +25,7 @@ from jaxsim.physics.stage import STAGES
 
 
 class InverseDerivative(NamedTuple):
-    """Inverse dynamics near a state: force f and sensors s by position, velocity, acceleration.
+    """Derivatives of inverse dynamics: force f and sensors s by position, velocity, acceleration.
 
     In the convention of control theory: a row is an output, a column an input. MuJoCo's arrays are
     the transposes.
@@ -42,7 +46,7 @@ class InverseDerivative(NamedTuple):
 
 
 def inverse(m: Model, d: Data, flg_actuation: bool = False) -> InverseDerivative:
-    """The derivatives of `jaxsim.inverse` with respect to qpos, qvel and qacc.
+    """Compute the derivatives of `jaxsim.inverse` with respect to qpos, qvel and qacc.
 
     MuJoCo's `mjd_inverseFD`, exact instead of by differences. Positions move in tangent
     coordinates. Differentiated in forward mode, along all directions at once.
@@ -70,12 +74,11 @@ def inverse(m: Model, d: Data, flg_actuation: bool = False) -> InverseDerivative
 def inverse_fd(
     m: Model, d: Data, eps: Array | float = 1e-6, flg_actuation: bool = False
 ) -> InverseDerivative:
-    """As `inverse`, by forward differences; MuJoCo's `mjd_inverseFD`.
+    """Compute the derivatives of `inverse` by forward differences; MuJoCo's `mjd_inverseFD`.
 
     Args:
-      m, d, flg_actuation: as for `inverse`.
-      eps: how far each position, velocity and acceleration is moved, (). Single precision needs
-        more than double: 1e-3.
+      m, d, flg_actuation: see `inverse`.
+      eps: step of the differences, (). Single precision needs a larger one than double: 1e-3.
     """
     _check("inverse_fd", m, d)
     eps = jnp.asarray(eps, m.qpos0.dtype)
@@ -94,10 +97,10 @@ def _check(name: str, m: Model, d: Data) -> None:
 
 
 def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
-    """Values and exact derivatives, in the form of the physics."""
+    """Return functions for values and exact derivatives, in the layout of the physics."""
 
     def values(m: Model, d: Data, z: Array) -> tuple[Array, Array, Array]:
-        """Force `[nv, *W]`, sensors and M, with (q, v, a) moved by `z` `[3 nv, *W]`."""
+        """Compute force `[nv, *W]`, sensors and M, at (q, v, a) moved by `z` `[3 nv, *W]`."""
         nv = m.nv
         none = jnp.zeros((m.nsensordata, *d.qpos.shape[1:]), d.qpos.dtype)
         moved = d.replace(
@@ -111,7 +114,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
             return found.qfrc_inverse, found.sensordata, found.M
         found = actuation(m, found)
         force = found.qfrc_inverse - found.qfrc_actuator
-        # sensors of actuators see these forces
+        # Actuator sensors see the recomputed forces.
         sensed = sensor_acc(m, found.replace(qacc=continuous_acceleration(m, found)))
         return force, sensed.sensordata, found.M
 
@@ -130,7 +133,7 @@ def _of(flg_actuation: bool) -> tuple[Callable, Callable]:
 
 
 def _parts(m: Model, force: Array, sensed: Array, M: Array) -> tuple[Array, ...]:
-    """The seven Jacobians from the derivatives along (q, v, a): `[k, 3 nv, *W]`, M's 2 axes."""
+    """Split derivatives along (q, v, a) into the seven Jacobians: `[k, 3 nv, *W]`, M has 2 axes."""
     nv = m.nv
     q, v, a = slice(0, nv), slice(nv, 2 * nv), slice(2 * nv, 3 * nv)
     return (*(f[:, s] for f in (force, sensed) for s in (q, v, a)), M[:, :, q])

@@ -11,7 +11,7 @@ from jaxsim.physics.arrays.array import Array
 
 
 def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:
-    """Derivatives of `sub_quat`, the rotation vector that leads from one orientation to another.
+    """Compute the derivatives of `sub_quat`, the rotation vector between two orientations.
 
     MuJoCo's `mjd_subQuat`.
 
@@ -32,18 +32,18 @@ def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:
 
 
 def quat_integrate(vel: Array, scale: Array | float) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Derivatives of `quat_integrate`, which turns an orientation by `scale * vel`.
+    """Compute the derivatives of `quat_integrate`, which rotates an orientation by `scale * vel`.
 
-    MuJoCo's `mjd_quatIntegrate`, whose Dvel is with respect to `scale * vel` instead. They do not
-    depend on the orientation.
+    MuJoCo's `mjd_quatIntegrate`, whose Dvel is with respect to `scale * vel` instead. The
+    derivatives do not depend on the orientation.
 
     Args:
       vel: angular velocity in the moving frame, (3,) [rad/s].
-      scale: for how long, () [s].
+      scale: duration, () [s].
 
     Returns:
       Dquat (3, 3), Dvel (3, 3), Dscale (3,): the small rotation of the result with respect to a
-      small rotation before, to the velocity and to the time.
+      small rotation of the input, to the velocity and to the time.
     """
     vel = jnp.asarray(vel)
     scale = jnp.asarray(scale, vel.dtype)

@@ -1,7 +1,7 @@
-"""The derivative of one step by differences, as MuJoCo's `mjd_transitionFD` takes them.
+"""Derivative of one step by finite differences, as in MuJoCo's `mjd_transitionFD`.
 
-Beside the exact one (transition.py) for comparison, and for steps that are not smooth: differences
-see how far a state has to go to touch something.
+For comparison with the exact derivative (transition.py), and for steps that are not smooth: finite
+differences see contacts within the step size.
 """
 
 import jax
@@ -25,18 +25,17 @@ def transition_fd(
     *,
     sensors: bool = True,
 ) -> Linear:
-    """As `transition`, by differences.
+    """Compute `transition` by finite differences.
 
-    A control is not moved beyond its limits: at a limit the difference is that to the inside, and a
-    control outside of them has none.
+    A control is not moved beyond its limits: at a limit the difference is one-sided to the inside,
+    and a control outside of its limits has derivative zero.
 
     Args:
       m: the model.
       d: state and control.
-      eps: how far each number of state and control is moved, (). Single precision needs more than
-        double: 1e-3.
-      flg_centered: differences to both sides, more exact and twice the work. Static.
-      sensors: also C and D. Static.
+      eps: step of the differences, (). Single precision needs a larger one than double: 1e-3.
+      flg_centered: centered differences, more precise at twice the cost; static.
+      sensors: include C and D; static.
 
     Returns:
       A Linear.
@@ -58,7 +57,7 @@ def transition_fd(
     above = jax.vmap(end)(jnp.diag(upper))
     below = jax.vmap(end)(jnp.diag(lower)) if flg_centered else end(jnp.zeros_like(upper))
     worlds = 0 if flg_centered else None
-    # a control that could not be moved has no difference
+    # A control that could not be moved has derivative zero.
     width = upper - lower
     scale = jnp.where(width == 0, 0, 1 / jnp.where(width == 0, 1, width))
     state = jax.vmap(difference, (None, worlds, 0), 1)(m, below, above) * scale[None]
@@ -71,9 +70,9 @@ def transition_fd(
 
 
 def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]:
-    """How far each number of state and control is moved, up and down, (nx + nu,) each.
+    """Return the steps of each component of state and control, up and down, (nx + nu,) each.
 
-    Without centered differences one side is enough: down only where a control cannot go up.
+    Forward differences use one side: down only where a control cannot go up.
     """
     low, high = control_limits(m)
     inside = (low <= d.ctrl) & (d.ctrl <= high)

@@ -1,8 +1,8 @@
-"""Constants of a model that follow from its other numbers, recomputed: `mj_setConst` in JAX.
+"""Recomputation of constants that follow from a model's other fields: `mj_setConst` in JAX.
 
-The compiler computes the same fields in numpy when it makes a model; a test binds the two. What
-decides the shape of the program stays: which bodies are simple (MuJoCo refuses to move the inertial
-frame of one), which joints an actuator reflects into, which geoms feel the medium.
+The compiler computes the same fields in numpy; a test compares the two. Fields that determine the
+shape of the program are unchanged: which bodies are simple (MuJoCo rejects a change of the inertial
+frame of one), which joints an actuator reflects to, which geoms interact with the fluid.
 """
 
 import jax.numpy as jnp
@@ -32,19 +32,21 @@ from jaxsim.physics.topology import grouped
 
 
 def set_const(m: Model) -> Model:
-    """A model whose derived constants are those of its other numbers.
+    """Return the model with its derived constants recomputed from its other fields.
 
-    To be called after masses, inertias, positions, sizes, gears or armatures were changed. Pure: it
+    To be called after changes of masses, inertias, positions, sizes, gears or armatures. Pure: it
     works under jit, vmap and grad. Recomputed are
 
       * `body_subtreemass`, `body_margin`; `geom_size` of height fields, `geom_aabb`, `geom_rbound`,
         the virtual masses in `geom_fluid`;
-      * at `qpos0`: `tendon_length0`, `actuator_length0`, `dof_length`, `cam_*0`, `light_*0`, what
-        `eq_data` of connects and welds of bodies takes from the pose; `dof_M0`, the inverse weights
-        `*_invweight0` and `actuator_acc0`; `flexedge_length0`, `flexedge_invweight0`;
+      * at `qpos0`: `tendon_length0`, `actuator_length0`, `dof_length`, `cam_*0`, `light_*0`, the
+        pose-dependent entries of `eq_data` of connects and welds of bodies; `dof_M0`, the inverse
+        weights `*_invweight0` and `actuator_acc0`; `flexedge_length0`, `flexedge_invweight0`;
       * `tendon_lengthspring` where it is (-1, -1), as the length in `qpos_spring`;
-      * `stat`, except what `<statistic>` gave; in a model made from MuJoCo's, except what differed
-        from its measure.
+      * `stat`, except entries given by `<statistic>`; in a model made from MuJoCo's, except those
+        that differed from the computed ones.
+
+    Corresponds to `mj_setConst` in MuJoCo.
 
     Args:
       m: the model.
@@ -57,7 +59,7 @@ def set_const(m: Model) -> Model:
 
 
 def constants(m: Model) -> tuple[dict, dict]:
-    """The derived fields of an unpacked model and of its statistics, as public arrays."""
+    """Compute the derived fields of an unpacked model and of its statistics, as public arrays."""
     found = independent(m)
     m = m.replace(**found)
     d = _pose(m, m.qpos0)
@@ -77,7 +79,7 @@ _constants = worlds(constants)
 
 
 def independent(m: Model) -> dict:
-    """What does not depend on the configuration."""
+    """Compute the derived fields that do not depend on the configuration."""
     bounds = geom_bounds(m)
     fluid = {"geom_fluid": geom_fluid(m.replace(**bounds))} if m.geom_hasfluid.any() else {}
     return {
@@ -89,7 +91,7 @@ def independent(m: Model) -> dict:
 
 
 def at_reference(m: Model, d: Data) -> dict:
-    """What follows from the pose at `qpos0`: lengths, cameras, lights and equalities."""
+    """Compute fields that follow from the pose at `qpos0`: lengths, cameras, lights, equalities."""
     known = np.isin(output_trntype(m), [*SIMULATED])
     length = d.actuator_length
     return {
@@ -105,7 +107,7 @@ STAGES = (kinematics, com_pos, tendon, crb, transmission)
 
 
 def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
-    """Some stages in a configuration, with mocap bodies where the model has them."""
+    """Run some stages at a configuration, with mocap bodies at their model poses."""
     leaves = [getattr(m, n) for n, f in Model.fields.items() if not f.static and f.nested is None]
     shapes = [a.shape[-1] for a in leaves if a is not None and qpos.ndim > 1]
     many = (max(shapes),) if shapes else ()
@@ -115,7 +117,7 @@ def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
         mocap_pos=take(m.body_pos, mocap),
         mocap_quat=take(m.body_quat, mocap),
     )
-    # no contacts: what acts on those of a body has no moment here, as in MuJoCo
+    # No contacts: as in MuJoCo adhesion actuators have no moment here.
     opt = m.opt.replace(disableflags=int(m.opt.disableflags) | int(DisableBit.CONTACT))
     m = m.replace(opt=opt)
     for stage in stages:
@@ -124,7 +126,7 @@ def _pose(m: Model, qpos: Array, stages: tuple = STAGES) -> Data:
 
 
 def _body_margin(m: Model) -> Array:
-    """Largest margin plus gap of the geoms of each body; 0 without geoms."""
+    """Return the largest margin plus gap of the geoms of each body; 0 without geoms."""
     reach = m.geom_margin + m.geom_gap
     none = jnp.zeros((1, *reach.shape[1:]), reach.dtype)
     return largest(jnp.concatenate([reach, none]), _geoms_of_bodies(m))
@@ -136,31 +138,31 @@ def _geoms_of_bodies(s: Structure) -> np.ndarray:
 
 
 def _cameras(m: Model, d: Data) -> dict:
-    """Where cameras are as they are fixed to their bodies, whatever their mode says."""
+    """Compute camera poses as fixed to their bodies, whatever their mode."""
     pos0, poscom0 = _views(d, m.cam_bodyid, m.cam_targetbodyid, m.cam_pos)
     quat = take(d.xquat, m.cam_bodyid) * m.cam_quat
     return {"cam_pos0": pos0, "cam_poscom0": poscom0, "cam_mat0": quat.matrix()}
 
 
 def _lights(m: Model, d: Data) -> dict:
-    """The same of lights."""
+    """Compute light poses as fixed to their bodies, whatever their mode."""
     pos0, poscom0 = _views(d, m.light_bodyid, m.light_targetbodyid, m.light_pos)
     aim = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
     return {"light_pos0": pos0, "light_poscom0": poscom0, "light_dir0": aim}
 
 
 def _views(d: Data, body: np.ndarray, target: np.ndarray, pos: Vec) -> tuple[Vec, Vec]:
-    """Position relative to the body, and to the center of mass of its or its target's subtree."""
+    """Return positions relative to the body, and to its or its target's center of mass."""
     offset = take(d.xquat, body).rotate(pos)
     center = take(d.subtree_com, np.where(target >= 0, target, body))
     return offset, take(d.xpos, body) + offset - center
 
 
 def _eq_data(m: Model, d: Data) -> Array:
-    """`eq_data` with what connects and welds of bodies take from the pose, `[neq, 12, *W]`.
+    """Compute `eq_data` of connects and welds of bodies from the pose, `[neq, 12, *W]`.
 
-    A connect has the anchor of body 1 given and that of body 2 measured; a weld the other way
-    around, with the orientation of body 2 in body 1, where its mark says that none was given.
+    A connect has the anchor in body 1 given and that in body 2 measured; a weld vice versa, with
+    the orientation of body 2 in body 1, where a mark in the data shows that none was given.
     """
     data = jnp.broadcast_to(m.eq_data, (m.neq, 12, *d.qpos.shape[1:]))
     bodies = m.eq_objtype == ObjType.BODY
@@ -175,7 +177,7 @@ def _eq_data(m: Model, d: Data) -> Array:
 
 
 def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarray) -> Array:
-    """The anchors of equalities, given in one body, as the other sees them, `[k, 3, *W]`."""
+    """Transform the anchors of equalities from one body to the other, `[k, 3, *W]`."""
     here, there = known[ids], other[ids]
     anchor = Vec(*(take(m.eq_data[:, k], ids) for k in range(3)))
     point = take(d.xpos, here) + take(d.xquat, here).rotate(anchor)
@@ -183,12 +185,12 @@ def _seen(m: Model, d: Data, ids: np.ndarray, known: np.ndarray, other: np.ndarr
 
 
 def _spring_length(m: Model) -> Array:
-    """Rest lengths, (-1, -1) replaced by the length in `qpos_spring`, `[ntendon, 2, *W]`."""
+    """Return rest lengths, (-1, -1) replaced by the length in `qpos_spring`, `[ntendon, 2, *W]`."""
     length = _pose(m, m.qpos_spring, (kinematics, com_pos, tendon)).ten_length[:, None]
     automatic = (m.tendon_lengthspring == AUTOMATIC).all(axis=1, keepdims=True)
     return jnp.where(automatic, length, m.tendon_lengthspring)
 
 
 def _is_given(m: Model, name: str) -> bool:
-    """Whether a statistic is not one to be measured."""
+    """Return True if a statistic was given by the user and is not computed."""
     return bool(m.stat_given[STATISTICS.index(name)])
