@@ -86,6 +86,7 @@ class Pyramid:
 
     def at(self, r: list) -> Piece:
         """Evaluate force, cost and curvature at a residual, summed onto the basis."""
+        # Frictionless contacts contribute their normal row.
         size, zero = len(r), jnp.zeros_like(r[0])
         push, cost, stiff = (zero,) * 3 if self.normal is None else self.normal.at(r[0])
         force, weight = [zero] * size, [[zero] * size for _ in range(size)]
@@ -105,6 +106,7 @@ class Pyramid:
     def reach(self, r: list) -> list:
         """Return the largest force of each tangent at a constant sum of its edges, `[ncon, *W]`."""
         out = []
+        # Sum of both edge forces times the coefficient.
         for k in range(1, len(r)):
             mu, edges = self.mu[k], self.edges(k)
             out.append(mu * (edges.at(r[0] + mu * r[k]).force + edges.at(r[0] - mu * r[k]).force))
@@ -112,6 +114,7 @@ class Pyramid:
 
     def lines(self, r: list, v: list) -> list[OneSidedLine]:
         """Restrict the cost of each contact to r + step v, `[ncon, *W]`, one line per edge."""
+        # Two one-sided lines per tangent, and the normal of frictionless contacts.
         lines = []
         for k in range(1, len(r)):
             both = (self.mu[k], -self.mu[k])
@@ -192,6 +195,7 @@ class Elliptic:
         force = [-q * x for q, x in zip(quad, r, strict=True)]
         cost = sum(0.5 * q * x * x for q, x in zip(quad, r, strict=True)) + 0.5 * Dm * gap * gap
         force[0] = force[0] - Dm * gap * mu
+        # Tangential gradient: along U / T, scaled by the friction coefficients.
         for k in range(1, size):
             force[k] = force[k] + Dm * gap * mu * unit[k] * self.mu[k]
         return Piece(force, cost, self._curvature(Dm, gap, T, unit, quad))
@@ -200,6 +204,7 @@ class Elliptic:
         """Return the contacts in the free and in the quadratic zone, `[ncon, *W]` bool each."""
         if len(r) == 1:
             return r[0] >= 0, r[0] < 0
+        # Compare N with the cone mu T, and with its dual.
         mu, (N, *U) = self.mu[0], self._scaled(r)
         T = _length(U)
         free = mu * T <= N
@@ -220,6 +225,7 @@ class Elliptic:
 
     def _curvature(self, Dm: Array, gap: Array, T: Array, unit: list, quad: list) -> list[list]:
         """Compute the second derivatives of the cost, symmetric."""
+        # Hessian of the normal, and of the quadratic zone.
         size, mu = len(unit), self.mu[0]
         weight = [[jnp.zeros_like(gap)] * size for _ in range(size)]
         weight[0][0] = quad[0] + Dm * mu * mu
@@ -235,10 +241,12 @@ class Elliptic:
 
     def lines(self, r: list, v: list) -> "list[OneSidedLine | ConeLine]":
         """Restrict the cost of each contact to r + step v, `[ncon, *W]`."""
+        # The normal row, used alone by frictionless contacts.
         normal = OneSided(self.D[0]).line(r[0], v[0])
         if len(r) == 1:
             return [normal]
         mu = self.mu[0]
+        # Quadratic form of U along the line.
         U = [f * x for f, x in zip(self.mu[1:], r[1:], strict=True)]
         V = [f * y for f, y in zip(self.mu[1:], v[1:], strict=True)]
         weighted = [D * y for D, y in zip(self.D, v, strict=True)]
@@ -308,6 +316,7 @@ class ConeLine(NamedTuple):
         dT = (self.UV + step * self.VV) * per_T
         gap, dgap = N - mu * T, self.N1 - mu * dT
         bend = self.Dm * (dgap * dgap - gap * mu * (self.VV - dT * dT) * per_T)
+        # Combine the zones: quadratic below, zero above.
         first = jnp.where(below, self.slope + step * self.bend, self.Dm * gap * dgap)
         second = jnp.where(below, self.bend, bend)
         first, second = jnp.where(free, 0, first), jnp.where(free, 0, second)
@@ -319,6 +328,7 @@ class ConeLine(NamedTuple):
 
     def crossed(self, step: Array) -> Array:
         """Return 0 where a contact is free, or quadratic, at step 0 and at the step, else 1."""
+        # A contact stays on one quadratic if it is free, or quadratic, at both ends.
         start, end = self._place(0 * step), self._place(step)
         same = (start.free & end.free) | (start.below & end.below) | (self.Dm == 0)
         crossed = jnp.where(same, 0, 1).astype(step.dtype)
@@ -334,6 +344,7 @@ class ConeLine(NamedTuple):
         Dm (gap^2 + (mu N + T)^2) below the cone, since D_k r_k^2 = D U_k^2 / mu^2.
         """
         mu, start, end = self.mu, self._place(0 * step), self._place(step)
+        # T_end - T_start without cancellation, from the difference of squares.
         square = step * (2 * self.UV + step * self.VV)
         length = start.T + end.T
         dT = square / jnp.where(length > 0, length, 1.0)
@@ -354,6 +365,7 @@ class ConeLine(NamedTuple):
 
     def _place(self, step: Array) -> "_Place":
         """Evaluate the contacts at a step."""
+        # Evaluate N and T at the step.
         N = self.N0 + step * self.N1
         square = self.UU + step * (2 * self.UV + step * self.VV)
         apart = square > MINVAL * MINVAL

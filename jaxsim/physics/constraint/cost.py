@@ -183,6 +183,7 @@ class Huber:
 
     def at(self, r: Array) -> Piece:
         """Evaluate force, cost and curvature at a residual `[n, *W]`."""
+        # Saturate the force at the bound.
         D, floss = self.D, self.floss
         inside = jnp.abs(D * r) < floss
         force = jnp.where(inside, -D * r, jnp.where(D > 0, -jnp.sign(r) * floss, 0))
@@ -230,6 +231,7 @@ class HuberLine(NamedTuple):
 
     def change(self, step: Array) -> Array:
         """Return the change of each row's cost from step 0, `[n, *W]`, without cancellation."""
+        # Within one zone the change is exact; across zones subtract the costs.
         cost, r = Huber(self.D, self.floss), self.r + step * self.v
         start, end = self._zone(self.r), self._zone(r)
         same = jnp.where(

@@ -28,6 +28,7 @@ def friction_terms(
       speed: velocity along the rows.
       invweight: approximate inverse inertia.
     """
+    # Dry friction has no stiffness: impedance at zero violation, damping only.
     imp = impedance(solimp, jnp.zeros_like(speed))
     damps = law(m, solref, solimp[1], imp)._replace(stiffness=jnp.zeros_like(imp))
     aref, soft = damps.reference(m, None, speed), damps.softness(m)

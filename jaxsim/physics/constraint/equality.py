@@ -48,6 +48,7 @@ def welds(m: Model, d: Data) -> SingleRows | None:
     if not len(ids):
         return None
     first, second = attachments(m, d, ids)
+    # Residual of both frames: position difference and scaled quaternion vector part.
     scale = take(m.eq_data[:, TORQUE_SCALE], ids)
     residual = (second.quat.conj * first.quat).vec.scale(scale)
     A = _turning(first.quat, second.quat).map(lambda a: 0.5 * a * scale)
@@ -70,6 +71,7 @@ def joint_couplings(m: Model, d: Data) -> SingleRows | None:
     ids = members(m, EqType.JOINT)
     if not len(ids):
         return None
+    # Residual relative to qpos0.
     joint1, joint2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     moved = d.qpos - m.qpos0
     y = take(moved, m.jnt_qposadr[joint1])
@@ -77,6 +79,7 @@ def joint_couplings(m: Model, d: Data) -> SingleRows | None:
     value, slope = _polynomial(m, ids, x)
     slope = _if_second(joint2, slope)
 
+    # Jacobian: the first dof minus the slope times the second.
     dof1, dof2 = m.jnt_dofadr[joint1], m.jnt_dofadr[np.maximum(joint2, 0)]
     unit = np.eye(m.nv)
     J = column(unit[dof1], y) - column(unit[dof2], y) * slope[:, None]
@@ -92,6 +95,7 @@ def tendon_couplings(m: Model, d: Data) -> SingleRows | None:
         return None
     tendon1, tendon2 = m.eq_obj1id[ids], m.eq_obj2id[ids]
     other = np.maximum(tendon2, 0)
+    # Residual and Jacobian of the tendons, with the chain rule for the second.
     residual, slope = tendon_residual(m, d, ids)
     J = take(d.ten_J, tendon1) - take(d.ten_J, other) * slope[:, None]
     velocity = take(d.ten_velocity, tendon1) - slope * take(d.ten_velocity, other)
@@ -146,6 +150,7 @@ def _movable(s: Structure) -> dict[EqType, np.ndarray]:
     for kind in SUPPORTED:
         ids = np.flatnonzero(s.eq_type == kind)
         ends = s.eq_obj1id[ids], s.eq_obj2id[ids]
+        # A connect or weld needs a body that moves; a tendon coupling a movable tendon.
         if kind in (EqType.CONNECT, EqType.WELD):
             keep = [moves[_body(s, ids, end)] for end in ends]
         elif kind == EqType.TENDON:
@@ -190,6 +195,7 @@ def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
 def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, turn: Quat) -> End:
     """Return the frame in a body given by the data, or that of a site."""
     on_site = m.eq_objtype[ids] == ObjType.SITE
+    # Sites replace the anchors of bodies.
     if on_site.any():
         site = np.where(on_site, obj, 0)
         mask = column(on_site, anchor)
@@ -282,10 +288,12 @@ def equality_rows(m: Model, d: Data, ids: np.ndarray, rows: list[Row]) -> Single
 
     All rows of a constraint share the impedance at the norm of its residual.
     """
+    # Impedance by the norm of all residual components.
     if len(rows) == 1:
         violation = rows[0].residual
     else:
         violation = safe_sqrt(sum(r.residual * r.residual for r in rows))
+    # Reference of each row, with the drift.
     solref, solimp = columns(take(m.eq_solref, ids)), columns(take(m.eq_solimp, ids))
     spring = law(m, solref, solimp[1], impedance(solimp, violation))
     aref = [spring.reference(m, r.residual, r.velocity, r.drift) for r in rows]

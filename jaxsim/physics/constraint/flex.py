@@ -30,6 +30,7 @@ def flex_lengths(m: Model, d: Data) -> SingleRows | None:
     table = _edges(m, members(m, EqType.FLEX))
     if not len(table.edge):
         return None
+    # Sparse rows: the edge Jacobian has the same nonzeros.
     J = SparseJacobian(tuple(map(tuple, table.dof.tolist())), _padded(d.flexedge_J, table.entry))
     residual = take(d.flexedge_length, table.edge) - take(m.flexedge_length0, table.edge)
     weight = take(m.flexedge_invweight0, table.edge)
@@ -45,6 +46,7 @@ def flex_strains(m: Model, d: Data) -> SingleRows | None:
     if not parts:
         return None
     node = nodes(m, d)
+    # Modes of each kind of element, then sorted by constraint.
     found = [_strain(m, d, part, node) for part in parts]
     residual, J, weight = (jnp.concatenate(a) for a in zip(*found, strict=True))
     id = np.concatenate([part.id[part.owner] for part in parts])
@@ -74,6 +76,7 @@ def _edges(m: Model, ids: np.ndarray) -> _Edges:
     edge = [_held(m.structure, m.eq_obj1id[i]) for i in ids]
     id = np.repeat(ids, [len(e) for e in edge])
     whole = np.concatenate([np.zeros(0, int), *edge])
+    # Addresses of the nonzeros in flexedge_J, padded to equal length.
     number, first = m.flexedge_J_rownnz[whole], m.flexedge_J_rowadr[whole]
     slot = np.arange(number.max(initial=0))
     there = slot < number[:, None]
@@ -112,6 +115,7 @@ class _Modes(NamedTuple):
 
 def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, Array]:
     """Compute residual `[k, *W]`, Jacobian `[k, nv, *W]` and inverse inertia of the modes."""
+    # Rotation of each element, and node displacements in its rest axes.
     group, owner = part.element, part.owner
     xpos = concat([d.flexvert_xpos, node])
     # Displacement of the nodes in the rest axes of their element.
@@ -134,6 +138,7 @@ def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, A
     moved, _ = point_jacobian(m, d, m.flex_nodebodyid[used], take(node, used))
     where = where.reshape(group.node.shape)[owner]
     J = sum(push[:, k][:, None].dot(take(moved, where[:, k])) for k in range(where.shape[1]))
+    # Inverse weight: mean over the nodes of the element.
     of_node = take(m.body_invweight0[:, 0], m.flex_nodebodyid[group.node].ravel())
     weight = jnp.mean(_shaped(of_node, group.node.shape), axis=1)
     return residual, J, jnp.broadcast_to(take(weight, owner), residual.shape)
@@ -149,6 +154,7 @@ def _strained(s: Structure) -> list[tuple[np.ndarray, np.ndarray, Elements]]:
     """Return strain constraints by kind of element: ids, mode counts, elements."""
     out = []
     ids = np.flatnonzero((s.eq_type == EqType.FLEXSTRAIN) & (s.eq_modenum > 0))
+    # Find the element of each constraint by flex and element id.
     for group in elements(s):
         key = {pair: i for i, pair in enumerate(zip(group.flex, group.number, strict=True))}
         pairs = list(zip(s.eq_obj1id[ids], s.eq_elemid[ids], strict=True))

@@ -27,6 +27,7 @@ def impedance(solimp: tuple[Array, ...], violation: Array) -> Array:
     Returns:
       Impedance in (0, 1), `[n, *W]`.
     """
+    # Clamp the parameters to their valid ranges, as MuJoCo does.
     d0, dwidth, width, midpoint, power = solimp
     d0 = jnp.clip(d0, MINIMP, MAXIMP)
     dwidth = jnp.clip(dwidth, MINIMP, MAXIMP)
@@ -34,6 +35,7 @@ def impedance(solimp: tuple[Array, ...], violation: Array) -> Array:
     width = jnp.maximum(width, 0)
     power = jnp.maximum(power, 1)
     flat = width <= MINVAL
+    # Normalized violation in [0, 1).
     x = jnp.abs(violation) / jnp.where(flat, 1.0, width)
     inside = x < 1
     x = jnp.where(inside, x, 0.5)
@@ -79,6 +81,7 @@ class Law(NamedTuple):
           drift: change of the velocity without acceleration.
         """
         damped = -self.damping * speed - drift
+        # Discrete: evaluate the position at the end of the step.
         if is_discrete(m):
             ahead = m.opt.timestep * speed
             position = ahead if position is None else position + ahead
@@ -93,6 +96,7 @@ class Law(NamedTuple):
 
     def softness(self, m: Model) -> Array:
         """Return the regularization R of the row per unit of its inverse inertia, `[n, *W]`."""
+        # R / A = (1 - d) / d; discrete: reduced by the implicit factor.
         soft = (1 - self.imp) / self.imp
         if not is_discrete(m):
             return soft
@@ -140,6 +144,7 @@ def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: b
       imp: impedance, `[n, *W]`.
       one_sided: True for limits, and normals of contacts.
     """
+    # The time constant is limited to two steps (refsafe).
     time, ratio = solref
     h, (standard, tc, dr) = m.opt.timestep, pace(m, solref)
     dmax = jnp.clip(dmax, MINIMP, MAXIMP)
@@ -147,6 +152,7 @@ def law(m: Model, solref: Sequence[Array], dmax: Array, imp: Array, one_sided: b
     K = jnp.where(standard, 1 / jnp.maximum(MINVAL, (dmax * tc * dr) ** 2), -time / dmax**2)
     damped = ratio > 0
     B = jnp.where(damped, 2 / jnp.maximum(MINVAL, dmax * tc), -ratio / dmax)
+    # Discrete: the stiffest spring without rebound.
     if is_discrete(m) and one_sided and not m.opt.disableflags & DisableBit.REFSAFE:
         abrupt = standard & (time * ratio < h)
         firm = jnp.maximum(imp, MINIMP)  # a contact in its smoothing range has a smaller impedance

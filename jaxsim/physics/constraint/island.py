@@ -54,6 +54,7 @@ def touched_trees(m: Model, d: Data) -> list[Array]:
 
 def passive_ties(m: Model, d: Data) -> list[Array]:
     """Return the trees that passive contacts couple, `[ncontact, ntree, *W]` bool; or []."""
+    # Pairs of trees of contacts that act passively.
     c = None if d.found is None else d.found.contacts
     passive = None if c is None else passive_contacts(m, c)
     if c is None or passive is None:
@@ -73,6 +74,7 @@ def connected(rows: Rows, touched: list[Array], ties: list[Array]) -> Array:
       touched: trees that they touch, see `touched_trees`.
       ties: further sets of coupled trees, `[n, ntree, *W]` bool each.
     """
+    # Initial labels: each tree is its own component.
     like = [*touched, *ties][0]
     count, *worlds = like.shape[1:]
     own = column(np.arange(count, dtype=np.int32), like[0])
@@ -105,11 +107,13 @@ def islands(m: Model, d: Data) -> Data:
     Requires the rows and contacts of `d`. Without the island flag there are no islands, nor among
     sleeping trees. Corresponds to `mj_island` in MuJoCo.
     """
+    # Sources of coupling besides rows.
     soft = [] if all_sleep() else [*flex_ties(m, d.tree_asleep < 0), *passive_ties(m, d)]
     alone = soft if is_discrete(m) else []  # these make islands without any row
     if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
         return d.replace(nisland=none, tree_island=jnp.full_like(d.tree_asleep, -1))
+    # Trees that are in some island.
     touched, ties = touched_trees(m, d), [*metric_ties(m, d.qpos), *soft]
     some = d.nefc > 0
     for tie in alone:
@@ -140,6 +144,7 @@ def _of_rows(m: Model, block: SingleRows) -> Array:
 def _of_contacts(m: Model, c: Contacts) -> Array:
     """Return which trees contacts touch, `[ncontact, ntree, *W]` bool."""
     of_body = bodies(m).tree[:, 0].astype(np.int32)
+    # Trees of both bodies, and of all bodies of a flex element.
     own = column(np.arange(m.ntree, dtype=np.int32), c.dist)[None]
     first, second = (body.values(of_body, c.dist)[:, None] == own for body in c.body)
     touched = first | second

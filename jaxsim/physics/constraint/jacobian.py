@@ -55,6 +55,7 @@ class DofJacobian:
         """Sum one value per row onto its dof (a dof may have several rows)."""
         if self.dof == tuple(range(nv)):
             return a
+        # Sum of the rows of each dof.
         place = np.zeros((nv, len(self.dof)))
         place[self.dof, np.arange(len(self.dof))] = 1
         return weighted_sum(place, a)
@@ -90,6 +91,7 @@ class SparseJacobian:
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """Return H + J' W J, a k x k block for each row."""
+        # k x k products per row, at pairs of dofs.
         table = self._table
         nv, (n, k) = H.size, table.shape
         at = (table[:, :, None] * nv + table[:, None]).ravel()

@@ -46,6 +46,7 @@ def scalar_joint_limits(m: Model, d: Data) -> SingleRows | None:
     joint, side = scalar_limits(m)
     if not len(joint) or m.opt.disableflags & DisableBit.LIMIT:
         return None
+    # Distance and sign of the active side.
     value, span = take(d.qpos, m.jnt_qposadr[joint]), take(m.jnt_range, joint)
     dist, sign = distance(value, span, side)
     dof = m.jnt_dofadr[joint]
@@ -66,6 +67,7 @@ def ball_limits(m: Model, d: Data) -> SingleRows | None:
     axis = turn.normalize()
     span = take(m.jnt_range, joint)
     dist = jnp.maximum(span[:, 0], span[:, 1]) - angle
+    # Rows are dense in the three dofs of the joint.
     J = jnp.zeros((len(joint), m.nv, *dist.shape[1:]), dist.dtype)
     speed = jnp.zeros_like(dist)
     dof = m.jnt_dofadr[joint]

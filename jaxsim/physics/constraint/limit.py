@@ -16,6 +16,7 @@ def sides(limited: np.ndarray, hasmargin: np.ndarray) -> tuple[np.ndarray, np.nd
 
     Without a margin only one side can be active at a time, so that one row serves both.
     """
+    # Objects with one row come first, then lower and upper sides of the others.
     both = hasmargin[limited].astype(bool)
     ones = np.ones(both.sum(), int)
     item = np.concatenate([limited[~both], limited[both], limited[both]])
@@ -33,6 +34,7 @@ def distance(value: Array, span: Array, side: np.ndarray) -> tuple[Array, Array]
     Returns:
       Distance `[n, *W]`, negative outside; 1 for the lower side and -1 for the upper, `[n, *W]`.
     """
+    # Select the side of each row, or the nearer one.
     below, above = value - span[:, 0], span[:, 1] - value
     which = column(side, value)
     upper = jnp.where(which == 0, above < below, which > 0)
@@ -58,6 +60,7 @@ def limit_terms(
       speed: rate of change of the distance.
       invweight: approximate inverse inertia.
     """
+    # Limits are one-sided rows in the distance less the margin.
     beyond = dist - margin
     spring = law(m, solref, solimp[1], impedance(solimp, beyond), one_sided=True)
     aref, soft = spring.reference(m, beyond, speed), spring.softness(m)

@@ -58,8 +58,10 @@ def make_rows(m: Model, d: Data) -> Data:
     Requires the motion axes, velocities, tendons and contacts of `d`. Corresponds to
     `mj_makeConstraint` in MuJoCo.
     """
+    # No rows at all: constraints disabled, or all trees asleep.
     if m.opt.disableflags & DisableBit.CONSTRAINT or all_sleep():
         return _count(m, d.replace(rows=Rows()))
+    # Blocks in the order of BUILDERS, with sleeping objects deactivated.
     single = tuple(block for build in BUILDERS if (block := build(m, d)) is not None)
     single = tuple(_awake(m, d, block) for block in single) if sleeps(m) else single
     touching = m.nv > 0 and contacts_of(m, d) is not None
@@ -82,6 +84,7 @@ def _count(m: Model, d: Data) -> Data:
     contact = d.rows.contact
     if contact is None:
         return d.replace(**n, nefc=sum(n.values(), zero))
+    # Contacts follow all other rows.
     before = n["ne"] + n["nf"] + n["nl"]
     if d.contact is not None:
         d = d.replace(contact=_addressed(m, d.contact, before))
@@ -90,6 +93,7 @@ def _count(m: Model, d: Data) -> Data:
 
 def _addressed(m: Model, contact: Contact, before: Array) -> Contact:
     """Store the first row address of each contact; `before` is the number of other rows."""
+    # Rows per contact by cone and dimension; the prefix sum gives the addresses.
     rows = contact.dim
     if m.opt.cone == ConeType.PYRAMIDAL:
         rows = jnp.maximum(1, 2 * (rows - 1))

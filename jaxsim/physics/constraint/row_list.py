@@ -97,12 +97,14 @@ def _nowhere(like: Array) -> Array:
 
 def listed(d: Data) -> ConstraintRows:
     """Return the rows of `d`, with the forces at `d.qacc` or those stored in `d.forces`."""
+    # Scalar rows in MuJoCo's order, then contacts.
     rows, forces = d.rows, row_forces(d)
     single = (_one(block, force, d.qacc) for block, force in forces[: len(rows.single)])
     listed = _join([_none(d.qacc), *single], d.qacc)
     listed = [take(f, rows.order) for f in listed]
     if rows.contact is None or d.found is None:
         return ConstraintRows(*listed)
+    # Contact ids count the existing contacts.
     number = running_sum(d.found.contacts.exists.astype(jnp.int32)) - 1
     contacts = _by_contact(OF_CONTACTS[type(rows.contact.cost)](d, forces[-1][1], number), d.qacc)
     return ConstraintRows(*_join([listed, contacts], d.qacc))
@@ -140,6 +142,7 @@ def _one(block: SingleRows, force: Array, qacc: Array) -> list:
 def _pyramid(d: Data, force: list, number: Array) -> list:
     """Return the rows of pyramids: the edges of each contact."""
     block, rows = d.rows.contact, []
+    # Expand each edge of the pyramid.
     for edge in block.cost.rows:
         J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
         if edge.k == 0 and d.forces is not None:
@@ -179,6 +182,7 @@ def _contact(
 ) -> list:
     """Return the fields of ConstraintRows for one row of every contact; `number` is its id."""
     flat = np.int32(ConstraintType.CONTACT_FRICTIONLESS)
+    # Frictionless contacts have a type of their own.
     kind = jnp.where(_frictionless(block.cost), flat, np.int32(block.type))
     kind, floss = jnp.broadcast_to(kind, D.shape), jnp.zeros_like(D)
     diagonal = _diagonal(D, block.soft)
@@ -200,6 +204,7 @@ def _inverse_of_active(rows: ConstraintRows) -> Array:
 
 def _state(d: Data, rows: ConstraintRows) -> Array:
     """Return the ConstraintState of the rows at `d.qacc`."""
+    # Scalar rows first, then the zones of elliptic contacts.
     jar = apply(rows.efc_J, d.qacc) - rows.efc_aref
     state, force, cost = each(rows, jar)
     contact = d.rows.contact

@@ -23,12 +23,14 @@ def each(rows: Any, jar: Array) -> tuple[Array, Array, Array]:
       rows: the ConstraintRows.
       jar: J a - aref.
     """
+    # Thresholds of dry friction, and rows that are not active on one side.
     D, floss = rows.efc_D, rows.efc_frictionloss
     kind = rows.efc_type
     dry = (kind == DRY[0]) | (kind == DRY[1])
     bound = floss / jnp.where(rows.active, D, 1)
     pulls, pushes = dry & (jar <= -bound), dry & (jar >= bound)
     free = ~dry & (kind != ConstraintType.EQUALITY) & (jar >= 0)
+    # States, then forces and costs by state.
     state = jnp.full(jar.shape, ConstraintState.QUADRATIC, jnp.int32)
     for where, named in (
         (free, ConstraintState.SATISFIED),
@@ -46,6 +48,7 @@ def cones(
     of: Elliptic, rows: Any, jar: Array, state: Array, force: Array, cost: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Replace the values of elliptic contacts' rows, which are last, and return their Hessians."""
+    # Split the last rows by contact and basis direction.
     size = len(of.D)
     contacts = of.D[0].shape[0]
     first = len(jar) - size * contacts
@@ -61,11 +64,13 @@ def cones(
     r = apart(jar)
     piece = of.at(r)
     free, below = of.zones(r)
+    # Zone of each contact.
     quadratic, satisfied = ConstraintState.QUADRATIC, ConstraintState.SATISFIED
     zone = jnp.where(below, np.int32(quadratic), np.int32(ConstraintState.CONE))
     zone = jnp.where(free, np.int32(satisfied), zone)
     none = jnp.zeros_like(piece.cost)
     bends = (of.D[0] > 0) & ~free & ~below
+    # The cone Hessian is reported in the middle zone only.
     hessian = jnp.stack(
         [jnp.stack([jnp.where(bends, a, 0) for a in row], axis=1) for row in piece.weight], axis=1
     )

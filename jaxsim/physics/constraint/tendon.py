@@ -37,6 +37,7 @@ def tendon_limits(m: Model, d: Data) -> SingleRows | None:
     tendon = limited(m)[0]
     if not len(tendon) or m.opt.disableflags & DisableBit.LIMIT:
         return None
+    # The Jacobian has the sign of the active side.
     dist, sign = limit_distance(m, d)
     speed = sign * take(d.ten_velocity, tendon)
     solref = columns(take(m.tendon_solref_lim, tendon))

@@ -37,6 +37,7 @@ def weighed_rows(m: Model, d: Data, inertia: Array) -> Rows:
     The inertia must have the sparsity of the mass matrix.
     """
     exact = bool(m.opt.enableflags & EnableBit.DIAGEXACT)
+    # Default: the approximation made with the rows.
     if d.rows.empty or not (exact or is_discrete(m)):
         return d.rows
     weigh = _exact(m, inertia) if exact else _corrected(d, inertia)
@@ -47,12 +48,14 @@ def weighed_rows(m: Model, d: Data, inertia: Array) -> Rows:
 
 def _exact(m: Model, inertia: Array) -> Weigh:
     """Return a function that computes J M^-1 J' of each row."""
+    # Blockwise inverse of M.
     inverse = inverse_parts(inertia, inertia_parts(m))
     return lambda J, _: inverse.squares(J)
 
 
 def _corrected(d: Data, inertia: Array) -> Weigh:
     """Return a function that scales the approximation by the ratio of diagonal inertias."""
+    # Diagonals of the step's inertia and of M.
     now, bare = 1 / diagonal(inertia), 1 / diagonal(d.M)
 
     def weigh(J: Array, weight: Array) -> Array:
@@ -73,13 +76,16 @@ def _single(block: SingleRows, weigh: Weigh, nv: int) -> SingleRows:
 
 def _contacts(d: Data, block: ContactRows, weigh: Weigh) -> ContactRows:
     """Reweight contacts by their first row, the normal or an edge; the others are proportional."""
+    # First row of pyramids: normal plus scaled tangent.
     J, cost = block.J.basis[0], block.cost
     if isinstance(cost, Pyramid) and len(cost.mu) > 1:
         J = J + cost.mu[1][:, None] * block.J.basis[1]
     weight = weigh(J, block.weight)
     change = _change(block, weight)
+    # All rows scale together.
     D = jax.tree.map(lambda a: a * change, cost.D)
     edges = isinstance(cost, Pyramid)
+    # Adhesion shifts the reference by R: undo the old shift, apply the new one.
     before, after = (jax.tree.leaves(a)[0] for a in (cost.D, D))
     normal, *rest = block.aref
     c = d.found.contacts

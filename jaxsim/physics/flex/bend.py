@@ -58,15 +58,18 @@ class Hinges(NamedTuple):
 @derived
 def hinges(s: Structure) -> Hinges:
     """Return the hinges of all shells that are neither rigid nor interpolated."""
+    # Shells without interpolation, edges with triangles on both sides.
     bends = (s.flex_dim == 2) & (s.flex_interp == 0) & (s.flex_bendingadr >= 0)
     flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
     flap = np.reshape(s.flex_edgeflap, (-1, 2))
     live = (bends & ~np.asarray(s.flex_rigid, bool))[flex] & (flap[:, 1] >= 0)
     edge = np.flatnonzero(live)
     flex = flex[edge]
+    # Ends of the edge, then both opposite vertices.
     vert = np.concatenate([np.reshape(s.flex_edge, (-1, 2)), flap], axis=1)[edge]
     first = s.flex_bendingadr[flex] + PER_EDGE * (edge - s.flex_edgeadr[flex])
     stretched = np.where(s.flex_plasticmode & YIELDS_STRETCHED, 3 * s.flex_elemnum, 0)
+    # Plastic state: stretched elements first, then one number per edge.
     adr = (s.flex_plasticadr + stretched)[flex] + edge - s.flex_edgeadr[flex]
     adr = np.where(s.flex_plasticmode[flex] & YIELDS_BENT, adr, -1)
     return Hinges(flex, vert + s.flex_vertadr[flex][:, None], edge, first, adr)
@@ -94,12 +97,14 @@ def bend_stiffness(m: Model, place: Place) -> list[Block]:
     if not len(table.flex):
         return []
     B = [take(m.flex_bending, table.first + k) for k in range(16)]
+    # The scalar form acts on each coordinate: Kronecker product with the identity.
     form = jnp.stack(B, axis=1).reshape(len(table.flex), 4, 1, 4, 1, *B[0].shape[1:])
     matrix = form * column(np.eye(3)[None, None, :, None], form[:, 0, 0, 0, 0])
     return [Block(table.flex, table.vert, matrix.reshape(-1, 12, 12, *B[0].shape[1:]))]
 
 
 def _areas(x: list[Vec]) -> list[Vec]:
+    # Area normals; they sum to zero.
     first, second, third = (x[k] - x[0] for k in (1, 2, 3))
     n = [second.cross(third), third.cross(first), first.cross(second)]
     return [-(n[0] + n[1] + n[2]), *n]

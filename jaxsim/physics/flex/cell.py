@@ -63,6 +63,7 @@ def springs(s: Structure) -> list[Springs]:
     live = (s.flex_stiffnessadr >= 0) & (s.flex_edgeequality != STRAIN) & (s.flex_dim > 1)
     out, first = [], 0
     for group in elements(s):
+        # Elements with a stiffness that is not held by a strain constraint.
         (which,) = np.nonzero(live[group.flex])
         if len(which):
             some = group.some(which)
@@ -102,11 +103,13 @@ def shifts(m: Model, group: Elements, xpos: Vec, turn: Quat) -> Vec:
 
 def strains(m: Model, group: Elements, xpos: Vec, turn: Quat) -> list[list[Array]]:
     """Compute the strain at each midpoint, sym(R' dx/dX) - 1; for walls within their plane."""
+    # Tangents dx/dX at the midpoint, in the rest axes.
     tangent = _tangents(m, group, of_elements(xpos, group.node + m.nflexvert))
     tangent = [turn.conj.rotate(t) for t in tangent]
     axes = _axes(group)
     F = [[_along(t, axis) for t in tangent] for axis in axes]
     span = range(len(axes))
+    # Symmetrized gradient minus the identity.
     return [[0.5 * (F[i][j] + F[j][i]) - float(i == j) for j in span] for i in span]
 
 
@@ -150,6 +153,7 @@ def _along(v: Vec, axis: np.ndarray) -> Array:
 
 def _tangents(m: Model, group: Elements, x: Vec) -> list[Vec]:
     """Compute dx/dX at the midpoint along each axis; x are the nodes `[n, k, *W]`."""
+    # Derivatives by local coordinates, scaled to rest coordinates.
     tangent = [combined(row, x) for row in middle(group.order, group.solid)]
     rest = take(m.flex_node0, group.node[:, -1]) - take(m.flex_node0, group.node[:, 0])
     axes = _axes(group)
@@ -185,6 +189,7 @@ def combined(weights: np.ndarray, x: Vec) -> Vec:
 
 def stiffness(m: Model, group: Elements) -> Array:
     """Gather each element's matrix from `flex_stiffness`, `[n, 3 k, 3 k, *W]`."""
+    # Matrices are stored row by row, element by element.
     size = 3 * group.node.shape[1]
     first = m.flex_stiffnessadr[group.flex] + group.number * size * size
     place = first[:, None] + np.arange(size * size)
@@ -205,6 +210,7 @@ def _forces(m: Model, group: Springs, place: Place) -> Push:
     speed = turn.conj.rotate(of_elements(place.velocity, node))
     K = stiffness(m, element)
     damping = by_flex(m.flex_damping, element.flex, place.xpos.x)[:, None]
+    # Spring and damper forces in the world.
     spring, damper = (turn.rotate(_times(K, x)) for x in (shift, speed))
     return on_elements(node, spring, damper.scale(damping))
 
@@ -238,6 +244,7 @@ def of_all(turn: Quat | None, place: np.ndarray) -> Quat:
 
 def _times(K: Array, x: Vec) -> Vec:
     """Compute K x for each element, x `[n, k, *W]`."""
+    # Batched matrix-vector products over the nodes' coordinates.
     n, k = x.shape[:2]
     whole = jnp.stack(x.parts, axis=2).reshape(n, 3 * k, *x.shape[2:])
     out = jnp.sum(K * whole[:, None], axis=2).reshape(n, k, 3, *x.shape[2:])

@@ -44,6 +44,7 @@ class Edges(NamedTuple):
 def edges(s: Structure) -> Edges:
     """Return the edges of all flexes."""
     flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
+    # Vertices of all flexes are numbered consecutively.
     vert = np.reshape(s.flex_edge, (-1, 2)) + s.flex_vertadr[flex][:, None]
     body = s.flex_vertbodyid[vert]
     simple = (s.body_simple[body] == SLIDERS_ONLY).all(axis=1)
@@ -61,6 +62,7 @@ class Entries(NamedTuple):
 @derived
 def entries(s: Structure) -> Entries:
     """Return the sparsity pattern of the Jacobian by edges; unmeasured ones have no entries."""
+    # Row by row, as MuJoCo stores the nonzeros.
     number = s.flexedge_J_rownnz
     edge = np.repeat(np.arange(s.nflexedge), number)
     before = np.repeat(np.cumsum(number) - number, number)
@@ -88,6 +90,7 @@ def edge_jacobian(m: Model, d: Data, along: Vec) -> Array:
     J[e, i] = u . (velocity of x2 - velocity of x1 per unit velocity of dof i)
     """
     table, place = edges(m), entries(m)
+    # Velocity of both ends along the edge, per dof.
     axis = take(d.cdof, place.dof)
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid[place.dof]])
     u = take(along, place.edge)
@@ -98,6 +101,7 @@ def edge_jacobian(m: Model, d: Data, along: Vec) -> Array:
         here = moves[table.body[place.edge, k], place.dof]
         return axis.at(point - origin).dot(u) * column(here, u)
 
+    # Difference of the ends, padded to the stored size.
     numbers = speed(1) - speed(0)
     rest = m.nJfe - len(place.edge)
     return jnp.pad(numbers, [(0, rest)] + [(0, 0)] * (numbers.ndim - 1))

@@ -45,6 +45,7 @@ def flex_velocity(m: Model, d: Data) -> Data:
     """Compute edge velocities; zero where MuJoCo's Jacobian has no entries."""
     if not m.nflex:
         return d
+    # Project vertex velocities on the edges.
     _, along = edge_vectors(m, d.flexvert_xpos)
     speed = edge_velocity(m, vertex_velocity(m, d), along)
     measured = column(m.flexedge_J_rownnz > 0, speed)
@@ -96,10 +97,12 @@ def _speed(m: Model, d: Data, body: np.ndarray, point: Vec) -> Vec:
 
 def _with_inside(m: Model, node: Vec) -> Vec:
     """Replace nodes inside shells by their interpolation from the walls."""
+    # Shells have nodes inside, which no body carries.
     table = inside(m)
     if not len(table.node):
         return node
 
+    # Weighted sum of the wall nodes, replacing the inside nodes.
     def follow(a: Array) -> Array:
         wall = take(a, table.wall.ravel()).reshape(*table.wall.shape, *a.shape[1:])
         moved = jnp.sum(column(table.share, a) * wall, axis=1)
@@ -147,6 +150,7 @@ def _radius(m: Model, of_flex: np.ndarray) -> Array:
     record = _sections(m)[of_flex]
     if (record < 0).all():
         return radius
+    # Half diagonal of the section from the ratio of its bending stiffnesses.
     weak, more, side = (take(m.flex_bending, np.maximum(record, 0) + k) for k in (4, 5, 9))
     box = column(record >= 0, side) & (side != 0)
     square = side * side * (2 + safe_divide(more, weak))
@@ -158,6 +162,7 @@ def _boxes(m: Model, xpos: Vec) -> Array:
     corner, of_flex = corners(m)
     ends = [take(xpos, corner[:, k]) for k in range(4)]
     radius = _radius(m, of_flex)
+    # Minimum and maximum over the vertices of each element, enlarged by the radius.
     center, half = [], []
     for parts in zip(*(end.parts for end in ends), strict=True):
         low, high = parts[0], parts[0]

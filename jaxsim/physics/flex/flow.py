@@ -35,6 +35,7 @@ def flow(E: Matrix, y: Array, thinning: float) -> tuple[Array, Array]:
     # Equivalent strain from the deviator; a growing plane adds its change of area.
     mean = trace(E) / len(E)
     square = 2 / 3 * (trace(product(E, E)) - len(E) * mean * mean)
+    # Planes: tr(E)^2 counts where the area grows.
     if len(E) == 2:
         grows = mean > 0
         square = square + jnp.where(grows, thinning * (2 * mean) ** 2, 0)
@@ -53,6 +54,7 @@ def isochoric(A: Matrix) -> Array:
     to which Newton's method converges from above, starting at 1 + 2 sqrt(j / 3). The last step is
     differentiable and gives the derivative of the root.
     """
+    # Deviator of A, with the invariants j and det(D).
     mean = trace(A) / 3
     D = [[a - mean if i == j else a for j, a in enumerate(row)] for i, row in enumerate(A)]
     j, rest = 0.5 * trace(product(D, D)), det(D) - 1
@@ -65,6 +67,7 @@ def isochoric(A: Matrix) -> Array:
     fixed = lax.stop_gradient((j, rest))
     start = 1 + 2 * jnp.sqrt(fixed[0] / 3)
     t = lax.fori_loop(0, TURNS, lambda _, t: step(t, *fixed), start)
+    # Slope at the root, without derivative.
     slope = 3 * t * t - fixed[0]
     return t - safe_divide(t * (t * t - j) + rest, slope) - mean
 
@@ -95,6 +98,7 @@ def _cofactors(A: Matrix) -> Matrix:
     if len(A) == 2:
         (a, b), (c, d) = A
         return [[d, -c], [-b, a]]
+    # Cofactors by cyclic index shifts.
     n = np.arange(3)
 
     def minor(i: int, j: int) -> Array:

@@ -53,6 +53,7 @@ def flex_forces(m: Model, d: Data) -> Forces:
         pushes.append(twisted.push)
     if not pushes:
         return Forces()
+    # Map point forces to dofs; torques of rods add directly.
     spring, damper, whole = generalized(m, d, pushes, place)
     if twisted is not None:
         spring, damper = spring + twisted.spring, damper + twisted.damper

@@ -65,15 +65,18 @@ class Chains(NamedTuple):
 def chains(s: Structure) -> Chains:
     """Return the rods of the model with twist hinges."""
     none = np.zeros(0, int)
+    # Concatenate the edges and inner vertices of all rods.
     edges = [(np.zeros((0, 2), int), none, none, none, none > 0, none)]
     vertices = [(np.zeros((0, 2), int), none, none)]
     before = 0
     for f in np.flatnonzero((s.flex_plasticadr >= 0) & (s.flex_dim == 1)):
+        # Rows of rod_vert are inner vertices; the chain has one vertex more at each end.
         row = np.flatnonzero(s.rod_flexid == f)
         n = len(row) + 1
         chain = np.append(s.rod_vert[row, 0], s.rod_vert[row[-1], 1:3]) + s.flex_vertadr[f]
         vert = np.stack([chain[:-1], chain[1:]], axis=1)
         body = s.flex_vertbodyid[vert]
+        # The first edge has a hinge if its vertices are on different bodies.
         free = body[0, 0] != body[0, 1]
         dof = np.append(s.rod_dof[row[0]] - 1 if free else -1, s.rod_dof[row])
         start, edge = s.flex_plasticadr[f], np.arange(n)
@@ -124,6 +127,7 @@ def moved(frames: Frames, tangent: Vec, table: Chains) -> Frames:
     t = take(tangent, second)
     own = turned(carried(take(tangent, first), t, take(across, first)), t, frames.angle)
     other = take(across, second)
+    # Signed angle between both frames about the tangent.
     more = safe_atan2(own.cross(other).dot(t), own.dot(other))
     return Frames(tangent, across, frames.angle + more)
 
@@ -153,6 +157,7 @@ def stored(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
 def propagated(start: Vec, tangent: Vec, known: Array) -> Vec:
     """Return directions u of all edges: known ones, others transported from the previous edge."""
 
+    # Sequential along the chain: each edge uses the frame of its predecessor.
     def step(last: tuple[Vec, Vec], edge: tuple) -> tuple:
         own, t, here = edge
         across = select(here, own, carried(last[0], t, last[1]))
@@ -176,6 +181,7 @@ def rest(m: Model, d: Data) -> Rest:
         worlds = (1,)
     given = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(a), *worlds)), given)
     pose = kinematics(m, d.replace(**given))
+    # Edge vectors and tangents at the reference configuration.
     body = np.maximum(m.flex_vertbodyid, 0)
     pos, quat = take((pose.xpos, pose.xquat), body)
     x = pos + quat.rotate(m.flex_vert)
@@ -218,6 +224,7 @@ def next_frames(m: Model, d: Data) -> Array:
     if new is None:
         tangent = tangents(d.flexvert_xpos, table)
         new = moved(stored(m, d, tangent, rest(m, d)), tangent, table)
+    # Overwrite the frames in the plastic state.
     order = np.arange(m.nplastic)
     adr = np.concatenate([*(table.adr + k for k in range(6)), table.angle])
     order[adr] = m.nplastic + np.arange(len(adr))

@@ -57,6 +57,7 @@ class Vertices(NamedTuple):
 def vertices(s: Structure) -> list[Vertices]:
     """Return the interpolated vertices of the model, by order."""
     out = []
+    # One group per order, with the flexes concatenated.
     for order in ORDERS:
         parts = [_vertices(s, f) for f in np.flatnonzero(np.abs(s.flex_interp) == order)]
         if parts:
@@ -68,6 +69,7 @@ def _vertices(s: Structure, f: int | np.integer) -> tuple[np.ndarray, ...]:
     order, size = lattice(s, f)
     vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     count = np.asarray(s.flex_cellnum[f])
+    # Cell of each vertex, and the nodes of that cell.
     cell = np.stack(np.unravel_index(s.flex_vertcell[vert], tuple(count)), axis=1)
     return vert, cell, np.tile(count, (len(vert), 1)), _cell_nodes(s, f, cell, order, size)
 
@@ -76,6 +78,7 @@ def _cell_nodes(
     s: Structure, f: int | np.integer, cell: np.ndarray, order: int, size: np.ndarray
 ) -> np.ndarray:
     """Return the nodes of cells `[n, 3]`: `[n, (order + 1)^3]`."""
+    # Offsets within the cell, scaled by the order.
     local = np.indices((order + 1,) * 3).reshape(3, -1).T
     place = order * cell[:, None] + local
     return s.flex_nodeadr[f] + place @ np.array([size[1] * size[2], size[2], 1])
@@ -111,6 +114,7 @@ def elements(s: Structure) -> list[Elements]:
     moving = np.flatnonzero((s.flex_interp != 0) & ~np.asarray(s.flex_rigid, bool))
     found = [_walls(s, f) if s.flex_interp[f] < 0 else _cells(s, f) for f in moving]
     out = []
+    # One group per order and kind.
     for kind in sorted({(e.order, not e.solid) for e in found}):
         same = [e[2:] for e in found if (e.order, not e.solid) == kind]
         joined = (np.concatenate(t) for t in zip(*same, strict=True))
@@ -135,10 +139,12 @@ def _walls(s: Structure, f: int | np.integer) -> Elements:
     count = np.asarray(s.flex_cellnum[f])
     stride = np.array([size[1] * size[2], size[2], 1])
     axes, nodes = [], []
+    # Six sides; each is a grid of cells of two axes.
     for axis in range(3):
         slow, fast = (axis + 1) % 3, (axis + 2) % 3
         side, i, j = np.indices((2, count[slow], count[fast])).reshape(3, -1)
         local = np.indices((order + 1,) * 2).reshape(2, -1)
+        # Node index from side, cell and position within the cell.
         node = (side * (size[axis] - 1) * stride[axis])[:, None]
         node = node + (order * i[:, None] + local[0]) * stride[slow]
         node = node + (order * j[:, None] + local[1]) * stride[fast]
@@ -158,6 +164,7 @@ def derivatives(place: tuple[float, ...], order: int) -> np.ndarray:
     """Return shape function derivatives by local coordinate at a constant point, `[dim, k]`."""
     value = [np.array(shape(x, order)) for x in place]
     grad = [slope(x, order) for x in place]
+    # Product rule: the derivative along one axis, values along the others.
     rows = []
     for axis in range(len(place)):
         row = np.ones(1)
@@ -197,6 +204,7 @@ def inside(s: Structure) -> Inside:
 
 
 def _inside(s: Structure, f: int | np.integer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    # Interior lattice points.
     _, size = lattice(s, f)
     stride = np.array([size[1] * size[2], size[2], 1])
     place = np.indices(tuple(np.maximum(size - 2, 0))).reshape(3, -1).T + 1

@@ -43,6 +43,7 @@ Found = tuple[np.ndarray, list[Array]]
 
 def yielded_elements(m: Model, d: Data, qvel: Array) -> list[Found]:
     """Return addresses in the plastic state, and the values there after a step along `qvel`."""
+    # Rotations are needed for cells only.
     table = _yielding(m)
     if not table:
         return []
@@ -69,6 +70,7 @@ def _yielding(s: Structure) -> list:
 
 def _end(m: Model, d: Data, qvel: Array) -> Vec:
     """Return vertices and nodes at the end of a step, `[npoint, *W]`."""
+    # Velocities at the end of the step from the new qvel.
     h = m.opt.timestep
     d = d.replace(cvel=moving_sums(m, d.cdof.scale(qvel)))
     node = nodes(m, d)
@@ -87,6 +89,7 @@ def _elements(m: Model, d: Data, group: Simplices, xpos: Vec) -> Found:
     lengths, and the Green strain by half their change. Tetrahedra flow at constant volume.
     """
     k = group.edge.shape[1]
+    # Current and rest lengths of each element's edges.
     vert = np.reshape(m.flex_edge, (-1, 2)) + m.flex_vertadr[_flex_of_edges(m)][:, None]
     # Change of the squared edge lengths relative to the plastic rest lengths.
     rest = [_squares(take(m.flexedge_length0, group.edge[:, i])) for i in range(k)]
@@ -109,6 +112,7 @@ def _elements(m: Model, d: Data, group: Simplices, xpos: Vec) -> Found:
 
 def _metric(x: list[Array]) -> Matrix:
     """Compute dot products of the edges from the first vertex, from all squared edge lengths."""
+    # Law of cosines from squared lengths.
     between = BETWEEN[len(x)]
     own = [x[between[i][i]] for i in range(len(between))]
     span = range(len(own))
@@ -130,6 +134,7 @@ def _flex_of_edges(s: Structure) -> np.ndarray:
 def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat | None) -> Found:
     """Update cells and walls, by the strain at their midpoint."""
     count = 6 if group.element.solid else 3
+    # Elastic strain: total minus plastic.
     old = yielded_numbers(d.plastic, group.plastic, count)
     assert turn is not None  # there are elements
     now = strains(m, group.element, xpos, take(turn, group.place))
@@ -141,6 +146,7 @@ def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat | None) -> F
     P = [[P[i][j] + share * (E[i][j] - mean * float(i == j)) for j in span] for i in span]
     size = safe_sqrt(trace(product(P, P)))
     scale = jnp.where((share > 0) & (size > MOST), safe_divide(MOST, size), 1)
+    # Back to engineering strain.
     above = [(i, j) for i in span for j in span if i < j]
     new = [P[i][i] * scale for i in span] + [2 * P[i][j] * scale for i, j in above]
     return np.concatenate([group.plastic + i for i in range(count)]), new

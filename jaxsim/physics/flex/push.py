@@ -92,6 +92,7 @@ class Place(NamedTuple):
 
 def yielded_numbers(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
     """Gather plastic state at `adr` and the following addresses, `[n, *W]` each; zeros at -1."""
+    # -1 addresses a zero that is put in front.
     worlds = plastic.shape[1:]
     if (adr < 0).all():
         return [jnp.zeros((len(adr), *worlds), plastic.dtype)] * count
@@ -109,6 +110,7 @@ def generalized(m: Model, d: Data, pushes: list[Push], place: Place) -> tuple[Ar
     on_point = groups(np.concatenate([p.point for p in pushes]), len(body))
     on_body = groups(np.where(m.body_weldid[body] > 0, body, -1), m.nbody)
     arm = place.xpos - take(d.xpos, body)
+    # Points whose forces act only on their own body's dofs.
     direct = _direct(m)
 
     def on_bodies(each: Vec) -> tuple[Vec, Vec]:
@@ -135,6 +137,7 @@ def _direct(m: Model) -> Array | None:
     MuJoCo does this for nodes at the origin of a body with joints, whatever carries the body. None:
     no such node is on a moving carrier.
     """
+    # Nodes of jointed bodies that are carried by another moving body.
     body = m.flex_nodebodyid
     carried = m.body_weldid[m.body_parentid[body]] > 0
     jointed = m.body_dofnum[body] > 0
@@ -166,6 +169,7 @@ def slopes(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any
     The derivatives have the coordinate as first axis.
     """
 
+    # Linearize in all coordinates, and apply the tangent map to unit vectors.
     def of_parts(parts: list[Array]) -> Any:
         return function([Vec(*parts[3 * i : 3 * i + 3]) for i in range(len(x))])
 
@@ -199,6 +203,7 @@ def resistance(rows: Callable[[Any], list[Row]], rates: Any) -> Any:
       rates: record of arrays `[n, *W]`.
     """
 
+    # Rayleigh function: half the weighted sum of squared rates.
     def dissipated(rates: Any) -> Array:
         terms = rows(jax.tree.map(lambda a: a[None], rates))
         each = [jnp.sum(weight[None] * rate * rate) for weight, rate in terms]

@@ -19,6 +19,7 @@ def _misplaced(m: Model, f: int) -> str:
     """
     if m.flex_rigid[f] or not m.flex_interp[f]:
         return ""
+    # Nodes on bodies with joints.
     node = m.flex_nodeadr[f] + np.arange(m.flex_nodenum[f])
     body = m.flex_nodebodyid[node]
     place = np.asarray(m.flex_node).reshape(-1, 3)[node]

@@ -65,6 +65,7 @@ class Bends(NamedTuple):
 @derived
 def bends(s: Structure) -> list[Bends]:
     """Return the inner vertices, and pairs of neighbors, of the model's rods."""
+    # Rods without twist state only; the others are in twist.py.
     twistless = s.flex_plasticadr[s.rod_flexid] < 0
     out = []
     for size in SIZES:
@@ -96,6 +97,7 @@ def rod_stiffness(m: Model, place: Place) -> list[Block]:
 
 
 def _block(m: Model, group: Bends, place: Place) -> Block:
+    # Strains and their derivatives by the coordinates of the vertices.
     k, x = _stiffness(m, group), corners(place.xpos, group.vert)
     now, slope = slopes(_strains, x)
     matrix = _springs(k, now, slope) if k.turn is None else _pairs(k, now, slope, x)
@@ -106,6 +108,7 @@ def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
     """Return the direction of a curvature, 1 / rho, and relative stiffness along and across it."""
     size, rho = kb.norm(), _rounded(kb, rest)
     one = jnp.ones_like(size)
+    # rho and rho0 are smoothed norms.
     inverse, rho0 = safe_divide(one, rho), rest * np.sqrt(1 + ROUND**2)
     along = jnp.maximum(1 - rho0 * (inverse - size * size * inverse**3), 0)
     across = jnp.maximum(1 - rho0 * inverse, 0)
@@ -115,6 +118,7 @@ def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
 def _springs(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
     (kb,), (change,) = now.curvature, slope.curvature
     unit, _, along, across = _rounded_parts(kb, k.rest[0])
+    # Isotropic part across kb, and the excess along it.
     rows: list[Row] = [(2 * k.bend[0] * across, a) for a in change.parts]
     return products([*rows, (2 * k.bend[0] * (along - across), towards(unit, change))])
 
@@ -146,6 +150,7 @@ def _dampers(k: "Stiffness", now: "Strains", change: "Strains") -> list[Row]:
 
     At a straight vertex the direction of the curvature is undefined: it resists all directions.
     """
+    # Fraction of the smoothed norm that is unsmoothed.
     rows, share = [], 1 + ROUND**2
     for kb, bends, stiff, rest in zip(now.curvature, change.curvature, k.bend, k.rest, strict=True):
         size = kb.norm()
@@ -191,6 +196,7 @@ def _forces(m: Model, group: Bends, place: Place) -> Push:
 
 
 def _stiffness(m: Model, group: Bends) -> Stiffness:
+    # Layout of a record: indices 4 to 9.
     number = [take(m.flex_bending, group.adr + i) for i in range(4, 10)]
     if group.vert.shape[1] == 3:
         return Stiffness([number[0]], [number[2]], None)
@@ -211,6 +217,7 @@ class Strains(NamedTuple):
 
 def _strains(x: list[Vec]) -> Strains:
     """Compute the strains of three or four vertices, `[n, *W]` each."""
+    # Curvature binormals at inner vertices; a pair has a torsion angle too.
     edge = [b - a for a, b in pairwise(x)]
     curvature = [curvature_binormal(u, w) for u, w in pairwise(edge)]
     if len(curvature) == 1:
@@ -222,6 +229,7 @@ def _strains(x: list[Vec]) -> Strains:
 
 def curvature_binormal(u: Vec, w: Vec) -> Vec:
     """Compute the curvature binormal kb of two edges."""
+    # The denominator vanishes for antiparallel edges, which get kb = 0.
     one = u.norm() * w.norm() + u.dot(w)
     return u.cross(w).scale(2 * safe_divide(jnp.ones_like(one), one))
 

@@ -67,12 +67,14 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
         return None
     # Weights of stiffness and damping, and map them to dofs with the Jacobians of the points.
     reach = _reach(m, d, xpos)
+    # Spring: h^2 K; damper: h D with D = damping K.
     off, h = m.opt.disableflags, m.opt.timestep
     spring = 0 * m.flex_damping + (0.0 if off & DisableBit.SPRING else h * h)
     damper = 0 * m.flex_damping if off & DisableBit.DAMPER else h * m.flex_damping
     springs_on = not off & DisableBit.SPRING
     velocity = Vec(*(_along_dofs(reach, part, d.qvel) for part in reach.axis.parts))
     matrix, shift = jnp.zeros_like(d.M), jnp.zeros_like(d.qvel)
+    # Each block of elements: J' (h^2 K + h D) J, and the force h J' K J qvel.
     for block in blocks:
         k, c = (by_flex(a, block.flex, xpos.x)[:, None, None] for a in (spring, damper))
         stiff = block.matrix if block.turning is None else block.matrix + block.turning
@@ -121,6 +123,7 @@ def trees_that_push(s: Structure) -> list[np.ndarray]:
 
 def _trees(s: Structure, f: int) -> np.ndarray:
     rods = chains(s)
+    # Bodies of vertices or nodes, and hinges of rods.
     if s.flex_interp[f]:
         body = s.flex_nodebodyid[s.flex_nodeadr[f] :][: s.flex_nodenum[f]]
     else:
@@ -143,6 +146,7 @@ class _Reach(NamedTuple):
 
 
 def _reach(m: Model, d: Data, xpos: Vec) -> _Reach:
+    # Velocity of each point per unit velocity of its dofs.
     dof, real = _dofs(m)
     flat = dof.ravel()
     point = np.repeat(np.arange(len(dof)), dof.shape[1])
@@ -157,6 +161,7 @@ def _reach(m: Model, d: Data, xpos: Vec) -> _Reach:
 def _dofs(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return the dofs of each point, and a mask of those that are not padding."""
     body = np.concatenate([s.flex_vertbodyid, s.flex_nodebodyid])
+    # Dofs that move each point of implicit flexes, padded to equal number.
     moves = (ancestors(s)[np.maximum(body, 0)] > 0) & (body >= 0)[:, None]
     soft = np.concatenate(
         [
@@ -193,9 +198,11 @@ def _along_dofs(reach: _Reach, axis: Array, x: Array) -> Array:
 def _force(m: Model, reach: _Reach, block: Block, x: Vec) -> Array:
     """Compute J' K x from displacements `[npoint, *W]`."""
     n, k = block.point.shape
+    # Gather the displacements of each element, multiply by its matrix.
     parts = [take(a, block.point.ravel()).reshape(n, k, *a.shape[1:]) for a in x.parts]
     whole = jnp.stack(parts, axis=2).reshape(n, 3 * k, *parts[0].shape[2:])
     out = jnp.sum(block.matrix * whole[:, None], axis=2).reshape(n * k, 3, *whole.shape[2:])
+    # Scatter to points, then to dofs.
     on_point = groups(block.point.ravel(), len(reach.dof))
     force = Vec(*(sum_groups(out[:, i], on_point)[:, None] for i in range(3)))
     along = reach.axis.dot(force)
@@ -209,6 +216,7 @@ def _on_hinges(m: Model, block: HingeBlock, numbers: Array) -> Array:
     first, second = block.dof[:, :, None], block.dof[:, None]
     at = np.where((first >= 0) & (second >= 0), first * m.nv + second, -1).ravel()
     place, owner = np.unique(at, return_inverse=True)
+    # Sum of equal entries; pairs without a dof are dropped.
     flat = numbers.reshape(len(at), *numbers.shape[3:])
     sums = sum_groups(flat, groups(owner.ravel(), len(place)))
     real = np.flatnonzero(place >= 0)

@@ -70,11 +70,13 @@ def simplices(s: Structure) -> list[Simplices]:
 
 
 def _of_flex(s: Structure, f: int | np.integer, dim: int, room: int) -> tuple[np.ndarray, ...]:
+    # Vertices and edges of each element.
     n, k = s.flex_elemnum[f], len(EDGES[dim])
     corner = s.flex_elem[s.flex_elemdataadr[f] :][: (dim + 1) * n].reshape(n, dim + 1)
     vert = corner + s.flex_vertadr[f]
     first = s.flex_elemedgeadr[f]
     edge = s.flex_elemedge[first : first + k * n].reshape(n, k) + s.flex_edgeadr[f]
+    # K is symmetric: the upper triangle is stored.
     upper = np.zeros((k, k), int)
     upper[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
     place = np.maximum(upper, upper.T)
@@ -89,9 +91,11 @@ def stretch_forces(m: Model, place: Place) -> list[Push]:
     table = edges(m)
     if not table.moving.any():
         return []
+    # Length and velocity of each edge, with its spring and damper.
     length, along = edge_vectors(m, place.xpos)
     speed = edge_velocity(m, place.velocity, along)
     spring, damper = _edge_tension(m, length, speed)
+    # Tension of triangles and tetrahedra.
     for group in simplices(m):
         more = _tension(m, group, length, speed, place.plastic)
         spring, damper = spring + more[0], damper + more[1]
@@ -120,6 +124,7 @@ def _block(m: Model, group: Simplices, place: Place) -> Block:
     along = first - last
     worlds = along.x.shape[1:]
     K = _coefficients(m, group)
+    # Change of the squared lengths, without the plastic part.
     rest = take(m.flexedge_length0, group.edge.ravel())
     s = (along.dot(along) - rest * rest).reshape(n, k, *worlds)
     if (group.plastic >= 0).any():
@@ -171,10 +176,12 @@ def _tension(
     K = _coefficients(m, group)
     h = m.opt.timestep
     stretch = length * length - m.flexedge_length0 * m.flexedge_length0
+    # Change of l^2 in the last step.
     change = take(m.flex_damping, edges(m).flex) * speed * (2 * length - h * speed)
     on_edge = groups(flat, m.nflexedge)
 
     def tension(a: Array, yielded: Array | float = 0.0) -> Array:
+        # Stress of each element, scattered to its edges.
         of_element = take(a, flat).reshape(n, k, *a.shape[1:]) - yielded
         stress = jnp.sum(K * of_element[:, None], axis=2)
         return length * sum_groups(stress.reshape(n * k, *stress.shape[2:]), on_edge)

@@ -173,6 +173,7 @@ def _dampers(k: Material, now: Shape, change: Shape) -> list[Row]:
 
     At a straight vertex the direction of the curvature is undefined: it resists along both axes.
     """
+    # Curvature: along its direction; straight vertices along both axes.
     unit, stiff, bent, equal = _growth(k, now)
     rows = [(jnp.where(bent, stiff, 0), towards(unit, change.binormal))]
     for f, g in change.seen:
@@ -236,6 +237,7 @@ def _material(m: Model, pose: Rest, table: Chains) -> Material:
 
 def _angles(m: Model, d: Data, table: Chains) -> Array:
     """Return theta of each edge: its hinge angle relative to the rest pose."""
+    # Hinge angles relative to qpos0.
     dof = np.maximum(table.dof, 0)
     place = m.jnt_qposadr[m.dof_jntid[dof]]
     angle = take(d.qpos - m.qpos0, place)
@@ -261,6 +263,7 @@ def _damping(
     m: Model, k: Material, frames: Frames, at: tuple, rates: tuple, table: Chains
 ) -> tuple[list[Vec], Array]:
     """Return minus the damper forces on the ends of the edges, and on theta."""
+    # Velocities of the edges' ends.
     place, spin = rates
     speed = corners(place.velocity, table.vert)
 
@@ -277,6 +280,7 @@ def _damping(
 
 def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
     """Return direction, damping weight and existence of the curvature, and sqrt(k1 k2)."""
+    # Direction and stiffness against a growth of the curvature.
     size = now.binormal.norm()
     unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
     equal = safe_sqrt(k.weak * k.strong)
@@ -289,6 +293,7 @@ def _growth(k: Material, now: Shape) -> tuple[Vec, Array, Array, Array]:
 
 def _generalized(m: Model, d: Data, table: Chains, tangent: Vec, torque: Array) -> Array:
     """Map torques about the edges `[n, *W]` to hinges, or to the bodies of clamped edges."""
+    # Hinges are dofs; clamped edges act on their body.
     on_hinges: Array = sum_groups(torque, groups(table.dof, m.nv))
     clamped = np.where((table.dof < 0) & (m.body_weldid[table.body] > 0), table.body, -1)
     if (clamped < 0).all():

@@ -64,6 +64,7 @@ def wall_edges(s: Structure) -> list[Edges]:
     live = (s.flex_interp < 0) & (s.flex_bendingadr >= 0)
     out, first = [], 0
     for group in elements(s):
+        # Sides of one order, flex by flex.
         flexes = np.unique(group.flex[live[group.flex]])
         if len(flexes):
             tables = [_of_flex(s, f, np.flatnonzero(group.flex == f)) for f in flexes]
@@ -85,6 +86,7 @@ def _of_flex(s: Structure, f: int | np.integer, place: np.ndarray) -> tuple[np.n
     `place` maps the flex's walls to indices among all of their kind.
     """
     pairs = list(_pairs(np.asarray(s.flex_cellnum[f])))
+    # Walls by pairs, and the midpoint in both.
     n = len(pairs)
     wall = [(place[a], place[b]) for a, b, _, _ in pairs]
     local = [(at_a, at_b) for _, _, at_a, at_b in pairs]
@@ -101,6 +103,7 @@ def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, Local, Local]]:
     The order is that of `flex_bending`: from the wall of the smaller number, along its slow axis
     first, lower end first.
     """
+    # Iterate over walls and their edges; each edge is reported once.
     sides = list(_sides(count))
     number = {side: i for i, side in enumerate(sides)}
     for i, (normal, upper, *cell) in enumerate(sides):
@@ -118,6 +121,7 @@ def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, Local, Local]]:
 
 def _sides(count: np.ndarray) -> Iterator[tuple[int, ...]]:
     """Yield the walls in order: axis, upper side or not, and the cell."""
+    # Walls of a box: two per axis, cells by their in-plane axes.
     for axis, upper in product(range(3), (0, 1)):
         slow, fast = (axis + 1) % 3, (axis + 2) % 3
         for i, j in np.ndindex(count[slow], count[fast]):
@@ -167,6 +171,7 @@ def _forces(m: Model, group: Edges, place: Place) -> list[Push]:
 
 
 def _normal(side: Side, x: Vec) -> Normal:
+    # Tangents from the derivatives of the shape functions.
     first, second = (combined(grad, x) for grad in side.grad)
     normal = first.cross(second)
     return Normal(first, second, normal.normalize(), normal.norm())
@@ -174,6 +179,7 @@ def _normal(side: Side, x: Vec) -> Normal:
 
 def _half_way(a: Quat, b: Quat) -> Quat:
     """Return the normalized mean of two rotations."""
+    # Quaternions of equal sign, averaged.
     b = select(a.dot(b) < 0, -b, b)
     return (a + b).normalize()
 

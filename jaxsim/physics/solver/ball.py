@@ -39,6 +39,7 @@ def solvable(A: list, dim: Array) -> Array:
       A: symmetric matrix; rows and columns that a contact lacks are those of the identity.
       dim: dimension of the contact: for 3 and 4 the determinant decides, for 6 the smallest pivot.
     """
+    # Pivots of L D L'; their product is the determinant.
     pivots = [row[k] for k, row in enumerate(_factor(A))]
     least, product = pivots[0], pivots[0]
     for pivot in pivots[1:]:
@@ -55,6 +56,7 @@ def least_in_ball(A: list, b: list, r: Array, solved: Array) -> list:
       r: radius of the ball.
       solved: where the result is wanted; elsewhere it is zero.
     """
+    # Outside of the mask solve with the identity, so that nothing is singular.
     solved = solved & (r >= MINVAL)
     A = [
         [jnp.where(solved, a, float(j == k)) for k, a in enumerate(row)] for j, row in enumerate(A)
@@ -68,6 +70,7 @@ def _least(A: list, b: list, r: Array) -> tuple[list, Array]:
     """Return y and s, by Newton's method on 1/|y(s)| = 1/r, which is nearly linear in s."""
     eps = 8 * float(jnp.finfo(r.dtype).eps)
 
+    # y(s) by one factorization, with |y|^2 and y' (A + s I)^-1 y.
     def solution(s):
         factor = _factor(_shifted(A, s))
         y = _solve(factor, [-a for a in b])
@@ -102,6 +105,7 @@ def _tangent(primals: tuple, tangents: tuple) -> tuple:
 
     Inside the ball (A + s I) dy + ds y = -(dA y + db); on its boundary also y' dy = r dr.
     """
+    # Right-hand side -(dA y + db), and the two solves of the bordered system.
     A, b, r = primals
     dA, db, dr = tangents
     y, s = _least(A, b, r)
@@ -139,10 +143,11 @@ def _solve(F: list, b: Sequence) -> list:
     """Solve L D L' x = b."""
     x = list(b)
     n = len(x)
-    # Forward substitution, division by D, back substitution.
+    # Forward substitution with L.
     for j in range(n):
         for k in range(j):
             x[j] = x[j] - F[j][k] * x[k]
+    # Division by D, then back substitution with L'.
     x = [a / _safe(F[k][k]) for k, a in enumerate(x)]
     for j in reversed(range(n)):
         for k in range(j + 1, n):

@@ -89,6 +89,7 @@ def bracketed(evaluate: Callable[[Array], Trial], limit: int, tolerance: Array) 
 
     def walk(s: _State) -> _State:
         here = outside(s)
+        # Newton step of those islands that have not bracketed the root.
         new = evaluate(s.one.next)
         one = _where(here, new, s.one)
         hit = here & (jnp.abs(one.slope) < tolerance) & (one.cost < 0)
@@ -151,6 +152,7 @@ def _narrowed(
 
 def _flattest(tries: list[Trial], tolerance: Array) -> tuple[Array, Trial]:
     """Return where a slope is within the tolerance, and there the trial of least cost."""
+    # Among the candidates within tolerance keep the one of least cost.
     some, best = jnp.zeros(tolerance.shape, bool), tries[-1]
     for trial in tries:
         better = (jnp.abs(trial.slope) < tolerance) & (~some | (trial.cost < best.cost))
@@ -160,6 +162,7 @@ def _flattest(tries: list[Trial], tolerance: Array) -> tuple[Array, Trial]:
 
 def _tightened(end: Trial, tries: list[Trial]) -> tuple[Trial, Array]:
     """Move an end of the bracket to a flatter candidate of its sign; return where it moved."""
+    # Candidates of the same sign whose slope is closer to zero.
     moved = jnp.zeros(end.step.shape, bool)
     for trial in tries:
         alike = jnp.sign(end.slope) * jnp.sign(trial.slope) > 0

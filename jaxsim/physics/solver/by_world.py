@@ -30,6 +30,7 @@ def goes_by_world(p: Problem) -> bool:
     library, and trees whose M is stored by its entries, because their Hessian has the same
     sparsity.
     """
+    # Derivatives keep all contacts (`used` is None), and need the library's solver.
     contact = p.rows.contact
     all_at_once = contact is not None and contact.J.used is None
     large = len(p.smooth) > (WRITE_OUT if p.ties else IN_STEPS)
@@ -41,12 +42,14 @@ def world_by_world(
     method: Callable[[Problem, Settings], Solution], p: Problem, settings: Settings
 ) -> Solution:
     """Apply a solver method to each world in turn, with `lax.map`."""
+    # A leaf has a batch axis if its last axis has the size of the batch.
     size = p.smooth.shape[-1]
     given, form = jax.tree.flatten((p, settings))
     # Split the leaves into those with a batch axis and those shared by all worlds.
     own = [a.ndim > 0 and a.shape[-1] == size for a in given]
 
     def one(moving: list) -> Solution:
+        # Rebuild problem and settings of one world.
         rest = iter(moving)
         shared = (a[..., 0] if a.ndim else a for a, has in zip(given, own, strict=True) if not has)
         problem, how = jax.tree.unflatten(form, [next(rest if has else shared) for has in own])
@@ -63,6 +66,7 @@ def _to_the_last_contact(p: Problem) -> Problem:
     contact = p.rows.contact
     if contact is None:
         return p
+    # Active contacts have a positive D; the last of them bounds all loops.
     stiffness = jax.tree.leaves(contact.cost.D)[0]
     place = np.arange(1, len(stiffness) + 1, dtype=np.int32)
     used = jnp.max(jnp.where(stiffness > 0, place, 0))

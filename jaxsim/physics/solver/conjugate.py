@@ -62,6 +62,7 @@ def conjugate_gradients(
     """Return the acceleration after MuJoCo's CG iterations, fewer in islands that converge."""
     assert settings.islands is not None
     islands = settings.islands
+    # Membership of dofs and the scale of each island.
     dofs, of_dof, scale = islands.dofs, islands.of_dof, islands.scale
     inverse = inverse_parts(p.M, p.inertia_parts)
 
@@ -143,6 +144,7 @@ def _of_line(line: Line, scale: Array, length: Array) -> dict[str, Array]:
 
 def _moved(islands: Islands, at: Point, move: Point, size: Array) -> Point:
     """Advance each island by its own step length."""
+    # Residuals and M x are affine in the step, so they are updated, not recomputed.
     of_dof = spread(size, islands.of_dof)
     residuals = zip(at.r, move.r, islands.number, strict=True)
     r = [
@@ -167,6 +169,7 @@ def _search(
     blocks = zip(p.rows.blocks, at.r, move.r, strict=True)
     lines = pin([_line(block, r, v) for block, r, v in blocks], at.x)
 
+    # Sum cost, slope and curvature over the rows of each island.
     def evaluate(step: Array) -> Trial:
         cost, (slope, bend) = whole.change(step), whole.derivatives(step)
         for line, member, number in zip(lines, islands.member, islands.number, strict=True):
@@ -197,6 +200,7 @@ def _line(block: Block, r: Any, v: Any) -> Any:
 
 def _beta(vy: Array, yMy: Array, yMg: Array, vg: Array, length: Array, gg: Array) -> Array:
     """Compute Hager and Zhang's beta; 0, a restart, where v'y is not positive."""
+    # beta = (y - 2 v y'My / v'y)' Mg / v'y, bounded from below by Hager and Zhang's eta.
     some = vy >= MINVAL
     per_vy = 1 / jnp.where(some, vy, 1.0)
     least = -1 / jnp.maximum(MINVAL, length * jnp.minimum(ETA, jnp.sqrt(gg)))

@@ -27,6 +27,7 @@ from jaxsim.physics.solver.problem import Problem
 
 def row_forces(d: Data) -> list[tuple[Block, Any]]:
     """Return each block of rows with its force: `[n, *W]`, or a list over the contact basis."""
+    # Stored forces (PGS, no-slip), else forces from the residual at qacc.
     if d.rows is None or d.rows.empty:
         return []
     if d.forces is not None:
@@ -38,6 +39,7 @@ def row_forces(d: Data) -> list[tuple[Block, Any]]:
 
 def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray) -> Array:
     """Return the force of the limits of joints or tendons `[n, *W]`; zero without a limit."""
+    # Rows of a limit know their joint or tendon by id.
     force = jnp.zeros((len(ids), *d.qvel.shape[1:]), d.qvel.dtype)
     for block, f in row_forces(d):
         if block.type == kind:
@@ -52,6 +54,7 @@ def net_contact_force(d: Data) -> list | None:
       Arrays `[ncontact, *W]` for normal, two tangents [N], spin and two rolls [N m]; as many as the
       largest contact dimension needs. None for a model without contacts.
     """
+    # Contacts are the last block of rows.
     forces = row_forces(d)
     if not forces or d.rows.contact is None:
         return None
@@ -76,6 +79,7 @@ def contact_side(d: Data, body: np.ndarray) -> Array:
     Returns:
       `[n, ncontact, *W]`.
     """
+    # Compare the bodies of each contact with the requested ones.
     c, dtype = d.found.contacts, d.qpos.dtype
     first, second = (jnp.where(c.exists, c.each(body), -1) for body in c.body)
     body = body.astype(first.dtype).reshape(-1, *(1,) * first.ndim)
@@ -119,9 +123,11 @@ def _held(m: Model, d: Data, rows: np.ndarray, f: Array, kind: EqType) -> Spatia
 
     `f` holds the first rows of all equalities, then the second rows, and so on.
     """
+    # Connects have three rows per constraint, welds six.
     ids = rows[: len(rows) // (3 if kind == EqType.CONNECT else 6)]
     n = len(ids)
     first, second = attachments(m, d, ids)
+    # Rows are stored component by component: split them into force and torque.
     parts = [f[k * n : (k + 1) * n] for k in range(len(rows) // n)]
     push = Vec(*parts[:3])
     turn = push.map(jnp.zeros_like)

@@ -152,10 +152,12 @@ def _pyramid(
 def _cone(
     block: Block, r: list, piece: Piece, reach: list | None, response: Array
 ) -> tuple[Group, list]:
+    # Delassus blocks A = J M^-1 J' of each contact.
     del r, reach
     J = list(block.J.basis[1:])
     push = [_response(a, response) for a in J]
     A = [[_rows_dot(a, b) for b in push] for a in J]
+    # Dimension of the contact from its nonzero coefficients.
     mu = _spread(block.cost.mu[1:], response)
     dim = 1 + jnp.sum(jnp.stack([a > 0 for a in mu]), axis=0, dtype=jnp.int32)
     normal, *force = _spread(piece.force, response)

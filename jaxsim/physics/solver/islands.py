@@ -95,6 +95,7 @@ def find_islands(
     # Connected components of the trees, coupled by rows, by M and by flexes.
     soft = flex_ties(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
     island = connected(p.rows, touched, [*metric_ties(m, inertia), *soft, *more])
+    # The island of a row is the component of its trees.
     first = [first_of(trees, island) for trees in touched]
     member = [_numbered(number, m.ntree, inertia) for number in first]
     # Trace of M over each island, from that over each tree.

@@ -41,6 +41,7 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
 
     def newton(state):
         k, best, slope, trial, low, high, busy = state
+        # Evaluate slope and curvature at the trial.
         step = trial
         first, second = (sum(parts) for parts in zip(*derivatives(step), strict=True))
         # Keep the flattest trial, and tighten the bracket by the sign of the derivative.
@@ -54,10 +55,12 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
         open_end = jnp.isinf(high)
         middle = jnp.where(open_end, 2 * low + 1, 0.5 * (low + high))
         trial = jnp.where((trial > low) & (trial < high), trial, middle)
+        # Stop on convergence, on a step in the last digits, or on a closed bracket.
         eps = jnp.finfo(step.dtype).eps
         moves = (jnp.abs(change) > DIGITS * eps * step) & (open_end | (high - low > eps * high))
         return k + 1, best, slope, trial, low, high, busy & (slope > tolerance) & moves
 
+    # Start at the full Newton step with the bracket [0, inf).
     zero = jnp.zeros_like(tolerance)
     none = zero + jnp.inf
     state = (jnp.int32(0), zero, none, zero + 1, zero, none, jnp.ones(zero.shape, bool))

@@ -49,6 +49,7 @@ def newton(
       ls_iterations: maximum number of evaluations of a line search.
       records: keep statistics of the iterations in `Solution.stat`.
     """
+    # Choose the implementation: one kernel, one world at a time, or the loop below.
     if platform().kernels and not records and serves(p):
         return newton_in_kernel(p, settings, iterations, ls_iterations)
     if goes_by_world(p):
@@ -116,6 +117,7 @@ def _recorded(
     force: Array,
 ) -> Log:
     """Append the statistics of one iteration."""
+    # Decrease of the cost and final slope along the step.
     gain, slope = along(p, before, at)
     g = at.Mx - p.smooth - force
     rows = p.rows.blocks
@@ -142,6 +144,7 @@ def _descend(
     p: Problem, settings: Settings, ls_iterations: int, at: Point, g: Array, move: Point
 ) -> tuple[Array, Array]:
     """Return the step length along the Newton direction, and where a world has not converged."""
+    # Restrict the cost to the line, and minimize it exactly.
     v = move.x
     goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(total(v * v)) / settings.scale
     pieces = p.along(at, move)

@@ -95,6 +95,7 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
     r = p.residual(qacc)
     pieces = _pieces(p, r, rows)
     reach = None if rows is None else rows.reach
+    # M^-1 of the whole system: every row needs its response.
     response = inverse_spd(p.M)
     x = apply(response, p.smooth + p.force(pieces))
     sliding = [k for k, block in enumerate(p.rows.blocks) if slips(block)]
@@ -107,6 +108,7 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
     held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]
     held = lax.stop_gradient(held)
     freed = sum(apply(member, a) for member, a in zip(islands.member, held, strict=True))
+    # Islands in which each group of rows is a member.
     member = [islands.member[k] for k in sliding]
 
     def turn(k: Array, state: _State) -> _State:
@@ -123,6 +125,7 @@ def _iterate(m: Model, start: Start, tolerance: Array, way: "_Way") -> NoSlip:
         return _State(x, new, niter + busy.astype(niter.dtype), busy & (gain * scale >= tolerance))
 
     busy = islands.rows > 0
+    # All islands with rows start active.
     first = _State(x, force, jnp.zeros(busy.shape, jnp.int32), busy)
     last = way.turns(turn, first, m.opt.noslip_iterations)
 
@@ -213,6 +216,7 @@ def _pieces(p: Problem, r: list, rows: RowForces | None) -> list[Piece]:
     pieces = p.pieces(r)
     if rows is None:
         return pieces
+    # PGS: given forces, with the regularization 1/2 f' R f as their cost.
     blocks = zip(p.rows.blocks, pieces, rows.blocks, strict=True)
     return [
         piece._replace(force=force, cost=_squares(block.cost, force, rows.reach))

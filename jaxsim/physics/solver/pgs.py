@@ -62,8 +62,10 @@ def gauss_seidel(
     islands = settings.islands
     inverse = inverse_parts(p.M, p.inertia_parts)
     smooth = inverse.times(p.smooth)
+    # Rows in MuJoCo's order, with M^-1 J' precomputed.
     of = pin(items(p, inverse, islands), smooth)
     count = len(islands.trace)
+    # One-hot islands of the items, for sums over islands.
     number = column(np.arange(count, dtype=np.int32), of.island)[:, None]
     member = ((of.island[None] == number) & of.active[None]).astype(smooth.dtype)
 
@@ -85,6 +87,7 @@ def gauss_seidel(
         back = (s.turn > 0) & (sums(member, onwards) < 0)
         goes_on = s.busy & (gain * islands.scale >= settings.tolerance)
         again = jnp.where(back, 0, s.leaps + 1)
+        # Statistics of the sweep.
         log = s.log
         if log is not None:
             state, old = of.states(force), of.states(s.force)
@@ -101,6 +104,7 @@ def gauss_seidel(
         niter = s.niter + s.busy.astype(jnp.int32)
         return _State(s.turn + 1, force, s.force, order, again, niter, goes_on, log)
 
+    # Start from the forces of the warm start, in unshuffled order.
     force = _start(p, settings, of, smooth)
     order = in_order(of.active, of.island, count)
     none = jnp.zeros(order.size.shape, jnp.int32)
@@ -108,6 +112,7 @@ def gauss_seidel(
     log = Log.empty(islands.scale + none.astype(smooth.dtype), iterations) if records else None
     first = _State(jnp.int32(0), force, force, order, none, none, some, log)
     last = lax.while_loop(proceed, sweep, first)
+    # Forces by block, and J' f.
     rows = row_forces(p, last.force)
     push = p.push(rows.blocks)
     most = jnp.max(last.niter, axis=0, keepdims=True)
@@ -150,6 +155,7 @@ def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> 
 
 def _one(tree: Tree, at: Array) -> Tree:
     """Gather the item at an index `[1, *W]` of each world's own."""
+    # One world: a dynamic index. A batch: a gather with one index per world.
     if at.ndim == 1:
         return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, at[0], keepdims=False), tree)
     return jax.tree.map(lambda a: a[0], picked(tree, at))

@@ -114,6 +114,7 @@ class Problem:
     def row_forces(self, x: Array) -> RowForces:
         """Return the forces of the rows at an acceleration, to be stored."""
         r = self.residual(x)
+        # Contact forces need their reach where they are stored.
         cost = None if self.rows.contact is None else self.rows.contact.cost
         reach = cost.reach(r[-1]) if isinstance(cost, Pyramid) else None
         return RowForces([piece.force for piece in self.pieces(r)], reach)
@@ -162,6 +163,7 @@ class Problem:
     def ties(self) -> Parts:
         """Return `tied` if contacts couple pairs of dof groups and are truncated to active ones."""
         J = None if self.rows.contact is None else self.rows.contact.J
+        # Contacts couple pairs of groups, and only some are active.
         pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
         return self.tied if pairs and len(self.tied) > 1 else ()
 

@@ -72,6 +72,7 @@ def shuffled(order: Order) -> Order:
         i = n - 1 - turn
         # All islands swap at once; those with fewer items wait (`here`) and keep their generator.
         here = i < size
+        # Random index in [0, i], from the generator of each island.
         new_high, new_low, number = _next(high, low)
         other = (number % (i + 1).astype(jnp.uint32)).astype(jnp.int32)
         at = jnp.where(here, begin + i, n), jnp.where(here, begin + other, n)
@@ -81,6 +82,7 @@ def shuffled(order: Order) -> Order:
             items, begin, size, jnp.where(here, new_high, high), jnp.where(here, new_low, low)
         )
 
+    # Iterate i from the largest island size downward.
     if not platform().branches:
         return lax.fori_loop(0, n - 1, swap, order)
     most = jnp.max(order.size)
@@ -113,6 +115,7 @@ def _next(high: Array, low: Array) -> tuple[Array, Array, Array]:
 
 def _product(a: Array, b: np.uint32) -> tuple[Array, Array]:
     """Multiply two 32-bit numbers; returns both halves of the product."""
+    # Schoolbook multiplication on 16-bit digits.
     half = np.uint32(0xFFFF)
     a0, a1, b0, b1 = a & half, a >> 16, b & half, b >> np.uint32(16)
     middle = ((a0 * b0) >> 16) + ((a0 * b1) & half) + ((a1 * b0) & half)

@@ -91,6 +91,7 @@ def _change(p: Problem, dp: Problem, found: Solution) -> Solution:
     M: Symmetric = p.M if isinstance(p.M, TreeMatrix) else Whole(p.M, p.parts)
     H = p.hessian(pieces, M)
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
+    # Tangents of forces at the moved solution.
     _, dforce = jax.jvp(Problem.force_at, (p, found.qacc), (dp, dx))
     drows = None
     if found.rows is not None:

@@ -37,6 +37,7 @@ class Log(NamedTuple):
     @classmethod
     def empty(cls, like: Array, iterations: int) -> Self:
         """Return zeros for as many iterations as there may be; `like` is `[nisland, *W]`."""
+        # At most NSOLVER iterations are recorded.
         count = min(iterations, NSOLVER)
         real = jnp.zeros((len(like), count, *like.shape[1:]), like.dtype)
         whole = real.astype(jnp.int32)
@@ -54,6 +55,7 @@ class Log(NamedTuple):
 
     def kept(self, some: Array) -> SolverStat:
         """Convert to MuJoCo's layout, existing islands (`some`, `[nisland, *W]` bool) first."""
+        # Compact the existing islands, and pad to MuJoCo's array sizes.
         index, count = first_true(some, np.arange(len(some)), len(some))
         there = column(np.arange(len(some), dtype=np.int32), index) < count
         lacks = ((0, max(0, NISLAND - len(some))), (0, NSOLVER - self.nactive.shape[1]))
@@ -89,6 +91,7 @@ def along(p: Problem, before: Point, after: Point) -> tuple[Array, Array]:
     one = jnp.ones_like(total(move.x))
     gain, slope = jnp.zeros_like(one), jnp.zeros_like(one)
     for piece in p.along(before, move):
+        # Sum over the terms of the cost, at step 1.
         gain = gain - _change(piece, one)
         slope = slope + piece.derivatives(one)[0]
     length = jnp.sqrt(total(move.x * move.x))
@@ -103,6 +106,7 @@ def _change(piece: Parabola | Summed, step: Array) -> Array:
 
 def _count(rows: list, islands: Islands | None) -> Array:
     """Count the rows of each island that are true."""
+    # Rows per contact, then sums over the members of each island.
     numbers: list = [jnp.sum(a, axis=0, dtype=jnp.int32).astype(jnp.float32) for a in rows]
     if islands is None:
         found = [total(a) for a in numbers]
@@ -114,6 +118,7 @@ def _count(rows: list, islands: Islands | None) -> Array:
 
 def _states(cost: Any, r: Any) -> Array:
     """Return the states of the rows of one block; an inactive row is satisfied."""
+    # Elliptic cone: zones of the residual.
     if isinstance(cost, Elliptic) and len(cost.mu) > 1:
         free, below = cost.zones(r)
         zone = jnp.where(below, np.int32(ConstraintState.QUADRATIC), np.int32(ConstraintState.CONE))
@@ -121,6 +126,7 @@ def _states(cost: Any, r: Any) -> Array:
         return jnp.stack([_where_active(D, zone) for D in cost.D])
     if isinstance(cost, Elliptic):
         return _one_sided(cost.D[0], r[0])[None]
+    # Pyramid: each edge is one-sided.
     if isinstance(cost, Pyramid):
         edges = [
             _one_sided(cost.edges(k).D, r[0] + sign * cost.mu[k] * r[k])
@@ -131,6 +137,7 @@ def _states(cost: Any, r: Any) -> Array:
         return jnp.stack(edges + normal)
     if isinstance(cost, OneSided):
         return _one_sided(cost.D, r)[None]
+    # Dry friction: linear beyond its bound.
     state = jnp.full(r.shape, ConstraintState.QUADRATIC, jnp.int32)
     if isinstance(cost, Huber):
         beyond = jnp.abs(cost.D * r) >= cost.floss

@@ -28,6 +28,7 @@ def basis_jacobian(m: Model, d: Data, c: Contacts, size: int) -> Array:
 
     Requires `cdof` and `subtree_com`, and for flexes `flexvert_xpos`.
     """
+    # Sign of each dof's effect on the relative velocity.
     sign = _sides(m, d, c)
     roots = np.unique(m.body_rootid[m.dof_bodyid])
     # One common origin of the motion axes: products of contact axes with dof axes.
@@ -66,6 +67,7 @@ def _along(cdof: Spatial, axis: Vec, arm: Vec, turns: bool) -> Array:
       arm: vector from that point to each contact.
       turns: True for angular velocity.
     """
+    # Bilinear form: components of axis and motion axes.
     pairs = list(zip((axis if turns else arm.cross(axis)).parts, cdof.rot.parts, strict=True))
     if not turns:  # axis . (rot x arm) = (arm x axis) . rot
         pairs += zip(axis.parts, cdof.lin.parts, strict=True)
@@ -77,6 +79,7 @@ def _sides(m: Model, d: Data, c: Contacts) -> Array | np.ndarray:
 
     Flex elements are moved by several bodies, each with its weight.
     """
+    # 1 where a dof moves the first, or the second body.
     first, second = (body.bits(ancestors(m), c.dist) for body in c.body)
     if c.item is None:
         return second - first

@@ -54,6 +54,7 @@ class GroupJacobian:
         # Gather x of each contact's groups, and multiply; in chunks of contacts up to the last
         # used.
         def product(own: Array, group: tuple) -> Array:
+            # x of the groups in each slot, side by side.
             moved = jnp.concatenate([chosen(groups, g) for g in group], axis=1)
             moved = pin(moved, own[0, 0])
             if few(own[0, 0]) or own.shape[2] > WRITE_OUT or not platform().recomputes:
@@ -64,6 +65,7 @@ class GroupJacobian:
             return lax.dynamic_update_slice_in_dim(out, product(own, group), first, axis=1)
 
         size, count = self.own.shape[:2]
+        # All contacts at once, or chunks up to the last used one.
         if self.used is None or count <= CHUNK:
             return list(product(self.own, self.group))
         start = jnp.zeros((size, count + -count % CHUNK, *self.own.shape[3:]), self.own.dtype)
@@ -75,6 +77,7 @@ class GroupJacobian:
 
         # Scatter-add each slot to its group, then gather the dofs.
         def add(out: Array, _: Array | int, own: Array, f: list, group: tuple) -> Array:
+            # Force of each slot, added to the vector of its group.
             push = pin(sum(own[b] * f[b][:, None] for b in range(len(f))), own[0, 0])
             for s, of_slot in enumerate(group):
                 out = added(out, push[:, s * k : (s + 1) * k], of_slot)
@@ -86,10 +89,12 @@ class GroupJacobian:
 
     def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
         """Return H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
+        # Contribution to H as blocks between groups, where H supports them.
         between = Between(self.dofs, self.own, self.group, weight, self.used)
         if H.takes(between):
             return H.plus_between(between)
 
+        # Otherwise expand chunks of rows to all dofs.
         def add(H: Any, _: Array | int, own: Array, weight: list, group: tuple) -> Any:
             own, weight, group = pin((own, weight, group), own[0, 0])
             part = replace(self, own=own, group=group, used=None)
@@ -110,6 +115,7 @@ class GroupJacobian:
     @property
     def basis(self) -> Array:
         """Return the full rows, `[size, ncon, nv, *W]`."""
+        # Expand each slot to the columns of its group.
         k = len(self.dofs[0])
         owner = column(self._place // k, self.group[0]).astype(np.int32)
         columns = jnp.moveaxis(self.own, 2, 0)

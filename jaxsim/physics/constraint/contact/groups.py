@@ -47,10 +47,12 @@ def contact_groups(m: Model) -> Groups | None:
     Candidates are kinematic trees, of which a contact touches up to two, and the blocks of the
     Hessian, which are built so that a contact touches one.
     """
+    # Flexes use full rows.
     s, plan = m.structure, layout(m)
     if plan.soft:
         return None
     trees = tuple(tuple(np.flatnonzero(s.dof_treeid == t).tolist()) for t in range(s.ntree))
+    # A contact touches two trees only if pairs between moving trees exist.
     pairs = touching(s, plan)
     both = bool(np.any((pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])))
     choices = [_groups(m, trees, 2 if both else 1), _groups(m, solver_parts(m), 1)]
@@ -59,11 +61,13 @@ def contact_groups(m: Model) -> Groups | None:
 
 
 def _groups(m: Model, parts: Parts, slots: int) -> Groups:
+    # Pad groups to equal width with their first dof.
     s, most = m.structure, max(map(len, parts))
     dofs = np.array([[*part, *[part[0]] * (most - len(part))] for part in parts])
     real = np.arange(most) < np.array([len(part) for part in parts])[:, None]
     of_dof = np.zeros(s.nv, int)
     of_dof[dofs[real]] = np.nonzero(real)[0]
+    # The group of a body is that of any dof that moves it.
     moved = ancestors(s) > 0
     of_body = np.where(moved.any(axis=1), of_dof[moved.argmax(axis=1)], -1)
     own = dofs[np.maximum(of_body, 0)]

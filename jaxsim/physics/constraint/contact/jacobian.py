@@ -28,6 +28,7 @@ def contact_jacobian(m: Model, d: Data, c: Contacts, size: int) -> BasisJacobian
     that process all contacts at once, where gathering groups costs more than it saves, and in our
     own kernels.
     """
+    # Grouped rows need chunked loops, and no derivative.
     by_chunks = platform().chunks and not platform().kernels
     whole = c.item is not None or differentiated() or not by_chunks
     groups = None if whole else contact_groups(m)
@@ -67,11 +68,13 @@ def _rows_of_group(
       bodies: groups of its two bodies.
       moves: where the dofs of these groups move the bodies, `[ncon, k, *W]`.
     """
+    # Entries of the first and of the second body in this group.
     one, other = (
         jnp.where(((body == group) & (group >= 0))[:, None], moved, 0)
         for body, moved in zip(bodies, moves, strict=True)
     )
     sign = other - one
+    # One origin per group if all its dofs are in one tree.
     table, dofs = groups.dofs, groups.dofs.ravel()
     root = m.body_rootid[m.dof_bodyid[table]]
     if (root == root[:, :1]).all():

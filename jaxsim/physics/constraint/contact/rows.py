@@ -39,6 +39,7 @@ def contact_rows(m: Model, d: Data, found: Found) -> ContactRows:
                                     frame[k-3] . (w2 - w1)                      k >= 3
     """
     c, size = found.contacts, basis_size(m)
+    # Without chunks, or under differentiation, all contacts are processed.
     of_one = c.active.ndim == 1 and not platform().in_kernels
     whole = of_one or differentiated() or not platform().chunks
     used = None if whole else _used(c.active)
@@ -79,6 +80,7 @@ def with_pull(c: Contacts, D: Array, push: Array, by_edge: bool, times: float = 
     MuJoCo's documentation, Computation: Constraint model, Adhesion. With `times` -1 the reference
     without the pull, from that with it.
     """
+    # Only contacts with rows adhere.
     if c.adhesion is None:
         return push
     held = D > 0
@@ -118,6 +120,7 @@ def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts
         )
         return _Parts(out.J.with_contacts(new.J, first), *rest)
 
+    # Allocate zeros, and fill chunks up to the last used contact.
     shapes = jax.eval_shape(build, c)
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
     return chunks(put, start, used, (c, 0))
@@ -180,6 +183,7 @@ def _parts_at(
 
 def _rubbing(m: Model, c: Contacts, imp: Array) -> Law:
     """Return the law of the friction rows of elliptic cones, with `solreffriction` if it is set."""
+    # solreffriction (0, 0) means the normal's solref.
     own = (c.solreffriction[0] != 0) | (c.solreffriction[1] != 0)
     first, second = (law(m, ref, c.solimp[1], imp) for ref in (c.solref, c.solreffriction))
     damping = jnp.where(own, second.damping, first.damping)
@@ -188,6 +192,7 @@ def _rubbing(m: Model, c: Contacts, imp: Array) -> Law:
 
 def _violation(c: Contacts) -> tuple[Array, Array]:
     """Return the violation of each contact's margin, negative, and its impedance."""
+    # Violation relative to the margin; smoothing weights the impedance.
     violation = c.dist - c.includemargin
     if c.smooth is None:
         return violation, impedance(c.solimp, violation)
@@ -197,6 +202,7 @@ def _violation(c: Contacts) -> tuple[Array, Array]:
 
 def _pyramid(m: Model, c: Contacts, R: Array) -> Array:
     """Return D of pyramids: all edges share one regularization, that of the first edge rescaled."""
+    # MuJoCo's regularization of all edges from that of the first one.
     slope = c.friction[0]
     R = jnp.where(c.dim == 1, R, 2 * slope * slope / m.opt.impratio * R)
     return jnp.where(c.active, 1 / jnp.where(c.active, R, 1.0), 0)
@@ -205,6 +211,7 @@ def _pyramid(m: Model, c: Contacts, R: Array) -> Array:
 def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
     """Return D over the basis: friction regularizations are tied to the normal's."""
     D = [jnp.where(c.active, 1 / R, 0)]
+    # impratio scales the friction impedance; coefficients scale between directions.
     Rt = R / m.opt.impratio
     for k in range(1, len(mu)):
         ratio = jnp.where(mu[k] > 0, c.friction[0] / jnp.where(mu[k] > 0, mu[k], 1.0), 0)
@@ -215,6 +222,7 @@ def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
 
 def _weight(m: Model, d: Data, c: Contacts) -> Array:
     """Return the approximate inverse inertia at the contact, `invweight0` of both bodies."""
+    # Static tables: translational inverse weight per body.
     first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
     if c.item is None:
         return first + second

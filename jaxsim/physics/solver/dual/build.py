@@ -22,6 +22,7 @@ def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
       inverse: blocks of M^-1.
       islands: islands of the problem.
     """
+    # Items of the scalar rows, block by block, then of the contacts.
     parts = [of_rows(b, k, len(p.M)) for b, k in zip(p.rows.single, islands.number, strict=False)]
     order = p.rows.order
     worlds = p.smooth.shape[1:]
@@ -39,6 +40,7 @@ def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
     # Diagonal blocks of the dual Hessian, A = J M^-1 J' + R.
     push = inverse.responses(flat(J)).reshape(J.shape)
     exists = D > 0
+    # D = 0 marks rows that do not exist; their diagonal of A is 1.
     R = jnp.where(exists, 1 / jnp.where(exists, D, 1.0), 0)
     A = jnp.sum(J[:, :, None] * push[:, None], axis=3)
     unit = np.eye(size, dtype=A.dtype).reshape(1, size, size, *(1,) * len(worlds))
@@ -54,12 +56,14 @@ def items(p: Problem, inverse: InverseParts, islands: Islands) -> Items:
 def warm_forces(p: Problem, of: Items, x: Array) -> Array:
     """Compute the forces `[n, size, *W]` that belong to an acceleration `[nv, *W]`."""
     r = of.residual(x)
+    # Scalar rows: clipped forces of the residual.
     D = jnp.where(of.R > 0, 1 / jnp.where(of.R > 0, of.R, 1.0), 0)
     alone = jnp.clip(-D[:, 0] * r[:, 0], of.low, of.high)
     contact = p.rows.contact
     if of.R.shape[1] == 1 or contact is None:
         return alone[:, None]
     first = len(p.rows.order)
+    # Contacts: the force of the primal cost at the residual.
     piece = contact.cost.at([r[first:, k] for k in range(r.shape[1])])
     single = jnp.zeros_like(r[:first]).at[:, 0].set(alone[:first])
     return jnp.concatenate([single, jnp.stack(piece.force, axis=1)])
@@ -67,6 +71,7 @@ def warm_forces(p: Problem, of: Items, x: Array) -> Array:
 
 def row_forces(p: Problem, f: Array) -> RowForces:
     """Scatter the forces `[n, size, *W]` of items to the blocks of rows."""
+    # Undo MuJoCo's row order, then split by block.
     order = p.rows.order
     single = take(f[: len(order), 0], np.argsort(order))
     forces: list = []

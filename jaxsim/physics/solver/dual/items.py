@@ -58,10 +58,12 @@ class Items(NamedTuple):
 
     def states(self, f: Array) -> Array:
         """Return the ConstraintState of each item from its force, as in MuJoCo's PGS, `[n, *W]`."""
+        # Inside of the friction cone: |f_k / mu_k| <= f_0.
         state = jnp.full(self.low.shape, ConstraintState.QUADRATIC, jnp.int32)
         friction, mu = f[:, 1:], self.mu[:, 1:]
         length = jnp.sum((friction / jnp.where(mu > 0, mu, 1.0)) ** 2, axis=1)
         inside = (f[:, 0] >= 0) & (f[:, 0] ** 2 >= length)
+        # A later condition overrides an earlier one.
         one_way = (self.low == 0) & (self.high > 0)
         for where, named in (
             (one_way & (f[:, 0] <= 0), ConstraintState.SATISFIED),

@@ -28,6 +28,7 @@ class Part(NamedTuple):
 def with_room(part: Part, size: int, worlds: tuple) -> Part:
     """Broadcast a part to all worlds, and pad its items to `size` rows."""
     part = Part(*(_spread(a, worlds) for a in part))
+    # Pad the axis of rows only.
     room = ((0, 0), (0, size - part.D.shape[1]))
 
     def padded(a: Array) -> Array:
@@ -81,6 +82,7 @@ class _Form(NamedTuple):
 
 def _of_pyramids(block: Block, island: Array, worlds: tuple) -> Part:
     rows = []
+    # Each edge is a one-sided row: Jacobian and reference combine normal and tangent.
     for edge in block.cost.rows:
         zero = jnp.zeros_like(edge.D)
         J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
@@ -111,6 +113,7 @@ def _on_edges(cost: Pyramid, f: Array) -> tuple[list, list | None]:
 def _of_cones(block: Block, island: Array, worlds: tuple) -> Part:
     del worlds
     cost = block.cost
+    # Rows with D = 0 are beyond the dimension of their contact.
     D = jnp.stack(cost.D, axis=1)
     exists = D > 0
     aref = jnp.where(exists, jnp.stack(block.aref, axis=1), 0)

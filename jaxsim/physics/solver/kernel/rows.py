@@ -77,6 +77,7 @@ def given(block: Block, nv: int) -> list[Given]:
 def _rows_of_dofs(dof: tuple[int, ...], nv: int) -> list[Array]:
     """Tabulate the rows of each dof: tables `[nv, 1]`, as many as a dof has rows at most."""
     tables: list[np.ndarray] = []
+    # Place each row in the first table whose slot for its dof is free.
     for row, at in enumerate(dof):
         free = next((t for t in tables if t[at] < 0), None)
         if free is None:
@@ -114,6 +115,7 @@ class MemoryOfDofs(NamedTuple):
 
 def memory(rows: Given, nv: int) -> Memory | MemoryOfDofs:
     """Allocate the scratch memory of rows."""
+    # Rows with one nonzero store a diagonal only.
     if rows.row is not None:
         return MemoryOfDofs(Room((width(nv),), rows.J.dtype, public=False))
     (size, n), dtype = rows.J.shape[:2], rows.J.dtype
@@ -153,6 +155,7 @@ class OfDofs(NamedTuple):
     @classmethod
     def of(cls, given: Given, own: Any, lanes: int) -> "OfDofs":
         """Gather the row of each dof."""
+        # Lanes beyond nv have no row.
         place, nv = numbers(lanes), given.row.shape[0]
         row = jnp.where(place < nv, load(given.row, place, where=place < nv), -1)
         rest = _gathered((given.J, given.cost, given.aref[0]), row, row >= 0)
@@ -168,6 +171,7 @@ class OfDofs(NamedTuple):
 
     def push(self, piece: Piece) -> Array:
         """Compute J' f along the dofs, and store the curvature for `add_gram`."""
+        # Store the curvature by dof; `add_gram` reads it tile by tile.
         place, end = numbers(len(piece.weight)), self.own.weight.shape[0]
         settle()  # all lanes have read the values of the previous iteration
         store(self.own.weight, place, value=piece.weight, where=place < end)
@@ -180,6 +184,7 @@ class OfDofs(NamedTuple):
         The Jacobian has entries +-1, so that J' W J is the diagonal W.
         """
         del piece
+        # The diagonal of the tile.
         side = len(H[0][0])
         place = numbers(side)
         there = (place[:, None] == place[None, :]) & act
@@ -210,6 +215,7 @@ class OfBasis(NamedTuple):
     def of(cls, given: Given, own: Any, lanes: int) -> "OfBasis":
         """Compact the active rows, and copy their Jacobians to scratch memory."""
         size, n, nv = given.J.shape
+        # One lane per row slot.
         row = numbers(lanes_of(n))
         # Stream compaction: the prefix sum of the flags is the address of each active row.
         D = jax.tree.leaves(given.cost.D)[0]
@@ -230,6 +236,7 @@ class OfBasis(NamedTuple):
                 store(own.J, k, p, dof, value=values, where=dof < end)
 
         loop(count, copy, None)
+        # Gather costs and references of the active rows, one per lane.
         there = row < count
         order = load(own.order, row, where=there)
         settle()
@@ -237,6 +244,7 @@ class OfBasis(NamedTuple):
 
     def times(self, x: Array) -> Any:
         """Compute J x; a list over the basis for contacts."""
+        # A dot product over the dofs for each row; lane k keeps the result of row k.
         size, lane = len(self.aref), numbers(len(self.aref[0]))
 
         def row(k: Array, out: list) -> list:
@@ -255,6 +263,7 @@ class OfBasis(NamedTuple):
     def push(self, piece: Piece) -> Array:
         """Compute J' f along the dofs, and store the curvature for `add_gram`."""
         contacts, basis = self._of_contacts, range(len(self.aref))
+        # Store forces and lower triangles of the curvature, one row per lane.
         force = piece.force if contacts else [piece.force]
         weight = piece.weight if contacts else [[piece.weight]]
         lane, n = numbers(len(force[0])), self.own.J.shape[0]
@@ -276,6 +285,7 @@ class OfBasis(NamedTuple):
 
     def add_gram(self, H: Tiles, piece: Piece, act: Array) -> Tiles:
         """Add J' W J to H where `act` is true, with the curvature stored by `push`."""
+        # Rows without curvature contribute nothing.
         basis = range(len(self.aref))
         normal = piece.weight[0][0] if self._of_contacts else piece.weight
 
@@ -284,6 +294,7 @@ class OfBasis(NamedTuple):
             J = [[part(self.own.J, i, side, k, p) for i in range(len(H))] for p in basis]
             # Rank-1 updates of the upper tiles, one per row of the contact basis.
             for p in basis:
+                # Row p of W J.
                 weight = [self.own.weight[k, _lower(max(p, q)) + min(p, q)] for q in basis]
                 right = [
                     sum(w * a for w, a in zip(weight, column, strict=True))
@@ -311,6 +322,7 @@ class OfBasis(NamedTuple):
         """Iterate `body(k, state)` over the active rows whose entry of `mask` is true."""
         lane, end = numbers(len(mask)), jnp.int32(len(mask))
 
+        # Next lane whose mask is set, by a reduction.
         def after(k: Array) -> Array:
             return jnp.min(jnp.where(mask & (lane > k), lane, end))
 
