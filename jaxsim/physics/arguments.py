@@ -74,6 +74,7 @@ def check_model(function: str, m: Any) -> None:
         remedy = "; make one with jaxsim.put_model" if type(m).__name__ == "MjModel" else ""
         raise ValueError(f"{function}: m: expected a Model, got {type(m).__name__}{remedy}")
     check_supported(m)
+    # For a batched model the message suggests vmap with in_axes.
     for name, value, dims in _leaves(m, m, "m."):
         remedy = (
             "; for many models use jax.vmap, with the axis of each field that has one: "
@@ -100,6 +101,7 @@ def check_data(function: str, m: Model, d: Any, worlds: Shape = ()) -> None:
 
 def check_count(name: str, value: Any, most: int | None = None) -> int:
     """Return a count as an int; raise ValueError if it is not an integer in 0..`most`."""
+    # Booleans are integers in Python, but not counts.
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ValueError(f"{name}: expected a whole number, got {brief(value)}")
     count = operator.index(value)
@@ -123,6 +125,7 @@ def check_smooth(value: Any) -> float | None:
     """Return a smoothing length of contacts as float, or None; raise ValueError if invalid."""
     if value is None:
         return None
+    # Finite, nonnegative scalar.
     real = isinstance(value, int | float | np.number | jax.Array | np.ndarray)
     length = float(value) if real and not isinstance(value, bool) and np.ndim(value) == 0 else -1.0
     if not 0 <= length < np.inf:
@@ -133,6 +136,7 @@ def check_smooth(value: Any) -> float | None:
 def check_array(function: str, m: Model, name: str, value: Any) -> None:
     """Raise ValueError if an argument does not have the shape declared in `ARRAYS`."""
     own = f"{function}.{name}"
+    # A key "function.argument" has priority.
     symbols = ARRAYS[own if own in ARRAYS else name]
     if symbols == ("rows",):  # as many as constraint_rows has, which that function knows
         symbols = np.shape(value)[:1]
@@ -158,6 +162,7 @@ def object_id(function: str, m: Model, name: str, which: Any, kind: str | None =
       ValueError: no such object exists.
     """
     kind = kind or name.rstrip("12")
+    # Names are resolved by the model; traced ids pass.
     if isinstance(which, str):
         return name2id(m, kind, which)
     if isinstance(which, jax.core.Tracer) or np.ndim(which):
@@ -181,6 +186,7 @@ def check_points(function: str, m: Model, name: str, value: Any) -> None:
 
 def check_as_many(function: str, **points: Any) -> None:
     """Raise ValueError if arrays of vectors differ in length; one vector matches any length."""
+    # A single vector is broadcast, so length 1 is always allowed.
     number = {name: np.shape(value)[0] for name, value in points.items() if np.ndim(value) == 2}
     if len({*number.values()} - {1}) > 1:
         given = ", ".join(f"{n} {name}" for name, n in number.items())
@@ -189,6 +195,7 @@ def check_as_many(function: str, **points: Any) -> None:
 
 def _check(function: str, m: Model, name: str, value: Any, dims: Shape, batch: str) -> None:
     """Raise ValueError for a wrong shape, or for another precision than the model's."""
+    # Compare shape, then dtype.
     shape = value.shape if hasattr(value, "shape") else _shape(function, name, value, dims)
     if shape != dims:
         extra = len(shape) - len(dims)

@@ -35,6 +35,7 @@ def control(m: Model, d: Data) -> Data:
         return d
 
     def inputs(m: Model, d: Data, function: Callable) -> dict[str, Array]:
+        # Call the user's function, and find the fields that it replaced.
         new = function(m, d)
         if not isinstance(new, Data):
             raise ValueError(

@@ -224,6 +224,7 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     awake = dof_awake(m, d)
     rest = {n: jnp.where(awake, getattr(d, n), 0) for n in ("qfrc_smooth", "qacc_warmstart")}
     new = _constrained(m, d.replace(**rest))
+    # Restore sleeping dofs, which keep the acceleration with which they fell asleep.
     new = waiting(m, d, new, ("qacc_smooth",))
     qacc = jnp.where(awake, new.qacc, new.qacc_smooth)
     return new.replace(qacc=qacc, qfrc_smooth=d.qfrc_smooth, qacc_warmstart=d.qacc_warmstart)
@@ -285,6 +286,7 @@ def _problem(m: Model, d: Data, system: System) -> Problem:
         return problem
     # Tree-sparse M: allowed if every row has one nonzero, so that H has the same sparsity.
     if isinstance(system.sparse, TreeMatrix):
+        # One nonzero per row, in the rows and their types.
         of_one_joint = all(
             isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
             for block in d.rows.blocks
@@ -299,6 +301,7 @@ def _problem(m: Model, d: Data, system: System) -> Problem:
 def _settings(m: Model, d: Data, problem: Problem) -> Settings:
     """Return tolerances, scaling, warm start and islands for the solver."""
     dense = isinstance(problem.M, jax.Array)
+    # Diagonal of M for scaling; islands for CG and PGS.
     inertia, islands = diagonal(d.M) if dense else problem.M.diagonal, None
     if m.opt.solver != SolverType.NEWTON:
         touched, ties = touched_trees(m, d), passive_ties(m, d)
@@ -325,6 +328,7 @@ def _without_slip(
     m: Model, d: Data, problem: Problem, system: System, rows: RowForces | None
 ) -> Data:
     """Run the no-slip iterations; afterwards the row forces do not follow from `qacc`."""
+    # Problem without regularization, then recompute qacc from the new forces.
     slip = system.for_slip(problem, d.qacc_smooth)
     held = without_slip(m, Start(slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M)))
     qacc = held.qacc

@@ -52,6 +52,7 @@ def inverse(m: Model, d: Data) -> Data:
 def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
     """Run the inverse dynamics after the position and velocity stages."""
     given = d.qacc
+    # Requested acceleration, with the rows of the state.
     d = d.replace(qacc=continuous_acceleration(m, d), forces=None)
     system = unforced_system(m, d)
     d = d.replace(rows=weighed_rows(m, d, system.backbone))
@@ -77,6 +78,7 @@ def compare_fwd_inv(m: Model, d: Data) -> Data:
     `mj_compareFwdInv` in MuJoCo.
     """
     back = inv_constraint(m, d.replace(qacc=continuous_acceleration(m, d)))
+    # Compare constraint force and total applied force.
     force = _force(m, back, unforced_system(m, d))
     applied = d.qfrc_applied + d.qfrc_actuator + xfrc_accumulate(m, d)
     differences = (back.qfrc_constraint - d.qfrc_constraint, force - applied)
@@ -105,6 +107,7 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
         return d.qacc
     if m.opt.integrator == IntegratorType.RK4:
         raise ValueError("inverse: the flag invdiscrete needs another integrator than RK4")
+    # Apply the implicit inertia of the integrator, then solve with M.
     inertia = effective_inertia(m, actuation(m, d))
     if inertia is None:
         return d.qacc

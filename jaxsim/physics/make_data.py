@@ -31,6 +31,7 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
     """
     check_supported(m)
     d = allocate(m, keep)
+    # Trees with the policy INIT need a forward pass.
     if not sleeps(m) or not np.any(m.tree_sleep_policy == SleepPolicy.INIT):
         return d
     d = _begin_asleep(m, d)
@@ -72,6 +73,7 @@ def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
       d: a world, whose kept fields the result has.
       key: name or id of the keyframe; the id may be traced.
     """
+    # Replace the state by that of the keyframe.
     key = _key(m, key)
     frame = {name: getattr(m, of_key)[key] for name, of_key in KEY.items()}
     return reset_data(m, d).replace(**frame)
@@ -138,6 +140,7 @@ def reset_ctrl(m: Model, d: Data) -> Data:
 
 def _begun(m: Model, d: Data) -> Data:
     """Return the initial state with trees of policy INIT asleep; needs one forward pass."""
+    # Results of the forward pass that sleeping trees keep.
     found = forward(m, d)
     number, _ = start_asleep(m, found)
     names = (*WAITING, *FORCES, "sensordata")

@@ -72,6 +72,7 @@ def metric_parts(s: Structure) -> Parts:
 def solver_parts(m: Model) -> Parts:
     """Return the diagonal blocks of the solver Hessian, for any contacts."""
     s, plan = m.structure, layout(m)
+    # Flexes, and equalities of other types, couple all dofs.
     if plan.soft or not np.isin(s.eq_type, HOLD).all():
         return _whole(s)
     return _parts(s, _ties(m), touching(s, plan))

@@ -64,6 +64,7 @@ def attached(m: Model, instance: int, owner: np.ndarray) -> Attached:
 def own_activations(s: Structure, instance: int) -> np.ndarray:
     """Return the addresses of the activations of an instance, per attached actuator `(n, k)`."""
     served = np.flatnonzero(s.actuator_plugin == instance)
+    # Activations beyond the one of dyntype belong to the plugin.
     dynamic = s.actuator_dyntype[served] != DynType.NONE
     number = np.unique(s.actuator_actnum[served] - dynamic)
     first = s.actuator_actadr[served]
@@ -94,6 +95,7 @@ def compute(
     """
     row = plugin_row(m.structure, instance)
 
+    # The result is checked against the declared shape.
     def one(m: Model, d: Data, *more):
         call: Callable = getattr(row, function)
         out = jnp.asarray(call(m, d, _of_world(m, d, instance, served), *more), m.qpos0.dtype)
@@ -129,6 +131,7 @@ def instance_params(m: Model, instance: int) -> Any:
     s = m.structure
     config_items = tuple(config(s, instance).items())
     leaves, tree = _form(s.plugin_keys[instance], config_items)
+    # Consecutive slices of plugin_params, reshaped to the leaves.
     start, values = int(s.plugin_paramadr[instance]), []
     for leaf in leaves:
         flat = m.plugin_params[..., start : start + leaf.size]

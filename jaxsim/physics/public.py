@@ -56,6 +56,7 @@ def public(
 
     @functools.wraps(core)
     def alone(m, *rest):
+        # Recompute intermediate values that the Data does not carry.
         return core(m, *(resumed(m, a, stage.reads) if isinstance(a, Data) else a for a in rest))
 
     native = worlds(alone, short)
@@ -63,6 +64,7 @@ def public(
 
     @functools.wraps(core)
     def function(*args, **named):
+        # Bind arguments by name, and separate the callbacks.
         own = named.pop("callbacks", None) if callbacks else None
         m, *rest = signature.bind(*args, **named).args
         # Check arguments, and resolve names of objects to ids.
@@ -120,6 +122,7 @@ NO_STAGE = Stage(frozenset(), frozenset())  # reads the state alone
 
 def check_carries(name: str, m: Model, d: Data, stage: Stage) -> None:
     """Raise ValueError if Data lacks all results, or a field that cannot be recomputed."""
+    # Fields that must be present for the stage, or to receive its results.
     absent = list(missing(m, d, stage.reads - stage.writes))
     results = sorted(stage.carries - stage.needs)
     if not absent and all(getattr(d, field) is None for field in results):
@@ -145,6 +148,7 @@ def _apart(out: Tree) -> Tree:
     """
     seen: set[int] = set()
 
+    # Copy every repeated buffer.
     def own(a):
         if isinstance(a, jax.core.Tracer) or id(a) not in seen:
             seen.add(id(a))

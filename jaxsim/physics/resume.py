@@ -43,6 +43,7 @@ AGAIN: dict[str, tuple[Callable, ...]] = {
 
 def resumed(m: Model, d: Data, reads: frozenset[str]) -> Data:
     """Return `d` with the missing fields that a stage with these reads needs, recomputed."""
+    # Fields in dependency order; each is recomputed from the caller's Data.
     for name, stages in AGAIN.items():
         if name not in reads or getattr(d, name) is not None or not _exists(m, name):
             continue

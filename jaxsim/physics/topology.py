@@ -16,6 +16,7 @@ from jaxsim.model.structure import Structure, derived
 def descendants(s: Structure) -> np.ndarray:
     """Return the table [nbody, nbody]: 1 where the column's body is in the row's subtree."""
     inside = np.eye(s.nbody)
+    # Add each body's row to its parent's, children first.
     for body in range(s.nbody - 1, 0, -1):
         inside[s.body_parentid[body]] += inside[body]
     return inside
@@ -25,6 +26,7 @@ def descendants(s: Structure) -> np.ndarray:
 def ancestors(s: Structure) -> np.ndarray:
     """Return the table [nbody, nv]: 1 where the column's dof moves the row's body."""
     moves = np.zeros((s.nbody, s.nv))
+    # A body inherits its parent's dofs.
     for body in range(1, s.nbody):
         moves[body] = moves[s.body_parentid[body]]
         first, count = s.body_dofadr[body], s.body_dofnum[body]
@@ -76,6 +78,7 @@ def dofs_carrying(s: Structure) -> np.ndarray:
     over the dofs of the joint this makes no difference; for single dofs it does.
     """
     carry = dofs_before(s).copy()
+    # Add the rotations of the joint itself.
     for joint in joints_of(s, JointType.BALL, JointType.FREE):
         first = s.jnt_dofadr[joint] + 3 * (s.jnt_type[joint] == JointType.FREE)
         carry[first : first + 3, first : first + 3] = 1
@@ -135,14 +138,17 @@ class Levels:
 def levels(s: Structure) -> Levels:
     """Return the bodies of the model by depth."""
     depth = np.zeros(s.nbody, int)
+    # Depth of each body, parents first.
     for b in range(1, s.nbody):
         depth[b] = depth[s.body_parentid[b]] + 1
     by_level = [np.flatnonzero(depth == k) for k in range(1, depth.max(initial=0) + 1)]
     roots = by_level[0] if by_level else np.zeros(0, int)
     deeper = by_level[1:]
+    # Pad levels to equal width.
     width = max((len(v) for v in deeper), default=0)
     body = np.array([np.r_[v, np.full(width - len(v), v[0])] for v in deeper], int)
     body = body.reshape(len(deeper), width)
+    # Index of each body in the padded concatenation.
     place = np.zeros(s.nbody, int)
     order = np.zeros(s.nbody, int)
     for k, level in enumerate(by_level):
@@ -185,6 +191,7 @@ def joints_of(s: Structure, *kinds: JointType) -> np.ndarray:
 
 def grouped(owner: np.ndarray, count: int) -> np.ndarray:
     """Return the items of each owner [count, most], padded with the number of items."""
+    # Counting sort by owner.
     order = np.argsort(owner, kind="stable")
     number = np.bincount(owner, minlength=count)
     table = np.full((count, number.max(initial=0) + 1), len(owner))

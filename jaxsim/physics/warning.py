@@ -29,6 +29,7 @@ def first_bad(x: Array) -> Trouble:
     A single min-reduction finds both: it returns the number of items if none is bad.
     """
     n = np.int32(len(x))
+    # MuJoCo's criterion: not finite, or beyond MAXVAL.
     wrong = ~(jnp.abs(x) <= MAXVAL)
     number = jnp.where(wrong, column(np.arange(n, dtype=np.int32), x), n)
     first = jnp.min(number, axis=0, keepdims=True, initial=n)

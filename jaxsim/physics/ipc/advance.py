@@ -64,6 +64,7 @@ def _speed(scene: Scene, grid: Grid, found: Near, ways: list[Vec]) -> Array:
 
     The motion common to two items of one shell is subtracted, since it changes no gap.
     """
+    # Shells against shells: remove the mean motion of both items.
     if grid.type is None:
         first, second = by_side(grid, found.gap.points)
         flex = jnp.asarray(column(scene.plan.flex, found.gap.dist), jnp.int32)

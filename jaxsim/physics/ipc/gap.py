@@ -50,6 +50,7 @@ def gap(scene: Scene, grid: Grid, pair: Array, x: Vec) -> Gap:
       pair: flat (row-major) indices of pairs in the grid, int `[n, *W]`.
       x: all points, `[npoint, *W]`.
     """
+    # Points of both sides, at their present positions.
     pairs = sides(grid, pair)
     return measured(scene, grid, pairs, [pick(x, p) for p in pairs.points])
 
@@ -88,6 +89,7 @@ class Sides(NamedTuple):
 
 def sides(grid: Grid, pair: Array) -> Sides:
     """Look up the two sides of chosen pairs."""
+    # Row-major index of the pair to items of both sides.
     m = len(grid.second)
     row, col = lax.div(pair, jnp.int32(m)), lax.rem(pair, jnp.int32(m))
 
@@ -114,6 +116,7 @@ def _edge_shares(a0: Vec, a1: Vec, b0: Vec, b1: Vec) -> tuple[Array, ...]:
     Ericson, *Real-Time Collision Detection*, section 5.1.9. Parallel edges take the first end of
     the first edge.
     """
+    # Normal equations of the closest points.
     u, v, w = a1 - a0, b1 - b0, a0 - b0
     # Nearest points of the two lines, clamped to the first segment.
     uu, vv, uv, uw, vw = u.dot(u), v.dot(v), u.dot(v), u.dot(w), v.dot(w)

@@ -32,9 +32,11 @@ class Hulls(NamedTuple):
 
 def hulls(m: Model) -> Hulls | None:
     """Return the hulls of meshes that shells can meet; None: there are none."""
+    # The same geoms in every grid of meshes.
     geoms = [g.second.ravel() for g in plan(m).grids if g.type == GeomType.MESH]
     if not geoms:
         return None
+    # Triangles of each hull, padded.
     row, table = _triangles(m.structure, tuple(geoms[0].tolist()))
     flat = [take(m.mesh_vert, table[:, :, k].ravel()) for k in range(3)]
     corner = (v.map(lambda a: a.reshape(*table.shape[:2], *a.shape[1:])) for v in flat)
@@ -68,6 +70,7 @@ def distance_and_normal(of: Hulls, geom: Placed, x: Vec) -> tuple[Array, Vec]:
 
 
 def _picked(table: Vec, number: Array) -> Vec:
+    # Flatten hulls and triangles to one axis.
     flat = number.reshape(-1, *number.shape[2:])
     rows = table.map(lambda a: a.reshape(-1, *a.shape[2:]))
     return pick(rows, flat).map(lambda a: a.reshape(number.shape))
@@ -81,6 +84,7 @@ def _row(a: Array, index: Array) -> Array:
 @derived
 def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return the hull of each geom `[ngeom]`, and triangles as `mesh_vert` ids `[k, count, 3]`."""
+    # Triangulate each distinct mesh once.
     of_geom = np.asarray(s.geom_dataid)[list(geoms)]
     meshes = np.unique(of_geom)
     fans = [_fan(s, int(mesh)) for mesh in meshes]
@@ -94,6 +98,7 @@ def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.nda
 def _fan(s: Structure, mesh: int) -> np.ndarray:
     """Triangulate the polygons of a hull as fans."""
     out = []
+    # A fan of triangles per polygon.
     for p in range(s.mesh_polyadr[mesh], s.mesh_polyadr[mesh] + s.mesh_polynum[mesh]):
         outline = s.mesh_polyvert[s.mesh_polyvertadr[p] :][: s.mesh_polyvertnum[p]]
         for one, other in pairwise(outline[1:]):

@@ -86,13 +86,16 @@ def _answer(
     p: Problem, settings: Settings, method: partial, block: Block | None, warm: Array
 ) -> tuple[Array, Array, Array]:
     """Solve with the rows of `block` added; return acceleration, force of the block, iterations."""
+    # Nothing to solve with but the inertia.
     if block is None and p.rows.empty:
         return p.solve_inertia(p.smooth), jnp.zeros_like(warm), jnp.zeros_like(warm[:1], jnp.int32)
+    # Add the pairs as one more block of rows.
     more = () if block is None else (block,)
     whole = replace(p, rows=replace(p.rows, single=(*p.rows.single, *more)))
     found = solve(whole, settings._replace(warm=warm), method)
     if block is None:
         return found.qacc, jnp.zeros_like(warm), jnp.asarray(found.niter)
+    # Force of the pairs at the solution.
     residual = block.minus_reference(block.J.times(found.qacc))
     push = block.J.transposed(block.cost.at(residual).force, len(warm))
     return found.qacc, push, jnp.asarray(found.niter)
@@ -100,11 +103,13 @@ def _answer(
 
 def _last_turn(of: Scene, d: Data, answer: Answer, end: Turns) -> Turns:
     """Recompute the last iteration, differentiably."""
+    # In the first iteration the multipliers come from the vertices.
     vertices, first = OfVertices(d.flexvert_lambda, d.flexvert_conage), end.turn == 1
     pushes = []
     for grid, p in zip(of.plan.grids, end.pushes, strict=True):
         new = begun(vertices, grid, p.pair, p.there)
         pushes.append(p._replace(force=jnp.where(first, new.force, p.force)))
+    # Solve again, and repeat multiplier update and advancement.
     found = solved(of, d, answer, end.last, pushes, end.acc)
     w = d.qvel + of.h * found.acc
     _, after = settled(of, found, pushes, end.before, w - end.last)

@@ -70,6 +70,7 @@ def _kept(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
     Returns:
       Indices, mask of used slots, and the number of dropped candidates.
     """
+    # Keep the smallest distances, and compact them in index order.
     kept = deepest(mask, dist, room)
     number, _ = first_true(kept, np.arange(len(mask)), room)
     count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
@@ -79,6 +80,7 @@ def _kept(mask: Array, dist: Array, room: int) -> tuple[Array, Array, Array]:
 
 def band(scene: Scene, found: Gap, most: float) -> Array:
     """Return the smallest thickness in each pair, at most `most`, `[n, *W]` [m]."""
+    # Minimum of the radii of shell points.
     width = jnp.full_like(found.dist, most)
     for point in found.points:
         soft = pick(jnp.asarray(column(scene.plan.flex >= 0, width)), point)
@@ -94,6 +96,7 @@ def felt(scene: Scene, grid: Grid, found: Gap) -> Array:
 
 def closing(grid: Grid, found: Gap, way: Vec) -> Array:
     """Bound the decrease of each gap during a motion of the points, `[n, *W]`."""
+    # Displacement of each point, by side.
     first, second = by_side(grid, [pick(way, p) for p in found.points])
     if not second:
         return first[0].norm()
@@ -121,6 +124,7 @@ def _fixed(scene: Scene, found: Gap) -> Array:
 
 def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array, Array]:
     """Return the distances between boxes around items, `[n, m, *W]`, and the allowed ones."""
+    # Bounding boxes of both lists.
     low, high, reach = _boxes(scene, grid.first, x, length)
     if grid.type is None:
         low2, high2, reach2 = _boxes(scene, grid.second, x, length)
@@ -137,11 +141,13 @@ def _boxes_apart(scene: Scene, grid: Grid, x: Vec, length: Array) -> tuple[Array
 
 def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec, Vec, Array]:
     """Return the boxes around items, and their margin: thickness plus motion."""
+    # Minimum and maximum over the corners.
     corner = [take(x, items[:, k]) for k in range(items.shape[1])]
     low, high = corner[0], corner[0]
     for c in corner[1:]:
         low = Vec(*map(jnp.minimum, low.parts, c.parts))
         high = Vec(*map(jnp.maximum, high.parts, c.parts))
+    # Largest displacement of the corners.
     way = take(length, items[:, 0])
     for k in range(1, items.shape[1]):
         way = jnp.maximum(way, take(length, items[:, k]))
@@ -151,6 +157,7 @@ def _boxes(scene: Scene, items: np.ndarray, x: Vec, length: Array) -> tuple[Vec,
 def _geom_boxes(scene: Scene, grid: Grid) -> tuple[Vec, Vec]:
     """Return the boxes around geoms in the world; planes are unbounded."""
     assert scene.geoms.box is not None
+    # Half extents of the rotated box.
     center, half = take(scene.geoms.box, grid.second[:, 0])
     rot = take(scene.geoms.rot, grid.second[:, 0])
     reach = Vec(

@@ -106,10 +106,12 @@ def _plan(s: Structure, off: bool) -> Plan:
     own = np.repeat(np.arange(s.nflex), s.flex_vertnum)
     flex = np.append(own, np.full(len(fixed.geom), -1))
     body = np.maximum(np.asarray(s.flex_vertbodyid), 0)
+    # Dofs that move each point, if it belongs to a shell.
     of_shell = shells(s)[own]
     moves = np.zeros((len(flex), s.nv))
     moves[: s.nflexvert] = ancestors(s)[body] * of_shell[:, None]
     free = _free(s, of_shell)
+    # Vertices carried by a body that is not their own.
     carried = (free < 0) & moves[: s.nflexvert].any(axis=1)
     owner = np.append(-np.ones(s.nflexvert, int), fixed.geom)
     # One grid per type of geom, one of points with triangles, one of edges.
@@ -136,6 +138,7 @@ def _free(s: Structure, of_shell: np.ndarray) -> np.ndarray:
 
     All other vertices are carried by their bodies.
     """
+    # A body with three slides and a single vertex.
     body = np.asarray(s.flex_vertbodyid)
     count = np.bincount(body[body >= 0], minlength=s.nbody)
     slides = np.bincount(
@@ -157,6 +160,7 @@ def _held(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
 
 def _fixed(s: Structure, geoms: np.ndarray) -> Fixed:
     """Return corners and edges of the selected geoms; of spheres and capsules those of the axis."""
+    # Number the corners of all geoms consecutively.
     geom, sign, vertex, edges, count = [], [], [], [], 0
     for g in np.flatnonzero(geoms):
         places, ends, of_mesh = _features(s, int(g))
@@ -180,6 +184,7 @@ def _features(s: Structure, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     if kind == GeomType.MESH:
         vertex, edges = _hull_edges(s, int(s.geom_dataid[g]))
         return np.zeros((len(vertex), 3)), edges, vertex
+    # Corners by geom type, with coordinates in units of the half size.
     sign = np.zeros((0, 3))
     if kind == GeomType.SPHERE:
         sign = np.zeros((1, 3))
@@ -187,6 +192,7 @@ def _features(s: Structure, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
         sign = np.array([[0.0, 0, -1], [0, 0, 1]])
     elif kind == GeomType.BOX:
         sign = np.stack(np.meshgrid(*3 * ([-1.0, 1.0],), indexing="ij"), axis=-1).reshape(8, 3)
+    # Edges connect corners that differ in one coordinate.
     one, other = np.triu_indices(len(sign), 1)
     edge = np.sum(sign[one] != sign[other], axis=1) == 1
     return sign, np.stack([one[edge], other[edge]], axis=1), np.full(len(sign), -1)
@@ -196,6 +202,7 @@ def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
     """Return hull vertices of a mesh, as `mesh_vert` addresses, and its edges as vertex pairs."""
     first = s.mesh_polyadr[mesh]
     pairs = []
+    # Edges of the polygons, without duplicates.
     for p in range(first, first + s.mesh_polynum[mesh]):
         outline = s.mesh_polyvert[s.mesh_polyvertadr[p] :][: s.mesh_polyvertnum[p]]
         pairs.append(np.stack([outline, np.roll(outline, -1)], axis=1))
@@ -209,6 +216,7 @@ def _surfaces(
 ) -> list[Grid]:
     """Pair vertices that move with the surfaces of geoms, one grid per geom type."""
     grids = []
+    # Grids by geom type, because each has its own distance function.
     for kind in SURFACES:
         geom = np.flatnonzero(with_geom.any(axis=0) & (np.asarray(s.geom_type) == kind))
         meets = with_geom[own][:, geom] & moves[:, None]
@@ -231,6 +239,7 @@ def _corners(
       flex: of each point; -1: it is a corner.
       owner: the geom of each point; -1: it is a vertex.
     """
+    # Triangles of shells.
     table, of_flex = corners(s)
     of_shell = shells(s)[of_flex]
     triangle, of_flex = table[of_shell, :3], of_flex[of_shell]
@@ -244,6 +253,7 @@ def _corners(
 
 def _edges(s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: Fixed) -> Grid:
     """Pair edges of geoms and of shells with edges of shells, each pair once."""
+    # Edges of shells, then edges of fixed geoms.
     own = np.repeat(np.arange(s.nflex), s.flex_edgenum)
     of_shell = shells(s)[own]
     ends = (np.asarray(s.flex_vertadr)[own][:, None] + np.asarray(s.flex_edge))[of_shell]
@@ -269,6 +279,7 @@ def _meet(
     of_flex: np.ndarray,
 ) -> np.ndarray:
     """Return which items of flexes or geoms meet items of the flexes `of_flex`, `[n, m]`."""
+    # Shell against shell, or geom against shell, by the owner of each item.
     soft = with_flex[np.maximum(flex, 0)][:, of_flex]
     hard = with_geom[of_flex][:, np.maximum(owner, 0)].T if with_geom.size else soft
     return np.where((owner >= 0)[:, None], hard, soft & (flex >= 0)[:, None])

@@ -56,6 +56,7 @@ class OfVertices(NamedTuple):
 
     def of(self, grid: Grid, pair: Array) -> tuple[Array, Array]:
         """Return the largest multiplier of the vertices of pairs, and their smallest age."""
+        # Maximum over the vertices that belong to flexes.
         number = len(self.force)
         force = jnp.zeros(pair.shape, self.force.dtype)
         age = jnp.full(pair.shape, NONE, jnp.int32)
@@ -84,6 +85,7 @@ def pushed(of: Pushes, over: Array, stiffness: Array) -> Pushes:
       over: c of each pair, `[capacity, *W]` [m].
       stiffness: mu of each pair, `[capacity, *W]` [N/m].
     """
+    # An active pair has c - lambda / mu <= 0.
     quiet = over - of.force / stiffness > 0
     force = jnp.where(quiet, 0, of.force - over * stiffness)
     return of._replace(force=jnp.where(of.there, force, 0), age=_older(of.age, ~quiet))
@@ -91,6 +93,7 @@ def pushed(of: Pushes, over: Array, stiffness: Array) -> Pushes:
 
 def remembered(vertices: OfVertices, grids: tuple[Grid, ...], all: list[Pushes]) -> OfVertices:
     """Return the vertices with the largest multipliers of their pairs, and their new ages."""
+    # Scatter the multipliers of the pairs to their vertices.
     force = jnp.zeros_like(vertices.force)
     for grid, of in zip(grids, all, strict=True):
         for point in sides(grid, of.pair).points:
@@ -114,6 +117,7 @@ def merged(of: Pushes, vertices: OfVertices, grid: Grid, pair: Array, comes: Arr
     # Add candidates that are not present, sort by index, and truncate to the capacity.
     known = jnp.any((pair[:, None] == of.pair[None]) & stays[None], axis=1)
     new = begun(vertices, grid, pair, comes & ~known)
+    # Indices of empty slots sort last.
     both = [jnp.concatenate(a) for a in zip(of._replace(there=stays), new, strict=True)]
     number = jnp.where(both[1], both[0], NONE)
     number, force, age = lax.sort((number, both[2], both[3]), dimension=0, num_keys=1)
@@ -138,5 +142,6 @@ def most_at(a: Array, index: Array, values: Array) -> Array:
 
 
 def _older(age: Array, pushes: Array) -> Array:
+    # Age of an active pair: 0, or -1 after a short inactivity.
     young = jnp.where((age == 0) | (age > LATE), 0, -1)
     return jnp.where(pushes, young, age + jnp.where(age >= 0, 1, -1))

@@ -89,6 +89,7 @@ class PairJacobian:
 
 def linear(scene: Scene, found: Gap) -> Linear:
     """Linearize gaps; the stiffness follows from the smallest mass among a pair's points."""
+    # Stiffness mu = omega^2 m.
     least = jnp.full_like(found.dist, NO_MASS)
     for point in found.points:
         mass = pick(scene.mass, point)
@@ -99,6 +100,7 @@ def linear(scene: Scene, found: Gap) -> Linear:
 
 def ahead(of: Linear, way: Vec) -> Array:
     """Predict the gaps less those at rest after a motion of the points, `[capacity, *W]` [m]."""
+    # Add the normal displacement of each point, by its weight.
     over = of.over
     for point, share in zip(of.gap.points, of.gap.shares, strict=True):
         over = over + share * of.gap.normal.dot(pick(way, point))
@@ -138,6 +140,7 @@ def rows(
     # Jacobian of the gaps, and reference acceleration from the residual above.
     J = scene.along(points, shares, normal)
     J = jnp.where(filled[:, None], J, 0)
+    # Rows of one world, or of a batch, up to the last used one.
     whole = differentiated() or not platform().chunks
     used = None if whole else jnp.minimum(jnp.max(count), size)
     jacobian, h = PairJacobian(J, used), scene.h

@@ -70,6 +70,7 @@ class Scene(NamedTuple):
           shares: weight of each point, `[n, *W]`.
           normal: unit vectors, `[n, *W]`.
         """
+        # Weight of each dof: weighted sum over the points that it moves.
         moves = column(self.plan.moves, self.axis)
         share = sum(
             w[:, None] * _rows(jnp.asarray(moves), p) for w, p in zip(shares, points, strict=True)
@@ -82,8 +83,10 @@ def scene(m: Model, d: Data) -> Scene:
     """Build the scene of a state that has poses, vertices of flexes and the mass matrix."""
     of = plan(m)
     start = concat([d.flexvert_xpos, _corners(m, d, of.fixed)])
+    # Only slides move points.
     slides = column(np.asarray(m.jnt_type)[m.dof_jntid] == JointType.SLIDE, d.qvel)
     axis = d.cdof.lin.map(lambda a: jnp.where(slides, a, 0))
+    # Radii: half thickness of shells; corners of spheres and capsules.
     own = take(m.flex_radius, np.repeat(np.arange(m.nflex), m.flex_vertnum))
     is_round = column(np.isin(np.asarray(m.geom_type)[of.fixed.geom], ROUND), own)
     corner = jnp.where(is_round, take(m.geom_size[:, 0], of.fixed.geom), 0)
@@ -101,6 +104,7 @@ def scene(m: Model, d: Data) -> Scene:
 
 def _corners(m: Model, d: Data, fixed: Fixed) -> Vec:
     """Return the corners of fixed geoms in the world."""
+    # Local positions of the corners, in units of half sizes.
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     capsule = column(np.asarray(m.geom_type) == GeomType.CAPSULE, size)
     # half length of the axis, along z
@@ -108,6 +112,7 @@ def _corners(m: Model, d: Data, fixed: Fixed) -> Vec:
     pos, rot, size = take((d.geom_xpos, d.geom_xmat, size), fixed.geom)
     sign = Vec(*(column(s, pos) for s in fixed.sign.T))
     place = Vec(*(a * s for a, s in zip(size.parts, sign.parts, strict=True)))
+    # Corners of meshes are vertices.
     if (fixed.vertex >= 0).any():
         of_mesh = column(fixed.vertex >= 0, pos)
         vertex = take(m.mesh_vert, np.maximum(fixed.vertex, 0))
@@ -121,11 +126,13 @@ def _mass(m: Model, d: Data, of: Plan) -> Array:
 
     A carried vertex has an equal share of the subtree mass of its carrier.
     """
+    # Free vertices: the inertia of their slide.
     inertia = diagonal(d.M)
     free = column(of.free >= 0, inertia)
     own = jnp.where(free, take(inertia, np.maximum(of.free, 0)), 0)
     if not of.carrier.any():
         return own
+    # Carried vertices: an equal share of the carrier's subtree mass.
     number = np.bincount(of.carrier, minlength=m.nbody)[of.carrier]
     share = take(m.body_subtreemass, of.carrier) / column(1.0 * number, inertia)
     return own + jnp.where(column(of.carrier > 0, inertia), share, 0)

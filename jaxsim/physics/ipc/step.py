@@ -117,6 +117,7 @@ def turns(scene: Scene, d: Data, answer: Answer) -> Turns:
 
     # Worlds that are done keep their state.
     def turn(state: Turns) -> Turns:
+        # Advance the worlds that are not done.
         new = _turn(scene, d, answer, state)
         return _chosen(state.busy, new, state)
 
@@ -153,6 +154,7 @@ def _turn(scene: Scene, d: Data, answer: Answer, s: Turns) -> Turns:
     # Solve, then update multipliers.
     found = solved(scene, d, answer, s.free, s.next, s.acc)
     w = d.qvel + scene.h * found.acc
+    # Near pairs along the motion, and their times of impact.
     x, way = scene.at(s.free), scene.moved(w - s.free)
     pushes, vertices = settled(scene, found, s.next, s.vertices, w - s.free)
     # CCD along the motion to the solution.
@@ -206,6 +208,7 @@ def part_of(scene: Scene, share: Array, like: Array) -> Array:
 
 def _free_share(closing: list[Closing], like: Array) -> Array:
     """Return the fraction of the motion before the first impact, `[1, *W]`."""
+    # Minimum over all pairs.
     share = jnp.ones_like(like)
     for c in closing:
         share = jnp.minimum(share, jnp.min(c.time, axis=0, keepdims=True, initial=1))

@@ -47,11 +47,13 @@ def _box(x: Vec, size: Vec) -> tuple[Array, Vec]:
     # Outside, distance to the box; inside, to the nearest face.
     over = [jnp.abs(c) - s for c, s in zip(x.parts, size.parts, strict=True)]
     outside = Vec(*(jnp.maximum(o, 0) for o in over))
+    # Nearest face inside: the largest coordinate excess.
     most = jnp.maximum(jnp.maximum(over[0], over[1]), over[2])
     first = over[0] == most
     second = ~first & (over[1] == most)
     face = (first, second, ~first & ~second)
     inside = most <= 0
+    # Normal: face normal inside, direction to the nearest point outside.
     unit = outside.normalize()
     signed = [
         jnp.where(inside, f.astype(o.dtype), u) * jnp.where(c < 0, -1, 1)
@@ -66,6 +68,7 @@ def _cylinder(x: Vec, size: Vec) -> tuple[Array, Vec]:
     beside, above = away - size.x, jnp.abs(x.z) - size.y
     out = Vec(jnp.maximum(beside, 0), jnp.maximum(above, 0), jnp.zeros_like(away))
     inside = (beside <= 0) & (above <= 0)
+    # Inside, the nearer of mantle and caps.
     by_side = beside > above
     unit = out.normalize()
     side = jnp.where(inside, by_side.astype(away.dtype), unit.x)
@@ -83,6 +86,7 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
 
     D. Eberly, *Distance from a point to an ellipse, an ellipsoid, or a hyperellipsoid*.
     """
+    # Root of the level-set function of t.
     square = size.map(lambda a: a * a)
 
     def over(t: Array) -> tuple[Array, Array]:
@@ -103,6 +107,7 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
     t = jnp.maximum(jnp.maximum(start[0], start[1]), start[2])
     t = lax.stop_gradient(lax.fori_loop(0, TURNS, turn, t))
     t = turn(0, t)  # one differentiable Newton step gives the derivative of the root
+    # Foot point and surface normal.
     foot = Vec(*(s * safe_divide(c, s + t) for c, s in zip(x.parts, square.parts, strict=True)))
     normal = Vec(*(f / s for f, s in zip(foot.parts, square.parts, strict=True))).normalize()
     return normal.dot(x - foot), normal

@@ -21,6 +21,7 @@ def fall_asleep(m: Model, d: Data) -> tuple[Array, Array]:
       The new `tree_asleep`, and the trees that fall asleep, bool; `[ntree, *W]` each.
     """
     number = d.tree_asleep
+    # Count up to -1 at rest; back to AWAKE otherwise.
     rested = number + (number < -1).astype(number.dtype)
     rested = jnp.where(calm(m, d, m.opt.sleep_tolerance), rested, np.int32(AWAKE))
     return _by_island(d, jnp.where(number < 0, rested, number))
@@ -33,6 +34,7 @@ def start_asleep(m: Model, d: Data) -> tuple[Array, Array]:
     island do not, is awake. Returns as `fall_asleep`.
     """
     begins = column(m.tree_sleep_policy == SleepPolicy.INIT, d.qpos)
+    # Trees that are not put to sleep start counting.
     rested = jnp.where(calm(m, d, m.opt.sleep_tolerance), np.int32(AWAKE + 1), np.int32(AWAKE))
     new, falls = _by_island(d, jnp.where(begins, np.int32(-1), rested))
     return jnp.where(begins & ~falls, np.int32(AWAKE), new), falls

@@ -13,6 +13,7 @@ from jaxsim.physics.arrays.select import column, pick
 
 def woken(sleep: Array, stirred: Array) -> Array:
     """Wake disturbed trees `[ntree, *W]` bool, and all that fell asleep with them."""
+    # A tree wakes if any tree of its cycle is disturbed.
     together = _together(sleep)
     wakes = (together & stirred[None]).any(axis=1)
     return jnp.where((sleep >= 0) & wakes, np.int32(AWAKE), sleep)
@@ -59,6 +60,7 @@ def woken_by(
 def cycles(sleep: Array) -> Array:
     """Return the first tree of each tree's sleeping cycle, `[ntree, *W]`; an awake tree itself."""
     own = column(np.arange(len(sleep), dtype=np.int32), sleep)
+    # Minimum label along the cycle by pointer doubling.
     label = jnp.broadcast_to(own, sleep.shape)
     next_one = jnp.where(sleep >= 0, sleep, own)
     # pointer doubling: the reach doubles in each iteration

@@ -31,6 +31,7 @@ class Incidence(NamedTuple):
 
     def awake(self, trees: Array) -> Array:
         """Return which objects are awake, `[n, *W]` bool, from the awake trees."""
+        # Union over the trees of each object.
         out = jnp.broadcast_to(column(self.always, trees), (len(self.always), *trees.shape[1:]))
         if all_sleep():
             return out
@@ -88,6 +89,7 @@ def actuators(s: Structure) -> Incidence:
 @derived
 def equalities(s: Structure) -> Incidence:
     """Return the incidence of equality constraints, by the two objects that they couple."""
+    # Object types of both ends, by constraint type.
     kind = s.eq_objtype.copy()
     for constraint, held in HELD.items():
         kind[s.eq_type == constraint] = held
@@ -120,6 +122,7 @@ def sensors(s: Structure) -> Incidence:
     depend on other objects.
     """
     out = []
+    # Object and reference of each sensor; scanning sensors never sleep.
     for i, kind in enumerate(s.sensor_type):
         obj = _thing(s, s.sensor_objtype[i], s.sensor_objid[i])
         ref = _thing(s, s.sensor_reftype[i], s.sensor_refid[i])
@@ -167,6 +170,7 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
     """Return the trees of one object; none for a missing or unattached object."""
     if i < 0:
         return Thing()
+    # Trees of the dofs, and of the static path, of a tendon.
     if kind == ObjType.TENDON:
         # tendon_treeid lists at most two trees
         pattern, first = tendon_pattern(s), s.tendon_treeid[i]
@@ -177,6 +181,7 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
         return _target(s, i)
     if kind == ObjType.FLEX:
         return _flex(s, i)
+    # Tree of the object's body; static bodies are awake only on mocap bodies.
     if kind in (ObjType.BODY, ObjType.XBODY):
         body = i
     elif kind in OWNER:
@@ -198,6 +203,7 @@ def _target(s: Structure, i: int) -> Thing:
 
 def _flex(s: Structure, f: int) -> Thing:
     """Return the trees of all bodies of a flex."""
+    # Bodies of vertices, or of nodes of interpolated flexes.
     vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
     body = s.flex_nodebodyid[node] if s.flex_interp[f] else s.flex_vertbodyid[vert]

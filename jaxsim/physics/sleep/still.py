@@ -32,6 +32,7 @@ def may_skip(m: Model) -> bool:
     wake trees that fell asleep; and the flag fwdinv, which compares values that the short program
     omits.
     """
+    # User functions may observe skipped results.
     asks = m.callbacks is not None or np.any(m.sensor_type == SensorType.PLUGIN)
     compares = m.opt.enableflags & EnableBit.FWDINV or m.opt.integrator == IntegratorType.RK4
     return sleeps(m) and platform().branches and not asks and not compares
@@ -40,6 +41,7 @@ def may_skip(m: Model) -> bool:
 def nothing_stirs(m: Model, d: Data) -> Array:
     """Return True if every tree of every world sleeps and is not disturbed, one bool."""
 
+    # Kinematics and equality waking are inexpensive tests.
     def undisturbed() -> Array:
         moved = kinematics(m, d)
         woken = wake_by_equalities(m, moved)
@@ -55,6 +57,7 @@ def _near_mocap(m: Model, d: Data) -> Array:
     Static geoms that a file pairs with a mocap body are included: they wake nothing, but make a
     contact. Flexes are not woken by mocap bodies.
     """
+    # Candidate pairs with a mocap body on one side.
     plan, always = layout(m), surfaces(m).always
     pairs = plan.pairs
     moves = always[pairs.geom1] | always[pairs.geom2]
@@ -65,6 +68,7 @@ def _near_mocap(m: Model, d: Data) -> Array:
     geoms = placed_geoms(m, d, plan)._replace(box=placed_boxes(m, d))
     types = m.geom_type[np.stack([pairs.geom1, pairs.geom2])[:, asked]]
     parts = []
+    # Bounding-volume test by pair of geom types.
     for kind in np.unique(types, axis=1).T:
         ids = asked[(types == kind[:, None]).all(axis=0)]
         known = tuple(kind) if kind[0] == GeomType.PLANE or {*kind.tolist()} <= {*EXTENT} else None

@@ -46,6 +46,7 @@ def rouse(
 
 def _awake(m: Model, d: Data, plan: Layout) -> tuple[Array, Array]:
     """Return the pairs with an awake side, and those without a sleeping one; `[npairs, *W]`."""
+    # Mocap bodies do not keep flexes awake.
     trees = tree_awake(d)
     soft = plan.pairs.geom2 >= m.ngeom
     sides = [surfaces(m).rows(ids) for ids in (plan.pairs.geom1, plan.pairs.geom2)]
@@ -64,6 +65,7 @@ def _only(points: Points, pairs: Array) -> Points:
 
 def _woken(m: Model, d: Data, found: Found) -> Array:
     """Return `tree_asleep` after contacts with awake objects."""
+    # Bodies and trees of both sides of each contact.
     c, of = found.contacts, bodies(m)
     c = c if c.item is None else with_sides(m, c)
     first, second = (body.values(of.tree[:, 0].astype(np.int32), c.dist) for body in c.body)

@@ -78,6 +78,7 @@ def waiting(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
     olds = {name: old for name in names if (old := getattr(before, name)) is not None}
     if all_sleep():
         return d.replace(**olds)
+    # Old values where the dof sleeps.
     awake = dof_awake(m, d)
     return d.replace(
         **{name: jnp.where(awake, getattr(d, name), old) for name, old in olds.items()}
@@ -106,6 +107,7 @@ def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:
     Returns:
       bool `[ntree, *W]`.
     """
+    # Product with the membership table of trees and objects.
     member = tree[None] == np.arange(ntree)[:, None]
     return weighted_sum(member, things.astype(jnp.float32)) > 0
 
@@ -119,6 +121,7 @@ def qpos_tree(s: Structure) -> np.ndarray:
 
 def report(m: Model, d: Data) -> Data:
     """Fill the fields that report the sleep state of trees, bodies and dofs."""
+    # Static bodies have a state of their own.
     trees, of = tree_awake(d), bodies(m)
     static = (of.tree[:, 0] < 0) & ~of.always
     state = jnp.where(of.awake(trees), np.int32(SleepState.AWAKE), np.int32(SleepState.ASLEEP))

@@ -40,10 +40,12 @@ def calm(m: Model, d: Data, tolerance: Array | None = None) -> Array:
     Returns:
       bool `[ntree, *W]`.
     """
+    # Velocity criterion: scaled by dof_length, or exact zero.
     if tolerance is None:
         moves = _is_set(d.qvel)
     else:
         moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
+    # Forces applied by the user.
     by_dof, by_body = _pushed(d)
     stirred = in_trees(m.dof_treeid, moves | by_dof, m.ntree)
     stirred = stirred | in_trees(m.body_treeid, by_body, m.ntree)
@@ -80,6 +82,7 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     After a step of RK4 a tree that fell asleep has the pose of the last stage; any difference from
     it counts. Corresponds to `mj_wake` in MuJoCo.
     """
+    # Compare poses with those stored, or qpos with qpos0 if none was.
     trees = m.body_treeid
     stirred = ~calm(m, d)
     if before.xpos is not None and before.xquat is not None:
@@ -97,6 +100,7 @@ def disturbed(m: Model, before: Data, d: Data) -> Array:
     conservative.
     """
     if not _may_rest(m).all():
+        # A policy that forbids sleep counts as disturbance.
         return jnp.ones((), bool)
     by_dof, by_body = _pushed(d)
     in_tree = column(m.body_treeid >= 0, d.qpos)
@@ -110,6 +114,7 @@ def disturbed(m: Model, before: Data, d: Data) -> Array:
 
 def _elsewhere(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
     """Return bodies with joints whose pose was changed, and those never computed."""
+    # A zero quaternion marks a pose that was never computed.
     fresh = before.xquat.dot(before.xquat) == 0
     slack = 0 if m.opt.integrator == IntegratorType.RK4 else ROUNDING
     moved = _differ(before.xpos, d.xpos, slack) | _differ(before.xquat, d.xquat, slack)
@@ -153,6 +158,7 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
     """
     of = equalities(m)
     of_flex = np.isin(m.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
+    # Constraints between two trees, or a tree and an always-awake object.
     second = (of.tree[:, 1] >= 0) | of.always
     ties = np.flatnonzero((of.tree[:, 0] >= 0) & second & ~of_flex)
     d = _wake_by_pairs(m, d, ties) if len(ties) else d
@@ -163,6 +169,7 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
 def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
     """Wake the first sleeping tree of each flex constraint by its first awake tree."""
     order = equalities(m).tree[ids].T
+    # First awake and first sleeping tree of each constraint.
     awake = tree_awake(d)
     ends = []
     for wanted in (awake, ~awake):
@@ -177,6 +184,7 @@ def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
 
 def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
     of = equalities(m).rows(ties)
+    # Different sleeping cycles that a constraint couples wake each other.
     apart = cycles(d.tree_asleep)
     first, second = (np.maximum(tree, 0) for tree in of.tree[:, :2].T)
     alone = column(of.tree[:, 1] < 0, d.qpos)
