@@ -29,6 +29,7 @@ def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
 
     The rates of activations owned by plugins are 0 here.
     """
+    # One law per kind of activation; results in the order of the activations.
     table = {k: lambda i, law=law: law.rate(m, d, ctrl, i) for k, law in LAWS.items()}
     return by_kind(act_kind(m.structure), table, d.act)
 
@@ -40,10 +41,12 @@ def next_activation(m: Model, d: Data) -> Array:
     """
     if not m.na or m.opt.disableflags & DisableBit.ACTUATION:
         return d.act
+    # Disabled actuators: rate zero.
     owner = act_owner(m)
     off = disabled(m)[owner]
     if off.any():
         d = d.replace(act_dot=jnp.where(column(off, d.act_dot), 0, d.act_dot))
+    # Integrate by kind, then clamp to actrange.
     table = {k: lambda i, law=law: law.after(m, d, i) for k, law in LAWS.items()}
     stepped = by_kind(act_kind(m.structure), table, d.act)
     bounded = m.actuator_dyntype[owner] != DynType.DCMOTOR
@@ -115,6 +118,7 @@ def _filter(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def _muscle(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    # Muscle: excitation and time constants.
     prm = take(m.actuator_dynprm, act_owner(m)[i])
     act = take(d.act, i)
     return muscle.activation_rate(_input(m, ctrl, i), act, (prm[:, 0], prm[:, 1], prm[:, 2]))
@@ -140,6 +144,7 @@ def _integral_after(m: Model, d: Data, i: np.ndarray) -> Array:
 
 
 def _integral_limit(m: Model, owner: np.ndarray) -> Array:
+    # Column of the limit by type.
     place = np.where(m.actuator_dyntype == DynType.PID, PID_IMAX, motor.IMAX)
     return by_column(m.actuator_dynprm, owner, place[owner])
 

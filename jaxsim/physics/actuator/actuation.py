@@ -56,6 +56,7 @@ def actuation(m: Model, d: Data) -> Data:
 
     Corresponds to `mj_fwdActuation` in MuJoCo.
     """
+    # Actuation disabled: everything is zero.
     if not m.nactuator or m.opt.disableflags & DisableBit.ACTUATION:
         return d.replace(
             act_dot=jnp.zeros_like(d.act),
@@ -67,6 +68,7 @@ def actuation(m: Model, d: Data) -> Data:
     ctrl = pursued(m, d, ctrl)
     before = d.act_dot
     d = d.replace(act_dot=activation_rate(m, d, ctrl))
+    # Plugins replace the rates of their activations.
     d = d.replace(act_dot=plugins.rates(m, d, laws.setpoints(m, ctrl, d.act)))
     force = _with_mechanical(m, d, _electrical(m, d, ctrl))
     if sleeps(m):  # sleeping actuators keep their rates and have no force
@@ -107,6 +109,7 @@ def _control(m: Model, d: Data) -> tuple[Data, Array]:
     If a control of a world is still invalid, a warning is counted and all its controls are zero, as
     in MuJoCo.
     """
+    # Delay first, then clamp.
     ctrl = delayed_ctrl(m, d)
     limited = m.actuator_ctrllimited.astype(bool)
     if limited.any() and not m.opt.disableflags & DisableBit.CLAMPCTRL:
@@ -118,6 +121,7 @@ def _control(m: Model, d: Data) -> tuple[Data, Array]:
 
 def _electrical(m: Model, d: Data, ctrl: Array) -> Array:
     """Compute forces `[nout, *W]` within their limits, without mechanical motor forces."""
+    # Force law, plugins, limits of tendons, limits of actuators.
     given = laws.given(m, d, ctrl)
     force = laws.free_force(m, d, given)
     force = plugins.forces(m, d, force, laws.setpoints(m, ctrl, given.act))
@@ -126,11 +130,13 @@ def _electrical(m: Model, d: Data, ctrl: Array) -> Array:
 
 def _limit_tendons(m: Model, force: Array) -> Array:
     """Scale the forces on a tendon so that their sum stays in the tendon's range."""
+    # Outputs on tendons with a force range.
     limited = np.flatnonzero(m.tendon_actfrclimited)
     target = m.actuator_trnid[output_actuator(m), 0]
     mine = (limited[:, None] == target) & (output_trntype(m) == TrnType.TENDON)
     if not mine.any():
         return force
+    # Sum on each tendon, and the factor that clamps it.
     whole = weighted_sum(1.0 * mine, force)
     lower, upper = (take(m.tendon_actfrcrange[:, k], limited) for k in range(2))
     factor = jnp.where((whole < lower) | (whole > upper), jnp.clip(whole, lower, upper), whole)
@@ -142,6 +148,7 @@ def _limit_tendons(m: Model, force: Array) -> Array:
 
 def _within_range(m: Model, force: Array) -> Array:
     """Clamp forces to the ranges of their actuators; for orientations the norm of the torque."""
+    # Limits per output; orientations compare the norm of their torque.
     owner = output_actuator(m)
     limited = m.actuator_forcelimited.astype(bool)[owner]
     if not limited.any():
@@ -177,10 +184,12 @@ def _motors(m: Model) -> np.ndarray:
 
 def _on_dofs(m: Model, d: Data, qfrc: Array) -> Array:
     """Add gravity compensation through actuators, and clamp the actuator force of joints."""
+    # Joints whose gravity compensation is part of the actuator force.
     joint = m.dof_jntid
     through = m.jnt_actgravcomp[joint].astype(bool)
     if m.flg_gravcomp and through.any():
         qfrc = qfrc + jnp.where(column(through, qfrc), d.qfrc_gravcomp, 0)
+    # Force range of scalar joints.
     scalar = np.isin(m.jnt_type, (JointType.SLIDE, JointType.HINGE))
     limited = (m.jnt_actfrclimited.astype(bool) & scalar)[joint]
     if limited.any():

@@ -76,11 +76,13 @@ def _in_gap(c: Contacts) -> Array:
 @derived
 def touched_dofs(s: Structure) -> np.ndarray:
     """Return the dofs that a contact of a body can act on, with any flags, [nbody, nv] bool."""
+    # Body pairs that can be in contact under any flags.
     pairs = candidate_pairs(s, int(DisableBit.FILTERPARENT))
     first, second = np.unique(
         np.stack([s.geom_bodyid[pairs.geom1], s.geom_bodyid[pairs.geom2]]), axis=1
     )
     moves = ancestors(s).astype(bool)
+    # A contact acts on the dofs that move exactly one of the bodies.
     pushed = moves[first] ^ moves[second]
     touched = np.zeros((s.nbody, s.nv), bool)
     np.logical_or.at(touched, first, pushed)

@@ -33,6 +33,7 @@ def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
         torque = kp (u_pos - l) + kd (u_vel - v) + ki z + u_ff
         V = clip(R / K torque + K v, +-Vmax) + u_voltage
     """
+    # Inputs; missing ones are zero.
     pos, vel, ff, raw = (input_of(m, ctrl, i, which) for which in INPUTS)
     controlled = (m.actuator_ctrlspec[i] & FOLLOWS) > 0
     if not controlled.any():
@@ -40,6 +41,7 @@ def voltage(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     length, speed = _motion(m, d, i)
     R, K, kp, ki, kd, most = (gainprm(m, i, k) for k in CONTROLLER)
     z = state_of(m, d.act, i, ActState.INTEGRAL)
+    # PID torque, converted to a voltage against the back-EMF.
     torque = kp * (pos - length) + kd * (vel - speed) + ki * z + ff
     on = column(controlled, K)
     driven = R / jnp.where(on, K, 1) * torque + K * speed
@@ -63,11 +65,13 @@ def back_emf(m: Model, d: Data, i: np.ndarray) -> Array:
 
 def mechanical(m: Model, d: Data, i: np.ndarray) -> Array:
     """Compute cogging and LuGre friction, `A sin(n l + phase) - sigma0 z - sigma1 dz/dt`."""
+    # Cogging torque.
     length, _ = _motion(m, d, i)
     amplitude, poles, phase = (take(m.actuator_biasprm[:, k], i) for k in COGGING)
     force = amplitude * jnp.sin(poles * length + phase)
     if not has_state(m, ActState.BRISTLE)[i].any():
         return force
+    # LuGre friction.
     sigma0, sigma1 = (dynprm(m, i, k) for k in (motor.SIGMA0, motor.SIGMA1))
     z, rate = (state_of(m, x, i, ActState.BRISTLE) for x in (d.act, d.act_dot))
     return force - sigma0 * z - sigma1 * rate
@@ -79,6 +83,7 @@ def current_slope(m: Model, d: Data, ctrl: Array, by: str, i: np.ndarray) -> Arr
     `by` is `actuator_velocity` or `actuator_length`.
     """
 
+    # Derivative of di/dt, integrated exactly over the step.
     def rate(x: Array) -> Array:
         return current_rate(m, d.replace(**{by: x}), ctrl, i)
 
@@ -117,6 +122,7 @@ def resistance(m: Model, d: Data, i: np.ndarray) -> Array:
 
 def temperature_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     """Compute dT/dt = (R(T) i^2 - T / R_thermal) / C_thermal, T above the ambient [K/s]."""
+    # Ohmic loss, with the current state or the quasi-static current.
     R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
     current = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
     inductive = column(has_state(m, ActState.CURRENT)[i], current)
@@ -134,6 +140,7 @@ def bristle_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 def current_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     """Compute di/dt = (V / R(T) - K / R(T) v - i) R / L, limited to the driver's rate [A/s]."""
     R, (_, speed) = resistance(m, d, i), _motion(m, d, i)
+    # Quasi-static current, approached with the electrical time constant.
     settled = (voltage(m, d, ctrl, i) - gainprm(m, i, motor.K) * speed) / R
     most, tau = dynprm(m, i, motor.RATE), dynprm(m, i, motor.TAU)
     rate = (settled - state_of(m, d.act, i, ActState.CURRENT)) / jnp.maximum(MINVAL, tau)
@@ -143,6 +150,7 @@ def current_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 def next_bristle(m: Model, d: Data, z: Array, i: np.ndarray) -> Array:
     """Integrate the bristle deflection over a step, exactly for a constant velocity."""
     _, speed = _motion(m, d, i)
+    # Relaxation rate; exact integration of the linear equation.
     a, h = _relaxation(m, i, speed), m.opt.timestep
     still = a <= MINVAL
     reached = jnp.where(still, h, -jnp.expm1(-a * h) / jnp.where(still, 1, a))
@@ -151,6 +159,7 @@ def next_bristle(m: Model, d: Data, z: Array, i: np.ndarray) -> Array:
 
 def _relaxation(m: Model, i: np.ndarray, speed: Array) -> Array:
     """Return sigma0 |v| / g(v) [1/s], Stribeck curve g = Fc + (Fs - Fc) exp(-(v / vs)^2)."""
+    # Stribeck curve between static and Coulomb friction.
     coulomb, static, stribeck = (take(m.actuator_biasprm[:, k], i) for k in STRIBECK)
     ratio = speed / jnp.maximum(MINVAL, stribeck)
     g = coulomb + (static - coulomb) * jnp.exp(-ratio * ratio)

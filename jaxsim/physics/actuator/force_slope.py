@@ -35,6 +35,7 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
       m, d: model and data.
       by: the field of Data, `actuator_velocity` or `actuator_length`.
     """
+    # Inputs of the force laws are held constant.
     ctrl = controls(m, d)
     given = laws.given(m, d, ctrl)
     of_engine = m.converted({"callbacks": None}, native=True)
@@ -49,6 +50,7 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     motors = m.actuator_gaintype == GainType.DCMOTOR
     early = motors & has_state(m, ActState.CURRENT) & m.actuator_actearly.astype(bool)
     slope = _plus(m, slope, early, partial(dcmotor.current_slope, m, d, ctrl, by))
+    # Friction and cogging, to which no limit applies.
     if by == "actuator_velocity":
         unlimited = partial(dcmotor.friction_slope, m)
     else:

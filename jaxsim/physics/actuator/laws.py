@@ -49,6 +49,7 @@ class Given(NamedTuple):
 
 def given(m: Model, d: Data, ctrl: Array) -> Given:
     """Compute the inputs of the force laws from controls `[nu, *W]`."""
+    # Early activations are integrated before they act.
     act = early_activation(m, d)
     setpoint = nearest_setpoint(m, d, np.arange(m.nactuator), setpoints(m, ctrl, act))
     return Given(ctrl, act, setpoint)
@@ -56,6 +57,7 @@ def given(m: Model, d: Data, ctrl: Array) -> Given:
 
 def setpoints(m: Model, ctrl: Array, act: Array) -> Array:
     """Return the last activation of each actuator with a dyntype, else its first control."""
+    # Address of each setpoint among activations and controls.
     stateful = (m.actuator_dyntype != DynType.NONE) & (m.actuator_actnum > 0)
     last = m.actuator_actadr + m.actuator_actnum - 1
     source = np.where(stateful, last, m.na + first_control(m))
@@ -64,6 +66,7 @@ def setpoints(m: Model, ctrl: Array, act: Array) -> Array:
 
 def free_force(m: Model, d: Data, given: Given) -> Array:
     """Compute each output's force without limits, `[nout, *W]`; 0 if disabled or a plugin's."""
+    # Sum of the drive and the bias, each by its type.
     owner = output_actuator(m)
     drives = {k: lambda i, f=f: f(m, d, given, i) for k, f in DRIVES.items()}
     biases = {k: lambda i, f=f: f(m, d, i) for k, f in BIASES.items()}
@@ -135,6 +138,7 @@ def _scaled(gain: Callable) -> Callable:
 
 def _motor(m: Model, d: Data, given: Given, i: np.ndarray) -> Array:
     """Multiply the gain by the current, or without inductance by the voltage."""
+    # Voltage or current, by the presence of a current state.
     owner = output_actuator(m)[i]
     voltage, current = dcmotor.voltage(m, d, given.ctrl, owner), take(given.setpoint, owner)
     inductive = column(has_state(m, ActState.CURRENT)[owner], current)

@@ -40,6 +40,7 @@ def act_kind(s: Structure) -> np.ndarray:
 
     NONE for activations owned by plugins; an actuator's dyntype is that of its last activation.
     """
+    # Controllers and motors: their states in order.
     kind = s.actuator_dyntype[act_owner(s)]
     for i in np.flatnonzero(np.isin(s.actuator_dyntype, (DynType.PID, DynType.DCMOTOR))):
         first = s.actuator_actadr[i]
@@ -69,6 +70,7 @@ def state_of(m: Model, act: Array, i: np.ndarray, state: ActState) -> Array:
 
 def input_of(m: Model, ctrl: Array, i: np.ndarray, which: CtrlInput) -> Array:
     """Gather an input of controllers or motors `i` from the controls `[nu, *W]`; 0 if absent."""
+    # Inputs are stored in the order of their bits.
     before = [int(spec & (which - 1)).bit_count() for spec in m.actuator_ctrlspec]
     place = np.where(m.actuator_ctrlspec & which, m.actuator_ctrladr + before, m.nu)
     return or_zero(ctrl, place[i])

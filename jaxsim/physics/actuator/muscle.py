@@ -23,6 +23,7 @@ def activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Array]) ->
       act: activation `[n, *W]`; clamped to [0, 1] where it scales the time constant.
       prm: (tau_act, tau_deact, width over which the two are blended), each `[n, *W]` [s, s, 1].
     """
+    # Time constants depend on the activation.
     rise, fall, smooth = prm
     ctrl, level = jnp.clip(ctrl, 0, 1), jnp.clip(act, 0, 1)
     lag = 0.5 + 1.5 * level
@@ -62,6 +63,7 @@ def gain(
       acc0: acceleration from unit force, `[n, *W]`.
       prm: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax; each `[n, *W]`.
     """
+    # Force-length and force-velocity curves.
     lmin, lmax, vmax, fvmax = prm[4], prm[5], prm[6], prm[8]
     s, optimal = scaled_length(length, lengthrange, prm)
     v = velocity / _at_least(optimal * vmax)
@@ -73,6 +75,7 @@ def bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array])
 
     FP rises as a parabola from the optimal length to fpmax / 2 midway to lmax, then linearly.
     """
+    # Passive curve: parabola, then a line of equal slope.
     lmax, fpmax = prm[5], prm[7]
     s, _ = scaled_length(length, lengthrange, prm)
     b = 0.5 * (1 + lmax)
@@ -84,6 +87,7 @@ def bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array])
 
 def _active_length(s: Array, lmin: Array, lmax: Array) -> Array:
     """Evaluate the force-length curve, four parabolas: 0 at lmin and lmax, 1 at length 1."""
+    # Two parabolas on each side of the optimal length.
     a, b = 0.5 * (lmin + 1), 0.5 * (1 + lmax)
     outer_low = 0.5 * _square(s - lmin, a - lmin)
     inner_low = 1 - 0.5 * _square(1 - s, 1 - a)

@@ -27,6 +27,7 @@ def torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Vec:
       act: activations that give force, `[na, *W]`; the goal of integrators.
       i: actuators, `[k]`.
     """
+    # Current rotation vector, and the error in the body frame.
     first = m.actuator_outadr[i]
     now = Vec(*(take(d.actuator_length, first + k) for k in range(3)))
     error = (Quat.from_rotation_vector(now).conj * _goal(m, ctrl, act, i)).rotation_vector()
@@ -41,6 +42,7 @@ def within_norm(f: Vec, most: Array) -> Vec:
 
 def anchored(m: Model, act: Array) -> Array:
     """Wrap goals among the activations `[na, *W]` to rotation vectors of norm at most pi."""
+    # Reduce each goal to the equivalent rotation vector of norm <= pi.
     i = _integrating(m.structure)
     if not len(i):
         return act
@@ -62,6 +64,7 @@ def _integrating(s: Structure) -> np.ndarray:
 
 def _goal(m: Model, ctrl: Array, act: Array, i: np.ndarray) -> Quat:
     """Return the goal orientation, from a quaternion (normalized here) or a rotation vector."""
+    # From activations or controls; quaternions have a fourth component.
     held = m.actuator_dyntype[i] != DynType.NONE
     given = jnp.concatenate([act, ctrl, jnp.zeros_like(ctrl[:1])])
     first = np.where(held, m.actuator_actadr[i], m.na + m.actuator_ctrladr[i])

@@ -29,6 +29,7 @@ def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
       act: activations that give force, `[na, *W]`.
       i: actuators, `[k]`.
     """
+    # Setpoints and gains.
     pos, vel, ff = (input_of(m, ctrl, i, which) for which in INPUTS)
     kp, kv = (-take(m.actuator_biasprm[:, k], i) for k in (1, 2))
     ki = take(m.actuator_gainprm[:, PID_KI], i)
@@ -38,9 +39,11 @@ def effort(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray) -> Array:
 
 def integral_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray, imax: Array) -> Array:
     """Return the rate of the integral: the position error; 0 beyond imax (0: no limit)."""
+    # Position error, unwrapped on a circle.
     pos = nearest_setpoint(m, d, i, input_of(m, ctrl, i, CtrlInput.POS))
     error = pos - take(d.actuator_length, m.actuator_outadr[i])
     z = state_of(m, d.act, i, ActState.INTEGRAL)
+    # Anti-windup: no growth beyond the limit.
     above, below = ((imax > 0) & beyond for beyond in (z >= imax, z <= -imax))
     error = jnp.where(above, jnp.minimum(error, 0), error)
     return jnp.where(below & ~above, jnp.maximum(error, 0), error)

@@ -22,6 +22,7 @@ def forces(m: Model, d: Data, force: Array, given: Array) -> Array:
       force: forces of the others.
       given: setpoint of each: its control or activation, `[nactuator, *W]`.
     """
+    # One call per instance for all its actuators.
     for instance in instances(m.actuator_plugin):
         served = attached(m, instance, m.actuator_plugin)
         of_served = take(given, served.id)
@@ -49,6 +50,7 @@ def advance(m: Model, d: Data) -> Data:
     act, state = d.act, d.plugin_state
     actuation = not m.opt.disableflags & DisableBit.ACTUATION
     for instance in range(m.nplugin):
+        # Activations, then states of the instance.
         row = plugin_row(m.structure, instance)
         slots = own_activations(m.structure, instance)
         served = attached(m, instance, m.actuator_plugin)

@@ -56,6 +56,7 @@ def _with_reflected(
 ) -> tuple:
     """Add the actuators' coefficients times their squared gears."""
     actuator, member = reflects
+    # Reflected coefficients scale with the squared gear.
     if not len(actuator):
         return own
     gear = take(m.actuator_gear[:, 0], m.actuator_outadr[actuator])

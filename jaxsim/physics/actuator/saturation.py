@@ -25,10 +25,12 @@ def saturated(m: Model, force: Array) -> Array:
     owner = output_actuator(m)
     # Forces scaled to a limit have it as sum or norm up to rounding.
     slack = 1 + max(1e-10, 8 * float(jnp.finfo(force.dtype).eps))
+    # Limits of each output.
     own = jnp.asarray(column(m.actuator_forcelimited.astype(bool)[owner], force))
     limits = take(m.actuator_forcerange, owner)
     whole = column(m.actuator_gaintype[owner] == GainType.SO3, force)
     out = own & jnp.where(whole, slack * _norm(m, force) >= limits[:, 1], _outside(force, limits))
+    # Limits of the tendon's total force.
     tendon, of_tendon = _on_limited_tendons(m)
     if len(tendon):
         total = slack * weighted_sum(of_tendon.T, force)
@@ -44,6 +46,7 @@ def joint_saturated(m: Model, d: Data) -> Array:
     joint, of_joint = _on_limited_joints(m)
     if not len(joint):
         return jnp.zeros_like(d.actuator_length, bool)
+    # Total actuator force on the joint.
     whole = take(d.qfrc_actuator, m.jnt_dofadr[joint])
     return _any_of(of_joint, _outside(whole, take(m.jnt_actfrcrange, joint)))
 

@@ -53,12 +53,14 @@ def pursued(m: Model, d: Data, ctrl: Array) -> Array:
     activation.
     """
     owner = ctrl_owner(m)
+    # First controls that are rate-limited or filtered on a circle.
     first = np.arange(m.nu) == first_control(m)[owner]
     slow = first & has_state(m, ActState.SLEW)[owner]
     turned = first & (slow | np.isin(m.actuator_dyntype[owner], FILTERS))
     ctrl = _nearest(m, np.where(turned, owner, -1), ctrl, d.act, m.actuator_actadr[owner])
     if not slow.any():
         return ctrl
+    # Clip to the largest step from the last value.
     place = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
     most = by_column(m.actuator_dynprm, owner, place[owner]) * m.opt.timestep
     last = state_of(m, d.act, owner, ActState.SLEW)
@@ -76,6 +78,7 @@ def _nearest(m: Model, owner: np.ndarray, angle: Array, goal: Array, place: np.n
     period = _period(m, owner)
     if period is None:
         return angle
+    # Number of revolutions to the nearest equivalent angle.
     here = period > 0
     turns = jnp.round((angle - take(goal, np.maximum(place, 0))) / jnp.where(here, period, 1))
     return angle - jnp.where(here, period * turns, 0)
@@ -86,11 +89,13 @@ def _period(m: Model, owner: np.ndarray) -> Array | None:
 
     It is 0 for others than servos on a circle; None if there are no such servos.
     """
+    # Servos on ball joints, or between sites without translation.
     ball, site = _on_ball(m.structure), _on_site(m.structure)
     served = (owner >= 0) & (ball | site)[owner]
     if not served.any():
         return None
     actuator = np.maximum(owner, 0)
+    # A revolution in units of length is 2 pi times the rotational gear.
     gear = take(m.actuator_gear, m.actuator_outadr[actuator])
     moves = (gear[:, 0] != 0) | (gear[:, 1] != 0) | (gear[:, 2] != 0)
     first, last = (safe_sqrt(sum(gear[:, k + j] ** 2 for j in range(3))) for k in (0, 3))
@@ -107,6 +112,7 @@ def _whose(owner: np.ndarray, s: Structure, kinds: tuple[DynType, ...]) -> np.nd
 
 def _is_servo(s: Structure) -> np.ndarray:
     """Return position servos: fixed gain with a bias affine in the length; or a pid."""
+    # Position servos by gain, bias and dynamics types.
     fixed = (s.actuator_gaintype == GainType.FIXED) & (s.actuator_biastype == BiasType.AFFINE)
     return fixed & np.isin(s.actuator_dyntype, SERVOS) | (s.actuator_gaintype == GainType.PID)
 

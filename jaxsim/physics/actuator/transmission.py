@@ -50,10 +50,12 @@ def transmission(m: Model, d: Data) -> Data:
     if not m.nout:
         none = d.qpos[:0]
         return d.replace(actuator_length=none, actuator_moment=moment_pattern(m).dense(none))
+    # Each rule computes lengths and nonzeros of its outputs.
     plan = _plan(m)
     results = [rule.compute(m, d, ids) for rule, ids in plan.groups]
     # Outputs without a rule: the model can be loaded, but not simulated.
     nothing = [jnp.zeros_like(d.qpos[:1])] if plan.rest else []
+    # Reorder from rules to outputs.
     length = take(join([r[0] for r in results] + nothing), plan.length_order)
     entries = take(join([r[1] for r in results] + nothing), plan.entry_order)
     if sleeps(m):  # sleeping actuators keep their length, and have no moment
@@ -108,6 +110,7 @@ class _Plan(NamedTuple):
 
 @derived
 def _plan(s: Structure) -> _Plan:
+    # Outputs and nonzeros of each rule, then their sorted order.
     groups = [(rule, ids) for rule in RULES if len(ids := rule.members(s))]
     outputs = np.concatenate([ids for _, ids in groups] or [np.zeros(0, int)])
     places = [rule.places(s, ids) for rule, ids in groups]
@@ -166,6 +169,7 @@ def _scalar(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 def _ball(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute length = gear . rotation vector of the joint, with the moment along `gear`."""
+    # Rotation vector projected on the gear.
     gear = _gear(m, ids, 0)
     turn = _joint_quat(m, d, ids, 0)
     moment = _about(m, ids, turn, gear)
@@ -212,6 +216,7 @@ def _tendon_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _tendon_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the tendon Jacobian's nonzeros that outputs use, and the output of each."""
+    # Match outputs with the rows of the tendon Jacobian.
     tendon = _output_trnid(s)[ids, 0]
     which, entry = np.nonzero(tendon[:, None] == tendon_pattern(s).row)
     return entry, which
@@ -242,6 +247,7 @@ def _two_ends(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     A dof that moves both sites moves the actuator as a whole, and has no moment.
     """
+    # Dofs that move exactly one of the sites.
     moves = ancestors(s).astype(bool)
     body = s.site_bodyid[_output_trnid(s)[ids, :2]]
     which, dof = np.nonzero(moves[body[:, 0]] ^ moves[body[:, 1]])
@@ -255,6 +261,7 @@ def _one_end(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _site(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute the moments of a force and torque fixed to a site; length 0."""
+    # Force and torque in the site frame.
     site = _output_trnid(m)[ids, 0]
     R = take(d.site_xmat, site)
     wrench = _wrench(m, d, site, R @ _gear(m, ids, 0), R @ _gear(m, ids, 3))
@@ -266,10 +273,12 @@ def _site(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 def _refsite(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute length = gear . (position, rotation vector) of the site in the reference frame."""
     site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
+    # Pose of the site in the reference frame.
     R, along, about = take(d.site_xmat, ref), _gear(m, ids, 0), _gear(m, ids, 3)
     offset = R.T @ (take(d.site_xpos, site) - take(d.site_xpos, ref))
     turn = (_site_quat(m, d, ref).conj * _site_quat(m, d, site)).rotation_vector()
     length = along.dot(offset) + about.dot(turn)
+    # Wrenches on both sites.
     force, torque = R @ along, R @ about
     here, there = _wrench(m, d, site, force, torque), _wrench(m, d, ref, force, torque)
     return length, _between(m, d, ids, here, -there)
@@ -281,11 +290,13 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     The rod of length r from the pin at v (relative to the slider's site) meets the axis a at length
     = v.a - sqrt((v.a)^2 + r^2 - v.v); if it is too short, the root is taken as zero.
     """
+    # Position of the pin relative to the slider axis.
     crank, slider = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     gear = take(m.actuator_gear[:, 0], ids)
     rod = take(m.actuator_cranklength, output_actuator(m)[ids])
     axis = take(d.site_xmat, slider).cols[2]
     v = take(d.site_xpos, crank) - take(d.site_xpos, slider)
+    # Quadratic equation for the slider position.
     along = v.dot(axis)
     square = along * along + rod * rod - v.dot(v)
     root = safe_sqrt(jnp.maximum(square, 0))
@@ -301,6 +312,7 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 
 def _between(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial) -> Array:
     """Compute the moment nonzeros of wrenches on the bodies of an output's two sites."""
+    # Select the wrench of the site that the dof moves.
     row, dof = _two_ends(m.structure, ids)
     which = np.searchsorted(ids, row)
     at_first = ancestors(m)[m.site_bodyid[_output_trnid(m)[row, 0]], dof].astype(bool)
@@ -338,6 +350,7 @@ def _component_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def _ball_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute lengths = rotation vector of the joint, with moments about the body's axes."""
+    # Components of three outputs are consecutive.
     turn = in_turn(_joint_quat(m, d, ids[::3], 0).rotation_vector())
     return turn, jnp.ones_like(turn)
 
@@ -349,6 +362,7 @@ def _site_orientation(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]
     """
     site, ref = _output_trnid(m)[ids, 0], _output_trnid(m)[ids, 1]
     turn = (_site_quat(m, d, ref[::3]).conj * _site_quat(m, d, site[::3])).rotation_vector()
+    # Axes of the site as torques.
     axes = take(d.site_xmat, site[::3]).cols
     axis = Vec(*(in_turn(Vec(*(a.parts[k] for a in axes))) for k in range(3)))
     torque = Spatial.of(axis, axis.map(jnp.zeros_like))
@@ -365,6 +379,7 @@ def _body_places(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def _body(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     """Compute the moments of an attraction shared by the contacts of a body; length 0."""
+    # Select the entries of the pattern.
     moment = contact_moment(m, d, _output_trnid(m)[ids, 0])
     row, dof = _body_places(m.structure, ids)
     entries = take(moment.reshape(-1, *moment.shape[2:]), np.searchsorted(ids, row) * m.nv + dof)

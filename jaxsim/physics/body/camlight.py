@@ -69,10 +69,12 @@ class _Mounts(NamedTuple):
 def _cameras(m: Model, d: Data) -> Data:
     if not m.ncam:
         return d.replace(cam_xpos=d.xpos[:0], cam_xmat=d.xquat[:0].matrix())
+    # Fixed attachment, then replace the modes that follow qpos0.
     mounts = _Mounts(m.cam_bodyid, m.cam_mode, m.cam_targetbodyid, m.cam_pos0, m.cam_poscom0)
     pos = mounts.positions(d, m.cam_pos)
     mat = (take(d.xquat, m.cam_bodyid) * m.cam_quat).matrix()
     mat = select(column(mounts.follows, pos), m.cam_mat0, mat)
+    # Aim at targets: the camera's z axis points away from the target.
     for here, goal in mounts.goals(d):
         mat = select(column(here, pos), _aimed(pos - goal), mat)
     return d.replace(cam_xpos=pos, cam_xmat=mat)
@@ -88,6 +90,7 @@ def _lights(m: Model, d: Data) -> Data:
         m.light_bodyid, m.light_mode, m.light_targetbodyid, m.light_pos0, m.light_poscom0
     )
     pos = mounts.positions(d, m.light_pos)
+    # Light direction by mode, like the camera orientations.
     way = take(d.xquat, m.light_bodyid).rotate(m.light_dir)
     way = select(column(mounts.follows, pos), m.light_dir0, way)
     for here, goal in mounts.goals(d):

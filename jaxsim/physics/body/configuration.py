@@ -38,6 +38,7 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
     # Linear coordinates take the step of their dof, quaternions are replaced below.
     dof, linear = _linear(s)
     moved = qpos + jnp.where(_mask(linear, qpos), take(step, dof), 0)
+    # Quaternions rotate by the exponential map.
     adr, first = rotations(s)
     q = Quat(*(take(qpos, adr + k) for k in range(4)))
     turn = Quat.from_rotation_vector(Vec(*(take(step, first + k) for k in range(3))))
@@ -50,10 +51,12 @@ def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
 
     The inverse of `integrate_pos`, by the shorter rotation. Corresponds to `mj_differentiatePos`.
     """
+    # Linear coordinates: plain differences.
     s = m.structure
     adr_of_dof, linear = linear_dofs(s)
     out = jnp.where(_mask(linear, qpos1), take(qpos2, adr_of_dof) - take(qpos1, adr_of_dof), 0)
     if len(joints_of(s, JointType.FREE, JointType.BALL)):
+        # Rotations: logarithm of the relative rotation, in the frame of the first.
         adr, first = rotations(s)
         a = Quat(*(take(qpos1, adr + k) for k in range(4))).normalize()
         b = Quat(*(take(qpos2, adr + k) for k in range(4))).normalize()
@@ -96,6 +99,7 @@ def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
     s = m.structure
     if not len(joints_of(s, JointType.FREE, JointType.BALL)):
         return qvel
+    # Displacement u and velocity omega of each rotation.
     _, first = rotations(s)
     u, omega = (Vec(*(take(x, first + k) for k in range(3))) for x in (step, qvel))
     square = u.dot(u)
@@ -104,6 +108,7 @@ def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
     half = 0.5 * jnp.sqrt(jnp.where(small, 1.0, square))
     series = 1 / 12 + square / 720 + square * square / 30240
     c = jnp.where(small, series, (1 - half / jnp.tan(half)) / jnp.where(small, 1.0, square))
+    # u_dot by the inverse differential of the exponential.
     across = u.cross(omega)
     rate = omega + across.scale(0.5) + u.cross(across).scale(c)
     return place(qvel, first, rate.parts)
@@ -111,6 +116,7 @@ def displacement_rate(m: Model, step: Array, qvel: Array) -> Array:
 
 def place(x: Array, first: np.ndarray, parts: list[Array] | tuple) -> Array:
     """Replace items `first + k` of `x` by part k, as a gather, which costs less than a scatter."""
+    # Gather table that selects the new items.
     n, count = x.shape[0], len(first)
     source = np.arange(n)
     for k in range(len(parts)):
@@ -127,6 +133,7 @@ def rotations(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 def _linear(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return the dof of each coordinate, and a mask of the linear coordinates."""
+    # Address of each coordinate's dof; quaternions have no linear dof.
     dof, linear = np.zeros(s.nq, int), np.ones(s.nq, bool)
     for j in range(s.njnt):
         q, v = s.jnt_qposadr[j], s.jnt_dofadr[j]

@@ -17,6 +17,7 @@ def free_body_dofs(s: Structure) -> np.ndarray:
     """Return the dofs of the standalone free bodies, one body per column, [6, k]."""
     joint = joints_of(s, JointType.FREE)
     body = s.jnt_bodyid[joint]
+    # A free body is standalone if its subtree has six dofs.
     dofs_on_it = descendants(s)[body] @ s.body_dofnum
     return s.jnt_dofadr[joint[dofs_on_it == 6]] + np.arange(6)[:, None]
 

@@ -39,6 +39,7 @@ def com_pos(m: Model, d: Data) -> Data:
     `mj_comPos` in MuJoCo.
     """
     mass = m.body_mass
+    # Mass-weighted positions, summed over subtrees.
     moment, subtree = subtree_sums(m, (d.xipos.scale(mass), mass))
     heavy = subtree > MINVAL
     inverse = 1 / jnp.where(heavy, subtree, 1.0)
@@ -58,6 +59,7 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
       d: data with the poses of bodies and joints.
       origin: center of mass of each body's tree, `[nbody, *W]`.
     """
+    # Axis of each dof, by the type of its joint.
     joint, body, slot = m.dof_jntid, m.dof_bodyid, dof_slot(m)
     kind = m.jnt_type[joint]
     axis = take(d.xaxis, joint)
@@ -100,8 +102,10 @@ def crb(m: Model, d: Data) -> Data:
     composite = subtree_sums(m, d.cinert).map(lambda a: moving * a)
     # Composite inertias, and the force of each unit acceleration.
     force = take(composite, m.dof_bodyid) @ d.cdof
+    # One product over all dofs, or one per tree.
     one_by_one = m.ntree > 1 and few(d.qpos) and loops_pay()
     M = _by_trees(m, force, d.cdof) if one_by_one else _of_all(m, force, d.cdof)
+    # Tendon armature, restricted to dofs on one chain.
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
         M = M + jnp.where(_square(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
@@ -113,6 +117,7 @@ def crb(m: Model, d: Data) -> Data:
 
 def _of_all(m: Model, force: Spatial, cdof: Spatial) -> Array:
     """Return M without tendons, as one product over all dofs."""
+    # Outer product of forces and axes; keep the ancestor entries and mirror them.
     below = outer_sum(zip(force.parts, cdof.parts, strict=True))
     lower, upper = (_square(a, below) for a in (dof_ancestors(m), dof_ancestors(m).T))
     M = jnp.where(lower, below, jnp.where(upper, below.swapaxes(0, 1), 0))

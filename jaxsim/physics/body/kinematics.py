@@ -33,6 +33,7 @@ def kinematics(m: Model, d: Data) -> Data:
 
     Corresponds to `mj_kinematics` in MuJoCo.
     """
+    # Poses in the parents, then in the world.
     pos, quat, anchor, axis = _local(m, d)
     xpos, xquat = _compose(m, pos, quat)
 
@@ -60,6 +61,7 @@ def kinematics(m: Model, d: Data) -> Data:
 
 def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
     """Return body poses in their parents, and joint anchors and axes in the parent of the body."""
+    # Poses without joints: from the model, or from mocap inputs.
     shape = (m.nbody, *d.qpos.shape[1:])
     pos = m.body_pos.map(lambda a: jnp.broadcast_to(a, shape))
     quat = m.body_quat.map(lambda a: jnp.broadcast_to(a, shape))
@@ -67,6 +69,7 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
         pos, quat = _place_mocap(m, d, pos, quat)
     if not m.njnt:
         return pos, quat, pos[:0], pos[:0]
+    # Apply the joints of each body in order; free joints set the pose.
     pos, quat, anchor, axis = _apply_joints(m, d, pos, quat)
     free = joints_of(m.structure, JointType.FREE)
     if len(free):
@@ -84,6 +87,7 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
 
     Returns the poses, and each joint's anchor and axis before it is applied.
     """
+    # Joints by slot: first, second, ... of each body.
     has, joint = joint_table(m)
     slots = len(joint)
     motion = (m.jnt_pos, m.jnt_axis, *pin(_joint_motion(m, d), d.qpos))
@@ -101,6 +105,7 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
         pose = select(has, moved, pos), select(has, turned, quat)
         return pose, (anchor, axis)
 
+    # A single slot needs no scan.
     rank = has.shape + (1,) * (d.qpos.ndim - 1)
     if slots == 1:
         first = jax.tree.map(lambda a: a[0], (has.reshape(rank), *motion))
@@ -116,6 +121,7 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
 
 def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
     """Return each joint's rotation, and its translation along its axis; none for a free joint."""
+    # Scalar joints: position relative to qpos0, as angle or shift.
     kind = m.jnt_type
     scalar = np.isin(kind, (JointType.SLIDE, JointType.HINGE))
     adr = np.where(scalar, m.jnt_qposadr, 0)
@@ -123,6 +129,7 @@ def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
     angle = jnp.where(column(kind == JointType.HINGE, value), value, 0)
     shift = jnp.where(column(kind == JointType.SLIDE, value), value, 0)
     turn = Quat.from_axis_angle(m.jnt_axis, angle)
+    # Ball joints: the quaternion itself.
     ball = kind == JointType.BALL
     if ball.any():
         adr = np.where(ball, m.jnt_qposadr, 0)
@@ -167,6 +174,7 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
             here = (ppos + pquat.rotate(p), pquat * q)
             return here, here
 
+        # Local poses and parents, level by level.
         start = jax.tree.map(lambda a: _widen(a, width, tree.parent[0]), pieces[1])
         parents = tree.parent.copy()
         if len(tree.roots) > width:

@@ -38,6 +38,7 @@ class Lens(NamedTuple):
 
 def lens(m: Model, cam: np.ndarray) -> Lens:
     """Return intrinsics of perspective cameras, from the sensor size if set, else from fovy."""
+    # Focal length in pixels from the sensor size, or from the vertical field of view.
     resolution = m.cam_resolution[cam].astype(m.cam_fovy.dtype)
     width, height = (jnp.asarray(column(resolution[:, k], m.cam_fovy)) for k in range(2))
     size, given = take(m.cam_sensorsize, cam), take(m.cam_intrinsic, cam)

@@ -75,6 +75,7 @@ def object_quat(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Quat:
 
 def object_velocity(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
     """Return angular velocity [rad/s], and velocity of the objects' origins [m/s]."""
+    # Rigid-body velocity at the object's origin.
     body = object_body(m, kind, ids)
     v = take(d.cvel, body)
     return Spatial.of(v.rot, v.at(_arm(m, d, kind, ids, body)))

@@ -41,11 +41,13 @@ def point_motion(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Motio
     Returns:
       Linear [m, s] and angular [rad, s] motion.
     """
+    # Jacobians of the points.
     linear, angular = point_jacobian(m, d, body, point)
     moves = ancestors(m)[body]
     arm = point - take(d.subtree_com, m.body_rootid[body])
     twist = take(d.cvel, body)
     velocity = twist.at(arm)
+    # Sum of cdof_dot qvel over the moving dofs.
     drift = weighted_sum(moves, d.cdof_dot.scale(d.qvel))
     linear_drift = drift.at(arm) + twist.rot.cross(velocity)
     return Motion(linear, velocity, linear_drift), Motion(angular, twist.rot, drift.rot)
@@ -63,6 +65,7 @@ def point_jacobian(m: Model, d: Data, body: np.ndarray, point: Vec) -> tuple[Vec
     Returns:
       Linear and angular velocity per unit velocity of each dof, `[n, nv, *W]`.
     """
+    # Motion axes at the points, masked by the dofs that move each body.
     origin = take(d.subtree_com, m.body_rootid[m.dof_bodyid])
     arms = Vec(*(p[:, None] - o[None] for p, o in zip(point.parts, origin.parts, strict=True)))
     axis = Spatial(*(a[None] for a in d.cdof.parts))

@@ -80,6 +80,7 @@ def in_hull(m: Model, mesh: Array | np.ndarray, p: Vec) -> Array:
         return values.map(lambda x: x.reshape(*front, *x.shape))
 
     found = jnp.zeros(p.shape, bool)
+    # Test each mesh that a site uses.
     for k, side, corner in _hulls(m.structure):
         quat, pos = (
             take(x, [k]).map(lambda a: a.reshape(*front, *a.shape[1:]))

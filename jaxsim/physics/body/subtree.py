@@ -18,6 +18,7 @@ def subtree_vel(m: Model, d: Data) -> Data:
     (H, P) = sum(cinert[i] cvel[i]),      i in the subtree; H about the com of the tree
     subtree_linvel = P / mass subtree_angmom = H - (subtree_com - com of the tree) x P
     """
+    # Momenta of bodies, summed over subtrees.
     momentum, mass = subtree_sums(m, (d.cinert @ d.cvel, m.body_mass))
     offset = d.subtree_com - take(d.subtree_com, m.body_rootid)
     if m.nbody > 1:
@@ -33,6 +34,7 @@ def subtree_vel(m: Model, d: Data) -> Data:
 
 def _world_about_its_com(m: Model, d: Data, momentum: Spatial) -> Spatial:
     """Replace the world's entry by the momenta of all trees, about the common center of mass."""
+    # Move the momentum of each tree to the common center of mass.
     roots = (m.body_parentid == 0) & (m.body_rootid != 0)
     center = take(d.subtree_com, m.body_rootid) - d.subtree_com[:1].map(
         lambda a: jnp.broadcast_to(a, (m.nbody, *a.shape[1:]))

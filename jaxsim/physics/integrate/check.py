@@ -36,6 +36,7 @@ def check_acc(m: Model, d: Data) -> Data:
     The reset state is that of `forward` at the initial state, with the results that `d` keeps. With
     the flag autoreset disabled they are only counted. Corresponds to `mj_checkAcc` in MuJoCo.
     """
+    # Count and reset, then recompute the results of the reset worlds.
     bad = first_bad(d.qacc)
     new = _begun_anew(m, d, bad, WarningType.BADQACC)
     if m.opt.disableflags & DisableBit.AUTORESET:

@@ -58,6 +58,7 @@ class EffectiveInertia(NamedTuple):
 
     def solve(self, force: Array) -> Array:
         """Compute the acceleration `[nv, *W]` of a force."""
+        # Sparse, symmetric or general solve, then the rows of free bodies.
         if self.sparse is not None:
             out = self.sparse.solve(force)
         elif self.symmetric:
@@ -93,6 +94,7 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
     off = m.opt.disableflags & (DisableBit.EULERDAMP | DisableBit.DAMPER)
     if off or not m.flg_damping:
         return None
+    # M + h D with diagonal D.
     rate = m.opt.timestep * dof_damping_rate(m, d)
     matrix = d.M + diagonal_matrix(rate)
     sparse = None if d.inertia is None else d.inertia.plus_diagonal(rate)
@@ -104,11 +106,14 @@ def _fast(m: Model, d: Data) -> EffectiveInertia:
 
     A spinning free body would gain energy if its gyroscopic force were explicit.
     """
+    # Symmetrized derivative, as in MuJoCo.
     D = -m.opt.timestep[None] * smooth_derivative(m, d)
     matrix = d.M + 0.5 * (D + D.swapaxes(0, 1))
     sparse = None
+    # Diagonal D keeps the sparsity of M.
     if d.inertia is not None and is_diagonal(m):
         sparse = d.inertia.plus_diagonal(m.opt.timestep * damping_rate(m, d))
+    # Free bodies: full derivative in their 6 x 6 blocks.
     dofs = free_body_dofs(m)
     if not dofs.size:
         return EffectiveInertia(matrix, True, sparse=sparse)

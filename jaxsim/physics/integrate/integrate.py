@@ -57,6 +57,7 @@ def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
 
     (M + h D) a = qfrc_smooth + qfrc_constraint qvel += h a,   qpos moves along the new qvel
     """
+    # Mode ipc: the step itself resolves contacts.
     if m.resolves_shells and kind in (None, IntegratorType.DISCRETE):
         d = pass_through_nothing(m, d)
         return advance(m, d, d.qacc)
@@ -95,6 +96,7 @@ def rk4(m: Model, d: Data) -> Data:
         before, (vel, acc, act_dot), mean = carry
         fraction, weight = part
         dt = fraction * h
+        # State at this stage.
         there = d.replace(
             **later(d, dt),
             qpos=integrate_pos(m, d.qpos, vel, dt),
@@ -108,6 +110,7 @@ def rk4(m: Model, d: Data) -> Data:
             **inputs_of(m, before),
         )
         there = _dynamics(m, there)
+        # Slope at this stage, and its weight in the mean.
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
         mean = jax.tree.map(lambda a, b: a + weight * b, mean, slope)
         left = {name: getattr(there, name) for name in BETWEEN} if sleeps(m) else {}
@@ -121,6 +124,7 @@ def rk4(m: Model, d: Data) -> Data:
     # Combine: activations and results of the start where MuJoCo uses them, then the mean slope.
     from_start = d.replace(act_dot=act_dot, **at_start, **inputs_of(m, last))
     new, end = acted(m, from_start), _with_start(m, d, last)
+    # Sleep, by the velocities of the start and the islands of the last stage.
     if sleeps(m):
         end = _fallen_asleep(m, d, last, end, new, left)
         new = new.replace(qvel=end.qvel, tree_asleep=end.tree_asleep)
@@ -132,6 +136,7 @@ def rk4(m: Model, d: Data) -> Data:
 def _with_start(m: Model, start: Data, last: Data) -> Data:
     """Replace results of the last stage by those of the start where the step uses them."""
     end = last
+    # Plasticity uses positions of the start.
     if m.nplastic:
         names = OF_FLEXES + OF_TENDONS if np.any(m.flex_plasticadr >= 0) else OF_TENDONS
         end = end.replace(**{n: getattr(start, n) for n in names})
@@ -153,6 +158,7 @@ def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left
       left: working values of each stage, with a leading stage axis.
     """
     begun = {n: getattr(new, n) for n in BEGUN}
+    # Islands and working values of the last stage.
     of_last = jax.tree.map(lambda a: a[-1], left)
     end = rest(m, end.replace(**begun, **of_last)).replace(**dict.fromkeys(BETWEEN))
     return _in_place(m, start, last, end)
@@ -160,6 +166,7 @@ def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left
 
 def _in_place(m: Model, start: Data, last: Data, d: Data) -> Data:
     """Restore the exact frames of the start for trees that did not move."""
+    # Trees whose qpos did not change.
     stays = ~in_trees(qpos_tree(m), last.qpos != start.qpos, m.ntree) | (last.tree_asleep >= 0)
     stays = take(stays, np.maximum(m.body_treeid, 0)) & column(m.body_treeid >= 0, d.qpos)
     return d.replace(**{n: select(stays, getattr(start, n), getattr(d, n)) for n in FRAMES})
@@ -191,6 +198,7 @@ def advance(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
 
 def acted(m: Model, d: Data) -> Data:
     """Advance histories and activations by one time step."""
+    # Histories first: they store the controls of this step.
     d = d.replace(**recorded(m, d))
     act = nearest_activation(m, d, next_activation(m, d))
     return d.replace(act=orientation.anchored(m, act))
@@ -199,11 +207,14 @@ def acted(m: Model, d: Data) -> Data:
 def moved(m: Model, d: Data, acc: Array, vel: Array | None = None) -> Data:
     """Advance the rest of the state by one time step; see `advance`."""
     h = m.opt.timestep
+    # Semi-implicit: the new velocity moves the configuration.
     qvel = d.qvel + h * acc
     qpos = integrate_pos(m, d.qpos, qvel if vel is None else vel, h)
+    # Sleeping dofs keep their state.
     if sleeps(m):
         qvel = jnp.where(dof_awake(m, d), qvel, d.qvel)
         qpos = jnp.where(qpos_awake(m, d), qpos, d.qpos)
+    # Plastic state, then clock and warm start.
     plastic = yielded(m, d, qpos, qvel if vel is None else vel)
     # Under the flag ipc a step has many solves, and the warm start is left unchanged.
     warm = d.qacc_warmstart if m.opt.enableflags & EnableBit.IPC else d.qacc
@@ -221,6 +232,7 @@ def rest(m: Model, d: Data) -> Data:
     some = falls.any(axis=0, keepdims=True)
     names = tuple(n for n in FROM_VELOCITY if getattr(d, n) is not None)
 
+    # Recompute only in worlds where a tree falls asleep.
     def found(d: Data) -> dict:
         return {n: getattr(d, n) for n in names}
 

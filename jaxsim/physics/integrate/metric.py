@@ -80,6 +80,7 @@ def metric(m: Model, d: Data) -> Metric:
     backbone, shift = matrix, -h * stiffness * d.qvel
     held = jnp.zeros(d.qvel.shape, bool)
     for term in _couplings(m, d):
+        # Rows of each coupling.
         weight = h * (term.damping + h * term.stiffness)
         entries = term.pattern.entries(term.matrix)
         squares = term.pattern.apply_transpose(entries * entries, weight)
@@ -116,6 +117,7 @@ def gyroscopic(m: Model, d: Data, of: Metric, free: Array) -> "Gyroscopic | None
     dofs = free_body_dofs(m)
     if not dofs.size:
         return None
+    # Add the derivative of the bias force; exclude bodies that anything holds.
     h = m.opt.timestep[None, None]
     own = blocks(of.matrix, dofs) + h * bias_derivative(m, d, dofs)
     held = take(of.held, dofs.ravel()).reshape(*dofs.shape, *of.held.shape[1:]).any(axis=0)
@@ -170,9 +172,11 @@ def _couplings(m: Model, d: Data) -> list[_Coupling]:
     out: list[_Coupling] = []
     if m.opt.solver == SolverType.PGS:
         return out
+    # Tendons: springs and dampers.
     if m.ntendon:
         rates = tendon_spring_rate(m, d), _damping(m, tendon_damping_rate(m, d), d.ten_velocity)
         out.append(_Coupling(tendon_pattern(m), d.ten_J, *rates, d.ten_velocity))
+    # Actuators: feedback of length and velocity.
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
         length, velocity = (force_slope(m, d, f"actuator_{x}") for x in ("length", "velocity"))
         rates = jnp.maximum(-length, 0), jnp.maximum(-velocity, 0)

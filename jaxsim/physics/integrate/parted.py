@@ -53,6 +53,7 @@ def _step2(m: Model, d: Data) -> Data:
     Corresponds to `mj_step2` in MuJoCo.
     """
     kind = IntegratorType(m.opt.integrator)
+    # Forces with the new controls, then integrate.
     d = from_actuation(m, d)
     return advanced(m, d, IntegratorType.EULER if kind == IntegratorType.RK4 else kind)
 
@@ -117,6 +118,7 @@ def _rest(name: str, last: Callable, skipstage: Stage, skipsensor: bool) -> Call
     """Return the public function of the parts after a stage, which ends with `last`."""
     if skipstage not in AFTER:
         raise ValueError(f"{name}: skipstage: expected NONE, POS or VEL, got {skipstage.name}")
+    # Stages that are not skipped.
     parts = (to_position, to_velocity)[skipstage:]
 
     def rest(m: Model, d: Data) -> Data:

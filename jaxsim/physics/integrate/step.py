@@ -47,6 +47,7 @@ def step(m: Model, d: Data) -> Data:
       >>> round(float(step(m, d).time), 3)
       0.002
     """
+    # One conditional for all worlds that run together.
     if not may_skip(m):
         return _stepped(m, d)
     branches = (lambda d: _slept(m, d), lambda d: _like(d, _stepped(m, d)))
@@ -92,8 +93,10 @@ def checked(m: Model, d: Data) -> Data:
 
 def advanced(m: Model, d: Data, kind: IntegratorType) -> Data:
     """Advance the state by one time step, after the forward dynamics."""
+    # Optional comparison of forward and inverse dynamics.
     d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
     bad = first_bad(d.qacc)
+    # Integrate, then reset the worlds with a bad acceleration.
     new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
     new = reset_where(m, bad, new, WarningType.BADQACC)
     return new if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad.where, new)
@@ -108,6 +111,7 @@ def reset_where(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
     d = count(d, warning, bad)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return d
+    # Initial values: zeros, constants of the model, sleep state.
     olds = {name: old for name in ZERO_AT_START if (old := getattr(d, name)) is not None}
     zero = jax.tree.map(jnp.zeros_like, olds)
     constant = {n: a for n, a in start_state(m).items() if isinstance(a, np.ndarray)}

@@ -70,6 +70,7 @@ class System(NamedTuple):
     def _gyroscopic(self, m: Model, d: Data) -> Gyroscopic | None:
         if self.metric is None:
             return None
+        # Free bodies whose tree no row touches.
         free = jnp.ones((m.ntree, *d.qvel.shape[1:]), bool)
         for touched in touched_trees(m, d):
             free = free & ~touched.any(axis=0)
@@ -81,6 +82,7 @@ def smooth_system(m: Model, d: Data) -> System:
 
     Requires `qfrc_smooth`, and for a discrete step all its contributions.
     """
+    # Most integrators: M and the smooth force.
     if not is_discrete(m) or not m.nv:
         return System(d.M, d.qfrc_smooth, inertia_parts(m), d.M, None, d.inertia)
     of = metric(m, d)

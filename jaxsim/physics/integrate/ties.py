@@ -23,11 +23,13 @@ def metric_ties(m: Model, like: Array) -> list[Array]:
     """Return groups of trees coupled by the metric, `[n, ntree, *W]` bool; none: []."""
     if not is_discrete(m) or m.opt.solver == SolverType.PGS:
         return []
+    # Tendons that move several trees, if they have a spring or damper.
     ids, trees = _tied(m.structure)["tendon"]
     ties = []
     if len(ids):
         pulls = implicit_tendons(m, like)[ids]
         ties.append(pulls[:, None] & column(trees, like))
+    # Actuators that move several trees, if their force depends on length or velocity.
     ids, trees = _tied(m.structure)["actuator"]
     feeds_back = np.isin(m.actuator_biastype, BIASES) | np.isin(m.actuator_gaintype, GAINS)
     which = np.isin(ids, np.flatnonzero(feeds_back))
@@ -42,6 +44,7 @@ def flex_ties(m: Model, awake: Array) -> list[Array]:
 
     MuJoCo puts them in one island with any integrator, although only forces couple them.
     """
+    # Flexes on several trees; only their awake trees.
     several = [t for t in trees_of_flexes(m.structure) if len(t) > 1]
     if not several:
         return []
@@ -77,6 +80,7 @@ def _tied(s: Structure) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def _several(s: Structure, pattern: Pattern, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # Trees moved by each owner.
     moves = np.zeros((len(np.unique(owner)), s.ntree), bool)
     moves[owner[pattern.row], s.dof_treeid[pattern.col]] = True
     ids = np.flatnonzero(moves.sum(axis=1) > 1)

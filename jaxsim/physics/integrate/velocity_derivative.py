@@ -33,12 +33,15 @@ from jaxsim.physics.topology import ancestors, descendants, dof_ancestors, dofs_
 def smooth_derivative(m: Model, d: Data) -> Array:
     """Compute d (qfrc_passive + qfrc_actuator) / d qvel, `[nv, nv, *W]`."""
     out = jnp.zeros_like(d.M)
+    # Actuators: J' (d force / d velocity) J.
     if m.nout and not m.opt.disableflags & DisableBit.ACTUATION:
         out = out + along_rows(moment_pattern(m), d.actuator_moment, force_slope(m, d))
+    # Dampers of tendons and dofs.
     if not m.opt.disableflags & DisableBit.DAMPER:
         if m.ntendon:
             out = out - along_rows(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
         out = out - diagonal_matrix(damping_rate(m, d))
+    # Entries off the kinematic chain are explicit; the fluid term has only chain entries.
     out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
     return out + fluid_derivative(m, d) if has_fluid(m) else out
 
@@ -87,6 +90,7 @@ def bias_derivative(m: Model, d: Data, dofs: np.ndarray) -> Array:
     Returns:
       `[k, k, *sets, *W]`.
     """
+    # Velocity of the dofs whose axes j does not rotate.
     beside = weighted_sum(_not_turned(m), d.cdof.scale(d.qvel))
     rate = d.cdof_dot + beside.cross_motion(d.cdof)
     return _between(m, d, dofs, _gyroscopic(d.cinert, d.cvel), rate)
@@ -106,6 +110,7 @@ def along_rows(pattern: Pattern, matrix: Array, weight: Array) -> Array:
     member = 1.0 * (np.arange(pattern.shape[1])[:, None] == pattern.col[place])
     single = take(entries, place)
     out = diagonal_matrix(weighted_sum(member, single * single * take(weight, pattern.row[place])))
+    # Rows with several nonzeros: dense products.
     several = np.unique(pattern.row[~alone[pattern.row]])
     if len(several):
         rows = take(matrix, several)
@@ -124,10 +129,12 @@ def _gyroscopic(inertia: Inertia, v: Spatial) -> list[Spatial]:
 
     and zero for the linear part of s.
     """
+    # Components of the inertia and the momentum.
     xx, yy, zz, xy, xz, yz, hx, hy, hz, _ = inertia.parts
     omega, u, p = v.rot, v.lin, (inertia @ v).lin
     along = 2 * Vec(hx, hy, hz).dot(u)
     none = jnp.zeros_like(along)
+    # Rotational columns: 2 J a - tr(J) a for unit vectors a.
     turns = (
         Vec(xx - yy - zz, 2 * xy, 2 * xz),
         Vec(2 * xy, yy - xx - zz, 2 * yz),
@@ -149,6 +156,7 @@ def _fluid_response(m: Model, d: Data, drag_only: bool) -> list[Spatial]:
         arm = d.xipos - take(d.subtree_com, m.body_rootid)
         return Spatial.of(torque + arm.cross(force), force)
 
+    # Linearize the fluid model in the body velocity; six unit tangents.
     _, change = jax.linearize(wrench, d.cvel)
     units = jax.tree.map(lambda *a: jnp.stack(a), *_units(d.cvel))
     every = jax.vmap(change)(units)
@@ -186,8 +194,10 @@ def _between(
     axis = of_dofs(d.cdof)
     response = [of_subtrees(c) for c in columns]
     parts = axis.parts[: len(columns)]
+    # Lower triangle: the deeper dof is the row.
     below = sum(axis.dot(c)[:, None] * part[None] for c, part in zip(response, parts, strict=True))
     force = reduce(add, (c.scale(part) for c, part in zip(response, parts, strict=True)))
+    # Rate term: inertia times the change of acceleration.
     if rate is not None:
         inertia, own = of_subtrees(d.cinert), of_dofs(rate)
         below = below + (inertia @ axis)[:, None].dot(own[None])

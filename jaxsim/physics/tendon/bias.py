@@ -59,6 +59,7 @@ def tendon_drift(m: Model, d: Data) -> Array | None:
 @derived
 def _straight(s: Structure) -> Legs:
     """Return the legs between two bodies of tendons with armature, which do not wrap."""
+    # Sum of the legs of each tendon, weighted by their pulleys.
     every = legs(s)
     wrapping = every.tendon[every.geom >= 0]
     apart = s.site_bodyid[every.site0] != s.site_bodyid[every.site1]

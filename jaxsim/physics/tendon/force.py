@@ -33,6 +33,7 @@ def tendon_wrench(m: Model, d: Data) -> Spatial | None:
     """
     if not len(legs(m)):
         return None
+    # Unit pulls on points, times the force along the tendon.
     pull = pulls(m, d)
     force = pull.force.scale(take(_along(m, d), pull.tendon))
     member = 1.0 * (np.arange(m.nbody)[:, None] == pull.body)
@@ -44,6 +45,7 @@ def _along(m: Model, d: Data) -> Array:
 
     A sleeping tendon has length zero (tendon.py), and no force.
     """
+    # All forces along the tendon; inertia counts negative.
     force = (
         tendon_spring(m, d)
         + tendon_damper(m, d)
@@ -65,6 +67,7 @@ def _of_actuators(m: Model, d: Data) -> Array:
 def _of_constraints(m: Model, d: Data) -> Array:
     """Sum the row forces of dry friction, limits and couplings, times their length Jacobian."""
     whole = jnp.zeros_like(d.ten_length)
+    # Row forces by type.
     for block, force in row_forces(d):
         on, share = block.ids, force
         if block.type == ConstraintType.LIMIT_TENDON:
@@ -81,6 +84,7 @@ def _of_constraints(m: Model, d: Data) -> Array:
 
 def _of_inertia(m: Model, d: Data) -> Array:
     """Compute armature (ten_J qacc + d ten_J/dt qvel)."""
+    # Length acceleration: J qacc plus drift.
     pattern = tendon_pattern(m)
     acc = pattern.apply(pattern.entries(d.ten_J), d.qacc)
     drift = tendon_drift(m, d)

@@ -86,6 +86,7 @@ def fixed_terms(s: Structure) -> FixedTerms:
 def legs(s: Structure) -> Legs:
     """Return all legs: between two sites, straight or past one geom; a pulley starts a new path."""
     rows = []
+    # Walk along the path: sites end legs, geoms are between two sites, pulleys restart.
     for t in range(s.ntendon):
         site, pulley, start, obstacle = -1, -1, -1, None
         for w in range(s.tendon_adr[t], s.tendon_adr[t] + s.tendon_num[t]):
@@ -124,9 +125,11 @@ def tendon_pattern(s: Structure) -> Pattern:
     """
     mask = np.zeros((s.ntendon, s.nv), bool)
     terms = fixed_terms(s)
+    # Fixed tendons: joints of their terms.
     mask[terms.tendon, terms.dof] = True
     moves = ancestors(s).astype(bool)
     every = legs(s)
+    # Spatial tendons: dofs that move some but not all bodies of the path.
     for t in np.unique(every.tendon):
         path = every.where(every.tendon == t)
         site = np.concatenate([path.site0, path.site1])

@@ -54,6 +54,7 @@ def wrap_points(m: Model, d: Data, touch: Wrap | None) -> Data:
         return d
     places, room, worlds = _places(m), 2 * m.nwrap, d.qpos.shape[1:]
     there = jnp.ones((len(places.obj), *worlds), bool)
+    # Known points: a zero, sites, touching points.
     zero = jnp.zeros((1, *worlds), d.qpos.dtype)
     known = concat([Vec(zero, zero, zero), d.site_xpos])
     if touch is not None:
@@ -65,6 +66,7 @@ def wrap_points(m: Model, d: Data, touch: Wrap | None) -> Data:
     filled = column(np.arange(room, dtype=np.int32), number) < number
     obj = jnp.where(filled, pick(column(places.obj, there), index), 0)
     point = pick(take(known, places.source), index).map(lambda x: jnp.where(filled, x, 0))
+    # Number of points per tendon.
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == places.tendon)
     num = weighted_sum(owner, there.astype(zero.dtype)).astype(jnp.int32)
     return d.replace(
@@ -84,6 +86,7 @@ def _places(s: Structure) -> Places:
 
     A site is listed if a leg ends there, a pulley if something follows it.
     """
+    # Sources of points: pulleys, sites, first and last touching points.
     every, wrapping = legs(s), _wrapping(s)
     number = np.arange(len(wrapping))
     last = s.tendon_adr + s.tendon_num - 1

@@ -51,6 +51,7 @@ def tendon(m: Model, d: Data) -> Data:
     if not m.ntendon:
         none = d.qpos[:0]
         return d.replace(ten_length=none, ten_J=tendon_pattern(m).dense(none))
+    # Fixed tendons, then spatial ones.
     length, entries = _fixed(m, d)
     if len(legs(m)):
         found = _legs(m, d)
@@ -76,6 +77,7 @@ def tendon_velocity(m: Model, d: Data) -> Data:
 def _fixed(m: Model, d: Data) -> tuple[Array, Array]:
     """Compute lengths `[ntendon, *W]` and Jacobian nonzeros `[nnz, *W]` of the fixed tendons."""
     terms, pattern = fixed_terms(m), tendon_pattern(m)
+    # Sum of coefficient times joint position.
     coef = take(m.wrap_prm, terms.wrap)
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == terms.tendon)
     length = weighted_sum(owner, coef * take(d.qpos, terms.qpos))
@@ -109,8 +111,10 @@ class Strung(NamedTuple):
 def _spatial(m: Model, d: Data, found: Strung) -> tuple[Array, Array]:
     """Compute lengths `[ntendon, *W]` and Jacobian nonzeros `[nnz, *W]` of the spatial tendons."""
     pull = found.pull
+    # Lengths: sum over legs.
     order = np.concatenate([group.tendon for _, _, group in leg_groups(m)])
     owner = 1.0 * (np.arange(m.ntendon)[:, None] == order)
+    # Jacobian: wrench of all pulls projected on each dof.
     arm = pull.point - take(d.subtree_com, m.body_rootid[pull.body])
     wrench = weighted_sum(_pull_members(m), Spatial.of(arm.cross(pull.force), pull.force))
     entries = take(d.cdof, tendon_pattern(m).col).dot(wrench)
@@ -124,6 +128,7 @@ def pulls(m: Model, d: Data) -> Pull:
 
 def _legs(m: Model, d: Data) -> Strung:
     """Compute all legs of spatial tendons, group by group."""
+    # All groups of legs, concatenated.
     lengths, parts, touches = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
     every = [pull for part in parts for pull in part]
     pull = Pull(
@@ -156,6 +161,7 @@ def _leg(
     m: Model, d: Data, kind: WrapType, sided: bool, group: Legs
 ) -> tuple[Array, list[Pull], Wrap | None]:
     """Compute lengths of legs of one kind, forces on their ends and geoms, and touching points."""
+    # Ends of the legs, and the pulley weight.
     x0, x1 = take(d.site_xpos, group.site0), take(d.site_xpos, group.site1)
     body0, body1 = m.site_bodyid[group.site0], m.site_bodyid[group.site1]
     part = inverse_divisor(m, group)
@@ -170,8 +176,10 @@ def _leg(
     # Wrapping leg: tangents to the geom, and the arc on its surface.
     center, R = take(d.geom_xpos, group.geom), take(d.geom_xmat, group.geom)
     radius = take(m.geom_size[:, 0], group.geom)
+    # Side site, and contact with the geom.
     side = take(d.site_xpos, group.side) if sided else None
     touch = wrap(kind, x0, x1, center, R, radius, side)
+    # Free segments and arc.
     to, fro = touch.first - x0, x1 - touch.last
     bent = to.norm() + touch.surface + fro.norm()
     length = jnp.where(touch.touches, bent, line.norm()) * part

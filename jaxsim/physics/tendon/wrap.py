@@ -80,6 +80,7 @@ def wrap(
     p0, p1, e0, e1, a, b = pin((p0, p1, e0, e1, a, b), radius + x0.x)
     # Legs with an end inside the geom are straight.
     outside = (a.r > radius) & (b.r > radius) & (radius > MINVAL)
+    # Winding around, or passing through for a side site inside of the geom.
     if s is None:
         depth, w0, w1, arc = _around(a, b, a.angle_to(b), radius)
     else:
@@ -91,6 +92,7 @@ def wrap(
     depth, w0, w1, arc = pin((depth, w0, w1, arc), radius + x0.x)
     touches = outside & (depth > 0)
 
+    # Back to three dimensions.
     first, last = e0.scale(w0.x) + e1.scale(w0.y), e0.scale(w1.x) + e1.scale(w1.y)
     surface = arc
     if kind == WrapType.CYLINDER:
@@ -112,9 +114,11 @@ def wrap(
 
 def _plane(kind: WrapType, p0: Vec, p1: Vec) -> tuple[Vec, Vec]:
     """Return two orthonormal vectors in the plane of the problem, in the geom's frame."""
+    # Cylinder: the plane across its axis.
     one, zero = jnp.ones_like(p0.x), jnp.zeros_like(p0.x)
     if kind == WrapType.CYLINDER:
         return Vec(one, zero, zero), Vec(zero, one, zero)
+    # Sphere: the plane through both ends and the center.
     e0 = p0.normalize()
     # For ends in line with the center the plane is arbitrary; this is MuJoCo's choice.
     x, y, z = (jnp.abs(part) for part in e0.parts)
@@ -134,10 +138,12 @@ def _around(
     The tangent points are acos(radius / distance) about the center from each end. The rest of the
     winding angle is on the circle; if it is negative the path is the straight line.
     """
+    # Angle of each tangent from its end.
     c0 = jnp.minimum(safe_divide(radius, a.r), 1)
     c1 = jnp.minimum(safe_divide(radius, b.r), 1)
     rest = jnp.abs(turn) - safe_arccos(c0) - safe_arccos(c1)
     sign = jnp.where(turn < 0, -1.0, 1.0).astype(rest.dtype)
+    # Touching points by rotation of the ends.
     w0 = a.turned(c0, sign * safe_sqrt(1 - c0 * c0), radius)
     w1 = b.turned(c1, -sign * safe_sqrt(1 - c1 * c1), radius)
     return rest, w0, w1, radius * rest
@@ -151,6 +157,7 @@ def _through(a: Planar, b: Planar, radius: Array) -> tuple[Array, Planar, Planar
     along = jnp.clip(safe_divide(-(a.x * dx + a.y * dy), square), 0, 1)
     px, py = a.x + along * dx, a.y + along * dy
     misses = px * px + py * py - radius * radius
+    # Minimize the length over the angle of the touching point.
     turn = a.angle_to(b)
 
     def slope(angle):
@@ -175,6 +182,7 @@ def _through(a: Planar, b: Planar, radius: Array) -> tuple[Array, Planar, Planar
 
 def _slope(angle: Array, distance: Array, radius: Array) -> tuple[Array, Array]:
     """Return first and second derivative by `angle` of |p - w|, p at `distance`, w at `radius`."""
+    # Law of cosines, and its derivatives.
     cos, sin = jnp.cos(angle), jnp.sin(angle)
     length = safe_sqrt(distance**2 + radius**2 - 2 * distance * radius * cos)
     first = safe_divide(distance * radius * sin, length)
